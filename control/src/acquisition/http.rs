@@ -1,0 +1,72 @@
+//! Update checks and reports, on every path of `shared::wire::path`.
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::Uri;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, get, post};
+use shared::ids::ReportId;
+use shared::report::Report;
+use shared::select::select;
+use shared::wire::path::{self, Endpoint, Job};
+use shared::wire::report::{MAX_JSON_BODY, REPORT_OK, parse_report};
+use shared::wire::{check, headers};
+
+use super::{preflight, put, wrong_method};
+use crate::app::AppState;
+use crate::error::{AppError, AppResult};
+use crate::reports::Judgement;
+use crate::snapshot;
+use crate::web::{check_type, read_body};
+
+/// Every acquisition path but that of bundles.
+pub(super) fn routes() -> Router<AppState> {
+    path::all().into_iter().fold(Router::new(), |router, (path, endpoint)| router.route(&path, methods(endpoint)))
+}
+
+fn methods(endpoint: Endpoint) -> MethodRouter<AppState> {
+    let methods = endpoint.job.methods();
+    let served = match endpoint.job {
+        Job::Check => get(async move |State(app): State<AppState>, uri: Uri| {
+            dress(&endpoint, check_for_update(&app, &endpoint, uri.query().unwrap_or_default()).await)
+        }),
+        Job::DeployReport | Job::DownloadReport => {
+            post(async move |State(app): State<AppState>, request: Request| dress(&endpoint, take_report(&app, &endpoint, request).await))
+        }
+    };
+    served.options(async move || preflight(methods)).fallback(async move || dress_response(&endpoint, wrong_method(methods)))
+}
+
+/// The answer with the headers of its path, errors included; the layers around the router write the envelope.
+fn dress(endpoint: &Endpoint, answer: AppResult<String>) -> Response {
+    dress_response(endpoint, answer.into_response())
+}
+
+fn dress_response(endpoint: &Endpoint, mut response: Response) -> Response {
+    put(response.headers_mut(), headers::acquisition(endpoint));
+    response
+}
+
+/// Is there an update for this client? `query` as it was sent.
+async fn check_for_update(app: &AppState, endpoint: &Endpoint, query: &str) -> AppResult<String> {
+    let request = check::parse_query(query).map_err(|fault| AppError::Invalid(fault.to_string()))?;
+    let snapshot = snapshot::current(app, &request.deployment_key).await?;
+    let snapshot = snapshot.filter(|snapshot| !snapshot.is_tombstone()).ok_or(AppError::NotFound("deployment"))?;
+    let decision = select(&snapshot, &request);
+    Ok(check::answer(endpoint.case, &request, &snapshot, &decision, &app.download_urls()))
+}
+
+/// Takes in what a client says it downloaded, runs, or could not run. Answered once it is committed.
+async fn take_report(app: &AppState, endpoint: &Endpoint, request: Request) -> AppResult<String> {
+    let (parts, body) = request.into_parts();
+    let body = read_body(&parts.headers, body, MAX_JSON_BODY).await?;
+    check_type(&parts.headers, &body)?;
+    let new = parse_report(endpoint.job, &body).map_err(|fault| AppError::Invalid(fault.to_string()))?;
+    let received = app.now();
+    let report = Report { id: ReportId::v7(received, app.dice.bytes()?), received, report: new };
+    match app.collector.submit(report).await? {
+        Judgement::Accepted => Ok(REPORT_OK.to_owned()),
+        Judgement::UnknownDeployment => Err(AppError::NotFound("deployment")),
+        Judgement::Dropped(reason) => Err(AppError::Invalid(reason)),
+    }
+}

@@ -1,0 +1,70 @@
+//! The acquisition paths, served natively: update checks, reports, the bytes of bundles, and one snapshot at a time for the edge.
+//!
+//! What is answered, and with which headers, is `shared`'s, so that it is the same at the edge. Not here: counting. Start reading at [`routes`].
+
+mod bundle;
+mod http;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use shared::keys::DeploymentKey;
+use shared::wire::headers;
+
+use crate::app::AppState;
+use crate::error::{AppError, AppResult};
+use crate::snapshot;
+use crate::web::{InternalCall, Path};
+
+/// The routes of this area.
+pub fn routes() -> Router<AppState> {
+    http::routes().merge(bundle::routes()).route("/internal/v1/snapshots/{key}", get(get_snapshot))
+}
+
+/// One snapshot as KV would give it, for an edge that finds none there. Tombstones too; 404 for a key that never was.
+async fn get_snapshot(State(app): State<AppState>, Path(key): Path<String>, InternalCall(_): InternalCall) -> AppResult<Response> {
+    let key = DeploymentKey::try_from(key).map_err(|invalid| AppError::Invalid(format!("deployment key: {invalid}")))?;
+    let mut tx = app.db.read().await?;
+    let (_, text) = snapshot::text(&mut tx, &key, app.now()).await?.ok_or(AppError::NotFound("deployment"))?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
+}
+
+/// 204 to OPTIONS; `methods` are the path's.
+fn preflight(methods: &'static str) -> Response {
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    put(response.headers_mut(), headers::preflight(methods));
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(methods));
+    response
+}
+
+/// 405; `methods` are the path's.
+fn wrong_method(methods: &'static str) -> Response {
+    let mut response = AppError::WrongMethod.into_response();
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(methods));
+    response
+}
+
+/// Sets headers of `shared`'s; in place of those that are there under the same name.
+fn put<V: AsRef<str>>(to: &mut HeaderMap, headers: Vec<(&'static str, V)>) {
+    for (name, value) in headers {
+        // Names and values are constants of `shared`, all of them in order.
+        if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value.as_ref())) {
+            to.insert(name, value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shared::wire::problem::{UNKNOWN_DEPLOYMENT, WRONG_METHOD};
+
+    use crate::error::AppError;
+
+    #[test]
+    fn errors_have_the_texts_of_the_edge() {
+        assert_eq!(AppError::NotFound("deployment").to_string(), UNKNOWN_DEPLOYMENT);
+        assert_eq!(AppError::WrongMethod.to_string(), WRONG_METHOD);
+    }
+}

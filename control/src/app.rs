@@ -1,0 +1,79 @@
+//! What every request can reach: the database, the store, the settings, time and chance, and the jobs' handles.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use axum::extract::FromRef;
+use shared::ids::RequestId;
+use shared::time::UnixMillis;
+use shared::wire::check::DownloadUrls;
+
+use crate::clock::{Clock, Dice};
+use crate::config::Config;
+use crate::db::Db;
+use crate::error::AppError;
+use crate::health::HealthCache;
+use crate::reports::Collector;
+use crate::snapshot::{Publisher, SnapshotCache};
+use crate::storage::Storage;
+use crate::work::Work;
+
+/// The state behind every handler.
+#[derive(Debug)]
+pub struct App {
+    /// The database.
+    pub db: Db,
+    /// Where bundles are kept.
+    pub storage: Storage,
+    /// The settings.
+    pub config: Config,
+    /// The time.
+    pub clock: Clock,
+    /// Chance.
+    pub dice: Dice,
+    /// Snapshots of the last deployments asked for, for the acquisition paths served here.
+    pub snapshots: SnapshotCache,
+    /// Wakes the publisher after a change; asleep when there is no edge.
+    pub publisher: Publisher,
+    /// Takes direct reports and commits many in one transaction.
+    pub collector: Collector,
+    /// The last answer of the readiness checks.
+    pub health: HealthCache,
+    /// Work that outlives the request that began it.
+    pub work: Work,
+}
+
+/// A shared handle to [`App`].
+#[derive(Clone, Debug)]
+pub struct AppState(pub Arc<App>);
+
+impl Deref for AppState {
+    type Target = App;
+
+    fn deref(&self) -> &App {
+        &self.0
+    }
+}
+
+impl FromRef<AppState> for Db {
+    fn from_ref(state: &AppState) -> Self {
+        state.db.clone()
+    }
+}
+
+impl App {
+    /// The time now.
+    pub fn now(&self) -> UnixMillis {
+        self.clock.now()
+    }
+
+    /// What signed bundle addresses are made from.
+    pub fn download_urls(&self) -> DownloadUrls<'_> {
+        DownloadUrls { base_url: &self.config.base_url, secret: self.config.download_secret.first(), now: self.now() }
+    }
+
+    /// A new request id (UUIDv7).
+    pub fn request_id(&self) -> Result<RequestId, AppError> {
+        Ok(RequestId::v7(self.now(), self.dice.bytes()?))
+    }
+}

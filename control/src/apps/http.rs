@@ -1,0 +1,99 @@
+//! The operations on apps.
+
+use std::collections::BTreeMap;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
+use axum::routing::get;
+use serde::{Deserialize, Serialize};
+use shared::ids::AppId;
+use shared::time::UnixMillis;
+
+use super::service;
+use crate::app::AppState;
+use crate::auth::grant::ReadApp;
+use crate::auth::{AppGrant, SignedIn};
+use crate::error::AppResult;
+use crate::web::{Json, Member};
+
+/// An app to be made.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NewApp {
+    /// A text: its name, unique per owner.
+    #[serde(default)]
+    pub name: Member,
+    /// `true`: no deployments are made with it.
+    #[serde(default)]
+    pub manually_provision_deployments: Member,
+}
+
+/// An app.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AppOut {
+    /// Its id; inside only.
+    #[serde(skip)]
+    pub id: AppId,
+    /// Its name as the caller may use it.
+    pub name: String,
+    /// When it was made.
+    pub created_time: UnixMillis,
+    /// Its deployments' names, in order.
+    pub deployments: Vec<String>,
+    /// Its collaborators by address.
+    pub collaborators: BTreeMap<String, CollaboratorOut>,
+}
+
+/// A collaborator of an app.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CollaboratorOut {
+    /// The role.
+    pub permission: String,
+    /// Present and true for the caller.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_current_account: bool,
+}
+
+/// One app.
+#[derive(Debug, Serialize)]
+pub struct AppAnswer {
+    app: AppOut,
+}
+
+/// Apps by name.
+#[derive(Debug, Serialize)]
+pub struct AppsAnswer {
+    apps: Vec<AppOut>,
+}
+
+/// The routes of this area.
+pub fn routes() -> Router<AppState> {
+    Router::new().route("/v1/apps", get(list_apps).post(create_app)).route("/v1/apps/{app}", get(get_app))
+}
+
+/// List the apps that the caller can reach.
+pub async fn list_apps(State(app): State<AppState>, caller: SignedIn) -> AppResult<Json<AppsAnswer>> {
+    let mut tx = app.db.read().await?;
+    Ok(Json(AppsAnswer { apps: service::list(&mut tx, &caller).await? }))
+}
+
+/// Create an app; it gets the deployments Production and Staging unless told not to.
+pub async fn create_app(State(app): State<AppState>, caller: SignedIn, Json(new): Json<NewApp>) -> AppResult<impl IntoResponse> {
+    let mut tx = app.db.write().await?;
+    let id = service::create(&mut tx, &caller, &new, &app.dice, app.now()).await?;
+    let created = service::find(&mut tx, &caller, &id).await?;
+    tx.commit().await?;
+    app.publisher.wake();
+    let location = format!("/v1/apps/{}", crate::web::encode_segment(&created.name));
+    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(AppAnswer { app: created })))
+}
+
+/// Read an app.
+pub async fn get_app(State(app): State<AppState>, caller: SignedIn, grant: AppGrant<ReadApp>) -> AppResult<Json<AppAnswer>> {
+    let mut tx = app.db.read().await?;
+    Ok(Json(AppAnswer { app: service::find(&mut tx, &caller, grant.app()).await? }))
+}

@@ -1,0 +1,166 @@
+//! Rights as values: a handler that needs one takes it as an argument, and only this file can make it (decisions section 4).
+
+use std::marker::PhantomData;
+use std::str::FromStr;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use shared::ids::{AccountId, AppId};
+
+use super::SignedIn;
+use crate::app::AppState;
+use crate::apps::repo;
+use crate::error::{AppError, AppResult};
+use crate::web::parameter;
+
+/// What a collaborator is to an app.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Owns the app.
+    Owner,
+    /// Manages deployments and collaborators.
+    Admin,
+    /// Releases.
+    Developer,
+    /// Reads.
+    Viewer,
+}
+
+impl Role {
+    /// The name in answers and in the database.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Owner => "Owner",
+            Self::Admin => "Admin",
+            Self::Developer => "Developer",
+            Self::Viewer => "Viewer",
+        }
+    }
+}
+
+impl FromStr for Role {
+    type Err = UnknownRole;
+
+    fn from_str(text: &str) -> Result<Self, UnknownRole> {
+        match text {
+            "Owner" => Ok(Self::Owner),
+            "Admin" => Ok(Self::Admin),
+            "Developer" => Ok(Self::Developer),
+            "Viewer" => Ok(Self::Viewer),
+            _ => Err(UnknownRole),
+        }
+    }
+}
+
+/// A role that is none of the four.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("must be Owner, Admin, Developer or Viewer")]
+pub struct UnknownRole;
+
+/// A permission on an app: one marker type per row of decisions section 4.
+pub trait Permission: Send + Sync + 'static {
+    /// Its name, as refusals give it.
+    const NAME: &'static str;
+    /// Whether the role has it.
+    fn held_by(role: Role) -> bool;
+}
+
+macro_rules! permissions {
+    ($($(#[$doc:meta])* $marker:ident = $name:literal: $($role:ident)|+;)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Copy, Debug)]
+            pub struct $marker;
+
+            impl Permission for $marker {
+                const NAME: &'static str = $name;
+
+                fn held_by(role: Role) -> bool {
+                    matches!(role, $(Role::$role)|+)
+                }
+            }
+        )*
+    };
+}
+
+permissions! {
+    /// See the app, its deployments and its releases.
+    ReadApp = "app.read": Owner | Admin | Developer | Viewer;
+    /// See the counts.
+    ReadMetrics = "metrics.read": Owner | Admin | Developer | Viewer;
+    /// See deployment keys.
+    ReadDeploymentKeys = "deploymentKeys.read": Owner | Admin | Developer;
+    /// Upload, promote, roll back, patch.
+    ManageReleases = "releases.manage": Owner | Admin | Developer;
+    /// Create, rename and delete deployments.
+    ManageDeployments = "deployments.manage": Owner | Admin;
+}
+
+/// The right `N` of the caller on the app that the path names.
+#[derive(Clone, Debug)]
+pub struct AppGrant<N> {
+    app: AppId,
+    called: String,
+    owner: AccountId,
+    account: AccountId,
+    email: String,
+    role: Role,
+    _needs: PhantomData<fn() -> N>,
+}
+
+impl<N> AppGrant<N> {
+    /// The app.
+    pub fn app(&self) -> &AppId {
+        &self.app
+    }
+
+    /// The app's name as the caller wrote it, bare or long: an address in an answer must lead this caller to this app.
+    pub fn called(&self) -> &str {
+        &self.called
+    }
+
+    /// Who owns the app; limits are the owner's.
+    pub fn owner(&self) -> &AccountId {
+        &self.owner
+    }
+
+    /// The caller.
+    pub fn account(&self) -> &AccountId {
+        &self.account
+    }
+
+    /// The caller's e-mail address.
+    pub fn email(&self) -> &str {
+        &self.email
+    }
+
+    /// Whether the caller also has another permission, for what an answer hides.
+    pub fn also<M: Permission>(&self) -> bool {
+        M::held_by(self.role)
+    }
+}
+
+impl<N: Permission> FromRequestParts<AppState> for AppGrant<N> {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+        let signed_in = SignedIn::from_request_parts(parts, app).await?;
+        let name = parameter(parts, app, "app").await?;
+        let mut tx = app.db.read().await?;
+        // An app the caller has no access to is answered exactly as one that is not there.
+        let found = repo::resolve(&mut tx, signed_in.account(), &name).await?.ok_or(AppError::NotFound("app"))?;
+        let role: Role = found.permission.parse().map_err(AppError::internal)?;
+        if !N::held_by(role) {
+            return Err(AppError::Forbidden(format!("this needs the permission {}", N::NAME).into()));
+        }
+        Ok(Self {
+            app: found.id,
+            called: name,
+            owner: found.owner_id,
+            account: signed_in.account().clone(),
+            email: signed_in.email().to_owned(),
+            role,
+            _needs: PhantomData,
+        })
+    }
+}

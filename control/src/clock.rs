@@ -1,0 +1,101 @@
+//! Time and chance, injected: what the process may know of either comes through [`Clock`] and [`Dice`].
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use shared::time::UnixMillis;
+
+/// Where the time comes from.
+#[derive(Clone, Debug)]
+pub enum Clock {
+    /// The machine's clock.
+    System,
+    /// A clock that stands still until a test moves it.
+    Test(TestClock),
+}
+
+impl Clock {
+    /// The time now, in Unix milliseconds.
+    pub fn now(&self) -> UnixMillis {
+        match self {
+            Self::System => UnixMillis(system_millis()),
+            Self::Test(clock) => clock.now(),
+        }
+    }
+}
+
+/// A clock for tests; clones share one time.
+#[derive(Clone, Debug)]
+pub struct TestClock(Arc<AtomicI64>);
+
+impl TestClock {
+    /// A clock that stands at `start`.
+    pub fn at(start: UnixMillis) -> Self {
+        Self(Arc::new(AtomicI64::new(start.0)))
+    }
+
+    /// A clock that starts at the machine's time: for tests in which another program, such as the Worker, has the real time.
+    pub fn starting_now() -> Self {
+        Self::at(UnixMillis(system_millis()))
+    }
+
+    /// The time this clock shows.
+    pub fn now(&self) -> UnixMillis {
+        UnixMillis(self.0.load(Ordering::SeqCst))
+    }
+
+    /// Moves the clock by `millis`, backwards when negative.
+    pub fn advance(&self, millis: i64) {
+        self.0.fetch_add(millis, Ordering::SeqCst);
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's clock")]
+fn system_millis() -> i64 {
+    let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Where random bytes come from.
+#[derive(Clone, Debug)]
+pub enum Dice {
+    /// The operating system's generator.
+    System,
+    /// A fixed sequence for tests, different on each throw; clones share it.
+    Test(Arc<AtomicU64>),
+}
+
+impl Dice {
+    /// A fixed sequence for tests.
+    pub fn test() -> Self {
+        Self::Test(Arc::new(AtomicU64::new(1)))
+    }
+
+    /// `N` random bytes. Errors when the operating system gives none.
+    pub fn bytes<const N: usize>(&self) -> Result<[u8; N], getrandom::Error> {
+        let mut bytes = [0_u8; N];
+        match self {
+            Self::System => fill(&mut bytes)?,
+            Self::Test(counter) => {
+                // splitmix64: every throw of the sequence differs, which is all that tests need.
+                let mut state = counter.fetch_add(1, Ordering::SeqCst).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                for chunk in bytes.chunks_mut(8) {
+                    state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+                    let mut mixed = state;
+                    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+                    mixed ^= mixed >> 31;
+                    for (to, from) in chunk.iter_mut().zip(mixed.to_le_bytes()) {
+                        *to = from;
+                    }
+                }
+            }
+        }
+        Ok(bytes)
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one place that asks the operating system for randomness")]
+fn fill(bytes: &mut [u8]) -> Result<(), getrandom::Error> {
+    getrandom::fill(bytes)
+}

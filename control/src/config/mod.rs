@@ -1,0 +1,239 @@
+//! Settings: environment variables with the prefix `UPDRAFT_`, read once at the start.
+//!
+//! `settings` is the list that `--help` prints, `values` parses sizes and networks, `secrets` makes and keeps the three secrets.
+//! Start reading at [`Config::read`].
+
+pub mod check;
+pub mod secrets;
+pub mod settings;
+pub mod values;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use shared::signature::Secrets;
+
+use crate::releases::archive::ArchiveLimits;
+use secrets::EncryptionKey;
+use settings::{Given, Settings};
+use values::{Network, parse_size};
+
+/// Everything the process was told.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The address under which clients reach the service, without a trailing slash; behind the edge it is the edge's.
+    pub base_url: String,
+    /// Where uploads go directly, past the edge's body limit; shown to accounts.
+    pub upload_url: String,
+    /// Where the server listens.
+    pub listen: SocketAddr,
+    /// The data folder.
+    pub data_dir: PathBuf,
+    /// `sqlite:…` or `postgres://…`.
+    pub database_url: String,
+    /// Proxies whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<Network>,
+    /// Signs what edge and control say to each other.
+    pub edge_secret: Secrets,
+    /// Signs bundle URLs.
+    pub download_secret: Secrets,
+    /// Encrypts authenticator seeds at rest.
+    pub encryption_key: EncryptionKey,
+    /// Where snapshots are pushed; `None` without an edge.
+    pub kv: Option<KvConfig>,
+    /// Limits of decisions section 5.
+    pub limits: Limits,
+}
+
+/// Cloudflare's KV REST API, or wrangler's stand-in for it.
+#[derive(Clone)]
+pub struct KvConfig {
+    /// The API's base address up to and without `/storage/kv`.
+    pub api: String,
+    /// The namespace's id.
+    pub namespace: String,
+    /// The API token.
+    pub token: String,
+}
+
+impl std::fmt::Debug for KvConfig {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("KvConfig").field("api", &self.api).field("namespace", &self.namespace).finish_non_exhaustive()
+    }
+}
+
+/// Limits that are settings.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// The largest bundle of a new account, in bytes.
+    pub upload_bytes: u64,
+    /// What an archive may hold.
+    pub archive: ArchiveLimits,
+    /// Binary versions counted per deployment; the rest are counted under `other`.
+    pub binary_versions: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { upload_bytes: 200 << 20, archive: ArchiveLimits::default(), binary_versions: 200 }
+    }
+}
+
+/// A setting that cannot be used, or a secret that is missing; the text names it and says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// A bad or missing value.
+    #[error("UPDRAFT_{name}: {reason}")]
+    Setting {
+        /// The name without the prefix.
+        name: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The data folder cannot be used.
+    #[error("UPDRAFT_DATA_DIR: {path} cannot be used", path = .path.display())]
+    DataDir {
+        /// The folder or the file in it.
+        path: PathBuf,
+        /// What the operating system said.
+        #[source]
+        cause: std::io::Error,
+    },
+}
+
+impl ConfigError {
+    pub(crate) fn setting(name: &'static str, reason: impl Into<String>) -> Self {
+        Self::Setting { name, reason: reason.into() }
+    }
+}
+
+/// The `LOG` settings, read before everything else so that errors are logged as asked.
+#[derive(Clone, Debug)]
+pub struct LogConfig {
+    /// A filter such as `info` or `control=debug`.
+    pub filter: String,
+    /// One JSON object per line instead of text.
+    pub json: bool,
+}
+
+impl LogConfig {
+    /// Reads `LOG` and `LOG_FORMAT`.
+    pub fn read(environment: &dyn Given) -> Result<Self, ConfigError> {
+        let settings = Settings(environment);
+        let json = match settings.text("LOG_FORMAT").as_str() {
+            "text" => false,
+            "json" => true,
+            _ => return Err(ConfigError::setting("LOG_FORMAT", "must be text or json")),
+        };
+        Ok(Self { filter: settings.text("LOG"), json })
+    }
+}
+
+/// What the commands that only touch the database need: no secret is read or made for them.
+#[derive(Clone, Debug)]
+pub struct DatabaseConfig {
+    /// The data folder; it exists.
+    pub data_dir: PathBuf,
+    /// `sqlite:…` or `postgres://…`.
+    pub database_url: String,
+    /// Limits of decisions section 5.
+    pub limits: Limits,
+}
+
+impl DatabaseConfig {
+    /// Reads the settings and makes the data folder.
+    pub fn read(environment: &dyn Given) -> Result<Self, ConfigError> {
+        let settings = Settings(environment);
+        let data_dir = PathBuf::from(settings.text("DATA_DIR"));
+        std::fs::create_dir_all(&data_dir).map_err(|cause| ConfigError::DataDir { path: data_dir.clone(), cause })?;
+        let embedded_url = || format!("sqlite://{}", data_dir.join("updraft.db").display());
+        let database_url = settings.optional("DATABASE_URL").unwrap_or_else(embedded_url);
+        if !database_url.starts_with("sqlite:") && !database_url.starts_with("postgres://") && !database_url.starts_with("postgresql://") {
+            return Err(ConfigError::setting("DATABASE_URL", "must begin with sqlite: or postgres://"));
+        }
+        Ok(Self { limits: limits(&settings)?, data_dir, database_url })
+    }
+}
+
+impl Config {
+    /// Reads every setting and, where the embedded default allows it, makes the secrets in the data folder.
+    pub fn read(environment: &dyn Given) -> Result<Self, ConfigError> {
+        let settings = Settings(environment);
+        let base_url = settings.address("BASE_URL")?.unwrap_or_else(|| "http://localhost:8080".to_owned());
+        let upload_url = settings.address("UPLOAD_URL")?.unwrap_or_else(|| base_url.clone());
+        let listen = settings.text("LISTEN");
+        let listen = listen.parse().map_err(|_| ConfigError::setting("LISTEN", "must be an address and a port, such as 127.0.0.1:8080"))?;
+        let DatabaseConfig { data_dir, database_url, limits } = DatabaseConfig::read(environment)?;
+        if settings.text("STORAGE") != "file" {
+            return Err(ConfigError::setting("STORAGE", "only file is supported by this version"));
+        }
+        let kv = kv(&settings)?;
+        let mut trusted_proxies = Vec::new();
+        for part in settings.text("TRUSTED_PROXIES").split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            trusted_proxies.push(part.parse().map_err(|()| {
+                ConfigError::setting("TRUSTED_PROXIES", format!("{part} is neither an address nor a network such as 10.0.0.0/8"))
+            })?);
+        }
+        // Another replica, or the edge, must hold the same secrets: then a generated one would be wrong without anyone noticing.
+        let may_generate = database_url.starts_with("sqlite:") && kv.is_none();
+        let secrets = secrets::read(&settings, &data_dir, may_generate)?;
+        Ok(Self {
+            base_url,
+            upload_url,
+            listen,
+            data_dir,
+            database_url,
+            trusted_proxies,
+            edge_secret: secrets.edge,
+            download_secret: secrets.download,
+            encryption_key: secrets.encryption,
+            kv,
+            limits,
+        })
+    }
+
+    /// Whether the base address is https, so that answers may ask for https only.
+    pub fn is_https(&self) -> bool {
+        self.base_url.starts_with("https://")
+    }
+}
+
+fn kv(settings: &Settings<'_>) -> Result<Option<KvConfig>, ConfigError> {
+    let Some(api) = settings.address("KV_API")? else { return Ok(None) };
+    let needed = |name: &'static str| {
+        settings
+            .optional(name)
+            .ok_or_else(|| ConfigError::setting(name, "is needed when UPDRAFT_KV_API is set; any text serves wrangler's local API"))
+    };
+    let (account, namespace, token) = (settings.optional("KV_ACCOUNT"), needed("KV_NAMESPACE")?, needed("KV_TOKEN")?);
+    if namespace.is_empty() || !namespace.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_') {
+        return Err(ConfigError::setting("KV_NAMESPACE", "must be a namespace id"));
+    }
+    // The base address may name the account itself or leave it to KV_ACCOUNT.
+    let api = match account {
+        Some(account) if api.ends_with("/accounts") => format!("{api}/{account}"),
+        _ => api,
+    };
+    Ok(Some(KvConfig { api, namespace, token }))
+}
+
+fn limits(settings: &Settings<'_>) -> Result<Limits, ConfigError> {
+    let size = |name: &'static str| parse_size(&settings.text(name)).map_err(|reason| ConfigError::setting(name, reason));
+    let count = |name: &'static str| {
+        settings
+            .text(name)
+            .parse::<u32>()
+            .ok()
+            .filter(|count| *count > 0)
+            .ok_or_else(|| ConfigError::setting(name, "must be a whole number above 0"))
+    };
+    Ok(Limits {
+        upload_bytes: size("LIMIT_MAX_UPLOAD_BYTES")?,
+        archive: ArchiveLimits {
+            entries: count("LIMIT_ZIP_ENTRIES")?,
+            uncompressed_bytes: size("LIMIT_ZIP_TOTAL")?,
+            ratio: u64::from(count("LIMIT_ZIP_RATIO")?),
+        },
+        binary_versions: count("LIMIT_BINARY_VERSIONS")?,
+    })
+}

@@ -1,0 +1,124 @@
+//! The list of settings, as `--help` prints it, and how one is read.
+
+use super::ConfigError;
+
+/// Where values come from: the process's environment, or a map in tests.
+pub trait Given {
+    /// The value of the variable with this full name.
+    fn get(&self, name: &str) -> Option<String>;
+}
+
+/// The process's environment.
+#[derive(Debug)]
+pub struct Environment;
+
+impl Environment {
+    /// Refuses values that are no text; taken for absent ones, they would quietly become defaults.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        for setting in ALL {
+            if let Err(std::env::VarError::NotUnicode(_)) = std::env::var(format!("UPDRAFT_{}", setting.name)) {
+                return Err(ConfigError::setting(setting.name, "must be UTF-8 text"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Given for Environment {
+    fn get(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+}
+
+impl Given for std::collections::BTreeMap<String, String> {
+    fn get(&self, name: &str) -> Option<String> {
+        std::collections::BTreeMap::get(self, name).cloned()
+    }
+}
+
+/// One setting: its name without the prefix, its default, what it is.
+#[derive(Debug)]
+pub struct Setting {
+    /// The name without `UPDRAFT_`.
+    pub name: &'static str,
+    /// The default; empty when there is none.
+    pub default: &'static str,
+    /// What it is.
+    pub help: &'static str,
+}
+
+macro_rules! settings {
+    ($(($name:literal, $default:literal, $help:literal)),* $(,)?) => {
+        /// Every setting, in the order in which `--help` lists them.
+        pub const ALL: &[Setting] = &[$(Setting { name: $name, default: $default, help: $help }),*];
+    };
+}
+
+settings![
+    ("BASE_URL", "http://localhost:8080", "the address under which clients reach the service; the edge's when there is one"),
+    ("UPLOAD_URL", "", "where uploads go directly, past the edge's body limit; the base address when not set"),
+    ("LISTEN", "127.0.0.1:8080", "where the server listens"),
+    ("DATA_DIR", "./data", "the data folder: database, bundles, generated secrets"),
+    ("DATABASE_URL", "", "sqlite:… or postgres://…; a SQLite file in the data folder when not set"),
+    ("STORAGE", "file", "where bundles are kept: file (in the data folder)"),
+    ("TRUSTED_PROXIES", "", "addresses or networks, comma-separated, whose X-Forwarded-For is believed"),
+    ("EDGE_SECRET", "", "signs what edge and control say to each other; several, comma-separated: the first signs, all verify"),
+    ("DOWNLOAD_SECRET", "", "signs bundle URLs; several, comma-separated: the first signs, all verify"),
+    ("ENCRYPTION_KEY", "", "encrypts authenticator seeds at rest: a key id, a colon, 32 bytes in base64"),
+    ("KV_API", "", "Workers KV's REST address up to and without /storage/kv; snapshots are pushed there"),
+    ("KV_ACCOUNT", "", "the Cloudflare account's id, when KV_API ends with /accounts"),
+    ("KV_NAMESPACE", "", "the KV namespace's id"),
+    ("KV_TOKEN", "", "an API token that may edit Workers KV"),
+    ("LOG", "info", "what is logged: a level, or a filter such as control=debug"),
+    ("LOG_FORMAT", "text", "text or json"),
+    ("LIMIT_MAX_UPLOAD_BYTES", "200MiB", "the largest bundle, for accounts made from now on"),
+    ("LIMIT_ZIP_ENTRIES", "20000", "entries of an archive"),
+    ("LIMIT_ZIP_TOTAL", "1GiB", "uncompressed bytes of an archive"),
+    ("LIMIT_ZIP_RATIO", "200", "how many times larger than itself an archive may unpack to"),
+    ("LIMIT_BINARY_VERSIONS", "200", "binary versions counted per deployment; the rest are counted under \"other\""),
+];
+
+/// Reads settings by their names without the prefix.
+#[derive(Clone, Copy)]
+pub struct Settings<'a>(pub &'a dyn Given);
+
+impl std::fmt::Debug for Settings<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Settings")
+    }
+}
+
+impl Settings<'_> {
+    /// The value, when one is given and not empty.
+    pub fn optional(self, name: &str) -> Option<String> {
+        self.0.get(&format!("UPDRAFT_{name}")).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
+    }
+
+    /// The value, or the default of the list.
+    pub fn text(self, name: &str) -> String {
+        self.optional(name).unwrap_or_else(|| {
+            ALL.iter().find(|setting| setting.name == name).map_or_else(String::new, |setting| setting.default.to_owned())
+        })
+    }
+
+    /// An http or https address without a trailing slash.
+    pub fn address(self, name: &'static str) -> Result<Option<String>, ConfigError> {
+        let Some(value) = self.optional(name) else { return Ok(None) };
+        let wrong = || ConfigError::setting(name, "must be an http or https address without query or fragment");
+        let url = reqwest::Url::parse(&value).map_err(|_| wrong())?;
+        if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() || url.query().is_some() || url.fragment().is_some() {
+            return Err(wrong());
+        }
+        Ok(Some(value.trim_end_matches('/').to_owned()))
+    }
+}
+
+/// The list of settings as `--help` shows it.
+pub fn help() -> String {
+    let mut text = String::from("Settings (environment variables):\n");
+    for setting in ALL {
+        let default = if setting.default.is_empty() { String::new() } else { format!(" [{}]", setting.default) };
+        text.extend([format!("  UPDRAFT_{:<24}", setting.name), setting.help.to_owned(), default, "\n".to_owned()]);
+    }
+    text
+}

@@ -1,0 +1,97 @@
+//! Opens the pools. The URL's scheme chooses the database.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use sqlx::SqlitePool;
+use sqlx::migrate::MigrateError;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+
+use super::{Db, migrate};
+
+/// Why the database could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The address is of neither kind.
+    #[error("DATABASE_URL: must begin with sqlite: or postgres://")]
+    Scheme,
+    /// The database refused.
+    #[error("the database could not be opened")]
+    Open(#[source] sqlx::Error),
+    /// A migration failed or was edited after it was applied.
+    #[error("the database's schema could not be brought up to date")]
+    Migrate(#[source] sqlx::migrate::MigrateError),
+}
+
+/// How long a request waits for a connection before it is answered 503.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Readers of SQLite; they do not block each other, and more than a few per core only cost memory.
+const SQLITE_READERS: u32 = 8;
+
+/// Connections of one replica to PostgreSQL.
+const POSTGRES_CONNECTIONS: u32 = 16;
+
+impl Db {
+    /// Opens the database at `url` and applies the migrations that it lacks.
+    pub async fn open(url: &str) -> Result<Self, ConnectError> {
+        if url.starts_with("sqlite:") {
+            Self::open_sqlite(url).await
+        } else if url.starts_with("postgres://") || url.starts_with("postgresql://") {
+            Self::open_postgres(url).await
+        } else {
+            Err(ConnectError::Scheme)
+        }
+    }
+
+    async fn open_sqlite(url: &str) -> Result<Self, ConnectError> {
+        // FULL: a report is answered only once it would survive a power cut.
+        let options = SqliteConnectOptions::from_str(url)
+            .map_err(ConnectError::Open)?
+            .create_if_missing(true)
+            .foreign_keys(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Full)
+            .busy_timeout(Duration::from_secs(10));
+        let write = SqlitePoolOptions::new()
+            .max_connections(1)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .connect_with(options.clone())
+            .await
+            .map_err(ConnectError::Open)?;
+        migrate_sqlite(&write).await.map_err(ConnectError::Migrate)?;
+        let read = SqlitePoolOptions::new()
+            .max_connections(SQLITE_READERS)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .connect_with(options.pragma("query_only", "on"))
+            .await
+            .map_err(ConnectError::Open)?;
+        Ok(Self::Sqlite { read, write })
+    }
+
+    async fn open_postgres(url: &str) -> Result<Self, ConnectError> {
+        let options = PgConnectOptions::from_str(url).map_err(ConnectError::Open)?;
+        let pool = PgPoolOptions::new()
+            .max_connections(POSTGRES_CONNECTIONS)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .connect_with(options)
+            .await
+            .map_err(ConnectError::Open)?;
+        migrate::postgres().run(&pool).await.map_err(ConnectError::Migrate)?;
+        Ok(Self::Postgres(pool))
+    }
+}
+
+/// SQLite has no lock for migrating, so another program that starts at the same moment may apply one in between, such as `account create` beside
+/// `serve`. What failed for that reason is known as applied when it is looked at again.
+async fn migrate_sqlite(pool: &SqlitePool) -> Result<(), MigrateError> {
+    let mut migrated = migrate::sqlite().run(pool).await;
+    for _ in migrate::ALL {
+        if !matches!(migrated, Err(MigrateError::Execute(_) | MigrateError::ExecuteMigration(..))) {
+            break;
+        }
+        migrated = migrate::sqlite().run(pool).await;
+    }
+    migrated
+}

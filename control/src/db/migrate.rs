@@ -1,0 +1,45 @@
+//! The schema's list: every file of `migrations/{sqlite,postgres}`, in order, compiled in.
+
+use std::borrow::Cow;
+
+use sqlx::SqlSafeStr;
+use sqlx::migrate::{Migration, MigrationType, Migrator};
+
+/// One migration in both dialects.
+#[derive(Debug)]
+pub struct Pair {
+    /// Its number, 1 and up without gaps.
+    pub version: i64,
+    /// The file's name without number and ending.
+    pub name: &'static str,
+    /// The text for SQLite.
+    pub sqlite: &'static str,
+    /// The text for PostgreSQL.
+    pub postgres: &'static str,
+}
+
+/// Every migration, oldest first. A test compares this list with the folders.
+pub const ALL: &[Pair] = &[Pair {
+    version: 1,
+    name: "base",
+    sqlite: include_str!("../../../migrations/sqlite/0001_base.sql"),
+    postgres: include_str!("../../../migrations/postgres/0001_base.sql"),
+}];
+
+/// The migrator for SQLite.
+pub fn sqlite() -> Migrator {
+    migrator(|pair| pair.sqlite)
+}
+
+/// The migrator for PostgreSQL.
+pub fn postgres() -> Migrator {
+    migrator(|pair| pair.postgres)
+}
+
+fn migrator(text: impl Fn(&Pair) -> &'static str) -> Migrator {
+    let migrations = ALL
+        .iter()
+        .map(|pair| Migration::new(pair.version, Cow::Borrowed(pair.name), MigrationType::Simple, text(pair).into_sql_str(), false))
+        .collect();
+    Migrator { migrations: Cow::Owned(migrations), ..Migrator::DEFAULT }
+}

@@ -1,0 +1,164 @@
+//! The database: SQLite or PostgreSQL behind one pair of transaction types.
+//!
+//! Repositories take [`ReadTx`] or [`WriteTx`] and one SQL text for both drivers. Nobody begins a transaction but [`Db::read`] and [`Db::write`].
+//! Start reading at [`Db`]; `connect` opens the pools, `migrate` holds the schema's list.
+
+mod connect;
+pub mod migrate;
+
+use std::ops::{Deref, DerefMut};
+
+use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
+
+pub use connect::ConnectError;
+
+/// The database's pools.
+#[derive(Clone, Debug)]
+pub enum Db {
+    /// SQLite: many readers, one writer.
+    Sqlite {
+        /// Connections that refuse to write.
+        read: SqlitePool,
+        /// One connection, so that writers queue here and not inside SQLite's busy handler.
+        write: SqlitePool,
+    },
+    /// PostgreSQL.
+    Postgres(PgPool),
+}
+
+/// Which database it is; for the few statements that truly differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// SQLite.
+    Sqlite,
+    /// PostgreSQL.
+    Postgres,
+}
+
+/// The open transaction of either driver; reach it through [`on!`](crate::on).
+#[derive(Debug)]
+pub enum Tx {
+    /// SQLite.
+    Sqlite(Transaction<'static, Sqlite>),
+    /// PostgreSQL.
+    Postgres(Transaction<'static, Postgres>),
+}
+
+/// A transaction that reads one consistent state.
+#[derive(Debug)]
+pub struct ReadTx(Tx);
+
+/// A transaction that writes; it can do whatever a [`ReadTx`] can.
+#[derive(Debug)]
+pub struct WriteTx(ReadTx);
+
+impl Db {
+    /// Begins a consistent, read-only transaction.
+    pub async fn read(&self) -> sqlx::Result<ReadTx> {
+        Ok(ReadTx(match self {
+            Self::Sqlite { read, .. } => Tx::Sqlite(read.begin().await?),
+            Self::Postgres(pool) => Tx::Postgres(pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?),
+        }))
+    }
+
+    /// Begins a writing transaction. On SQLite it is `BEGIN IMMEDIATE`: a transaction that reads first and writes later would otherwise be refused
+    /// whenever another wrote in between.
+    pub async fn write(&self) -> sqlx::Result<WriteTx> {
+        Ok(WriteTx(ReadTx(match self {
+            Self::Sqlite { write, .. } => Tx::Sqlite(write.begin_with("BEGIN IMMEDIATE").await?),
+            Self::Postgres(pool) => Tx::Postgres(pool.begin().await?),
+        })))
+    }
+
+    /// Which database it is.
+    pub fn dialect(&self) -> Dialect {
+        match self {
+            Self::Sqlite { .. } => Dialect::Sqlite,
+            Self::Postgres(_) => Dialect::Postgres,
+        }
+    }
+
+    /// Closes every connection, after the transactions under way.
+    pub async fn close(&self) {
+        match self {
+            Self::Sqlite { read, write } => {
+                read.close().await;
+                write.close().await;
+            }
+            Self::Postgres(pool) => pool.close().await,
+        }
+    }
+}
+
+impl ReadTx {
+    /// The driver's transaction, for [`on!`](crate::on).
+    pub fn parts(&mut self) -> &mut Tx {
+        &mut self.0
+    }
+
+    /// Which database it is.
+    pub fn dialect(&self) -> Dialect {
+        match self.0 {
+            Tx::Sqlite(_) => Dialect::Sqlite,
+            Tx::Postgres(_) => Dialect::Postgres,
+        }
+    }
+}
+
+impl WriteTx {
+    /// Makes the changes durable. A transaction that is dropped without this is rolled back.
+    pub async fn commit(self) -> sqlx::Result<()> {
+        match self.0.0 {
+            Tx::Sqlite(tx) => tx.commit().await,
+            Tx::Postgres(tx) => tx.commit().await,
+        }
+    }
+}
+
+impl Deref for WriteTx {
+    type Target = ReadTx;
+
+    fn deref(&self) -> &ReadTx {
+        &self.0
+    }
+}
+
+impl DerefMut for WriteTx {
+    fn deref_mut(&mut self) -> &mut ReadTx {
+        &mut self.0
+    }
+}
+
+/// Runs one sqlx expression on whichever driver the transaction has: `on!(tx, |conn| sqlx::query(SQL).execute(conn).await)`.
+#[macro_export]
+macro_rules! on {
+    ($tx:expr, |$conn:ident| $body:expr) => {
+        match $tx.parts() {
+            $crate::db::Tx::Sqlite(tx) => {
+                let $conn = &mut **tx;
+                $body
+            }
+            $crate::db::Tx::Postgres(tx) => {
+                let $conn = &mut **tx;
+                $body
+            }
+        }
+    };
+}
+
+/// Runs one writing sqlx expression and gives the number of rows it changed.
+#[macro_export]
+macro_rules! on_write {
+    ($tx:expr, |$conn:ident| $body:expr) => {
+        match $tx.parts() {
+            $crate::db::Tx::Sqlite(tx) => {
+                let $conn = &mut **tx;
+                $body.map(|done| done.rows_affected())
+            }
+            $crate::db::Tx::Postgres(tx) => {
+                let $conn = &mut **tx;
+                $body.map(|done| done.rows_affected())
+            }
+        }
+    };
+}

@@ -1,0 +1,27 @@
+//! Updraft's control plane: accounts, apps, deployments, releases, snapshots for the edge, and the counts that come back.
+//!
+//! One folder per area: `http.rs` (handlers and their types), `service.rs` (the rules), `repo.rs` (SQL). Start reading at [`serve`] and [`router`].
+
+pub mod accounts;
+pub mod acquisition;
+pub mod app;
+pub mod apps;
+pub mod auth;
+pub mod clock;
+pub mod config;
+pub mod db;
+pub mod deployments;
+pub mod error;
+pub mod front;
+pub mod health;
+pub mod metrics;
+pub mod releases;
+pub mod reports;
+pub mod router;
+pub mod serve;
+pub mod snapshot;
+pub mod sql;
+pub mod storage;
+pub mod telemetry;
+pub mod web;
+pub mod work;

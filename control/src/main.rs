@@ -1,0 +1,150 @@
+//! `updraft-control`: the control plane's program.
+
+use std::io::{IsTerminal, Read, Write};
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use control::clock::{Clock, Dice};
+use control::config::settings::Environment;
+use control::config::values::parse_duration;
+use control::config::{Config, DatabaseConfig, LogConfig};
+use control::db::Db;
+use control::error::{AppError, chain};
+use control::{accounts, auth, config, serve, telemetry};
+
+/// Updraft's control plane: accounts, apps, releases, snapshots for the edge, and the counts that come back.
+#[derive(Debug, Parser)]
+#[command(name = "updraft-control", version)]
+struct Command {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Serve until SIGINT or SIGTERM
+    Serve,
+    /// Accounts
+    #[command(subcommand)]
+    Account(AccountAction),
+    /// Access keys
+    #[command(subcommand, name = "access-key")]
+    AccessKey(AccessKeyAction),
+}
+
+#[derive(Debug, Subcommand)]
+enum AccountAction {
+    /// Make a verified account; works with registration closed, too
+    Create(NewAccount),
+}
+
+#[derive(Debug, Args)]
+struct NewAccount {
+    /// The e-mail address
+    #[arg(long)]
+    email: String,
+    /// The display name
+    #[arg(long)]
+    name: Option<String>,
+    /// Read the password from standard input; a password on a command line would be seen by every process
+    #[arg(long, required = true)]
+    password_stdin: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum AccessKeyAction {
+    /// Make a named access key and print it, alone, on standard output
+    Create(NewKey),
+}
+
+#[derive(Debug, Args)]
+struct NewKey {
+    /// The account's e-mail address
+    #[arg(long)]
+    email: String,
+    /// The key's name, unique within the account
+    #[arg(long)]
+    name: String,
+    /// How long it is valid: 60d, 12h, 15m, 30s
+    #[arg(long, default_value = "60d", value_parser = parse_duration)]
+    ttl: i64,
+}
+
+fn main() -> ExitCode {
+    let matches = Command::command().after_help(config::settings::help()).get_matches();
+    let command = match Command::from_arg_matches(&matches) {
+        Ok(command) => command,
+        Err(error) => error.exit(),
+    };
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&error),
+    };
+    match runtime.block_on(run(command.action)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(error.as_ref()),
+    }
+}
+
+fn fail(error: &(dyn std::error::Error + 'static)) -> ExitCode {
+    eprintln!("updraft-control: {}", chain(error));
+    ExitCode::FAILURE
+}
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+async fn run(action: Action) -> Result<(), Failure> {
+    Environment.check()?;
+    telemetry::start(&LogConfig::read(&Environment)?)?;
+    match action {
+        Action::Serve => Ok(serve::run(Config::read(&Environment)?).await?),
+        Action::Account(AccountAction::Create(new)) => create_account(&DatabaseConfig::read(&Environment)?, &new).await,
+        Action::AccessKey(AccessKeyAction::Create(new)) => create_access_key(&DatabaseConfig::read(&Environment)?, &new).await,
+    }
+}
+
+async fn create_account(config: &DatabaseConfig, new: &NewAccount) -> Result<(), Failure> {
+    let password = read_password()?;
+    accounts::service::normalise_email(&new.email)?;
+    accounts::service::check_password(&password)?;
+    let password_hash = tokio::task::spawn_blocking(move || auth::password::hash(&password, &Dice::System)).await??;
+    let db = Db::open(&config.database_url).await?;
+    let mut tx = db.write().await?;
+    let account = accounts::service::NewAccount {
+        email: &new.email,
+        name: new.name.as_deref(),
+        password_hash: &password_hash,
+        max_upload_bytes: config.limits.upload_bytes,
+    };
+    accounts::service::create(&mut tx, &account, &Dice::System, Clock::System.now()).await?;
+    tx.commit().await?;
+    db.close().await;
+    eprintln!("The account was made.");
+    Ok(())
+}
+
+/// The first line of standard input, without its end.
+fn read_password() -> Result<String, Failure> {
+    if std::io::stdin().is_terminal() {
+        eprintln!("Type the password and end the line:");
+        let mut line = String::new();
+        std::io::stdin().read_line(&mut line)?;
+        return Ok(line.trim_end_matches(['\r', '\n']).to_owned());
+    }
+    let mut text = String::new();
+    std::io::stdin().take(8_192).read_to_string(&mut text)?;
+    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+async fn create_access_key(config: &DatabaseConfig, new: &NewKey) -> Result<(), Failure> {
+    let email = accounts::service::normalise_email(&new.email)?;
+    let db = Db::open(&config.database_url).await?;
+    let mut tx = db.write().await?;
+    let account = accounts::repo::find_by_email(&mut tx, &email).await?.ok_or(AppError::NotFound("account"))?;
+    let token = auth::keys::service::create(&mut tx, &account, &new.name, "127.0.0.1", new.ttl, &Dice::System, Clock::System.now()).await?;
+    tx.commit().await?;
+    db.close().await;
+    // A key that nobody could read is an error; the next try needs another name.
+    writeln!(std::io::stdout(), "{}", token.reveal())?;
+    Ok(())
+}

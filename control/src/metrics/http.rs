@@ -1,0 +1,59 @@
+//! The operations on counts.
+
+use std::collections::BTreeMap;
+
+use axum::Router;
+use axum::extract::State;
+use axum::routing::get;
+use serde::Serialize;
+
+use super::repo;
+use crate::app::AppState;
+use crate::auth::AppGrant;
+use crate::auth::grant::ReadMetrics;
+use crate::deployments::service as deployments;
+use crate::error::AppResult;
+use crate::web::{DeploymentPath, Json};
+
+/// The counts of one label or binary version.
+#[derive(Debug, Serialize)]
+pub struct CountsOut {
+    /// Clients that run it now.
+    pub active: i64,
+    /// Clients that have loaded it; 0 for a binary version.
+    pub downloaded: i64,
+    /// Clients that have run it; 0 for a binary version.
+    pub installed: i64,
+    /// Clients that have fallen back from it; 0 for a binary version.
+    pub failed: i64,
+}
+
+/// The counts of a deployment by label or binary version.
+#[derive(Debug, Serialize)]
+pub struct MetricsAnswer {
+    metrics: BTreeMap<String, CountsOut>,
+}
+
+/// The routes of this area.
+pub fn routes() -> Router<AppState> {
+    Router::new().route("/v1/apps/{app}/deployments/{deployment}/metrics", get(read_metrics))
+}
+
+/// Read the counts of a deployment: every label and binary version that was reported since the history was last cleared, those at zero included.
+pub async fn read_metrics(
+    State(app): State<AppState>,
+    grant: AppGrant<ReadMetrics>,
+    DeploymentPath(name): DeploymentPath,
+) -> AppResult<Json<MetricsAnswer>> {
+    let mut tx = app.db.read().await?;
+    let deployment = deployments::find(&mut tx, grant.app(), &name).await?;
+    let rows = repo::list(&mut tx, &deployment.id, deployment.counting_epoch).await?;
+    let metrics = rows
+        .into_iter()
+        .map(|row| {
+            let counts = CountsOut { active: row.active, downloaded: row.downloaded, installed: row.installed, failed: row.failed };
+            (row.place, counts)
+        })
+        .collect();
+    Ok(Json(MetricsAnswer { metrics }))
+}

@@ -1,0 +1,190 @@
+//! An entry's two headers, in the central directory and before its data, and that they agree.
+
+use std::io::{Read, Seek};
+
+use super::source::Source;
+use super::{ArchiveFault, names};
+
+const CENTRAL_SIGNATURE: [u8; 4] = *b"PK\x01\x02";
+const LOCAL_SIGNATURE: [u8; 4] = *b"PK\x03\x04";
+
+const ENCRYPTED: u16 = 1 | 1 << 6 | 1 << 13;
+/// How hard the compressor tried. The only flags that no reader acts on, so headers may differ in them.
+const EFFORT: u16 = 1 << 1 | 1 << 2;
+const DESCRIPTOR: u16 = 1 << 3;
+pub(super) const UTF8: u16 = 1 << 11;
+
+const STORED: u16 = 0;
+const DEFLATED: u16 = 8;
+
+const DOS_DIRECTORY: u32 = 1 << 4;
+const UNIX_TYPE: u32 = 0o170_000;
+const UNIX_FILE: u32 = 0o100_000;
+const UNIX_DIRECTORY: u32 = 0o040_000;
+const UNIX_LINK: u32 = 0o120_000;
+
+const EXTRA_ZIP64: u16 = 0x0001;
+const EXTRA_UNICODE_PATH: u16 = 0x7075;
+
+const ZIP64: &str = "it uses zip64 fields, which are for more than 4 GiB";
+
+/// One entry, as both of its headers must have it.
+pub(super) struct Entry {
+    /// As it is spelt in the archive, backslashes and all.
+    pub(super) name: String,
+    flags: u16,
+    method: u16,
+    pub(super) crc32: u32,
+    pub(super) compressed: u32,
+    pub(super) uncompressed: u32,
+    /// Of the local header, from the start of the file.
+    pub(super) offset: u32,
+}
+
+impl Entry {
+    /// Directories are for unpacking only: clients do not hash them, so they stand in no manifest.
+    pub(super) fn is_directory(&self) -> bool {
+        self.name.ends_with('/')
+    }
+
+    pub(super) fn is_deflated(&self) -> bool {
+        self.method == DEFLATED
+    }
+
+    /// Whether checksum and sizes follow the data, because they were not known when the local header was written.
+    pub(super) fn has_descriptor(&self) -> bool {
+        self.flags & DESCRIPTOR != 0
+    }
+
+    pub(super) fn fault(&self, why: impl std::fmt::Display) -> ArchiveFault {
+        ArchiveFault::entry(self.name.as_bytes(), why)
+    }
+}
+
+/// Reads the directory's next entry and checks all that can be checked without its data.
+pub(super) fn read_central<R: Read + Seek>(source: &mut Source<R>) -> Result<Entry, ArchiveFault> {
+    if source.array()? != CENTRAL_SIGNATURE {
+        return Err(ArchiveFault::archive("the central directory is damaged"));
+    }
+    let _versions: [u8; 4] = source.array()?;
+    let (flags, method) = (source.u16()?, source.u16()?);
+    let _modified: [u8; 4] = source.array()?;
+    let (crc32, compressed, uncompressed) = (source.u32()?, source.u32()?, source.u32()?);
+    let (name_length, extra_length, comment_length) = (source.u16()?, source.u16()?, source.u16()?);
+    let disk = source.u16()?;
+    let _internal_attributes = source.u16()?;
+    let attributes = source.u32()?;
+    let offset = source.u32()?;
+
+    let (mut name, mut rest) = (Vec::new(), Vec::new());
+    source.bytes(name_length, &mut name)?;
+    let fault = |why: &str| ArchiveFault::entry(&name, why);
+    let text = names::check(&name, flags & UTF8 != 0).map_err(&fault)?;
+    check_flags_and_method(flags, method).map_err(&fault)?;
+    source.bytes(extra_length, &mut rest)?;
+    check_extra(&rest, &name).map_err(&fault)?;
+    source.bytes(comment_length, &mut rest)?;
+
+    if compressed == u32::MAX || uncompressed == u32::MAX || offset == u32::MAX {
+        return Err(fault(ZIP64));
+    }
+    if disk != 0 {
+        return Err(fault("it is in another part of a split archive"));
+    }
+    if method == STORED && compressed != uncompressed {
+        return Err(fault("it is stored, but its two sizes differ"));
+    }
+    let entry = Entry { name: text.to_owned(), flags, method, crc32, compressed, uncompressed, offset };
+    check_kind(&entry, attributes)?;
+    Ok(entry)
+}
+
+/// Reads the local header at the source's position, up to the data, and compares it with what the directory says.
+///
+/// `scratch` is storage to be used again.
+pub(super) fn read_local<R: Read + Seek>(source: &mut Source<R>, entry: &Entry, scratch: &mut Vec<u8>) -> Result<(), ArchiveFault> {
+    if source.array()? != LOCAL_SIGNATURE {
+        return Err(entry.fault("there is no local header where the central directory says"));
+    }
+    let _version = source.u16()?;
+    let (flags, method) = (source.u16()?, source.u16()?);
+    let _modified: [u8; 4] = source.array()?;
+    let (crc32, compressed, uncompressed) = (source.u32()?, source.u32()?, source.u32()?);
+    let (name_length, extra_length) = (source.u16()?, source.u16()?);
+
+    source.bytes(name_length, scratch)?;
+    if scratch.as_slice() != entry.name.as_bytes() {
+        return Err(entry.fault("its local header has another name"));
+    }
+    if (flags ^ entry.flags) & !EFFORT != 0 || method != entry.method {
+        return Err(entry.fault("its local header has other flags or another method"));
+    }
+    source.bytes(extra_length, scratch)?;
+    check_extra(scratch, entry.name.as_bytes()).map_err(|why| entry.fault(why))?;
+
+    // With a descriptor these are 0 by the standard, but some tools go back and fill them in.
+    let agrees = |local: u32, central: u32| local == central || (entry.has_descriptor() && local == 0);
+    if !(agrees(crc32, entry.crc32) && agrees(compressed, entry.compressed) && agrees(uncompressed, entry.uncompressed)) {
+        return Err(entry.fault("its local header has another checksum or other sizes"));
+    }
+    Ok(())
+}
+
+fn check_flags_and_method(flags: u16, method: u16) -> Result<(), &'static str> {
+    if flags & ENCRYPTED != 0 {
+        return Err("it is encrypted");
+    }
+    if flags & !(EFFORT | DESCRIPTOR | UTF8) != 0 {
+        return Err("it has flags that clients do not know");
+    }
+    match method {
+        DEFLATED => Ok(()),
+        STORED if flags & DESCRIPTOR == 0 => Ok(()),
+        // Without compression a streaming reader cannot tell where the data ends and the descriptor begins (wire 0.3).
+        STORED => Err("it is stored with a data descriptor, which clients cannot read"),
+        _ => Err("its compression method is not one that clients know: use deflate, or none"),
+    }
+}
+
+/// What kind of file the attributes say, against what the name says.
+///
+/// The upper half is a unix mode only if the archive was made on unix. But some readers do not ask where it was made, and tools of other systems
+/// leave it 0, so it is held to the same rule everywhere.
+fn check_kind(entry: &Entry, attributes: u32) -> Result<(), ArchiveFault> {
+    let says_directory = match (attributes >> 16) & UNIX_TYPE {
+        0 => None,
+        UNIX_FILE => Some(false),
+        UNIX_DIRECTORY => Some(true),
+        UNIX_LINK => return Err(entry.fault("it is a symbolic link")),
+        _ => return Err(entry.fault("it is not a plain file")),
+    };
+    let is_directory = entry.is_directory();
+    let says_dos_directory = attributes & DOS_DIRECTORY != 0;
+    if says_directory.is_some_and(|says| says != is_directory) || (says_dos_directory && !is_directory) {
+        return Err(entry.fault("its name and its attributes disagree on whether it is a directory"));
+    }
+    if is_directory && entry.uncompressed != 0 {
+        return Err(entry.fault("it is a directory, but has data"));
+    }
+    Ok(())
+}
+
+/// Checks the fields that could change what an entry is: other sizes (zip64) or another name.
+fn check_extra(mut extra: &[u8], name: &[u8]) -> Result<(), &'static str> {
+    const DAMAGED: &str = "its extra field is damaged";
+    while let Some((header, rest)) = extra.split_first_chunk::<4>() {
+        let [id_low, id_high, length_low, length_high] = *header;
+        let length = u16::from_le_bytes([length_low, length_high]);
+        let (field, rest) = rest.split_at_checked(length.into()).ok_or(DAMAGED)?;
+        match u16::from_le_bytes([id_low, id_high]) {
+            EXTRA_ZIP64 => return Err(ZIP64),
+            // A version byte and the header name's checksum come before the name. A reader that finds the checksum wrong ignores the field,
+            // another one does not look at it.
+            EXTRA_UNICODE_PATH if field.get(5..) != Some(name) => return Err("it has a second, different name in its extra field"),
+            _ => {}
+        }
+        extra = rest;
+    }
+    // Alignment tools pad with zeros, which may leave less than one field.
+    if extra.iter().any(|&byte| byte != 0) { Err(DAMAGED) } else { Ok(()) }
+}

@@ -1,0 +1,32 @@
+//! Blobs and their rows: stored before the release that refers to them, taken back when that release is refused (decisions section 6).
+
+use shared::hash::Sha256Hex;
+use shared::ids::AppId;
+use shared::time::UnixMillis;
+
+use crate::db::WriteTx;
+use crate::{on, on_write};
+
+// The time also says who used the blob last, so it always grows: two uploads of the same bytes never share a value.
+const TOUCH: &str = "INSERT INTO blobs (app_id, sha256, size, last_used_time, deleting) VALUES ($1, $2, $3, $4, FALSE) \
+    ON CONFLICT (app_id, sha256) DO UPDATE SET deleting = FALSE, \
+    last_used_time = CASE WHEN blobs.last_used_time >= excluded.last_used_time THEN blobs.last_used_time + 1 ELSE excluded.last_used_time END \
+    RETURNING last_used_time";
+const DISCARD: &str = "DELETE FROM blobs WHERE app_id = $1 AND sha256 = $2 AND last_used_time = $3 \
+    AND NOT EXISTS (SELECT 1 FROM releases r WHERE r.app_id = $1 AND (r.blob_sha256 = $2 OR r.manifest_sha256 = $2)) \
+    AND NOT EXISTS (SELECT 1 FROM release_diffs d JOIN releases r ON r.id = d.release_id WHERE r.app_id = $1 AND d.blob_sha256 = $2)";
+
+/// Every statement of this file.
+pub const SQL: &[&str] = &[TOUCH, DISCARD];
+
+/// Notes the blob's use before its object is looked for, and gives the stamp of this use.
+pub async fn touch(tx: &mut WriteTx, app: &AppId, sha256: &Sha256Hex, size: i64, now: UnixMillis) -> sqlx::Result<i64> {
+    on!(tx, |conn| sqlx::query_scalar(TOUCH).bind(app).bind(sha256).bind(size).bind(now).fetch_one(conn).await)
+}
+
+/// Deletes the row when nothing refers to the blob and nobody used it since `stamp`; whoever gets `true` deletes the object before the commit.
+/// Another upload of the same bytes waits for that commit when it notes its own use, and then writes the object again.
+pub async fn discard(tx: &mut WriteTx, app: &AppId, sha256: &Sha256Hex, stamp: i64) -> sqlx::Result<bool> {
+    let deleted = on_write!(tx, |conn| sqlx::query(DISCARD).bind(app).bind(sha256).bind(stamp).execute(conn).await)?;
+    Ok(deleted == 1)
+}

@@ -1,0 +1,172 @@
+//! SQL of releases.
+
+use shared::hash::Sha256Hex;
+use shared::ids::{AppId, DeploymentId, ReleaseId};
+use shared::time::UnixMillis;
+
+use crate::db::{ReadTx, WriteTx};
+use crate::{on, on_write};
+
+const NEXT_LABEL: &str = "UPDATE deployments SET last_label = last_label + 1 WHERE app_id = $1 AND name = $2 \
+    RETURNING id, deployment_key, last_label";
+const INSERT: &str = "INSERT INTO releases (id, deployment_id, app_id, label, app_version, description, is_mandatory, is_disabled, rollout, \
+    package_hash, blob_sha256, manifest_sha256, size, release_method, original_label, original_deployment, released_by, upload_time) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)";
+const HISTORY: &str = "SELECT id, label, app_version, description, is_mandatory, is_disabled, rollout, package_hash, blob_sha256, \
+    manifest_sha256, size, release_method, original_label, original_deployment, released_by, upload_time \
+    FROM releases WHERE deployment_id = $1 ORDER BY label";
+const NEWEST: &str = "SELECT id, label, app_version, description, is_mandatory, is_disabled, rollout, package_hash, blob_sha256, \
+    manifest_sha256, size, release_method, original_label, original_deployment, released_by, upload_time \
+    FROM releases WHERE deployment_id = $1 ORDER BY label DESC LIMIT 1";
+const RANGES: &str =
+    "SELECT label, app_version, package_hash, is_disabled, rollout FROM releases WHERE deployment_id = $1 ORDER BY label DESC";
+const DIFFS: &str = "SELECT d.release_id, d.source_hash, d.blob_sha256, d.size FROM release_diffs d JOIN releases r ON r.id = d.release_id \
+    WHERE r.deployment_id = $1 ORDER BY d.release_id, d.source_hash";
+const DIFFS_OF: &str = "SELECT release_id, source_hash, blob_sha256, size FROM release_diffs WHERE release_id = $1 ORDER BY source_hash";
+
+/// Every statement of this file.
+pub const SQL: &[&str] = &[NEXT_LABEL, INSERT, HISTORY, NEWEST, RANGES, DIFFS, DIFFS_OF];
+
+/// A stored release.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct ReleaseRow {
+    /// Its id.
+    pub id: ReleaseId,
+    /// The number of its label.
+    pub label: i64,
+    /// The binary versions it is for, as given.
+    pub app_version: String,
+    /// Release notes.
+    pub description: Option<String>,
+    /// Whether clients must take it.
+    pub is_mandatory: bool,
+    /// Whether it is offered to nobody.
+    pub is_disabled: bool,
+    /// 1-99 for a staged rollout.
+    pub rollout: Option<i64>,
+    /// The hash of its contents.
+    pub package_hash: Sha256Hex,
+    /// The bundle.
+    pub blob_sha256: Sha256Hex,
+    /// The file manifest; a single-file package has none.
+    pub manifest_sha256: Option<Sha256Hex>,
+    /// The bundle's size in bytes.
+    pub size: i64,
+    /// Upload, Promote or Rollback.
+    pub release_method: String,
+    /// The label it was made from.
+    pub original_label: Option<i64>,
+    /// The deployment it was promoted from.
+    pub original_deployment: Option<String>,
+    /// The address of the account that made it.
+    pub released_by: String,
+    /// When it was made.
+    pub upload_time: UnixMillis,
+}
+
+/// A release to be stored.
+#[derive(Debug)]
+pub struct NewReleaseRow<'a> {
+    /// Its deployment.
+    pub deployment: &'a DeploymentId,
+    /// Its app.
+    pub app: &'a AppId,
+    /// The row.
+    pub row: &'a ReleaseRow,
+}
+
+/// What the rules of a new release look at.
+#[derive(Debug, sqlx::FromRow)]
+pub struct RangeRow {
+    /// The number of its label.
+    pub label: i64,
+    /// The binary versions it is for.
+    pub app_version: String,
+    /// The hash of its contents.
+    pub package_hash: Sha256Hex,
+    /// Whether it is offered to nobody.
+    pub is_disabled: bool,
+    /// 1-99 for a staged rollout.
+    pub rollout: Option<i64>,
+}
+
+/// A diff to a release.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct DiffRow {
+    /// The release it leads to.
+    pub release_id: ReleaseId,
+    /// The package hash that it starts from.
+    pub source_hash: Sha256Hex,
+    /// The diff's bytes.
+    pub blob_sha256: Sha256Hex,
+    /// Their number.
+    pub size: i64,
+}
+
+/// The deployment whose next label was just taken.
+#[derive(Debug, sqlx::FromRow)]
+pub struct LabelRow {
+    /// The deployment.
+    pub id: DeploymentId,
+    /// Its key.
+    pub deployment_key: String,
+    /// The label's number.
+    pub last_label: i64,
+}
+
+/// Takes the next label. Every change of a deployment's releases begins with a statement like this one: it makes two changes at once serial on both
+/// databases, and what the rules read after it is the state they will change.
+pub async fn next_label(tx: &mut WriteTx, app: &AppId, deployment: &str) -> sqlx::Result<Option<LabelRow>> {
+    on!(tx, |conn| sqlx::query_as(NEXT_LABEL).bind(app).bind(deployment).fetch_optional(conn).await)
+}
+
+/// Stores a release.
+pub async fn insert(tx: &mut WriteTx, new: &NewReleaseRow<'_>) -> sqlx::Result<u64> {
+    let row = new.row;
+    on_write!(tx, |conn| sqlx::query(INSERT)
+        .bind(&row.id)
+        .bind(new.deployment)
+        .bind(new.app)
+        .bind(row.label)
+        .bind(&row.app_version)
+        .bind(&row.description)
+        .bind(row.is_mandatory)
+        .bind(row.is_disabled)
+        .bind(row.rollout)
+        .bind(&row.package_hash)
+        .bind(&row.blob_sha256)
+        .bind(&row.manifest_sha256)
+        .bind(row.size)
+        .bind(&row.release_method)
+        .bind(row.original_label)
+        .bind(&row.original_deployment)
+        .bind(&row.released_by)
+        .bind(row.upload_time)
+        .execute(conn)
+        .await)
+}
+
+/// Every release of the deployment, oldest first.
+pub async fn history(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<Vec<ReleaseRow>> {
+    on!(tx, |conn| sqlx::query_as(HISTORY).bind(deployment).fetch_all(conn).await)
+}
+
+/// The newest release of the deployment.
+pub async fn newest(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<Option<ReleaseRow>> {
+    on!(tx, |conn| sqlx::query_as(NEWEST).bind(deployment).fetch_optional(conn).await)
+}
+
+/// What the rules look at, newest first.
+pub async fn ranges(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<Vec<RangeRow>> {
+    on!(tx, |conn| sqlx::query_as(RANGES).bind(deployment).fetch_all(conn).await)
+}
+
+/// Every diff to a release of the deployment.
+pub async fn diffs(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<Vec<DiffRow>> {
+    on!(tx, |conn| sqlx::query_as(DIFFS).bind(deployment).fetch_all(conn).await)
+}
+
+/// Every diff to one release.
+pub async fn diffs_of(tx: &mut ReadTx, release: &ReleaseId) -> sqlx::Result<Vec<DiffRow>> {
+    on!(tx, |conn| sqlx::query_as(DIFFS_OF).bind(release).fetch_all(conn).await)
+}

@@ -1,0 +1,147 @@
+//! The rules of releases.
+
+use std::collections::BTreeMap;
+
+use shared::hash::{BlobKey, PackageHash, Sha256Hex};
+use shared::ids::{AppId, DeploymentId, ReleaseId};
+use shared::keys::{DeploymentKey, Label};
+use shared::signature::download_url;
+use shared::time::UnixMillis;
+use shared::version::Range;
+use shared::wire::check::DownloadUrls;
+
+use super::http::{DiffOut, ReleaseOut};
+use super::info::ReleaseInfo;
+use super::repo::{self, DiffRow, NewReleaseRow, RangeRow, ReleaseRow};
+use crate::auth::AppGrant;
+use crate::auth::grant::ManageReleases;
+use crate::clock::Dice;
+use crate::db::{ReadTx, WriteTx};
+use crate::deployments::repo::DeploymentRow;
+use crate::error::{AppError, AppResult};
+use crate::snapshot::outbox;
+
+/// The contents of a release: stored bytes, and what they hash to.
+#[derive(Clone, Debug)]
+pub struct StoredPackage {
+    /// The hash of the contents.
+    pub package_hash: PackageHash,
+    /// The bundle.
+    pub blob: Sha256Hex,
+    /// Its file manifest; a single-file package has none.
+    pub manifest: Option<Sha256Hex>,
+    /// The bundle's size in bytes.
+    pub size: u64,
+}
+
+/// Makes a release of an upload whose bytes are stored.
+pub async fn commit(
+    tx: &mut WriteTx,
+    grant: &AppGrant<ManageReleases>,
+    deployment: &str,
+    info: &ReleaseInfo,
+    package: &StoredPackage,
+    dice: &Dice,
+    now: UnixMillis,
+) -> AppResult<(DeploymentId, ReleaseRow)> {
+    let next = repo::next_label(tx, grant.app(), deployment).await?.ok_or(AppError::NotFound("deployment"))?;
+    let earlier = repo::ranges(tx, &next.id).await?;
+    check_release(&earlier, &info.app_version, &package.package_hash)?;
+    let row = ReleaseRow {
+        id: ReleaseId::v7(now, dice.bytes()?),
+        label: next.last_label,
+        app_version: info.app_version.text().to_owned(),
+        description: info.description.clone(),
+        is_mandatory: info.is_mandatory,
+        is_disabled: info.is_disabled,
+        rollout: info.rollout.map(i64::from),
+        package_hash: package.package_hash.clone(),
+        blob_sha256: package.blob.clone(),
+        manifest_sha256: package.manifest.clone(),
+        size: i64::try_from(package.size).map_err(AppError::internal)?,
+        release_method: "Upload".to_owned(),
+        original_label: None,
+        original_deployment: None,
+        released_by: grant.email().to_owned(),
+        upload_time: now,
+    };
+    repo::insert(tx, &NewReleaseRow { deployment: &next.id, app: grant.app(), row: &row }).await?;
+    let key = DeploymentKey::try_from(next.deployment_key.as_str()).map_err(AppError::internal)?;
+    outbox::enqueue(tx, &key, now).await?;
+    Ok((next.id, row))
+}
+
+/// Refuses what the rules of decisions section 3 refuse. Asked twice: before bytes are stored, to spare that work, and inside the transaction.
+pub fn check_release(earlier_newest_first: &[RangeRow], range: &Range, package_hash: &PackageHash) -> AppResult<()> {
+    if let Some(newest) = earlier_newest_first.first()
+        && newest.rollout.is_some()
+        && !newest.is_disabled
+    {
+        let text = format!("the newest release, v{}, is in an unfinished rollout: finish it with 100 or disable it first", newest.label);
+        return Err(AppError::Conflict(text));
+    }
+    let current = earlier_newest_first.iter().find(|release| same_audience(range, &release.app_version));
+    if let Some(current) = current.filter(|release| release.package_hash == *package_hash) {
+        let text = format!("the contents are identical to those of the current release for these versions, v{}", current.label);
+        return Err(AppError::Conflict(text));
+    }
+    Ok(())
+}
+
+/// Whether an earlier release is for the versions that a new one is for: an exact version looks at the range that holds it, a range at the same range.
+fn same_audience(range: &Range, earlier: &str) -> bool {
+    let Ok(earlier) = Range::parse(earlier) else { return false };
+    match range.as_exact() {
+        Some(version) => earlier.satisfies(version),
+        None => earlier.canonical() == range.canonical(),
+    }
+}
+
+/// The releases of a deployment, oldest first.
+pub async fn history(tx: &mut ReadTx, app: &AppId, deployment: &DeploymentId, urls: &DownloadUrls<'_>) -> AppResult<Vec<ReleaseOut>> {
+    let mut diffs: BTreeMap<ReleaseId, Vec<DiffRow>> = BTreeMap::new();
+    for diff in repo::diffs(tx, deployment).await? {
+        diffs.entry(diff.release_id.clone()).or_default().push(diff);
+    }
+    let releases = repo::history(tx, deployment).await?;
+    releases.into_iter().map(|row| out(app, &diffs.remove(&row.id).unwrap_or_default(), row, urls)).collect()
+}
+
+/// The deployment's newest release.
+pub async fn newest(tx: &mut ReadTx, deployment: &DeploymentRow, urls: &DownloadUrls<'_>) -> AppResult<Option<ReleaseOut>> {
+    let Some(row) = repo::newest(tx, &deployment.id).await? else { return Ok(None) };
+    let diffs = repo::diffs_of(tx, &row.id).await?;
+    out(&deployment.app_id, &diffs, row, urls).map(Some)
+}
+
+/// A release as answers show it, with signed addresses.
+pub fn out(app: &AppId, diffs: &[DiffRow], row: ReleaseRow, urls: &DownloadUrls<'_>) -> AppResult<ReleaseOut> {
+    let url = |sha256: &Sha256Hex| download_url(urls, &BlobKey { app: app.clone(), sha256: sha256.clone() });
+    let label = |number: i64| {
+        u32::try_from(number)
+            .ok()
+            .and_then(Label::new)
+            .ok_or_else(|| AppError::internal(format!("a release is stored with the label number {number}")))
+    };
+    Ok(ReleaseOut {
+        app_version: row.app_version,
+        blob_url: url(&row.blob_sha256),
+        description: row.description,
+        diff_package_map: diffs
+            .iter()
+            .map(|diff| (diff.source_hash.to_string(), DiffOut { url: url(&diff.blob_sha256), size: diff.size }))
+            .collect(),
+        is_disabled: row.is_disabled,
+        is_mandatory: row.is_mandatory,
+        label: label(row.label)?,
+        manifest_blob_url: row.manifest_sha256.as_ref().map(url),
+        original_deployment: row.original_deployment,
+        original_label: row.original_label.map(label).transpose()?,
+        package_hash: row.package_hash,
+        released_by: row.released_by,
+        release_method: row.release_method,
+        rollout: row.rollout,
+        size: row.size,
+        upload_time: row.upload_time,
+    })
+}

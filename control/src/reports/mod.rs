@@ -1,0 +1,26 @@
+//! Reports: what clients say they have loaded, run and left, and how that becomes counts (decisions section 7).
+//!
+//! `counting` holds the rules without a database, `service` one transaction per batch, `collector` the group commit of direct reports, `http` what
+//! the edge posts. The bodies of clients are read in `shared::wire::report`; the counts are shown by `metrics`. Start reading at [`service::store`].
+
+pub mod buckets;
+mod collector;
+pub mod counting;
+pub mod flags;
+pub mod http;
+pub mod repo;
+pub mod service;
+
+pub use collector::Collector;
+pub use http::routes;
+
+/// What became of a report; each is final, and an error is not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Judgement {
+    /// It is counted, was counted before, or is of a label that does not exist, which is counted nowhere.
+    Accepted,
+    /// It is not a report; the text says why.
+    Dropped(String),
+    /// No deployment has its key, or no longer.
+    UnknownDeployment,
+}

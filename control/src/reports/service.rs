@@ -1,0 +1,159 @@
+//! How a batch of reports becomes counts: one transaction, in which nothing but [`counting`](super::counting) decides.
+//!
+//! Locks are taken in one order by every batch: report ids, deployments (seldom), clients' rows, counters; each kind in key order and each by one
+//! statement (or several whose keys ascend). So two replicas can wait for each other but never in a circle, and nothing here retries a deadlock.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use shared::ids::DeploymentId;
+use shared::keys::{DeploymentKey, Label};
+use shared::report::{Event as Reported, Report};
+use shared::time::UnixMillis;
+
+use super::Judgement;
+use super::buckets::{self, Buckets};
+use super::counting::{Changes, Event, Place, Sighting, Stamp};
+use super::flags::Flag;
+use super::repo::{self, ClientKey, DeploymentRow};
+use crate::db::{Db, WriteTx};
+use crate::metrics;
+
+/// How long the id of a report without client is kept: a day longer than the Queue keeps a message.
+const ID_LIFE_MILLIS: i64 = 15 * 86_400_000;
+
+/// Ids forgotten in one step.
+pub const PURGE_STEP: u64 = 1_000;
+
+/// Counts these reports in one transaction and gives what became of each, in their order. On an error nothing is stored.
+pub async fn store(db: &Db, most_binary_versions: u32, reports: &[Report], now: UnixMillis) -> sqlx::Result<Vec<Judgement>> {
+    let most = usize::try_from(most_binary_versions).unwrap_or(usize::MAX);
+    loop {
+        let mut tx = db.write().await?;
+        // Without an answer a deployment was cleared or deleted under way: what was done is rolled back and done again. Only another such
+        // change, committed in between, can bring a further round.
+        if let Some(judgements) = count(&mut tx, most, reports, now).await? {
+            tx.commit().await?;
+            return Ok(judgements);
+        }
+    }
+}
+
+/// Forgets ids that are old enough, at most [`PURGE_STEP`] of them; gives how many. A job calls it until it gives less.
+pub async fn purge(tx: &mut WriteTx, now: UnixMillis) -> sqlx::Result<u64> {
+    repo::delete_ids(tx, now.plus_millis(-ID_LIFE_MILLIS), i64::try_from(PURGE_STEP).unwrap_or(i64::MAX)).await
+}
+
+/// A report that counts: its deployment exists and, unless it is about a binary, its release too.
+struct Countable<'r> {
+    report: &'r Report,
+    deployment: &'r DeploymentRow,
+}
+
+async fn count(tx: &mut WriteTx, most: usize, reports: &[Report], now: UnixMillis) -> sqlx::Result<Option<Vec<Judgement>>> {
+    let keys = reports.iter().map(|report| &report.report.deployment_key).collect();
+    let deployments = repo::deployments(tx, &keys).await?;
+    let countable = countable(tx, &deployments, reports).await?;
+    let (identified, anonymous): (Vec<_>, Vec<_>) = countable.iter().partition(|item| item.report.report.client_id.is_some());
+
+    let mut changes = Changes::default();
+    count_anonymous(tx, &anonymous, now, &mut changes).await?;
+    let binaries = identified.iter().filter_map(|item| item.binary()).collect();
+    let buckets = buckets::find(tx, &binaries, most, &mut changes).await?;
+    let sightings = sightings(&identified, &buckets);
+    let mut clients = repo::lock_clients(tx, sightings.keys()).await?;
+
+    // Read after the clients are locked, so that no place can be of an epoch newer than the one known here.
+    let counted: BTreeMap<&DeploymentId, i64> =
+        countable.iter().map(|item| (&item.deployment.id, item.deployment.counting_epoch)).collect();
+    let mut mentioned: BTreeSet<&DeploymentId> = counted.keys().copied().collect();
+    for client in clients.values() {
+        mentioned.extend(client.place.iter().map(|place| &place.deployment));
+        mentioned.extend(client.flags.deployments());
+    }
+    let epochs = repo::epochs(tx, &mentioned).await?;
+    if counted.iter().any(|(deployment, epoch)| epochs.get(*deployment) != Some(epoch)) {
+        return Ok(None);
+    }
+
+    let mut rows = Vec::with_capacity(clients.len());
+    for (key, sightings) in sightings {
+        let mut client = clients.remove(&key).unwrap_or_default();
+        if client.count(&sightings, &epochs, &mut changes) {
+            rows.push((key, client));
+        }
+    }
+    repo::write_clients(tx, &rows).await?;
+    metrics::repo::add(tx, &changes).await?;
+    let known = |report: &Report| deployments.contains_key(&report.report.deployment_key);
+    Ok(Some(reports.iter().map(|report| if known(report) { Judgement::Accepted } else { Judgement::UnknownDeployment }).collect()))
+}
+
+async fn countable<'r>(
+    tx: &mut WriteTx,
+    deployments: &'r BTreeMap<DeploymentKey, DeploymentRow>,
+    reports: &'r [Report],
+) -> sqlx::Result<Vec<Countable<'r>>> {
+    let of_known = reports.iter().filter_map(|report| {
+        let deployment = deployments.get(&report.report.deployment_key)?;
+        Some(Countable { report, deployment })
+    });
+    let mut countable: Vec<_> = of_known.collect();
+    let wanted = countable.iter().filter_map(|item| Some((&item.deployment.id, item.release()?.0.number()))).collect();
+    let labels = repo::known_labels(tx, &wanted).await?;
+    countable.retain(|item| item.release().is_none_or(|(label, _)| labels.contains(&(item.deployment.id.clone(), label.number()))));
+    Ok(countable)
+}
+
+/// A report without client is its own client that never comes back: its id takes the place of the flag, and it is nowhere active.
+async fn count_anonymous(tx: &mut WriteTx, reports: &[&Countable<'_>], now: UnixMillis, changes: &mut Changes) -> sqlx::Result<()> {
+    let by_id: BTreeMap<_, _> = reports.iter().filter_map(|item| Some((&item.report.id, (item.deployment, item.release()?)))).collect();
+    let new = repo::insert_ids(tx, &by_id.keys().copied().collect(), now).await?;
+    for (_, (deployment, (label, flag))) in by_id.into_iter().filter(|(id, _)| new.contains(*id)) {
+        changes.at(&deployment.id, deployment.counting_epoch, label.to_string()).raise(flag);
+    }
+    Ok(())
+}
+
+/// What the reports say, by client and in the order in which their rows are locked.
+fn sightings(reports: &[&Countable<'_>], buckets: &Buckets) -> BTreeMap<ClientKey, Vec<Sighting>> {
+    let mut sightings: BTreeMap<ClientKey, Vec<Sighting>> = BTreeMap::new();
+    for item in reports {
+        let Some(client) = &item.report.report.client_id else { continue };
+        let event = match (item.release(), item.binary()) {
+            (Some((label, flag)), _) => Event::Release { label, flag },
+            (None, Some(place)) => Event::Binary { bucket: buckets.of(&place.deployment, &place.bucket) },
+            (None, None) => continue,
+        };
+        sightings.entry(ClientKey { app: item.deployment.app_id.clone(), client: client.digest() }).or_default().push(Sighting {
+            stamp: Stamp { received: item.report.received, report: item.report.id.clone() },
+            deployment: item.deployment.id.clone(),
+            epoch: item.deployment.counting_epoch,
+            event,
+        });
+    }
+    sightings
+}
+
+impl Countable<'_> {
+    /// The release that the report is about, and what happened; none for a binary.
+    fn release(&self) -> Option<(Label, Flag)> {
+        match &self.report.report.event {
+            Reported::Binary { .. } => None,
+            Reported::Installed { label } => Some((*label, Flag::Installed)),
+            Reported::Failed { label } => Some((*label, Flag::Failed)),
+            Reported::Downloaded { label } => Some((*label, Flag::Downloaded)),
+        }
+    }
+
+    /// The binary that the report is about, under its own name.
+    fn binary(&self) -> Option<Place> {
+        match &self.report.report.event {
+            Reported::Binary { app_version } => Some(Place {
+                deployment: self.deployment.id.clone(),
+                epoch: self.deployment.counting_epoch,
+                bucket: app_version.as_str().to_owned(),
+            }),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Puts the parts together and serves until told to stop.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::ServiceExt;
+use axum::extract::Request;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::app::{App, AppState};
+use crate::clock::{Clock, Dice};
+use crate::config::{Config, ConfigError};
+use crate::db::{ConnectError, Db};
+use crate::error::AppError;
+use crate::health::HealthCache;
+use crate::reports::Collector;
+use crate::snapshot::{Publisher, SnapshotCache};
+use crate::storage::{FolderStore, Storage};
+use crate::work::Work;
+use crate::{accounts, config, router, snapshot};
+
+/// The most memory that parsed snapshots may take here, in bytes.
+const SNAPSHOT_CACHE: usize = 32 << 20;
+
+/// How long requests under way may take once the server is to stop.
+const GRACE: Duration = Duration::from_secs(20);
+
+/// Why the server did not start, or stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// A setting.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The database.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The store of bundles.
+    #[error("the store of bundles cannot be used")]
+    Storage(#[source] std::io::Error),
+    /// The database does not fit what was given.
+    #[error(transparent)]
+    Check(#[from] AppError),
+    /// The socket.
+    #[error("UPDRAFT_LISTEN: {address} cannot be listened on")]
+    Listen {
+        /// The address asked for.
+        address: SocketAddr,
+        /// What the operating system said.
+        #[source]
+        cause: std::io::Error,
+    },
+    /// Serving failed.
+    #[error("serving failed")]
+    Serve(#[source] std::io::Error),
+}
+
+/// Opens the database and the store, and puts the state together.
+pub async fn build(config: Config, clock: Clock, dice: Dice) -> Result<AppState, ServeError> {
+    install_crypto();
+    let db = Db::open(&config.database_url).await?;
+    config::check::check(&db, &config.encryption_key).await?;
+    let storage = Storage::Folder(FolderStore::open(config.data_dir.join("blobs")).await.map_err(ServeError::Storage)?);
+    storage.clean_temp().await.map_err(ServeError::Storage)?;
+    let collector = Collector::start(db.clone(), clock.clone(), &config.limits);
+    let publisher = if config.kv.is_some() { Publisher::on() } else { Publisher::off() };
+    let snapshots = SnapshotCache::new(SNAPSHOT_CACHE);
+    let health = HealthCache::default();
+    Ok(AppState(Arc::new(App { db, storage, config, clock, dice, snapshots, publisher, collector, health, work: Work::default() })))
+}
+
+/// A server under way.
+#[derive(Debug)]
+pub struct Running {
+    stop: watch::Sender<bool>,
+    server: JoinHandle<std::io::Result<()>>,
+    publisher: Option<JoinHandle<()>>,
+    state: AppState,
+}
+
+/// Serves on a socket that is bound already, and starts the jobs.
+pub fn spawn(state: AppState, listener: TcpListener) -> Running {
+    let (stop, stopped) = watch::channel(false);
+    let publisher = state.config.kv.clone().map(|kv| tokio::spawn(snapshot::publisher::run(state.clone(), kv, stopped.clone())));
+    let service = ServiceExt::<Request>::into_make_service_with_connect_info::<SocketAddr>(router::service(&state));
+    let server = tokio::spawn(async move {
+        let mut stopped = stopped;
+        axum::serve(listener, service)
+            .with_graceful_shutdown(async move {
+                // An error means that the sender is gone, and with it whoever could stop this server in order.
+                let _ = stopped.wait_for(|stop| *stop).await;
+            })
+            .await
+    });
+    Running { stop, server, publisher, state }
+}
+
+impl Running {
+    /// The state behind the handlers.
+    pub fn state(&self) -> &AppState {
+        &self.state
+    }
+
+    /// Takes no new requests, finishes those under way, ends the jobs.
+    pub async fn stop(mut self) -> Result<(), ServeError> {
+        self.stop.send_replace(true);
+        let served = if let Ok(served) = tokio::time::timeout(GRACE, &mut self.server).await {
+            served
+        } else {
+            // A client that neither sends nor takes must not keep the process from ending.
+            tracing::warn!("requests are still under way and are cut off");
+            self.server.abort();
+            Ok(Ok(()))
+        };
+        self.state.work.finished().await;
+        if let Some(publisher) = self.publisher {
+            // A publisher that panicked has nothing left to end.
+            let _ = publisher.await;
+        }
+        self.state.db.close().await;
+        match served {
+            Ok(served) => served.map_err(ServeError::Serve),
+            Err(error) => Err(ServeError::Serve(std::io::Error::other(error))),
+        }
+    }
+
+    /// Waits until the server ends by itself, which it does only by a failure.
+    pub async fn failed(&mut self) -> ServeError {
+        match (&mut self.server).await {
+            Ok(Err(error)) => ServeError::Serve(error),
+            Ok(Ok(())) => ServeError::Serve(std::io::Error::other("the server ended")),
+            Err(error) => ServeError::Serve(std::io::Error::other(error)),
+        }
+    }
+}
+
+/// The command `serve`: runs until SIGINT or SIGTERM.
+pub async fn run(config: Config) -> Result<(), ServeError> {
+    let address = config.listen;
+    let state = build(config, Clock::System, Dice::System).await?;
+    let listener = TcpListener::bind(address).await.map_err(|cause| ServeError::Listen { address, cause })?;
+    let local = listener.local_addr().map_err(|cause| ServeError::Listen { address, cause })?;
+    announce(&state, local).await?;
+    let mut running = spawn(state, listener);
+    tokio::select! {
+        () = stop_signal() => {
+            tracing::info!("stopping");
+            running.stop().await
+        }
+        error = running.failed() => Err(error),
+    }
+}
+
+/// Says where the service is, and on an empty database what to do first.
+async fn announce(state: &AppState, local: SocketAddr) -> Result<(), ServeError> {
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), address = %local, base_url = state.config.base_url, edge = state.config.kv.is_some(), "serving");
+    say(&format!("Updraft {} listens on http://{local}; clients reach it at {}", env!("CARGO_PKG_VERSION"), state.config.base_url));
+    let mut tx = state.db.read().await.map_err(AppError::from)?;
+    if accounts::repo::count(&mut tx).await.map_err(AppError::from)? == 0 {
+        say("There is no account yet. Make the first one and its key with the same settings as this process has:");
+        say("  echo 'a long passphrase' | updraft-control account create --email you@example.com --password-stdin");
+        say("  updraft-control access-key create --email you@example.com --name first");
+    }
+    Ok(())
+}
+
+/// A line for whoever started this by hand. Nobody may be reading any more; that is no reason to stop.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+async fn stop_signal() {
+    let interrupted = tokio::signal::ctrl_c();
+    #[cfg(unix)]
+    let terminated = async {
+        match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+            Ok(mut signal) => signal.recv().await,
+            Err(_) => std::future::pending().await,
+        }
+    };
+    #[cfg(not(unix))]
+    let terminated = std::future::pending::<Option<()>>();
+    tokio::select! {
+        _ = interrupted => {}
+        _ = terminated => {}
+    }
+}
+
+/// TLS for outgoing calls; the first caller wins, so that tests may build many servers in one process.
+pub fn install_crypto() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}

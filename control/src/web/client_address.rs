@@ -1,0 +1,73 @@
+//! Who is asking: the address that limits and the audit trail go by (decisions sections 5 and 7).
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::HeaderMap;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::SentPath;
+use crate::app::AppState;
+use crate::error::AppError;
+
+/// The edge's word for the client's address.
+const ADDRESS: &str = "x-updraft-client-address";
+/// The edge's signature over it.
+const SIGNATURE: &str = "x-updraft-address-signature";
+
+/// The client's address, as an extension of every request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ClientAddress(pub IpAddr);
+
+/// Finds the address, or refuses a forged one.
+pub(super) async fn middleware(State(app): State<AppState>, mut request: Request, next: Next) -> Response {
+    match address(&app, &request) {
+        Ok(address) => {
+            request.extensions_mut().insert(ClientAddress(address));
+            next.run(request).await
+        }
+        Err(error) => error.into_response(),
+    }
+}
+
+fn address(app: &AppState, request: &Request) -> Result<IpAddr, AppError> {
+    let headers = request.headers();
+    if headers.contains_key(ADDRESS) || headers.contains_key(SIGNATURE) {
+        return edge_address(app, request).ok_or_else(|| {
+            tracing::warn!("a request carries an invalid edge address: edge secret or clock");
+            AppError::Invalid("the edge's address signature is not valid: edge secret or clock".to_owned())
+        });
+    }
+    // Only a server bound to a socket knows a peer; a handler called without one (none is, outside tests) counts as local.
+    let peer =
+        request.extensions().get::<ConnectInfo<SocketAddr>>().map_or(IpAddr::from([127, 0, 0, 1]), |info| info.0.ip().to_canonical());
+    let trusted = |address: IpAddr| app.config.trusted_proxies.iter().any(|network| network.contains(address));
+    if !trusted(peer) {
+        return Ok(peer);
+    }
+    Ok(forwarded(headers).into_iter().rev().find(|address| !trusted(*address)).unwrap_or(peer))
+}
+
+fn edge_address(app: &AppState, request: &Request) -> Option<IpAddr> {
+    let text = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
+    let (address, signature) = (text(ADDRESS)?, text(SIGNATURE)?);
+    let path = request.extensions().get::<SentPath>()?;
+    let valid =
+        shared::signature::verify_address(&app.config.edge_secret, signature, request.method().as_str(), &path.0, app.now(), address);
+    if valid { address.parse().ok() } else { None }
+}
+
+/// The entries of `X-Forwarded-For`, in order; an entry that is no address ends what can be believed to its left.
+fn forwarded(headers: &HeaderMap) -> Vec<IpAddr> {
+    let mut addresses = Vec::new();
+    for value in headers.get_all("x-forwarded-for") {
+        for entry in value.to_str().unwrap_or("?").split(',') {
+            match entry.trim().parse::<IpAddr>() {
+                Ok(address) => addresses.push(address.to_canonical()),
+                Err(_) => addresses.clear(),
+            }
+        }
+    }
+    addresses
+}

@@ -1,0 +1,86 @@
+//! The outermost layer: makes the request id, writes the error envelope, sets the headers that every answer carries.
+
+use std::any::Any;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use shared::ids::RequestId;
+use shared::wire::headers::HSTS;
+use shared::wire::problem::Problem;
+
+use super::linger;
+use crate::app::AppState;
+use crate::error::{AppError, ProblemText};
+
+/// `X-Request-Id`.
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The id of the request under way, as an extension of it.
+#[derive(Clone, Debug)]
+pub struct RequestIdHeader(pub RequestId);
+
+/// Runs the request and dresses its answer.
+pub(super) async fn middleware(State(app): State<AppState>, mut request: Request, next: Next) -> Response {
+    // Without randomness there is no id, and no answer without an id: the nil id keeps the envelope's form in that one case.
+    let id = app.request_id().unwrap_or_else(|_| RequestId::v7(app.now(), [0; 10]));
+    request.extensions_mut().insert(RequestIdHeader(id.clone()));
+    let (request, rest) = linger::watch(request);
+    let mut response = next.run(request).await;
+    let is_refusal = response.status().is_client_error() || response.status().is_server_error();
+    if is_refusal && rest.throw_away() {
+        // Unless told so, a client would send its next request on this connection, where nobody reads it.
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    dress(&app, &id, response)
+}
+
+fn dress(app: &AppState, id: &RequestId, mut response: Response) -> Response {
+    if let Some(problem) = problem_text(&mut response) {
+        let body = Problem { error: &problem, request_id: id.as_str(), code: None, retry_after_seconds: None }.to_json();
+        *response.body_mut() = Body::from(body);
+        response.headers_mut().remove(header::CONTENT_LENGTH);
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    }
+    let headers = response.headers_mut();
+    if let Ok(value) = HeaderValue::from_str(id.as_str()) {
+        headers.insert(REQUEST_ID, value);
+    }
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    if app.config.is_https() {
+        headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(HSTS));
+    }
+    response
+}
+
+/// The text of a refusal: a handler's own, or a plain one for what a library refused.
+fn problem_text(response: &mut Response) -> Option<String> {
+    if let Some(ProblemText(text)) = response.extensions_mut().remove::<ProblemText>() {
+        return Some(text);
+    }
+    let status = response.status();
+    let refused = status.is_client_error() || status.is_server_error();
+    let is_json = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
+    (refused && !is_json).then(|| status.canonical_reason().unwrap_or("the request was refused").to_lowercase())
+}
+
+/// A panic costs one 500; its text goes to the log through the panic hook and never to the client.
+pub(super) fn panicked(_panic: Box<dyn Any + Send + 'static>) -> Response {
+    tracing::error!(status = StatusCode::INTERNAL_SERVER_ERROR.as_u16(), "a handler panicked");
+    let mut response = StatusCode::INTERNAL_SERVER_ERROR.into_response();
+    response.extensions_mut().insert(ProblemText("internal error".to_owned()));
+    response
+}
+
+/// Path unknown.
+pub async fn not_found() -> AppError {
+    AppError::NotFound("this path")
+}
+
+/// Path known, method not.
+pub async fn wrong_method() -> AppError {
+    AppError::WrongMethod
+}

@@ -1,0 +1,83 @@
+//! The rest of a body that a refusal leaves unread.
+//!
+//! A connection that is closed on bytes not yet read is reset, and a client that is still sending then never sees the answer that it is given. So the
+//! rest is read and thrown away for a while, beside the answer and without holding it up.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::{Body, BodyDataStream, Bytes, HttpBody};
+use axum::extract::Request;
+use axum::http::header;
+use futures_util::{StreamExt, stream};
+
+/// Bytes that are thrown away. Clients look for an answer while they send, so it is enough that theirs are not lost in the first moments.
+const MOST_BYTES: usize = 32 << 20;
+
+/// How long.
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// A handle to the body of a request that a handler has or had.
+#[derive(Debug)]
+pub(super) struct Rest(Option<Arc<Mutex<Reading>>>);
+
+#[derive(Debug)]
+struct Reading {
+    body: BodyDataStream,
+    is_over: bool,
+}
+
+impl Reading {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, axum::Error>>> {
+        let polled = self.body.poll_next_unpin(context);
+        // After an error there is no more to read, either.
+        self.is_over |= matches!(polled, Poll::Ready(None | Some(Err(_))));
+        polled
+    }
+}
+
+fn poll(reading: &Mutex<Reading>, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, axum::Error>>> {
+    reading.lock().unwrap_or_else(PoisonError::into_inner).poll(context)
+}
+
+/// The request as it was, and a handle to its body.
+pub(super) fn watch(request: Request) -> (Request, Rest) {
+    if request.body().is_end_stream() {
+        return (request, Rest(None));
+    }
+    let waits = request.headers().contains_key(header::EXPECT);
+    let mut rest = None;
+    let request = request.map(|body| {
+        let reading = Arc::new(Mutex::new(Reading { body: body.into_data_stream(), is_over: false }));
+        rest = Some(Arc::clone(&reading));
+        Body::from_stream(stream::poll_fn(move |context| poll(&reading, context)))
+    });
+    // A client that waits to be told to go on sends nothing more; to read on would tell it to.
+    (request, Rest(rest.filter(|_| !waits)))
+}
+
+impl Rest {
+    /// Throws away what the handler left, and says whether there was any. Call it when the handler is done with the body.
+    pub(super) fn throw_away(self) -> bool {
+        let Some(reading) = self.0 else { return false };
+        if reading.lock().unwrap_or_else(PoisonError::into_inner).is_over {
+            return false;
+        }
+        tokio::spawn(async move {
+            let mut rest = stream::poll_fn(move |context| poll(&reading, context));
+            let reading = async {
+                let mut bytes = 0;
+                while let Some(Ok(chunk)) = rest.next().await {
+                    bytes += chunk.len();
+                    if bytes > MOST_BYTES {
+                        break;
+                    }
+                }
+            };
+            // Whoever sends for longer has had its answer, or will never read it.
+            drop(tokio::time::timeout(LONGEST, reading).await);
+        });
+        true
+    }
+}

@@ -1,0 +1,55 @@
+//! Members of JSON bodies, judged one by one, so that a refusal names every bad one at once (decisions section 1).
+
+use std::fmt::Display;
+
+use serde::Deserialize;
+use serde_json::Value;
+use shared::Invalid;
+
+use crate::error::AppError;
+
+/// A member as it was sent. Null and absent are the same: not given.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub struct Member(Value);
+
+impl Member {
+    /// A text that must be there.
+    pub fn text(&self) -> Result<&str, Invalid> {
+        self.optional_text()?.ok_or(Invalid::from("is needed"))
+    }
+
+    /// A text that may be absent.
+    pub fn optional_text(&self) -> Result<Option<&str>, Invalid> {
+        match &self.0 {
+            Value::Null => Ok(None),
+            Value::String(text) => Ok(Some(text)),
+            _ => Err(Invalid::from("must be a string")),
+        }
+    }
+
+    /// A choice that is false unless given.
+    pub fn flag(&self) -> Result<bool, Invalid> {
+        match &self.0 {
+            Value::Null => Ok(false),
+            Value::Bool(flag) => Ok(*flag),
+            _ => Err(Invalid::from("must be true or false")),
+        }
+    }
+}
+
+/// What is wrong with the members of one request.
+#[derive(Debug, Default)]
+pub struct Faults(Vec<String>);
+
+impl Faults {
+    /// The value, or nothing and a note that the member `name` is wrong.
+    pub fn take<T>(&mut self, name: &str, judged: Result<T, impl Display>) -> Option<T> {
+        judged.map_err(|fault| self.0.push(format!("{name}: {fault}"))).ok()
+    }
+
+    /// The refusal: `name: must be 1 to 255 characters; key: must be …`.
+    pub fn into_error(self) -> AppError {
+        AppError::Invalid(self.0.join("; "))
+    }
+}

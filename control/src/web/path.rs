@@ -1,0 +1,50 @@
+//! Path segments, percent-decoded once.
+
+use axum::extract::{FromRequestParts, RawPathParams};
+use axum::http::request::Parts;
+use serde::de::DeserializeOwned;
+
+use crate::error::AppError;
+
+/// Path parameters that refuse in the envelope.
+#[derive(Clone, Copy, Debug)]
+pub struct Path<T>(pub T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, AppError> {
+        match axum::extract::Path::from_request_parts(parts, state).await {
+            Ok(axum::extract::Path(value)) => Ok(Self(value)),
+            Err(_) => Err(AppError::NotFound("this path")),
+        }
+    }
+}
+
+/// The `{deploymentName}` of a path.
+#[derive(Clone, Debug)]
+pub struct DeploymentPath(pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for DeploymentPath {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, AppError> {
+        parameter(parts, state, "deployment").await.map(Self)
+    }
+}
+
+/// One path parameter by its name in the route.
+pub(crate) async fn parameter<S: Send + Sync>(parts: &mut Parts, state: &S, name: &str) -> Result<String, AppError> {
+    let parameters = RawPathParams::from_request_parts(parts, state).await.map_err(|_| AppError::NotFound("this path"))?;
+    let found = parameters.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_owned());
+    // Nothing has a NUL in its name, and PostgreSQL would not even compare one.
+    found.filter(|value| !value.contains('\0')).ok_or(AppError::NotFound("this path"))
+}
+
+/// What a path segment may hold unencoded: unreserved characters of RFC 3986, part 2.3.
+const SEGMENT: &percent_encoding::AsciiSet = &percent_encoding::NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// A name as one path segment, for `Location`.
+pub fn encode_segment(name: &str) -> String {
+    percent_encoding::utf8_percent_encode(name, SEGMENT).to_string()
+}

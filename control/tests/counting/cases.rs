@@ -1,0 +1,165 @@
+//! The cases that a random set of reports does not reach.
+
+use control::on;
+use control::reports::{Judgement, service};
+use shared::ids::ReportId;
+use shared::report::{Event, NewReport, Report};
+use shared::time::UnixMillis;
+
+use crate::model::Counts;
+use crate::world::World;
+
+const STAGING: &str = "first-staging";
+const PRODUCTION: &str = "first-production";
+
+/// A report whose id follows from everything in it.
+pub(crate) fn report(key: &str, client: Option<&str>, event: Event, received: i64) -> Report {
+    let text = format!("{key} {client:?} {event:?}");
+    let digest = shared::keys::ClientId::try_from(text.get(..text.len().min(120)).unwrap()).unwrap().digest();
+    let id = ReportId::v7(UnixMillis(received), std::array::from_fn(|place| digest[place]));
+    let client_id = client.map(|client| client.try_into().unwrap());
+    Report { id, received: UnixMillis(received), report: NewReport { deployment_key: key.try_into().unwrap(), client_id, event } }
+}
+
+pub(crate) fn installed(label: &str) -> Event {
+    Event::Installed { label: label.parse().unwrap() }
+}
+
+fn binary(version: &str) -> Event {
+    Event::Binary { app_version: version.try_into().unwrap() }
+}
+
+impl World {
+    async fn one(&self, key: &str, place: &str) -> Option<Counts> {
+        self.counters().await.get(&(key.to_owned(), place.to_owned())).copied()
+    }
+}
+
+#[tokio::test]
+async fn the_golden_sequence_of_the_field_comes_out_right() {
+    let world = World::make().await;
+    let events = [
+        (STAGING, binary("1.0.0")),
+        (STAGING, Event::Downloaded { label: "v1".parse().unwrap() }),
+        (STAGING, installed("v1")),
+        (STAGING, installed("v1")),
+        (STAGING, installed("v2")),
+        (STAGING, Event::Failed { label: "v3".parse().unwrap() }),
+        (PRODUCTION, installed("v4")),
+        (STAGING, binary("2.0.0")),
+    ];
+    for (time, (key, event)) in (10..).zip(events) {
+        world.store(&[report(key, Some("phone"), event, time)]).await;
+    }
+    assert_eq!(world.one(STAGING, "1.0.0").await, Some([0, 0, 0, 0]));
+    assert_eq!(world.one(STAGING, "v1").await, Some([0, 1, 1, 0]));
+    assert_eq!(world.one(STAGING, "v2").await, Some([0, 0, 1, 0]));
+    assert_eq!(world.one(STAGING, "v3").await, Some([0, 0, 0, 1]));
+    assert_eq!(world.one(PRODUCTION, "v4").await, Some([0, 0, 1, 0]));
+    assert_eq!(world.one(STAGING, "2.0.0").await, Some([1, 0, 0, 0]));
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_cleared_history_starts_from_nothing_and_old_reports_do_not_bring_it_back() {
+    let world = World::make().await;
+    let (early, late) = (report(STAGING, Some("phone"), binary("1.0.0"), 10), report(PRODUCTION, Some("phone"), installed("v1"), 20));
+    world.store(&[early.clone(), late.clone()]).await;
+    world.clear(PRODUCTION).await;
+    // Both again: production was cleared, staging was left before that.
+    world.store(&[early, late]).await;
+    assert_eq!(world.one(PRODUCTION, "v1").await, None);
+    assert_eq!(world.one(STAGING, "1.0.0").await, Some([0, 0, 0, 0]));
+    // Leaving the cleared place lowers nothing, and its old flags do not stand in the way of new labels.
+    world.release(PRODUCTION, 5).await;
+    world.store(&[report(PRODUCTION, Some("phone"), installed("v5"), 30)]).await;
+    assert_eq!(world.one(PRODUCTION, "v5").await, Some([1, 0, 1, 0]));
+    assert_eq!(world.one(PRODUCTION, "v1").await, None);
+    assert_eq!(world.negatives().await, 0);
+    world.clear(PRODUCTION).await;
+    world.store(&[report(STAGING, Some("phone"), installed("v2"), 40)]).await;
+    assert_eq!(world.one(STAGING, "v2").await, Some([1, 0, 1, 0]));
+    assert_eq!(world.negatives().await, 0);
+    let mut tx = world.db.read().await.unwrap();
+    let flags: String = on!(tx, |conn| sqlx::query_scalar("SELECT flags FROM report_clients").fetch_one(conn).await).unwrap();
+    assert!(flags.ends_with(r#":{"e":0,"l":{"2":2}}}"#), "only what counts is kept: {flags}");
+    drop(tx);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_deleted_deployment_takes_no_reports_and_holds_no_client() {
+    let world = World::make().await;
+    world.store(&[report(PRODUCTION, Some("phone"), installed("v1"), 10)]).await;
+    world.run("DELETE FROM metric_counters").await;
+    world.run(&format!("DELETE FROM deployments WHERE deployment_key = '{PRODUCTION}'")).await;
+    let judged =
+        world.store(&[report(PRODUCTION, Some("phone"), installed("v2"), 20), report(STAGING, Some("phone"), installed("v2"), 30)]).await;
+    assert_eq!(judged, [Judgement::UnknownDeployment, Judgement::Accepted]);
+    assert_eq!(world.one(STAGING, "v2").await, Some([1, 0, 1, 0]));
+    assert_eq!(world.negatives().await, 0);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn an_unknown_label_is_accepted_and_leaves_no_trace() {
+    let world = World::make().await;
+    world.store(&[report(STAGING, Some("phone"), installed("v1"), 10)]).await;
+    let unknown = [
+        report(STAGING, Some("phone"), installed("v8"), 20),
+        report(STAGING, Some("tablet"), installed("v8"), 20),
+        report(STAGING, None, installed("v8"), 20),
+    ];
+    assert_eq!(world.store(&unknown).await, vec![Judgement::Accepted; 3]);
+    assert_eq!(world.counters().await.len(), 1);
+    assert_eq!(world.one(STAGING, "v1").await, Some([1, 0, 1, 0]));
+    let mut tx = world.db.read().await.unwrap();
+    let rows: (i64, i64) =
+        on!(tx, |conn| sqlx::query_as("SELECT (SELECT COUNT(*) FROM report_clients), (SELECT COUNT(*) FROM report_ids)")
+            .fetch_one(conn)
+            .await)
+        .unwrap();
+    assert_eq!(rows, (1, 0));
+    drop(tx);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn binary_versions_beyond_the_limit_share_a_counter_and_leave_it_again() {
+    let world = World::make().await;
+    let mut tasks = Vec::new();
+    for client in 0..12 {
+        let db = world.db.clone();
+        let name = format!("phone {client}");
+        let first = report(STAGING, Some(&name), binary(&format!("1.{client}.0")), 10);
+        tasks.push(tokio::spawn(async move { service::store(&db, 3, &[first], UnixMillis(5_000)).await.unwrap() }));
+    }
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let counters = world.counters().await;
+    assert_eq!(counters.len(), 4, "three names and other: {counters:?}");
+    assert_eq!(counters[&(STAGING.to_owned(), "other".to_owned())], [9, 0, 0, 0]);
+    for client in 0..12 {
+        world.store(&[report(STAGING, Some(&format!("phone {client}")), installed("v1"), 20)]).await;
+    }
+    assert_eq!(world.one(STAGING, "other").await, Some([0, 0, 0, 0]));
+    assert_eq!(world.one(STAGING, "v1").await, Some([12, 0, 12, 0]));
+    assert_eq!(world.negatives().await, 0);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn ids_of_reports_without_client_are_kept_fifteen_days() {
+    let world = World::make().await;
+    let anonymous = report(STAGING, None, installed("v1"), 10);
+    world.store(&[anonymous.clone(), anonymous.clone()]).await;
+    world.store(std::slice::from_ref(&anonymous)).await;
+    assert_eq!(world.one(STAGING, "v1").await, Some([0, 0, 1, 0]), "counted once, active nowhere");
+    for (days, forgotten) in [(15, 0), (16, 1)] {
+        let mut tx = world.db.write().await.unwrap();
+        assert_eq!(service::purge(&mut tx, UnixMillis(5_000 + days * 86_400_000)).await.unwrap(), forgotten);
+        tx.commit().await.unwrap();
+    }
+    world.end().await;
+}

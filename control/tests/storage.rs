@@ -1,0 +1,237 @@
+//! The same behaviour of every storage backend, and what is the folder's own.
+
+#![expect(clippy::unwrap_used, reason = "a test's helpers fail as tests do")]
+
+use std::fs;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use control::storage::{FolderStore, MemoryStore, Storage};
+use shared::hash::{BlobKey, Sha256Hex};
+use shared::ids::AppId;
+use tempfile::TempDir;
+use tokio::io::AsyncReadExt;
+
+const APP: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
+const OTHER_APP: &str = "01890a5d-ac96-774b-bcce-b302099a8058";
+
+fn key_of(app: &str, bytes: &[u8]) -> BlobKey {
+    BlobKey { app: AppId::try_from(app).unwrap(), sha256: Sha256Hex::of(bytes) }
+}
+
+async fn folder_in(root: &Path) -> Storage {
+    Storage::Folder(FolderStore::open(root.to_owned()).await.unwrap())
+}
+
+/// Each backend, empty; the folder lives as long as the second value.
+async fn backends() -> (Vec<Storage>, TempDir) {
+    let root = TempDir::new().unwrap();
+    let folder = folder_in(&root.path().join("data/blobs")).await;
+    (vec![folder, Storage::Memory(MemoryStore::new().unwrap())], root)
+}
+
+fn upload(folder: &Path, bytes: &[u8]) -> PathBuf {
+    let (_, path) = tempfile::NamedTempFile::new_in(folder).unwrap().keep().unwrap();
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+async fn put(storage: &Storage, bytes: &[u8]) -> BlobKey {
+    let key = key_of(APP, bytes);
+    storage.put_file(&key, &upload(storage.temp_dir(), bytes)).await.unwrap();
+    key
+}
+
+async fn read(storage: &Storage, key: &BlobKey, range: Option<Range<u64>>) -> Option<Vec<u8>> {
+    let mut reader = storage.open(key, range).await.unwrap()?;
+    let mut bytes = Vec::new();
+    reader.read_to_end(&mut bytes).await.unwrap();
+    Some(bytes)
+}
+
+#[tokio::test]
+async fn what_is_put_is_read_back() {
+    let (backends, _root) = backends().await;
+    for storage in backends {
+        for bytes in [&b""[..], b"short", &vec![7; 5_000_000]] {
+            let key = put(&storage, bytes).await;
+            assert_eq!(read(&storage, &key, None).await.unwrap(), bytes);
+            assert_eq!(storage.length(&key).await.unwrap(), Some(bytes.len() as u64));
+            assert!(storage.exists(&key).await.unwrap());
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_was_not_put_is_absent() {
+    let (backends, _root) = backends().await;
+    for storage in backends {
+        put(&storage, b"bytes").await;
+        for key in [key_of(APP, b"others"), key_of(OTHER_APP, b"bytes")] {
+            assert!(!storage.exists(&key).await.unwrap());
+            assert_eq!(storage.length(&key).await.unwrap(), None);
+            assert_eq!(read(&storage, &key, None).await, None);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_was_put_is_taken_away() {
+    let (backends, root) = backends().await;
+    for storage in backends {
+        let source = upload(root.path(), b"bytes");
+        storage.put_file(&key_of(APP, b"bytes"), &source).await.unwrap();
+        assert!(!source.exists());
+        assert_eq!(fs::read_dir(storage.temp_dir()).unwrap().count(), 0);
+    }
+}
+
+#[tokio::test]
+async fn putting_again_is_no_error_and_heals() {
+    let (backends, _root) = backends().await;
+    for storage in backends {
+        let key = key_of(APP, b"bytes");
+        storage.put_file(&key, &upload(storage.temp_dir(), b"byt")).await.unwrap();
+        put(&storage, b"bytes").await;
+        assert_eq!(read(&storage, &key, None).await.unwrap(), b"bytes");
+    }
+}
+
+#[tokio::test]
+async fn a_range_is_read_alone() {
+    let (backends, _root) = backends().await;
+    for storage in backends {
+        let key = put(&storage, b"0123456789").await;
+        for (range, bytes) in [(0..10, &b"0123456789"[..]), (0..1, b"0"), (3..7, b"3456"), (9..10, b"9"), (10..10, b""), (4..4, b"")] {
+            let reader = storage.open(&key, Some(range.clone())).await.unwrap().unwrap();
+            assert_eq!((reader.total_length(), reader.range()), (10, range.clone()));
+            assert_eq!(read(&storage, &key, Some(range)).await.unwrap(), bytes);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_range_beyond_the_object_is_an_error() {
+    let (backends, _root) = backends().await;
+    for storage in backends {
+        let key = put(&storage, b"0123456789").await;
+        for (start, end) in [(0, 11), (11, 12), (5, 4), (0, u64::MAX)] {
+            let error = storage.open(&key, Some(Range { start, end })).await.unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_deleted_object_is_gone_and_may_be_deleted_again() {
+    let (backends, _root) = backends().await;
+    for storage in backends {
+        let key = put(&storage, b"bytes").await;
+        let mut reader = storage.open(&key, None).await.unwrap().unwrap();
+        storage.delete(&key).await.unwrap();
+        assert!(!storage.exists(&key).await.unwrap());
+        storage.delete(&key).await.unwrap();
+        // Who was reading it reads on.
+        let mut bytes = Vec::new();
+        reader.read_to_end(&mut bytes).await.unwrap();
+        assert_eq!(bytes, b"bytes");
+        put(&storage, b"bytes").await;
+        assert!(storage.exists(&key).await.unwrap());
+    }
+}
+
+#[tokio::test]
+async fn a_missing_source_is_an_error_and_makes_no_object() {
+    let (backends, root) = backends().await;
+    for storage in backends {
+        let key = key_of(APP, b"bytes");
+        assert!(storage.put_file(&key, &root.path().join("missing")).await.is_err());
+        assert!(!storage.exists(&key).await.unwrap());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_may_put_the_same_object_at_once() {
+    let (backends, _root) = backends().await;
+    for storage in backends {
+        let storage = std::sync::Arc::new(storage);
+        let puts: Vec<_> = (0..20)
+            .map(|_| {
+                let storage = storage.clone();
+                tokio::spawn(async move { put(&storage, b"bytes").await })
+            })
+            .collect();
+        for put in puts {
+            assert_eq!(read(&storage, &put.await.unwrap(), None).await.unwrap(), b"bytes");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_probe_finds_a_good_store_good_and_leaves_nothing() {
+    let (backends, _root) = backends().await;
+    for storage in backends {
+        storage.probe().await.unwrap();
+        assert_eq!(fs::read_dir(storage.temp_dir()).unwrap().count(), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_probe_finds_out_that_the_folder_is_gone() {
+    let root = TempDir::new().unwrap();
+    let storage = folder_in(root.path()).await;
+    fs::remove_dir(storage.temp_dir()).unwrap();
+    assert!(storage.probe().await.is_err());
+}
+
+#[tokio::test]
+async fn a_folder_is_laid_out_by_app_and_hash_for_its_owner_only() {
+    let root = TempDir::new().unwrap();
+    let blobs = root.path().join("data/blobs");
+    let storage = folder_in(&blobs).await;
+    let source = upload(root.path(), b"bytes");
+    fs::set_permissions(&source, fs::Permissions::from_mode(0o644)).unwrap();
+    let key = key_of(APP, b"bytes");
+    storage.put_file(&key, &source).await.unwrap();
+
+    let hash = key.sha256.to_string();
+    let file = blobs.join(APP).join(&hash[..2]).join(&hash);
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    assert_eq!(mode(&file), 0o600);
+    let folders = [file.parent().unwrap(), &blobs.join(APP), &blobs, storage.temp_dir()];
+    assert_eq!(folders.map(mode), [0o700; 4]);
+}
+
+#[tokio::test]
+async fn an_upload_from_another_file_system_is_copied() {
+    use std::os::unix::fs::MetadataExt;
+    let (root, elsewhere) = (TempDir::new().unwrap(), Path::new("/dev/shm"));
+    let storage = folder_in(root.path()).await;
+    let device = |path: &Path| fs::metadata(path).map(|metadata| metadata.dev()).ok();
+    if device(elsewhere).is_none() || device(elsewhere) == device(root.path()) {
+        // This machine has but one file system; the renaming way is tested above.
+        return;
+    }
+    let source = upload(elsewhere, b"bytes");
+    let key = key_of(APP, b"bytes");
+    storage.put_file(&key, &source).await.unwrap();
+    assert!(!source.exists());
+    assert_eq!(read(&storage, &key, None).await.unwrap(), b"bytes");
+    assert_eq!(fs::read_dir(storage.temp_dir()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn a_start_removes_what_a_crash_left_and_nothing_else() {
+    let root = TempDir::new().unwrap();
+    let storage = folder_in(root.path()).await;
+    let key = put(&storage, b"bytes").await;
+    upload(storage.temp_dir(), b"half an upl");
+    fs::create_dir_all(storage.temp_dir().join("folder/in/folder")).unwrap();
+
+    let storage = folder_in(root.path()).await;
+    storage.clean_temp().await.unwrap();
+    assert_eq!(fs::read_dir(storage.temp_dir()).unwrap().count(), 0);
+    assert_eq!(read(&storage, &key, None).await.unwrap(), b"bytes");
+}

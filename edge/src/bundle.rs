@@ -1,0 +1,107 @@
+//! The bytes behind a download URL: signature first, then R2, else control.
+
+use serde_json::json;
+use shared::hash::BlobKey;
+use shared::signature::verify_download;
+use shared::wire::range::{Wanted, names_tag, wanted};
+use worker::{Bucket, Range, ResponseBody, web_sys};
+
+use crate::Call;
+use crate::env;
+use crate::log;
+use crate::proxy;
+use crate::reply::{self, Failure, Refusal, Reply};
+
+/// Serves a bundle to whoever holds a valid URL of it.
+pub(crate) async fn serve(call: &Call<'_>, reply: &Reply<'_>, blob: &str, query: &str) -> Result<web_sys::Response, Failure> {
+    let (expires, signature) = (parameter(query, "expires"), parameter(query, "signature"));
+    let blob = verify_download(&call.settings.download_secrets, blob, expires, signature, call.now)
+        .map_err(|refusal| Refusal::new(403, refusal.to_string()))?;
+    if let Ok(bucket) = call.env.bucket(env::BUNDLES) {
+        match from_bucket(call, reply, &bucket, &blob).await {
+            Ok(Some(response)) => return Ok(response),
+            Ok(None) => {}
+            Err(Failure::Refused(refusal)) => return Err(refusal.into()),
+            Err(Failure::Broken(error)) => log::event("bundle.bucket_failed", json!({"error": error.to_string()})),
+        }
+    }
+    proxy::forward(call).await
+}
+
+/// The first value of a query parameter, as it stands: what is looked for never needs escapes.
+fn parameter<'q>(query: &'q str, name: &str) -> &'q str {
+    let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.find_map(|(key, value)| (key == name).then_some(value)).unwrap_or_default()
+}
+
+/// The answer from R2; nothing when the object is not there.
+async fn from_bucket(call: &Call<'_>, reply: &Reply<'_>, bucket: &Bucket, blob: &BlobKey) -> Result<Option<web_sys::Response>, Failure> {
+    let key = blob.to_string();
+    // Blobs are named by their contents, so the name is the strongest tag there is, and the same at control.
+    let tag = format!("\"{}\"", blob.sha256.as_str());
+    let asked = call.request.headers();
+    let headers = reply.bundle_headers()?;
+    headers.set("etag", &tag)?;
+    let is_known = asked.get("if-none-match")?.is_some_and(|named| names_tag(&named, &tag));
+    let range = match asked.get("if-range")? {
+        Some(held) if held.trim() != tag => None,
+        _ => asked.get("range")?,
+    };
+    let is_head = reply.is_head;
+    if !is_head && !is_known && range.is_none() {
+        let Some(object) = bucket.get(&key).execute().await? else { return Ok(None) };
+        return whole(&headers, &object).map(Some);
+    }
+    // The size must be known before a range can be judged.
+    let Some(object) = bucket.head(&key).await? else { return Ok(None) };
+    let size = object.size();
+    if is_known {
+        return Ok(Some(reply::stream(304, &headers, None)?));
+    }
+    let wanted = if is_head { Wanted::Whole } else { wanted(range.as_deref(), size) };
+    match wanted {
+        Wanted::Whole if is_head => {
+            headers.set("content-length", &size.to_string())?;
+            Ok(Some(reply::stream(200, &headers, None)?))
+        }
+        Wanted::Whole => {
+            let Some(object) = bucket.get(&key).execute().await? else { return Ok(None) };
+            whole(&headers, &object).map(Some)
+        }
+        Wanted::Unsatisfiable => Err(Refusal::unsatisfiable(size).into()),
+        Wanted::Part(part) => {
+            let (first, last, length) = (part.start, part.end.saturating_sub(1), part.end.saturating_sub(part.start));
+            let part = bucket.get(&key).range(Range::OffsetWithLength { offset: first, length }).execute().await?;
+            let Some(part) = part else { return Ok(None) };
+            headers.set("content-length", &length.to_string())?;
+            headers.set("content-range", &format!("bytes {first}-{last}/{size}"))?;
+            Ok(Some(reply::stream(206, &headers, body(&part)?.as_ref())?))
+        }
+    }
+}
+
+fn whole(headers: &web_sys::Headers, object: &worker::Object) -> Result<web_sys::Response, Failure> {
+    headers.set("content-length", &object.size().to_string())?;
+    Ok(reply::stream(200, headers, body(object)?.as_ref())?)
+}
+
+/// The object's own stream, which the runtime pumps to the client without this code seeing a byte.
+fn body(object: &worker::Object) -> Result<Option<web_sys::ReadableStream>, Failure> {
+    let Some(body) = object.body() else { return Ok(None) };
+    match body.response_body()? {
+        ResponseBody::Stream(stream) => Ok(Some(stream)),
+        ResponseBody::Empty | ResponseBody::Body(_) => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parameter;
+
+    #[test]
+    fn parameters_are_found_by_name() {
+        assert_eq!(parameter("expires=1&signature=ab-_&expires=2", "expires"), "1");
+        assert_eq!(parameter("expires=1&signature=ab-_", "signature"), "ab-_");
+        assert_eq!(parameter("xsignature=1", "signature"), "");
+    }
+}

@@ -1,0 +1,67 @@
+//! Calls to control: the raw fetch, time-outs, and the signed internal calls.
+
+use std::future::Future;
+use std::pin::pin;
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use shared::signature;
+use wasm_bindgen::JsCast;
+use worker::js_sys::futures::JsFuture;
+use worker::{Delay, js_sys, web_sys};
+
+use crate::env::{self, Settings};
+
+/// The header of a signed internal call.
+const CALL_SIGNATURE: &str = "x-updraft-signature";
+
+/// What control answered to an internal call.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    /// Seconds, when it named any.
+    pub(crate) retry_after: Option<u32>,
+    pub(crate) body: Vec<u8>,
+}
+
+/// Fetches, and gives the response back untouched: status, headers and stream are the runtime's own.
+pub(crate) async fn fetch(request: &web_sys::Request) -> Result<web_sys::Response, worker::Error> {
+    let scope: web_sys::WorkerGlobalScope = js_sys::global().unchecked_into();
+    let response = JsFuture::from(scope.fetch_with_request(request)).await?;
+    Ok(response.dyn_into()?)
+}
+
+/// The result of `work`, or nothing when it takes longer than `most`: a service that hangs must not hang a client.
+pub(crate) async fn within<T>(most: Duration, work: impl Future<Output = T>) -> Option<T> {
+    match select(pin!(work), pin!(Delay::from(most))).await {
+        Either::Left((result, _)) => Some(result),
+        Either::Right(((), _)) => None,
+    }
+}
+
+/// A signed call to one of control's internal paths; an error is a control that cannot be reached, in words for the log.
+pub(crate) async fn call(settings: &Settings, method: &str, path: &str, body: Option<&str>, most: Duration) -> Result<Answer, String> {
+    match within(most, send(settings, method, path, body)).await {
+        Some(result) => result.map_err(|error| error.to_string()),
+        None => Err(format!("no answer within {} ms", most.as_millis())),
+    }
+}
+
+async fn send(settings: &Settings, method: &str, path: &str, body: Option<&str>) -> Result<Answer, worker::Error> {
+    let init = web_sys::RequestInit::new();
+    init.set_method(method);
+    // A redirect would carry the reports somewhere else; it counts as a failure instead.
+    init.set_redirect(web_sys::RequestRedirect::Manual);
+    if let Some(body) = body {
+        init.set_body(&body.into());
+    }
+    let request = web_sys::Request::new_with_str_and_init(&format!("{}{path}", settings.control_url), &init)?;
+    let signature = signature::sign_call(&settings.edge_secrets, method, path, env::now(), body.unwrap_or_default().as_bytes());
+    request.headers().set(CALL_SIGNATURE, &signature)?;
+    if body.is_some() {
+        request.headers().set("content-type", "application/json")?;
+    }
+    let response = fetch(&request).await?;
+    let retry_after = response.headers().get("retry-after")?.and_then(|seconds| seconds.trim().parse().ok());
+    let body = JsFuture::from(response.array_buffer()?).await?;
+    Ok(Answer { status: response.status(), retry_after, body: js_sys::Uint8Array::new(&body).to_vec() })
+}

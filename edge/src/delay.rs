@@ -1,0 +1,31 @@
+//! How long a batch of reports waits before the next try; pure.
+
+/// The longest delay that grows by itself, seconds. With 100 tries this spans about four days.
+const LONGEST: u32 = 3_600;
+/// The longest delay that a Queue takes, seconds.
+const QUEUE_LONGEST: u32 = 43_200;
+
+/// Seconds until the next try after `attempts` deliveries (1 is the first): `base` doubled with each, or what control asked for if that is
+/// longer.
+pub fn seconds(base: u32, attempts: u32, retry_after: Option<u32>) -> u32 {
+    let factor = 1_u32.checked_shl(attempts.saturating_sub(1)).unwrap_or(u32::MAX);
+    base.saturating_mul(factor).min(LONGEST).max(retry_after.unwrap_or(0)).min(QUEUE_LONGEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::seconds;
+
+    #[test]
+    fn delays_double_up_to_an_hour() {
+        assert_eq!(
+            (1..=9).map(|attempts| seconds(30, attempts, None)).collect::<Vec<_>>(),
+            [30, 60, 120, 240, 480, 960, 1_920, 3_600, 3_600]
+        );
+        assert_eq!(seconds(30, 100, None), 3_600);
+        assert_eq!(seconds(0, 50, None), 0);
+        assert_eq!(seconds(30, 1, Some(90)), 90);
+        assert_eq!(seconds(30, 3, Some(90)), 120);
+        assert_eq!(seconds(30, 1, Some(u32::MAX)), 43_200);
+    }
+}

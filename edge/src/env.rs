@@ -1,0 +1,175 @@
+//! Variables, read and checked once per isolate; the time; randomness.
+//!
+//! Bindings (KV, Queue, R2) are taken from the request's own environment where they are used: a JavaScript handle must not outlive its request.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use shared::signature::Secrets;
+use shared::time::UnixMillis;
+use wasm_bindgen::prelude::*;
+use worker::{Env, js_sys};
+
+use crate::memory::Ages;
+
+/// Name of the KV namespace that holds the snapshots.
+pub(crate) const SNAPSHOTS: &str = "SNAPSHOTS";
+/// Name of the Queue that takes in reports.
+pub(crate) const REPORTS: &str = "REPORTS";
+/// Name of the R2 bucket in which reports are parked that control never took.
+pub(crate) const DEAD_LETTERS: &str = "DEAD_LETTERS";
+/// Name of the R2 bucket that holds the bundles, where there is one.
+pub(crate) const BUNDLES: &str = "BUNDLES";
+
+/// The Worker's variables. No `Debug`: it holds secrets.
+pub(crate) struct Settings {
+    /// Control's own address, without a trailing slash.
+    pub(crate) control_url: String,
+    /// The address that clients use, without a trailing slash; download URLs start with it.
+    pub(crate) base_url: String,
+    /// Signs calls and client addresses to control.
+    pub(crate) edge_secrets: Secrets,
+    /// Signs and verifies download URLs.
+    pub(crate) download_secrets: Secrets,
+    /// When a remembered snapshot is refreshed.
+    pub(crate) ages: Ages,
+    /// The first delay after a batch of reports that control did not take, seconds.
+    pub(crate) retry_base_seconds: u32,
+}
+
+impl Settings {
+    /// Reads every variable, and says all that is wrong with them at once. Never repeats a value: some are secrets.
+    pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
+        let mut faults = Vec::new();
+        let url = |name: &str, faults: &mut Vec<String>| {
+            let text = variable(name).unwrap_or_default().trim_end_matches('/').to_owned();
+            let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+            if host.is_none_or(str::is_empty) {
+                faults.push(format!("{name} must be an http or https address"));
+            }
+            text
+        };
+        let control_url = url("CONTROL_URL", &mut faults);
+        let base_url = url("BASE_URL", &mut faults);
+        let secrets = |name: &str, faults: &mut Vec<String>| {
+            let parsed = Secrets::parse(&variable(name).unwrap_or_default());
+            parsed.map_err(|fault| faults.push(format!("{name}: {fault}"))).ok()
+        };
+        let edge_secrets = secrets("EDGE_SECRET", &mut faults);
+        let download_secrets = secrets("DOWNLOAD_SECRET", &mut faults);
+        let number = |name: &str, default: u32, faults: &mut Vec<String>| match variable(name) {
+            None => default,
+            Some(text) => text.trim().parse().unwrap_or_else(|_| {
+                faults.push(format!("{name} must be a whole number"));
+                default
+            }),
+        };
+        let fresh = i64::from(number("SNAPSHOT_FRESH_MS", 5_000, &mut faults));
+        let stale = i64::from(number("SNAPSHOT_STALE_MS", 30_000, &mut faults));
+        let retry_base_seconds = number("REPORT_RETRY_BASE_SECONDS", 30, &mut faults);
+        if stale < fresh {
+            faults.push("SNAPSHOT_STALE_MS must not be below SNAPSHOT_FRESH_MS".to_owned());
+        }
+        match (edge_secrets, download_secrets) {
+            (Some(edge_secrets), Some(download_secrets)) if faults.is_empty() => {
+                let ages = Ages { fresh, stale };
+                Ok(Self { control_url, base_url, edge_secrets, download_secrets, ages, retry_base_seconds })
+            }
+            _ => Err(faults.join("; ")),
+        }
+    }
+
+    /// Whether clients come over https, so that HSTS is true.
+    pub(crate) fn is_https(&self) -> bool {
+        self.base_url.starts_with("https://")
+    }
+}
+
+thread_local! {
+    static SETTINGS: RefCell<Option<Rc<Settings>>> = const { RefCell::new(None) };
+    static DICE: RefCell<Dice> = const { RefCell::new(Dice { bytes: [0; 512], used: 512 }) };
+}
+
+/// The settings of this isolate; a deployment with other variables starts other isolates.
+pub(crate) fn settings(env: &Env) -> Result<Rc<Settings>, String> {
+    if let Some(settings) = SETTINGS.with_borrow(Option::clone) {
+        return Ok(settings);
+    }
+    let read = Settings::read(|name| {
+        let value = js_sys::Reflect::get(env, &JsValue::from_str(name)).ok()?;
+        // A variable that is a number in the configuration arrives as one.
+        value.as_string().or_else(|| js_sys::JSON::stringify(&value).ok()?.as_string())
+    })?;
+    let settings = Rc::new(read);
+    SETTINGS.set(Some(Rc::clone(&settings)));
+    Ok(settings)
+}
+
+/// The time as the runtime tells it; it stands still while a request computes.
+pub(crate) fn now() -> UnixMillis {
+    UnixMillis(i64::try_from(worker::Date::now().as_millis()).unwrap_or(i64::MAX))
+}
+
+#[wasm_bindgen]
+extern "C" {
+    #[wasm_bindgen(catch, js_namespace = crypto, js_name = getRandomValues)]
+    fn get_random_values(buffer: &mut [u8]) -> Result<JsValue, JsValue>;
+}
+
+/// Random bytes fetched in advance, so that the runtime is called once for many requests.
+struct Dice {
+    bytes: [u8; 512],
+    used: usize,
+}
+
+/// Ten random bytes from the runtime's cryptographic generator, for one UUIDv7.
+pub(crate) fn dice() -> Result<[u8; 10], worker::Error> {
+    DICE.with_borrow_mut(|dice| {
+        if dice.bytes.len() - dice.used < 10 {
+            get_random_values(&mut dice.bytes)?;
+            dice.used = 0;
+        }
+        let mut taken = [0; 10];
+        for (to, from) in taken.iter_mut().zip(dice.bytes.iter().skip(dice.used)) {
+            *to = *from;
+        }
+        dice.used += taken.len();
+        Ok(taken)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(changes: &[(&str, &str)]) -> Result<Settings, String> {
+        Settings::read(|name| {
+            let given = changes.iter().find(|(variable, _)| *variable == name).map(|(_, value)| (*value).to_owned());
+            given.or_else(|| match name {
+                "CONTROL_URL" => Some("http://127.0.0.1:8080/".to_owned()),
+                "BASE_URL" => Some("https://updates.example".to_owned()),
+                "EDGE_SECRET" | "DOWNLOAD_SECRET" => Some("0123456789abcdef0123456789abcdef".to_owned()),
+                _ => None,
+            })
+        })
+    }
+
+    #[test]
+    fn defaults_stand_for_what_is_not_given() {
+        let settings = read(&[]).ok().unwrap();
+        assert_eq!(settings.control_url, "http://127.0.0.1:8080");
+        assert_eq!(settings.ages, Ages { fresh: 5_000, stale: 30_000 });
+        assert_eq!(settings.retry_base_seconds, 30);
+        assert!(settings.is_https());
+    }
+
+    #[test]
+    fn every_fault_is_named_and_no_secret_is_shown() {
+        let fault = read(&[("CONTROL_URL", "ftp://x"), ("EDGE_SECRET", "too short"), ("SNAPSHOT_FRESH_MS", "soon")]).err().unwrap();
+        for name in ["CONTROL_URL", "EDGE_SECRET", "SNAPSHOT_FRESH_MS"] {
+            assert!(fault.contains(name), "{fault}");
+        }
+        assert!(!fault.contains("too short"), "{fault}");
+        assert!(read(&[("SNAPSHOT_FRESH_MS", "200"), ("SNAPSHOT_STALE_MS", "100")]).is_err());
+    }
+}

@@ -1,0 +1,159 @@
+//! The consumers: reports in batches to control, and what control never took into R2.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use shared::time::UnixMillis;
+use shared::wire::report::{BatchAnswer, MAX_BATCH_BYTES, MAX_BATCH_REPORTS, ReportBatch};
+use wasm_bindgen::prelude::*;
+use worker::{Env, js_sys};
+
+use crate::control;
+use crate::delay;
+use crate::env::{self, Settings};
+use crate::log;
+
+/// Where batches go.
+const REPORTS_PATH: &str = "/internal/v1/reports";
+/// Longer than control's slowest transaction; the consumer itself may take 15 minutes.
+const CONTROL_MOST: Duration = Duration::from_mins(1);
+/// A queue with this ending holds what exhausted its retries.
+const DEAD_LETTER_ENDING: &str = "-dead";
+
+#[wasm_bindgen]
+extern "C" {
+    /// A batch as the runtime gives it. The `worker` crate's own type leaves out `attempts`.
+    #[wasm_bindgen(extends = js_sys::Object)]
+    pub(crate) type Batch;
+    #[wasm_bindgen(method, getter)]
+    fn queue(this: &Batch) -> String;
+    #[wasm_bindgen(method, getter)]
+    fn messages(this: &Batch) -> Vec<Message>;
+
+    #[wasm_bindgen(extends = js_sys::Object)]
+    pub(crate) type Message;
+    #[wasm_bindgen(method, getter)]
+    fn id(this: &Message) -> String;
+    #[wasm_bindgen(method, getter)]
+    fn timestamp(this: &Message) -> js_sys::Date;
+    /// How often it was delivered, this time included.
+    #[wasm_bindgen(method, getter)]
+    fn attempts(this: &Message) -> u32;
+    #[wasm_bindgen(method, getter)]
+    fn body(this: &Message) -> JsValue;
+    #[wasm_bindgen(method, catch)]
+    fn ack(this: &Message) -> Result<(), JsValue>;
+    #[wasm_bindgen(method, catch)]
+    fn retry(this: &Message, options: &JsValue) -> Result<(), JsValue>;
+}
+
+/// Works off one batch. Every message is acknowledged or retried, one by one; an error means that the runtime redelivers all others.
+pub(crate) async fn consume(batch: &Batch, env: &Env, settings: &Settings) -> Result<(), JsValue> {
+    let messages = batch.messages();
+    if batch.queue().ends_with(DEAD_LETTER_ENDING) {
+        for message in &messages {
+            park(message, env, settings, "exhausted").await?;
+        }
+        return Ok(());
+    }
+    let mut reports = Vec::with_capacity(messages.len());
+    for message in &messages {
+        match message.body().as_string().and_then(|text| Some((serde_json::from_str::<Value>(&text).ok()?, text.len()))) {
+            Some((report, length)) => reports.push((message, report, length)),
+            // It would be refused for ever, and everything beside it too.
+            None => park(message, env, settings, "unreadable").await?,
+        }
+    }
+    deliver(reports, settings).await
+}
+
+/// Posts the reports, in more than one call where one would be too large. After a call that fails, the rest is not tried.
+async fn deliver(reports: Vec<(&Message, Value, usize)>, settings: &Settings) -> Result<(), JsValue> {
+    let mut rest = reports.into_iter().peekable();
+    while rest.peek().is_some() {
+        let (mut messages, mut batch, mut bytes) = (Vec::new(), ReportBatch { reports: Vec::new() }, 0);
+        while let Some((message, report, length)) =
+            rest.next_if(|(_, _, length)| batch.reports.len() < MAX_BATCH_REPORTS && bytes + length < MAX_BATCH_BYTES - 1_024)
+        {
+            messages.push(message);
+            batch.reports.push(report);
+            // The comma between two.
+            bytes += length + 1;
+        }
+        match post(&batch, settings).await {
+            Ok(answer) => {
+                for dropped in &answer.dropped {
+                    log::event("reports.dropped", json!({"id": dropped.id, "reason": dropped.reason}));
+                }
+                for message in messages {
+                    message.ack()?;
+                }
+            }
+            Err(failed) => {
+                messages.extend(rest.map(|(message, _, _)| message));
+                return retry(&messages, &failed, settings);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Why control did not take a batch.
+struct Failed {
+    status: Option<u16>,
+    error: Option<String>,
+    retry_after: Option<u32>,
+}
+
+async fn post(batch: &ReportBatch, settings: &Settings) -> Result<BatchAnswer, Failed> {
+    let unsent = |error: String| Failed { status: None, error: Some(error), retry_after: None };
+    let body = serde_json::to_string(batch).map_err(|error| unsent(error.to_string()))?;
+    let answer = control::call(settings, "POST", REPORTS_PATH, Some(&body), CONTROL_MOST).await.map_err(unsent)?;
+    let refused = |error| Failed { status: Some(answer.status), error, retry_after: answer.retry_after };
+    if !(200..300).contains(&answer.status) {
+        return Err(refused(None));
+    }
+    // A 200 of something that is not control (a proxy's page, say) must not cost the reports.
+    serde_json::from_slice(&answer.body).map_err(|error| refused(Some(error.to_string())))
+}
+
+/// Puts the messages back, with one delay for all. It grows with the oldest of them.
+fn retry(messages: &[&Message], failed: &Failed, settings: &Settings) -> Result<(), JsValue> {
+    let attempts = messages.iter().map(|message| message.attempts()).max().unwrap_or(1);
+    let seconds = delay::seconds(settings.retry_base_seconds, attempts, failed.retry_after);
+    log::event(
+        "reports.retry",
+        json!({"messages": messages.len(), "attempts": attempts, "status": failed.status, "error": failed.error, "delay_seconds": seconds}),
+    );
+    let options = delayed(seconds)?;
+    messages.iter().try_for_each(|message| message.retry(&options))
+}
+
+fn delayed(seconds: u32) -> Result<JsValue, JsValue> {
+    let options = js_sys::Object::new();
+    js_sys::Reflect::set(&options, &"delaySeconds".into(), &seconds.into())?;
+    Ok(options.into())
+}
+
+/// Keeps a message in R2 for `updraft-control reports replay`; when even that fails, it stays in its queue.
+async fn park(message: &Message, env: &Env, settings: &Settings, why: &str) -> Result<(), JsValue> {
+    let id = message.id();
+    // The day it was sent, so that a second try writes the same object.
+    let sent = worker::Date::from(message.timestamp()).as_millis();
+    let day = UnixMillis(i64::try_from(sent).unwrap_or(i64::MAX)).utc_date();
+    let body = message.body();
+    let text = body.as_string().or_else(|| js_sys::JSON::stringify(&body).ok().and_then(|text| text.as_string())).unwrap_or_default();
+    let put = async { env.bucket(env::DEAD_LETTERS)?.put(format!("dead-letters/{day}/{id}.json"), text).execute().await };
+    match put.await {
+        Ok(_) => {
+            log::event("reports.parked", json!({"message": id, "why": why, "attempts": message.attempts()}));
+            message.ack()
+        }
+        Err(error) => {
+            let seconds = delay::seconds(settings.retry_base_seconds, message.attempts(), None);
+            let line = json!({"message": id, "attempts": message.attempts(), "error": error.to_string(), "delay_seconds": seconds});
+            log::event("reports.park_failed", line);
+            message.retry(&delayed(seconds)?)
+        }
+    }
+}

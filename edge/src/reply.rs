@@ -1,0 +1,190 @@
+//! Answers that the edge makes itself, with the headers that each kind of path owes; refusals in the error envelope.
+
+use std::borrow::Cow;
+
+use serde_json::json;
+use shared::ids::RequestId;
+use shared::wire::headers;
+use shared::wire::path::Endpoint;
+use shared::wire::problem::{Problem, WRONG_METHOD, WRONG_RANGE};
+use wasm_bindgen::JsValue;
+use worker::web_sys;
+
+use crate::log;
+
+/// Which headers an answer carries besides those of every answer.
+#[derive(Clone, Debug)]
+pub(crate) enum Dress {
+    /// Of an acquisition path: CORS, and the deprecation of old ones.
+    Acquisition(Endpoint),
+    /// Of the bundle path: CORS.
+    Bundle,
+    /// Of everything else: no CORS.
+    Plain,
+}
+
+/// Why a request gets no answer of its own.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The client's fault, or a service beside us is gone: answered as it stands.
+    Refused(Refusal),
+    /// Something that cannot happen did: logged, answered 500.
+    Broken(worker::Error),
+}
+
+/// A status with the envelope's text.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    status: u16,
+    error: Cow<'static, str>,
+    /// One header that belongs to this status.
+    header: Option<(&'static str, Cow<'static, str>)>,
+}
+
+impl Refusal {
+    pub(crate) fn new(status: u16, error: impl Into<Cow<'static, str>>) -> Self {
+        Self { status, error: error.into(), header: None }
+    }
+
+    /// 405, with the methods that there are.
+    pub(crate) fn wrong_method(allow: &'static str) -> Self {
+        Self { status: 405, error: WRONG_METHOD.into(), header: Some(("allow", allow.into())) }
+    }
+
+    /// 503: a service beside us is not there, or is spared; the client may come back after so many seconds.
+    pub(crate) fn unavailable(error: &'static str, retry_after: u32) -> Self {
+        Self { status: 503, error: error.into(), header: Some(("retry-after", retry_after.to_string().into())) }
+    }
+
+    /// 416, with the size there is.
+    pub(crate) fn unsatisfiable(size: u64) -> Self {
+        Self { status: 416, error: WRONG_RANGE.into(), header: Some(("content-range", format!("bytes */{size}").into())) }
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<worker::Error> for Failure {
+    fn from(error: worker::Error) -> Self {
+        Self::Broken(error)
+    }
+}
+
+impl From<JsValue> for Failure {
+    fn from(thrown: JsValue) -> Self {
+        Self::Broken(worker::Error::from(thrown))
+    }
+}
+
+/// How every answer to one request begins.
+pub(crate) struct Reply<'r> {
+    pub(crate) request_id: &'r RequestId,
+    pub(crate) is_https: bool,
+    /// The answer has no body then, but says how long it would be.
+    pub(crate) is_head: bool,
+    pub(crate) dress: Dress,
+}
+
+impl Reply<'_> {
+    /// 200 with a JSON text.
+    pub(crate) fn json(&self, body: &str) -> Result<web_sys::Response, Failure> {
+        Ok(self.respond(200, &self.headers()?, body)?)
+    }
+
+    /// 204 to OPTIONS; `methods` are the path's.
+    pub(crate) fn preflight(&self, methods: &'static str) -> Result<web_sys::Response, Failure> {
+        let headers = self.common()?;
+        for (name, value) in headers::preflight(methods) {
+            headers.set(name, &value)?;
+        }
+        headers.set("allow", methods)?;
+        Ok(stream(204, &headers, None)?)
+    }
+
+    /// The error envelope. A failure of ours is logged here, and its cause stays in the log.
+    pub(crate) fn failure(&self, failure: Failure) -> Result<web_sys::Response, JsValue> {
+        let refusal = match failure {
+            Failure::Refused(refusal) => refusal,
+            Failure::Broken(error) => {
+                log::event("request.failed", json!({"request": self.request_id.as_str(), "error": error.to_string()}));
+                Refusal::new(500, "internal error")
+            }
+        };
+        let headers = self.headers()?;
+        if let Some((name, value)) = &refusal.header {
+            headers.set(name, value)?;
+        }
+        let problem = Problem { error: &refusal.error, request_id: self.request_id.as_str(), code: None, retry_after_seconds: None };
+        self.respond(refusal.status, &headers, &problem.to_json())
+    }
+
+    fn respond(&self, status: u16, headers: &web_sys::Headers, body: &str) -> Result<web_sys::Response, JsValue> {
+        if self.is_head {
+            headers.set("content-length", &body.len().to_string())?;
+            return stream(status, headers, None);
+        }
+        let init = web_sys::ResponseInit::new();
+        init.set_status(status);
+        init.set_headers(headers);
+        web_sys::Response::new_with_opt_str_and_init(Some(body), &init)
+    }
+
+    /// Headers of an answer that is bytes of a bundle.
+    pub(crate) fn bundle_headers(&self) -> Result<web_sys::Headers, JsValue> {
+        let headers = self.common()?;
+        for (name, value) in headers::bundle() {
+            headers.set(name, value)?;
+        }
+        Ok(headers)
+    }
+
+    /// Headers of a JSON answer in this dress.
+    fn headers(&self) -> Result<web_sys::Headers, JsValue> {
+        let headers = self.common()?;
+        match &self.dress {
+            Dress::Acquisition(endpoint) => {
+                for (name, value) in headers::acquisition(endpoint) {
+                    headers.set(name, &value)?;
+                }
+            }
+            Dress::Bundle => {
+                headers.set("content-type", "application/json")?;
+                for (name, value) in headers::preflight(headers::BUNDLE_METHODS) {
+                    headers.set(name, &value)?;
+                }
+            }
+            Dress::Plain => {
+                headers.set("content-type", "application/json")?;
+                headers.set("cache-control", "no-store")?;
+                headers.set("x-content-type-options", "nosniff")?;
+            }
+        }
+        Ok(headers)
+    }
+
+    /// Headers of every answer.
+    fn common(&self) -> Result<web_sys::Headers, JsValue> {
+        let headers = web_sys::Headers::new()?;
+        headers.set("x-request-id", self.request_id.as_str())?;
+        if self.is_https {
+            headers.set("strict-transport-security", headers::HSTS)?;
+        }
+        Ok(headers)
+    }
+}
+
+/// A response whose body is a stream, or none.
+pub(crate) fn stream(
+    status: u16,
+    headers: &web_sys::Headers,
+    body: Option<&web_sys::ReadableStream>,
+) -> Result<web_sys::Response, JsValue> {
+    let init = web_sys::ResponseInit::new();
+    init.set_status(status);
+    init.set_headers(headers);
+    web_sys::Response::new_with_opt_readable_stream_and_init(body, &init)
+}

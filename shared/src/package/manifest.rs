@@ -1,0 +1,74 @@
+//! The files of a package, each with the hash of its bytes.
+
+use super::hash::package_hash;
+use crate::Invalid;
+use crate::hash::{PackageHash, Sha256Hex};
+use std::collections::BTreeMap;
+
+/// Files by name, each with the hash of its uncompressed bytes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Manifest(BTreeMap<String, Sha256Hex>);
+
+impl Manifest {
+    /// A manifest without files.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a file, its name normalised, and says whether it was. Not added are directories and what macOS leaves in archives
+    /// (`__MACOSX/…`, `.DS_Store`): clients never see those, so a hash over them could not be verified.
+    pub fn insert(&mut self, name: &str, hash: Sha256Hex) -> bool {
+        let name = normalise_name(name);
+        let is_ignored = name.ends_with('/') || name.starts_with("__MACOSX/") || is_file(&name, ".DS_Store");
+        if !is_ignored {
+            self.0.insert(name, hash);
+        }
+        !is_ignored
+    }
+
+    /// The hash of a file, by its normalised name.
+    pub fn get(&self, name: &str) -> Option<&Sha256Hex> {
+        self.0.get(name)
+    }
+
+    /// The files, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Sha256Hex)> {
+        self.0.iter().map(|(name, hash)| (name.as_str(), hash))
+    }
+
+    /// How many files there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are no files.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The stored form: a JSON object from name to hash.
+    pub fn to_json(&self) -> String {
+        // Texts always have a JSON form; there is no error to give.
+        serde_json::to_string(&self.0).unwrap_or_default()
+    }
+
+    /// Reads the stored form.
+    pub fn from_json(bytes: &[u8]) -> Result<Self, Invalid> {
+        serde_json::from_slice(bytes).map(Self).map_err(|error| Invalid::from(format!("is not a manifest: {error}")))
+    }
+
+    /// The hash of the package. A signature (`.codepushrelease`) signs the hash, so it is not part of it.
+    pub fn package_hash(&self) -> PackageHash {
+        package_hash(self.iter().filter(|(name, _)| !is_file(name, ".codepushrelease")))
+    }
+}
+
+/// A file's name as clients build it: `\` becomes `/`.
+pub fn normalise_name(name: &str) -> String {
+    name.replace('\\', "/")
+}
+
+/// Whether the last component of `path` is `name`.
+fn is_file(path: &str, name: &str) -> bool {
+    path.strip_suffix(name).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
+}

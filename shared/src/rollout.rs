@@ -1,0 +1,29 @@
+//! The bucket of a client in a staged rollout, exactly as the field's clients and servers compute it.
+
+use crate::keys::Label;
+
+/// The bucket, 0 to 99, of `{client id}-{label}`.
+///
+/// The reference computes `h = (h << 5) - h + c` over UTF-16 code units in JavaScript numbers: the shift works on 32 bits, the
+/// subtraction does not. The usual 32-bit string hash gives other buckets for most ids, and a client whose bucket changes would leave
+/// a rollout that it is in.
+pub fn bucket(identifier: &str) -> u8 {
+    bucket_of(identifier.encode_utf16())
+}
+
+/// Whether this client is among the `rollout` percent that get the release. Who is in at some percentage is in at every higher one.
+pub fn is_selected(client_id: &str, label: &Label, rollout: u8) -> bool {
+    let label = label.to_string();
+    bucket_of(client_id.encode_utf16().chain("-".encode_utf16()).chain(label.encode_utf16())) < rollout
+}
+
+fn bucket_of(units: impl Iterator<Item = u16>) -> u8 {
+    let hash = units.fold(0_i64, |hash, unit| i64::from(low_32_bits(hash).wrapping_shl(5)) - hash + i64::from(unit));
+    u8::try_from(hash.unsigned_abs() % 100).unwrap_or(0)
+}
+
+/// What JavaScript's `ToInt32` makes of a whole number: its low 32 bits, read as signed.
+fn low_32_bits(number: i64) -> i32 {
+    let [first, second, third, fourth, ..] = number.to_le_bytes();
+    i32::from_le_bytes([first, second, third, fourth])
+}

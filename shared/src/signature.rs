@@ -1,0 +1,181 @@
+//! Signatures (HMAC-SHA256): of download URLs, of internal calls, and of the client address that the edge passes on.
+//!
+//! Each kind signs a text that no other kind can produce. Several secrets may be in force, so that one can be replaced without a gap.
+
+use crate::Invalid;
+use crate::hash::{BlobKey, hex, sha256};
+use crate::time::UnixMillis;
+use crate::wire::path::BUNDLES;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use std::fmt;
+
+const HOUR: i64 = 3_600_000;
+/// How far the clocks of two machines may differ, and how long a call may be under way.
+const CALL_WINDOW: i64 = 5 * 60_000;
+/// The fewest characters in a secret.
+const MIN_SECRET: usize = 32;
+
+/// Secrets in force: the first signs, all verify.
+#[derive(Clone)]
+pub struct Secrets(Vec<Vec<u8>>);
+
+impl Secrets {
+    /// Reads a list separated by commas, each secret at least 32 characters. White space around one is not part of it.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        let secrets: Vec<&str> = text.split(',').map(str::trim).collect();
+        if secrets.iter().any(|secret| secret.chars().count() < MIN_SECRET) {
+            return Err(Invalid::from("must be secrets of at least 32 characters, separated by commas"));
+        }
+        Ok(Self(secrets.into_iter().map(|secret| secret.as_bytes().to_vec()).collect()))
+    }
+
+    /// The one that signs.
+    pub fn first(&self) -> &[u8] {
+        self.0.first().map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Whether one of the secrets made `signature` of `message`; each comparison takes the same time wherever the two differ.
+    fn verify(&self, message: &[u8], signature: &[u8]) -> bool {
+        self.0.iter().any(|secret| mac(secret, message).verify_slice(signature).is_ok())
+    }
+}
+
+/// Says how many there are, never what they are.
+impl fmt::Debug for Secrets {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Secrets({})", self.0.len())
+    }
+}
+
+/// What goes into download URLs.
+#[derive(Clone, Copy)]
+pub struct DownloadUrls<'a> {
+    /// The service's address, without slash at the end.
+    pub base_url: &'a str,
+    /// The secret that signs.
+    pub secret: &'a [u8],
+    /// The time.
+    pub now: UnixMillis,
+}
+
+/// Never shows the secret.
+impl fmt::Debug for DownloadUrls<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("DownloadUrls").field("base_url", &self.base_url).field("now", &self.now).finish_non_exhaustive()
+    }
+}
+
+/// Why a download URL is refused. All are answered 403.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum DownloadRefusal {
+    /// A part of it is missing or cannot be read.
+    #[error("the download address is malformed")]
+    Malformed,
+    /// It was not signed by this service.
+    #[error("the download address is not signed by this service")]
+    WrongSignature,
+    /// It was valid once.
+    #[error("the download address has expired")]
+    Expired,
+}
+
+/// The URL of a blob, valid for more than 24 and at most 25 hours. Within one hour of the clock it stays the same, so that it can be cached.
+pub fn download_url(urls: &DownloadUrls<'_>, blob: &BlobKey) -> String {
+    let expires = (urls.now.as_millis().div_euclid(HOUR) + 25).saturating_mul(HOUR);
+    let blob = blob.encoded();
+    let signature =
+        URL_SAFE_NO_PAD.encode(mac(urls.secret, download_message(&blob, &expires.to_string()).as_bytes()).finalize().into_bytes());
+    format!("{}{BUNDLES}{blob}?expires={expires}&signature={signature}", urls.base_url)
+}
+
+/// The blob that a download URL stands for. The arguments are the URL's parts: the path segment and both query values.
+pub fn verify_download(
+    secrets: &Secrets,
+    blob_text: &str,
+    expires_text: &str,
+    signature: &str,
+    now: UnixMillis,
+) -> Result<BlobKey, DownloadRefusal> {
+    let signature = URL_SAFE_NO_PAD.decode(signature).map_err(|_| DownloadRefusal::Malformed)?;
+    let expires = parse_millis(expires_text).ok_or(DownloadRefusal::Malformed)?;
+    let blob = BlobKey::from_encoded(blob_text).map_err(|_| DownloadRefusal::Malformed)?;
+    if !secrets.verify(download_message(blob_text, expires_text).as_bytes(), &signature) {
+        return Err(DownloadRefusal::WrongSignature);
+    }
+    if now > expires { Err(DownloadRefusal::Expired) } else { Ok(blob) }
+}
+
+fn download_message(blob: &str, expires: &str) -> String {
+    format!("{blob}.{expires}")
+}
+
+/// The `X-Updraft-Signature` of an internal call: `t=<ms>,v1=<hex>`. `method` in capitals, the path with its query as sent.
+pub fn sign_call(secrets: &Secrets, method: &str, path_and_query: &str, now: UnixMillis, body: &[u8]) -> String {
+    sign(secrets, now, &call_message(method, path_and_query, now, body))
+}
+
+/// Whether an internal call was signed by one who has a secret, at most five minutes ago (or ahead).
+pub fn verify_call(secrets: &Secrets, header: &str, method: &str, path_and_query: &str, now: UnixMillis, body: &[u8]) -> bool {
+    verify(secrets, header, now, |time| call_message(method, path_and_query, time, body))
+}
+
+/// The `X-Updraft-Address-Signature` of a passed-on request: says that the edge saw it come from `address`.
+pub fn sign_address(secrets: &Secrets, method: &str, path_and_query: &str, now: UnixMillis, address: &str) -> String {
+    sign(secrets, now, &address_message(method, path_and_query, now, address))
+}
+
+/// Whether the edge said so, at most five minutes ago (or ahead).
+pub fn verify_address(secrets: &Secrets, header: &str, method: &str, path_and_query: &str, now: UnixMillis, address: &str) -> bool {
+    verify(secrets, header, now, |time| address_message(method, path_and_query, time, address))
+}
+
+fn call_message(method: &str, path_and_query: &str, time: UnixMillis, body: &[u8]) -> String {
+    format!("updraft-call-v1\n{method}\n{path_and_query}\n{}\n{}", time.as_millis(), hex(&sha256(body)))
+}
+
+fn address_message(method: &str, path_and_query: &str, time: UnixMillis, address: &str) -> String {
+    format!("updraft-address-v1\n{method}\n{path_and_query}\n{}\n{address}", time.as_millis())
+}
+
+fn sign(secrets: &Secrets, now: UnixMillis, message: &str) -> String {
+    format!("t={},v1={}", now.as_millis(), hex(&mac(secrets.first(), message.as_bytes()).finalize().into_bytes()))
+}
+
+fn verify(secrets: &Secrets, header: &str, now: UnixMillis, message: impl Fn(UnixMillis) -> String) -> bool {
+    let parts = header.strip_prefix("t=").and_then(|rest| rest.split_once(",v1="));
+    let Some((time, signature)) = parts.and_then(|(time, signature)| Some((parse_millis(time)?, from_hex(signature)?))) else {
+        return false;
+    };
+    let is_fresh = now.as_millis().abs_diff(time.as_millis()) <= CALL_WINDOW.unsigned_abs();
+    is_fresh && secrets.verify(message(time).as_bytes(), &signature)
+}
+
+/// A time as this module writes it; other spellings of the number are refused.
+fn parse_millis(text: &str) -> Option<UnixMillis> {
+    let millis: i64 = text.parse().ok()?;
+    (millis.to_string() == text).then_some(UnixMillis(millis))
+}
+
+fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let pair = |pair: &[u8]| match pair {
+        [high, low] => Some(digit(high)? << 4 | digit(low)?),
+        _ => None,
+    };
+    text.as_bytes().chunks(2).map(pair).collect()
+}
+
+/// HMAC-SHA256, begun with `key` and fed with `message`.
+fn mac(key: &[u8], message: &[u8]) -> Hmac<Sha256> {
+    // The definition of HMAC: a key that is longer than the hash's block is hashed, a shorter one is filled up with zeros.
+    let mut block = [0_u8; 64];
+    let digest = sha256(key);
+    let key = if key.len() > block.len() { digest.as_slice() } else { key };
+    block.iter_mut().zip(key).for_each(|(slot, byte)| *slot = *byte);
+    let mut mac = Hmac::<Sha256>::new(&block.into());
+    mac.update(message);
+    mac
+}

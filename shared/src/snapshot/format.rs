@@ -1,0 +1,250 @@
+//! The JSON of a snapshot. Member names are one letter, since there may be a thousand releases; each is explained at its field.
+
+use super::{DiffSource, HistoryRelease, Offer, Release, Snapshot, SnapshotHeader, shadowed};
+use crate::Invalid;
+use crate::hash::Sha256Hex;
+use crate::ids::{AppId, DeploymentId};
+use crate::keys::Label;
+use crate::time::UnixMillis;
+use crate::version::Range;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// The number of the format that is written.
+const FORMAT: u32 = 1;
+/// The oldest format that is read: the one before, once there is one. An edge that was updated first still meets it.
+const OLDEST_FORMAT: u32 = if FORMAT > 1 { FORMAT - 1 } else { 1 };
+
+#[derive(Serialize, Deserialize)]
+struct Document<'t> {
+    /// The format number.
+    #[serde(rename = "f")]
+    format: u32,
+    /// The deployment's id.
+    #[serde(rename = "d", borrow)]
+    deployment: Cow<'t, str>,
+    /// The app's id.
+    #[serde(rename = "a", borrow)]
+    app: Cow<'t, str>,
+    /// The version.
+    #[serde(rename = "v")]
+    version: i64,
+    /// The time it was made.
+    #[serde(rename = "t")]
+    made: UnixMillis,
+    /// Whether the deployment was deleted.
+    #[serde(rename = "x", default, skip_serializing_if = "is_false")]
+    is_tombstone: bool,
+    /// The distinct texts of ranges.
+    #[serde(rename = "g", borrow)]
+    ranges: Vec<Cow<'t, str>>,
+    /// The releases, newest first.
+    #[serde(rename = "r", borrow)]
+    releases: Vec<Entry<'t>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Entry<'t> {
+    /// The number of the label.
+    #[serde(rename = "l")]
+    label: u32,
+    /// The package hash.
+    #[serde(rename = "h", borrow)]
+    package_hash: Cow<'t, str>,
+    /// The index of the range.
+    #[serde(rename = "g")]
+    range: usize,
+    /// Whether it is mandatory.
+    #[serde(rename = "m", default, skip_serializing_if = "is_false")]
+    is_mandatory: bool,
+    /// Whether it is disabled.
+    #[serde(rename = "x", default, skip_serializing_if = "is_false")]
+    is_disabled: bool,
+    /// The percentage of an unfinished rollout.
+    #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
+    rollout: Option<u8>,
+    /// The description; this and what follows is absent in the short form.
+    #[serde(rename = "n", default, skip_serializing_if = "Option::is_none", borrow)]
+    description: Option<Cow<'t, str>>,
+    /// The size of the full package. A release is in full form when size and blob are there.
+    #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
+    /// The blob of the full package; absent where it is the package hash (a single file).
+    #[serde(rename = "b", default, skip_serializing_if = "Option::is_none", borrow)]
+    blob: Option<Cow<'t, str>>,
+    /// The diffs: source hash, blob, size.
+    #[serde(rename = "c", default, skip_serializing_if = "Vec::is_empty", borrow)]
+    diffs: Vec<(Cow<'t, str>, Cow<'t, str>, u64)>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+pub(super) fn write(header: &SnapshotHeader, newest_first: &[HistoryRelease]) -> Result<String, Invalid> {
+    let mut document = empty(header);
+    let mut indexes = HashMap::new();
+    let mut flags = Vec::with_capacity(newest_first.len());
+    let mut older_than = u32::MAX;
+    for release in newest_first {
+        let fault = |what: &str| Invalid::from(format!("release {}: {what}", release.label));
+        if release.label.number() >= older_than {
+            return Err(fault("its label is not lower than that of the newer release"));
+        }
+        older_than = release.label.number();
+        if release.rollout.is_some_and(|rollout| !(1..=100).contains(&rollout)) {
+            return Err(fault("its rollout is not from 1 to 100"));
+        }
+        let range = if let Some(index) = indexes.get(release.range.as_str()) {
+            *index
+        } else {
+            Range::parse(&release.range).map_err(|invalid| fault(&format!("its range {invalid}")))?;
+            document.ranges.push(Cow::Borrowed(&release.range));
+            indexes.insert(release.range.as_str(), indexes.len());
+            indexes.len() - 1
+        };
+        flags.push((range, release.is_disabled, release.rollout.filter(|rollout| *rollout < 100)));
+    }
+    let shortened = shadowed(flags.iter().copied());
+    document.releases =
+        newest_first.iter().zip(&flags).zip(shortened).map(|((release, flags), short)| entry(release, *flags, short)).collect();
+    to_text(&document)
+}
+
+fn entry(release: &HistoryRelease, (range, is_disabled, rollout): (usize, bool, Option<u8>), is_short: bool) -> Entry<'_> {
+    let mut entry = Entry {
+        label: release.label.number(),
+        package_hash: Cow::Borrowed(release.package_hash.as_str()),
+        range,
+        is_mandatory: release.is_mandatory,
+        is_disabled,
+        rollout,
+        description: None,
+        size: None,
+        blob: None,
+        diffs: Vec::new(),
+    };
+    if !is_short {
+        let text = |hash: &'_ Sha256Hex| hash.as_str().to_owned();
+        entry.description = release.description.as_deref().map(Cow::Borrowed);
+        entry.size = Some(release.size);
+        entry.blob = (release.blob != release.package_hash).then(|| Cow::Borrowed(release.blob.as_str()));
+        entry.diffs = release.diffs.iter().map(|diff| (text(&diff.source_hash).into(), text(&diff.blob).into(), diff.size)).collect();
+    }
+    entry
+}
+
+pub(super) fn write_tombstone(header: &SnapshotHeader) -> String {
+    let document = Document { is_tombstone: true, ..empty(header) };
+    // Texts and numbers always have a JSON form; there is no error to give.
+    to_text(&document).unwrap_or_default()
+}
+
+fn empty(header: &SnapshotHeader) -> Document<'_> {
+    Document {
+        format: FORMAT,
+        deployment: Cow::Borrowed(header.deployment.as_str()),
+        app: Cow::Borrowed(header.app.as_str()),
+        version: header.version,
+        made: header.made,
+        is_tombstone: false,
+        ranges: Vec::new(),
+        releases: Vec::new(),
+    }
+}
+
+fn to_text(document: &Document<'_>) -> Result<String, Invalid> {
+    serde_json::to_string(document).map_err(|error| Invalid::from(error.to_string()))
+}
+
+/// The format number alone, so that a newer format is named as such and not as a missing member.
+#[derive(Deserialize)]
+struct Format {
+    #[serde(rename = "f")]
+    number: u32,
+}
+
+pub(super) fn read(bytes: &[u8]) -> Result<Snapshot, Invalid> {
+    let document: Document<'_> = match serde_json::from_slice(bytes) {
+        Ok(document) => document,
+        Err(error) => {
+            let Ok(format) = serde_json::from_slice::<Format>(bytes) else { return Err(unreadable(&error)) };
+            check_format(format.number)?;
+            return Err(unreadable(&error));
+        }
+    };
+    check_format(document.format)?;
+    let header = SnapshotHeader {
+        deployment: DeploymentId::try_from(&*document.deployment)?,
+        app: AppId::try_from(&*document.app)?,
+        version: document.version,
+        made: document.made,
+    };
+    let ranges = document.ranges.iter().map(|text| Range::parse(text)).collect::<Result<Vec<_>, _>>()?;
+    let releases = document.releases.into_iter().map(|entry| release(entry, ranges.len())).collect::<Result<Vec<_>, _>>()?;
+    let flags = releases.iter().map(|release| (release.range, release.is_disabled, release.rollout));
+    if shadowed(flags).zip(&releases).any(|(may_be_short, release)| release.offer.is_none() && !may_be_short) {
+        return Err(Invalid::from("a release that may be chosen has the short form"));
+    }
+    let weight = weight(&ranges, &releases);
+    Ok(Snapshot { header, is_tombstone: document.is_tombstone, ranges, releases, weight })
+}
+
+fn unreadable(error: &serde_json::Error) -> Invalid {
+    Invalid::from(format!("is not a snapshot: {error}"))
+}
+
+fn check_format(number: u32) -> Result<(), Invalid> {
+    if (OLDEST_FORMAT..=FORMAT).contains(&number) {
+        Ok(())
+    } else {
+        Err(Invalid::from(format!("has format {number}; formats {OLDEST_FORMAT} to {FORMAT} are read")))
+    }
+}
+
+fn release(entry: Entry<'_>, range_count: usize) -> Result<Release, Invalid> {
+    let label = Label::new(entry.label).ok_or(Invalid::from("a label is out of bounds"))?;
+    if entry.range >= range_count {
+        return Err(Invalid::from("a release refers to a range that is not there"));
+    }
+    if entry.rollout.is_some_and(|rollout| !(1..100).contains(&rollout)) {
+        return Err(Invalid::from("a rollout is not from 1 to 99"));
+    }
+    let package_hash = hash(entry.package_hash)?;
+    let offer = match entry.size {
+        None => None,
+        Some(size) => Some(Box::new(Offer {
+            description: entry.description.map(Cow::into_owned),
+            size,
+            blob: entry.blob.map_or_else(|| Ok(package_hash.clone()), hash)?,
+            diffs: entry.diffs.into_iter().map(diff).collect::<Result<_, _>>()?,
+        })),
+    };
+    let Entry { is_mandatory, is_disabled, rollout, range, .. } = entry;
+    Ok(Release { label, package_hash, is_mandatory, is_disabled, rollout, range, offer })
+}
+
+fn diff((source_hash, blob, size): (Cow<'_, str>, Cow<'_, str>, u64)) -> Result<DiffSource, Invalid> {
+    Ok(DiffSource { source_hash: hash(source_hash)?, blob: hash(blob)?, size })
+}
+
+fn hash(text: Cow<'_, str>) -> Result<Sha256Hex, Invalid> {
+    Sha256Hex::try_from(text.into_owned())
+}
+
+/// The bytes in memory. Every block on the heap is counted with what an allocator adds to it.
+fn weight(ranges: &[Range], releases: &[Release]) -> usize {
+    const BLOCK: usize = 16;
+    const HASH: usize = 64 + BLOCK;
+    let range = |range: &Range| size_of::<Range>() + range.weight() + 3 * BLOCK;
+    let offer = |offer: &Offer| {
+        let diffs = offer.diffs.capacity() * (size_of::<DiffSource>() + 2 * HASH);
+        size_of::<Offer>() + offer.description.as_ref().map_or(0, String::capacity) + HASH + diffs + 3 * BLOCK
+    };
+    let release = |release: &Release| size_of::<Release>() + HASH + release.offer.as_deref().map_or(0, offer);
+    let header = size_of::<Snapshot>() + 2 * (36 + BLOCK) + 2 * BLOCK;
+    // Vectors grow by doubling, so that up to half of their room may be unused.
+    header + 2 * (ranges.iter().map(range).sum::<usize>() + releases.iter().map(release).sum::<usize>())
+}

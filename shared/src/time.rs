@@ -1,0 +1,55 @@
+//! Points in time, as milliseconds since 1970. The clock that reads them is elsewhere.
+
+use serde::{Deserialize, Serialize};
+
+const DAY: i64 = 86_400_000;
+
+/// Milliseconds since 1970-01-01T00:00:00Z.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "sqlx", derive(sqlx::Type))]
+#[cfg_attr(feature = "sqlx", sqlx(transparent))]
+#[serde(transparent)]
+pub struct UnixMillis(pub i64);
+
+impl UnixMillis {
+    /// The number of milliseconds since 1970; negative before.
+    pub const fn as_millis(self) -> i64 {
+        self.0
+    }
+
+    /// The time `millis` later (earlier when negative), held at the ends of the 64-bit range.
+    #[must_use]
+    pub const fn plus_millis(self, millis: i64) -> Self {
+        Self(self.0.saturating_add(millis))
+    }
+
+    /// RFC 3339 in UTC with milliseconds: `2026-01-31T09:30:00.000Z`.
+    pub fn iso8601(self) -> String {
+        let millis = self.0.rem_euclid(DAY);
+        let (hour, minute, second) = (millis / 3_600_000, millis / 60_000 % 60, millis / 1_000 % 60);
+        format!("{}T{hour:02}:{minute:02}:{second:02}.{:03}Z", self.utc_date(), millis % 1_000)
+    }
+
+    /// The UTC calendar day: `2026-01-31`.
+    pub fn utc_date(self) -> String {
+        let (year, month, day) = civil(self.0.div_euclid(DAY));
+        format!("{year:04}-{month:02}-{day:02}")
+    }
+}
+
+/// Year, month and day of the proleptic Gregorian calendar, `days` days after 1970-01-01.
+///
+/// Years are counted from 1 March, so that the leap day is the last day of its year and every 400 years (146,097 days) repeat.
+fn civil(days: i64) -> (i64, i64, i64) {
+    // 719,468 days lie between 0000-03-01 and 1970-01-01.
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    // Months from March have 31 30 31 30 31 days, repeated: 153 days in five months.
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    (year, month, day)
+}

@@ -1,0 +1,92 @@
+//! The conditional headers of a download: which bytes are wanted, and whether the client has them already.
+
+use std::ops::Range;
+
+/// What a request wants of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// All of it.
+    Whole,
+    /// These bytes, at least one.
+    Part(Range<u64>),
+    /// Bytes that it does not have.
+    Unsatisfiable,
+}
+
+/// What the `Range` header asks of `length` bytes (RFC 9110, section 14). One range is served; several at once, other units and malformed
+/// ones are ignored, as the RFC allows.
+pub fn wanted(header: Option<&str>, length: u64) -> Wanted {
+    header.and_then(|header| single(header, length)).unwrap_or(Wanted::Whole)
+}
+
+fn single(header: &str, length: u64) -> Option<Wanted> {
+    let (unit, spec) = header.split_once('=')?;
+    let (first, last) = spec.trim().split_once('-')?;
+    if !unit.trim().eq_ignore_ascii_case("bytes") {
+        return None;
+    }
+    let range = match (first, last) {
+        ("", suffix) => length.saturating_sub(digits(suffix)?)..length,
+        (first, "") => digits(first)?..length,
+        (first, last) => {
+            let (first, last) = (digits(first)?, digits(last)?);
+            if last < first {
+                return None;
+            }
+            first..last.saturating_add(1).min(length)
+        }
+    };
+    Some(if range.is_empty() { Wanted::Unsatisfiable } else { Wanted::Part(range) })
+}
+
+/// Digits only: `parse` alone would take a sign.
+fn digits(text: &str) -> Option<u64> {
+    if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
+}
+
+/// Whether an `If-None-Match` header names this tag, by the weak comparison that it asks for.
+pub fn names_tag(header: &str, tag: &str) -> bool {
+    header.trim() == "*" || header.split(',').any(|named| named.trim().trim_start_matches("W/") == tag)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_range_is_served_and_all_else_ignored() {
+        let cases = [
+            ("bytes=0-0", Wanted::Part(0..1)),
+            ("bytes=0-99", Wanted::Part(0..100)),
+            ("bytes=5-1000000", Wanted::Part(5..1_000)),
+            ("Bytes=10-", Wanted::Part(10..1_000)),
+            ("bytes= 10-19", Wanted::Part(10..20)),
+            ("bytes=-10", Wanted::Part(990..1_000)),
+            ("bytes=-5000", Wanted::Part(0..1_000)),
+            ("bytes=999-18446744073709551615", Wanted::Part(999..1_000)),
+            ("bytes=1000-", Wanted::Unsatisfiable),
+            ("bytes=1000-2000", Wanted::Unsatisfiable),
+            ("bytes=-0", Wanted::Unsatisfiable),
+            ("bytes=5-4", Wanted::Whole),
+            ("bytes=0-1,5-6", Wanted::Whole),
+            ("bytes=+1-2", Wanted::Whole),
+            ("bytes=-", Wanted::Whole),
+            ("bytes=", Wanted::Whole),
+            ("bytes", Wanted::Whole),
+            ("lines=1-2", Wanted::Whole),
+            ("bytes=99999999999999999999-", Wanted::Whole),
+        ];
+        for (header, expected) in cases {
+            assert_eq!(wanted(Some(header), 1_000), expected, "{header}");
+        }
+        assert_eq!(wanted(None, 1_000), Wanted::Whole);
+        assert_eq!(wanted(Some("bytes=0-"), 0), Wanted::Unsatisfiable);
+        assert_eq!(wanted(Some("bytes=-5"), 0), Wanted::Unsatisfiable);
+    }
+
+    #[test]
+    fn tags_are_found_in_lists() {
+        assert!(names_tag("\"a\", W/\"b\"", "\"b\"") && names_tag("*", "\"x\""));
+        assert!(!names_tag("\"a\", b", "\"b\"") && !names_tag("", "\"b\""));
+    }
+}

@@ -1,0 +1,126 @@
+//! The bodies of reports as clients post them, and the batches in which they reach the control plane.
+
+use super::fields::{self, Names};
+use super::path::Job;
+use crate::Invalid;
+use crate::invalid::Faults;
+use crate::keys::{BinaryVersion, ClientId, Label};
+use crate::report::{Event, NewReport};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The most reports in one batch.
+pub const MAX_BATCH_REPORTS: usize = 100;
+/// The most bytes in the body of one batch.
+pub const MAX_BATCH_BYTES: usize = 2 * 1024 * 1024;
+/// The most bytes in any other JSON body.
+pub const MAX_JSON_BODY: usize = 10_240;
+/// The answer to a report that is durable.
+pub const REPORT_OK: &str = r#"{"status":"ok"}"#;
+
+/// Whether a `Content-Type` is JSON's, whatever its parameters.
+pub fn is_json(stated: &str) -> bool {
+    let essence = stated.split_once(';').map_or(stated, |(essence, _)| essence);
+    essence.trim().eq_ignore_ascii_case("application/json")
+}
+
+/// The body of `POST /internal/v1/reports`. Each element is judged alone, so that an unreadable one does not hold up the rest.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReportBatch {
+    /// Reports as [`crate::report::Report::to_text`] wrote them; at most [`MAX_BATCH_REPORTS`].
+    pub reports: Vec<Value>,
+}
+
+/// The answer to a batch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BatchAnswer {
+    /// How many reports were counted, or were known already.
+    pub accepted: u32,
+    /// The others.
+    pub dropped: Vec<Dropped>,
+}
+
+/// A report that will never be counted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dropped {
+    /// The report's id as it was sent; empty where there was none.
+    pub id: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// Reads the body of a report. Members are taken in both cases; an empty one and `null` are absent; unknown ones are ignored. An error names
+/// every member that is wrong.
+///
+/// A deploy report without label is about the store binary; with label, an absent status means success. A download report needs a label.
+pub fn parse_report(job: Job, body: &[u8]) -> Result<NewReport, Invalid> {
+    let members = match serde_json::from_slice(body) {
+        Ok(Value::Object(members)) => members,
+        Ok(_) => return Err(Invalid::from("body: must be a JSON object")),
+        Err(_) => return Err(Invalid::from("body: is not valid JSON")),
+    };
+    let mut faults = Faults::default();
+    let key = text(&mut faults, &members, fields::DEPLOYMENT_KEY).and_then(|text| fields::deployment_key(&mut faults, text));
+    let client_id = optional(&mut faults, &members, fields::CLIENT_ID, |text| ClientId::try_from(text));
+    let event = match job {
+        Job::DeployReport => deploy_event(&mut faults, &members),
+        Job::DownloadReport => text(&mut faults, &members, fields::LABEL)
+            .and_then(|text| fields::required(&mut faults, fields::LABEL, text, |text| Label::try_from(text)))
+            .map(|label| Event::Downloaded { label }),
+        Job::Check => return Err(Invalid::from("body: a check is not a report")),
+    };
+    match (key, client_id, event) {
+        (Some(deployment_key), Some(client_id), Some(event)) => Ok(NewReport { deployment_key, client_id, event }),
+        _ => Err(faults.into_invalid()),
+    }
+}
+
+fn deploy_event(faults: &mut Faults, members: &Map<String, Value>) -> Option<Event> {
+    let app_version = text(faults, members, fields::APP_VERSION)
+        .and_then(|text| fields::required(faults, fields::APP_VERSION, text, |text| BinaryVersion::try_from(text)));
+    let label = optional(faults, members, fields::LABEL, |text| Label::try_from(text));
+    let has_failed = optional(faults, members, fields::STATUS, |text| match text {
+        "DeploymentSucceeded" => Ok(false),
+        "DeploymentFailed" => Ok(true),
+        _ => Err(Invalid::from("must be DeploymentSucceeded or DeploymentFailed")),
+    });
+    match (label?, has_failed?.unwrap_or(false)) {
+        (None, true) => {
+            faults.add(fields::LABEL.snake, "is missing, and a failure is of a release");
+            None
+        }
+        (None, false) => app_version.map(|app_version| Event::Binary { app_version }),
+        (Some(label), has_failed) => app_version.map(|_| if has_failed { Event::Failed { label } } else { Event::Installed { label } }),
+    }
+}
+
+/// A member that may be absent: none means that it is wrong.
+#[expect(clippy::option_option, reason = "outside: is it right; inside: is it there")]
+fn optional<T>(
+    faults: &mut Faults,
+    members: &Map<String, Value>,
+    names: Names,
+    parse: impl Fn(&str) -> Result<T, Invalid>,
+) -> Option<Option<T>> {
+    match text(faults, members, names)? {
+        None => Some(None),
+        Some(text) => faults.take(names.snake, parse(text)).map(Some),
+    }
+}
+
+/// The text of a member, if it is there; none, and a note, when it is not a text.
+#[expect(clippy::option_option, reason = "outside: is it right; inside: is it there")]
+fn text<'m>(faults: &mut Faults, members: &'m Map<String, Value>, names: Names) -> Option<Option<&'m str>> {
+    for name in [names.snake, names.camel] {
+        match members.get(name) {
+            None | Some(Value::Null) => {}
+            Some(Value::String(text)) if text.is_empty() => {}
+            Some(Value::String(text)) => return Some(Some(text)),
+            Some(_) => {
+                faults.add(name, "must be a string");
+                return None;
+            }
+        }
+    }
+    Some(None)
+}

@@ -1,0 +1,15 @@
+//! The tests of `shared`, in one binary so that they link once. One module per area; `reference` is what `select` is compared with.
+
+mod checks;
+#[cfg(feature = "sqlx")]
+mod columns;
+mod names;
+mod packages;
+mod paths;
+mod reference;
+mod reports;
+mod rollouts;
+mod select;
+mod signatures;
+mod snapshots;
+mod versions;

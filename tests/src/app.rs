@@ -1,0 +1,139 @@
+//! A control plane in the test's own process: bound to port 0 before it is spawned, with a fresh database, a fresh folder and a clock that tests move.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use control::accounts;
+use control::auth::keys;
+use control::clock::{Clock, Dice, TestClock};
+use control::config::Config;
+use control::db::Db;
+use control::serve::{self, Running};
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+
+use crate::client::Client;
+use crate::database::TestDatabase;
+
+/// The secrets of the tests; the edge is given the same.
+pub const EDGE_SECRET: &str = "edge-secret-of-the-tests-0123456789abcdef";
+/// Signs bundle addresses in tests.
+pub const DOWNLOAD_SECRET: &str = "download-secret-of-the-tests-0123456789ab";
+/// Encrypts in tests.
+const ENCRYPTION_KEY: &str = "t1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+
+/// How a test's server differs from the default.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Settings by their full names, such as `UPDRAFT_BASE_URL`.
+    pub settings: BTreeMap<String, String>,
+    /// The address to listen on; a free port of the loopback address when not given.
+    pub listen: Option<SocketAddr>,
+    /// The machine's clock instead of one that stands still: for tests in which another program takes part.
+    pub has_machine_clock: bool,
+}
+
+impl Options {
+    /// With one more setting; the name is without the prefix.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.settings.insert(format!("UPDRAFT_{name}"), value.into());
+        self
+    }
+}
+
+/// A server under test.
+#[derive(Debug)]
+pub struct TestApp {
+    /// Its address, without a trailing slash.
+    pub base: String,
+    /// Its clock, unless it has the machine's.
+    pub clock: TestClock,
+    options: Options,
+    running: Option<Running>,
+    database: TestDatabase,
+    folder: TempDir,
+}
+
+impl TestApp {
+    /// A server with the default settings.
+    pub async fn spawn() -> Self {
+        Self::spawn_with(Options::default()).await
+    }
+
+    /// A server with other settings. Its clock starts at the machine's time, since the edge has that.
+    pub async fn spawn_with(options: Options) -> Self {
+        let database = TestDatabase::create().await;
+        let folder = TempDir::new().unwrap();
+        let clock = TestClock::starting_now();
+        let mut app = Self { base: String::new(), clock, options, running: None, database, folder };
+        app.start().await;
+        app
+    }
+
+    /// Starts the server, again after [`TestApp::stop`] on the same address.
+    pub async fn start(&mut self) {
+        assert!(self.running.is_none(), "the server is running");
+        let listener = TcpListener::bind(self.options.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)))).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        self.options.listen = Some(address);
+        self.base = format!("http://{address}");
+        let config = Config::read(&self.settings()).unwrap();
+        let clock = if self.options.has_machine_clock { Clock::System } else { Clock::Test(self.clock.clone()) };
+        let state = serve::build(config, clock, Dice::System).await.unwrap();
+        self.running = Some(serve::spawn(state, listener));
+    }
+
+    /// Stops the server in order; the database and the folder stay.
+    pub async fn stop(&mut self) {
+        self.running.take().expect("the server is running").stop().await.unwrap();
+    }
+
+    /// The settings that the server has, by their full names: for a second server, or the program, on the same database.
+    pub fn settings(&self) -> BTreeMap<String, String> {
+        let mut settings = BTreeMap::from([
+            ("UPDRAFT_DATA_DIR".to_owned(), self.folder.path().display().to_string()),
+            ("UPDRAFT_EDGE_SECRET".to_owned(), EDGE_SECRET.to_owned()),
+            ("UPDRAFT_DOWNLOAD_SECRET".to_owned(), DOWNLOAD_SECRET.to_owned()),
+            ("UPDRAFT_ENCRYPTION_KEY".to_owned(), ENCRYPTION_KEY.to_owned()),
+            ("UPDRAFT_BASE_URL".to_owned(), self.base.clone()),
+        ]);
+        settings.extend(self.database.url().map(|url| ("UPDRAFT_DATABASE_URL".to_owned(), url)));
+        settings.extend(self.options.settings.clone());
+        settings
+    }
+
+    /// The server's folder.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The server's database.
+    pub fn db(&self) -> &Db {
+        &self.running.as_ref().expect("the server is running").state().db
+    }
+
+    /// A client without a credential.
+    pub fn anonymous(&self) -> Client {
+        Client::new(&self.base, None)
+    }
+
+    /// A client of a new account `<name>@example.com` with a fresh access key.
+    pub async fn sign_up(&self, name: &str) -> Client {
+        Client::new(&self.base, Some(self.access_key(name, keys::service::DEFAULT_TTL).await))
+    }
+
+    /// The raw access key of a new account `<name>@example.com`, valid for `ttl` ms.
+    pub async fn access_key(&self, name: &str, ttl: i64) -> String {
+        let email = format!("{name}@example.com");
+        let mut tx = self.db().write().await.unwrap();
+        // No test signs in with this account's password, so that no time is spent on a real hash.
+        let max_upload_bytes = self.running.as_ref().expect("the server is running").state().config.limits.upload_bytes;
+        let account = accounts::service::NewAccount { email: &email, name: None, password_hash: "none", max_upload_bytes };
+        let account = accounts::service::create(&mut tx, &account, &Dice::System, self.clock.now()).await.unwrap();
+        let token = keys::service::create(&mut tx, &account, "test", "127.0.0.1", ttl, &Dice::System, self.clock.now()).await.unwrap();
+        tx.commit().await.unwrap();
+        token.reveal().to_owned()
+    }
+}

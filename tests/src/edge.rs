@@ -1,0 +1,251 @@
+//! The Worker under `wrangler dev`, with a control plane behind it whose publisher pushes to wrangler's local form of Cloudflare's KV API.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::Value;
+use tempfile::TempDir;
+use toml::Table;
+use xtask::edge::{Consumer, DevServer};
+use xtask::leash::{Leashed, StopBy};
+use xtask::{paths, probe};
+
+use crate::app::{DOWNLOAD_SECRET, EDGE_SECRET, Options, TestApp};
+use crate::client::{Answer, Client};
+use crate::output::Output;
+use crate::wait::eventually;
+
+/// The namespace that `wrangler.toml` names for development.
+pub const NAMESPACE: &str = "updraft-snapshots";
+
+/// How a test's edge differs from the one of `wrangler.toml`.
+#[derive(Clone, Debug, Default)]
+pub struct EdgeOptions {
+    /// Settings of the control plane.
+    pub control: Options,
+    /// Worker variables.
+    pub variables: BTreeMap<String, String>,
+    /// The consumer of reports.
+    pub reports: Consumer,
+    /// Bindings that the Worker is started without.
+    pub missing: Vec<&'static str>,
+    /// A control plane that is not ours, instead of a [`TestApp`].
+    pub stand_in: Option<String>,
+}
+
+impl EdgeOptions {
+    /// With one more Worker variable.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.variables.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// With snapshots that are refreshed at once, so that a test sees what was published a moment ago.
+    #[must_use]
+    pub fn without_memory(self) -> Self {
+        self.with("SNAPSHOT_FRESH_MS", "0").with("SNAPSHOT_STALE_MS", "0")
+    }
+
+    /// Without the binding of this name.
+    #[must_use]
+    pub fn without(mut self, binding: &'static str) -> Self {
+        self.missing.push(binding);
+        self
+    }
+}
+
+/// A Worker under test.
+#[derive(Debug)]
+pub struct Edge {
+    /// Its address, which is also the service's base address; without a trailing slash.
+    pub base: String,
+    /// What it and wrangler print.
+    pub output: Output,
+    kv_api: String,
+    leash: Leashed,
+    _folder: TempDir,
+}
+
+/// A Worker and the control plane behind it.
+#[derive(Debug)]
+pub struct EdgeApp {
+    /// The Worker, ended before the control plane.
+    pub edge: Edge,
+    /// The control plane.
+    pub control: TestApp,
+}
+
+impl EdgeApp {
+    /// Both, with the settings of `wrangler.toml`.
+    pub async fn spawn() -> Self {
+        Self::spawn_with(EdgeOptions::default()).await
+    }
+
+    /// Both, with other settings. Ready once control's health is seen through the Worker.
+    pub async fn spawn_with(options: EdgeOptions) -> Self {
+        let (server, folder) = server(&options);
+        let mut settings = options.control.clone();
+        // The Worker has the machine's clock, and the two must agree.
+        settings.has_machine_clock = true;
+        // A test may want another address in the answers than the one that is listened on.
+        let base_url = options.variables.get("BASE_URL").cloned().unwrap_or_else(|| server.base_url());
+        let settings = settings
+            .with("BASE_URL", base_url)
+            .with("KV_API", server.kv_api())
+            .with("KV_NAMESPACE", NAMESPACE)
+            .with("KV_TOKEN", "any text serves the local API");
+        let control = TestApp::spawn_with(settings).await;
+        let server = DevServer { control_url: control.base.clone(), ..server };
+        let mut edge = Edge::start(&server, folder, &options.missing);
+        edge.ready("/v1/health").await;
+        Self { edge, control }
+    }
+
+    /// A client of a new account, at the edge.
+    pub async fn sign_up(&self, name: &str) -> Client {
+        self.control.sign_up(name).await.at(&self.edge.base)
+    }
+
+    /// A client without a credential, at the edge.
+    pub fn anonymous(&self) -> Client {
+        Client::new(&self.edge.base, None)
+    }
+
+    /// Waits until a check of a new client, binary 1.0.0, is offered this label at the edge.
+    pub async fn until_offered(&self, key: &str, label: &str) -> Answer {
+        let client = self.anonymous();
+        let path = format!("/v1/public/svc/update_check?deployment_key={key}&app_version=1.0.0");
+        eventually(&format!("{label} at the edge"), async || {
+            let answer = client.get(&path).await;
+            if answer.status == 200 && answer.json()["update_info"]["label"] == label { Ok(answer) } else { Err(answer.text()) }
+        })
+        .await
+    }
+
+    /// Waits until the snapshot of this deployment has arrived at the edge, so that the Worker answers without control.
+    pub async fn until_pushed(&self, key: &str) {
+        eventually("the snapshot in KV", async || self.edge.kv_value(key).await.map(drop).ok_or_else(|| "no value".to_owned())).await;
+    }
+}
+
+/// Waits until the counters of a deployment are these, whole.
+pub async fn until_counted(client: &Client, app: &str, deployment: &str, expected: &Value) {
+    eventually(&format!("{expected}"), async || {
+        let metrics = client.metrics(app, deployment).await;
+        if metrics == *expected { Ok(()) } else { Err(metrics.to_string()) }
+    })
+    .await;
+}
+
+impl Edge {
+    /// A Worker in front of a control plane that is not ours, at `options.stand_in`. Ready once it answers anything.
+    pub async fn before(options: &EdgeOptions) -> Self {
+        let (server, folder) = server(options);
+        let mut edge = Self::start(&server, folder, &options.missing);
+        edge.ready("/internal").await;
+        edge
+    }
+
+    fn start(server: &DevServer, folder: TempDir, missing: &[&str]) -> Self {
+        let command = server.command().unwrap_or_else(|error| panic!("the Worker cannot be started: {error}"));
+        leave_out(server, missing);
+        let output = Output::default();
+        let lines = output.clone();
+        let leash = Leashed::spawn(command, StopBy::Terminate, move |line| lines.push(line)).unwrap();
+        Self { base: server.base_url(), output, kv_api: server.kv_api(), leash, _folder: folder }
+    }
+
+    /// Waits for any answer of the Worker, or for a 200 where control must be there too.
+    async fn ready(&mut self, path: &str) {
+        let client = Client::new(&self.base, None);
+        eventually("the Worker's start", async || {
+            if let Some(status) = self.leash.status() {
+                panic!("wrangler ended with {status}");
+            }
+            match client.request(Method::GET, path).timeout(Duration::from_secs(10)).send().await {
+                Ok(answer) if answer.status() == 200 || path == "/internal" => Ok(()),
+                Ok(answer) => Err(answer.text().await.unwrap_or_default()),
+                Err(error) => Err(error.to_string()),
+            }
+        })
+        .await;
+    }
+
+    /// The value in KV for this deployment key.
+    pub async fn kv_value(&self, key: &str) -> Option<Value> {
+        let client = Client::new(&self.kv_api, None);
+        let answer = client.get(&format!("/storage/kv/namespaces/{NAMESPACE}/values/deployment%2F{key}")).await;
+        (answer.status == 200).then(|| answer.json())
+    }
+
+    /// Overwrites the value in KV for this deployment key, as no publisher would.
+    pub async fn put_kv(&self, key: &str, value: &str) {
+        let pairs = serde_json::json!([{ "key": format!("deployment/{key}"), "value": value }]);
+        let client = Client::new(&self.kv_api, None);
+        let path = format!("/storage/kv/namespaces/{NAMESPACE}/bulk");
+        client.send(client.request(Method::PUT, &path).json(&pairs)).await.assert(200);
+    }
+
+    /// The names of all objects in the bucket of dead letters.
+    pub async fn dead_letters(&self) -> Vec<String> {
+        let client = Client::new(&self.kv_api, None);
+        let listed = client.get("/r2/buckets/updraft-dead-letters/objects?per_page=1000").await.assert(200);
+        listed["result"].as_array().unwrap().iter().map(|object| object["key"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// The text of a dead letter.
+    pub async fn dead_letter(&self, name: &str) -> String {
+        let client = Client::new(&self.kv_api, None);
+        let name = name.replace('/', "%2F");
+        let answer = client.get(&format!("/r2/buckets/updraft-dead-letters/objects/{name}")).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.text()
+    }
+}
+
+impl Drop for Edge {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.output.show("wrangler");
+        }
+    }
+}
+
+fn server(options: &EdgeOptions) -> (DevServer, TempDir) {
+    let folder = TempDir::new().unwrap();
+    let server = DevServer {
+        root: paths::root(),
+        work: folder.path().join("work"),
+        persist: folder.path().join("persist"),
+        port: probe::free_port().unwrap(),
+        control_url: options.stand_in.clone().unwrap_or_default(),
+        edge_secret: EDGE_SECRET.to_owned(),
+        download_secret: DOWNLOAD_SECRET.to_owned(),
+        variables: options.variables.clone(),
+        reports: options.reports,
+    };
+    (server, folder)
+}
+
+/// Takes bindings out of the configuration that was just written, wherever they stand in it.
+fn leave_out(server: &DevServer, missing: &[&str]) {
+    let path = server.work.join("wrangler.toml");
+    let mut config: Table = fs::read_to_string(&path).unwrap().parse().unwrap();
+    for binding in missing {
+        let mut lists = Vec::new();
+        let (queues, others): (Vec<_>, Vec<_>) = config.iter_mut().partition(|(name, _)| *name == "queues");
+        lists.extend(queues.into_iter().filter_map(|(_, queues)| queues.get_mut("producers")?.as_array_mut()));
+        lists.extend(others.into_iter().filter_map(|(_, list)| list.as_array_mut()));
+        let mut removed = 0;
+        for list in lists {
+            let before = list.len();
+            list.retain(|entry| entry.get("binding").and_then(toml::Value::as_str) != Some(binding));
+            removed += before - list.len();
+        }
+        assert_eq!(removed, 1, "{binding} is one binding of wrangler.toml");
+    }
+    fs::write(path, config.to_string()).unwrap();
+}

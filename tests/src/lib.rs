@@ -1,0 +1,30 @@
+//! What the tests share: a real server on a free port with a fresh database, a client that speaks to it, bundles to upload, the Worker under wrangler.
+//!
+//! Nothing here sleeps: what takes time is waited for by its event. Start reading at [`TestApp`].
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::missing_panics_doc,
+    reason = "a test fails by panicking"
+)]
+
+pub mod app;
+pub mod archive;
+pub mod bundle;
+pub mod client;
+pub mod database;
+pub mod edge;
+pub mod inside;
+pub mod multipart;
+pub mod node;
+pub mod output;
+pub mod raw;
+pub mod stand_in;
+pub mod wait;
+
+pub use app::{Options, TestApp};
+pub use bundle::Bundle;
+pub use client::{Answer, Client};

@@ -1,0 +1,36 @@
+//! HTTP by hand, for what a client library would not do: stop in the middle, promise more than it sends.
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// Connects to the server at `base`, an `http://` address.
+pub async fn connect(base: &str) -> TcpStream {
+    TcpStream::connect(base.strip_prefix("http://").unwrap()).await.unwrap()
+}
+
+/// Sends these bytes and gives all that comes back until the server closes; ask for that by `Connection: close`.
+pub async fn exchange(base: &str, request: &[u8]) -> String {
+    let mut stream = connect(base).await;
+    stream.write_all(request).await.unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.unwrap();
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// Sends these bytes and gives the answer, head and body, as soon as it is complete; it must say its length.
+pub async fn answer(base: &str, request: &[u8]) -> String {
+    let mut stream = connect(base).await;
+    stream.write_all(request).await.unwrap();
+    let mut received = Vec::new();
+    loop {
+        let text = String::from_utf8_lossy(&received).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let lengths =
+                head.lines().filter_map(|line| line.to_ascii_lowercase().strip_prefix("content-length:").map(str::trim).map(str::to_owned));
+            if lengths.map(|length| length.parse::<usize>().unwrap()).next() == Some(body.len()) {
+                return text;
+            }
+        }
+        assert_ne!(stream.read_buf(&mut received).await.unwrap(), 0, "the server closed after {text:?}");
+    }
+}

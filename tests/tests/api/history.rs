@@ -1,0 +1,47 @@
+//! The history and the counts of a deployment without reports.
+
+use serde_json::json;
+use tests::{Bundle, TestApp};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_deployment_has_no_history_and_no_counts() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    assert_eq!(ada.get("/v1/apps/demo/deployments/Staging/history").await.assert(200), json!({ "history": [] }));
+    assert_eq!(ada.get("/v1/apps/demo/deployments/Staging/metrics").await.assert(200), json!({ "metrics": {} }));
+    for below in ["history", "metrics"] {
+        let refusal = ada.get(&format!("/v1/apps/demo/deployments/Absent/{below}")).await.refused(404);
+        assert!(refusal.contains("deployment"), "{refusal}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_history_is_every_release_from_the_oldest_as_it_was_answered() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    let mut answered = Vec::new();
+    for index in 1..=12 {
+        let bundle = Bundle::script(&format!("release {index}"));
+        let info = json!({ "appVersion": "^1.0.0", "description": format!("number {index}"), "isMandatory": index % 2 == 0, "isDisabled": index % 3 == 0 });
+        answered.push(ada.upload("demo", "Staging", &bundle.0, info).await.assert(201)["package"].clone());
+        app.clock.advance(1_000);
+    }
+    // v10 comes after v9: labels are numbers, not texts. The clock stays within one hour, so that the addresses are the same.
+    let history = ada.get("/v1/apps/demo/deployments/Staging/history").await.assert(200);
+    let labels: Vec<_> =
+        history["history"].as_array().unwrap().iter().map(|release| release["label"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(labels, (1..=12).map(|number| format!("v{number}")).collect::<Vec<_>>());
+    for (release, answered) in history["history"].as_array().unwrap().iter().zip(&mut answered) {
+        let mut release = release.clone();
+        for url in ["blobUrl", "manifestBlobUrl"] {
+            // At the turn of an hour the address is signed anew.
+            let path = |value: &serde_json::Value| value[url].as_str().unwrap().split_once('?').unwrap().0.to_owned();
+            assert_eq!(path(&release), path(answered));
+            release[url] = answered[url].clone();
+        }
+        assert_eq!(release, *answered);
+    }
+    assert_eq!(ada.get("/v1/apps/demo/deployments/Production/history").await.assert(200), json!({ "history": [] }));
+}

@@ -1,0 +1,36 @@
+//! The control plane over HTTP, one file per area. Every test has a server, a database and a clock of its own.
+
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod acquisition;
+mod address;
+mod apps;
+mod bearer;
+mod bundles;
+mod deployments;
+mod health;
+mod history;
+mod internal;
+mod names;
+mod reports;
+mod reports_refused;
+mod roles;
+mod routes;
+mod together;
+mod upload;
+mod upload_faults;
+mod upload_rules;
+
+use serde_json::Value;
+
+/// A name as one path segment.
+fn segment(name: &str) -> String {
+    control::web::encode_segment(name)
+}
+
+/// The member names of an object, in order.
+fn members(value: &Value) -> Vec<&str> {
+    let mut names: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
+    names.sort_unstable();
+    names
+}

@@ -1,0 +1,261 @@
+//! Reports that clients send directly, and the counts they make (decisions section 7).
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use shared::wire::path::{self, Case, Job};
+use tests::{Answer, Client, Options, TestApp};
+
+/// A server with an app whose deployments have this many releases; the keys of Production and Staging.
+async fn prepared(options: Options, releases: u32) -> (TestApp, Client, String, String) {
+    let app = TestApp::spawn_with(options).await;
+    let ada = app.sign_up("ada").await;
+    let (production, staging) = ada.create_app("demo").await;
+    for deployment in ["Production", "Staging"] {
+        for number in 1..=releases {
+            ada.upload("demo", deployment, number.to_string().as_bytes(), json!({ "appVersion": "1.0.0" })).await.assert(201);
+        }
+    }
+    (app, ada, production, staging)
+}
+
+/// Sends a report and lets a millisecond pass, since the order of reports is that of their times.
+async fn report(app: &TestApp, what: &str, body: Value) {
+    let answer = app.anonymous().post(&format!("/v1/public/svc/report_status/{what}"), body).await;
+    assert_eq!(answer.assert(200), json!({ "status": "ok" }));
+    app.clock.advance(1);
+}
+
+/// active, downloaded, installed, failed by label or version.
+async fn counts(client: &Client, deployment: &str) -> BTreeMap<String, [i64; 4]> {
+    let metrics = client.metrics("demo", deployment).await;
+    let count = |counts: &Value, name: &str| counts[name].as_i64().unwrap();
+    metrics
+        .as_object()
+        .unwrap()
+        .iter()
+        .map(|(place, counts)| {
+            assert_eq!(counts.as_object().unwrap().len(), 4, "{counts}");
+            (place.clone(), ["active", "downloaded", "installed", "failed"].map(|name| count(counts, name)))
+        })
+        .collect()
+}
+
+fn expected<const N: usize>(counts: [(&str, [i64; 4]); N]) -> BTreeMap<String, [i64; 4]> {
+    counts.into_iter().map(|(place, counts)| (place.to_owned(), counts)).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_golden_sequence_is_counted_by_the_rules_of_this_service() {
+    let (app, ada, production, staging) = prepared(Options::default(), 7).await;
+    let client = "8a5b3d2e-0f1c-4a7b-9c3d-1e2f3a4b5c6d";
+    let deploy = |key: &str, more: Value| {
+        let mut body = json!({ "deployment_key": key, "app_version": "1.0.0", "client_unique_id": client });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body
+    };
+    // 1. A binary report makes 1.0.0 the client's place: active +1. It is no label, so nothing is installed.
+    report(&app, "deploy", deploy(&staging, json!({}))).await;
+    assert_eq!(counts(&ada, "Staging").await, expected([("1.0.0", [1, 0, 0, 0])]));
+    // 2. A download raises the label's flag and moves nobody.
+    report(&app, "download", json!({ "deployment_key": staging, "client_unique_id": client, "label": "v1" })).await;
+    assert_eq!(counts(&ada, "Staging").await, expected([("1.0.0", [1, 0, 0, 0]), ("v1", [0, 1, 0, 0])]));
+    // 3. Success moves the client: 1.0.0 −1, v1 +1, and raises the flag "installed".
+    let v1 = deploy(&staging, json!({ "label": "v1", "status": "DeploymentSucceeded", "previous_label_or_app_version": "1.0.0" }));
+    report(&app, "deploy", v1.clone()).await;
+    let after_3 = expected([("1.0.0", [0, 0, 0, 0]), ("v1", [1, 1, 1, 0])]);
+    assert_eq!(counts(&ada, "Staging").await, after_3);
+    // 3b. The same again: it is there already, and the flag is set once. The reference counts 2 here.
+    report(&app, "deploy", v1).await;
+    assert_eq!(counts(&ada, "Staging").await, after_3);
+    // 4. v1 −1, v2 +1.
+    let v2 = json!({ "label": "v2", "status": "DeploymentSucceeded", "previous_label_or_app_version": "v1" });
+    report(&app, "deploy", deploy(&staging, v2)).await;
+    assert_eq!(counts(&ada, "Staging").await, expected([("1.0.0", [0, 0, 0, 0]), ("v1", [0, 1, 1, 0]), ("v2", [1, 0, 1, 0])]));
+    // 5. A failure raises its flag; the client is where it was.
+    report(&app, "deploy", deploy(&staging, json!({ "label": "v3", "status": "DeploymentFailed", "previous_deployment_key": staging })))
+        .await;
+    let after_5 = expected([("1.0.0", [0, 0, 0, 0]), ("v1", [0, 1, 1, 0]), ("v2", [1, 0, 1, 0]), ("v3", [0, 0, 0, 1])]);
+    assert_eq!(counts(&ada, "Staging").await, after_5);
+    // 6. Success on the app's other deployment: Staging's v2 −1, Production's v7 +1.
+    let v7 = json!({ "label": "v7", "status": "DeploymentSucceeded", "previous_label_or_app_version": "v2", "previous_deployment_key": staging });
+    report(&app, "deploy", deploy(&production, v7)).await;
+    let after_6 = expected([("1.0.0", [0, 0, 0, 0]), ("v1", [0, 1, 1, 0]), ("v2", [0, 0, 1, 0]), ("v3", [0, 0, 0, 1])]);
+    assert_eq!(counts(&ada, "Staging").await, after_6);
+    assert_eq!(counts(&ada, "Production").await, expected([("v7", [1, 0, 1, 0])]));
+    // 7. A new binary back on Staging: Production's v7 −1, Staging's 2.0.0 +1.
+    let body = json!({ "deployment_key": staging, "app_version": "2.0.0", "client_unique_id": client, "previous_label_or_app_version": "v7",
+        "previous_deployment_key": production });
+    report(&app, "deploy", body).await;
+    let mut after_7 = after_6;
+    after_7.insert("2.0.0".to_owned(), [1, 0, 0, 0]);
+    assert_eq!(counts(&ada, "Staging").await, after_7);
+    assert_eq!(counts(&ada, "Production").await, expected([("v7", [0, 0, 1, 0])]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_path_takes_reports_with_members_named_either_way() {
+    let (app, ada, _, staging) = prepared(Options::default(), 1).await;
+    let (mut deploys, mut downloads) = (0, 0);
+    for (index, (path, endpoint)) in path::all().into_iter().filter(|(_, endpoint)| endpoint.job != Job::Check).enumerate() {
+        for case in [Case::Snake, Case::Camel] {
+            let client = format!("client-{index}-{case:?}");
+            let body = match case {
+                Case::Snake => {
+                    json!({ "deployment_key": staging, "app_version": "1.0.0", "client_unique_id": client, "label": "v1", "status": "" })
+                }
+                Case::Camel => {
+                    json!({ "deploymentKey": staging, "appVersion": "1.0.0", "clientUniqueId": client, "label": "v1", "status": null,
+                    "previousDeploymentKey": 5, "more": {} })
+                }
+            };
+            let slash = if case == Case::Snake { "" } else { "/" };
+            let answer = app.anonymous().post(&format!("{path}{slash}"), body).await;
+            assert_eq!(answer.assert(200), json!({ "status": "ok" }), "{path}");
+            match endpoint.job {
+                Job::DeployReport => deploys += 1,
+                _ => downloads += 1,
+            }
+        }
+    }
+    assert_eq!((deploys, downloads), (24, 24));
+    assert_eq!(counts(&ada, "Staging").await, expected([("v1", [24, 24, 24, 0])]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reports_without_a_client_id_count_each_and_are_nowhere_active() {
+    let (app, ada, _, staging) = prepared(Options::default(), 1).await;
+    for id in [json!(null), json!("")] {
+        report(&app, "download", json!({ "deployment_key": staging, "client_unique_id": id, "label": "v1" })).await;
+        report(&app, "deploy", json!({ "deployment_key": staging, "app_version": "1.0.0", "client_unique_id": id, "label": "v1" })).await;
+        let failed = json!({ "deployment_key": staging, "app_version": "1.0.0", "client_unique_id": id, "label": "v1", "status": "DeploymentFailed" });
+        report(&app, "deploy", failed).await;
+        // A binary report of nobody is counted nowhere.
+        report(&app, "deploy", json!({ "deployment_key": staging, "app_version": "1.0.0", "client_unique_id": id })).await;
+    }
+    assert_eq!(counts(&ada, "Staging").await, expected([("v1", [0, 2, 2, 2])]));
+    assert_eq!(app.number("SELECT COUNT(*) FROM report_clients").await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_release_that_is_not_there_is_answered_ok_and_counted_nowhere() {
+    let (app, ada, _, staging) = prepared(Options::default(), 1).await;
+    for label in ["v2", "v999999999"] {
+        report(&app, "download", json!({ "deployment_key": staging, "client_unique_id": "a", "label": label })).await;
+        report(&app, "deploy", json!({ "deployment_key": staging, "app_version": "1.0.0", "client_unique_id": "a", "label": label })).await;
+        report(&app, "download", json!({ "deployment_key": staging, "label": label })).await;
+    }
+    assert_eq!(counts(&ada, "Staging").await, expected([]));
+    // Not even later, when the release comes.
+    ada.upload("demo", "Staging", b"two", json!({ "appVersion": "1.0.0" })).await.assert(201);
+    assert_eq!(counts(&ada, "Staging").await, expected([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failure_then_a_success_of_one_release_are_both_counted_once() {
+    let (app, ada, _, staging) = prepared(Options::default(), 2).await;
+    let send = async |label: &str, status: &str| {
+        let body = json!({ "deployment_key": staging, "app_version": "1.0.0", "client_unique_id": "a", "label": label, "status": status });
+        report(&app, "deploy", body).await;
+    };
+    send("v1", "DeploymentFailed").await;
+    send("v1", "DeploymentFailed").await;
+    assert_eq!(counts(&ada, "Staging").await, expected([("v1", [0, 0, 0, 1])]));
+    send("v1", "DeploymentSucceeded").await;
+    assert_eq!(counts(&ada, "Staging").await, expected([("v1", [1, 0, 1, 1])]));
+    send("v2", "DeploymentFailed").await;
+    assert_eq!(counts(&ada, "Staging").await, expected([("v1", [1, 0, 1, 1]), ("v2", [0, 0, 0, 1])]));
+    // Back and forth moves the one client; what it has once reported stays.
+    send("v2", "DeploymentSucceeded").await;
+    send("v1", "DeploymentSucceeded").await;
+    send("v2", "DeploymentSucceeded").await;
+    assert_eq!(counts(&ada, "Staging").await, expected([("v1", [0, 0, 1, 1]), ("v2", [1, 0, 1, 1])]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_is_one_within_an_app_and_another_in_the_next() {
+    let (app, ada, _, staging) = prepared(Options::default(), 1).await;
+    let (_, other) = ada.create_app("other").await;
+    ada.upload("other", "Staging", b"script", json!({ "appVersion": "1.0.0" })).await.assert(201);
+    for key in [&staging, &other] {
+        report(&app, "deploy", json!({ "deployment_key": key, "app_version": "1.0.0", "client_unique_id": "same", "label": "v1" })).await;
+    }
+    for name in ["demo", "other"] {
+        assert_eq!(ada.metrics(name, "Staging").await["v1"]["active"], 1, "{name}");
+    }
+    // Ids differ by case and by white space within; 128 characters are the longest.
+    for id in ["Same", "sa me", &"ü".repeat(128), "😀", " same", "0"] {
+        report(&app, "deploy", json!({ "deployment_key": staging, "app_version": "1.0.0", "client_unique_id": id, "label": "v1" })).await;
+    }
+    assert_eq!(counts(&ada, "Staging").await, expected([("v1", [7, 0, 7, 0])]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_reports_at_once_are_all_counted() {
+    let (app, ada, _, staging) = prepared(Options::default(), 1).await;
+    let sending: Vec<_> = (0..120)
+        .map(|index| {
+            let client = app.anonymous();
+            // Each of 60 devices twice.
+            let body = json!({ "deployment_key": staging, "app_version": "1.0.0", "client_unique_id": format!("device-{}", index % 60), "label": "v1" });
+            tokio::spawn(async move { client.post("/reportStatus/deploy", body).await })
+        })
+        .collect();
+    for answer in sending {
+        let answer: Answer = answer.await.unwrap();
+        answer.assert(200);
+    }
+    assert_eq!(counts(&ada, "Staging").await, expected([("v1", [60, 0, 60, 0])]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn binary_versions_beyond_the_limit_are_counted_as_other() {
+    let (app, ada, _, staging) = prepared(Options::default().with("LIMIT_BINARY_VERSIONS", "2"), 1).await;
+    let run = async |client: &str, version: &str| {
+        report(&app, "deploy", json!({ "deployment_key": staging, "app_version": version, "client_unique_id": client })).await;
+    };
+    run("a", "1.0").await;
+    run("b", "2.0").await;
+    run("c", "3.0").await;
+    run("d", "1.0").await;
+    // One that looks like a label is not taken for the release, and "other" is no version of its own.
+    run("e", "v1").await;
+    run("f", "other").await;
+    assert_eq!(counts(&ada, "Staging").await, expected([("1.0", [2, 0, 0, 0]), ("2.0", [1, 0, 0, 0]), ("other", [3, 0, 0, 0])]));
+    // From one beyond the limit to another: it stays in `other`.
+    run("c", "4.0").await;
+    run("a", "4.0").await;
+    assert_eq!(counts(&ada, "Staging").await, expected([("1.0", [1, 0, 0, 0]), ("2.0", [1, 0, 0, 0]), ("other", [4, 0, 0, 0])]));
+    report(&app, "deploy", json!({ "deployment_key": staging, "app_version": "9", "client_unique_id": "c", "label": "v1" })).await;
+    assert_eq!(counts(&ada, "Staging").await["other"], [3, 0, 0, 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cleared_history_counts_from_nothing() {
+    let (app, ada, production, staging) = prepared(Options::default(), 1).await;
+    let run = async |client: &str, key: &str| {
+        report(&app, "deploy", json!({ "deployment_key": key, "app_version": "1.0.0", "client_unique_id": client, "label": "v1" })).await;
+    };
+    run("a", &staging).await;
+    run("b", &staging).await;
+    // What clearing will do to the counts; there is no operation for it yet.
+    app.change("UPDATE deployments SET counting_epoch = counting_epoch + 1 WHERE deployment_key = $1", &[&staging]).await;
+    assert_eq!(counts(&ada, "Staging").await, expected([]));
+    // Nothing is taken from a count that is gone, neither in place nor when the client moves on.
+    run("a", &staging).await;
+    run("b", &production).await;
+    assert_eq!(counts(&ada, "Staging").await, expected([("v1", [1, 0, 1, 0])]));
+    assert_eq!(counts(&ada, "Production").await, expected([("v1", [1, 0, 1, 0])]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn counts_are_there_after_a_restart() {
+    let (mut app, ada, _, staging) = prepared(Options::default(), 1).await;
+    let body = json!({ "deployment_key": staging, "app_version": "1.0.0", "client_unique_id": "a", "label": "v1" });
+    report(&app, "deploy", body.clone()).await;
+    app.stop().await;
+    app.start().await;
+    assert_eq!(counts(&ada, "Staging").await, expected([("v1", [1, 0, 1, 0])]));
+    report(&app, "deploy", body).await;
+    assert_eq!(counts(&ada, "Staging").await, expected([("v1", [1, 0, 1, 0])]));
+}

@@ -1,0 +1,123 @@
+//! Uploads at the same time.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+use tests::{Answer, Bundle, Client, TestApp};
+
+/// Uploads all of these at once.
+async fn at_once(client: &Client, uploads: Vec<(&'static str, Vec<u8>)>) -> Vec<Answer> {
+    let under_way: Vec<_> = uploads
+        .into_iter()
+        .map(|(deployment, bytes)| {
+            let client = client.clone();
+            tokio::spawn(async move { client.upload("demo", deployment, &bytes, json!({ "appVersion": "1.0.0" })).await })
+        })
+        .collect();
+    let mut answers = Vec::new();
+    for upload in under_way {
+        answers.push(upload.await.unwrap());
+    }
+    answers
+}
+
+fn statuses(answers: &[Answer]) -> Vec<u16> {
+    let mut statuses: Vec<u16> = answers.iter().map(|answer| answer.status.as_u16()).collect();
+    statuses.sort_unstable();
+    statuses
+}
+
+async fn downloads(app: &TestApp, client: &Client, deployment: &str) -> Vec<Vec<u8>> {
+    let history = client.get(&format!("/v1/apps/demo/deployments/{deployment}/history")).await.assert(200);
+    let mut downloads = Vec::new();
+    for release in history["history"].as_array().unwrap() {
+        let answer = app.anonymous().get(release["blobUrl"].as_str().unwrap().strip_prefix(&app.base).unwrap()).await;
+        answer.assert_status(200);
+        downloads.push(answer.body);
+    }
+    downloads
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_identical_uploads_at_once_exactly_one_succeeds() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    for round in 1..=5_i64 {
+        let bundle = Bundle::script(&format!("round {round}"));
+        let answers = at_once(&ada, vec![("Staging", bundle.0.clone()), ("Staging", bundle.0.clone())]).await;
+        assert_eq!(statuses(&answers), [201, 409], "round {round}");
+        for answer in answers.iter().filter(|answer| answer.status.as_u16() == 409) {
+            answer.refused(409);
+        }
+        let remains = app.remains().await;
+        // The bundle and its manifest of each round; the refused uploads took back nothing of the accepted ones.
+        assert_eq!(remains.rows, [round, 2 * round, 2]);
+        let objects = remains.files.keys().filter(|path| path.starts_with("blobs/") && !path.ends_with('/')).count();
+        assert_eq!(i64::try_from(objects).unwrap(), 2 * round, "{:?}", remains.files);
+        assert_eq!(downloads(&app, &ada, "Staging").await.last(), Some(&bundle.0));
+    }
+    let labels = ada.get("/v1/apps/demo/deployments/Staging/history").await.assert(200);
+    let labels: Vec<_> =
+        labels["history"].as_array().unwrap().iter().map(|release| release["label"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(labels, ["v1", "v2", "v3", "v4", "v5"], "a refused upload takes no label");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn twenty_different_uploads_at_once_all_succeed_with_labels_without_gaps() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    let bundles: Vec<Bundle> = (0..20).map(|index| Bundle::script(&format!("bundle {index}"))).collect();
+    let answers = at_once(&ada, bundles.iter().map(|bundle| ("Staging", bundle.0.clone())).collect()).await;
+    let labels: BTreeSet<String> =
+        answers.iter().map(|answer| answer.assert(201)["package"]["label"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(labels, (1..=20).map(|number| format!("v{number}")).collect());
+    let downloaded: BTreeSet<Vec<u8>> = downloads(&app, &ada, "Staging").await.into_iter().collect();
+    assert_eq!(downloaded, bundles.into_iter().map(|bundle| bundle.0).collect());
+    // Each answer's own address leads to the bytes that were sent.
+    let history = ada.get("/v1/apps/demo/deployments/Staging/history").await.assert(200);
+    let in_order: Vec<_> =
+        history["history"].as_array().unwrap().iter().map(|release| release["label"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(in_order, (1..=20).map(|number| format!("v{number}")).collect::<Vec<_>>());
+    assert_eq!(app.remains().await.rows, [20, 40, 2]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_bytes_for_two_deployments_at_once_survive_the_refusals() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    for round in 1..=4_i64 {
+        let bundle = Bundle::script(&format!("shared {round}")).0;
+        let uploads = (0..8).map(|index| (if index % 2 == 0 { "Staging" } else { "Production" }, bundle.clone())).collect();
+        let answers = at_once(&ada, uploads).await;
+        assert_eq!(statuses(&answers), [201, 201, 409, 409, 409, 409, 409, 409], "round {round}");
+        for deployment in ["Staging", "Production"] {
+            assert_eq!(downloads(&app, &ada, deployment).await.last(), Some(&bundle), "{deployment}, round {round}");
+        }
+        assert_eq!(app.remains().await.rows, [2 * round, 2 * round, 2]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn uploads_at_once_on_top_of_a_rollout_are_refused_but_for_the_first() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    let under_way: Vec<_> = (0..6)
+        .map(|index| {
+            let ada = ada.clone();
+            let bundle = Bundle::script(&format!("rollout {index}"));
+            tokio::spawn(async move { ada.upload("demo", "Staging", &bundle.0, json!({ "appVersion": "1.0.0", "rollout": 10 })).await })
+        })
+        .collect();
+    let mut answers = Vec::new();
+    for upload in under_way {
+        answers.push(upload.await.unwrap());
+    }
+    assert_eq!(statuses(&answers), [201, 409, 409, 409, 409, 409]);
+    let remains = app.remains().await;
+    assert_eq!(remains.rows, [1, 2, 2]);
+    assert_eq!(remains.files.keys().filter(|path| path.starts_with("blobs/") && !path.ends_with('/')).count(), 2, "{:?}", remains.files);
+}

@@ -1,0 +1,12 @@
+//! The Worker under wrangler, with the real control plane behind it and without it.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod checks;
+mod equality;
+mod freshness;
+mod outage;
+mod pass_through;
+mod reports;
+mod snapshots;
+mod stand_in;

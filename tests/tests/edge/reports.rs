@@ -1,0 +1,144 @@
+//! Reports at the edge: what is refused, what is kept, and that nothing is said to be kept that is not.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use shared::ids::{AppId, DeploymentId};
+use shared::snapshot::{Snapshot, SnapshotHeader};
+use shared::time::UnixMillis;
+use tests::edge::{EdgeApp, EdgeOptions, until_counted};
+use tests::{Answer, Client};
+
+const DEPLOY: &str = "/v1/public/svc/report_status/deploy";
+const DOWNLOAD: &str = "/v1/public/svc/report_status/download";
+
+async fn post(client: &Client, path: &str, kind: Option<&str>, body: impl Into<reqwest::Body>) -> Answer {
+    let request = client.request(Method::POST, path).body(body);
+    let request = match kind {
+        Some(kind) => request.header("content-type", kind),
+        None => request,
+    };
+    client.send(request).await
+}
+
+/// A sound report of exactly this many bytes.
+fn report_of(length: usize, key: &str, client: &str) -> String {
+    let text = json!({ "deployment_key": key, "app_version": "1.0.0", "client_unique_id": client, "padding": "" }).to_string();
+    let padding = "x".repeat(length - text.len());
+    text.replace("\"padding\":\"\"", &format!("\"padding\":\"{padding}\""))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bad_report_is_refused_by_name_and_counted_nowhere() {
+    let app = EdgeApp::spawn().await;
+    let owner = app.sign_up("ada").await;
+    let (key, _) = owner.create_app("app").await;
+    let anonymous = app.anonymous();
+    let sound = json!({ "deployment_key": key, "app_version": "1.0.0", "label": "v1", "client_unique_id": "bad" });
+    let with = |name: &str, value: Value| {
+        let mut changed = sound.clone();
+        changed[name] = value;
+        changed
+    };
+    for (path, body, named) in [
+        (DEPLOY, json!({}), vec!["deployment_key", "app_version"]),
+        (DEPLOY, json!([]), vec!["body"]),
+        (DEPLOY, json!(null), vec!["body"]),
+        (DEPLOY, json!("text"), vec!["body"]),
+        (DEPLOY, with("deployment_key", json!("short")), vec!["deployment_key"]),
+        (DEPLOY, with("deployment_key", json!(7)), vec!["deployment_key"]),
+        (DEPLOY, with("app_version", json!("")), vec!["app_version"]),
+        (DEPLOY, with("app_version", json!("1".repeat(101))), vec!["app_version"]),
+        (DEPLOY, with("app_version", json!("1.0\u{0}")), vec!["app_version"]),
+        (DEPLOY, with("label", json!("v0")), vec!["label"]),
+        (DEPLOY, with("label", json!("1.0.0")), vec!["label"]),
+        (DEPLOY, with("label", json!("v1234567890")), vec!["label"]),
+        (DEPLOY, with("status", json!("Downloaded")), vec!["status"]),
+        (DEPLOY, with("client_unique_id", json!("c".repeat(129))), vec!["client_unique_id"]),
+        (DEPLOY, with("client_unique_id", json!("line\nbreak")), vec!["client_unique_id"]),
+        (DOWNLOAD, with("label", json!(null)), vec!["label"]),
+        (DOWNLOAD, json!({ "label": "latest", "deployment_key": "?" }), vec!["deployment_key", "label"]),
+    ] {
+        let error = anonymous.post(path, body.clone()).await.refused(400);
+        for name in named {
+            assert!(error.contains(name), "{body}: {error}");
+        }
+    }
+    for body in ["", "{", "{\"deployment_key\":", "\u{feff}{}", "a=b"] {
+        post(&anonymous, DEPLOY, Some("application/json"), body).await.refused(400);
+    }
+    let mut not_text = report_of(200, &key, "bad").into_bytes();
+    not_text.push(0xff);
+    post(&anonymous, DEPLOY, Some("application/json"), not_text).await.refused(400);
+    post(&anonymous, DEPLOY, Some("application/json"), vec![b'['; 10_240]).await.refused(400);
+
+    anonymous.post(DEPLOY, with("deployment_key", json!("never-made-0123456789"))).await.refused(404);
+    anonymous.post(DOWNLOAD, with("deployment_key", json!("never-made-0123456789"))).await.refused(404);
+    post(&anonymous, DEPLOY, Some("application/json"), report_of(10_241, &key, "bad")).await.refused(413);
+    // Without a stated length the size shows only while the body arrives.
+    let chunks =
+        report_of(10_241, &key, "bad").into_bytes().chunks(1_000).map(|chunk| Ok::<_, std::io::Error>(chunk.to_vec())).collect::<Vec<_>>();
+    let stream = reqwest::Body::wrap_stream(futures_util::stream::iter(chunks));
+    post(&anonymous, DEPLOY, Some("application/json"), stream).await.refused(413);
+    for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/jsonp"] {
+        post(&anonymous, DEPLOY, Some(kind), sound.to_string()).await.refused(415);
+    }
+    for method in [Method::GET, Method::PUT, Method::DELETE] {
+        let answer = anonymous.send(anonymous.request(method, DEPLOY)).await;
+        answer.refused(405);
+        assert_eq!(answer.header("allow"), "POST, OPTIONS");
+    }
+
+    // What is sound in an unusual way is taken.
+    assert_eq!(post(&anonymous, DEPLOY, Some("application/json"), report_of(10_240, &key, "large")).await.text(), r#"{"status":"ok"}"#);
+    assert_eq!(post(&anonymous, DEPLOY, None, report_of(200, &key, "untyped")).await.assert(200), json!({ "status": "ok" }));
+    let kind = Some("Application/JSON; charset=UTF-8");
+    post(&anonymous, DEPLOY, kind, report_of(200, &key, "charset")).await.assert(200);
+    post(&anonymous, &format!("{DEPLOY}/"), kind, report_of(200, &key, "slash")).await.assert(200);
+    // A known form of a label that no release has is answered ok and counted nowhere.
+    anonymous.post(DEPLOY, with("label", json!("v999999999"))).await.assert(200);
+    let expected = json!({ "1.0.0": { "active": 4, "downloaded": 0, "installed": 0, "failed": 0 } });
+    until_counted(&owner, "app", "Production", &expected).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_queue_no_report_is_answered_200() {
+    let app = EdgeApp::spawn_with(EdgeOptions::default().without("REPORTS")).await;
+    let owner = app.sign_up("ada").await;
+    let (key, _) = owner.create_app("app").await;
+    for (path, body) in [
+        (DEPLOY, json!({ "deployment_key": key, "app_version": "1.0.0", "client_unique_id": "a" })),
+        (DOWNLOAD, json!({ "deployment_key": key, "label": "v1", "client_unique_id": "a" })),
+        ("/reportStatus/deploy", json!({ "deploymentKey": key, "appVersion": "1.0.0", "clientUniqueId": "a" })),
+    ] {
+        let answer = app.anonymous().post(path, body).await;
+        answer.refused(503);
+        answer.header("retry-after").parse::<u32>().unwrap();
+    }
+    assert_eq!(app.edge.output.until("report.not_queued", |events| events.len() >= 3).await.len(), 3);
+    assert_eq!(owner.metrics("app", "Production").await, json!({}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_that_control_will_never_take_does_not_hold_up_those_beside_it() {
+    let app = EdgeApp::spawn().await;
+    let owner = app.sign_up("ada").await;
+    let (key, _) = owner.create_app("app").await;
+    // The edge has a snapshot of a deployment that control does not know: one that was deleted a moment ago looks like this.
+    let now = UnixMillis(1_700_000_000_000);
+    let header = SnapshotHeader { deployment: DeploymentId::v7(now, [1; 10]), app: AppId::v7(now, [2; 10]), version: 1, made: now };
+    let stray = "unknown-to-control-0123456789";
+    app.edge.put_kv(stray, &Snapshot::publish(&header, &[]).unwrap()).await;
+
+    let mut sending = tokio::task::JoinSet::new();
+    for number in 0..20 {
+        let (client, key) = (app.anonymous(), if number % 4 == 0 { stray.to_owned() } else { key.clone() });
+        let body = json!({ "deployment_key": key, "app_version": "1.0.0", "client_unique_id": format!("client {number}") });
+        sending.spawn(async move { client.post(DEPLOY, body).await.assert(200) });
+    }
+    sending.join_all().await;
+    let expected = json!({ "1.0.0": { "active": 15, "downloaded": 0, "installed": 0, "failed": 0 } });
+    until_counted(&owner, "app", "Production", &expected).await;
+    let dropped = app.edge.output.until("reports.dropped", |dropped| dropped.len() >= 5).await;
+    assert_eq!(dropped.len(), 5, "{dropped:?}");
+    assert!(app.edge.output.events("reports.retry").is_empty(), "{:?}", app.edge.output.events("reports.retry"));
+}

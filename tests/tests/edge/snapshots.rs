@@ -1,0 +1,71 @@
+//! Values in KV that no publisher wrote, and KV that is not there.
+
+use serde_json::json;
+use shared::ids::{AppId, DeploymentId};
+use shared::snapshot::{Snapshot, SnapshotHeader};
+use shared::time::UnixMillis;
+use tests::Bundle;
+use tests::edge::{EdgeApp, EdgeOptions};
+
+fn check(key: &str) -> String {
+    format!("/v1/public/svc/update_check?deployment_key={key}&app_version=1.0.0")
+}
+
+fn header(version: i64) -> SnapshotHeader {
+    let now = UnixMillis(1_700_000_000_000);
+    SnapshotHeader { deployment: DeploymentId::v7(now, [1; 10]), app: AppId::v7(now, [2; 10]), version, made: now }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_value_that_is_no_snapshot_is_passed_over_for_control_and_then_for_memory() {
+    let mut app = EdgeApp::spawn_with(EdgeOptions::default().without_memory()).await;
+    let owner = app.sign_up("ada").await;
+    let (key, other) = owner.create_app("app").await;
+    owner.upload("app", "Production", &Bundle::script("first").0, json!({ "appVersion": "1.0.0" })).await.assert(201);
+    app.until_offered(&key, "v1").await;
+    app.until_pushed(&other).await;
+    for value in ["", "{}", "[1", "null", "{\"f\":999999}", &"x".repeat(100_000)] {
+        app.edge.put_kv(&key, value).await;
+        let body = app.anonymous().get(&check(&key)).await.assert(200);
+        assert_eq!(body["update_info"]["label"], "v1", "{value:.20}");
+    }
+    app.edge.put_kv(&other, "no snapshot").await;
+
+    app.control.stop().await;
+    let body = app.anonymous().get(&check(&key)).await.assert(200);
+    assert_eq!(body["update_info"]["label"], "v1", "the remembered one is used, however old");
+    app.anonymous().get(&check(&other)).await.refused(503);
+    let report = json!({ "deployment_key": other, "app_version": "1.0.0", "client_unique_id": "a" });
+    app.anonymous().post("/v1/public/svc/report_status/deploy", report).await.refused(503);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tombstone_is_a_deployment_that_is_gone() {
+    let app = EdgeApp::spawn_with(EdgeOptions::default().without_memory()).await;
+    let key = "deleted-deployment-0123456789";
+    app.edge.put_kv(key, &Snapshot::publish(&header(1), &[]).unwrap()).await;
+    app.anonymous().get(&check(key)).await.assert(200);
+    app.edge.put_kv(key, &Snapshot::publish_tombstone(&header(2))).await;
+    app.anonymous().get(&check(key)).await.refused(404);
+    let report = json!({ "deployment_key": key, "app_version": "1.0.0", "client_unique_id": "a" });
+    app.anonymous().post("/v1/public/svc/report_status/deploy", report).await.refused(404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_kv_control_is_asked_and_without_both_nothing_is_answered_200() {
+    let mut app = EdgeApp::spawn_with(EdgeOptions::default().without("SNAPSHOTS").without_memory()).await;
+    let owner = app.sign_up("ada").await;
+    let (key, other) = owner.create_app("app").await;
+    owner.upload("app", "Production", &Bundle::script("first").0, json!({ "appVersion": "1.0.0" })).await.assert(201);
+    assert_eq!(app.anonymous().get(&check(&key)).await.assert(200)["update_info"]["label"], "v1");
+
+    app.control.stop().await;
+    assert_eq!(app.anonymous().get(&check(&key)).await.assert(200)["update_info"]["label"], "v1", "the remembered one");
+    let unknown = app.anonymous().get(&check(&other)).await;
+    unknown.refused(503);
+    unknown.header("retry-after").parse::<u32>().unwrap();
+    for path in ["/v1/public/svc/report_status/deploy", "/reportStatus/deploy"] {
+        let report = json!({ "deployment_key": other, "app_version": "1.0.0", "client_unique_id": "a" });
+        app.anonymous().post(path, report).await.refused(503);
+    }
+}

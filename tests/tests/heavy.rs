@@ -1,0 +1,121 @@
+//! The control plane's own program under a load that fills machines: what it takes of memory.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+use reqwest::Method;
+use reqwest::multipart::{Form, Part};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use shared::hash::Sha256Hex;
+use tests::output::Output;
+use tests::wait::eventually;
+use tests::{Client, TestApp};
+use xtask::leash::{self, Leashed, StopBy};
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
+
+const MIB: usize = 1 << 20;
+const SIZE: usize = 150 * MIB;
+/// In KiB, as the kernel counts.
+const MOST_MEMORY: u64 = 120 * 1024;
+
+/// The program beside the tests' own.
+fn program() -> PathBuf {
+    let own = std::env::current_exe().unwrap();
+    let program = own.parent().and_then(Path::parent).unwrap().join("updraft-control");
+    assert!(program.is_file(), "{} is missing: `cargo build --package control` makes it", program.display());
+    program
+}
+
+/// A sound archive of at least [`SIZE`] bytes that do not shrink, in files of 10 MiB; gives its hash.
+fn write_archive(path: &Path) -> Sha256Hex {
+    let mut archive = ZipWriter::new(BufWriter::new(File::create(path).unwrap()));
+    let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated).compression_level(Some(1));
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut block = vec![0_u8; MIB];
+    for file in 0..SIZE / (10 * MIB) {
+        archive.start_file(format!("CodePush/assets/{file}.bin"), options).unwrap();
+        for _ in 0..10 {
+            for word in block.chunks_exact_mut(8) {
+                // xorshift64: nothing a compressor could find a pattern in.
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                word.copy_from_slice(&state.to_le_bytes());
+            }
+            archive.write_all(&block).unwrap();
+        }
+    }
+    archive.finish().unwrap().into_inner().unwrap().sync_all().unwrap();
+    assert!(fs::metadata(path).unwrap().len() >= SIZE as u64);
+    let mut hash = Sha256::new();
+    let mut file = File::open(path).unwrap();
+    loop {
+        match file.read(&mut block).unwrap() {
+            0 => return Sha256Hex::from_digest(hash.finalize().into()),
+            count => hash.update(block.get(..count).unwrap()),
+        }
+    }
+}
+
+/// The most memory that a process ever had, in KiB.
+fn peak(process: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_of_150_mb_and_its_download_keep_control_under_120_mb() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = folder.path().join("bundle.zip");
+    let archive = path.clone();
+    let sha256 = tokio::task::spawn_blocking(move || write_archive(&archive)).await.unwrap();
+
+    // The program takes over database, folder and address of a server that has made the account.
+    let mut app = TestApp::spawn().await;
+    let owner = app.sign_up("ada").await;
+    owner.create_app("app").await;
+    let address = app.base.strip_prefix("http://").unwrap().to_owned();
+    app.stop().await;
+    let mut command = leash::command(program(), StopBy::Terminate);
+    command.arg("serve").envs(app.settings()).env("UPDRAFT_LISTEN", address).current_dir(folder.path());
+    let output = Output::default();
+    let lines = output.clone();
+    let mut running = Leashed::spawn(command, StopBy::Terminate, move |line| lines.push(line)).unwrap();
+    eventually("the program's start", async || {
+        if let Some(status) = running.status() {
+            output.show("control");
+            panic!("the program ended with {status}");
+        }
+        let answer = owner.request(Method::GET, "/v1/health").send().await.map_err(|error| error.to_string())?;
+        if answer.status() == 200 { Ok(()) } else { Err(answer.status().to_string()) }
+    })
+    .await;
+    let process = running.id();
+    let before = peak(process);
+
+    let package = Part::file(&path).await.unwrap().file_name("bundle.zip");
+    let form = Form::new().part("package", package).text("packageInfo", json!({ "appVersion": "1.0.0" }).to_string());
+    let uploaded = owner.send(owner.request(Method::POST, "/v1/apps/app/deployments/Production/releases").multipart(form)).await;
+    let package = uploaded.assert(201);
+    let after_upload = peak(process);
+
+    let url = package["package"]["blobUrl"].as_str().unwrap();
+    let mut answer = Client::new("", None).request(Method::GET, url).send().await.unwrap();
+    assert_eq!(answer.status(), 200);
+    assert_eq!(answer.content_length(), Some(fs::metadata(&path).unwrap().len()));
+    let mut hash = Sha256::new();
+    while let Some(chunk) = answer.chunk().await.unwrap() {
+        hash.update(&chunk);
+    }
+    assert_eq!(Sha256Hex::from_digest(hash.finalize().into()), sha256);
+    let after_download = peak(process);
+
+    println!("control's VmHWM: {before} KiB at the start, {after_upload} KiB after the upload, {after_download} KiB after the download");
+    assert!(after_download < MOST_MEMORY, "control's VmHWM is {after_download} KiB");
+}

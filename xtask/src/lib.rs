@@ -1,0 +1,9 @@
+//! What the development commands and the `tests` crate share: the repository's paths, programs on a leash, and the Worker under wrangler.
+//!
+//! Deliberately not here: the commands themselves, which belong to the binary. Start reading at [`edge::DevServer`].
+
+pub mod edge;
+pub mod leash;
+pub mod paths;
+pub mod private;
+pub mod probe;

@@ -1,0 +1,72 @@
+//! `cargo xtask …`: the commands for development. Each installs what it needs by itself, says so, and is quick the second time.
+
+mod check;
+mod dev;
+mod npm;
+mod postgres;
+mod secrets;
+mod session;
+mod stages;
+mod summary;
+mod test;
+mod tools;
+mod wasm;
+mod worker;
+
+use std::{env, process::ExitCode};
+
+use crate::session::{Failure, Session};
+
+const HELP: &str = "\
+Commands for development; each installs what it needs into the repository's node_modules and into UPDRAFT_CACHE (default ~/.cache/updraft).
+
+cargo xtask dev [--port 8787] [--control-port 8080] [--data ./data]
+    run the control plane and the edge on this machine until Ctrl-C
+cargo xtask test [arguments for `cargo nextest run`]
+    every check and every test, on SQLite and PostgreSQL; with arguments, only the tests that they select
+cargo xtask check
+    formatting, lints, documentation, dependencies: no tests
+cargo xtask edge-build
+    build the Worker into edge/build, when something changed
+cargo xtask setup
+    install what the other commands need, and nothing else
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let (command, rest) = match arguments.split_first() {
+        Some((command, rest)) => (command.as_str(), rest),
+        None => ("--help", [].as_slice()),
+    };
+    let session = match Session::start() {
+        Ok(session) => session,
+        Err(failure) => return report(&failure),
+    };
+    let done = match (command, rest) {
+        ("dev", _) => dev::Options::parse(rest).and_then(|options| dev::run(&session, &options)),
+        ("test", _) => test::run(&session, rest),
+        ("check", []) => check::run(&session),
+        ("edge-build", []) => tools::Kit::for_worker(&session).and_then(|kit| worker::build_within_limit(&session, &kit)),
+        ("setup", []) => tools::install_all(&session),
+        ("--help" | "-h" | "help", _) => {
+            print!("{HELP}");
+            Ok(())
+        }
+        _ => Err(Failure::Said(format!("`{}` is no command\n\n{HELP}", arguments.join(" ")))),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => report(&failure),
+    }
+}
+
+fn report(failure: &Failure) -> ExitCode {
+    match failure {
+        Failure::Said(text) => {
+            eprintln!("xtask: {text}");
+            ExitCode::FAILURE
+        }
+        Failure::Counted => ExitCode::FAILURE,
+        Failure::Interrupted => ExitCode::from(130),
+    }
+}

@@ -1,0 +1,35 @@
+//! The npm packages: tools for development and test subjects, of exactly the versions in `package-lock.json`.
+
+use std::{fs, process::Command};
+
+use sha2::{Digest, Sha256};
+use xtask::paths;
+
+use crate::session::{Failure, Session, say};
+
+/// Written after a finished `npm ci`, which removes the whole folder first: an interrupted one is thus not taken as done.
+const STAMP: &str = "node_modules/.updraft-lock";
+
+/// Runs `npm ci` when the packages are absent or of another lock file.
+pub(crate) fn install(session: &Session) -> Result<(), Failure> {
+    let root = paths::root();
+    let lock = fs::read(root.join("package-lock.json")).map_err(|error| Failure::Said(format!("package-lock.json: {error}")))?;
+    let wanted = hex(&Sha256::digest(lock));
+    let stamp = root.join(STAMP);
+    if fs::read_to_string(&stamp).is_ok_and(|found| found == wanted) {
+        return Ok(());
+    }
+    if paths::on_path("npm").is_none() {
+        return Err(Failure::Said("npm is needed to install wrangler and esbuild: install Node.js 22 with npm".to_owned()));
+    }
+    say("installing the npm packages of package-lock.json (npm ci)");
+    session.run(Command::new("npm").args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]).current_dir(&root))?;
+    fs::write(stamp, wanted)?;
+    Ok(())
+}
+
+/// Lower-case hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let digit = |number: u8| char::from_digit(u32::from(number), 16).unwrap_or_default();
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}

