@@ -1,5 +1,6 @@
 //! What every request can reach: the database, the store, the settings, time and chance, and the jobs' handles.
 
+use std::fs::File;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -7,6 +8,7 @@ use axum::extract::FromRef;
 use shared::ids::RequestId;
 use shared::time::UnixMillis;
 use shared::wire::check::DownloadUrls;
+use tokio::sync::Semaphore;
 
 use crate::clock::{Clock, Dice};
 use crate::config::Config;
@@ -37,10 +39,14 @@ pub struct App {
     pub publisher: Publisher,
     /// Takes direct reports and commits many in one transaction.
     pub collector: Collector,
+    /// Permits for looking into uploaded files: as many as there are cores.
+    pub inspections: Arc<Semaphore>,
     /// The last answer of the readiness checks.
     pub health: HealthCache,
     /// Work that outlives the request that began it.
     pub work: Work,
+    /// Held while this process serves the data folder.
+    pub lock: File,
 }
 
 /// A shared handle to [`App`].

@@ -79,12 +79,16 @@ impl AppError {
 #[derive(Clone, Debug)]
 pub struct ProblemText(pub String);
 
+/// Why a request failed, on its way to the outermost layer, which logs it with the request's id.
+#[derive(Clone, Debug)]
+pub struct FailureCause(pub String);
+
 impl IntoResponse for AppError {
     fn into_response(self) -> Response {
-        if let Self::Unavailable(cause) | Self::Internal(cause) = &self {
-            tracing::error!(status = self.status().as_u16(), cause = %chain(cause.as_ref()), "a request failed");
-        }
         let mut response = self.status().into_response();
+        if let Self::Unavailable(cause) | Self::Internal(cause) = &self {
+            response.extensions_mut().insert(FailureCause(chain(cause.as_ref())));
+        }
         match &self {
             Self::Unauthenticated => {
                 response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -113,12 +117,24 @@ pub fn chain(error: &(dyn StdError + 'static)) -> String {
 
 impl From<sqlx::Error> for AppError {
     fn from(error: sqlx::Error) -> Self {
-        match error {
+        match &error {
             sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::WorkerCrashed | sqlx::Error::Tls(_) => {
                 Self::unavailable(error)
             }
-            other => Self::internal(other),
+            sqlx::Error::Database(database) if database.code().is_some_and(|code| is_passing(&code)) => Self::unavailable(error),
+            _ => Self::internal(error),
         }
+    }
+}
+
+/// Whether a database's error code says that the same may well succeed later.
+///
+/// PostgreSQL (appendix A of its manual): connection lost, no resources, an operator's intervention, serialization and deadlock, lock time-out.
+/// SQLite (its result codes, of which the low byte is the class): busy, locked, I/O error, full, cannot open.
+fn is_passing(code: &str) -> bool {
+    match code.parse::<u32>() {
+        Ok(number) if code.len() < 5 => matches!(number & 0xff, 5 | 6 | 10 | 13 | 14),
+        _ => ["08", "53", "57", "58"].iter().any(|class| code.starts_with(class)) || matches!(code, "40001" | "40P01" | "55P03"),
     }
 }
 

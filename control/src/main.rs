@@ -106,9 +106,10 @@ async fn run(action: Action) -> Result<(), Failure> {
 async fn create_account(config: &DatabaseConfig, new: &NewAccount) -> Result<(), Failure> {
     let password = read_password()?;
     accounts::service::normalise_email(&new.email)?;
-    accounts::service::check_password(&password)?;
+    let known: Vec<&str> = [new.email.as_str()].into_iter().chain(new.name.as_deref()).collect();
+    accounts::service::check_password(&password, &known)?;
     let password_hash = tokio::task::spawn_blocking(move || auth::password::hash(&password, &Dice::System)).await??;
-    let db = Db::open(&config.database_url).await?;
+    let db = Db::open(&config.database_url.0).await?;
     let mut tx = db.write().await?;
     let account = accounts::service::NewAccount {
         email: &new.email,
@@ -133,12 +134,12 @@ fn read_password() -> Result<String, Failure> {
     }
     let mut text = String::new();
     std::io::stdin().take(8_192).read_to_string(&mut text)?;
-    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+    Ok(text.lines().next().unwrap_or_default().to_owned())
 }
 
 async fn create_access_key(config: &DatabaseConfig, new: &NewKey) -> Result<(), Failure> {
     let email = accounts::service::normalise_email(&new.email)?;
-    let db = Db::open(&config.database_url).await?;
+    let db = Db::open(&config.database_url.0).await?;
     let mut tx = db.write().await?;
     let account = accounts::repo::find_by_email(&mut tx, &email).await?.ok_or(AppError::NotFound("account"))?;
     let token = auth::keys::service::create(&mut tx, &account, &new.name, "127.0.0.1", new.ttl, &Dice::System, Clock::System.now()).await?;

@@ -1,14 +1,16 @@
 //! Puts the parts together and serves until told to stop.
 
+use std::fs::{File, TryLockError};
 use std::io::Write;
 use std::net::SocketAddr;
+use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::ServiceExt;
 use axum::extract::Request;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 
 use crate::app::{App, AppState};
@@ -41,6 +43,9 @@ pub enum ServeError {
     /// The store of bundles.
     #[error("the store of bundles cannot be used")]
     Storage(#[source] std::io::Error),
+    /// Another process serves the data folder.
+    #[error("UPDRAFT_DATA_DIR: another updraft-control serves this folder")]
+    Locked,
     /// The database does not fit what was given.
     #[error(transparent)]
     Check(#[from] AppError),
@@ -61,15 +66,29 @@ pub enum ServeError {
 /// Opens the database and the store, and puts the state together.
 pub async fn build(config: Config, clock: Clock, dice: Dice) -> Result<AppState, ServeError> {
     install_crypto();
-    let db = Db::open(&config.database_url).await?;
+    let db = Db::open(&config.database_url.0).await?;
     config::check::check(&db, &config.encryption_key).await?;
+    let lock = lock(&config)?;
     let storage = Storage::Folder(FolderStore::open(config.data_dir.join("blobs")).await.map_err(ServeError::Storage)?);
     storage.clean_temp().await.map_err(ServeError::Storage)?;
     let collector = Collector::start(db.clone(), clock.clone(), &config.limits);
     let publisher = if config.kv.is_some() { Publisher::on() } else { Publisher::off() };
     let snapshots = SnapshotCache::new(SNAPSHOT_CACHE);
     let health = HealthCache::default();
-    Ok(AppState(Arc::new(App { db, storage, config, clock, dice, snapshots, publisher, collector, health, work: Work::default() })))
+    let inspections = Arc::new(Semaphore::new(std::thread::available_parallelism().map_or(1, NonZero::get)));
+    let work = Work::default();
+    Ok(AppState(Arc::new(App { db, storage, config, clock, dice, snapshots, publisher, collector, inspections, health, work, lock })))
+}
+
+/// Makes this process the only one that serves the data folder: at its start the store removes uploads in progress, which must be nobody's.
+fn lock(config: &Config) -> Result<File, ServeError> {
+    let path = config.data_dir.join("serve.lock");
+    let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(ServeError::Storage)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(ServeError::Locked),
+        Err(TryLockError::Error(error)) => Err(ServeError::Storage(error)),
+    }
 }
 
 /// A server under way.
@@ -110,17 +129,21 @@ impl Running {
         let served = if let Ok(served) = tokio::time::timeout(GRACE, &mut self.server).await {
             served
         } else {
-            // A client that neither sends nor takes must not keep the process from ending.
-            tracing::warn!("requests are still under way and are cut off");
+            // A client that neither sends nor takes must not keep the process from ending; its connection ends with the process.
+            tracing::warn!("requests are still under way and are left");
             self.server.abort();
             Ok(Ok(()))
         };
-        self.state.work.finished().await;
+        if tokio::time::timeout(GRACE, self.state.work.finished()).await.is_err() {
+            tracing::warn!("work is still under way and is cut off");
+        }
         if let Some(publisher) = self.publisher {
             // A publisher that panicked has nothing left to end.
             let _ = publisher.await;
         }
         self.state.db.close().await;
+        // Not left to the last handle's end: a connection that outlived its grace may hold one.
+        let _ = self.state.lock.unlock();
         match served {
             Ok(served) => served.map_err(ServeError::Serve),
             Err(error) => Err(ServeError::Serve(std::io::Error::other(error))),
@@ -140,9 +163,9 @@ impl Running {
 /// The command `serve`: runs until SIGINT or SIGTERM.
 pub async fn run(config: Config) -> Result<(), ServeError> {
     let address = config.listen;
-    let state = build(config, Clock::System, Dice::System).await?;
     let listener = TcpListener::bind(address).await.map_err(|cause| ServeError::Listen { address, cause })?;
     let local = listener.local_addr().map_err(|cause| ServeError::Listen { address, cause })?;
+    let state = build(config, Clock::System, Dice::System).await?;
     announce(&state, local).await?;
     let mut running = spawn(state, listener);
     tokio::select! {

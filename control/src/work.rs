@@ -16,7 +16,8 @@ pub struct Work(Arc<RwLock<()>>);
 impl Work {
     /// Runs `task` to its end, and gives what it gave to whoever still waits.
     pub async fn run<T: Send + 'static>(&self, task: impl Future<Output = AppResult<T>> + Send + 'static) -> AppResult<T> {
-        let under_way = Arc::clone(&self.0).read_owned().await;
+        // Nothing is begun once the server is stopping.
+        let under_way = Arc::clone(&self.0).try_read_owned().map_err(AppError::unavailable)?;
         let task = tokio::spawn(async move {
             let result = task.await;
             drop(under_way);
@@ -25,8 +26,8 @@ impl Work {
         task.await.map_err(AppError::internal)?
     }
 
-    /// Waits for all work under way. Nothing may be begun after this is called; the server has taken its last request by then.
+    /// Waits for all work under way; from then on none is begun.
     pub async fn finished(&self) {
-        drop(self.0.write().await);
+        std::mem::forget(Arc::clone(&self.0).write_owned().await);
     }
 }

@@ -1,5 +1,7 @@
 //! The bytes behind a download URL: signature first, then R2, else control.
 
+use std::time::Duration;
+
 use serde_json::json;
 use shared::hash::BlobKey;
 use shared::signature::verify_download;
@@ -7,10 +9,14 @@ use shared::wire::range::{Wanted, names_tag, wanted};
 use worker::{Bucket, Range, ResponseBody, web_sys};
 
 use crate::Call;
+use crate::control;
 use crate::env;
 use crate::log;
 use crate::proxy;
 use crate::reply::{self, Failure, Refusal, Reply};
+
+/// Longer than R2's slowest usual answer by far; then control is asked instead.
+const BUCKET_MOST: Duration = Duration::from_secs(10);
 
 /// Serves a bundle to whoever holds a valid URL of it.
 pub(crate) async fn serve(call: &Call<'_>, reply: &Reply<'_>, blob: &str, query: &str) -> Result<web_sys::Response, Failure> {
@@ -18,11 +24,13 @@ pub(crate) async fn serve(call: &Call<'_>, reply: &Reply<'_>, blob: &str, query:
     let blob = verify_download(&call.settings.download_secrets, blob, expires, signature, call.now)
         .map_err(|refusal| Refusal::new(403, refusal.to_string()))?;
     if let Ok(bucket) = call.env.bucket(env::BUNDLES) {
-        match from_bucket(call, reply, &bucket, &blob).await {
-            Ok(Some(response)) => return Ok(response),
-            Ok(None) => {}
-            Err(Failure::Refused(refusal)) => return Err(refusal.into()),
-            Err(Failure::Broken(error)) => log::event("bundle.bucket_failed", json!({"error": error.to_string()})),
+        // The limit is on the answer's beginning; its stream takes as long as the client.
+        match control::within(BUCKET_MOST, from_bucket(call, reply, &bucket, &blob)).await {
+            Some(Ok(Some(response))) => return Ok(response),
+            Some(Ok(None)) => {}
+            Some(Err(Failure::Refused(refusal))) => return Err(refusal.into()),
+            Some(Err(Failure::Broken(error))) => log::event("bundle.bucket_failed", json!({"error": error.to_string()})),
+            None => log::event("bundle.bucket_failed", json!({"error": control::no_answer(BUCKET_MOST)})),
         }
     }
     proxy::forward(call).await

@@ -10,10 +10,13 @@ use wasm_bindgen::JsCast;
 use worker::js_sys::futures::JsFuture;
 use worker::{Delay, js_sys, web_sys};
 
+use crate::body;
 use crate::env::{self, Settings};
 
 /// The header of a signed internal call.
 const CALL_SIGNATURE: &str = "x-updraft-signature";
+/// A little above the 25 MiB that KV takes: no snapshot is larger, and whatever else is must not fill the isolate.
+const MOST_ANSWER_BYTES: usize = 26 << 20;
 
 /// What control answered to an internal call.
 pub(crate) struct Answer {
@@ -42,26 +45,35 @@ pub(crate) async fn within<T>(most: Duration, work: impl Future<Output = T>) -> 
 pub(crate) async fn call(settings: &Settings, method: &str, path: &str, body: Option<&str>, most: Duration) -> Result<Answer, String> {
     match within(most, send(settings, method, path, body)).await {
         Some(result) => result.map_err(|error| error.to_string()),
-        None => Err(format!("no answer within {} ms", most.as_millis())),
+        None => Err(no_answer(most)),
     }
 }
 
-async fn send(settings: &Settings, method: &str, path: &str, body: Option<&str>) -> Result<Answer, worker::Error> {
+/// The words for the log when [`within`] has run out of time.
+pub(crate) fn no_answer(most: Duration) -> String {
+    format!("no answer within {} ms", most.as_millis())
+}
+
+async fn send(settings: &Settings, method: &str, path: &str, text: Option<&str>) -> Result<Answer, worker::Error> {
     let init = web_sys::RequestInit::new();
     init.set_method(method);
     // A redirect would carry the reports somewhere else; it counts as a failure instead.
     init.set_redirect(web_sys::RequestRedirect::Manual);
-    if let Some(body) = body {
-        init.set_body(&body.into());
+    if let Some(text) = text {
+        init.set_body(&text.into());
     }
     let request = web_sys::Request::new_with_str_and_init(&format!("{}{path}", settings.control_url), &init)?;
-    let signature = signature::sign_call(&settings.edge_secrets, method, path, env::now(), body.unwrap_or_default().as_bytes());
+    let signature = signature::sign_call(&settings.edge_secrets, method, path, env::now(), text.unwrap_or_default().as_bytes());
     request.headers().set(CALL_SIGNATURE, &signature)?;
-    if body.is_some() {
+    if text.is_some() {
         request.headers().set("content-type", "application/json")?;
     }
     let response = fetch(&request).await?;
     let retry_after = response.headers().get("retry-after")?.and_then(|seconds| seconds.trim().parse().ok());
-    let body = JsFuture::from(response.array_buffer()?).await?;
-    Ok(Answer { status: response.status(), retry_after, body: js_sys::Uint8Array::new(&body).to_vec() })
+    let body = match response.body() {
+        Some(stream) => body::read_at_most(&stream, MOST_ANSWER_BYTES).await?,
+        None => Some(Vec::new()),
+    };
+    let body = body.ok_or_else(|| worker::Error::RustError(format!("the answer has more than {MOST_ANSWER_BYTES} bytes")))?;
+    Ok(Answer { status: response.status(), retry_after, body })
 }

@@ -1,4 +1,4 @@
-//! Variables, read and checked once per isolate; the time; randomness.
+//! Variables, read and checked when they are new; the time; randomness.
 //!
 //! Bindings (KV, Queue, R2) are taken from the request's own environment where they are used: a JavaScript handle must not outlive its request.
 
@@ -35,7 +35,21 @@ pub(crate) struct Settings {
     pub(crate) ages: Ages,
     /// The first delay after a batch of reports that control did not take, seconds.
     pub(crate) retry_base_seconds: u32,
+    /// The queue of what exhausted its retries; any other queue's messages are reports to deliver.
+    pub(crate) dead_letter_queue: String,
 }
+
+/// Every variable that [`Settings::read`] asks for.
+const NAMES: [&str; 8] = [
+    "CONTROL_URL",
+    "BASE_URL",
+    "EDGE_SECRET",
+    "DOWNLOAD_SECRET",
+    "SNAPSHOT_FRESH_MS",
+    "SNAPSHOT_STALE_MS",
+    "REPORT_RETRY_BASE_SECONDS",
+    "DEAD_LETTER_QUEUE",
+];
 
 impl Settings {
     /// Reads every variable, and says all that is wrong with them at once. Never repeats a value: some are secrets.
@@ -67,13 +81,17 @@ impl Settings {
         let fresh = i64::from(number("SNAPSHOT_FRESH_MS", 5_000, &mut faults));
         let stale = i64::from(number("SNAPSHOT_STALE_MS", 30_000, &mut faults));
         let retry_base_seconds = number("REPORT_RETRY_BASE_SECONDS", 30, &mut faults);
+        let dead_letter_queue = variable("DEAD_LETTER_QUEUE").unwrap_or_else(|| "updraft-reports-dead".to_owned());
+        if dead_letter_queue.is_empty() {
+            faults.push("DEAD_LETTER_QUEUE must be a queue's name".to_owned());
+        }
         if stale < fresh {
             faults.push("SNAPSHOT_STALE_MS must not be below SNAPSHOT_FRESH_MS".to_owned());
         }
         match (edge_secrets, download_secrets) {
             (Some(edge_secrets), Some(download_secrets)) if faults.is_empty() => {
                 let ages = Ages { fresh, stale };
-                Ok(Self { control_url, base_url, edge_secrets, download_secrets, ages, retry_base_seconds })
+                Ok(Self { control_url, base_url, edge_secrets, download_secrets, ages, retry_base_seconds, dead_letter_queue })
             }
             _ => Err(faults.join("; ")),
         }
@@ -86,23 +104,38 @@ impl Settings {
 }
 
 thread_local! {
-    static SETTINGS: RefCell<Option<Rc<Settings>>> = const { RefCell::new(None) };
+    static SETTINGS: RefCell<Option<Held<JsValue>>> = const { RefCell::new(None) };
+    /// [`NAMES`] as the runtime takes them, made once.
+    static KEYS: [JsValue; NAMES.len()] = NAMES.map(JsValue::from_str);
     static DICE: RefCell<Dice> = const { RefCell::new(Dice { bytes: [0; 512], used: 512 }) };
 }
 
-/// The settings of this isolate; a deployment with other variables starts other isolates.
-pub(crate) fn settings(env: &Env) -> Result<Rc<Settings>, String> {
-    if let Some(settings) = SETTINGS.with_borrow(Option::clone) {
-        return Ok(settings);
+/// Settings, and the values of [`NAMES`] that they were read from.
+struct Held<V> {
+    values: Vec<V>,
+    settings: Rc<Settings>,
+}
+
+/// The settings that `values` make: the held ones as long as no value has changed.
+fn current<V: PartialEq>(held: &mut Option<Held<V>>, values: Vec<V>, text: impl Fn(&V) -> Option<String>) -> Result<Rc<Settings>, String> {
+    if let Some(held) = held.as_ref().filter(|held| held.values == values) {
+        return Ok(Rc::clone(&held.settings));
     }
-    let read = Settings::read(|name| {
-        let value = js_sys::Reflect::get(env, &JsValue::from_str(name)).ok()?;
-        // A variable that is a number in the configuration arrives as one.
-        value.as_string().or_else(|| js_sys::JSON::stringify(&value).ok()?.as_string())
-    })?;
-    let settings = Rc::new(read);
-    SETTINGS.set(Some(Rc::clone(&settings)));
+    let variable = |name: &str| NAMES.iter().zip(&values).find_map(|(known, value)| (*known == name).then(|| text(value))?);
+    let settings = Rc::new(Settings::read(variable)?);
+    *held = Some(Held { values, settings: Rc::clone(&settings) });
     Ok(settings)
+}
+
+/// The settings of this request. They are compared each time, because nothing promises that a secret that was rotated starts another isolate.
+pub(crate) fn settings(env: &Env) -> Result<Rc<Settings>, String> {
+    let values = KEYS.with(|keys| keys.iter().map(|key| js_sys::Reflect::get(env, key).unwrap_or(JsValue::UNDEFINED)).collect());
+    SETTINGS.with_borrow_mut(|held| {
+        current(held, values, |value| {
+            // A variable that is a number in the configuration arrives as one.
+            value.as_string().or_else(|| js_sys::JSON::stringify(value).ok()?.as_string())
+        })
+    })
 }
 
 /// The time as the runtime tells it; it stands still while a request computes.
@@ -160,7 +193,40 @@ mod tests {
         assert_eq!(settings.control_url, "http://127.0.0.1:8080");
         assert_eq!(settings.ages, Ages { fresh: 5_000, stale: 30_000 });
         assert_eq!(settings.retry_base_seconds, 30);
+        assert_eq!(settings.dead_letter_queue, "updraft-reports-dead");
         assert!(settings.is_https());
+    }
+
+    #[test]
+    fn a_value_that_changes_takes_effect_and_one_that_does_not_is_not_read_again() {
+        let values = |secret: &str| -> Vec<String> {
+            let value = |name: &&str| match *name {
+                "CONTROL_URL" | "BASE_URL" => "https://updates.example",
+                "EDGE_SECRET" | "DOWNLOAD_SECRET" => secret,
+                "DEAD_LETTER_QUEUE" => "dead",
+                _ => "30",
+            };
+            NAMES.iter().map(value).map(str::to_owned).collect()
+        };
+        let (old, new) = ("0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210");
+        let text = |value: &String| Some(value.clone());
+        let mut held = None;
+        let first = current(&mut held, values(old), text).ok().unwrap();
+        assert!(Rc::ptr_eq(&first, &current(&mut held, values(old), |_| panic!("read again")).ok().unwrap()));
+        let second = current(&mut held, values(new), text).ok().unwrap();
+        assert_eq!((first.edge_secrets.first(), second.edge_secrets.first()), (old.as_bytes(), new.as_bytes()));
+        assert_eq!(second.dead_letter_queue, "dead");
+        assert!(current(&mut held, values("too short"), text).is_err(), "what is wrong now does not run on with what was right");
+    }
+
+    #[test]
+    fn every_variable_is_among_the_compared_ones() {
+        let asked = RefCell::new(Vec::new());
+        let _settings = Settings::read(|name| {
+            asked.borrow_mut().push(name.to_owned());
+            None
+        });
+        assert_eq!(asked.into_inner(), NAMES);
     }
 
     #[test]

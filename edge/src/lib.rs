@@ -3,6 +3,7 @@
 //! Adapters only: which update a client gets is decided by `shared::select`. Deliberately not here: accounts, uploads and everything else
 //! that control does; those requests pass through. Start reading at the `fetch` event below.
 
+mod body;
 mod bundle;
 mod check;
 mod control;

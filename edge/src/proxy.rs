@@ -5,6 +5,7 @@
 
 use serde_json::json;
 use shared::signature::sign_address;
+use wasm_bindgen::JsCast;
 use worker::web_sys;
 
 use crate::Call;
@@ -39,7 +40,12 @@ fn unreachable() -> Failure {
 
 fn outgoing(call: &Call<'_>) -> Result<web_sys::Request, Failure> {
     let incoming = call.request;
-    let headers = web_sys::Headers::new_with_headers(&incoming.headers())?;
+    let url = incoming.url();
+    let url = format!("{}{}", call.settings.control_url, Target::of(&url).path_and_query);
+    // The incoming request is its own copy's pattern: so that method, headers, body and `redirect: manual` (which every incoming request has)
+    // pass as they are. A GET with a body cannot be put together in any other way.
+    let request = web_sys::Request::new_with_str_and_init(&url, incoming.unchecked_ref())?;
+    let headers = request.headers();
     for name in incoming.headers().keys() {
         if let Some(name) = name?.as_string()
             && name.starts_with(OWN_HEADERS)
@@ -47,22 +53,12 @@ fn outgoing(call: &Call<'_>) -> Result<web_sys::Request, Failure> {
             headers.delete(&name)?;
         }
     }
-    let init = web_sys::RequestInit::new();
-    init.set_method(call.method);
-    init.set_headers(&headers);
-    init.set_redirect(web_sys::RequestRedirect::Manual);
-    if let Some(body) = incoming.body() {
-        init.set_body(&body);
-    }
-    let url = incoming.url();
-    let url = format!("{}{}", call.settings.control_url, Target::of(&url).path_and_query);
-    let request = web_sys::Request::new_with_str_and_init(&url, &init)?;
     // This header alone is the platform's word; every other one is the client's.
     if let Some(address) = headers.get("cf-connecting-ip")? {
         let sent = request.url();
         let signature = sign_address(&call.settings.edge_secrets, call.method, Target::of(&sent).path_and_query, call.now, &address);
-        request.headers().set("x-updraft-client-address", &address)?;
-        request.headers().set("x-updraft-address-signature", &signature)?;
+        headers.set("x-updraft-client-address", &address)?;
+        headers.set("x-updraft-address-signature", &signature)?;
     }
     Ok(request)
 }

@@ -1,5 +1,6 @@
 //! The consumers: reports in batches to control, and what control never took into R2.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -17,8 +18,8 @@ use crate::log;
 const REPORTS_PATH: &str = "/internal/v1/reports";
 /// Longer than control's slowest transaction; the consumer itself may take 15 minutes.
 const CONTROL_MOST: Duration = Duration::from_mins(1);
-/// A queue with this ending holds what exhausted its retries.
-const DEAD_LETTER_ENDING: &str = "-dead";
+/// Longer than R2's slowest usual answer by far; a whole batch, one after the other, stays within the consumer's 15 minutes.
+const PARK_MOST: Duration = Duration::from_secs(5);
 
 #[wasm_bindgen]
 extern "C" {
@@ -50,7 +51,7 @@ extern "C" {
 /// Works off one batch. Every message is acknowledged or retried, one by one; an error means that the runtime redelivers all others.
 pub(crate) async fn consume(batch: &Batch, env: &Env, settings: &Settings) -> Result<(), JsValue> {
     let messages = batch.messages();
-    if batch.queue().ends_with(DEAD_LETTER_ENDING) {
+    if batch.queue() == settings.dead_letter_queue {
         for message in &messages {
             park(message, env, settings, "exhausted").await?;
         }
@@ -81,14 +82,8 @@ async fn deliver(reports: Vec<(&Message, Value, usize)>, settings: &Settings) ->
             bytes += length + 1;
         }
         match post(&batch, settings).await {
-            Ok(answer) => {
-                for dropped in &answer.dropped {
-                    log::event("reports.dropped", json!({"id": dropped.id, "reason": dropped.reason}));
-                }
-                for message in messages {
-                    message.ack()?;
-                }
-            }
+            // What control dropped, it has logged.
+            Ok(()) => messages.iter().try_for_each(|message| message.ack())?,
             Err(failed) => {
                 messages.extend(rest.map(|(message, _, _)| message));
                 return retry(&messages, &failed, settings);
@@ -105,7 +100,8 @@ struct Failed {
     retry_after: Option<u32>,
 }
 
-async fn post(batch: &ReportBatch, settings: &Settings) -> Result<BatchAnswer, Failed> {
+/// Has control take a batch; done when it has judged every report of it.
+async fn post(batch: &ReportBatch, settings: &Settings) -> Result<(), Failed> {
     let unsent = |error: String| Failed { status: None, error: Some(error), retry_after: None };
     let body = serde_json::to_string(batch).map_err(|error| unsent(error.to_string()))?;
     let answer = control::call(settings, "POST", REPORTS_PATH, Some(&body), CONTROL_MOST).await.map_err(unsent)?;
@@ -113,20 +109,32 @@ async fn post(batch: &ReportBatch, settings: &Settings) -> Result<BatchAnswer, F
     if !(200..300).contains(&answer.status) {
         return Err(refused(None));
     }
-    // A 200 of something that is not control (a proxy's page, say) must not cost the reports.
-    serde_json::from_slice(&answer.body).map_err(|error| refused(Some(error.to_string())))
+    // A 200 of something that is not control (a proxy's page, say), or of one that took half, must not cost the reports.
+    let judged: BatchAnswer = serde_json::from_slice(&answer.body).map_err(|error| refused(Some(error.to_string())))?;
+    let (sent, judged) = (batch.reports.len(), judged.dropped.len().saturating_add(judged.accepted as usize));
+    if judged == sent { Ok(()) } else { Err(refused(Some(format!("{sent} reports were sent and {judged} were judged")))) }
 }
 
-/// Puts the messages back, with one delay for all. It grows with the oldest of them.
+/// Puts the messages back, each with the delay of its own age.
 fn retry(messages: &[&Message], failed: &Failed, settings: &Settings) -> Result<(), JsValue> {
-    let attempts = messages.iter().map(|message| message.attempts()).max().unwrap_or(1);
-    let seconds = delay::seconds(settings.retry_base_seconds, attempts, failed.retry_after);
-    log::event(
-        "reports.retry",
-        json!({"messages": messages.len(), "attempts": attempts, "status": failed.status, "error": failed.error, "delay_seconds": seconds}),
-    );
-    let options = delayed(seconds)?;
-    messages.iter().try_for_each(|message| message.retry(&options))
+    let mut by_attempt = BTreeMap::<u32, usize>::new();
+    for message in messages {
+        let attempts = message.attempts();
+        *by_attempt.entry(attempts).or_default() += 1;
+        message.retry(&delayed(delay::seconds(settings.retry_base_seconds, attempts, failed.retry_after))?)?;
+    }
+    let attempts = by_attempt.last_key_value().map_or(1, |(attempts, _)| *attempts);
+    let line = json!({
+        "messages": messages.len(),
+        "attempts": attempts,
+        "by_attempt": by_attempt,
+        "status": failed.status,
+        "error": failed.error,
+        // The longest of them.
+        "delay_seconds": delay::seconds(settings.retry_base_seconds, attempts, failed.retry_after),
+    });
+    log::event("reports.retry", line);
+    Ok(())
 }
 
 fn delayed(seconds: u32) -> Result<JsValue, JsValue> {
@@ -144,14 +152,19 @@ async fn park(message: &Message, env: &Env, settings: &Settings, why: &str) -> R
     let body = message.body();
     let text = body.as_string().or_else(|| js_sys::JSON::stringify(&body).ok().and_then(|text| text.as_string())).unwrap_or_default();
     let put = async { env.bucket(env::DEAD_LETTERS)?.put(format!("dead-letters/{day}/{id}.json"), text).execute().await };
-    match put.await {
-        Ok(_) => {
+    let unparked = match control::within(PARK_MOST, put).await {
+        Some(Ok(_)) => None,
+        Some(Err(error)) => Some(error.to_string()),
+        None => Some(control::no_answer(PARK_MOST)),
+    };
+    match unparked {
+        None => {
             log::event("reports.parked", json!({"message": id, "why": why, "attempts": message.attempts()}));
             message.ack()
         }
-        Err(error) => {
+        Some(error) => {
             let seconds = delay::seconds(settings.retry_base_seconds, message.attempts(), None);
-            let line = json!({"message": id, "attempts": message.attempts(), "error": error.to_string(), "delay_seconds": seconds});
+            let line = json!({"message": id, "attempts": message.attempts(), "error": error, "delay_seconds": seconds});
             log::event("reports.park_failed", line);
             message.retry(&delayed(seconds)?)
         }

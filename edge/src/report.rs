@@ -1,20 +1,28 @@
 //! Deploy and download reports: validated, stamped, put into the Queue. Only what the Queue has confirmed is answered 200.
 
+use std::time::Duration;
+
 use serde_json::json;
 use shared::ids::ReportId;
 use shared::report::Report;
 use shared::wire::path::Endpoint;
 use shared::wire::problem::{self, WRONG_TYPE};
 use shared::wire::report::{MAX_JSON_BODY, REPORT_OK, is_json, parse_report};
-use wasm_bindgen::{JsCast, JsValue};
+use wasm_bindgen::JsValue;
 use worker::js_sys::futures::JsFuture;
 use worker::{QueueContentType, RawMessageBuilder, js_sys, web_sys};
 
 use crate::Call;
+use crate::body;
+use crate::control;
 use crate::env;
 use crate::log;
 use crate::reply::{Failure, Refusal, Reply};
 use crate::store;
+
+/// Longer than the Queue's slowest usual answer by far. One that comes later than this may be kept twice, since the client sends it again:
+/// counting takes that, and losing it would be worse.
+const QUEUE_MOST: Duration = Duration::from_secs(10);
 
 /// Takes in one report.
 pub(crate) async fn take(call: &Call<'_>, reply: &Reply<'_>, endpoint: &Endpoint) -> Result<web_sys::Response, Failure> {
@@ -22,8 +30,13 @@ pub(crate) async fn take(call: &Call<'_>, reply: &Reply<'_>, endpoint: &Endpoint
     let new = parse_report(endpoint.job, &body).map_err(|fault| Refusal::new(400, fault.to_string()))?;
     store::snapshot(call, &new.deployment_key).await?;
     let report = Report { id: ReportId::v7(call.now, env::dice()?), received: call.now, report: new };
-    if let Err(error) = send(call, &report).await {
-        log::event("report.not_queued", json!({"request": call.request_id.as_str(), "error": error.to_string()}));
+    let unqueued = match control::within(QUEUE_MOST, send(call, &report)).await {
+        Some(Ok(())) => None,
+        Some(Err(error)) => Some(error.to_string()),
+        None => Some(control::no_answer(QUEUE_MOST)),
+    };
+    if let Some(error) = unqueued {
+        log::event("report.not_queued", json!({"request": call.request_id.as_str(), "error": error}));
         return Err(Refusal::unavailable("the report cannot be kept at the moment", 30).into());
     }
     reply.json(REPORT_OK)
@@ -43,7 +56,7 @@ async fn json_body(request: &web_sys::Request) -> Result<Vec<u8>, Failure> {
         (Some(length), _) if length > MAX_JSON_BODY => return Err(too_large()),
         // The runtime reads no more than the stated length.
         (Some(_), Some(_)) => js_sys::Uint8Array::new(&JsFuture::from(request.array_buffer()?).await?).to_vec(),
-        (None, Some(stream)) => read_at_most(&stream, MAX_JSON_BODY).await?,
+        (None, Some(stream)) => body::read_at_most(&stream, MAX_JSON_BODY).await?.ok_or_else(too_large)?,
         (_, None) => Vec::new(),
     };
     if !body.is_empty() && headers.get("content-type")?.is_some_and(|stated| !is_json(&stated)) {
@@ -54,23 +67,4 @@ async fn json_body(request: &web_sys::Request) -> Result<Vec<u8>, Failure> {
 
 fn too_large() -> Failure {
     Refusal::new(413, problem::too_large(MAX_JSON_BODY)).into()
-}
-
-/// Reads a body of unknown length, and stops as soon as it is too long.
-async fn read_at_most(stream: &web_sys::ReadableStream, most: usize) -> Result<Vec<u8>, Failure> {
-    let reader: web_sys::ReadableStreamDefaultReader = stream.get_reader().unchecked_into();
-    let mut body = Vec::new();
-    loop {
-        let step = JsFuture::from(reader.read()).await?;
-        if js_sys::Reflect::get(&step, &"done".into())?.is_truthy() {
-            return Ok(body);
-        }
-        let chunk = js_sys::Uint8Array::new(&js_sys::Reflect::get(&step, &"value".into())?);
-        if body.len() + chunk.length() as usize > most {
-            // The rest is of no interest, and neither is whether the client minds.
-            drop(reader.cancel());
-            return Err(too_large());
-        }
-        body.extend_from_slice(&chunk.to_vec());
-    }
 }

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use shared::keys::DeploymentKey;
 use shared::kv::snapshot_key;
 use shared::snapshot::Snapshot;
@@ -36,7 +36,7 @@ thread_local! {
 /// What a look-up outside of the isolate found.
 enum Found {
     Snapshot(Snapshot),
-    /// Neither KV nor control has it.
+    /// KV does not have it, and control knows that nobody does.
     Nothing,
     /// KV has nothing usable, and control could not be asked.
     Unreachable,
@@ -102,7 +102,7 @@ async fn look_up(env: &Env, settings: &Settings, key: &DeploymentKey) -> Found {
         // KV also caches "missing", so a deployment made a moment ago may be known to control only.
         Some(Ok(None)) => {}
         Some(Err(error)) => log::event("snapshot.kv_failed", json!({"error": error.to_string()})),
-        None => log::event("snapshot.kv_failed", json!({"error": format!("no answer within {} ms", KV_MOST.as_millis())})),
+        None => log::event("snapshot.kv_failed", json!({"error": control::no_answer(KV_MOST)})),
     }
     if MEMORY.with_borrow_mut(|memory| memory.may_ask_control(env::now().as_millis())) {
         ask_control(settings, key).await
@@ -116,6 +116,13 @@ async fn ask_kv(env: &Env, key: &DeploymentKey) -> Result<Option<Vec<u8>>, worke
     Ok(store.get(&snapshot_key(key)).cache_ttl(KV_CACHE_SECONDS).bytes().await?)
 }
 
+/// Whether control itself said that this key is nobody's. Only that may throw a remembered snapshot away: a wrong address, a secret that the
+/// two do not share and a proxy's page are 404 too.
+fn says_unknown(answer: &control::Answer) -> bool {
+    let text = |body: &[u8]| serde_json::from_slice::<Value>(body).ok()?.get("error")?.as_str().map(str::to_owned);
+    answer.status == 404 && text(&answer.body).as_deref() == Some(UNKNOWN_DEPLOYMENT)
+}
+
 async fn ask_control(settings: &Settings, key: &DeploymentKey) -> Found {
     let path = format!("/internal/v1/snapshots/{}", key.as_str());
     match control::call(settings, "GET", &path, None, CONTROL_MOST).await {
@@ -126,7 +133,7 @@ async fn ask_control(settings: &Settings, key: &DeploymentKey) -> Found {
                 Found::Unreachable
             }
         },
-        Ok(answer) if answer.status == 404 => Found::Nothing,
+        Ok(answer) if says_unknown(&answer) => Found::Nothing,
         Ok(answer) => {
             log::event("snapshot.control_failed", json!({"status": answer.status}));
             Found::Unreachable

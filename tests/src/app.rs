@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use control::accounts;
+use control::app::AppState;
 use control::auth::keys;
 use control::clock::{Clock, Dice, TestClock};
 use control::config::Config;
@@ -102,6 +103,16 @@ impl TestApp {
         settings.extend(self.database.url().map(|url| ("UPDRAFT_DATABASE_URL".to_owned(), url)));
         settings.extend(self.options.settings.clone());
         settings
+    }
+
+    /// Changes a setting for the next start; the name is without the prefix.
+    pub fn configure(&mut self, name: &str, value: &str) {
+        self.options.settings.insert(format!("UPDRAFT_{name}"), value.to_owned());
+    }
+
+    /// The state behind the server's handlers.
+    pub fn state(&self) -> AppState {
+        self.running.as_ref().expect("the server is running").state().clone()
     }
 
     /// The server's folder.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::Value;
+use shared::hash::BlobKey;
 use tempfile::TempDir;
 use toml::Table;
 use xtask::edge::{Consumer, DevServer};
@@ -33,6 +34,8 @@ pub struct EdgeOptions {
     pub missing: Vec<&'static str>,
     /// A control plane that is not ours, instead of a [`TestApp`].
     pub stand_in: Option<String>,
+    /// The Worker's `EDGE_SECRET`, when it is not control's.
+    pub edge_secret: Option<String>,
 }
 
 impl EdgeOptions {
@@ -189,6 +192,13 @@ impl Edge {
         client.send(client.request(Method::PUT, &path).json(&pairs)).await.assert(200);
     }
 
+    /// Puts the bytes of a bundle into R2, as control will; `blob` is `{app}/{sha256}`.
+    pub async fn put_bundle(&self, blob: &BlobKey, bytes: &[u8]) {
+        let client = Client::new(&self.kv_api, None);
+        let path = format!("/r2/buckets/updraft-bundles/objects/{}", blob.to_string().replace('/', "%2F"));
+        client.send(client.request(Method::PUT, &path).body(bytes.to_vec())).await.assert(200);
+    }
+
     /// The names of all objects in the bucket of dead letters.
     pub async fn dead_letters(&self) -> Vec<String> {
         let client = Client::new(&self.kv_api, None);
@@ -222,7 +232,7 @@ fn server(options: &EdgeOptions) -> (DevServer, TempDir) {
         persist: folder.path().join("persist"),
         port: probe::free_port().unwrap(),
         control_url: options.stand_in.clone().unwrap_or_default(),
-        edge_secret: EDGE_SECRET.to_owned(),
+        edge_secret: options.edge_secret.clone().unwrap_or_else(|| EDGE_SECRET.to_owned()),
         download_secret: DOWNLOAD_SECRET.to_owned(),
         variables: options.variables.clone(),
         reports: options.reports,

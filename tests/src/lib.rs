@@ -18,6 +18,7 @@ pub mod client;
 pub mod database;
 pub mod edge;
 pub mod inside;
+pub mod kv;
 pub mod multipart;
 pub mod node;
 pub mod output;

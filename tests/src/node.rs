@@ -8,7 +8,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 use xtask::paths;
 
-use crate::wait::PATIENCE;
+use crate::wait::patience;
 
 /// A Node process that drives SDKs; it ends with this value.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl Sdks {
             self.input.write_all(format!("{command}\n").as_bytes()).await.unwrap();
             self.output.next_line().await.unwrap().expect("the driver answers every command")
         };
-        let line = timeout(PATIENCE, exchange).await.unwrap_or_else(|_| panic!("the SDK did not answer: {command}"));
+        let line = timeout(patience(), exchange).await.unwrap_or_else(|_| panic!("the SDK did not answer: {command}"));
         let mut answer: Value = serde_json::from_str(&line).unwrap();
         assert!(answer.get("error").is_none(), "{command}: {}", answer["error"].as_str().unwrap_or_default());
         answer["ok"].take()

@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::wait::PATIENCE;
+use crate::wait::patience;
 
 /// The lines so far; clones share them.
 #[derive(Clone, Debug)]
@@ -52,8 +52,9 @@ impl Output {
                 count.changed().await.expect("this output holds the sender");
             }
         };
-        let Ok(events) = timeout(PATIENCE, waiting).await else {
-            panic!("not enough events {name:?} within {PATIENCE:?}; so far {:?}", self.events(name))
+        let patience = patience();
+        let Ok(events) = timeout(patience, waiting).await else {
+            panic!("not enough events {name:?} within {patience:?}; so far {:?}", self.events(name))
         };
         events
     }

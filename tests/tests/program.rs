@@ -214,7 +214,8 @@ async fn bad_accounts_are_refused_and_say_why() {
     ] {
         refused(&place.create_account(email, PASSWORD).await, "email");
     }
-    for password in ["", "short", "elevenchars", &"x".repeat(1_001), "üüüüüüüüüüü"] {
+    for password in ["", "short", "elevenchars", &"x".repeat(1_001), "üüüüüüüüüüü", "aaaaaaaaaaaaaaaa", "password1234", "bob@example.com"]
+    {
         let ended = place.create_account("bob@example.com", password).await;
         refused(&ended, "password");
         assert!(password.is_empty() || !ended.err.contains(password), "{ended:?}");
@@ -222,7 +223,8 @@ async fn bad_accounts_are_refused_and_say_why() {
     // A password is never taken from the command line.
     refused(&place.run(&["account", "create", "--email", "bob@example.com"], "").await, "--password-stdin");
     refused(&place.run(&["account", "create", "--email", "bob@example.com", "--password", PASSWORD], "").await, "--password");
-    assert_eq!(place.create_account("bob@example.com", &"ü".repeat(1_000)).await.code, Some(0), "characters are counted, not bytes");
+    let long: String = "ein größerer Büffel lärmt übermütig; ".chars().cycle().take(1_000).collect();
+    assert_eq!(place.create_account("bob@example.com", &long).await.code, Some(0), "characters are counted, not bytes");
     assert_eq!(place.create_account("carol@example.com", "twelve chars").await.code, Some(0));
 }
 
@@ -397,6 +399,23 @@ async fn help_lists_the_commands_and_every_setting() {
     refused(&place.run(&[], "").await, "serve");
     refused(&place.run(&["explode"], "").await, "explode");
     assert!(!place.data().exists(), "none of this touches the data folder");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_folder_is_served_by_one_program_and_read_by_its_owner_only() {
+    let place = Place::embedded();
+    let server = Server::start(&place).await;
+    let mode = std::fs::metadata(place.data()).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    // An upload in progress of the first must survive the second's start.
+    let upload = place.data().join("blobs/.tmp/upload");
+    std::fs::write(&upload, "half").unwrap();
+    refused(&place.run(&["serve"], "").await, "UPDRAFT_DATA_DIR");
+    assert!(upload.is_file());
+    server.end(Signal::TERM).await;
+    let server = Server::start(&place).await;
+    assert!(!upload.exists(), "what a crash left is removed at the next start");
+    server.end(Signal::TERM).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    fs::{File, TryLockError},
     path::{Path, PathBuf},
     process::ExitStatus,
     time::Duration,
@@ -50,12 +51,14 @@ impl Options {
                 Some((name, value)) => (name, Some(value)),
                 None => (argument, rest.next()),
             };
+            if !["--port", "--control-port", "--data"].contains(&name) {
+                return Err(Failure::Said(format!("`{name}` is none of --port, --control-port, --data")));
+            }
             let value = value.filter(|value| !value.is_empty()).ok_or_else(|| Failure::Said(format!("{name} needs a value")))?;
             match name {
                 "--port" => options.port = port(name, value)?,
                 "--control-port" => options.control_port = port(name, value)?,
-                "--data" => options.data = PathBuf::from(value),
-                _ => return Err(Failure::Said(format!("`{name}` is none of --port, --control-port, --data"))),
+                _ => options.data = PathBuf::from(value),
             }
         }
         if options.port == options.control_port {
@@ -77,6 +80,9 @@ struct Program {
 
 /// Builds both programs, runs them, and returns when they have been stopped. Fails when one of them ends by itself.
 pub(crate) fn run(session: &Session, options: &Options) -> Result<(), Failure> {
+    let data = std::path::absolute(&options.data)?;
+    private::folder(&data)?;
+    let _lock = lock(&data)?;
     for (name, port) in [("--port", options.port), ("--control-port", options.control_port)] {
         if !probe::is_free(port) {
             return Err(Failure::Said(format!(
@@ -87,8 +93,6 @@ pub(crate) fn run(session: &Session, options: &Options) -> Result<(), Failure> {
     let kit = Kit::for_worker(session)?;
     worker::build(session, &kit)?;
     let control = build_control(session)?;
-    let data = std::path::absolute(&options.data)?;
-    private::folder(&data)?;
     let secrets = secrets::load(&data)?;
 
     let worker = worker_of(options, &data, &secrets);
@@ -111,6 +115,21 @@ pub(crate) fn run(session: &Session, options: &Options) -> Result<(), Failure> {
             }
             return Ok(());
         }
+    }
+}
+
+/// Makes this the only `dev` of the data folder: a second one would rewrite what wrangler runs the first one by.
+fn lock(data: &Path) -> Result<File, Failure> {
+    let file = File::options().append(true).create(true).open(data.join("dev.lock"))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            let folder = data.display();
+            Err(Failure::Said(format!(
+                "another `cargo xtask dev` runs on {folder}: choose another folder with --data, and other ports with --port and --control-port"
+            )))
+        }
+        Err(TryLockError::Error(error)) => Err(error.into()),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod check;
 mod dev;
+mod lock;
 mod npm;
 mod postgres;
 mod secrets;
@@ -42,7 +43,8 @@ fn main() -> ExitCode {
         Ok(session) => session,
         Err(failure) => return report(&failure),
     };
-    let done = match (command, rest) {
+    let wants_help = command != "test" && rest.iter().any(|argument| matches!(argument.as_str(), "--help" | "-h"));
+    let done = match (if wants_help { "--help" } else { command }, rest) {
         ("dev", _) => dev::Options::parse(rest).and_then(|options| dev::run(&session, &options)),
         ("test", _) => test::run(&session, rest),
         ("check", []) => check::run(&session),

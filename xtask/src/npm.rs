@@ -5,7 +5,10 @@ use std::{fs, process::Command};
 use sha2::{Digest, Sha256};
 use xtask::paths;
 
-use crate::session::{Failure, Session, say};
+use crate::{
+    lock,
+    session::{Failure, Session, say},
+};
 
 /// Written after a finished `npm ci`, which removes the whole folder first: an interrupted one is thus not taken as done.
 const STAMP: &str = "node_modules/.updraft-lock";
@@ -16,7 +19,13 @@ pub(crate) fn install(session: &Session) -> Result<(), Failure> {
     let lock = fs::read(root.join("package-lock.json")).map_err(|error| Failure::Said(format!("package-lock.json: {error}")))?;
     let wanted = hex(&Sha256::digest(lock));
     let stamp = root.join(STAMP);
-    if fs::read_to_string(&stamp).is_ok_and(|found| found == wanted) {
+    let is_done = || fs::read_to_string(&stamp).is_ok_and(|found| found == wanted);
+    if is_done() {
+        return Ok(());
+    }
+    // On a file of this clone that npm leaves alone: two commands may differ in every other folder that they use.
+    let _lock = lock::hold(&root.join("package-lock.json"))?;
+    if is_done() {
         return Ok(());
     }
     if paths::on_path("npm").is_none() {
@@ -24,7 +33,7 @@ pub(crate) fn install(session: &Session) -> Result<(), Failure> {
     }
     say("installing the npm packages of package-lock.json (npm ci)");
     session.run(Command::new("npm").args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]).current_dir(&root))?;
-    fs::write(stamp, wanted)?;
+    fs::write(&stamp, wanted)?;
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! A PostgreSQL server for the time of a test run: fresh, on a loopback port, with nothing written through to the disk.
 
 use std::{
-    fs, io,
+    env, fs, io,
     os::unix::{fs::chown, process::CommandExt},
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -42,11 +42,8 @@ impl Cluster {
     /// Makes a cluster and starts it. Fails, with what the server printed, when it does not come up within a minute.
     pub(crate) fn start(session: &Session) -> Result<Self, Failure> {
         let programs = programs().ok_or_else(|| Failure::Said("PostgreSQL is required here and not installed (no initdb)".to_owned()))?;
-        let folder = tempfile::Builder::new().prefix("updraft-postgres-").tempdir()?;
         let owner = owner(session)?;
-        if let Some(Owner { user, group }) = owner {
-            chown(folder.path(), Some(user), Some(group))?;
-        }
+        let folder = folder(session, owner)?;
         let data = folder.path().join("data");
         let mut make = Command::new(programs.join("initdb"));
         make.args(["--username=postgres", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C", "--pgdata"]).arg(&data);
@@ -100,6 +97,27 @@ fn owner(session: &Session) -> Result<Option<Owner>, Failure> {
     found
         .map(Some)
         .ok_or_else(|| Failure::Said("PostgreSQL refuses to run as root, and there is no user `postgres` or `nobody`".to_owned()))
+}
+
+/// A folder for temporary files that the server's user can enter: where such files belong, or else where Unix has always had them, as `TMPDIR`
+/// may lie below a folder that is open to root alone.
+fn folder(session: &Session, owner: Option<Owner>) -> Result<TempDir, Failure> {
+    let make = |parent: &Path| tempfile::Builder::new().prefix("updraft-postgres-").tempdir_in(parent);
+    let preferred = env::temp_dir();
+    let Some(Owner { user, group }) = owner else { return Ok(make(&preferred)?) };
+    for parent in [preferred.as_path(), Path::new("/tmp"), Path::new("/var/tmp")] {
+        let Ok(folder) = make(parent) else { continue };
+        chown(folder.path(), Some(user), Some(group))?;
+        let mut look = Command::new("sh");
+        look.args(["-c", r#"cd "$1" && test -w ."#, "sh"]).arg(folder.path()).stderr(Stdio::null());
+        if session.output(become_owner(&mut look, Path::new("/"), owner)).is_ok() {
+            return Ok(folder);
+        }
+    }
+    Err(Failure::Said(format!(
+        "PostgreSQL runs as user {user}, who can enter neither {} nor /tmp nor /var/tmp: set TMPDIR to a folder that this user can enter",
+        preferred.display()
+    )))
 }
 
 fn become_owner<'c>(command: &'c mut Command, folder: &Path, owner: Option<Owner>) -> &'c mut Command {

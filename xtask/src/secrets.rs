@@ -19,15 +19,19 @@ pub(crate) const ENCRYPTION: &str = "UPDRAFT_ENCRYPTION_KEY";
 /// The control plane's variables, by name.
 pub(crate) type Secrets = BTreeMap<String, String>;
 
-/// Reads `dev-secrets.env` in the data folder; what it lacks is made and added. Only its owner may read the file.
+/// What every setting's name begins with; the file leaves it out.
+const PREFIX: &str = "UPDRAFT_";
+
+/// Reads `secrets.env` in the data folder, the file in which `updraft-control serve` keeps its own, so that either finds what the other made.
+/// What it lacks is made and added. Only its owner may read the file.
 pub(crate) fn load(data: &Path) -> io::Result<Secrets> {
-    let path = data.join("dev-secrets.env");
+    let path = data.join("secrets.env");
     let text = match fs::read_to_string(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         read => read?,
     };
     let mut secrets: Secrets =
-        text.lines().filter_map(|line| line.split_once('=')).map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        text.lines().filter_map(|line| line.split_once('=')).map(|(name, value)| (format!("{PREFIX}{name}"), value.to_owned())).collect();
     let known = secrets.len();
     for name in [EDGE, DOWNLOAD, ENCRYPTION] {
         if !secrets.contains_key(name) {
@@ -38,7 +42,8 @@ pub(crate) fn load(data: &Path) -> io::Result<Secrets> {
         }
     }
     if secrets.len() > known {
-        let lines: Vec<String> = secrets.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
+        let lines: Vec<String> =
+            secrets.iter().map(|(name, value)| format!("{}={value}\n", name.strip_prefix(PREFIX).unwrap_or(name))).collect();
         private::write(&path, &lines.concat())?;
     }
     Ok(secrets)
@@ -63,14 +68,14 @@ mod tests {
         assert_eq!(load(folder.path()).unwrap(), first);
         assert_ne!(first[EDGE], first[DOWNLOAD]);
         assert_eq!((first[EDGE].len(), first[ENCRYPTION].len()), (64, 47));
-        let mode = fs::metadata(folder.path().join("dev-secrets.env")).unwrap().permissions().mode();
+        let mode = fs::metadata(folder.path().join("secrets.env")).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
     }
 
     #[test]
     fn a_secret_that_a_developer_put_in_is_kept() {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("dev-secrets.env"), format!("{EDGE}=mine\n")).unwrap();
+        fs::write(folder.path().join("secrets.env"), "EDGE_SECRET=mine\n").unwrap();
         let secrets = load(folder.path()).unwrap();
         assert_eq!((secrets[EDGE].as_str(), secrets.len()), ("mine", 3));
         assert_eq!(load(folder.path()).unwrap(), secrets);

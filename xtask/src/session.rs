@@ -88,11 +88,6 @@ impl Session {
         self.status(command.stderr(Stdio::piped()), line)
     }
 
-    /// Runs a program whose standard output is both shown and given line by line to `line`.
-    pub(crate) fn run_and_read(&self, command: &mut Command, line: impl FnMut(&str)) -> Result<ExitStatus, Failure> {
-        self.status(command.stdout(Stdio::piped()), line)
-    }
-
     /// What a program prints to standard output; nothing of it is shown.
     pub(crate) fn output(&self, command: &mut Command) -> Result<String, Failure> {
         let mut text = String::new();

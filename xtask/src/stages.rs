@@ -32,14 +32,14 @@ pub(crate) struct Stages {
 impl Stages {
     /// Runs a stage that counts as one check.
     pub(crate) fn check(&mut self, session: &Session, name: &'static str, work: impl FnOnce() -> Result<(), Failure>) -> bool {
-        self.count(session, name, || work().map(|()| Count::one(true)))
+        self.count(session, name, || work().map(|()| Count::one(true))).failed == 0
     }
 
-    /// Runs a stage that counts by itself, and says whether nothing of it failed. A stage that cannot be finished counts as one failure;
-    /// once interrupted, none is begun.
-    pub(crate) fn count(&mut self, session: &Session, name: &'static str, work: impl FnOnce() -> Result<Count, Failure>) -> bool {
+    /// Runs a stage that counts by itself, and gives its count. A stage that cannot be finished counts as one failure; once interrupted, none
+    /// is begun.
+    pub(crate) fn count(&mut self, session: &Session, name: &'static str, work: impl FnOnce() -> Result<Count, Failure>) -> Count {
         if session.is_interrupted() {
-            return false;
+            return Count::one(false);
         }
         println!("\n=== {name}");
         let watch = Stopwatch::start();
@@ -50,7 +50,7 @@ impl Stages {
         let seconds = watch.seconds();
         println!("=== {name}: {}, {seconds:.1} s", words(count));
         self.done.push((name, count, seconds));
-        count.failed == 0
+        count
     }
 
     /// Something to be read again at the end.

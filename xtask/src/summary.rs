@@ -1,4 +1,4 @@
-//! What test programs print as their last word, read into counts.
+//! What nextest prints as its last word, read into counts.
 
 use crate::stages::Count;
 
@@ -23,14 +23,6 @@ pub(crate) fn of_nextest(line: &str) -> Option<Count> {
         count.failed += all.parse::<u64>().ok()?.saturating_sub(begun.parse().ok()?);
     }
     Some(count)
-}
-
-/// Reads a test program's own `test result: FAILED. 3 passed; 1 failed; 0 ignored; …`.
-pub(crate) fn of_test_program(line: &str) -> Option<Count> {
-    let line = plain(line);
-    let results = line.trim_start().strip_prefix("test result: ")?.split_once(". ")?.1;
-    let number = |outcome: &str| results.split(';').find_map(|part| part.trim().strip_suffix(outcome)?.trim().parse().ok());
-    Some(Count { passed: number(" passed")?, failed: number(" failed")? })
 }
 
 /// Removes colours: an escape character, up to the `m` that ends it.
@@ -60,8 +52,7 @@ fn without_parentheses(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{of_nextest, of_test_program};
-    use crate::stages::Count;
+    use super::of_nextest;
 
     #[test]
     fn nextests_summary_is_read() {
@@ -81,12 +72,5 @@ mod tests {
             Some((1, 0))
         );
         assert_eq!(read("    Starting 3 tests across 2 binaries"), None);
-    }
-
-    #[test]
-    fn a_test_programs_result_is_read() {
-        let line = "test result: FAILED. 3 passed; 1 failed; 0 ignored; 0 measured; 2 filtered out; finished in 0.10s";
-        assert_eq!(of_test_program(line), Some(Count { passed: 3, failed: 1 }));
-        assert_eq!(of_test_program("running 4 tests"), None);
     }
 }

@@ -1,27 +1,26 @@
 //! The programs that building and checking need, each of one version, kept in the cache between runs and between clones.
 
 use std::{
-    fs::{self, File},
+    fs,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Command,
 };
 
 use toml::{Table, Value};
 use xtask::paths;
 
 use crate::{
-    npm,
+    lock, npm,
     session::{Failure, Session, cargo, forget_own_package, say},
 };
 
 /// The target of the Worker.
 pub(crate) const WASM: &str = "wasm32-unknown-unknown";
 
-const WORKER_BUILD: Tool = Tool { package: "worker-build", version: "0.8.7", program: "worker-build", locked: false };
-const DENY: Tool = Tool { package: "cargo-deny", version: "0.20.2", program: "cargo-deny", locked: false };
-const MACHETE: Tool = Tool { package: "cargo-machete", version: "0.9.2", program: "cargo-machete", locked: false };
-/// Refuses to be built without its own lock file.
-const NEXTEST: Tool = Tool { package: "cargo-nextest", version: "0.9.143", program: "cargo-nextest", locked: true };
+const WORKER_BUILD: Tool = Tool { package: "worker-build", version: "0.8.7", program: "worker-build" };
+const DENY: Tool = Tool { package: "cargo-deny", version: "0.20.2", program: "cargo-deny" };
+const MACHETE: Tool = Tool { package: "cargo-machete", version: "0.9.2", program: "cargo-machete" };
+const NEXTEST: Tool = Tool { package: "cargo-nextest", version: "0.9.143", program: "cargo-nextest" };
 /// The oldest nextest that reads `.config/nextest.toml`, as the number after `0.9.`.
 const OLDEST_NEXTEST: u32 = 100;
 
@@ -30,7 +29,6 @@ struct Tool<'t> {
     package: &'t str,
     version: &'t str,
     program: &'t str,
-    locked: bool,
 }
 
 /// What building the Worker takes.
@@ -51,7 +49,7 @@ impl Kit {
         let node = paths::node(&paths::root())?;
         // wasm-bindgen's program and library must be of the very same version.
         let version = locked_version("wasm-bindgen")?;
-        let bindgen = Tool { package: "wasm-bindgen-cli", version: &version, program: "wasm-bindgen", locked: false };
+        let bindgen = Tool { package: "wasm-bindgen-cli", version: &version, program: "wasm-bindgen" };
         let versions = format!("worker-build {} wasm-bindgen {version}", WORKER_BUILD.version);
         Ok(Self { node, worker_build: WORKER_BUILD.install(session)?, wasm_bindgen: bindgen.install(session)?, versions })
     }
@@ -122,28 +120,36 @@ impl Tool<'_> {
             return Ok(program);
         }
         fs::create_dir_all(&tools)?;
-        // Two commands at once, of two clones say: the second waits, and then finds the work done. Dropping the file unlocks it.
-        let lock = File::create(tools.join(".lock"))?;
-        lock.lock()?;
+        // Two commands at once, of two clones say: the second waits, and then finds the work done.
+        let _lock = lock::hold(&tools.join(".lock"))?;
         if program.is_file() {
             return Ok(program);
         }
         say(format!("building {} {} into {} (once; this takes a few minutes)", self.package, self.version, home.display()));
         // Renamed only when it is complete, so that an interrupted build is not taken as done.
         let unfinished = tools.join(format!(".unfinished-{}", self.package));
-        remove(&unfinished)?;
-        let mut build = cargo();
-        build.args(["install", "--quiet", &format!("{}@{}", self.package, self.version), "--root"]).arg(&unfinished);
-        if self.locked {
-            build.arg("--locked");
+        match self.build(session, cache.join("tools-target"), &unfinished, &["--locked"]) {
+            // Not each package's own lock file can be resolved everywhere: one may name a version that was withdrawn, or that a mirror lacks.
+            Err(Failure::Said(reason)) => {
+                say(format!("{reason}; once more, without the lock file of {}: with the newest dependencies that fit", self.package));
+                self.build(session, cache.join("tools-target"), &unfinished, &[])?;
+            }
+            done => done?,
         }
-        // Programs that run for a second need no whole-program optimisation, which would take most of the time.
-        build.env("CARGO_TARGET_DIR", cache.join("tools-target")).env("CARGO_PROFILE_RELEASE_LTO", "off");
-        build.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16").env("CARGO_PROFILE_RELEASE_DEBUG", "0");
-        session.run(build.stdout(Stdio::inherit()))?;
         remove(&home)?;
         fs::rename(&unfinished, &home)?;
         Ok(program)
+    }
+
+    /// Builds the program into an empty folder `home`.
+    fn build(&self, session: &Session, target: PathBuf, home: &Path, options: &[&str]) -> Result<(), Failure> {
+        remove(home)?;
+        let mut build = cargo();
+        build.args(["install", "--quiet", &format!("{}@{}", self.package, self.version), "--root"]).arg(home).args(options);
+        // Programs that run for a second need no whole-program optimisation, which would take most of the time.
+        build.env("CARGO_TARGET_DIR", target).env("CARGO_PROFILE_RELEASE_LTO", "off");
+        build.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16").env("CARGO_PROFILE_RELEASE_DEBUG", "0");
+        session.run(&mut build)
     }
 }
 

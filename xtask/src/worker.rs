@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use xtask::paths;
 
 use crate::{
-    npm,
+    lock, npm,
     session::{Failure, Session, cargo, say, target},
     tools::{self, Kit, WASM},
     wasm,
@@ -39,6 +39,8 @@ pub(crate) fn build_within_limit(session: &Session, kit: &Kit) -> Result<(), Fai
 /// The same without a limit. Prints the size, and gives it in bytes after gzip.
 pub(crate) fn build(session: &Session, kit: &Kit) -> Result<usize, Failure> {
     let root = paths::root();
+    // `dev` and `test` at once would write `edge/build` over each other; this file is one that neither writes.
+    let _lock = lock::hold(&root.join("edge/Cargo.toml"))?;
     let wasm = root.join("edge/build/index_bg.wasm");
     let stamp = root.join(STAMP);
     let inputs = digest(&root, &INPUTS, &kit.versions)?;

@@ -36,13 +36,15 @@ pub fn normalise_email(email: &str) -> AppResult<String> {
     Ok(email)
 }
 
-/// Refuses a password that is too short or too long.
-pub fn check_password(password: &str) -> AppResult<()> {
-    if password::LENGTH.contains(&password.chars().count()) {
-        Ok(())
-    } else {
-        Err(AppError::Invalid("password: must be 12 to 1000 characters".to_owned()))
+/// Refuses a password that is too short, too long, or easily guessed, also from what is known of its owner (decisions section 5).
+pub fn check_password(password: &str, known: &[&str]) -> AppResult<()> {
+    if !password::LENGTH.contains(&password.chars().count()) {
+        return Err(AppError::Invalid("password: must be 12 to 1000 characters".to_owned()));
     }
+    if zxcvbn::zxcvbn(password, known).score() < zxcvbn::Score::Three {
+        return Err(AppError::Invalid("password: is too easily guessed; a few unrelated words make a good one".to_owned()));
+    }
+    Ok(())
 }
 
 /// Makes a verified account.

@@ -50,7 +50,10 @@ async fn serve(app: &AppState, blob: &str, query: &str, method: &Method, headers
     let tag = format!("\"{}\"", blob.sha256);
     let asked = |name: HeaderName| text(headers, &name);
     if asked(header::IF_NONE_MATCH).is_some_and(|named| names_tag(named, &tag)) {
-        return Ok(answer(StatusCode::NOT_MODIFIED, &tag, Body::empty()));
+        let mut response = answer(StatusCode::NOT_MODIFIED, &tag, Body::empty());
+        // Left out, the framework would say 0 for HEAD; what is said must be the length of the 200 (RFC 9110, section 8.6).
+        response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+        return Ok(response);
     }
     // A range is defined for GET alone, and only of the object that the client has a part of.
     let is_same = asked(header::IF_RANGE).is_none_or(|held| held.trim() == tag);

@@ -30,7 +30,7 @@ pub struct Config {
     /// The data folder.
     pub data_dir: PathBuf,
     /// `sqlite:…` or `postgres://…`.
-    pub database_url: String,
+    pub database_url: DatabaseUrl,
     /// Proxies whose `X-Forwarded-For` is believed.
     pub trusted_proxies: Vec<Network>,
     /// Signs what edge and control say to each other.
@@ -43,6 +43,16 @@ pub struct Config {
     pub kv: Option<KvConfig>,
     /// Limits of decisions section 5.
     pub limits: Limits,
+}
+
+/// The database's address, which may hold a password.
+#[derive(Clone)]
+pub struct DatabaseUrl(pub String);
+
+impl std::fmt::Debug for DatabaseUrl {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(self.0.split(':').next().unwrap_or_default())
+    }
 }
 
 /// Cloudflare's KV REST API, or wrangler's stand-in for it.
@@ -135,7 +145,7 @@ pub struct DatabaseConfig {
     /// The data folder; it exists.
     pub data_dir: PathBuf,
     /// `sqlite:…` or `postgres://…`.
-    pub database_url: String,
+    pub database_url: DatabaseUrl,
     /// Limits of decisions section 5.
     pub limits: Limits,
 }
@@ -145,10 +155,16 @@ impl DatabaseConfig {
     pub fn read(environment: &dyn Given) -> Result<Self, ConfigError> {
         let settings = Settings(environment);
         let data_dir = PathBuf::from(settings.text("DATA_DIR"));
-        std::fs::create_dir_all(&data_dir).map_err(|cause| ConfigError::DataDir { path: data_dir.clone(), cause })?;
-        let embedded_url = || format!("sqlite://{}", data_dir.join("updraft.db").display());
-        let database_url = settings.optional("DATABASE_URL").unwrap_or_else(embedded_url);
-        if !database_url.starts_with("sqlite:") && !database_url.starts_with("postgres://") && !database_url.starts_with("postgresql://") {
+        let mut folder = std::fs::DirBuilder::new();
+        // The database holds password hashes and people's addresses: nobody else on this machine is to read it.
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut folder, 0o700);
+        folder.recursive(true).create(&data_dir).map_err(|cause| ConfigError::DataDir { path: data_dir.clone(), cause })?;
+        // As an address, a path says `?` and `%` by their codes.
+        let file = data_dir.join("updraft.db").display().to_string().replace('%', "%25").replace('?', "%3F").replace('#', "%23");
+        let embedded_url = || DatabaseUrl(format!("sqlite://{file}"));
+        let database_url = settings.optional("DATABASE_URL").map_or_else(embedded_url, DatabaseUrl);
+        if !["sqlite:", "postgres://", "postgresql://"].iter().any(|scheme| database_url.0.starts_with(scheme)) {
             return Err(ConfigError::setting("DATABASE_URL", "must begin with sqlite: or postgres://"));
         }
         Ok(Self { limits: limits(&settings)?, data_dir, database_url })
@@ -175,7 +191,7 @@ impl Config {
             })?);
         }
         // Another replica, or the edge, must hold the same secrets: then a generated one would be wrong without anyone noticing.
-        let may_generate = database_url.starts_with("sqlite:") && kv.is_none();
+        let may_generate = database_url.0.starts_with("sqlite:") && kv.is_none();
         let secrets = secrets::read(&settings, &data_dir, may_generate)?;
         Ok(Self {
             base_url,
@@ -212,6 +228,9 @@ fn kv(settings: &Settings<'_>) -> Result<Option<KvConfig>, ConfigError> {
     // The base address may name the account itself or leave it to KV_ACCOUNT.
     let api = match account {
         Some(account) if api.ends_with("/accounts") => format!("{api}/{account}"),
+        None if api.ends_with("/accounts") => {
+            return Err(ConfigError::setting("KV_ACCOUNT", "is needed when UPDRAFT_KV_API ends with /accounts"));
+        }
         _ => api,
     };
     Ok(Some(KvConfig { api, namespace, token }))

@@ -130,7 +130,9 @@ impl Kept {
             let mut file = options.open(&beside)?;
             file.write_all(lines.concat().as_bytes())?;
             file.sync_all()?;
-            std::fs::rename(&beside, &path)
+            std::fs::rename(&beside, &path)?;
+            // The name, too, must survive a power cut: other secrets at the next start would not fit the database.
+            std::fs::File::open(data_dir)?.sync_all()
         };
         write().map_err(|cause| ConfigError::DataDir { path: path.clone(), cause })
     }

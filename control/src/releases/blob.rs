@@ -16,12 +16,23 @@ const DISCARD: &str = "DELETE FROM blobs WHERE app_id = $1 AND sha256 = $2 AND l
     AND NOT EXISTS (SELECT 1 FROM releases r WHERE r.app_id = $1 AND (r.blob_sha256 = $2 OR r.manifest_sha256 = $2)) \
     AND NOT EXISTS (SELECT 1 FROM release_diffs d JOIN releases r ON r.id = d.release_id WHERE r.app_id = $1 AND d.blob_sha256 = $2)";
 
+const HOLD: &str = "UPDATE blobs SET last_used_time = last_used_time + 1, deleting = FALSE WHERE app_id = $1 AND sha256 = $2";
+
 /// Every statement of this file.
-pub const SQL: &[&str] = &[TOUCH, DISCARD];
+pub const SQL: &[&str] = &[TOUCH, DISCARD, HOLD];
 
 /// Notes the blob's use before its object is looked for, and gives the stamp of this use.
 pub async fn touch(tx: &mut WriteTx, app: &AppId, sha256: &Sha256Hex, size: i64, now: UnixMillis) -> sqlx::Result<i64> {
     on!(tx, |conn| sqlx::query_scalar(TOUCH).bind(app).bind(sha256).bind(size).bind(now).fetch_one(conn).await)
+}
+
+/// Holds the blob for a release that this transaction makes; false when it was taken back since it was stored, and must be stored again.
+///
+/// It moves the stamp, so that whoever used the blob last before this cannot take it back any more, and it locks the row, so that a
+/// [`discard`] under way either has deleted it or will find the stamp moved.
+pub async fn hold(tx: &mut WriteTx, app: &AppId, sha256: &Sha256Hex) -> sqlx::Result<bool> {
+    let held = on_write!(tx, |conn| sqlx::query(HOLD).bind(app).bind(sha256).execute(conn).await)?;
+    Ok(held == 1)
 }
 
 /// Deletes the row when nothing refers to the blob and nobody used it since `stamp`; whoever gets `true` deletes the object before the commit.

@@ -7,6 +7,7 @@ pub mod archive;
 pub mod blob;
 pub mod http;
 pub mod info;
+mod meter;
 pub mod repo;
 pub mod service;
 pub mod upload;

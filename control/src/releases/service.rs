@@ -1,6 +1,6 @@
 //! The rules of releases.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use shared::hash::{BlobKey, PackageHash, Sha256Hex};
 use shared::ids::{AppId, DeploymentId, ReleaseId};
@@ -10,6 +10,7 @@ use shared::time::UnixMillis;
 use shared::version::Range;
 use shared::wire::check::DownloadUrls;
 
+use super::blob;
 use super::http::{DiffOut, ReleaseOut};
 use super::info::ReleaseInfo;
 use super::repo::{self, DiffRow, NewReleaseRow, RangeRow, ReleaseRow};
@@ -43,7 +44,7 @@ pub async fn commit(
     package: &StoredPackage,
     dice: &Dice,
     now: UnixMillis,
-) -> AppResult<(DeploymentId, ReleaseRow)> {
+) -> AppResult<Committed> {
     let next = repo::next_label(tx, grant.app(), deployment).await?.ok_or(AppError::NotFound("deployment"))?;
     let earlier = repo::ranges(tx, &next.id).await?;
     check_release(&earlier, &info.app_version, &package.package_hash)?;
@@ -65,10 +66,25 @@ pub async fn commit(
         released_by: grant.email().to_owned(),
         upload_time: now,
     };
+    // In one order, so that two uploads which share both cannot wait for each other in a circle.
+    for sha256 in package.manifest.iter().chain([&package.blob]).collect::<BTreeSet<_>>() {
+        if !blob::hold(tx, grant.app(), sha256).await? {
+            return Ok(Committed::BlobGone);
+        }
+    }
     repo::insert(tx, &NewReleaseRow { deployment: &next.id, app: grant.app(), row: &row }).await?;
     let key = DeploymentKey::try_from(next.deployment_key.as_str()).map_err(AppError::internal)?;
     outbox::enqueue(tx, &key, now).await?;
-    Ok((next.id, row))
+    Ok(Committed::Release(next.id, Box::new(row)))
+}
+
+/// What became of an upload whose rules hold.
+#[derive(Debug)]
+pub enum Committed {
+    /// It is a release, once the transaction is committed.
+    Release(DeploymentId, Box<ReleaseRow>),
+    /// A refused upload of the same bytes took the blob back: it must be stored again. The transaction is to be rolled back.
+    BlobGone,
 }
 
 /// Refuses what the rules of decisions section 3 refuse. Asked twice: before bytes are stored, to spare that work, and inside the transaction.
@@ -80,21 +96,21 @@ pub fn check_release(earlier_newest_first: &[RangeRow], range: &Range, package_h
         let text = format!("the newest release, v{}, is in an unfinished rollout: finish it with 100 or disable it first", newest.label);
         return Err(AppError::Conflict(text));
     }
-    let current = earlier_newest_first.iter().find(|release| same_audience(range, &release.app_version));
+    // An exact version looks at the newest release that is for it, a range only at the newest of all: what stands between may well be what
+    // makes the same contents needed once more.
+    let is_current = |release: &&RangeRow| {
+        let Ok(earlier) = Range::parse(&release.app_version) else { return false };
+        range.as_exact().map_or_else(|| earlier.canonical() == range.canonical(), |version| earlier.satisfies(version))
+    };
+    let current = match range.as_exact() {
+        Some(_) => earlier_newest_first.iter().find(is_current),
+        None => earlier_newest_first.first().filter(is_current),
+    };
     if let Some(current) = current.filter(|release| release.package_hash == *package_hash) {
         let text = format!("the contents are identical to those of the current release for these versions, v{}", current.label);
         return Err(AppError::Conflict(text));
     }
     Ok(())
-}
-
-/// Whether an earlier release is for the versions that a new one is for: an exact version looks at the range that holds it, a range at the same range.
-fn same_audience(range: &Range, earlier: &str) -> bool {
-    let Ok(earlier) = Range::parse(earlier) else { return false };
-    match range.as_exact() {
-        Some(version) => earlier.satisfies(version),
-        None => earlier.canonical() == range.canonical(),
-    }
 }
 
 /// The releases of a deployment, oldest first.

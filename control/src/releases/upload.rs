@@ -4,9 +4,10 @@
 
 use std::io::{Seek, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use axum::body::HttpBody;
-use axum::extract::multipart::{Field, Multipart, MultipartError, MultipartRejection};
+use axum::extract::multipart::{Field, Multipart, MultipartRejection};
 use axum::extract::{FromRequest, Request};
 use axum::http::{StatusCode, header};
 use sha2::{Digest, Sha256};
@@ -16,11 +17,12 @@ use shared::package::Manifest;
 use tempfile::NamedTempFile;
 use tokio::io::AsyncWriteExt;
 
-use super::archive::{self, ArchiveFault, ArchiveLimits, Contents};
+use super::archive::{self, ArchiveFault, Contents};
 use super::blob;
 use super::info::ReleaseInfo;
+use super::meter::{self, Meter};
 use super::repo::{self, ReleaseRow};
-use super::service::{self, StoredPackage};
+use super::service::{self, Committed, StoredPackage};
 use crate::accounts;
 use crate::app::App;
 use crate::auth::AppGrant;
@@ -33,6 +35,10 @@ const MAX_INFO: usize = 128 << 10;
 
 /// What multipart adds to the file: boundaries, headers, `packageInfo`.
 const MULTIPART_EXTRA: u64 = 1 << 20;
+
+/// How often the bytes are stored before the upload is given up: each time but the last, another upload of the same bytes was refused just
+/// between this one's storing and its commit.
+const MOST_STORES: usize = 5;
 
 /// An upload that has arrived whole.
 #[derive(Debug)]
@@ -59,14 +65,15 @@ pub async fn receive(app: &App, grant: &AppGrant<ManageReleases>, deployment: &s
     if request.body().is_end_stream() {
         return Err(AppError::Invalid(format!("{NO_FILE}; {NO_INFO}")));
     }
+    let (request, meter) = meter::watch(request, limit.saturating_add(MULTIPART_EXTRA));
     let mut multipart = Multipart::from_request(request, &()).await.map_err(|rejection| rejected(&rejection))?;
     let (mut file, mut info) = (None, None);
-    while let Some(field) = multipart.next_field().await.map_err(|error| broken(&error, limit))? {
+    while let Some(field) = multipart.next_field().await.map_err(|error| meter.fault(&error, limit))? {
         match field.name() {
-            Some("package") if file.is_none() => file = Some(receive_file(app.storage.temp_dir(), field, limit).await?),
-            Some("packageInfo") if info.is_none() => info = Some(ReleaseInfo::parse(&receive_info(field, limit).await?)),
+            Some("package") if file.is_none() => file = Some(receive_file(app.storage.temp_dir(), field, &meter, limit).await?),
+            Some("packageInfo") if info.is_none() => info = Some(ReleaseInfo::parse(&receive_info(field, &meter, limit).await?)),
             Some(name @ ("package" | "packageInfo")) => return Err(AppError::Invalid(format!("{name}: stands there twice"))),
-            _ => skip(field, limit).await?,
+            _ => skip(field, &meter, limit).await?,
         }
     }
     match (file, info) {
@@ -93,7 +100,7 @@ pub async fn store_and_commit(
     received: Received,
 ) -> AppResult<(DeploymentId, ReleaseRow)> {
     let Received { file, size, sha256, info } = received;
-    let (file, contents) = inspect(file, size, sha256.clone(), app.config.limits.archive.clone()).await?;
+    let (file, contents) = inspect(app, file, size, sha256.clone()).await?;
     let (manifest_file, manifest) = match &contents.manifest {
         Some(manifest) => {
             let (file, sha256) = write_manifest(app.storage.temp_dir(), manifest).await?;
@@ -107,28 +114,41 @@ pub async fn store_and_commit(
         let row = deployments::find(&mut tx, grant.app(), deployment).await?;
         service::check_release(&repo::ranges(&mut tx, &row.id).await?, &info.app_version, &package.package_hash)?;
     }
-    let mut stored = vec![store(app, grant, &package.blob, &file).await?];
-    let committed = async {
-        if let (Some(sha256), Some(file)) = (&package.manifest, &manifest_file) {
-            stored.push(store(app, grant, sha256, file).await?);
+    for _ in 0..MOST_STORES {
+        let mut stored = Vec::new();
+        let committed = async {
+            stored.push(store(app, grant, &package.blob, &file).await?);
+            if let (Some(sha256), Some(file)) = (&package.manifest, &manifest_file) {
+                stored.push(store(app, grant, sha256, file).await?);
+            }
+            let mut tx = app.db.write().await?;
+            let committed = service::commit(&mut tx, grant, deployment, &info, &package, &app.dice, app.now()).await?;
+            if matches!(committed, Committed::Release(..)) {
+                tx.commit().await?;
+            }
+            Ok(committed)
+        };
+        match committed.await {
+            Ok(Committed::Release(deployment, row)) => return Ok((deployment, *row)),
+            Ok(Committed::BlobGone) => {}
+            Err(error) => {
+                for (sha256, stamp) in &stored {
+                    take_back(app, grant, sha256, *stamp).await;
+                }
+                return Err(error);
+            }
         }
-        let mut tx = app.db.write().await?;
-        let committed = service::commit(&mut tx, grant, deployment, &info, &package, &app.dice, app.now()).await?;
-        tx.commit().await?;
-        Ok(committed)
     }
-    .await;
-    if committed.is_err() {
-        for (sha256, stamp) in &stored {
-            take_back(app, grant, sha256, *stamp).await;
-        }
-    }
-    committed
+    Err(AppError::unavailable("other uploads of the same bytes were refused again and again"))
 }
 
-/// Inspects the file off the async threads: inflating and hashing a large bundle takes seconds.
-async fn inspect(file: NamedTempFile, size: u64, sha256: Sha256Hex, limits: ArchiveLimits) -> AppResult<(NamedTempFile, Contents)> {
+/// Inspects the file off the async threads, since inflating and hashing a large bundle takes seconds, and only so many files at once as there
+/// are cores: the permit goes with the work, which goes on when nobody waits for it any more.
+async fn inspect(app: &App, file: NamedTempFile, size: u64, sha256: Sha256Hex) -> AppResult<(NamedTempFile, Contents)> {
+    let permit = Arc::clone(&app.inspections).acquire_owned().await.map_err(AppError::internal)?;
+    let limits = app.config.limits.archive.clone();
     let inspected = tokio::task::spawn_blocking(move || {
+        let _permit = permit;
         let mut reader = file.reopen().map_err(ArchiveFault::Read)?;
         archive::inspect(&mut reader, size, sha256, &limits).map(|contents| (file, contents))
     });
@@ -176,11 +196,12 @@ async fn take_back(app: &App, grant: &AppGrant<ManageReleases>, sha256: &Sha256H
     }
 }
 
-async fn receive_file(folder: &Path, mut field: Field<'_>, limit: u64) -> AppResult<(NamedTempFile, u64, Sha256Hex)> {
+async fn receive_file(folder: &Path, mut field: Field<'_>, meter: &Meter, limit: u64) -> AppResult<(NamedTempFile, u64, Sha256Hex)> {
     let file = NamedTempFile::new_in(folder).map_err(AppError::unavailable)?;
     let mut writer = tokio::fs::File::from_std(file.reopen().map_err(AppError::unavailable)?);
     let (mut hasher, mut size) = (Sha256::new(), 0_u64);
-    while let Some(chunk) = field.chunk().await.map_err(|error| broken(&error, limit))? {
+    while let Some(chunk) = field.chunk().await.map_err(|error| meter.fault(&error, limit))? {
+        meter.took(chunk.len());
         size += chunk.len() as u64;
         if size > limit {
             return Err(too_large(limit));
@@ -192,9 +213,10 @@ async fn receive_file(folder: &Path, mut field: Field<'_>, limit: u64) -> AppRes
     Ok((file, size, Sha256Hex::from_digest(hasher.finalize().into())))
 }
 
-async fn receive_info(mut field: Field<'_>, limit: u64) -> AppResult<Vec<u8>> {
+async fn receive_info(mut field: Field<'_>, meter: &Meter, limit: u64) -> AppResult<Vec<u8>> {
     let mut text = Vec::new();
-    while let Some(chunk) = field.chunk().await.map_err(|error| broken(&error, limit))? {
+    while let Some(chunk) = field.chunk().await.map_err(|error| meter.fault(&error, limit))? {
+        meter.took(chunk.len());
         if text.len() + chunk.len() > MAX_INFO {
             return Err(AppError::TooLarge(format!("packageInfo: must be at most {MAX_INFO} bytes")));
         }
@@ -204,9 +226,10 @@ async fn receive_info(mut field: Field<'_>, limit: u64) -> AppResult<Vec<u8>> {
 }
 
 /// A part that nobody asked for is read past, within the bundle's limit.
-async fn skip(mut field: Field<'_>, limit: u64) -> AppResult<()> {
+async fn skip(mut field: Field<'_>, meter: &Meter, limit: u64) -> AppResult<()> {
     let mut size = 0_u64;
-    while let Some(chunk) = field.chunk().await.map_err(|error| broken(&error, limit))? {
+    while let Some(chunk) = field.chunk().await.map_err(|error| meter.fault(&error, limit))? {
+        meter.took(chunk.len());
         size += chunk.len() as u64;
         if size > limit {
             return Err(too_large(limit));
@@ -228,7 +251,7 @@ async fn write_manifest(folder: &Path, manifest: &Manifest) -> AppResult<(NamedT
     Ok((written.await.map_err(AppError::internal)?.map_err(AppError::unavailable)?, sha256))
 }
 
-fn too_large(limit: u64) -> AppError {
+pub(super) fn too_large(limit: u64) -> AppError {
     AppError::TooLarge(format!("package: must be at most {limit} bytes"))
 }
 
@@ -238,13 +261,5 @@ fn rejected(rejection: &MultipartRejection) -> AppError {
             AppError::WrongType("the body must be multipart/form-data with a boundary")
         }
         _ => AppError::Invalid("the multipart body cannot be read".to_owned()),
-    }
-}
-
-fn broken(error: &MultipartError, limit: u64) -> AppError {
-    if error.status() == StatusCode::PAYLOAD_TOO_LARGE {
-        too_large(limit)
-    } else {
-        AppError::Invalid(format!("the multipart body is malformed: {}", error.body_text()))
     }
 }

@@ -80,13 +80,14 @@ async fn run(counter: Counter, mut waiting: mpsc::Receiver<Waiting>) {
     loop {
         tokio::select! {
             biased;
+            // First, or reports that never pause would keep it from its turn; it is one small step.
+            _ = purges.tick() => counter.purge(&mut purges).await,
             taken = waiting.recv_many(&mut group, GROUP) => {
                 if taken == 0 {
                     return;
                 }
                 counter.count(std::mem::take(&mut group)).await;
             }
-            _ = purges.tick() => counter.purge(&mut purges).await,
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::error::AppError;
 /// The edge's word for the client's address.
 const ADDRESS: &str = "x-updraft-client-address";
 /// The edge's signature over it.
-const SIGNATURE: &str = "x-updraft-address-signature";
+pub(super) const SIGNATURE: &str = "x-updraft-address-signature";
 
 /// The client's address, as an extension of every request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -11,9 +11,9 @@ use shared::ids::RequestId;
 use shared::wire::headers::HSTS;
 use shared::wire::problem::Problem;
 
-use super::linger;
+use super::{client_address, linger};
 use crate::app::AppState;
-use crate::error::{AppError, ProblemText};
+use crate::error::{AppError, FailureCause, ProblemText};
 
 /// `X-Request-Id`.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -24,13 +24,19 @@ pub struct RequestIdHeader(pub RequestId);
 
 /// Runs the request and dresses its answer.
 pub(super) async fn middleware(State(app): State<AppState>, mut request: Request, next: Next) -> Response {
-    // Without randomness there is no id, and no answer without an id: the nil id keeps the envelope's form in that one case.
+    // Without randomness there is no id, and no answer without an id: one made of the time alone keeps the envelope's form in that one case.
     let id = app.request_id().unwrap_or_else(|_| RequestId::v7(app.now(), [0; 10]));
     request.extensions_mut().insert(RequestIdHeader(id.clone()));
+    let is_of_edge = request.headers().contains_key(client_address::SIGNATURE);
     let (request, rest) = linger::watch(request);
     let mut response = next.run(request).await;
     let is_refusal = response.status().is_client_error() || response.status().is_server_error();
-    if is_refusal && rest.throw_away() {
+    let is_unread = match (is_refusal, is_of_edge) {
+        (false, _) => false,
+        (true, false) => rest.throw_away(),
+        (true, true) => rest.read_through().await,
+    };
+    if is_unread {
         // Unless told so, a client would send its next request on this connection, where nobody reads it.
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
@@ -38,6 +44,9 @@ pub(super) async fn middleware(State(app): State<AppState>, mut request: Request
 }
 
 fn dress(app: &AppState, id: &RequestId, mut response: Response) -> Response {
+    if let Some(FailureCause(cause)) = response.extensions_mut().remove::<FailureCause>() {
+        tracing::error!(request.id = id.as_str(), status = response.status().as_u16(), cause, "a request failed");
+    }
     if let Some(problem) = problem_text(&mut response) {
         let body = Problem { error: &problem, request_id: id.as_str(), code: None, retry_after_seconds: None }.to_json();
         *response.body_mut() = Body::from(body);
@@ -69,8 +78,8 @@ fn problem_text(response: &mut Response) -> Option<String> {
 
 /// A panic costs one 500; its text goes to the log through the panic hook and never to the client.
 pub(super) fn panicked(_panic: Box<dyn Any + Send + 'static>) -> Response {
-    tracing::error!(status = StatusCode::INTERNAL_SERVER_ERROR.as_u16(), "a handler panicked");
     let mut response = StatusCode::INTERNAL_SERVER_ERROR.into_response();
+    response.extensions_mut().insert(FailureCause("the handler panicked".to_owned()));
     response.extensions_mut().insert(ProblemText("internal error".to_owned()));
     response
 }

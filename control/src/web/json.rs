@@ -1,16 +1,23 @@
 //! JSON bodies: the content type, the size and the form are checked before a handler sees them.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use shared::wire::problem::{WRONG_TYPE, too_large};
 use shared::wire::report::{MAX_JSON_BODY, is_json};
 
 use crate::error::AppError;
+
+const NO_OBJECT: &str = "the JSON body must be an object that names each member once";
+
+/// How long a client may send nothing.
+const LONGEST_SILENCE: Duration = Duration::from_secs(30);
 
 /// A JSON body in, or out.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +30,10 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
         let (parts, body) = request.into_parts();
         let bytes = read_body(&parts.headers, body, MAX_JSON_BODY).await?;
         check_type(&parts.headers, &bytes)?;
+        // The parser would take an array for an object with its members in order.
+        if bytes.trim_ascii_start().first() == Some(&b'[') && serde_json::from_slice::<IgnoredAny>(&bytes).is_ok() {
+            return Err(AppError::Invalid(NO_OBJECT.to_owned()));
+        }
         serde_json::from_slice(&bytes).map(Self).map_err(|error| AppError::Invalid(json_fault(&error)))
     }
 }
@@ -39,7 +50,7 @@ impl<T: Serialize> IntoResponse for Json<T> {
 /// What is wrong, in words that carry none of the body's values.
 fn json_fault(error: &serde_json::Error) -> String {
     match error.classify() {
-        serde_json::error::Category::Data => "the JSON body must be an object that names each member once".to_owned(),
+        serde_json::error::Category::Data => NO_OBJECT.to_owned(),
         _ => format!("the body is not valid JSON (line {}, column {})", error.line(), error.column()),
     }
 }
@@ -59,7 +70,8 @@ pub async fn read_body(headers: &HeaderMap, body: Body, limit: usize) -> Result<
     }
     let mut bytes = Vec::new();
     let mut stream = body.into_data_stream();
-    while let Some(chunk) = stream.next().await {
+    let silent = |_| AppError::Invalid("the body ended early: nothing came for half a minute".to_owned());
+    while let Some(chunk) = tokio::time::timeout(LONGEST_SILENCE, stream.next()).await.map_err(silent)? {
         let chunk = chunk.map_err(|_| AppError::Invalid("the body ended early".to_owned()))?;
         if bytes.len() + chunk.len() > limit {
             return Err(too_large());

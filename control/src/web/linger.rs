@@ -18,6 +18,13 @@ const MOST_BYTES: usize = 32 << 20;
 /// How long.
 const LONGEST: Duration = Duration::from_secs(5);
 
+/// The same for what comes through the edge: more than the largest upload. Its runtime takes an answer that comes before the body has gone out
+/// for a broken connection, and its client would be told that the service is not there.
+const MOST_BYTES_OF_EDGE: usize = 256 << 20;
+
+/// How long that may take.
+const LONGEST_OF_EDGE: Duration = Duration::from_mins(1);
+
 /// A handle to the body of a request that a handler has or had.
 #[derive(Debug)]
 pub(super) struct Rest(Option<Arc<Mutex<Reading>>>);
@@ -64,20 +71,32 @@ impl Rest {
         if reading.lock().unwrap_or_else(PoisonError::into_inner).is_over {
             return false;
         }
-        tokio::spawn(async move {
-            let mut rest = stream::poll_fn(move |context| poll(&reading, context));
-            let reading = async {
-                let mut bytes = 0;
-                while let Some(Ok(chunk)) = rest.next().await {
-                    bytes += chunk.len();
-                    if bytes > MOST_BYTES {
-                        break;
-                    }
-                }
-            };
-            // Whoever sends for longer has had its answer, or will never read it.
-            drop(tokio::time::timeout(LONGEST, reading).await);
-        });
+        tokio::spawn(drain(reading, MOST_BYTES, LONGEST));
         true
     }
+    /// The same for a request of the edge, which must have sent all before it is answered: waits for it.
+    pub(super) async fn read_through(self) -> bool {
+        let Some(reading) = self.0 else { return false };
+        if reading.lock().unwrap_or_else(PoisonError::into_inner).is_over {
+            return false;
+        }
+        drain(Arc::clone(&reading), MOST_BYTES_OF_EDGE, LONGEST_OF_EDGE).await;
+        let is_over = reading.lock().unwrap_or_else(PoisonError::into_inner).is_over;
+        !is_over
+    }
+}
+
+async fn drain(reading: Arc<Mutex<Reading>>, most: usize, longest: Duration) {
+    let mut rest = stream::poll_fn(move |context| poll(&reading, context));
+    let reading = async {
+        let mut bytes = 0;
+        while let Some(Ok(chunk)) = rest.next().await {
+            bytes += chunk.len();
+            if bytes > most {
+                break;
+            }
+        }
+    };
+    // Whoever sends for longer has had its answer, or will never read it.
+    drop(tokio::time::timeout(longest, reading).await);
 }

@@ -168,7 +168,7 @@ async fn a_new_app_with_bad_members_is_refused_by_the_name_of_each() {
         }
         assert!(!refusal.contains("confidential"), "a refusal carries no values: {refusal}");
     }
-    for body in [json!([]), json!("demo"), json!(5), Value::Null] {
+    for body in [json!([]), json!(["demo"]), json!(["demo", true]), json!("demo"), json!(5), Value::Null] {
         ada.post("/v1/apps", body).await.refused(400);
     }
     assert_eq!(app.number("SELECT COUNT(*) FROM apps").await, 0);

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use control::releases::blob;
 use serde_json::json;
+use shared::hash::Sha256Hex;
+use shared::ids::AppId;
 use tests::{Answer, Bundle, Client, TestApp};
 
 /// Uploads all of these at once.
@@ -97,6 +100,67 @@ async fn the_same_bytes_for_two_deployments_at_once_survive_the_refusals() {
             assert_eq!(downloads(&app, &ada, deployment).await.last(), Some(&bundle), "{deployment}, round {round}");
         }
         assert_eq!(app.remains().await.rows, [2 * round, 2 * round, 2]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_blob_is_taken_back_only_by_its_last_user_and_held_by_a_release() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    let id = app.texts("SELECT id FROM apps", &[]).await.remove(0);
+    let (id, hash) = (AppId::try_from(id.as_str()).unwrap(), Sha256Hex::of(b"bytes"));
+    let touch = async || {
+        let mut tx = app.db().write().await.unwrap();
+        let stamp = blob::touch(&mut tx, &id, &hash, 5, app.clock.now()).await.unwrap();
+        tx.commit().await.unwrap();
+        stamp
+    };
+    let discard = async |stamp| {
+        let mut tx = app.db().write().await.unwrap();
+        let discarded = blob::discard(&mut tx, &id, &hash, stamp).await.unwrap();
+        tx.commit().await.unwrap();
+        discarded
+    };
+    let hold = async || {
+        let mut tx = app.db().write().await.unwrap();
+        let held = blob::hold(&mut tx, &id, &hash).await.unwrap();
+        tx.commit().await.unwrap();
+        held
+    };
+    // The first use is older than the second: whoever has it takes nothing back.
+    let (first, second) = (touch().await, touch().await);
+    assert!(!discard(first).await);
+    // The second is refused and takes the blob back, although the first is still on its way: that one is told so when it commits.
+    assert!(discard(second).await);
+    assert!(!hold().await);
+    // It stores the bytes again, and once it holds them, no refusal of another upload takes them away.
+    let (first, second) = (touch().await, touch().await);
+    assert!(hold().await);
+    assert!(!discard(first).await && !discard(second).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_release_keeps_its_bytes_when_another_upload_of_them_is_refused() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    for round in 0..12 {
+        // In Staging one of two wins, and the loser's bytes are Production's, too.
+        let (first, shared) = (Bundle::script(&format!("first {round}")).0, Bundle::script(&format!("shared {round}")).0);
+        let rollout = json!({ "appVersion": format!("1.0.{round}"), "rollout": 50 });
+        let plain = json!({ "appVersion": format!("1.0.{round}") });
+        ada.post("/v1/apps/demo/deployments", json!({ "name": format!("Staging-{round}") })).await.assert(201);
+        let staging = format!("Staging-{round}");
+        let (one, two, three) = tokio::join!(
+            ada.upload("demo", &staging, &first, rollout.clone()),
+            ada.upload("demo", &staging, &shared, rollout),
+            ada.upload("demo", "Production", &shared, plain),
+        );
+        three.assert(201);
+        assert_eq!(statuses(&[one, two]), [201, 409]);
+        assert_eq!(downloads(&app, &ada, "Production").await.last(), Some(&shared), "round {round}");
+        assert_eq!(downloads(&app, &ada, &staging).await.len(), 1);
     }
 }
 

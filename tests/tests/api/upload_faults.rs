@@ -365,3 +365,20 @@ async fn orphans(app: &TestApp) -> i64 {
     )
     .await
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_header_without_an_end_is_not_held_whole() {
+    let (app, ada, before) = prepared(Options::default()).await;
+    let opened = format!("--{}\r\nX-Endless: ", tests::multipart::BOUNDARY);
+    let mut body = opened.into_bytes();
+    body.resize(64 << 20, b'a');
+    let answer = send(&ada, &Multipart::content_type(), body).await;
+    assert!(answer.refused(400).contains("header"), "{answer:?}");
+    assert_eq!(app.remains().await, before);
+
+    // A large file behind small parts is no such thing, however fast it comes.
+    let mut bytes = vec![0_u8; 32 << 20];
+    bytes.iter_mut().enumerate().for_each(|(index, byte)| *byte = u8::try_from(index % 251).unwrap());
+    let parts = Multipart::default().text("packageInfo", INFO).text("other", "x").file("package", &bytes);
+    send_parts(&ada, parts).await.assert(201);
+}

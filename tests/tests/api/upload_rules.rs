@@ -62,12 +62,15 @@ async fn the_same_contents_for_the_same_versions_are_refused() {
         assert_eq!(try_upload(&ada, "a", json!({ "appVersion": version })).await, 409, "{version}");
     }
     assert_eq!(app.remains().await, before);
-    // Another range, though it overlaps; an exact version outside; other contents.
-    for (label, content, range) in [("v2", "a", "^1.3.0"), ("v3", "a", "2.0.0"), ("v4", "b", "^1.2.0"), ("v5", "a", "^1.2.0")] {
+    // Another range, though it overlaps; the first range once more, since clients of 1.3 now follow the other; an exact version outside; other
+    // contents.
+    for (label, content, range) in
+        [("v2", "a", "^1.3.0"), ("v3", "a", "^1.2.0"), ("v4", "a", "2.0.0"), ("v5", "b", "^1.2.0"), ("v6", "a", "^1.2.0")]
+    {
         let answer = ada.upload("demo", "Staging", content.as_bytes(), json!({ "appVersion": range })).await;
         assert_eq!(answer.assert(201)["package"]["label"], label, "{content} for {range}");
     }
-    // The exact version is compared with the newest range that holds it: v5 is that of 1.2.5, of 1.3.5 too.
+    // The exact version is compared with the newest range that holds it: v6 is that of 1.2.5, of 1.3.5 too.
     assert_eq!(try_upload(&ada, "a", json!({ "appVersion": "1.2.5" })).await, 409);
     assert_eq!(try_upload(&ada, "b", json!({ "appVersion": "1.2.5" })).await, 201);
     assert_eq!(try_upload(&ada, "b", json!({ "appVersion": "1.2.5" })).await, 409);

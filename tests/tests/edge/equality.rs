@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use control::clock::TestClock;
 use reqwest::Method;
 use serde_json::{Value, json};
+use shared::hash::BlobKey;
 use shared::signature::{Secrets, verify_download};
 use shared::snapshot::Snapshot;
 use shared::wire::path::{self, Job};
@@ -55,6 +56,43 @@ fn assert_bytes(answer: &Answer, status: u16, bytes: &[u8]) {
     assert!(answer.body == bytes, "{}: {} bytes that are not the {} expected ones", answer.asked, answer.body.len(), bytes.len());
     assert_eq!(answer.header("content-length"), bytes.len().to_string(), "{}", answer.asked);
     assert_eq!(answer.optional_header("content-encoding"), None, "{}", answer.asked);
+}
+
+/// How a bundle is asked for, and the status of the answer.
+type BundleQuestion = (Method, Vec<(&'static str, String)>, u16);
+
+/// What clients and caches ask for when they hold a bundle's address, and the status that each is answered.
+fn bundle_questions(tag: &str, size: usize) -> Vec<BundleQuestion> {
+    let questions = [
+        (vec![], 200),
+        (vec![("range", "bytes=2-5".to_owned())], 206),
+        (vec![("range", "bytes=-7".to_owned())], 206),
+        (vec![("range", "bytes=10-".to_owned())], 206),
+        (vec![("range", format!("bytes=5-{}", size * 2))], 206),
+        (vec![("range", format!("bytes={size}-"))], 416),
+        (vec![("range", "bytes=-0".to_owned())], 416),
+        (vec![("range", "bytes=5-2".to_owned())], 200),
+        (vec![("range", "lines=1-2".to_owned())], 200),
+        (vec![("if-none-match", tag.to_owned())], 304),
+        (vec![("if-none-match", format!("\"a\", W/{tag}"))], 304),
+        (vec![("if-none-match", "\"other\"".to_owned())], 200),
+        (vec![("if-none-match", "*".to_owned())], 304),
+        (vec![("if-none-match", tag.to_owned()), ("range", "bytes=2-5".to_owned())], 304),
+        (vec![("range", "bytes=0-0".to_owned()), ("if-range", tag.to_owned())], 206),
+        (vec![("range", "bytes=0-0".to_owned()), ("if-range", "\"other\"".to_owned())], 200),
+        (vec![("accept-encoding", "gzip, br".to_owned())], 200),
+    ];
+    let mut all = Vec::new();
+    for (headers, status) in questions {
+        // Ranges are GET's alone.
+        let of_head = if status == 304 { 304 } else { 200 };
+        all.extend([(Method::GET, headers.clone(), status), (Method::HEAD, headers, of_head)]);
+    }
+    all
+}
+
+fn with_headers(request: reqwest::RequestBuilder, headers: &[(&str, String)]) -> reqwest::RequestBuilder {
+    headers.iter().fold(request, |request, (name, value)| request.header(*name, value))
 }
 
 /// Deployments whose histories differ, with the hashes of their releases; KV has all of it.
@@ -206,26 +244,9 @@ async fn edge_and_control_serve_and_refuse_bundles_alike() {
     let whole = same(&app, &Method::GET, &path, |request| request).await;
     assert_bytes(&whole, 200, &bundle.0);
     let tag = whole.header("etag");
-    let size = bundle.0.len();
-    for (name, value, status) in [
-        ("range", "bytes=2-5".to_owned(), 206),
-        ("range", "bytes=-7".to_owned(), 206),
-        ("range", "bytes=10-".to_owned(), 206),
-        ("range", format!("bytes=5-{}", size * 2), 206),
-        ("range", format!("bytes={size}-"), 416),
-        ("range", "bytes=5-2".to_owned(), 200),
-        ("range", "lines=1-2".to_owned(), 200),
-        ("if-none-match", tag.clone(), 304),
-        ("if-none-match", "\"other\"".to_owned(), 200),
-        ("if-none-match", "*".to_owned(), 304),
-        ("accept-encoding", "gzip, br".to_owned(), 200),
-    ] {
-        for method in [Method::GET, Method::HEAD] {
-            let answer = same(&app, &method, &path, |request| request.header(name, &value)).await;
-            if method == Method::GET {
-                assert_eq!(answer.status, status, "{name}: {value}: {}", answer.text());
-            }
-        }
+    for (method, headers, status) in bundle_questions(&tag, bundle.0.len()) {
+        let answer = same(&app, &method, &path, |request| with_headers(request, &headers)).await;
+        assert_eq!(answer.status, status, "{method} {headers:?}: {}", answer.text());
     }
     let held = same(&app, &Method::GET, &path, |request| request.header("range", "bytes=0-0").header("if-range", &tag)).await;
     assert_bytes(&held, 206, &bundle.0[..1]);
@@ -252,4 +273,49 @@ async fn edge_and_control_serve_and_refuse_bundles_alike() {
     }
     let slash = same(&app, &Method::GET, &format!("{address}/?{query}"), |request| request).await;
     assert_bytes(&slash, 200, &bundle.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bundle_from_r2_is_served_as_control_serves_it() {
+    let mut app = EdgeApp::spawn().await;
+    let owner = app.sign_up("ada").await;
+    owner.create_app("app").await;
+    // More than one chunk of a stream, so that a part is cut out of the middle of them.
+    let noise: Vec<u8> = (0_u32..1 << 16).flat_map(|number| number.wrapping_mul(0x9e37_79b1).rotate_left(13).to_le_bytes()).collect();
+    let bundle = Bundle::of(&[("CodePush/main.jsbundle", &noise)]);
+    let package = owner.upload("app", "Production", &bundle.0, json!({ "appVersion": "1.0.0" })).await.assert(201)["package"].take();
+    let path = package["blobUrl"].as_str().unwrap().strip_prefix(&app.edge.base).unwrap().to_owned();
+    let blob = BlobKey::from_encoded(path.split_once('?').unwrap().0.rsplit_once('/').unwrap().1).unwrap();
+
+    let anonymous = app.anonymous();
+    let direct = anonymous.at(&app.control.base);
+    let tag = direct.get(&path).await.header("etag");
+    let middle = (Method::GET, vec![("range", "bytes=100000-200000".to_owned())], 206);
+    let questions: Vec<_> = bundle_questions(&tag, bundle.0.len()).into_iter().chain([middle]).collect();
+    let mut expected = Vec::new();
+    for (method, headers, _) in &questions {
+        expected.push(direct.send(with_headers(direct.request(method.clone(), &path), headers)).await);
+    }
+
+    // From here on nobody but R2 has the bytes.
+    app.control.stop().await;
+    anonymous.get(&path).await.refused(503);
+    app.edge.put_bundle(&blob, &bundle.0).await;
+    for ((method, headers, status), expected) in questions.iter().zip(&expected) {
+        let answer = anonymous.send(with_headers(anonymous.request(method.clone(), &path), headers)).await;
+        assert_eq!(answer.status, *status, "{method} {headers:?}: {}", answer.text());
+        let (mut ours, mut theirs) = (comparable(&answer), comparable(expected));
+        if *status == 304 {
+            // Each server's HTTP layer has its own mind about the length of what is not sent.
+            ours.1.remove("content-length");
+            theirs.1.remove("content-length");
+        }
+        assert_eq!(ours.1, theirs.1, "{method} {headers:?}");
+        // The text alone is without the request's id; bytes that are no text must be compared as such.
+        assert!(ours.2 == theirs.2 && (*status == 416 || answer.body == expected.body), "{method} {headers:?}: other bytes");
+    }
+    assert_bytes(&anonymous.get(&path).await, 200, &bundle.0);
+    // A signature is asked for before R2 is.
+    anonymous.get(&format!("{path}x")).await.refused(403);
+    assert!(app.edge.output.events("bundle.bucket_failed").is_empty());
 }

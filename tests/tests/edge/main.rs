@@ -3,8 +3,10 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod checks;
+mod configuration;
 mod equality;
 mod freshness;
+mod not_control;
 mod outage;
 mod pass_through;
 mod reports;
