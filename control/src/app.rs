@@ -2,10 +2,11 @@
 
 use std::fs::File;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use axum::extract::FromRef;
 use shared::ids::RequestId;
+use shared::limit::Limiter;
 use shared::time::UnixMillis;
 use shared::wire::check::DownloadUrls;
 use tokio::sync::Semaphore;
@@ -39,6 +40,8 @@ pub struct App {
     pub publisher: Publisher,
     /// Takes direct reports and commits many in one transaction.
     pub collector: Collector,
+    /// Counts reports by client address and deployment.
+    pub reporters: Mutex<Limiter>,
     /// Permits for looking into uploaded files: as many as there are cores.
     pub inspections: Arc<Semaphore>,
     /// The last answer of the readiness checks.

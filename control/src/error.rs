@@ -39,6 +39,9 @@ pub enum AppError {
     /// 405; the router adds `Allow`.
     #[error("this method is not allowed here")]
     WrongMethod,
+    /// 429 with `Retry-After`, in seconds.
+    #[error("{0}")]
+    TooMany(&'static str, u64),
     /// 503 with `Retry-After`: the database or the store cannot be reached.
     #[error("the service is unavailable for the moment, try again")]
     Unavailable(#[source] Cause),
@@ -69,6 +72,7 @@ impl AppError {
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::WrongType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
+            Self::TooMany(..) => StatusCode::TOO_MANY_REQUESTS,
             Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -92,6 +96,9 @@ impl IntoResponse for AppError {
         match &self {
             Self::Unauthenticated => {
                 response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            Self::TooMany(_, seconds) => {
+                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(*seconds));
             }
             Self::Unavailable(_) => {
                 response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("5"));

@@ -4,7 +4,7 @@ use std::fs::{File, TryLockError};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::num::NonZero;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::ServiceExt;
@@ -77,7 +77,22 @@ pub async fn build(config: Config, clock: Clock, dice: Dice) -> Result<AppState,
     let health = HealthCache::default();
     let inspections = Arc::new(Semaphore::new(std::thread::available_parallelism().map_or(1, NonZero::get)));
     let work = Work::default();
-    Ok(AppState(Arc::new(App { db, storage, config, clock, dice, snapshots, publisher, collector, inspections, health, work, lock })))
+    let reporters = Mutex::default();
+    Ok(AppState(Arc::new(App {
+        db,
+        storage,
+        config,
+        clock,
+        dice,
+        snapshots,
+        publisher,
+        collector,
+        reporters,
+        inspections,
+        health,
+        work,
+        lock,
+    })))
 }
 
 /// Makes this process the only one that serves the data folder: at its start the store removes uploads in progress, which must be nobody's.

@@ -5,6 +5,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use shared::limit::Rate;
 use shared::signature::Secrets;
 use shared::time::UnixMillis;
 use wasm_bindgen::prelude::*;
@@ -35,12 +36,14 @@ pub(crate) struct Settings {
     pub(crate) ages: Ages,
     /// The first delay after a batch of reports that control did not take, seconds.
     pub(crate) retry_base_seconds: u32,
+    /// Reports per client address and deployment.
+    pub(crate) report_rate: Rate,
     /// The queue of what exhausted its retries; any other queue's messages are reports to deliver.
     pub(crate) dead_letter_queue: String,
 }
 
 /// Every variable that [`Settings::read`] asks for.
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 9] = [
     "CONTROL_URL",
     "BASE_URL",
     "EDGE_SECRET",
@@ -48,6 +51,7 @@ const NAMES: [&str; 8] = [
     "SNAPSHOT_FRESH_MS",
     "SNAPSHOT_STALE_MS",
     "REPORT_RETRY_BASE_SECONDS",
+    "LIMIT_REPORTS",
     "DEAD_LETTER_QUEUE",
 ];
 
@@ -81,6 +85,8 @@ impl Settings {
         let fresh = i64::from(number("SNAPSHOT_FRESH_MS", 5_000, &mut faults));
         let stale = i64::from(number("SNAPSHOT_STALE_MS", 30_000, &mut faults));
         let retry_base_seconds = number("REPORT_RETRY_BASE_SECONDS", 30, &mut faults);
+        let report_rate = Rate::parse(&variable("LIMIT_REPORTS").unwrap_or_else(|| "600/1m".to_owned()));
+        let report_rate = report_rate.map_err(|fault| faults.push(format!("LIMIT_REPORTS {fault}"))).ok();
         let dead_letter_queue = variable("DEAD_LETTER_QUEUE").unwrap_or_else(|| "updraft-reports-dead".to_owned());
         if dead_letter_queue.is_empty() {
             faults.push("DEAD_LETTER_QUEUE must be a queue's name".to_owned());
@@ -88,10 +94,10 @@ impl Settings {
         if stale < fresh {
             faults.push("SNAPSHOT_STALE_MS must not be below SNAPSHOT_FRESH_MS".to_owned());
         }
-        match (edge_secrets, download_secrets) {
-            (Some(edge_secrets), Some(download_secrets)) if faults.is_empty() => {
+        match (edge_secrets, download_secrets, report_rate) {
+            (Some(edge_secrets), Some(download_secrets), Some(report_rate)) if faults.is_empty() => {
                 let ages = Ages { fresh, stale };
-                Ok(Self { control_url, base_url, edge_secrets, download_secrets, ages, retry_base_seconds, dead_letter_queue })
+                Ok(Self { control_url, base_url, edge_secrets, download_secrets, ages, retry_base_seconds, report_rate, dead_letter_queue })
             }
             _ => Err(faults.join("; ")),
         }

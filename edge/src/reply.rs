@@ -56,6 +56,11 @@ impl Refusal {
         Self { status: 503, error: error.into(), header: Some(("retry-after", retry_after.to_string().into())) }
     }
 
+    /// 429: the client may come back after so many seconds.
+    pub(crate) fn too_many(error: &'static str, retry_after: u64) -> Self {
+        Self { status: 429, error: error.into(), header: Some(("retry-after", retry_after.to_string().into())) }
+    }
+
     /// 416, with the size there is.
     pub(crate) fn unsatisfiable(size: u64) -> Self {
         Self { status: 416, error: WRONG_RANGE.into(), header: Some(("content-range", format!("bytes */{size}").into())) }

@@ -1,12 +1,14 @@
 //! Deploy and download reports: validated, stamped, put into the Queue. Only what the Queue has confirmed is answered 200.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use serde_json::json;
 use shared::ids::ReportId;
+use shared::limit::{Limiter, network};
 use shared::report::Report;
 use shared::wire::path::Endpoint;
-use shared::wire::problem::{self, WRONG_TYPE};
+use shared::wire::problem::{self, TOO_MANY_REPORTS, WRONG_TYPE};
 use shared::wire::report::{MAX_JSON_BODY, REPORT_OK, is_json, parse_report};
 use wasm_bindgen::JsValue;
 use worker::js_sys::futures::JsFuture;
@@ -28,6 +30,7 @@ const QUEUE_MOST: Duration = Duration::from_secs(10);
 pub(crate) async fn take(call: &Call<'_>, reply: &Reply<'_>, endpoint: &Endpoint) -> Result<web_sys::Response, Failure> {
     let body = json_body(call.request).await?;
     let new = parse_report(endpoint.job, &body).map_err(|fault| Refusal::new(400, fault.to_string()))?;
+    admit(call, new.deployment_key.as_str())?;
     store::snapshot(call, &new.deployment_key).await?;
     let report = Report { id: ReportId::v7(call.now, env::dice()?), received: call.now, report: new };
     let unqueued = match control::within(QUEUE_MOST, send(call, &report)).await {
@@ -40,6 +43,20 @@ pub(crate) async fn take(call: &Call<'_>, reply: &Reply<'_>, endpoint: &Endpoint
         return Err(Refusal::unavailable("the report cannot be kept at the moment", 30).into());
     }
     reply.json(REPORT_OK)
+}
+
+thread_local! {
+    static REPORTERS: RefCell<Limiter> = RefCell::new(Limiter::default());
+}
+
+/// Counts the report for its client's address and deployment, in this isolate. Only the platform's word says what the address is; where there is
+/// none (behind no Cloudflare), there is nothing to count by.
+fn admit(call: &Call<'_>, deployment_key: &str) -> Result<(), Failure> {
+    let address = call.request.headers().get("cf-connecting-ip")?.and_then(|address| address.trim().parse().ok());
+    let Some(address) = address else { return Ok(()) };
+    let key = format!("{} {deployment_key}", network(address));
+    let admitted = REPORTERS.with_borrow_mut(|reporters| reporters.admit(&key, call.settings.report_rate, call.now.as_millis()));
+    admitted.map_err(|seconds| Refusal::too_many(TOO_MANY_REPORTS, seconds).into())
 }
 
 /// As text: the crate's own JSON would arrive as `{}`, because it passes maps as JavaScript's `Map`.

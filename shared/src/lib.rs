@@ -9,6 +9,7 @@ pub mod ids;
 mod invalid;
 pub mod keys;
 pub mod kv;
+pub mod limit;
 pub mod package;
 pub mod report;
 pub mod rollout;

@@ -1,14 +1,18 @@
 //! Update checks and reports, on every path of `shared::wire::path`.
 
+use std::sync::PoisonError;
+
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::Uri;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 use shared::ids::ReportId;
+use shared::limit::network;
 use shared::report::Report;
 use shared::select::select;
 use shared::wire::path::{self, Endpoint, Job};
+use shared::wire::problem::TOO_MANY_REPORTS;
 use shared::wire::report::{MAX_JSON_BODY, REPORT_OK, parse_report};
 use shared::wire::{check, headers};
 
@@ -17,7 +21,7 @@ use crate::app::AppState;
 use crate::error::{AppError, AppResult};
 use crate::reports::Judgement;
 use crate::snapshot;
-use crate::web::{check_type, read_body};
+use crate::web::{ClientAddress, check_type, read_body};
 
 /// Every acquisition path but that of bundles.
 pub(super) fn routes() -> Router<AppState> {
@@ -63,6 +67,12 @@ async fn take_report(app: &AppState, endpoint: &Endpoint, request: Request) -> A
     check_type(&parts.headers, &body)?;
     let new = parse_report(endpoint.job, &body).map_err(|fault| AppError::Invalid(fault.to_string()))?;
     let received = app.now();
+    if let Some(ClientAddress(address)) = parts.extensions.get() {
+        let key = format!("{} {}", network(*address), new.deployment_key.as_str());
+        let mut reporters = app.reporters.lock().unwrap_or_else(PoisonError::into_inner);
+        let admitted = reporters.admit(&key, app.config.limits.reports, received.as_millis());
+        admitted.map_err(|seconds| AppError::TooMany(TOO_MANY_REPORTS, seconds))?;
+    }
     let report = Report { id: ReportId::v7(received, app.dice.bytes()?), received, report: new };
     match app.collector.submit(report).await? {
         Judgement::Accepted => Ok(REPORT_OK.to_owned()),

@@ -11,6 +11,7 @@ pub mod values;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use shared::limit::Rate;
 use shared::signature::Secrets;
 
 use crate::releases::archive::ArchiveLimits;
@@ -81,11 +82,18 @@ pub struct Limits {
     pub archive: ArchiveLimits,
     /// Binary versions counted per deployment; the rest are counted under `other`.
     pub binary_versions: u32,
+    /// Reports per client address and deployment.
+    pub reports: Rate,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { upload_bytes: 200 << 20, archive: ArchiveLimits::default(), binary_versions: 200 }
+        Self {
+            upload_bytes: 200 << 20,
+            archive: ArchiveLimits::default(),
+            binary_versions: 200,
+            reports: Rate { count: 600, window: 60_000 },
+        }
     }
 }
 
@@ -254,5 +262,6 @@ fn limits(settings: &Settings<'_>) -> Result<Limits, ConfigError> {
             ratio: u64::from(count("LIMIT_ZIP_RATIO")?),
         },
         binary_versions: count("LIMIT_BINARY_VERSIONS")?,
+        reports: Rate::parse(&settings.text("LIMIT_REPORTS")).map_err(|error| ConfigError::setting("LIMIT_REPORTS", error.to_string()))?,
     })
 }

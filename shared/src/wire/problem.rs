@@ -10,6 +10,8 @@ pub const WRONG_METHOD: &str = "this method is not allowed here";
 pub const WRONG_TYPE: &str = "the body must be application/json";
 /// 416, likewise.
 pub const WRONG_RANGE: &str = "the range lies outside the file";
+/// 429 of reports, likewise.
+pub const TOO_MANY_REPORTS: &str = "too many reports of this deployment come from this address";
 
 /// 413, likewise.
 pub fn too_large(most_bytes: usize) -> String {

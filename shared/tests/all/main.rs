@@ -3,6 +3,7 @@
 mod checks;
 #[cfg(feature = "sqlx")]
 mod columns;
+mod limit;
 mod names;
 mod packages;
 mod paths;

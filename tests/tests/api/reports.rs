@@ -259,3 +259,29 @@ async fn counts_are_there_after_a_restart() {
     report(&app, "deploy", body).await;
     assert_eq!(counts(&ada, "Staging").await, expected([("v1", [1, 0, 1, 0])]));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_address_reports_so_often_for_one_deployment_and_again_a_minute_later() {
+    let options = Options::default().with("LIMIT_REPORTS", "3/1m").with("TRUSTED_PROXIES", "127.0.0.1");
+    let (app, _, production, staging) = prepared(options, 1).await;
+    let send = async |address: &str, key: &str| {
+        let body = json!({ "deployment_key": key, "label": "v1", "client_unique_id": "one" });
+        let request = app.anonymous().request(reqwest::Method::POST, "/v1/public/svc/report_status/download").json(&body);
+        app.anonymous().send(request.header("x-forwarded-for", address)).await
+    };
+    for _ in 0..3 {
+        send("192.0.2.7", &production).await.assert(200);
+        send("2001:db8:1:2::7", &production).await.assert(200);
+    }
+    let refused = send("192.0.2.7", &production).await;
+    refused.refused(429);
+    assert_eq!(refused.header("retry-after"), "60");
+    send("2001:db8:1:2:ffff::8", &production).await.refused(429);
+    send("2001:db8:1:3::7", &production).await.assert(200);
+    send("192.0.2.8", &production).await.assert(200);
+    send("192.0.2.7", &staging).await.assert(200);
+    app.clock.advance(59_999);
+    assert_eq!(send("192.0.2.7", &production).await.header("retry-after"), "1");
+    app.clock.advance(1);
+    send("192.0.2.7", &production).await.assert(200);
+}

@@ -1,6 +1,7 @@
 //! `wrangler.toml`, where two places must say the same.
 
 use std::collections::BTreeSet;
+use std::process::Command;
 
 use toml::{Table, Value};
 use xtask::paths;
@@ -18,5 +19,25 @@ fn every_environment_parks_what_its_own_reports_leave_behind_and_has_all_variabl
         let reports = consumers.iter().find(|consumer| text(consumer, "queue").as_deref() == Some("updraft-reports")).unwrap();
         assert_eq!(text(reports, "dead_letter_queue").as_deref(), Some(dead));
         assert!(consumers.iter().any(|consumer| text(consumer, "queue").as_deref() == Some(dead)), "nobody consumes {dead}");
+    }
+}
+
+#[test]
+fn a_production_deployment_can_be_tried_offline_and_has_every_binding() {
+    let (root, folder) = (paths::root(), tempfile::TempDir::new().unwrap());
+    let node = paths::node(&root).unwrap();
+    let mut wrangler = Command::new(&node);
+    wrangler.arg(root.join("node_modules/wrangler/bin/wrangler.js")).args(["deploy", "--dry-run", "-e", "production", "--outdir"]);
+    wrangler.arg(folder.path().join("out")).current_dir(&root).env("PATH", paths::path_with(&node).unwrap());
+    wrangler.envs([("CI", "1"), ("NO_COLOR", "1"), ("WRANGLER_SEND_METRICS", "false"), ("CLOUDFLARE_CF_FETCH_ENABLED", "false")]);
+    wrangler.env("WRANGLER_LOG_PATH", folder.path()).env("XDG_CONFIG_HOME", folder.path());
+    let output = wrangler.output().unwrap();
+    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{said}");
+    let config: Table = std::fs::read_to_string(root.join("wrangler.toml")).unwrap().parse().unwrap();
+    let variables: Vec<String> = config["vars"].as_table().unwrap().keys().cloned().collect();
+    let bindings = ["SNAPSHOTS", "REPORTS", "BUNDLES", "DEAD_LETTERS"].map(str::to_owned);
+    for name in bindings.iter().chain(&variables) {
+        assert!(said.contains(&format!("env.{name} ")), "{name}: {said}");
     }
 }

@@ -39,11 +39,25 @@ fn comparable(answer: &Answer) -> (u16, BTreeMap<String, String>, String) {
     (answer.status.as_u16(), headers, text)
 }
 
+/// Clients of the edge and of control.
+pub(super) fn both(app: &EdgeApp) -> [Client; 2] {
+    [&app.edge.base, &app.control.base].map(|base| Client::new(base, None))
+}
+
 /// Asks both and compares; gives the edge's answer.
 async fn same(app: &EdgeApp, method: &Method, path: &str, shape: impl Fn(reqwest::RequestBuilder) -> reqwest::RequestBuilder) -> Answer {
+    same_of(&both(app), method, path, shape).await
+}
+
+/// As [`same`], with clients that serve for many questions.
+pub(super) async fn same_of(
+    clients: &[Client; 2],
+    method: &Method,
+    path: &str,
+    shape: impl Fn(reqwest::RequestBuilder) -> reqwest::RequestBuilder,
+) -> Answer {
     let mut answers = Vec::new();
-    for base in [&app.edge.base, &app.control.base] {
-        let client = Client::new(base, None);
+    for client in clients {
         answers.push(client.send(shape(client.request(method.clone(), path))).await);
     }
     assert_eq!(comparable(&answers[0]), comparable(&answers[1]), "{} and {}", answers[0].asked, answers[1].asked);

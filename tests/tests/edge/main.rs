@@ -6,6 +6,7 @@ mod checks;
 mod configuration;
 mod equality;
 mod freshness;
+mod generated;
 mod not_control;
 mod outage;
 mod pass_through;

@@ -4,8 +4,8 @@ use reqwest::Method;
 use serde_json::json;
 use shared::signature::{Secrets, sign_call};
 use tests::app::EDGE_SECRET;
-use tests::edge::EdgeApp;
-use tests::{Bundle, Client};
+use tests::edge::{EdgeApp, EdgeOptions};
+use tests::{Bundle, Client, Options};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_management_api_works_through_the_edge() {
@@ -105,4 +105,20 @@ async fn a_forged_client_address_is_dropped_at_the_edge_and_refused_at_control()
     let inside = outside.at(&app.control.base);
     let refused = inside.send(forged(&inside)).await.refused(400);
     assert!(refused.contains("edge secret or clock"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_that_is_refused_before_it_is_read_is_told_why() {
+    let options = EdgeOptions { control: Options::default().with("LIMIT_MAX_UPLOAD_BYTES", "1MiB"), ..EdgeOptions::default() };
+    let app = EdgeApp::spawn_with(options).await;
+    let owner = app.sign_up("ada").await;
+    owner.create_app("app").await;
+    let (large, info) = (vec![7_u8; 24 << 20], json!({ "appVersion": "1.0.0" }));
+    for _ in 0..6 {
+        owner.with_token(Some("wrong".to_owned())).upload("app", "Production", &large, info.clone()).await.refused(401);
+        owner.upload("app", "Nowhere", &large, info.clone()).await.refused(404);
+        owner.upload("app", "Production", &large, info.clone()).await.refused(413);
+    }
+    // The connections that were used for it still serve.
+    owner.upload("app", "Production", b"small", info).await.assert(201);
 }

@@ -144,3 +144,28 @@ async fn a_report_that_control_will_never_take_does_not_hold_up_those_beside_it(
     until_counted(&owner, "app", "Production", &expected).await;
     assert!(app.edge.output.events("reports.retry").is_empty(), "{:?}", app.edge.output.events("reports.retry"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_address_reports_so_often_for_one_deployment_whatever_its_headers_say() {
+    let app = EdgeApp::spawn_with(EdgeOptions::default().with("LIMIT_REPORTS", "3/1h")).await;
+    let owner = app.sign_up("ada").await;
+    let (key, other) = owner.create_app("app").await;
+    let client = app.anonymous();
+    // Cloudflare overwrites this header; its local runtime takes it from the client, which stands in here for clients at several addresses.
+    let send = async |address: &str, key: &str, forged: &str| {
+        let body = json!({ "deployment_key": key, "app_version": "1.0.0", "client_unique_id": "one" });
+        let request = client.request(Method::POST, DEPLOY).json(&body).header("cf-connecting-ip", address);
+        client.send(request.header("x-forwarded-for", forged).header("x-updraft-client-address", forged)).await
+    };
+    for number in 0..3 {
+        send("192.0.2.7", &key, &format!("198.51.100.{number}")).await.assert(200);
+        send(&format!("2001:db8:1:2::{number}"), &key, "").await.assert(200);
+    }
+    let refused = send("192.0.2.7", &key, "203.0.113.9").await;
+    refused.refused(429);
+    assert!((3_500..=3_600).contains(&refused.header("retry-after").parse::<u32>().unwrap()), "{refused:?}");
+    send("2001:db8:1:2:ffff::9", &key, "").await.refused(429);
+    send("2001:db8:1:3::1", &key, "").await.assert(200);
+    send("192.0.2.8", &key, "").await.assert(200);
+    send("192.0.2.7", &other, "").await.assert(200);
+}

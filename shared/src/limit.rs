@@ -1,0 +1,95 @@
+//! How many requests of one kind a stranger may make: counted per key in windows of fixed length, in memory, bounded.
+//!
+//! The time comes in as an argument. What is counted, and under which key, is the caller's: [`network`] makes one of a client's address.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
+
+use crate::Invalid;
+
+/// Keys that are remembered. Beyond it the oldest window is forgotten, so that a flood of keys costs memory no more than this, and at worst lets
+/// through what it was meant to keep out.
+const MOST_KEYS: usize = 16_384;
+
+/// So many in such a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// How many.
+    pub count: u32,
+    /// In how many milliseconds.
+    pub window: i64,
+}
+
+impl Rate {
+    /// Reads `600/1m`: a count, a slash, a duration in `ms`, `s`, `m`, `h` or `d`.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        let wrong = || Invalid::from("must be a count and a duration such as 600/1m");
+        let (count, duration) = text.trim().split_once('/').ok_or_else(wrong)?;
+        let digits = duration.len() - duration.trim_start_matches(|character: char| character.is_ascii_digit()).len();
+        let (number, unit) = duration.split_at(digits);
+        let unit = match unit {
+            "ms" => 1,
+            "s" => 1_000,
+            "m" => 60_000,
+            "h" => 3_600_000,
+            "d" => 86_400_000,
+            _ => return Err(wrong()),
+        };
+        let count = count.parse::<u32>().ok().filter(|count| *count > 0).ok_or_else(wrong)?;
+        let window =
+            number.parse::<i64>().ok().and_then(|number| number.checked_mul(unit)).filter(|window| *window > 0).ok_or_else(wrong)?;
+        Ok(Self { count, window })
+    }
+}
+
+/// Counts by key.
+#[derive(Debug, Default)]
+pub struct Limiter {
+    windows: HashMap<String, Window>,
+    /// Windows by their beginning; all are equally long, so that the first to begin is the first to end.
+    order: VecDeque<(i64, String)>,
+}
+
+#[derive(Debug)]
+struct Window {
+    began: i64,
+    count: u32,
+}
+
+impl Limiter {
+    /// Counts one request of `key`. When it is one too many, the error says in how many seconds (at least 1) the next may come.
+    pub fn admit(&mut self, key: &str, rate: Rate, now: i64) -> Result<(), u64> {
+        self.forget(rate.window, now);
+        if let Some(window) = self.windows.get_mut(key) {
+            if window.count >= rate.count {
+                let left = window.began.saturating_add(rate.window).saturating_sub(now);
+                return Err(u64::try_from(left).unwrap_or(0).div_ceil(1_000).max(1));
+            }
+            window.count += 1;
+            return Ok(());
+        }
+        self.windows.insert(key.to_owned(), Window { began: now, count: 1 });
+        self.order.push_back((now, key.to_owned()));
+        Ok(())
+    }
+
+    /// Forgets windows that are over, those that a clock set back has left in the future, and the oldest beyond the bound.
+    fn forget(&mut self, length: i64, now: i64) {
+        while let Some((began, _)) = self.order.front()
+            && (!(0..length).contains(&now.saturating_sub(*began)) || self.order.len() >= MOST_KEYS)
+            && let Some((began, key)) = self.order.pop_front()
+        {
+            if self.windows.get(&key).is_some_and(|window| window.began == began) {
+                self.windows.remove(&key);
+            }
+        }
+    }
+}
+
+/// What a client's address counts as: itself on IPv4, its /64 on IPv6, where a customer has at least that many addresses.
+pub fn network(address: IpAddr) -> String {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("{:x}", address.to_bits() >> 64),
+    }
+}

@@ -1,0 +1,55 @@
+//! Limits on strangers.
+
+use shared::limit::{Limiter, Rate, network};
+
+const RATE: Rate = Rate { count: 3, window: 60_000 };
+
+#[test]
+fn a_rate_is_a_count_and_a_duration() {
+    assert_eq!(Rate::parse("600/1m").unwrap(), Rate { count: 600, window: 60_000 });
+    assert_eq!(Rate::parse(" 5/250ms ").unwrap(), Rate { count: 5, window: 250 });
+    for wrong in ["", "600", "600/", "/1m", "0/1m", "5/0s", "5/m", "5/1w", "-5/1m", "5/-1m", "5/99999999999999999d", "4294967296/1s"] {
+        assert!(Rate::parse(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn a_key_is_admitted_so_often_in_a_window_and_again_in_the_next() {
+    let mut limiter = Limiter::default();
+    for now in [0, 1, 2] {
+        assert_eq!(limiter.admit("a", RATE, now), Ok(()));
+    }
+    assert_eq!(limiter.admit("a", RATE, 3), Err(60));
+    assert_eq!(limiter.admit("b", RATE, 3), Ok(()), "others are not held up");
+    assert_eq!(limiter.admit("a", RATE, 59_001), Err(1));
+    assert_eq!(limiter.admit("a", RATE, 60_000), Ok(()));
+    assert_eq!(limiter.admit("b", RATE, 60_000), Ok(()));
+}
+
+#[test]
+fn a_clock_that_is_set_back_holds_nobody_up() {
+    let mut limiter = Limiter::default();
+    for _ in 0..3 {
+        limiter.admit("a", RATE, 1_000_000).unwrap();
+    }
+    assert_eq!(limiter.admit("a", RATE, 5), Ok(()));
+}
+
+#[test]
+fn a_flood_of_keys_is_bounded() {
+    let mut limiter = Limiter::default();
+    for number in 0..100_000 {
+        limiter.admit(&format!("key {number}"), RATE, 7).unwrap();
+    }
+    let text = format!("{limiter:?}");
+    assert!(text.matches("Window {").count() <= 16_384 && text.len() < 4_000_000);
+}
+
+#[test]
+fn ipv6_counts_by_its_64() {
+    let network = |text: &str| network(text.parse().unwrap());
+    assert_eq!(network("2001:db8:1:2:3:4:5:6"), network("2001:db8:1:2::1"));
+    assert_ne!(network("2001:db8:1:2::1"), network("2001:db8:1:3::1"));
+    assert_eq!(network("::ffff:192.0.2.7"), network("192.0.2.7"));
+    assert_ne!(network("192.0.2.7"), network("192.0.2.8"));
+}
