@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use control::clock::{Clock, Dice};
 use control::config::settings::Environment;
-use control::config::values::parse_duration;
 use control::config::{Config, DatabaseConfig, LogConfig};
 use control::db::Db;
 use control::error::{AppError, chain};
 use control::{accounts, auth, config, serve, telemetry};
+use shared::time::parse_duration;
 
 /// Updraft's control plane: accounts, apps, releases, snapshots for the edge, and the counts that come back.
 #[derive(Debug, Parser)]

@@ -199,6 +199,7 @@ mod tests {
         assert_eq!(settings.control_url, "http://127.0.0.1:8080");
         assert_eq!(settings.ages, Ages { fresh: 5_000, stale: 30_000 });
         assert_eq!(settings.retry_base_seconds, 30);
+        assert_eq!(settings.report_rate, Rate { count: 600, window: 60_000 });
         assert_eq!(settings.dead_letter_queue, "updraft-reports-dead");
         assert!(settings.is_https());
     }
@@ -209,6 +210,7 @@ mod tests {
             let value = |name: &&str| match *name {
                 "CONTROL_URL" | "BASE_URL" => "https://updates.example",
                 "EDGE_SECRET" | "DOWNLOAD_SECRET" => secret,
+                "LIMIT_REPORTS" => "5/1m",
                 "DEAD_LETTER_QUEUE" => "dead",
                 _ => "30",
             };
@@ -237,8 +239,11 @@ mod tests {
 
     #[test]
     fn every_fault_is_named_and_no_secret_is_shown() {
-        let fault = read(&[("CONTROL_URL", "ftp://x"), ("EDGE_SECRET", "too short"), ("SNAPSHOT_FRESH_MS", "soon")]).err().unwrap();
-        for name in ["CONTROL_URL", "EDGE_SECRET", "SNAPSHOT_FRESH_MS"] {
+        let fault =
+            read(&[("CONTROL_URL", "ftp://x"), ("EDGE_SECRET", "too short"), ("SNAPSHOT_FRESH_MS", "soon"), ("LIMIT_REPORTS", "many")])
+                .err()
+                .unwrap();
+        for name in ["CONTROL_URL", "EDGE_SECRET", "SNAPSHOT_FRESH_MS", "LIMIT_REPORTS"] {
             assert!(fault.contains(name), "{fault}");
         }
         assert!(!fault.contains("too short"), "{fault}");

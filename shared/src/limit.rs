@@ -6,6 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 
 use crate::Invalid;
+use crate::time::parse_duration;
 
 /// Keys that are remembered. Beyond it the oldest window is forgotten, so that a flood of keys costs memory no more than this, and at worst lets
 /// through what it was meant to keep out.
@@ -25,19 +26,8 @@ impl Rate {
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let wrong = || Invalid::from("must be a count and a duration such as 600/1m");
         let (count, duration) = text.trim().split_once('/').ok_or_else(wrong)?;
-        let digits = duration.len() - duration.trim_start_matches(|character: char| character.is_ascii_digit()).len();
-        let (number, unit) = duration.split_at(digits);
-        let unit = match unit {
-            "ms" => 1,
-            "s" => 1_000,
-            "m" => 60_000,
-            "h" => 3_600_000,
-            "d" => 86_400_000,
-            _ => return Err(wrong()),
-        };
         let count = count.parse::<u32>().ok().filter(|count| *count > 0).ok_or_else(wrong)?;
-        let window =
-            number.parse::<i64>().ok().and_then(|number| number.checked_mul(unit)).filter(|window| *window > 0).ok_or_else(wrong)?;
+        let window = parse_duration(duration).map_err(|_| wrong())?;
         Ok(Self { count, window })
     }
 }

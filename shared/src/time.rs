@@ -1,5 +1,6 @@
 //! Points in time, as milliseconds since 1970. The clock that reads them is elsewhere.
 
+use crate::Invalid;
 use serde::{Deserialize, Serialize};
 
 const DAY: i64 = 86_400_000;
@@ -52,4 +53,21 @@ fn civil(days: i64) -> (i64, i64, i64) {
     let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
     let year = year_of_era + era * 400 + i64::from(month <= 2);
     (year, month, day)
+}
+
+/// Milliseconds from `60d`, `12h`, `15m`, `30s`, `500ms`: a whole number above 0 and its unit.
+pub fn parse_duration(text: &str) -> Result<i64, Invalid> {
+    let wrong = || Invalid::from("must be a duration such as 60d, 12h, 15m, 30s or 500ms");
+    let digits = text.len() - text.trim_start_matches(|character: char| character.is_ascii_digit()).len();
+    let (number, unit) = text.split_at(digits);
+    let unit = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return Err(wrong()),
+    };
+    let millis = number.parse::<i64>().ok().and_then(|number| number.checked_mul(unit));
+    millis.filter(|millis| *millis > 0).ok_or_else(wrong)
 }

@@ -19,23 +19,6 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     number.checked_mul(1 << shift).filter(|bytes| *bytes > 0).ok_or_else(wrong)
 }
 
-/// Milliseconds from `60d`, `12h`, `15m`, `30s`, `500ms`.
-pub fn parse_duration(text: &str) -> Result<i64, String> {
-    let wrong = || "must be a duration such as 60d, 12h, 15m, 30s or 500ms".to_owned();
-    let digits = text.len() - text.trim_start_matches(|character: char| character.is_ascii_digit()).len();
-    let (number, unit) = text.split_at(digits);
-    let number: i64 = number.parse().map_err(|_| wrong())?;
-    let unit = match unit {
-        "ms" => 1,
-        "s" => 1_000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        "d" => 86_400_000,
-        _ => return Err(wrong()),
-    };
-    number.checked_mul(unit).filter(|millis| *millis > 0).ok_or_else(wrong)
-}
-
 /// A network in CIDR form; a bare address is a network of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Network {
@@ -81,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_and_durations_have_units() {
+    fn sizes_have_units() {
         assert_eq!(parse_size("200MiB"), Ok(209_715_200));
         assert_eq!(parse_size("512"), Ok(512));
         assert!(
@@ -90,9 +73,6 @@ mod tests {
                 && parse_size("99999999999GiB").is_err()
                 && parse_size("").is_err()
         );
-        assert_eq!(parse_duration("60d"), Ok(5_184_000_000));
-        assert_eq!(parse_duration("500ms"), Ok(500));
-        assert!(parse_duration("5").is_err() && parse_duration("-5d").is_err() && parse_duration("0s").is_err());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Limits on strangers.
 
 use shared::limit::{Limiter, Rate, network};
+use shared::time::parse_duration;
 
 const RATE: Rate = Rate { count: 3, window: 60_000 };
 
@@ -10,6 +11,15 @@ fn a_rate_is_a_count_and_a_duration() {
     assert_eq!(Rate::parse(" 5/250ms ").unwrap(), Rate { count: 5, window: 250 });
     for wrong in ["", "600", "600/", "/1m", "0/1m", "5/0s", "5/m", "5/1w", "-5/1m", "5/-1m", "5/99999999999999999d", "4294967296/1s"] {
         assert!(Rate::parse(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn a_duration_has_a_unit() {
+    assert_eq!(parse_duration("60d"), Ok(5_184_000_000));
+    assert_eq!(parse_duration("500ms"), Ok(500));
+    for wrong in ["", "5", "-5d", "0s", "5 d", "5w", "99999999999999999d"] {
+        assert!(parse_duration(wrong).is_err(), "{wrong}");
     }
 }
 
