@@ -170,7 +170,16 @@ async fn store(app: &App, grant: &AppGrant<ManageReleases>, sha256: &Sha256Hex, 
         if app.storage.length(&key).await? == Some(size) {
             return Ok(());
         }
-        app.storage.put_file(&key, file.path()).await
+        // The store takes away what it is given; the file itself is kept, in case the blob is gone again before the release holds it.
+        let given = file.path().with_extension("put");
+        if tokio::fs::hard_link(file.path(), &given).await.is_err() {
+            tokio::fs::copy(file.path(), &given).await?;
+        }
+        let put = app.storage.put_file(&key, &given).await;
+        if put.is_err() {
+            drop(tokio::fs::remove_file(&given).await);
+        }
+        put
     };
     if let Err(error) = put.await {
         take_back(app, grant, sha256, stamp).await;
