@@ -7,6 +7,7 @@ pub mod acquisition;
 pub mod app;
 pub mod apps;
 pub mod auth;
+pub mod bindings;
 pub mod clock;
 pub mod config;
 pub mod db;

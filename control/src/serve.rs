@@ -11,7 +11,7 @@ use axum::ServiceExt;
 use axum::extract::Request;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 
 use crate::app::{App, AppState};
 use crate::clock::{Clock, Dice};
@@ -23,7 +23,7 @@ use crate::reports::Collector;
 use crate::snapshot::{Publisher, SnapshotCache};
 use crate::storage::{FolderStore, Storage};
 use crate::work::Work;
-use crate::{accounts, config, router, snapshot};
+use crate::{accounts, bindings, config, router, snapshot, web};
 
 /// The most memory that parsed snapshots may take here, in bytes.
 const SNAPSHOT_CACHE: usize = 32 << 20;
@@ -49,9 +49,11 @@ pub enum ServeError {
     /// The database does not fit what was given.
     #[error(transparent)]
     Check(#[from] AppError),
-    /// The socket.
-    #[error("UPDRAFT_LISTEN: {address} cannot be listened on")]
+    /// A socket.
+    #[error("UPDRAFT_{setting}: {address} cannot be listened on")]
     Listen {
+        /// The setting that names it, without the prefix.
+        setting: &'static str,
         /// The address asked for.
         address: SocketAddr,
         /// What the operating system said.
@@ -110,26 +112,30 @@ fn lock(config: &Config) -> Result<File, ServeError> {
 #[derive(Debug)]
 pub struct Running {
     stop: watch::Sender<bool>,
-    server: JoinHandle<std::io::Result<()>>,
+    servers: JoinSet<std::io::Result<()>>,
     publisher: Option<JoinHandle<()>>,
     state: AppState,
 }
 
-/// Serves on a socket that is bound already, and starts the jobs.
-pub fn spawn(state: AppState, listener: TcpListener) -> Running {
+/// Serves on sockets that are bound already, and starts the jobs. `bindings` is for the settings' `BINDINGS_LISTEN`.
+pub fn spawn(state: AppState, listener: TcpListener, bindings: Option<TcpListener>) -> Running {
     let (stop, stopped) = watch::channel(false);
     let publisher = state.config.kv.clone().map(|kv| tokio::spawn(snapshot::publisher::run(state.clone(), kv, stopped.clone())));
-    let service = ServiceExt::<Request>::into_make_service_with_connect_info::<SocketAddr>(router::service(&state));
-    let server = tokio::spawn(async move {
-        let mut stopped = stopped;
-        axum::serve(listener, service)
-            .with_graceful_shutdown(async move {
-                // An error means that the sender is gone, and with it whoever could stop this server in order.
-                let _ = stopped.wait_for(|stop| *stop).await;
-            })
-            .await
-    });
-    Running { stop, server, publisher, state }
+    let mut servers = JoinSet::new();
+    servers.spawn(serve(listener, router::service(&state), stopped.clone()));
+    if let Some(listener) = bindings {
+        servers.spawn(serve(listener, bindings::service(&state), stopped));
+    }
+    Running { stop, servers, publisher, state }
+}
+
+async fn serve(listener: TcpListener, service: web::Service, mut stopped: watch::Receiver<bool>) -> std::io::Result<()> {
+    let service = ServiceExt::<Request>::into_make_service_with_connect_info::<SocketAddr>(service);
+    let stop = async move {
+        // An error means that the sender is gone, and with it whoever could stop this server in order.
+        let _ = stopped.wait_for(|stop| *stop).await;
+    };
+    axum::serve(listener, service).with_graceful_shutdown(stop).await
 }
 
 impl Running {
@@ -141,13 +147,13 @@ impl Running {
     /// Takes no new requests, finishes those under way, ends the jobs.
     pub async fn stop(mut self) -> Result<(), ServeError> {
         self.stop.send_replace(true);
-        let served = if let Ok(served) = tokio::time::timeout(GRACE, &mut self.server).await {
+        let served = if let Ok(served) = tokio::time::timeout(GRACE, finished(&mut self.servers)).await {
             served
         } else {
             // A client that neither sends nor takes must not keep the process from ending; its connection ends with the process.
             tracing::warn!("requests are still under way and are left");
-            self.server.abort();
-            Ok(Ok(()))
+            self.servers.abort_all();
+            Ok(())
         };
         if tokio::time::timeout(GRACE, self.state.work.finished()).await.is_err() {
             tracing::warn!("work is still under way and is cut off");
@@ -159,30 +165,48 @@ impl Running {
         self.state.db.close().await;
         // Not left to the last handle's end: a connection that outlived its grace may hold one.
         let _ = self.state.lock.unlock();
-        match served {
-            Ok(served) => served.map_err(ServeError::Serve),
-            Err(error) => Err(ServeError::Serve(std::io::Error::other(error))),
-        }
+        served.map_err(ServeError::Serve)
     }
 
-    /// Waits until the server ends by itself, which it does only by a failure.
+    /// Waits until a server ends by itself, which it does only by a failure.
     pub async fn failed(&mut self) -> ServeError {
-        match (&mut self.server).await {
-            Ok(Err(error)) => ServeError::Serve(error),
-            Ok(Ok(())) => ServeError::Serve(std::io::Error::other("the server ended")),
-            Err(error) => ServeError::Serve(std::io::Error::other(error)),
-        }
+        ServeError::Serve(match self.servers.join_next().await {
+            Some(Ok(Err(error))) => error,
+            Some(Err(error)) => error.into(),
+            Some(Ok(Ok(()))) | None => std::io::Error::other("the server ended"),
+        })
     }
+}
+
+/// Waits until all have ended, and gives the first failure.
+async fn finished(servers: &mut JoinSet<std::io::Result<()>>) -> std::io::Result<()> {
+    let mut outcome = Ok(());
+    while let Some(ended) = servers.join_next().await {
+        outcome = outcome.and(ended.unwrap_or_else(|error| Err(error.into())));
+    }
+    outcome
+}
+
+/// A socket that the settings name, and its address: another than asked for where that leaves the port open.
+async fn bind(setting: &'static str, address: SocketAddr) -> Result<(TcpListener, SocketAddr), ServeError> {
+    let bound = async {
+        let listener = TcpListener::bind(address).await?;
+        let local = listener.local_addr()?;
+        Ok((listener, local))
+    };
+    bound.await.map_err(|cause| ServeError::Listen { setting, address, cause })
 }
 
 /// The command `serve`: runs until SIGINT or SIGTERM.
 pub async fn run(config: Config) -> Result<(), ServeError> {
-    let address = config.listen;
-    let listener = TcpListener::bind(address).await.map_err(|cause| ServeError::Listen { address, cause })?;
-    let local = listener.local_addr().map_err(|cause| ServeError::Listen { address, cause })?;
+    let (listener, local) = bind("LISTEN", config.listen).await?;
+    let bindings = match config.bindings_listen {
+        Some(address) => Some(bind("BINDINGS_LISTEN", address).await?),
+        None => None,
+    };
     let state = build(config, Clock::System, Dice::System).await?;
-    announce(&state, local).await?;
-    let mut running = spawn(state, listener);
+    announce(&state, local, bindings.as_ref().map(|(_, local)| *local)).await?;
+    let mut running = spawn(state, listener, bindings.map(|(listener, _)| listener));
     tokio::select! {
         () = stop_signal() => {
             tracing::info!("stopping");
@@ -193,9 +217,12 @@ pub async fn run(config: Config) -> Result<(), ServeError> {
 }
 
 /// Says where the service is, and on an empty database what to do first.
-async fn announce(state: &AppState, local: SocketAddr) -> Result<(), ServeError> {
+async fn announce(state: &AppState, local: SocketAddr, bindings: Option<SocketAddr>) -> Result<(), ServeError> {
     tracing::info!(version = env!("CARGO_PKG_VERSION"), address = %local, base_url = state.config.base_url, edge = state.config.kv.is_some(), "serving");
     say(&format!("Updraft {} listens on http://{local}; clients reach it at {}", env!("CARGO_PKG_VERSION"), state.config.base_url));
+    if let Some(bindings) = bindings {
+        say(&format!("A self-hosted edge finds its bindings at {bindings}"));
+    }
     let mut tx = state.db.read().await.map_err(AppError::from)?;
     if accounts::repo::count(&mut tx).await.map_err(AppError::from)? == 0 {
         say("There is no account yet. Make the first one and its key with the same settings as this process has:");

@@ -133,6 +133,10 @@ async fn the_edges_signed_word_comes_before_all_else() {
             }
         }
     }
+    // As an edge says it whose socket is for both families.
+    let mapped = "::ffff:198.51.100.9";
+    let headers = [("x-updraft-client-address", mapped), ("x-updraft-address-signature", &echo.signature(SECRET, 0, mapped))];
+    assert_eq!(Echo::believed(echo.ask("203.0.113.1", &headers).await), "198.51.100.9");
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use serde_json::json;
 use shared::hash::BlobKey;
 use shared::signature::verify_download;
 use shared::wire::range::{Wanted, names_tag, wanted};
+use wasm_bindgen::JsValue;
 use worker::{Bucket, Range, ResponseBody, web_sys};
 
 use crate::Call;
@@ -18,22 +19,22 @@ use crate::reply::{self, Failure, Refusal, Reply};
 /// Longer than R2's slowest usual answer by far; then control is asked instead.
 const BUCKET_MOST: Duration = Duration::from_secs(10);
 
-/// Serves a bundle to whoever holds a valid URL of it.
-pub(crate) async fn serve(call: &Call<'_>, reply: &Reply<'_>, blob: &str, query: &str) -> Result<web_sys::Response, Failure> {
+/// Serves a bundle to whoever holds a valid URL of it: the response, or the request to control that it takes to make it.
+pub(crate) async fn serve(call: &Call<'_>, reply: &Reply<'_>, blob: &str, query: &str) -> Result<JsValue, Failure> {
     let (expires, signature) = (parameter(query, "expires"), parameter(query, "signature"));
     let blob = verify_download(&call.settings.download_secrets, blob, expires, signature, call.now)
         .map_err(|refusal| Refusal::new(403, refusal.to_string()))?;
     if let Ok(bucket) = call.env.bucket(env::BUNDLES) {
         // The limit is on the answer's beginning; its stream takes as long as the client.
         match control::within(BUCKET_MOST, from_bucket(call, reply, &bucket, &blob)).await {
-            Some(Ok(Some(response))) => return Ok(response),
+            Some(Ok(Some(response))) => return Ok(response.into()),
             Some(Ok(None)) => {}
             Some(Err(Failure::Refused(refusal))) => return Err(refusal.into()),
             Some(Err(Failure::Broken(error))) => log::event("bundle.bucket_failed", json!({"error": error.to_string()})),
             None => log::event("bundle.bucket_failed", json!({"error": control::no_answer(BUCKET_MOST)})),
         }
     }
-    proxy::forward(call).await
+    Ok(proxy::outgoing(call)?.into())
 }
 
 /// The first value of a query parameter, as it stands: what is looked for never needs escapes.

@@ -1,12 +1,15 @@
 //! The update check: query in, decision out. The decision itself is `shared::select`'s.
 
-use shared::select::select;
+use shared::select::{CheckRequest, select};
 use shared::signature::DownloadUrls;
+use shared::snapshot::Snapshot;
+use shared::time::UnixMillis;
 use shared::wire::check;
 use shared::wire::path::Endpoint;
 use worker::web_sys;
 
 use crate::Call;
+use crate::env::Settings;
 use crate::reply::{Failure, Refusal, Reply};
 use crate::store;
 
@@ -14,7 +17,12 @@ use crate::store;
 pub(crate) async fn answer(call: &Call<'_>, reply: &Reply<'_>, endpoint: &Endpoint, query: &str) -> Result<web_sys::Response, Failure> {
     let request = check::parse_query(query).map_err(|fault| Refusal::new(400, fault.to_string()))?;
     let snapshot = store::snapshot(call, &request.deployment_key).await?;
-    let decision = select(&snapshot, &request);
-    let urls = DownloadUrls { base_url: &call.settings.base_url, secret: call.settings.download_secrets.first(), now: call.now };
-    reply.json(&check::answer(endpoint.case, &request, &snapshot, &decision, &urls))
+    reply.json(&body(call.settings, call.now, endpoint, &request, &snapshot))
+}
+
+/// The body that answers this check.
+pub(crate) fn body(settings: &Settings, now: UnixMillis, endpoint: &Endpoint, request: &CheckRequest, snapshot: &Snapshot) -> String {
+    let decision = select(snapshot, request);
+    let urls = DownloadUrls { base_url: &settings.base_url, secret: settings.download_secrets.first(), now };
+    check::answer(endpoint.case, request, snapshot, &decision, &urls)
 }

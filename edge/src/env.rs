@@ -38,12 +38,14 @@ pub(crate) struct Settings {
     pub(crate) retry_base_seconds: u32,
     /// Reports per client address and deployment.
     pub(crate) report_rate: Rate,
+    /// Where a client's address is: a header that what stands in front always sets, or `peer`.
+    pub(crate) client_address: String,
     /// The queue of what exhausted its retries; any other queue's messages are reports to deliver.
     pub(crate) dead_letter_queue: String,
 }
 
 /// Every variable that [`Settings::read`] asks for.
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 10] = [
     "CONTROL_URL",
     "BASE_URL",
     "EDGE_SECRET",
@@ -52,6 +54,7 @@ const NAMES: [&str; 9] = [
     "SNAPSHOT_STALE_MS",
     "REPORT_RETRY_BASE_SECONDS",
     "LIMIT_REPORTS",
+    "CLIENT_ADDRESS",
     "DEAD_LETTER_QUEUE",
 ];
 
@@ -87,6 +90,10 @@ impl Settings {
         let retry_base_seconds = number("REPORT_RETRY_BASE_SECONDS", 30, &mut faults);
         let report_rate = Rate::parse(&variable("LIMIT_REPORTS").unwrap_or_else(|| "600/1m".to_owned()));
         let report_rate = report_rate.map_err(|fault| faults.push(format!("LIMIT_REPORTS {fault}"))).ok();
+        let client_address = variable("CLIENT_ADDRESS").unwrap_or_else(|| "cf-connecting-ip".to_owned());
+        if client_address.is_empty() || !client_address.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
+            faults.push("CLIENT_ADDRESS must be a header's name or peer".to_owned());
+        }
         let dead_letter_queue = variable("DEAD_LETTER_QUEUE").unwrap_or_else(|| "updraft-reports-dead".to_owned());
         if dead_letter_queue.is_empty() {
             faults.push("DEAD_LETTER_QUEUE must be a queue's name".to_owned());
@@ -97,7 +104,17 @@ impl Settings {
         match (edge_secrets, download_secrets, report_rate) {
             (Some(edge_secrets), Some(download_secrets), Some(report_rate)) if faults.is_empty() => {
                 let ages = Ages { fresh, stale };
-                Ok(Self { control_url, base_url, edge_secrets, download_secrets, ages, retry_base_seconds, report_rate, dead_letter_queue })
+                Ok(Self {
+                    control_url,
+                    base_url,
+                    edge_secrets,
+                    download_secrets,
+                    ages,
+                    retry_base_seconds,
+                    report_rate,
+                    client_address,
+                    dead_letter_queue,
+                })
             }
             _ => Err(faults.join("; ")),
         }
@@ -138,10 +155,19 @@ pub(crate) fn settings(env: &Env) -> Result<Rc<Settings>, String> {
     let values = KEYS.with(|keys| keys.iter().map(|key| js_sys::Reflect::get(env, key).unwrap_or(JsValue::UNDEFINED)).collect());
     SETTINGS.with_borrow_mut(|held| {
         current(held, values, |value| {
+            // What workerd is to take from an environment that does not have it.
+            if value.is_null() {
+                return None;
+            }
             // A variable that is a number in the configuration arrives as one.
             value.as_string().or_else(|| js_sys::JSON::stringify(value).ok()?.as_string())
         })
     })
+}
+
+/// [`NAMES`], for whoever compares the values himself.
+pub(crate) fn names() -> js_sys::Array {
+    KEYS.with(|keys| keys.iter().collect())
 }
 
 /// The time as the runtime tells it; it stands still while a request computes.
@@ -200,6 +226,7 @@ mod tests {
         assert_eq!(settings.ages, Ages { fresh: 5_000, stale: 30_000 });
         assert_eq!(settings.retry_base_seconds, 30);
         assert_eq!(settings.report_rate, Rate { count: 600, window: 60_000 });
+        assert_eq!(settings.client_address, "cf-connecting-ip");
         assert_eq!(settings.dead_letter_queue, "updraft-reports-dead");
         assert!(settings.is_https());
     }
@@ -211,6 +238,7 @@ mod tests {
                 "CONTROL_URL" | "BASE_URL" => "https://updates.example",
                 "EDGE_SECRET" | "DOWNLOAD_SECRET" => secret,
                 "LIMIT_REPORTS" => "5/1m",
+                "CLIENT_ADDRESS" => "x-real-ip",
                 "DEAD_LETTER_QUEUE" => "dead",
                 _ => "30",
             };

@@ -11,5 +11,6 @@ pub(crate) fn event(name: &str, fields: Value) {
         other => Map::from_iter([("detail".to_owned(), other)]),
     };
     line.insert("event".to_owned(), Value::from(name));
-    worker::console_error!("{}", Value::Object(line));
+    // Not by `Display`: the Worker has the code of one way of writing JSON already.
+    worker::console_error!("{}", serde_json::to_string(&Value::Object(line)).unwrap_or_default());
 }

@@ -53,6 +53,32 @@ struct Entry<S> {
     used: u64,
 }
 
+/// What an entry is good for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Condition {
+    /// It is answered with.
+    Good,
+    /// It is answered with, and someone has to refresh it.
+    Aged,
+    /// It must be looked up again.
+    Stale,
+}
+
+impl<S> Entry<S> {
+    fn condition(&self, now: i64, ages: Ages) -> Condition {
+        let age = now - self.checked;
+        if age < ages.fresh || now < self.spared_until {
+            Condition::Good
+        } else if age >= ages.stale {
+            Condition::Stale
+        } else if now < self.leased_until {
+            Condition::Good
+        } else {
+            Condition::Aged
+        }
+    }
+}
+
 /// Snapshots by key (least recently used out), unknown keys, and the look-up limit.
 pub struct Memory<S> {
     entries: HashMap<String, Entry<S>>,
@@ -94,16 +120,22 @@ impl<S> Memory<S> {
             entry.used = self.tick;
             self.order.insert(self.tick, owned);
         }
-        let age = now - entry.checked;
-        if age < ages.fresh || now < entry.spared_until {
-            Recall::Use(Rc::clone(&entry.snapshot))
-        } else if age >= ages.stale {
-            Recall::LookUp
-        } else if now < entry.leased_until {
-            Recall::Use(Rc::clone(&entry.snapshot))
-        } else {
-            entry.leased_until = now + LEASE_MS;
-            Recall::UseAndRefresh(Rc::clone(&entry.snapshot))
+        match entry.condition(now, ages) {
+            Condition::Good => Recall::Use(Rc::clone(&entry.snapshot)),
+            Condition::Aged => {
+                entry.leased_until = now + LEASE_MS;
+                Recall::UseAndRefresh(Rc::clone(&entry.snapshot))
+            }
+            Condition::Stale => Recall::LookUp,
+        }
+    }
+
+    /// The snapshot that [`Memory::recall`] would say to use, where nothing is to be done besides.
+    pub fn good(&mut self, key: &str, now: i64, ages: Ages) -> Option<Rc<S>> {
+        let condition = self.entries.get(key)?.condition(now, ages);
+        match (condition == Condition::Good).then(|| self.recall(key, now, ages))? {
+            Recall::Use(snapshot) => Some(snapshot),
+            Recall::UseAndRefresh(_) | Recall::LookUp | Recall::Unknown => None,
         }
     }
 
@@ -207,9 +239,14 @@ mod tests {
     fn age_decides_between_use_refresh_and_look_up() {
         let mut memory = memory();
         assert!(matches!(memory.recall("k", 0, AGES), Recall::LookUp));
+        assert_eq!(memory.good("k", 0, AGES), None);
         memory.admit("k", Rc::new("a"), 1, 10, 0);
         assert_eq!(used(&memory.recall("k", 4_999, AGES)), "a");
+        assert_eq!(memory.good("k", 4_999, AGES).as_deref(), Some(&"a"));
+        assert_eq!(memory.good("k", 5_000, AGES), None, "and it takes no lease");
         assert!(matches!(memory.recall("k", 5_000, AGES), Recall::UseAndRefresh(_)));
+        assert_eq!(memory.good("k", 5_000, AGES).as_deref(), Some(&"a"));
+        assert_eq!(memory.good("k", 30_000, AGES), None);
         assert_eq!(used(&memory.recall("k", 5_001, AGES)), "a");
         assert!(matches!(memory.recall("k", 15_000, AGES), Recall::UseAndRefresh(_)), "the lease expires by time");
         assert!(matches!(memory.recall("k", 30_000, AGES), Recall::LookUp));

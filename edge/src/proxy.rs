@@ -3,13 +3,14 @@
 //! The only things added are the client's address and its signature; the only things taken away are headers of that name that the client
 //! made up.
 
-use serde_json::json;
+use serde_json::{Value, json};
+use shared::ids::RequestId;
 use shared::signature::sign_address;
-use wasm_bindgen::JsCast;
+use wasm_bindgen::{JsCast, JsValue};
 use worker::web_sys;
 
 use crate::Call;
-use crate::control;
+use crate::address;
 use crate::log;
 use crate::reply::{Failure, Refusal};
 use crate::route::Target;
@@ -17,28 +18,31 @@ use crate::route::Target;
 /// Headers that only the edge sets begin so.
 const OWN_HEADERS: &str = "x-updraft-";
 
-/// Control's answer to this request; 503 when control is not there.
-pub(crate) async fn forward(call: &Call<'_>) -> Result<web_sys::Response, Failure> {
-    let request = outgoing(call)?;
-    match control::fetch(&request).await {
-        // Cloudflare answers these itself, with a page of its own, when it cannot reach an origin.
-        Ok(response) if (520..=530).contains(&response.status()) => {
-            log::event("control.unreachable", json!({"request": call.request_id.as_str(), "status": response.status()}));
-            Err(unreachable())
-        }
-        Ok(response) => Ok(response),
-        Err(error) => {
-            log::event("control.unreachable", json!({"request": call.request_id.as_str(), "error": error.to_string()}));
-            Err(unreachable())
-        }
+/// Whether control itself gave an answer of this status: these are Cloudflare's own, with a page, when it cannot reach an origin.
+fn is_controls(status: u16) -> bool {
+    !(520..=530).contains(&status)
+}
+
+/// What went wrong on the way to control, in words for the log; nothing when `answer` (the response, or what `fetch` threw) is control's own.
+pub(crate) fn fault(answer: &JsValue) -> Option<Value> {
+    match answer.dyn_ref::<web_sys::Response>().map(web_sys::Response::status) {
+        Some(status) if is_controls(status) => None,
+        Some(status) => Some(json!({"status": status})),
+        None => Some(json!({"error": worker::Error::from(answer.clone()).to_string()})),
     }
 }
 
-fn unreachable() -> Failure {
+/// The answer when it was not control that answered.
+pub(crate) fn unreachable(request_id: &RequestId, mut fault: Value) -> Failure {
+    if let Some(fields) = fault.as_object_mut() {
+        fields.insert("request".to_owned(), request_id.as_str().into());
+    }
+    log::event("control.unreachable", fault);
     Refusal::unavailable("the service cannot be reached at the moment", 5).into()
 }
 
-fn outgoing(call: &Call<'_>) -> Result<web_sys::Request, Failure> {
+/// The request to control that stands for this one. `entry.js` sends it, so that what control is busy with survives this instance.
+pub(crate) fn outgoing(call: &Call<'_>) -> Result<web_sys::Request, Failure> {
     let incoming = call.request;
     let url = incoming.url();
     let url = format!("{}{}", call.settings.control_url, Target::of(&url).path_and_query);
@@ -53,8 +57,7 @@ fn outgoing(call: &Call<'_>) -> Result<web_sys::Request, Failure> {
             headers.delete(&name)?;
         }
     }
-    // This header alone is the platform's word; every other one is the client's.
-    if let Some(address) = headers.get("cf-connecting-ip")? {
+    if let Some(address) = address::of(incoming, call.settings)? {
         let sent = request.url();
         let signature = sign_address(&call.settings.edge_secrets, call.method, Target::of(&sent).path_and_query, call.now, &address);
         headers.set("x-updraft-client-address", &address)?;

@@ -59,7 +59,7 @@ pub(crate) async fn consume(batch: &Batch, env: &Env, settings: &Settings) -> Re
     }
     let mut reports = Vec::with_capacity(messages.len());
     for message in &messages {
-        match message.body().as_string().and_then(|text| Some((serde_json::from_str::<Value>(&text).ok()?, text.len()))) {
+        match message.body().as_string().and_then(|text| Some((serde_json::from_slice::<Value>(text.as_bytes()).ok()?, text.len()))) {
             Some((report, length)) => reports.push((message, report, length)),
             // It would be refused for ever, and everything beside it too.
             None => park(message, env, settings, "unreadable").await?,

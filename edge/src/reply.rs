@@ -11,6 +11,7 @@ use wasm_bindgen::JsValue;
 use worker::web_sys;
 
 use crate::log;
+use crate::route::Route;
 
 /// Which headers an answer carries besides those of every answer.
 #[derive(Clone, Debug)]
@@ -21,6 +22,17 @@ pub(crate) enum Dress {
     Bundle,
     /// Of everything else: no CORS.
     Plain,
+}
+
+impl Dress {
+    /// The dress of what this route answers.
+    pub(crate) fn of(route: &Route<'_>) -> Self {
+        match route {
+            Route::Check(endpoint) | Route::Report(endpoint) => Self::Acquisition(*endpoint),
+            Route::Bundle(_) => Self::Bundle,
+            Route::Internal | Route::Control => Self::Plain,
+        }
+    }
 }
 
 /// Why a request gets no answer of its own.

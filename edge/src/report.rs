@@ -15,6 +15,7 @@ use worker::js_sys::futures::JsFuture;
 use worker::{QueueContentType, RawMessageBuilder, js_sys, web_sys};
 
 use crate::Call;
+use crate::address;
 use crate::body;
 use crate::control;
 use crate::env;
@@ -49,10 +50,10 @@ thread_local! {
     static REPORTERS: RefCell<Limiter> = RefCell::new(Limiter::default());
 }
 
-/// Counts the report for its client's address and deployment, in this isolate. Only the platform's word says what the address is; where there is
-/// none (behind no Cloudflare), there is nothing to count by.
+/// Counts the report for its client's address and deployment, in this isolate. Where nobody's word says what the address is, there is nothing to
+/// count by.
 fn admit(call: &Call<'_>, deployment_key: &str) -> Result<(), Failure> {
-    let address = call.request.headers().get("cf-connecting-ip")?.and_then(|address| address.trim().parse().ok());
+    let address = address::of(call.request, call.settings)?.and_then(|address| address.trim().parse().ok());
     let Some(address) = address else { return Ok(()) };
     let key = format!("{} {deployment_key}", network(address));
     let admitted = REPORTERS.with_borrow_mut(|reporters| reporters.admit(&key, call.settings.report_rate, call.now.as_millis()));

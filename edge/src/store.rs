@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use shared::keys::DeploymentKey;
 use shared::kv::snapshot_key;
 use shared::snapshot::Snapshot;
+use shared::time::UnixMillis;
 use shared::wire::problem::UNKNOWN_DEPLOYMENT;
 use worker::Env;
 
@@ -18,7 +19,7 @@ use crate::Call;
 use crate::control;
 use crate::env::{self, Settings};
 use crate::log;
-use crate::memory::{Memory, Recall};
+use crate::memory::{Ages, Memory, Recall};
 use crate::reply::{Failure, Refusal};
 
 /// Of the 128 MB that an isolate has.
@@ -63,6 +64,12 @@ pub(crate) async fn snapshot(call: &Call<'_>, key: &DeploymentKey) -> Result<Rc<
         Recall::LookUp => settle(settings, key, look_up(call.env, settings, key).await)?,
     };
     if snapshot.is_tombstone() { Err(unknown_key()) } else { Ok(snapshot) }
+}
+
+/// The snapshot of a deployment where memory alone can answer, now and with nothing to do besides.
+pub(crate) fn remembered(key: &DeploymentKey, now: UnixMillis, ages: Ages) -> Option<Rc<Snapshot>> {
+    let snapshot = MEMORY.with_borrow_mut(|memory| memory.good(key.as_str(), now.as_millis(), ages))?;
+    (!snapshot.is_tombstone()).then_some(snapshot)
 }
 
 fn unknown_key() -> Failure {

@@ -49,6 +49,8 @@ impl Options {
 pub struct TestApp {
     /// Its address, without a trailing slash.
     pub base: String,
+    /// Where a self-hosted edge finds its bindings, `HOST:PORT`; with the setting `BINDINGS_LISTEN` only, whose port may be 0.
+    pub bindings: Option<String>,
     /// Its clock, unless it has the machine's.
     pub clock: TestClock,
     options: Options,
@@ -68,7 +70,7 @@ impl TestApp {
         let database = TestDatabase::create().await;
         let folder = TempDir::new().unwrap();
         let clock = TestClock::starting_now();
-        let mut app = Self { base: String::new(), clock, options, running: None, database, folder };
+        let mut app = Self { base: String::new(), bindings: None, clock, options, running: None, database, folder };
         app.start().await;
         app
     }
@@ -81,9 +83,19 @@ impl TestApp {
         self.options.listen = Some(address);
         self.base = format!("http://{address}");
         let config = Config::read(&self.settings()).unwrap();
+        let bindings = match config.bindings_listen {
+            Some(address) => Some(TcpListener::bind(address).await.unwrap()),
+            None => None,
+        };
+        if let Some(bindings) = &bindings {
+            // As with the main address: the next start has the same.
+            let address = bindings.local_addr().unwrap().to_string();
+            self.configure("BINDINGS_LISTEN", &address);
+            self.bindings = Some(address);
+        }
         let clock = if self.options.has_machine_clock { Clock::System } else { Clock::Test(self.clock.clone()) };
         let state = serve::build(config, clock, Dice::System).await.unwrap();
-        self.running = Some(serve::spawn(state, listener));
+        self.running = Some(serve::spawn(state, listener, bindings));
     }
 
     /// Stops the server in order; the database and the folder stay.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use reqwest::Method;
@@ -16,6 +17,7 @@ use xtask::{paths, probe};
 use crate::app::{DOWNLOAD_SECRET, EDGE_SECRET, Options, TestApp};
 use crate::client::{Answer, Client};
 use crate::output::Output;
+use crate::process::Process;
 use crate::wait::eventually;
 
 /// The namespace that `wrangler.toml` names for development.
@@ -34,6 +36,8 @@ pub struct EdgeOptions {
     pub missing: Vec<&'static str>,
     /// A control plane that is not ours, instead of a [`TestApp`].
     pub stand_in: Option<String>,
+    /// The folder of another build of the Worker than `edge/build`.
+    pub worker: Option<PathBuf>,
     /// The Worker's `EDGE_SECRET`, when it is not control's.
     pub edge_secret: Option<String>,
 }
@@ -177,6 +181,13 @@ impl Edge {
         .await;
     }
 
+    /// The runtime's processes: what serves the Worker, and what wrangler has in front of it.
+    pub fn runtimes(&self) -> Vec<Process> {
+        let found = Process(self.leash.id()).descendants("workerd");
+        assert!(!found.is_empty(), "wrangler has started no workerd");
+        found
+    }
+
     /// The value in KV for this deployment key.
     pub async fn kv_value(&self, key: &str) -> Option<Value> {
         let client = Client::new(&self.kv_api, None);
@@ -228,6 +239,7 @@ fn server(options: &EdgeOptions) -> (DevServer, TempDir) {
     let folder = TempDir::new().unwrap();
     let server = DevServer {
         root: paths::root(),
+        worker: options.worker.clone().unwrap_or_else(|| paths::root().join("edge/build")),
         work: folder.path().join("work"),
         persist: folder.path().join("persist"),
         port: probe::free_port().unwrap(),

@@ -13,6 +13,7 @@
 
 pub mod app;
 pub mod archive;
+pub mod browser;
 pub mod bundle;
 pub mod client;
 pub mod database;
@@ -22,7 +23,10 @@ pub mod kv;
 pub mod multipart;
 pub mod node;
 pub mod output;
+pub mod process;
 pub mod raw;
+pub mod relay;
+pub mod self_hosted;
 pub mod stand_in;
 pub mod wait;
 

@@ -1,6 +1,6 @@
-//! The control plane's own program under a load that fills machines: what it takes of memory.
+//! The control plane's own program, and the Worker, under a load that fills machines: what they take of memory.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Read, Write};
@@ -8,12 +8,14 @@ use std::path::{Path, PathBuf};
 
 use reqwest::Method;
 use reqwest::multipart::{Form, Part};
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use shared::hash::Sha256Hex;
+use tests::edge::EdgeApp;
 use tests::output::Output;
+use tests::process::Process;
 use tests::wait::eventually;
-use tests::{Client, TestApp};
+use tests::{Bundle, Client, TestApp};
 use xtask::leash::{self, Leashed, StopBy};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
@@ -22,6 +24,8 @@ const MIB: usize = 1 << 20;
 const SIZE: usize = 150 * MIB;
 /// In KiB, as the kernel counts.
 const MOST_MEMORY: u64 = 120 * 1024;
+/// In KiB too: how much more than without anything to do.
+const MOST_GROWTH: u64 = 128 * 1024;
 
 /// The program beside the tests' own.
 fn program() -> PathBuf {
@@ -62,11 +66,25 @@ fn write_archive(path: &Path) -> Sha256Hex {
     }
 }
 
-/// The most memory that a process ever had, in KiB.
-fn peak(process: u32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse().unwrap()
+/// Uploads the archive as the first release, and gives the release.
+async fn upload(owner: &Client, path: &Path) -> Value {
+    let package = Part::file(path).await.unwrap().file_name("bundle.zip");
+    let form = Form::new().part("package", package).text("packageInfo", json!({ "appVersion": "1.0.0" }).to_string());
+    let uploaded = owner.send(owner.request(Method::POST, "/v1/apps/app/deployments/Production/releases").multipart(form)).await;
+    uploaded.assert(201)["package"].take()
+}
+
+/// Downloads the release, piece by piece, and expects its bytes to be the archive's.
+async fn download(package: &Value, length: u64, sha256: &Sha256Hex) {
+    let url = package["blobUrl"].as_str().unwrap();
+    let mut answer = Client::new("", None).request(Method::GET, url).send().await.unwrap();
+    assert_eq!(answer.status(), 200);
+    assert_eq!(answer.content_length(), Some(length));
+    let mut hash = Sha256::new();
+    while let Some(chunk) = answer.chunk().await.unwrap() {
+        hash.update(&chunk);
+    }
+    assert_eq!(Sha256Hex::from_digest(hash.finalize().into()), *sha256);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -96,26 +114,47 @@ async fn an_upload_of_150_mb_and_its_download_keep_control_under_120_mb() {
         if answer.status() == 200 { Ok(()) } else { Err(answer.status().to_string()) }
     })
     .await;
-    let process = running.id();
-    let before = peak(process);
-
-    let package = Part::file(&path).await.unwrap().file_name("bundle.zip");
-    let form = Form::new().part("package", package).text("packageInfo", json!({ "appVersion": "1.0.0" }).to_string());
-    let uploaded = owner.send(owner.request(Method::POST, "/v1/apps/app/deployments/Production/releases").multipart(form)).await;
-    let package = uploaded.assert(201);
-    let after_upload = peak(process);
-
-    let url = package["package"]["blobUrl"].as_str().unwrap();
-    let mut answer = Client::new("", None).request(Method::GET, url).send().await.unwrap();
-    assert_eq!(answer.status(), 200);
-    assert_eq!(answer.content_length(), Some(fs::metadata(&path).unwrap().len()));
-    let mut hash = Sha256::new();
-    while let Some(chunk) = answer.chunk().await.unwrap() {
-        hash.update(&chunk);
-    }
-    assert_eq!(Sha256Hex::from_digest(hash.finalize().into()), sha256);
-    let after_download = peak(process);
+    let process = Process(running.id());
+    let before = process.peak();
+    let package = upload(&owner, &path).await;
+    let after_upload = process.peak();
+    download(&package, fs::metadata(&path).unwrap().len(), &sha256).await;
+    let after_download = process.peak();
 
     println!("control's VmHWM: {before} KiB at the start, {after_upload} KiB after the upload, {after_download} KiB after the download");
     assert!(after_download < MOST_MEMORY, "control's VmHWM is {after_download} KiB");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_of_150_mb_and_its_download_leave_the_worker_under_128_mb_above_idle() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = folder.path().join("bundle.zip");
+    let archive = path.clone();
+    let sha256 = tokio::task::spawn_blocking(move || write_archive(&archive)).await.unwrap();
+    let app = EdgeApp::spawn().await;
+    let owner = app.sign_up("ada").await;
+    let (key, other) = owner.create_app("app").await;
+    // Everything that is loaded upon its first use has been used: a small upload, a download, checks.
+    let small = Bundle::script("small");
+    let package = owner.upload("app", "Staging", &small.0, json!({ "appVersion": "1.0.0" })).await.assert(201)["package"].take();
+    download(&package, small.0.len() as u64, &Sha256Hex::from_digest(Sha256::digest(&small.0).into())).await;
+    app.until_offered(&other, "v1").await;
+
+    let runtimes = app.edge.runtimes();
+    let sum = |count: fn(Process) -> u64| runtimes.iter().copied().map(count).sum::<u64>();
+    let idle = sum(Process::memory);
+    runtimes.iter().copied().for_each(Process::forget_peak);
+    let package = upload(&owner, &path).await;
+    let after_upload = sum(Process::peak);
+    download(&package, fs::metadata(&path).unwrap().len(), &sha256).await;
+    let after_download = sum(Process::peak);
+    // It serves on.
+    app.until_offered(&key, "v1").await;
+
+    println!(
+        "{} workerd: {idle} KiB idle; peak {after_upload} KiB after the upload, {after_download} KiB after the download",
+        runtimes.len()
+    );
+    // The sum of each one's own peak is no less than what they had together at any time.
+    assert!(after_download < idle + MOST_GROWTH, "workerd went from {idle} to {after_download} KiB");
 }

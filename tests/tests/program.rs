@@ -402,6 +402,25 @@ async fn help_lists_the_commands_and_every_setting() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn it_listens_for_a_self_hosted_edge_where_it_is_told_to_or_says_why_not() {
+    let place =
+        Place::new().await.with("EDGE_SECRET", &"e".repeat(40)).with("DOWNLOAD_SECRET", &"d".repeat(40)).with("ENCRYPTION_KEY", KEY);
+    let place = place.with("BINDINGS_LISTEN", "127.0.0.1:0");
+    let mut server = Server::start(&place).await;
+    server.says("A self-hosted edge finds its bindings at 127.0.0.1:").await;
+    let address = server.out.split("its bindings at ").nth(1).unwrap().trim().to_owned();
+    let missing = Client::new(&format!("http://{address}"), None).get("/deployment%2Fnever-made-0123456789").await;
+    missing.refused(404);
+
+    for (listen, fault) in [(address.as_str(), "cannot be listened on"), ("0.0.0.0:0", "must be a loopback address")] {
+        let other = Place::new().await.with("EDGE_SECRET", &"e".repeat(40)).with("DOWNLOAD_SECRET", &"d".repeat(40));
+        let refused = other.with("ENCRYPTION_KEY", KEY).with("BINDINGS_LISTEN", listen).run(&["serve"], "").await;
+        assert_eq!(refused.code, Some(1));
+        assert!(refused.err.contains("UPDRAFT_BINDINGS_LISTEN") && refused.err.contains(fault), "{}", refused.err);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn one_folder_is_served_by_one_program_and_read_by_its_owner_only() {
     let place = Place::embedded();
     let server = Server::start(&place).await;

@@ -150,6 +150,7 @@ fn worker_of(options: &Options, data: &Path, secrets: &Secrets) -> DevServer {
     let secret = |name: &str| secrets.get(name).cloned().unwrap_or_default();
     DevServer {
         root: paths::root(),
+        worker: paths::root().join("edge/build"),
         work: data.join("edge/wrangler"),
         persist: data.join("edge"),
         port: options.port,

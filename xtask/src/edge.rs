@@ -23,8 +23,10 @@ const PROXIES: [&str; 8] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"
 /// The Worker on this machine: what differs from one start to the next. Everything else is read from `wrangler.toml`.
 #[derive(Clone, Debug)]
 pub struct DevServer {
-    /// The repository's root, absolute, with `edge/build` made (`cargo xtask edge-build`) and `node_modules` installed.
+    /// The repository's root, absolute, with `node_modules` installed.
     pub root: PathBuf,
+    /// The folder of the built Worker, absolute: `edge/build` of the root, or a build of another kind.
+    pub worker: PathBuf,
     /// A folder for this server alone: configuration, secrets, wrangler's own files. Made when missing.
     pub work: PathBuf,
     /// Where KV, R2 and caches persist. Queues are held in memory whatever is given here.
@@ -119,8 +121,9 @@ impl DevServer {
         let source = self.root.join("wrangler.toml");
         let text = fs::read_to_string(&source).map_err(|error| io::Error::other(format!("{}: {error}", source.display())))?;
         let config: Table = text.parse().map_err(|error| io::Error::other(format!("{}: {error}", source.display())))?;
-        let main = config.get("main").and_then(Value::as_str).ok_or_else(|| io::Error::other("wrangler.toml: `main` is missing"))?;
-        present(&self.root.join(main), "run `cargo xtask edge-build` first")?;
+        for file in ["entry.js", "index_bg.wasm"] {
+            present(&self.worker.join(file), "run `cargo xtask edge-build` first, or let `cargo xtask test` run the tests")?;
+        }
 
         private::folder(&self.work)?;
         let path = self.work.join("wrangler.toml");
@@ -134,10 +137,8 @@ impl DevServer {
         // The Worker is built before, once, and not again by each server; deployments' environments are of no use here.
         config.remove("build");
         config.remove("env");
-        for name in ["main", "base_dir"] {
-            if let Some(Value::String(path)) = config.get_mut(name) {
-                *path = self.root.join(&*path).display().to_string();
-            }
+        for (name, path) in [("main", self.worker.join("entry.js")), ("base_dir", self.worker.clone())] {
+            config.insert(name.to_owned(), Value::from(path.display().to_string()));
         }
         if let Some(vars) = table(&mut config, "vars") {
             vars.insert("CONTROL_URL".to_owned(), Value::from(self.control_url.as_str()));
@@ -199,7 +200,7 @@ mod tests {
 
     const CONFIG: &str = r#"
         name = "updraft-edge"
-        main = "edge/build/index.js"
+        main = "edge/build/entry.js"
         [build]
         command = "true"
         [vars]
@@ -219,6 +220,7 @@ mod tests {
     fn server() -> DevServer {
         DevServer {
             root: PathBuf::from("/repository"),
+            worker: PathBuf::from("/repository/edge/build"),
             work: PathBuf::from("/work"),
             persist: PathBuf::from("/persist"),
             port: 8791,
@@ -233,7 +235,7 @@ mod tests {
     #[test]
     fn the_configuration_no_longer_depends_on_its_folder() {
         let config = server().adapt(CONFIG.parse::<Table>().unwrap());
-        assert_eq!(config["main"].as_str(), Some("/repository/edge/build/index.js"));
+        assert_eq!(config["main"].as_str(), Some("/repository/edge/build/entry.js"));
         assert!(!config.contains_key("build") && !config.contains_key("env"));
     }
 

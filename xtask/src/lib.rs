@@ -1,4 +1,5 @@
-//! What the development commands and the `tests` crate share: the repository's paths, programs on a leash, and the Worker under wrangler.
+//! What the development commands and the `tests` crate share: the repository's paths, programs on a leash, and the Worker under wrangler
+//! or by itself.
 //!
 //! Deliberately not here: the commands themselves, which belong to the binary. Start reading at [`edge::DevServer`].
 
@@ -7,3 +8,4 @@ pub mod leash;
 pub mod paths;
 pub mod private;
 pub mod probe;
+pub mod workerd;

@@ -1,5 +1,7 @@
 //! `cargo xtask …`: the commands for development. Each installs what it needs by itself, says so, and is quick the second time.
 
+mod bench;
+mod browser;
 mod check;
 mod dev;
 mod lock;
@@ -29,6 +31,8 @@ cargo xtask check
     formatting, lints, documentation, dependencies: no tests
 cargo xtask edge-build
     build the Worker into edge/build, when something changed
+cargo xtask bench edge [--rounds 5] [--seconds 10]
+    requests per second and CPU time of an update check, beside Workers that do nothing; wrk is unpacked into the cache where it is missing
 cargo xtask setup
     install what the other commands need, and nothing else
 ";
@@ -49,6 +53,7 @@ fn main() -> ExitCode {
         ("test", _) => test::run(&session, rest),
         ("check", []) => check::run(&session),
         ("edge-build", []) => tools::Kit::for_worker(&session).and_then(|kit| worker::build_within_limit(&session, &kit)),
+        ("bench", [what, rest @ ..]) if what == "edge" => bench::Options::parse(rest).and_then(|options| bench::run(&session, &options)),
         ("setup", []) => tools::install_all(&session),
         ("--help" | "-h" | "help", _) => {
             print!("{HELP}");

@@ -1,4 +1,4 @@
-//! Where things are: the repository, the tools cache, the Node that wrangler needs.
+//! Where things are: the repository, the tools cache, the Node that wrangler needs, the browser that tests drive.
 
 use std::{
     env, io,
@@ -19,6 +19,15 @@ pub fn root() -> PathBuf {
     package.parent().map_or_else(|| package.clone(), Path::to_path_buf)
 }
 
+/// Cargo's target folder, absolute: commands run in several folders and must share it.
+pub fn target() -> PathBuf {
+    let given = env::var_os("CARGO_TARGET_DIR").filter(|value| !value.is_empty());
+    given.and_then(|folder| std::path::absolute(folder).ok()).unwrap_or_else(|| root().join("target"))
+}
+
+/// In [`target`], the Worker with panics on demand.
+pub const PLANTED: &str = "edge-planted";
+
 /// The folder that keeps built tools between runs and between clones: `UPDRAFT_CACHE`, else `updraft` in the user's cache folder.
 ///
 /// Fails when the environment names neither that, nor `XDG_CACHE_HOME`, nor `HOME`.
@@ -34,6 +43,21 @@ pub fn cache() -> io::Result<PathBuf> {
 /// Where `name` is found on `PATH`.
 pub fn on_path(name: &str) -> Option<PathBuf> {
     env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(name)).find(|candidate| candidate.is_file())
+}
+
+/// A browser that tests can drive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Browser {
+    /// Chromium, or Chrome.
+    pub program: PathBuf,
+    /// Its `chromedriver`, of the same version.
+    pub driver: PathBuf,
+}
+
+/// The browser on `PATH`, if its driver is there too.
+pub fn browser() -> Option<Browser> {
+    let program = ["chromium", "chromium-browser", "google-chrome"].into_iter().find_map(on_path)?;
+    Some(Browser { program, driver: on_path("chromedriver")? })
 }
 
 /// The `node` program that wrangler and the npm tools run on: the one that `package-lock.json` pins, else one on `PATH` that is new enough.

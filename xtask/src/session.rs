@@ -158,13 +158,7 @@ pub(crate) fn forget_own_package(command: &mut Command) {
             command.env_remove(&name);
         }
     }
-    command.current_dir(paths::root()).env("CARGO_TARGET_DIR", target());
-}
-
-/// Cargo's target folder, absolute: commands run in several folders and must share it.
-pub(crate) fn target() -> std::path::PathBuf {
-    let given = env::var_os("CARGO_TARGET_DIR").filter(|value| !value.is_empty());
-    given.and_then(|folder| std::path::absolute(folder).ok()).unwrap_or_else(|| paths::root().join("target"))
+    command.current_dir(paths::root()).env("CARGO_TARGET_DIR", paths::target());
 }
 
 fn name(command: &Command) -> String {

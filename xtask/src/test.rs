@@ -3,7 +3,7 @@
 use std::env;
 
 use crate::{
-    check,
+    browser, check,
     postgres::Cluster,
     session::{Failure, Session, cargo, say},
     stages::{Count, Stages},
@@ -25,18 +25,31 @@ enum Tests<'s> {
 /// no test ran.
 pub(crate) fn run(session: &Session, selection: &[String]) -> Result<(), Failure> {
     let mut stages = Stages::default();
-    if stages.check(session, "setup", || tools::install_all(session)) {
-        if selection.is_empty() { add_all(session, &mut stages) } else { add_selected(session, &mut stages, selection) }
+    let mut has_browser = false;
+    let is_ready = stages.check(session, "setup", || {
+        tools::install_all(session)?;
+        has_browser = browser::install(session)?;
+        Ok(())
+    });
+    if is_ready && selection.is_empty() {
+        add_all(session, &mut stages, has_browser);
+    } else if is_ready {
+        add_selected(session, &mut stages, selection);
     }
     stages.finish(session)
 }
 
-fn add_all(session: &Session, stages: &mut Stages) {
+fn add_all(session: &Session, stages: &mut Stages, has_browser: bool) {
     check::add(session, stages);
     build_worker(session, stages);
     // Outside of the default members: built alone, so that control's features never leak into it.
     stages.count(session, "tests, the Worker's pure parts", || nextest(session, Tests::All(&["--package", "edge"]), "default", &[]));
-    on_both(session, stages, Tests::All(&[]));
+    if has_browser {
+        on_both(session, stages, Tests::All(&[]));
+    } else {
+        stages.note("there is no browser (chromium with chromedriver): the tests that need one were left out".to_owned());
+        on_both(session, stages, Tests::All(&["--filterset", "not binary(browser)"]));
+    }
 }
 
 fn add_selected(session: &Session, stages: &mut Stages, selection: &[String]) {
@@ -51,6 +64,9 @@ fn add_selected(session: &Session, stages: &mut Stages, selection: &[String]) {
 
 fn build_worker(session: &Session, stages: &mut Stages) {
     stages.check(session, "the Worker's build", || worker::build_within_limit(session, &Kit::for_worker(session)?));
+    stages.check(session, "the Worker's build with panics on demand", || {
+        worker::make(session, &Kit::for_worker(session)?, &worker::Recipe::planted())
+    });
 }
 
 /// Runs the tests on SQLite and, where there is one, on PostgreSQL; gives the sum of both.

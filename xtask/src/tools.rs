@@ -153,6 +153,49 @@ impl Tool<'_> {
     }
 }
 
+/// wrk, which loads a server with requests over HTTP.
+pub(crate) struct Wrk {
+    program: PathBuf,
+    /// Where its library is, when it is not installed but only unpacked.
+    libraries: Option<PathBuf>,
+}
+
+impl Wrk {
+    /// The one on `PATH`; else Debian's packages, unpacked into the cache, which needs no rights.
+    pub(crate) fn find(session: &Session) -> Result<Self, Failure> {
+        const PACKAGES: [&str; 2] = ["wrk", "libluajit-5.1-2"];
+        if let Some(program) = paths::on_path("wrk") {
+            return Ok(Self { program, libraries: None });
+        }
+        let tools = paths::cache()?.join("tools");
+        let home = tools.join("wrk");
+        if !home.is_dir() {
+            if paths::on_path("apt-get").is_none() || paths::on_path("dpkg").is_none() {
+                return Err(Failure::Said("wrk is needed, and is not on PATH".to_owned()));
+            }
+            say(format!("unpacking Debian's {} into {}", PACKAGES.join(" and "), home.display()));
+            let unfinished = tools.join(".unfinished-wrk");
+            remove(&unfinished)?;
+            fs::create_dir_all(&unfinished)?;
+            session.output(Command::new("apt-get").arg("download").args(PACKAGES).current_dir(&unfinished))?;
+            for entry in fs::read_dir(&unfinished)? {
+                let package = entry?.path();
+                session.run(Command::new("dpkg").arg("-x").arg(package).arg(&unfinished))?;
+            }
+            fs::rename(&unfinished, &home)?;
+        }
+        let folders = fs::read_dir(home.join("usr/lib"))?.filter_map(|entry| Some(entry.ok()?.path()));
+        let libraries = folders.into_iter().find(|folder| folder.is_dir());
+        Ok(Self { program: home.join("usr/bin/wrk"), libraries })
+    }
+
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.envs(self.libraries.iter().map(|folder| ("LD_LIBRARY_PATH", folder)));
+        command
+    }
+}
+
 fn remove(folder: &Path) -> Result<(), Failure> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),

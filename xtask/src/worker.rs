@@ -13,7 +13,7 @@ use xtask::paths;
 
 use crate::{
     lock, npm,
-    session::{Failure, Session, cargo, say, target},
+    session::{Failure, Session, cargo, say},
     tools::{self, Kit, WASM},
     wasm,
 };
@@ -26,10 +26,52 @@ const BANNED: [&str; 5] = ["axum", "hyper", "regex", "sqlx", "reqwest"];
 /// Features with the same effect, with their package.
 const BANNED_FEATURES: [(&str, &str); 3] = [("tokio", "net"), ("worker", "http"), ("worker", "axum")];
 
-const INPUTS: [&str; 6] = ["edge", "shared", "Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "package-lock.json"];
-const OUTPUTS: [&str; 2] = ["edge/build/index.js", "edge/build/index_bg.wasm"];
-/// Holds the digests of both.
-const STAMP: &str = "edge/build/.inputs";
+/// What every build of Wasm reads, beside its own folder.
+const COMMON_INPUTS: [&str; 5] = ["shared", "Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "package-lock.json"];
+/// What every build makes.
+const COMMON_OUTPUTS: [&str; 2] = ["index.js", "index_bg.wasm"];
+/// In the folder of a build, the digests of both.
+const STAMP: &str = ".inputs";
+/// The Worker's main module: written by hand, and put beside what is made.
+const ENTRY: &str = "entry.js";
+
+/// One Worker in Rust, and how it is built.
+pub(crate) struct Recipe {
+    /// The package's folder, from the root.
+    package: &'static str,
+    /// The folder that the build goes into.
+    pub(crate) folder: PathBuf,
+    features: &'static [&'static str],
+    /// Whether the package has a main module of its own.
+    has_entry: bool,
+}
+
+impl Recipe {
+    /// The Worker, as it is deployed.
+    pub(crate) fn edge() -> Self {
+        Self { package: "edge", folder: paths::root().join("edge/build"), features: &[], has_entry: true }
+    }
+
+    /// The same with panics on demand, for the test of what one costs.
+    pub(crate) fn planted() -> Self {
+        Self { package: "edge", folder: paths::target().join(paths::PLANTED), features: &["planted-panic"], has_entry: true }
+    }
+
+    /// The empty one that the edge is compared with.
+    pub(crate) fn empty() -> Self {
+        Self { package: "bench/edge/empty-rust", folder: paths::target().join("bench-empty-rust"), features: &[], has_entry: false }
+    }
+
+    /// What it makes.
+    fn outputs(&self) -> Vec<&'static str> {
+        COMMON_OUTPUTS.into_iter().chain(self.has_entry.then_some(ENTRY)).collect()
+    }
+
+    /// The Wasm module.
+    pub(crate) fn wasm(&self) -> PathBuf {
+        self.folder.join("index_bg.wasm")
+    }
+}
 
 /// Makes `edge/build` when its inputs changed, or when something else has written there, and fails when the Worker has grown too large.
 pub(crate) fn build_within_limit(session: &Session, kit: &Kit) -> Result<(), Failure> {
@@ -38,52 +80,74 @@ pub(crate) fn build_within_limit(session: &Session, kit: &Kit) -> Result<(), Fai
 
 /// The same without a limit. Prints the size, and gives it in bytes after gzip.
 pub(crate) fn build(session: &Session, kit: &Kit) -> Result<usize, Failure> {
+    let recipe = Recipe::edge();
+    make(session, kit, &recipe)?;
+    let (raw, gzipped) = size(&recipe.wasm())?;
+    say(format!("the Worker's Wasm: {}, {} gzipped (at most {})", kilobytes(raw), kilobytes(gzipped), kilobytes(LARGEST)));
+    Ok(gzipped)
+}
+
+/// Makes one Worker when its inputs changed, or when something else has written into its folder.
+pub(crate) fn make(session: &Session, kit: &Kit, recipe: &Recipe) -> Result<(), Failure> {
     let root = paths::root();
-    // `dev` and `test` at once would write `edge/build` over each other; this file is one that neither writes.
-    let _lock = lock::hold(&root.join("edge/Cargo.toml"))?;
-    let wasm = root.join("edge/build/index_bg.wasm");
-    let stamp = root.join(STAMP);
-    let inputs = digest(&root, &INPUTS, &kit.versions)?;
-    let stamped = |inputs: &str| Ok::<_, Failure>(format!("{inputs} {}", digest(&root, &OUTPUTS, "")?));
+    let package = root.join(recipe.package);
+    // `dev` and `test` at once would write one folder over each other; this file is one that neither writes.
+    let _lock = lock::hold(&package.join("Cargo.toml"))?;
+    let inputs: Vec<&str> = COMMON_INPUTS.into_iter().chain([recipe.package]).collect();
+    let inputs = digest(&root, &inputs, &format!("{} {}", kit.versions, recipe.features.join(",")))?;
+    let stamp = recipe.folder.join(STAMP);
+    let stamped = |inputs: &str| Ok::<_, Failure>(format!("{inputs} {}", digest(&recipe.folder, &recipe.outputs(), "")?));
+    let shown = recipe.folder.strip_prefix(&root).unwrap_or(&recipe.folder).display();
     if fs::read_to_string(&stamp).ok() == Some(stamped(&inputs)?) {
-        say("edge/build is up to date");
-    } else {
-        check_dependencies(session)?;
-        say("building the Worker into edge/build");
-        let mut command = tools::command(&kit.worker_build);
-        command.arg("--release").current_dir(root.join("edge")).env("PATH", paths::path_with(&kit.node)?);
-        // worker-build downloads what these do not name.
-        command.env("WASM_BINDGEN_BIN", &kit.wasm_bindgen);
-        command.env("WASM_OPT_BIN", root.join("node_modules/binaryen/bin/wasm-opt"));
-        command.env("ESBUILD_BIN", root.join("node_modules/esbuild/bin/esbuild"));
-        // Its own stack says nothing of what is wrong with the Worker.
-        command.env("RUST_BACKTRACE", "0");
-        session.run(&mut command)?;
-        strip_names(&wasm)?;
-        fs::write(stamp, stamped(&inputs)?)?;
+        say(format!("{shown} is up to date"));
+        return Ok(());
     }
-    size(&wasm)
+    if recipe.package == "edge" {
+        check_dependencies(session)?;
+    }
+    say(format!("building the Worker into {shown}"));
+    let mut command = tools::command(&kit.worker_build);
+    command.arg("--release").arg("--out-dir").arg(&recipe.folder).current_dir(&package).env("PATH", paths::path_with(&kit.node)?);
+    command.args(recipe.features.iter().flat_map(|feature| ["--features", feature]));
+    // worker-build downloads what these do not name.
+    command.env("WASM_BINDGEN_BIN", &kit.wasm_bindgen);
+    command.env("WASM_OPT_BIN", root.join("node_modules/binaryen/bin/wasm-opt"));
+    command.env("ESBUILD_BIN", root.join("node_modules/esbuild/bin/esbuild"));
+    // Its own stack says nothing of what is wrong with the Worker.
+    command.env("RUST_BACKTRACE", "0");
+    session.run(&mut command)?;
+    strip_names(recipe)?;
+    if recipe.has_entry {
+        fs::copy(package.join(ENTRY), recipe.folder.join(ENTRY))?;
+    }
+    fs::write(stamp, stamped(&inputs)?)?;
+    Ok(())
 }
 
 /// Takes the functions' names out of what is deployed, an eighth of its size; a copy with them stays for reading stack traces.
-fn strip_names(wasm: &Path) -> Result<(), Failure> {
-    let named = fs::read(wasm)?;
+fn strip_names(recipe: &Recipe) -> Result<(), Failure> {
+    let wasm = recipe.wasm();
+    let named = fs::read(&wasm)?;
     let stripped = wasm::without_names(&named).ok_or_else(|| Failure::Said(format!("{} is no Wasm module", wasm.display())))?;
-    let copy = target().join("edge-with-names.wasm");
-    fs::create_dir_all(target())?;
-    fs::write(&copy, named)?;
+    if recipe.package == "edge" && recipe.features.is_empty() {
+        fs::create_dir_all(paths::target())?;
+        fs::write(paths::target().join("edge-with-names.wasm"), named)?;
+    }
     fs::write(wasm, stripped)?;
     Ok(())
 }
 
-fn size(wasm: &Path) -> Result<usize, Failure> {
-    let bytes = fs::read(wasm).map_err(|error| Failure::Said(format!("{}: {error}", wasm.display())))?;
+/// A file's bytes, as they are and after gzip.
+pub(crate) fn size(file: &Path) -> Result<(usize, usize), Failure> {
+    let bytes = fs::read(file).map_err(|error| Failure::Said(format!("{}: {error}", file.display())))?;
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(&bytes)?;
-    let gzipped = encoder.finish()?.len();
-    let kilobytes = |size: usize| format!("{}.{} KB", size / 1000, size % 1000 / 100);
-    say(format!("the Worker's Wasm: {}, {} gzipped (at most {})", kilobytes(bytes.len()), kilobytes(gzipped), kilobytes(LARGEST)));
-    Ok(gzipped)
+    Ok((bytes.len(), encoder.finish()?.len()))
+}
+
+/// Bytes in words.
+pub(crate) fn kilobytes(size: usize) -> String {
+    format!("{}.{} KB", size / 1000, size % 1000 / 100)
 }
 
 fn check_dependencies(session: &Session) -> Result<(), Failure> {

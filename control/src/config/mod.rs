@@ -28,6 +28,8 @@ pub struct Config {
     pub upload_url: String,
     /// Where the server listens.
     pub listen: SocketAddr,
+    /// Where a bare workerd on this machine finds its KV namespace and its Queue; `None` without one. A loopback address.
+    pub bindings_listen: Option<SocketAddr>,
     /// The data folder.
     pub data_dir: PathBuf,
     /// `sqlite:…` or `postgres://…`.
@@ -187,6 +189,7 @@ impl Config {
         let upload_url = settings.address("UPLOAD_URL")?.unwrap_or_else(|| base_url.clone());
         let listen = settings.text("LISTEN");
         let listen = listen.parse().map_err(|_| ConfigError::setting("LISTEN", "must be an address and a port, such as 127.0.0.1:8080"))?;
+        let bindings_listen = bindings_listen(&settings)?;
         let DatabaseConfig { data_dir, database_url, limits } = DatabaseConfig::read(environment)?;
         if settings.text("STORAGE") != "file" {
             return Err(ConfigError::setting("STORAGE", "only file is supported by this version"));
@@ -199,12 +202,13 @@ impl Config {
             })?);
         }
         // Another replica, or the edge, must hold the same secrets: then a generated one would be wrong without anyone noticing.
-        let may_generate = database_url.0.starts_with("sqlite:") && kv.is_none();
+        let may_generate = database_url.0.starts_with("sqlite:") && kv.is_none() && bindings_listen.is_none();
         let secrets = secrets::read(&settings, &data_dir, may_generate)?;
         Ok(Self {
             base_url,
             upload_url,
             listen,
+            bindings_listen,
             data_dir,
             database_url,
             trusted_proxies,
@@ -220,6 +224,14 @@ impl Config {
     pub fn is_https(&self) -> bool {
         self.base_url.starts_with("https://")
     }
+}
+
+/// Whoever reaches that listener may post reports as they like and read every snapshot, so nobody else's machine must.
+fn bindings_listen(settings: &Settings<'_>) -> Result<Option<SocketAddr>, ConfigError> {
+    let Some(text) = settings.optional("BINDINGS_LISTEN") else { return Ok(None) };
+    let address = text.parse::<SocketAddr>().ok().filter(|address| address.ip().to_canonical().is_loopback());
+    let wrong = || ConfigError::setting("BINDINGS_LISTEN", "must be a loopback address and a port, such as 127.0.0.1:8081");
+    address.map(Some).ok_or_else(wrong)
 }
 
 fn kv(settings: &Settings<'_>) -> Result<Option<KvConfig>, ConfigError> {

@@ -58,6 +58,7 @@ settings![
     ("BASE_URL", "http://localhost:8080", "the address under which clients reach the service; the edge's when there is one"),
     ("UPLOAD_URL", "", "where uploads go directly, past the edge's body limit; the base address when not set"),
     ("LISTEN", "127.0.0.1:8080", "where the server listens"),
+    ("BINDINGS_LISTEN", "", "where a self-hosted edge on this machine finds snapshots and leaves reports: a loopback address and a port"),
     ("DATA_DIR", "./data", "the data folder: database, bundles, generated secrets"),
     ("DATABASE_URL", "", "sqlite:… or postgres://…; a SQLite file in the data folder when not set"),
     ("STORAGE", "file", "where bundles are kept: file (in the data folder)"),

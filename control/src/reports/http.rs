@@ -8,7 +8,7 @@ use shared::ids::ReportId;
 use shared::report::Report;
 use shared::wire::report::{BatchAnswer, Dropped, MAX_BATCH_REPORTS, ReportBatch};
 
-use super::{Judgement, service};
+use super::service;
 use crate::app::AppState;
 use crate::error::{AppError, AppResult};
 use crate::web::{InternalCall, Json};
@@ -27,35 +27,36 @@ pub async fn take_reports(State(app): State<AppState>, InternalCall(body): Inter
     if batch.reports.len() > MAX_BATCH_REPORTS {
         return Err(AppError::Invalid(format!("reports: must be at most {MAX_BATCH_REPORTS}")));
     }
-    let (reports, mut dropped) = read(batch.reports);
+    let (mut reports, mut dropped) = (Vec::with_capacity(batch.reports.len()), Vec::new());
+    for value in batch.reports {
+        match read(value) {
+            Ok(report) => reports.push(report),
+            Err(fault) => dropped.push(fault),
+        }
+    }
     let judgements =
         service::store(&app.db, app.config.limits.binary_versions, &reports, app.now()).await.map_err(AppError::unavailable)?;
     let mut accepted = 0;
     for (report, judgement) in reports.iter().zip(judgements) {
-        match judgement {
-            Judgement::Accepted => accepted += 1,
-            Judgement::Dropped(reason) => dropped.push(Dropped { id: report.id.to_string(), reason }),
-            Judgement::UnknownDeployment => dropped.push(Dropped { id: report.id.to_string(), reason: "unknown deployment".to_owned() }),
+        match judgement.dropped(&report.id) {
+            None => accepted += 1,
+            Some(report) => dropped.push(report),
         }
     }
-    for Dropped { id, reason } in &dropped {
-        tracing::warn!(report.id = id, reason, "a report was dropped");
-    }
+    note(&dropped);
     Ok(Json(BatchAnswer { accepted, dropped }))
 }
 
-/// Those that are reports, and those that are not.
-fn read(values: Vec<Value>) -> (Vec<Report>, Vec<Dropped>) {
-    let (mut reports, mut dropped) = (Vec::with_capacity(values.len()), Vec::new());
-    for value in values {
-        // Only what has the form of an id is said back and logged as one.
-        let id = value.get("id").and_then(Value::as_str).and_then(|id| ReportId::try_from(id).ok());
-        match Report::from_value(value) {
-            Ok(report) => reports.push(report),
-            Err(fault) => {
-                dropped.push(Dropped { id: id.map(String::from).unwrap_or_default(), reason: fault.to_string() });
-            }
-        }
+/// The report that a value is, or why it will never be one.
+pub fn read(value: Value) -> Result<Report, Dropped> {
+    // Only what has the form of an id is said back and logged as one.
+    let id = value.get("id").and_then(Value::as_str).and_then(|id| ReportId::try_from(id).ok());
+    Report::from_value(value).map_err(|fault| Dropped { id: id.map(String::from).unwrap_or_default(), reason: fault.to_string() })
+}
+
+/// Logs what is counted nowhere: nobody sends it again.
+pub fn note(dropped: &[Dropped]) {
+    for Dropped { id, reason } in dropped {
+        tracing::warn!(report.id = id, reason, "a report was dropped");
     }
-    (reports, dropped)
 }

@@ -12,7 +12,9 @@ pub mod repo;
 pub mod service;
 
 pub use collector::Collector;
-pub use http::routes;
+pub use http::{note, read, routes};
+use shared::ids::ReportId;
+use shared::wire::report::Dropped;
 
 /// What became of a report; each is final, and an error is not.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,4 +25,16 @@ pub enum Judgement {
     Dropped(String),
     /// No deployment has its key, or no longer.
     UnknownDeployment,
+}
+
+impl Judgement {
+    /// What to say of the report with this id; none when it is accepted.
+    pub fn dropped(self, id: &ReportId) -> Option<Dropped> {
+        let reason = match self {
+            Self::Accepted => return None,
+            Self::Dropped(reason) => reason,
+            Self::UnknownDeployment => "unknown deployment".to_owned(),
+        };
+        Some(Dropped { id: id.to_string(), reason })
+    }
 }

@@ -55,7 +55,9 @@ fn edge_address(app: &AppState, request: &Request) -> Option<IpAddr> {
     let path = request.extensions().get::<SentPath>()?;
     let valid =
         shared::signature::verify_address(&app.config.edge_secret, signature, request.method().as_str(), &path.0, app.now(), address);
-    if valid { address.parse().ok() } else { None }
+    let address: IpAddr = address.parse().ok().filter(|_| valid)?;
+    // A socket for both families has IPv4 clients, too.
+    Some(address.to_canonical())
 }
 
 /// The entries of `X-Forwarded-For`, in order; an entry that is no address ends what can be believed to its left.

@@ -6,6 +6,7 @@ mod acquisition;
 mod address;
 mod apps;
 mod bearer;
+mod bindings;
 mod bundles;
 mod deployments;
 mod health;

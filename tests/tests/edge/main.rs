@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+mod aborts;
 mod checks;
 mod configuration;
 mod equality;
@@ -9,6 +10,7 @@ mod freshness;
 mod generated;
 mod not_control;
 mod outage;
+mod panics;
 mod pass_through;
 mod reports;
 mod snapshots;

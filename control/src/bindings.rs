@@ -1,0 +1,73 @@
+//! What a Worker on a bare workerd asks of its KV namespace and its Queue, which are this process: the edge without Cloudflare.
+//!
+//! Served on a listener of its own, on this machine's loopback address alone, because a binding carries no credential. workerd turns `get` into
+//! `GET /<name, percent-encoded>?urlencoded=true&cache_ttl=30`, where 404 means "missing" and any other failure makes it throw, and `send` into
+//! `POST /message`, where anything but 200 makes it throw. Start reading at [`service`].
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::header;
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use serde_json::Value;
+use shared::keys::DeploymentKey;
+use shared::kv::{KvKey, SnapshotKey, SnapshotMetadata};
+
+use crate::app::AppState;
+use crate::error::{AppError, AppResult};
+use crate::{reports, snapshot, web};
+
+/// The header in which a KV value's metadata travels, as JSON.
+const METADATA: &str = "cf-kv-metadata";
+
+/// The largest message that a Queue takes, in bytes; a report is a tenth of it.
+const MAX_MESSAGE: usize = 128_000;
+
+/// What `send` resolves with. Nothing is ever waiting here: what is answered is counted.
+const SENT: &str = r#"{"metadata":{"metrics":{"backlogCount":0,"backlogBytes":0,"oldestMessageTimestamp":0}}}"#;
+
+/// The whole service of this listener.
+pub fn service(state: &AppState) -> web::Service {
+    let router = Router::new()
+        .route("/{name}", get(get_value))
+        .route("/message", post(take_message))
+        .fallback(web::not_found)
+        .method_not_allowed_fallback(web::wrong_method)
+        .layer(middleware::from_fn(refuse_pages))
+        .with_state(state.clone());
+    web::layer(router, state)
+}
+
+/// A page in a browser on this machine reaches loopback addresses, too. What it posts says where it comes from; a Worker's binding never does.
+async fn refuse_pages(request: Request, next: Next) -> Response {
+    if request.headers().contains_key(header::ORIGIN) {
+        return AppError::Forbidden("no page may come here".into()).into_response();
+    }
+    next.run(request).await
+}
+
+/// A snapshot as the publisher writes it into KV, of this moment. Tombstones too; 404 for a key that never was.
+async fn get_value(State(app): State<AppState>, web::Path(name): web::Path<String>) -> AppResult<Response> {
+    let missing = || AppError::NotFound("value");
+    let key = name.strip_prefix(SnapshotKey::PREFIX).and_then(|key| DeploymentKey::try_from(key).ok()).ok_or_else(missing)?;
+    let mut tx = app.db.read().await?;
+    let (version, text) = snapshot::text(&mut tx, &key, app.now()).await?.ok_or_else(missing)?;
+    let metadata = serde_json::to_string(&SnapshotMetadata { version }).map_err(AppError::internal)?;
+    Ok(([(METADATA, metadata.as_str()), (header::CONTENT_TYPE.as_str(), "application/json")], text).into_response())
+}
+
+/// One report, answered once it is committed. One that cannot be counted, ever, is dropped: refused, it would be sent again for ever.
+async fn take_message(State(app): State<AppState>, request: Request) -> AppResult<Response> {
+    let (parts, body) = request.into_parts();
+    let body = web::read_body(&parts.headers, body, MAX_MESSAGE).await?;
+    let dropped = match reports::read(serde_json::from_slice(&body).unwrap_or(Value::Null)) {
+        Ok(report) => {
+            let id = report.id.clone();
+            app.collector.submit(report).await?.dropped(&id)
+        }
+        Err(dropped) => Some(dropped),
+    };
+    reports::note(dropped.as_slice());
+    Ok(([(header::CONTENT_TYPE, "application/json")], SENT).into_response())
+}

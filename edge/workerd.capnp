@@ -1,0 +1,43 @@
+# The Worker on a bare workerd, without Cloudflare: `workerd serve workerd.capnp`, as docs/self-hosted-edge.md says.
+#
+# No secrets here, and nothing to edit: addresses are given on the command line (`--socket-addr http=…`, `--external-addr control=…` and
+# `--external-addr bindings=…`), everything else by the environment.
+
+using Workerd = import "/workerd/workerd.capnp";
+
+const config :Workerd.Config = (
+  services = .services,
+  sockets = [(name = "http", address = "127.0.0.1:8787", http = (), service = "edge")],
+);
+
+const services :List(Workerd.Service) = [
+  (name = "edge", worker = .edge),
+  # control's UPDRAFT_LISTEN.
+  (name = "control", external = (address = "127.0.0.1:8080", http = ())),
+  # control's UPDRAFT_BINDINGS_LISTEN, which takes the place of KV and the Queue.
+  (name = "bindings", external = (address = "127.0.0.1:8081", http = ())),
+];
+
+const edge :Workerd.Worker = (
+  modules = [
+    (name = "entry.js", esModule = embed "build/entry.js"),
+    (name = "index.js", esModule = embed "build/index.js"),
+    (name = "index_bg.wasm", wasm = embed "build/index_bg.wasm"),
+  ],
+  # As in wrangler.toml.
+  compatibilityDate = "2026-11-17",
+  bindings = [
+    (name = "SNAPSHOTS", kvNamespace = "bindings"),
+    (name = "REPORTS", queue = "bindings"),
+    # Every call goes to the service `control`, whatever name stands here, so that the Worker reaches nothing else.
+    (name = "CONTROL_URL", text = "http://control"),
+    (name = "BASE_URL", fromEnvironment = "BASE_URL"),
+    (name = "EDGE_SECRET", fromEnvironment = "EDGE_SECRET"),
+    (name = "DOWNLOAD_SECRET", fromEnvironment = "DOWNLOAD_SECRET"),
+    (name = "CLIENT_ADDRESS", fromEnvironment = "CLIENT_ADDRESS"),
+    (name = "LIMIT_REPORTS", fromEnvironment = "LIMIT_REPORTS"),
+    (name = "SNAPSHOT_FRESH_MS", fromEnvironment = "SNAPSHOT_FRESH_MS"),
+    (name = "SNAPSHOT_STALE_MS", fromEnvironment = "SNAPSHOT_STALE_MS"),
+  ],
+  globalOutbound = "control",
+);

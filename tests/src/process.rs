@@ -1,0 +1,53 @@
+//! What a running program takes of memory, and which programs it started: read from `/proc`, so Linux only.
+
+use std::fs;
+
+/// A process of this machine by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Process(pub u32);
+
+impl Process {
+    /// The memory that it has now, in KiB.
+    pub fn memory(self) -> u64 {
+        self.status("VmRSS:")
+    }
+
+    /// The most memory that it ever had, or since [`Process::forget_peak`], in KiB.
+    pub fn peak(self) -> u64 {
+        self.status("VmHWM:")
+    }
+
+    /// Lets the peak begin anew. Where the kernel does not allow it, what the peak was before counts on.
+    pub fn forget_peak(self) {
+        let _refused = fs::write(format!("/proc/{}/clear_refs", self.0), "5");
+    }
+
+    /// The programs of this name (as the kernel has it, at most 15 letters) among those that it started, and that these started.
+    pub fn descendants(self, name: &str) -> Vec<Self> {
+        let all: Vec<(u32, u32, String)> = fs::read_dir("/proc").unwrap().filter_map(|entry| parent_and_name(&entry.ok()?)).collect();
+        let (mut known, mut found) = (vec![self.0], Vec::new());
+        while let Some(parent) = known.pop() {
+            for (process, _, process_name) in all.iter().filter(|(_, of, _)| *of == parent) {
+                known.push(*process);
+                found.extend((process_name == name).then_some(Self(*process)));
+            }
+        }
+        found
+    }
+
+    fn status(self, line: &str) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.0)).unwrap();
+        let value = status.lines().find_map(|text| text.strip_prefix(line)).unwrap();
+        value.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+}
+
+/// A process, its parent and its name; nothing for what is none, or has gone.
+fn parent_and_name(entry: &fs::DirEntry) -> Option<(u32, u32, String)> {
+    let process = entry.file_name().to_str()?.parse().ok()?;
+    let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+    // The name stands in brackets, and may hold brackets and spaces itself.
+    let (before, after) = stat.rsplit_once(')')?;
+    let parent = after.split_whitespace().nth(1)?.parse().ok()?;
+    Some((process, parent, before.split_once('(')?.1.to_owned()))
+}

@@ -1,0 +1,84 @@
+//! The edge without Cloudflare: the Worker on a bare workerd, with a control plane behind it that takes the place of KV and the Queue.
+
+use std::collections::BTreeMap;
+
+use reqwest::Method;
+use xtask::leash::Leashed;
+use xtask::workerd::Workerd;
+use xtask::{paths, probe};
+
+use crate::app::{DOWNLOAD_SECRET, EDGE_SECRET, Options, TestApp};
+use crate::client::Client;
+use crate::output::Output;
+use crate::process::Process;
+use crate::wait::eventually;
+
+/// A workerd on the committed configuration, and the control plane behind it.
+#[derive(Debug)]
+pub struct SelfHosted {
+    /// The Worker's address, without a trailing slash.
+    pub base: String,
+    /// What it prints.
+    pub output: Output,
+    /// Ended before the control plane.
+    edge: Leashed,
+    /// The control plane.
+    pub control: TestApp,
+}
+
+impl SelfHosted {
+    /// Both, with these Worker variables besides those that it needs. Ready once control's health is seen through the Worker.
+    pub async fn spawn(variables: &[(&str, &str)]) -> Self {
+        let port = probe::free_port().unwrap();
+        let base = format!("http://localhost:{port}");
+        let options = Options { has_machine_clock: true, ..Options::default() };
+        let control = TestApp::spawn_with(options.with("BASE_URL", &base).with("BINDINGS_LISTEN", "127.0.0.1:0")).await;
+        let given =
+            [("BASE_URL", base.as_str()), ("EDGE_SECRET", EDGE_SECRET), ("DOWNLOAD_SECRET", DOWNLOAD_SECRET), ("CLIENT_ADDRESS", "peer")];
+        let workerd = Workerd {
+            root: paths::root(),
+            config: paths::root().join("edge/workerd.capnp"),
+            sockets: BTreeMap::from([("http".to_owned(), ([127, 0, 0, 1], port).into())]),
+            externals: BTreeMap::from([
+                ("control".to_owned(), control.base.trim_start_matches("http://").to_owned()),
+                ("bindings".to_owned(), control.bindings.clone().unwrap()),
+            ]),
+            environment: given.iter().chain(variables).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        };
+        let output = Output::default();
+        let lines = output.clone();
+        let mut edge = workerd.start(move |line| lines.push(line)).unwrap_or_else(|error| panic!("workerd cannot be started: {error}"));
+        let client = Client::new(&base, None);
+        eventually("health through the edge", async || {
+            if let Some(status) = edge.status() {
+                output.show("workerd");
+                panic!("workerd ended with {status}");
+            }
+            match client.request(Method::GET, "/v1/health").send().await {
+                Ok(answer) if answer.status() == 200 => Ok(()),
+                Ok(answer) => Err(answer.text().await.unwrap_or_default()),
+                Err(error) => Err(format!("{error:?}")),
+            }
+        })
+        .await;
+        Self { base, output, edge, control }
+    }
+
+    /// A client without a credential, at the edge; with a connection of its own.
+    pub fn anonymous(&self) -> Client {
+        Client::new(&self.base, None)
+    }
+
+    /// The process of workerd.
+    pub fn process(&self) -> Process {
+        Process(self.edge.id())
+    }
+}
+
+impl Drop for SelfHosted {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.output.show("workerd");
+        }
+    }
+}

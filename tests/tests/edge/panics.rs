@@ -1,0 +1,144 @@
+//! What a panic costs: one answer, and nothing of those beside it. The Worker here is a build that panics where a URL says so.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{Method, StatusCode, Uri};
+use serde_json::json;
+use tests::Client;
+use tests::edge::{Edge, EdgeApp, EdgeOptions};
+use tests::wait::until;
+use tokio::net::TcpListener;
+use tokio::sync::{Mutex, watch};
+use tokio::task::JoinSet;
+use xtask::paths;
+
+const CHECK: &str = "/v1/public/svc/update_check";
+const DEPLOY: &str = "/v1/public/svc/report_status/deploy";
+
+fn planted() -> EdgeOptions {
+    EdgeOptions { worker: Some(paths::target().join(paths::PLANTED)), ..EdgeOptions::default() }
+}
+
+/// A control plane that keeps everything waiting until it is let go, and then knows every deployment and does whatever it is asked.
+#[derive(Clone)]
+struct Busy {
+    base: String,
+    asked: Arc<Mutex<Vec<String>>>,
+    is_let_go: watch::Sender<bool>,
+    snapshot: String,
+}
+
+impl Busy {
+    async fn start(snapshot: String) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let busy = Self { base, asked: Arc::default(), is_let_go: watch::Sender::new(false), snapshot };
+        let router = Router::new().fallback(answer).with_state(busy.clone());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        busy
+    }
+}
+
+async fn answer(State(busy): State<Busy>, method: Method, uri: Uri) -> (StatusCode, String) {
+    busy.asked.lock().await.push(format!("{method} {}", uri.path()));
+    busy.is_let_go.subscribe().wait_for(|is_let_go| *is_let_go).await.unwrap();
+    match uri.path() {
+        "/internal/v1/reports" => (StatusCode::OK, json!({ "rejected": [] }).to_string()),
+        path if path.starts_with("/internal/") => (StatusCode::OK, busy.snapshot.clone()),
+        path => (StatusCode::OK, format!("{method} {path}")),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_check_from_memory_that_panics_costs_one_500_and_the_next_is_answered() {
+    let app = EdgeApp::spawn_with(planted()).await;
+    let owner = app.control.sign_up("ada").await;
+    let (key, _) = owner.create_app("app").await;
+    app.until_pushed(&key).await;
+    let client = app.anonymous();
+    let check = format!("{CHECK}?deployment_key={key}&app_version=1.0.0");
+    let expected = client.get(&check).await.assert(200);
+    for place in ["check", "begin", "end"] {
+        // The first two bring the snapshot into the memory of a new instance.
+        assert_eq!(client.get(&check).await.assert(200), expected);
+        assert_eq!(client.get(&check).await.assert(200), expected);
+        // Only what has the key of nobody comes as far as the places behind the one quick case.
+        let key = if place == "check" { key.as_str() } else { "nobody-knows-this-key" };
+        let answer = client.get(&format!("{CHECK}?deployment_key={key}&app_version=1.0.0&planted={place}")).await;
+        answer.assert_status(500);
+        let id = answer.header("x-request-id");
+        assert_eq!(answer.json(), json!({ "error": "internal error", "requestId": id }), "{place}");
+        assert_eq!(answer.header("access-control-allow-origin"), "*");
+        assert_eq!(client.get(&check).await.assert(200), expected);
+        let failed = app.edge.output.until("request.failed", |events| events.iter().any(|event| event["request"] == *id)).await;
+        assert!(!failed.is_empty());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_under_way_beside_a_panic_is_answered_as_if_nothing_had_been() {
+    const EACH: usize = 10;
+    let snapshot = {
+        let app = EdgeApp::spawn_with(EdgeOptions::default()).await;
+        let owner = app.control.sign_up("ada").await;
+        let (key, _) = owner.create_app("app").await;
+        app.until_pushed(&key).await;
+        app.edge.kv_value(&key).await.unwrap().to_string()
+    };
+    let busy = Busy::start(snapshot).await;
+    let edge = Edge::before(&EdgeOptions { stand_in: Some(busy.base.clone()), ..planted() }).await;
+    for place in ["begin", "end"] {
+        busy.is_let_go.send_replace(false);
+        busy.asked.lock().await.clear();
+        let mut under_way = JoinSet::new();
+        for number in 0..EACH {
+            let requests = [
+                (Method::GET, format!("/v1/apps/{number}"), None),
+                (Method::POST, format!("/v1/apps/{number}"), Some(json!({ "name": "app" }))),
+                (Method::GET, format!("{CHECK}?deployment_key=checked-key-{place}-{number}&app_version=1.0.0"), None),
+                (
+                    Method::POST,
+                    DEPLOY.to_owned(),
+                    Some(json!({ "deployment_key": format!("told-key-{place}-{number}"), "app_version": "1.0.0" })),
+                ),
+            ];
+            // Look-ups are limited to twenty in a second: half of them now would be refused after the panic, when each is made again.
+            let requests = requests.into_iter().filter(|(_, path, _)| number < EACH / 2 || path.starts_with("/v1/apps"));
+            for (method, path, body) in requests {
+                let client = Client::new(&edge.base, None);
+                under_way.spawn(async move {
+                    let request = client.request(method.clone(), &path);
+                    let answer = client.send(match &body {
+                        Some(body) => request.json(body),
+                        None => request,
+                    });
+                    (format!("{method} {path}"), answer.await)
+                });
+            }
+        }
+        let count = under_way.len();
+        until("everything at control", async || (busy.asked.lock().await.len() >= count).then_some(())).await;
+
+        // A method that is refused is answered without control.
+        let client = Client::new(&edge.base, None);
+        let refuse = async |query: &str| client.send(client.request(Method::DELETE, &format!("{CHECK}{query}"))).await;
+        refuse(&format!("?planted={place}")).await.assert_status(500);
+        refuse("").await.assert_status(405);
+
+        busy.is_let_go.send_replace(true);
+        while let Some(done) = under_way.join_next().await {
+            let (asked, answer) = done.unwrap();
+            assert_eq!(answer.status, 200, "{asked}: {}", answer.text());
+        }
+        // What had gone to control was not sent there again.
+        let asked = busy.asked.lock().await;
+        for number in 0..EACH {
+            for method in ["GET", "POST"] {
+                let line = format!("{method} /v1/apps/{number}");
+                assert_eq!(asked.iter().filter(|asked| **asked == line).count(), 1, "{line}");
+            }
+        }
+    }
+}

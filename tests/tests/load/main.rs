@@ -1,0 +1,6 @@
+//! Many requests: what they may cost in memory, rows and calls of the control plane, and that each is answered.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod connections;
+mod flood;
