@@ -11,11 +11,14 @@ use shared::time::UnixMillis;
 use shared::wire::check::DownloadUrls;
 use tokio::sync::Semaphore;
 
+use crate::auth::password::Passwords;
+use crate::challenge::Challenge;
 use crate::clock::{Clock, Dice};
 use crate::config::Config;
 use crate::db::Db;
 use crate::error::AppError;
 use crate::health::HealthCache;
+use crate::mail::Mailer;
 use crate::reports::Collector;
 use crate::snapshot::{Publisher, SnapshotCache};
 use crate::storage::Storage;
@@ -38,10 +41,16 @@ pub struct App {
     pub snapshots: SnapshotCache,
     /// Wakes the publisher after a change; asleep when there is no edge.
     pub publisher: Publisher,
+    /// Wakes the sender of mails after one was put into the outbox.
+    pub mailer: Mailer,
+    /// Asks whether a human sent a request, where that is configured.
+    pub challenge: Challenge,
     /// Takes direct reports and commits many in one transaction.
     pub collector: Collector,
     /// Counts reports by client address and deployment.
     pub reporters: Mutex<Limiter>,
+    /// Password hashes, made and compared.
+    pub passwords: Passwords,
     /// Permits for looking into uploaded files: as many as there are cores.
     pub inspections: Arc<Semaphore>,
     /// The last answer of the readiness checks.

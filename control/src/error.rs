@@ -21,9 +21,15 @@ pub enum AppError {
     /// 401 with `WWW-Authenticate: Bearer`.
     #[error("the access key is missing, invalid or expired")]
     Unauthenticated,
+    /// 401 without a challenge: a password, code or token in the body is wrong.
+    #[error("{0}")]
+    WrongCredentials(&'static str),
     /// 403 without a code.
     #[error("{0}")]
     Forbidden(Cow<'static, str>),
+    /// 403 with a code that tells programs what would help.
+    #[error("{1}")]
+    Coded(Code, &'static str),
     /// 400: what is wrong with the request, every bad field at once.
     #[error("{0}")]
     Invalid(String),
@@ -39,15 +45,41 @@ pub enum AppError {
     /// 405; the router adds `Allow`.
     #[error("this method is not allowed here")]
     WrongMethod,
-    /// 429 with `Retry-After`, in seconds.
-    #[error("{0}")]
-    TooMany(&'static str, u64),
+    /// 429.
+    #[error("{text}")]
+    TooMany {
+        /// What there were too many of.
+        text: &'static str,
+        /// `Retry-After`, in seconds.
+        retry_after: u64,
+        /// Whether the body says it, too: on login and second factors only.
+        is_in_body: bool,
+    },
     /// 503 with `Retry-After`: the database or the store cannot be reached.
     #[error("the service is unavailable for the moment, try again")]
     Unavailable(#[source] Cause),
     /// 500.
     #[error("internal error")]
     Internal(#[source] Cause),
+}
+
+/// The codes of refusals, as the interface lists them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// Login needs a human-verification token.
+    ChallengeRequired,
+    /// Only a dashboard session may do this.
+    DashboardSessionRequired,
+}
+
+impl Code {
+    /// The code as it is answered.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ChallengeRequired => "challenge_required",
+            Self::DashboardSessionRequired => "dashboard_session_required",
+        }
+    }
 }
 
 impl AppError {
@@ -65,14 +97,14 @@ impl AppError {
     pub fn status(&self) -> StatusCode {
         match self {
             Self::NotFound(_) => StatusCode::NOT_FOUND,
-            Self::Unauthenticated => StatusCode::UNAUTHORIZED,
-            Self::Forbidden(_) => StatusCode::FORBIDDEN,
+            Self::Unauthenticated | Self::WrongCredentials(_) => StatusCode::UNAUTHORIZED,
+            Self::Forbidden(_) | Self::Coded(..) => StatusCode::FORBIDDEN,
             Self::Invalid(_) => StatusCode::BAD_REQUEST,
             Self::Conflict(_) => StatusCode::CONFLICT,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::WrongType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
-            Self::TooMany(..) => StatusCode::TOO_MANY_REQUESTS,
+            Self::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -80,8 +112,21 @@ impl AppError {
 }
 
 /// What the outermost layer writes into the error envelope; it alone knows the request id.
-#[derive(Clone, Debug)]
-pub struct ProblemText(pub String);
+#[derive(Clone, Debug, Default)]
+pub struct ProblemText {
+    /// What is wrong, for people.
+    pub text: String,
+    /// What is wrong, for programs.
+    pub code: Option<Code>,
+    /// In how many seconds to try again, where the body says so.
+    pub retry_after_seconds: Option<u64>,
+}
+
+impl From<&str> for ProblemText {
+    fn from(text: &str) -> Self {
+        Self { text: text.to_owned(), ..Self::default() }
+    }
+}
 
 /// Why a request failed, on its way to the outermost layer, which logs it with the request's id.
 #[derive(Clone, Debug)]
@@ -90,6 +135,7 @@ pub struct FailureCause(pub String);
 impl IntoResponse for AppError {
     fn into_response(self) -> Response {
         let mut response = self.status().into_response();
+        let mut problem = ProblemText::from(self.to_string().as_str());
         if let Self::Unavailable(cause) | Self::Internal(cause) = &self {
             response.extensions_mut().insert(FailureCause(chain(cause.as_ref())));
         }
@@ -97,15 +143,17 @@ impl IntoResponse for AppError {
             Self::Unauthenticated => {
                 response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
-            Self::TooMany(_, seconds) => {
-                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(*seconds));
+            Self::Coded(code, _) => problem.code = Some(*code),
+            Self::TooMany { retry_after, is_in_body, .. } => {
+                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(*retry_after));
+                problem.retry_after_seconds = is_in_body.then_some(*retry_after);
             }
             Self::Unavailable(_) => {
                 response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
             }
             _ => {}
         }
-        response.extensions_mut().insert(ProblemText(self.to_string()));
+        response.extensions_mut().insert(problem);
         response
     }
 }
@@ -129,6 +177,10 @@ impl From<sqlx::Error> for AppError {
                 Self::unavailable(error)
             }
             sqlx::Error::Database(database) if database.code().is_some_and(|code| is_passing(&code)) => Self::unavailable(error),
+            // Ids come out of the database, so what one names was there a moment ago.
+            sqlx::Error::Database(database) if database.is_foreign_key_violation() => {
+                Self::Conflict("what this belongs to was deleted at the same moment".to_owned())
+            }
             _ => Self::internal(error),
         }
     }

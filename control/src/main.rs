@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use control::clock::{Clock, Dice};
 use control::config::settings::Environment;
+use control::config::values::parse_size;
 use control::config::{Config, DatabaseConfig, LogConfig};
 use control::db::Db;
 use control::error::{AppError, chain};
@@ -36,6 +37,8 @@ enum Action {
 enum AccountAction {
     /// Make a verified account; works with registration closed, too
     Create(NewAccount),
+    /// Change what an account may have
+    SetLimits(AccountLimitsPatch),
 }
 
 #[derive(Debug, Args)]
@@ -49,6 +52,23 @@ struct NewAccount {
     /// Read the password from standard input; a password on a command line would be seen by every process
     #[arg(long, required = true)]
     password_stdin: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("limits").required(true).multiple(true)))]
+struct AccountLimitsPatch {
+    /// The account's e-mail address
+    #[arg(long)]
+    email: String,
+    /// API keys that are neither revoked nor expired
+    #[arg(long, group = "limits", value_name = "NUMBER")]
+    max_api_keys: Option<u32>,
+    /// Days of daily history
+    #[arg(long, group = "limits", value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..))]
+    retention_days: Option<u32>,
+    /// The largest bundle: 200MiB, 1GiB
+    #[arg(long, group = "limits", value_name = "SIZE", value_parser = parse_size)]
+    max_upload_bytes: Option<u64>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -99,6 +119,7 @@ async fn run(action: Action) -> Result<(), Failure> {
     match action {
         Action::Serve => Ok(serve::run(Config::read(&Environment)?).await?),
         Action::Account(AccountAction::Create(new)) => create_account(&DatabaseConfig::read(&Environment)?, &new).await,
+        Action::Account(AccountAction::SetLimits(patch)) => set_limits(&DatabaseConfig::read(&Environment)?, &patch).await,
         Action::AccessKey(AccessKeyAction::Create(new)) => create_access_key(&DatabaseConfig::read(&Environment)?, &new).await,
     }
 }
@@ -106,7 +127,7 @@ async fn run(action: Action) -> Result<(), Failure> {
 async fn create_account(config: &DatabaseConfig, new: &NewAccount) -> Result<(), Failure> {
     let password = read_password()?;
     accounts::service::normalise_email(&new.email)?;
-    let known: Vec<&str> = [new.email.as_str()].into_iter().chain(new.name.as_deref()).collect();
+    let known = accounts::service::known_words(&new.email, new.name.as_deref());
     accounts::service::check_password(&password, &known)?;
     let password_hash = tokio::task::spawn_blocking(move || auth::password::hash(&password, &Dice::System)).await??;
     let db = Db::open(&config.database_url.0).await?;
@@ -115,12 +136,26 @@ async fn create_account(config: &DatabaseConfig, new: &NewAccount) -> Result<(),
         email: &new.email,
         name: new.name.as_deref(),
         password_hash: &password_hash,
-        max_upload_bytes: config.limits.upload_bytes,
+        limits: config.limits.account,
     };
     accounts::service::create(&mut tx, &account, &Dice::System, Clock::System.now()).await?;
     tx.commit().await?;
     db.close().await;
     eprintln!("The account was made.");
+    Ok(())
+}
+
+async fn set_limits(config: &DatabaseConfig, patch: &AccountLimitsPatch) -> Result<(), Failure> {
+    let email = accounts::service::normalise_email(&patch.email)?;
+    let db = Db::open(&config.database_url.0).await?;
+    let mut tx = db.write().await?;
+    let changed = accounts::repo::set_limits(&mut tx, &email, patch.max_api_keys, patch.retention_days, patch.max_upload_bytes).await?;
+    if changed == 0 {
+        return Err(AppError::NotFound("account").into());
+    }
+    tx.commit().await?;
+    db.close().await;
+    eprintln!("The account's limits were set.");
     Ok(())
 }
 

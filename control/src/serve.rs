@@ -14,16 +14,19 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::app::{App, AppState};
+use crate::auth::password::Passwords;
+use crate::challenge::Challenge;
 use crate::clock::{Clock, Dice};
 use crate::config::{Config, ConfigError};
 use crate::db::{ConnectError, Db};
 use crate::error::AppError;
 use crate::health::HealthCache;
+use crate::mail::Mailer;
 use crate::reports::Collector;
 use crate::snapshot::{Publisher, SnapshotCache};
 use crate::storage::{FolderStore, Storage};
 use crate::work::Work;
-use crate::{accounts, bindings, config, router, snapshot, web};
+use crate::{accounts, bindings, cleanup, config, mail, router, snapshot, web};
 
 /// The most memory that parsed snapshots may take here, in bytes.
 const SNAPSHOT_CACHE: usize = 32 << 20;
@@ -79,6 +82,9 @@ pub async fn build(config: Config, clock: Clock, dice: Dice) -> Result<AppState,
     let health = HealthCache::default();
     let inspections = Arc::new(Semaphore::new(std::thread::available_parallelism().map_or(1, NonZero::get)));
     let work = Work::default();
+    let mailer = Mailer::default();
+    let challenge = Challenge::new(config.turnstile.clone(), clock.clone(), dice.clone()).map_err(AppError::internal)?;
+    let passwords = Passwords::new(dice.clone());
     let reporters = Mutex::default();
     Ok(AppState(Arc::new(App {
         db,
@@ -88,8 +94,11 @@ pub async fn build(config: Config, clock: Clock, dice: Dice) -> Result<AppState,
         dice,
         snapshots,
         publisher,
+        mailer,
+        challenge,
         collector,
         reporters,
+        passwords,
         inspections,
         health,
         work,
@@ -114,6 +123,8 @@ pub struct Running {
     stop: watch::Sender<bool>,
     servers: JoinSet<std::io::Result<()>>,
     publisher: Option<JoinHandle<()>>,
+    mail_sender: JoinHandle<()>,
+    cleanup: JoinHandle<()>,
     state: AppState,
 }
 
@@ -121,12 +132,14 @@ pub struct Running {
 pub fn spawn(state: AppState, listener: TcpListener, bindings: Option<TcpListener>) -> Running {
     let (stop, stopped) = watch::channel(false);
     let publisher = state.config.kv.clone().map(|kv| tokio::spawn(snapshot::publisher::run(state.clone(), kv, stopped.clone())));
+    let cleanup = tokio::spawn(cleanup::run(state.clone(), stopped.clone()));
+    let mail_sender = tokio::spawn(mail::sender::run(state.clone(), stopped.clone()));
     let mut servers = JoinSet::new();
     servers.spawn(serve(listener, router::service(&state), stopped.clone()));
     if let Some(listener) = bindings {
         servers.spawn(serve(listener, bindings::service(&state), stopped));
     }
-    Running { stop, servers, publisher, state }
+    Running { stop, servers, publisher, mail_sender, cleanup, state }
 }
 
 async fn serve(listener: TcpListener, service: web::Service, mut stopped: watch::Receiver<bool>) -> std::io::Result<()> {
@@ -162,6 +175,9 @@ impl Running {
             // A publisher that panicked has nothing left to end.
             let _ = publisher.await;
         }
+        // The same goes for the others.
+        let _ = self.mail_sender.await;
+        let _ = self.cleanup.await;
         self.state.db.close().await;
         // Not left to the last handle's end: a connection that outlived its grace may hold one.
         let _ = self.state.lock.unlock();

@@ -1,15 +1,21 @@
 //! Every SQL statement of the crate, for the test that prepares each on both databases.
 
-use crate::{accounts, apps, auth, config, deployments, metrics, releases, reports, snapshot};
+use crate::{accounts, apps, auth, cleanup, config, deployments, limits, mail, metrics, releases, reports, snapshot};
 
 /// The statements, by the file they stand in.
 pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
     vec![
         ("accounts", accounts::repo::SQL),
         ("auth/keys", auth::keys::repo::SQL),
+        ("auth/login", auth::login::repo::SQL),
+        ("auth/registration", auth::registration::repo::SQL),
+        ("auth/reset", auth::reset::repo::SQL),
         ("apps", apps::repo::SQL),
+        ("cleanup", cleanup::SQL),
         ("config/check", config::check::SQL),
         ("deployments", deployments::repo::SQL),
+        ("limits", limits::repo::SQL),
+        ("mail/outbox", mail::outbox::SQL),
         ("metrics", metrics::repo::SQL),
         ("releases", releases::repo::SQL),
         ("releases/blob", releases::blob::SQL),

@@ -61,6 +61,14 @@ id! {
     ReportId
 }
 id! {
+    /// A registration that waits for its address to be verified.
+    RegistrationId
+}
+id! {
+    /// A mail that waits to be sent, as in its `Message-ID`.
+    MailId
+}
+id! {
     /// One request, as answered in `X-Request-Id`.
     RequestId
 }

@@ -16,6 +16,7 @@ use tokio::net::TcpListener;
 
 use crate::client::Client;
 use crate::database::TestDatabase;
+use crate::people::PASSWORD_HASH;
 
 /// The secrets of the tests; the edge is given the same.
 pub const EDGE_SECRET: &str = "edge-secret-of-the-tests-0123456789abcdef";
@@ -142,7 +143,7 @@ impl TestApp {
         Client::new(&self.base, None)
     }
 
-    /// A client of a new account `<name>@example.com` with a fresh access key.
+    /// A client of a new account `<name>@example.com` with a fresh named access key. Its password is [`crate::people::PASSWORD`].
     pub async fn sign_up(&self, name: &str) -> Client {
         Client::new(&self.base, Some(self.access_key(name, keys::service::DEFAULT_TTL).await))
     }
@@ -151,9 +152,8 @@ impl TestApp {
     pub async fn access_key(&self, name: &str, ttl: i64) -> String {
         let email = format!("{name}@example.com");
         let mut tx = self.db().write().await.unwrap();
-        // No test signs in with this account's password, so that no time is spent on a real hash.
-        let max_upload_bytes = self.running.as_ref().expect("the server is running").state().config.limits.upload_bytes;
-        let account = accounts::service::NewAccount { email: &email, name: None, password_hash: "none", max_upload_bytes };
+        let limits = self.state().config.limits.account;
+        let account = accounts::service::NewAccount { email: &email, name: None, password_hash: PASSWORD_HASH, limits };
         let account = accounts::service::create(&mut tx, &account, &Dice::System, self.clock.now()).await.unwrap();
         let token = keys::service::create(&mut tx, &account, "test", "127.0.0.1", ttl, &Dice::System, self.clock.now()).await.unwrap();
         tx.commit().await.unwrap();

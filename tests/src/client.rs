@@ -11,6 +11,7 @@ pub struct Client {
     http: reqwest::Client,
     base: String,
     token: Option<String>,
+    address: Option<String>,
 }
 
 /// An answer, read whole.
@@ -31,7 +32,7 @@ impl Client {
     pub fn new(base: &str, token: Option<String>) -> Self {
         control::serve::install_crypto();
         let http = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().unwrap();
-        Self { http, base: base.to_owned(), token }
+        Self { http, base: base.to_owned(), token, address: None }
     }
 
     /// The same caller at another address, such as the edge's.
@@ -46,9 +47,23 @@ impl Client {
         Self { token, ..self.clone() }
     }
 
+    /// The same client at another network address, as a proxy tells it: for servers that trust 127.0.0.1 as one.
+    #[must_use]
+    pub fn from(&self, address: &str) -> Self {
+        Self { address: Some(address.to_owned()), ..self.clone() }
+    }
+
+    /// The raw credential.
+    pub fn token(&self) -> &str {
+        self.token.as_deref().expect("a client with a credential")
+    }
+
     /// A request to a path of the service, with this client's credential.
     pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
-        let request = self.http.request(method, format!("{}{path}", self.base));
+        let mut request = self.http.request(method, format!("{}{path}", self.base));
+        if let Some(address) = &self.address {
+            request = request.header("x-forwarded-for", address);
+        }
         match &self.token {
             Some(token) => request.bearer_auth(token),
             None => request,
@@ -73,6 +88,21 @@ impl Client {
     /// POST of JSON.
     pub async fn post(&self, path: &str, body: Value) -> Answer {
         self.send(self.request(Method::POST, path).json(&body)).await
+    }
+
+    /// PATCH of JSON.
+    pub async fn patch(&self, path: &str, body: Value) -> Answer {
+        self.send(self.request(Method::PATCH, path).json(&body)).await
+    }
+
+    /// DELETE.
+    pub async fn delete(&self, path: &str) -> Answer {
+        self.send(self.request(Method::DELETE, path)).await
+    }
+
+    /// DELETE with a body of JSON.
+    pub async fn delete_with(&self, path: &str, body: Value) -> Answer {
+        self.send(self.request(Method::DELETE, path).json(&body)).await
     }
 
     /// Uploads a release of the app `app`; `info` is the part `packageInfo`.

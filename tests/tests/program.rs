@@ -244,6 +244,35 @@ async fn bad_keys_are_refused_and_say_why() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_accounts_limits_are_set_one_by_one_or_together() {
+    let place = Place::new().await;
+    assert_eq!(place.create_account("ada@example.com", PASSWORD).await.code, Some(0));
+    let key = place.create_key("ada@example.com", &["--name", "first"]).await.out.trim().to_owned();
+    let set = async |email: &str, more: &[&str]| place.run(&[&["account", "set-limits", "--email", email], more].concat(), "").await;
+    for (more, limits) in [
+        (&["--max-api-keys", "0"][..], json!({ "maxApiKeys": 0, "retentionDays": 90, "maxUploadBytes": 209_715_200 })),
+        (&["--retention-days", "365"], json!({ "maxApiKeys": 0, "retentionDays": 365, "maxUploadBytes": 209_715_200 })),
+        (
+            &["--max-upload-bytes", "1GiB", "--max-api-keys=100"],
+            json!({ "maxApiKeys": 100, "retentionDays": 365, "maxUploadBytes": 1_u64 << 30 }),
+        ),
+    ] {
+        let ended = set("Ada@Example.com", more).await;
+        assert_eq!((ended.code, ended.out.as_str()), (Some(0), ""), "{ended:?}");
+        let server = Server::start(&place).await;
+        let account = Client::new(&server.base, Some(key.clone())).get("/v1/account").await.assert(200);
+        assert_eq!(account["account"]["limits"], limits);
+        server.end(Signal::TERM).await;
+    }
+    refused(&set("eve@example.com", &["--max-api-keys", "1"]).await, "account was not found");
+    refused(&set("no address", &["--max-api-keys", "1"]).await, "email");
+    refused(&set("ada@example.com", &[]).await, "--max-api-keys");
+    for wrong in ["--max-api-keys=-1", "--max-api-keys=many", "--retention-days=0", "--retention-days=1.5", "--max-upload-bytes=0"] {
+        refused(&set("ada@example.com", &[wrong]).await, wrong.split('=').next().unwrap());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_empty_database_says_what_to_do_first() {
     let place = Place::new().await;
     let mut server = Server::start(&place).await;
@@ -281,14 +310,28 @@ async fn a_bad_setting_stops_the_start_by_its_name() {
         ("LIMIT_ZIP_TOTAL", "1GB"),
         ("LIMIT_ZIP_RATIO", "0"),
         ("LIMIT_BINARY_VERSIONS", "1.5"),
+        ("LIMIT_MAX_API_KEYS", "0"),
+        ("LIMIT_RETENTION_DAYS", "ninety"),
+        ("LIMIT_SESSION", "14"),
+        ("LIMIT_SESSION_IDLE", "0d"),
+        ("LIMIT_CLI_CREDENTIAL", "a quarter"),
         ("KV_API", "not an address"),
+        ("DASHBOARD_URL", "dashboard.example.com"),
+        ("SMTP_URL", "https://user:confidential@mail.example.com"),
+        ("SMTP_URL", "smtp://user:confidential@mail.example.com?tls=off"),
+        ("MAIL_FROM", "Updraft"),
+        ("TURNSTILE_URL", "verifier.example.com"),
     ] {
         let ended = Place::embedded().with(name, value).run(&["serve"], "").await;
         refused(&ended, &format!("UPDRAFT_{name}"));
         if name.ends_with("SECRET") || name == "ENCRYPTION_KEY" {
             assert!(!ended.err.contains(value), "a secret is not repeated: {ended:?}");
         }
+        assert!(!ended.err.contains("confidential"), "a password is not repeated: {ended:?}");
     }
+    // Half a challenge is none, and would be noticed only by those who get in.
+    refused(&Place::embedded().with("TURNSTILE_SECRET", "secret").run(&["serve"], "").await, "UPDRAFT_TURNSTILE_SITE_KEY");
+    refused(&Place::embedded().with("TURNSTILE_SITE_KEY", "key").run(&["serve"], "").await, "UPDRAFT_TURNSTILE_SECRET");
     // A value that is no text is a bad value, and not one that was not given.
     for name in ["UPDRAFT_BASE_URL", "UPDRAFT_DATA_DIR", "UPDRAFT_LOG", "UPDRAFT_LIMIT_ZIP_RATIO", "UPDRAFT_DOWNLOAD_SECRET"] {
         let place = Place::embedded();
@@ -522,6 +565,23 @@ async fn the_log_tells_what_happened_and_nothing_secret() {
                 serde_json::from_str::<serde_json::Value>(line).unwrap_or_else(|error| panic!("{error}: {line}"));
             }
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mails_link_is_logged_for_whoever_tries_this_out_and_for_nobody_else() {
+    for (base_url, is_logged) in [("http://localhost:8080", true), ("https://updates.example.com", false)] {
+        let place = Place::new().await.with("BASE_URL", base_url);
+        let server = Server::start(&place).await;
+        let registration = json!({ "email": "ada.lovelace@example.com", "password": PASSWORD });
+        Client::new(&server.base, None).post("/v1/auth/register", registration).await.assert(202);
+        let mails = place.data().join("mail");
+        let is_written = || mails.is_dir() && leftovers(&mails, "20").iter().any(|file| file.extension() == Some("eml".as_ref()));
+        until("the mail is written", async || is_written().then_some(())).await;
+        let ended = server.end(Signal::TERM).await;
+        assert!(ended.err.contains("a mail was written"), "{}", ended.err);
+        assert_eq!(ended.err.contains(&format!("{base_url}/dashboard/verify-email#token=")), is_logged, "{}", ended.err);
+        assert!(!ended.err.contains("lovelace"), "{}", ended.err);
     }
 }
 

@@ -7,6 +7,7 @@ mod dev;
 mod lock;
 mod npm;
 mod postgres;
+mod python;
 mod secrets;
 mod session;
 mod stages;
@@ -17,6 +18,8 @@ mod wasm;
 mod worker;
 
 use std::{env, process::ExitCode};
+
+use xtask::paths;
 
 use crate::session::{Failure, Session};
 
@@ -33,6 +36,8 @@ cargo xtask edge-build
     build the Worker into edge/build, when something changed
 cargo xtask bench edge [--rounds 5] [--seconds 10]
     requests per second and CPU time of an update check, beside Workers that do nothing; wrk is unpacked into the cache where it is missing
+cargo xtask bench logins
+    200 logins at once, and what wrong passwords tell about who has an account, on the program built for release
 cargo xtask setup
     install what the other commands need, and nothing else
 ";
@@ -54,6 +59,7 @@ fn main() -> ExitCode {
         ("check", []) => check::run(&session),
         ("edge-build", []) => tools::Kit::for_worker(&session).and_then(|kit| worker::build_within_limit(&session, &kit)),
         ("bench", [what, rest @ ..]) if what == "edge" => bench::Options::parse(rest).and_then(|options| bench::run(&session, &options)),
+        ("bench", [what]) if what == "logins" => bench_logins(&session),
         ("setup", []) => tools::install_all(&session),
         ("--help" | "-h" | "help", _) => {
             print!("{HELP}");
@@ -65,6 +71,13 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => report(&failure),
     }
+}
+
+fn bench_logins(session: &Session) -> Result<(), Failure> {
+    session.run(session::cargo().args(["build", "--release", "--package", "control", "--bin", "updraft-control"]))?;
+    let mut bench = session::cargo();
+    bench.args(["bench", "--package", "tests", "--bench", "logins", "--profile", "dev"]);
+    session.run(bench.env("UPDRAFT_CONTROL", paths::target().join("release/updraft-control")))
 }
 
 fn report(failure: &Failure) -> ExitCode {

@@ -1,4 +1,5 @@
 //! Where things are: the repository, the tools cache, the Node that wrangler needs, the browser that tests drive.
+//! Where things are: the repository, the tools cache, the Node that wrangler needs, the tests' Python.
 
 use std::{
     env, io,
@@ -6,8 +7,13 @@ use std::{
     process::{Command, Stdio},
 };
 
+use sha2::{Digest, Sha256};
+
 /// The oldest Node that the pinned wrangler starts on, as (major, minor).
 const OLDEST_NODE: (u32, u32) = (22, 12);
+
+/// Written when the tests' Python environment is complete.
+pub const PYTHON_STAMP: &str = ".updraft-complete";
 
 /// The repository's root folder, absolute.
 ///
@@ -81,6 +87,26 @@ pub fn node(root: &Path) -> io::Result<PathBuf> {
         Some(number) if number >= OLDEST_NODE => Ok(found),
         _ => Err(io::Error::other(format!("{wanted}; {} is {version}", found.display()))),
     }
+}
+
+/// The folder of the tests' Python environment: one per list of packages (`tests/python/requirements.txt`).
+///
+/// Fails when the list cannot be read, or as [`cache`] does.
+pub fn python_environment(root: &Path) -> io::Result<PathBuf> {
+    let packages = std::fs::read(root.join("tests/python/requirements.txt"))?;
+    let name = Sha256::digest(packages).iter().take(8).fold(String::from("python-"), |name, byte| format!("{name}{byte:02x}"));
+    Ok(cache()?.join(name))
+}
+
+/// The tests' Python, once `cargo xtask test` has installed it.
+///
+/// Fails, saying what to do, when it is not there.
+pub fn python(root: &Path) -> io::Result<PathBuf> {
+    let environment = python_environment(root)?;
+    if !environment.join(PYTHON_STAMP).is_file() {
+        return Err(io::Error::other("the tests' Python packages are not installed: run `cargo xtask test NAME` once"));
+    }
+    Ok(environment.join("bin/python"))
 }
 
 /// `PATH` with the folder of `node` in front, for npm's programs whose first line asks for `env node`.

@@ -10,7 +10,7 @@ use toml::{Table, Value};
 use xtask::paths;
 
 use crate::{
-    lock, npm,
+    lock, npm, python,
     session::{Failure, Session, cargo, forget_own_package, say},
 };
 
@@ -61,6 +61,7 @@ pub(crate) fn install_all(session: &Session) -> Result<(), Failure> {
     deny(session)?;
     machete(session)?;
     nextest(session)?;
+    python::install(session)?;
     Ok(())
 }
 

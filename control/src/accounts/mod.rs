@@ -1,4 +1,9 @@
-//! Accounts: who can own apps. Made by the operator's command for now; registration is not here yet.
+//! Accounts: what their owners see and change of them, and the sessions that are open.
+//!
+//! How an account comes to be over HTTP, and how its owner signs in, is [`crate::auth`]'s; who may do what to an app is [`crate::apps`]'s. Start
+//! reading at [`http`] and [`sessions`].
 
+pub mod http;
 pub mod repo;
 pub mod service;
+pub mod sessions;

@@ -1,13 +1,20 @@
 //! The rules of accounts.
 
-use shared::ids::AccountId;
+use shared::Invalid;
+use shared::ids::{AccessKeyId, AccountId};
 use shared::time::UnixMillis;
 
+use super::http::{AccountDeletion, AccountOut, AccountPatch, LimitsOut};
 use super::repo::{self, NewAccountRow};
-use crate::auth::password;
+use crate::app::App;
+use crate::auth::login::service as login;
+use crate::auth::{DashboardSession, SignedIn, keys, members, mfa, password};
 use crate::clock::Dice;
-use crate::db::WriteTx;
+use crate::config::AccountLimits;
+use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult, OrConflict};
+use crate::mail::{Kind, Mail, NewPassword, outbox};
+use crate::web::{ClientAddress, Faults};
 
 /// An account to be made.
 #[derive(Debug)]
@@ -18,12 +25,17 @@ pub struct NewAccount<'a> {
     pub name: Option<&'a str>,
     /// The PHC string of the password: made before the transaction, since it takes long.
     pub password_hash: &'a str,
-    /// The largest bundle of its apps, in bytes.
-    pub max_upload_bytes: u64,
+    /// What it may have.
+    pub limits: AccountLimits,
 }
 
 /// The form in which addresses are stored and compared: trimmed, in lower case.
 pub fn normalise_email(email: &str) -> AppResult<String> {
+    judge_email(email).map_err(|fault| AppError::Invalid(format!("email: {fault}")))
+}
+
+/// The same for a member among others, whose faults are named together.
+pub fn judge_email(email: &str) -> Result<String, Invalid> {
     let email = email.trim().to_lowercase();
     let plain = |character: char| !character.is_whitespace() && !character.is_control();
     let parts = email.split_once('@');
@@ -31,34 +43,146 @@ pub fn normalise_email(email: &str) -> AppResult<String> {
     // A colon, slash, question mark or hash would make `owner:app` and paths ambiguous.
     let separators = ['\\', '/', '?', '#', '*', ':'];
     if !sound || email.chars().count() > 255 || !email.chars().all(plain) || email.contains(separators) {
-        return Err(AppError::Invalid("email: must be an e-mail address of at most 255 characters".to_owned()));
+        return Err(Invalid::from("must be an e-mail address of at most 255 characters"));
     }
     Ok(email)
 }
 
+/// Refuses a display name that is empty, too long, or not plain text.
+pub fn judge_name(name: &str) -> Result<&str, Invalid> {
+    if (1..=255).contains(&name.chars().count()) && !name.chars().any(char::is_control) {
+        Ok(name)
+    } else {
+        Err(Invalid::from("must be 1 to 255 characters, none of them control characters"))
+    }
+}
+
 /// Refuses a password that is too short, too long, or easily guessed, also from what is known of its owner (decisions section 5).
 pub fn check_password(password: &str, known: &[&str]) -> AppResult<()> {
+    judge_password(password, known).map_err(|fault| AppError::Invalid(format!("password: {fault}")))
+}
+
+/// The same for a member among others. It takes milliseconds: the server calls it through [`password::Passwords::judge`], off the async threads.
+pub fn judge_password(password: &str, known: &[&str]) -> Result<(), Invalid> {
     if !password::LENGTH.contains(&password.chars().count()) {
-        return Err(AppError::Invalid("password: must be 12 to 1000 characters".to_owned()));
+        return Err(Invalid::from("must be 12 to 1000 characters"));
     }
     if zxcvbn::zxcvbn(password, known).score() < zxcvbn::Score::Three {
-        return Err(AppError::Invalid("password: is too easily guessed; a few unrelated words make a good one".to_owned()));
+        return Err(Invalid::from("is too easily guessed; a few unrelated words make a good one"));
     }
     Ok(())
+}
+
+/// What is known of a password's owner: the address and the name, whole and in parts. A guesser tries these first.
+pub fn known_words<'a>(email: &'a str, name: Option<&'a str>) -> Vec<&'a str> {
+    let whole = [email].into_iter().chain(name);
+    let parts = whole.clone().flat_map(|text| text.split(|character: char| !character.is_alphanumeric()));
+    whole.chain(parts.filter(|part| part.chars().count() > 2)).collect()
 }
 
 /// Makes a verified account.
 pub async fn create(tx: &mut WriteTx, new: &NewAccount<'_>, dice: &Dice, now: UnixMillis) -> AppResult<AccountId> {
     let email = normalise_email(new.email)?;
     let id = AccountId::v7(now, dice.bytes()?);
-    let row = NewAccountRow {
-        id: &id,
-        email: &email,
-        name: new.name,
-        password_hash: new.password_hash,
-        max_upload_bytes: i64::try_from(new.max_upload_bytes).unwrap_or(i64::MAX),
-        created: now,
-    };
+    let row = NewAccountRow { id: &id, email: &email, name: new.name, password_hash: new.password_hash, limits: new.limits, created: now };
     repo::insert(tx, &row).await.or_conflict(|| "an account with this e-mail address exists".to_owned())?;
     Ok(id)
+}
+
+/// The caller's account, as it may see it.
+pub async fn out(tx: &mut ReadTx, app: &App, caller: &SignedIn) -> AppResult<AccountOut> {
+    let row = repo::find(tx, caller.account()).await?.ok_or(AppError::Unauthenticated)?;
+    Ok(AccountOut {
+        email: row.email,
+        name: row.name,
+        created_time: row.created_time,
+        email_verified: row.email_verified,
+        mfa_enabled: mfa::is_enabled(tx, caller.account()),
+        linked_providers: [],
+        limits: LimitsOut { max_api_keys: row.max_api_keys, retention_days: row.retention_days, max_upload_bytes: row.max_upload_bytes },
+        upload_url: app.config.upload_url.clone(),
+    })
+}
+
+/// Changes the name, the password, or both, as far as they are given. Errors: 401 and 429 as of a login when the password so far is wrong.
+pub async fn update(app: &App, caller: &DashboardSession, from: ClientAddress, patch: &AccountPatch) -> AppResult<()> {
+    let mut faults = Faults::default();
+    let name = faults.take("name", members::name(&patch.name));
+    let password = match faults.take("password", patch.password.optional_text()) {
+        Some(Some(password)) => {
+            let account = repo::find(&mut app.db.read().await?, caller.account()).await?.ok_or(AppError::Unauthenticated)?;
+            let known = known_words(caller.email(), name.flatten().or(account.name.as_deref()));
+            faults.take("password", app.passwords.judge(password, &known).await?.map(|()| Some(password)))
+        }
+        judged => judged,
+    };
+    let current = if patch.password.is_given() {
+        faults.take("currentPassword", members::password(&patch.current_password).map(Some))
+    } else {
+        Some(None)
+    };
+    let (Some(name), Some(password), Some(current)) = (name, password, current) else { return Err(faults.into_error()) };
+    let passwords = match password.zip(current) {
+        Some((new, current)) => {
+            let proven = login::confirm(app, from, caller.email(), current).await?;
+            Some((proven, app.passwords.hash(new).await?))
+        }
+        None => None,
+    };
+    let (mut tx, now) = (app.db.write().await?, app.now());
+    if let Some((proven, new)) = &passwords {
+        if repo::replace_password(&mut tx, caller.account(), proven, new).await? == 0 {
+            return Err(changed_meanwhile());
+        }
+        let notice = end_old_password(&mut tx, caller.account(), Some(caller.credential()), from, now).await?;
+        outbox::put(&mut tx, app, &Mail { to: caller.email().to_owned(), kind: Kind::PasswordChanged(notice) }).await?;
+    }
+    if let Some(name) = name {
+        repo::rename(&mut tx, caller.account(), name).await?;
+    }
+    tx.commit().await?;
+    app.mailer.wake();
+    Ok(())
+}
+
+/// Ends what the old password has let in: sessions but the one to keep, command lines' credentials, and the resets that were asked for. Gives what the
+/// owner is told.
+pub async fn end_old_password(
+    tx: &mut WriteTx,
+    account: &AccountId,
+    keep: Option<&AccessKeyId>,
+    from: ClientAddress,
+    now: UnixMillis,
+) -> AppResult<NewPassword> {
+    keys::repo::delete_logins(tx, account, keep).await?;
+    repo::cancel_resets(tx, account).await?;
+    Ok(NewPassword { time: now, address: from.0.to_string(), keys: keys::repo::names(tx, account, now).await? })
+}
+
+/// Deletes the caller's account. The keys of deployments that it ever had stay taken. Errors: 401 and 429 as of a login when the password is wrong, 409
+/// while it owns apps.
+pub async fn delete(app: &App, caller: &DashboardSession, from: ClientAddress, deletion: &AccountDeletion) -> AppResult<()> {
+    let mut faults = Faults::default();
+    let Some(password) = faults.take("password", members::password(&deletion.password)) else { return Err(faults.into_error()) };
+    let proven = login::confirm(app, from, caller.email(), password).await?;
+    let (mut tx, now) = (app.db.write().await?, app.now());
+    let deleted = repo::delete(&mut tx, caller.account(), &proven).await.map_err(|error| match &error {
+        sqlx::Error::Database(database) if database.is_foreign_key_violation() => {
+            AppError::Conflict("the account owns apps: delete them or transfer them first".to_owned())
+        }
+        _ => AppError::from(error),
+    })?;
+    if deleted == 0 {
+        return Err(changed_meanwhile());
+    }
+    let kind = Kind::AccountDeleted { time: now, address: from.0.to_string() };
+    outbox::put(&mut tx, app, &Mail { to: caller.email().to_owned(), kind }).await?;
+    tx.commit().await?;
+    app.mailer.wake();
+    Ok(())
+}
+
+/// Somebody else was faster, with the same password.
+fn changed_meanwhile() -> AppError {
+    AppError::Conflict("the account was changed at the same moment: try again".to_owned())
 }

@@ -91,7 +91,7 @@ fn answer(status: StatusCode, tag: &str, body: Body) -> Response {
 
 fn unsatisfiable(length: u64) -> Response {
     let mut response = StatusCode::RANGE_NOT_SATISFIABLE.into_response();
-    response.extensions_mut().insert(ProblemText(WRONG_RANGE.to_owned()));
+    response.extensions_mut().insert(ProblemText::from(WRONG_RANGE));
     if let Ok(place) = HeaderValue::from_str(&format!("bytes */{length}")) {
         response.headers_mut().insert(header::CONTENT_RANGE, place);
     }

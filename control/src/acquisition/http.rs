@@ -71,7 +71,7 @@ async fn take_report(app: &AppState, endpoint: &Endpoint, request: Request) -> A
         let key = format!("{} {}", network(*address), new.deployment_key.as_str());
         let mut reporters = app.reporters.lock().unwrap_or_else(PoisonError::into_inner);
         let admitted = reporters.admit(&key, app.config.limits.reports, received.as_millis());
-        admitted.map_err(|seconds| AppError::TooMany(TOO_MANY_REPORTS, seconds))?;
+        admitted.map_err(|seconds| AppError::TooMany { text: TOO_MANY_REPORTS, retry_after: seconds, is_in_body: false })?;
     }
     let report = Report { id: ReportId::v7(received, app.dice.bytes()?), received, report: new };
     match app.collector.submit(report).await? {

@@ -1,20 +1,250 @@
 //! Password hashes: argon2id with OWASP's parameters (m = 19,456 KiB, t = 2, p = 1), which are the crate's defaults.
+//!
+//! A hash takes tens of milliseconds and 19 MiB, on purpose. So the server makes them through [`Passwords`]: off the async threads, on all
+//! cores but one at once, in memory that is used again and again. Start reading there.
 
-use argon2::password_hash::PasswordHasher;
-use argon2::{Algorithm, Argon2, Params, Version};
+use std::num::NonZero;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
+use argon2::password_hash::phc::{Ident, Output, ParamsString, PasswordHash, Salt};
+use argon2::{ARGON2ID_IDENT, Algorithm, Argon2, Block, Params, Version};
+use shared::Invalid;
+use tokio::sync::{Semaphore, oneshot};
+
+use crate::accounts;
 use crate::clock::Dice;
-use crate::error::AppError;
+use crate::error::{AppError, AppResult};
 
 /// The shortest and the longest password, in characters.
 pub const LENGTH: std::ops::RangeInclusive<usize> = 12..=1_000;
 
-/// The PHC string of a new password. Slow on purpose: call it off the async threads.
-pub fn hash(password: &str, dice: &Dice) -> Result<String, AppError> {
-    let params = Params::new(19_456, 2, 1, None).map_err(|error| AppError::internal(error.to_string()))?;
-    let salt = dice.bytes::<16>()?;
-    Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
-        .hash_password_with_salt(password.as_bytes(), &salt)
-        .map(|hash| hash.to_string())
-        .map_err(|error| AppError::internal(error.to_string()))
+/// How long a hash may wait for its turn before the request is answered 503.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// The memory of one hash, in blocks of 1 KiB.
+const MEMORY: u32 = Params::DEFAULT_M_COST;
+const PASSES: u32 = Params::DEFAULT_T_COST;
+const LANES: u32 = Params::DEFAULT_P_COST;
+
+/// What a stored hash may cost at most: one with greater costs was not made here and would only hold up the others.
+const MOST_MEMORY: u32 = 4 * MEMORY;
+const MOST_PASSES: u32 = 16;
+const MOST_LANES: u32 = 8;
+
+/// The PHC string of a new password. Slow on purpose: call it off the async threads; the server has [`Passwords`].
+pub fn hash(password: &str, dice: &Dice) -> AppResult<String> {
+    hash_in(&mut Vec::new(), password, dice.bytes()?)
+}
+
+/// What came of comparing a password with a stored hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Whether it is the password.
+    pub matches: bool,
+    /// Whether the hash was made with other parameters than those of today, and is to be made anew while the password is at hand.
+    pub is_outdated: bool,
+}
+
+/// Makes and compares password hashes for the server; clones share their permits.
+#[derive(Clone, Debug)]
+pub struct Passwords {
+    permits: Arc<Semaphore>,
+    /// The memory of hashes that are done, for the next ones. An allocator would keep some for each thread that ever hashed.
+    memory: Arc<Mutex<Vec<Vec<Block>>>>,
+    dice: Dice,
+}
+
+impl Passwords {
+    /// With a permit for each core but one, which is for everybody else.
+    pub fn new(dice: Dice) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        Self { permits: Arc::new(Semaphore::new(cores.saturating_sub(1).max(1))), memory: Arc::default(), dice }
+    }
+
+    /// The PHC string of a new password. Errors: 503 when it waits too long for its turn.
+    pub async fn hash(&self, password: &str) -> AppResult<String> {
+        let (password, salt) = (password.to_owned(), self.dice.bytes()?);
+        self.run(move |blocks| hash_in(blocks, &password, salt)).await
+    }
+
+    /// Compares a password with the stored hash; without one the answer is no, after as long a time. Errors: 503 when it waits too long for its turn.
+    pub async fn verify(&self, password: &str, stored: Option<&str>) -> AppResult<Verdict> {
+        let (password, stored) = (password.to_owned(), stored.map(str::to_owned));
+        self.run(move |blocks| match stored {
+            Some(stored) => verify_in(blocks, &password, &stored),
+            // Not for the hash, but for the time that it takes.
+            None => hash_in(blocks, &password, [0; 16]).map(|_| Verdict { matches: false, is_outdated: false }),
+        })
+        .await
+    }
+
+    /// Whether a new password may be taken: long enough, and not easily guessed, also from what is known of its owner.
+    pub async fn judge(&self, password: &str, known: &[&str]) -> AppResult<Result<(), Invalid>> {
+        let password = password.to_owned();
+        let known: Vec<String> = known.iter().copied().map(str::to_owned).collect();
+        self.run(move |_| {
+            let known: Vec<&str> = known.iter().map(String::as_str).collect();
+            Ok(accounts::service::judge_password(&password, &known))
+        })
+        .await
+    }
+
+    /// Runs `task` off the async threads when it is its turn, in memory that it may use. The permit goes with the task: a client that goes away does
+    /// not make room for another before the work that it caused is done.
+    async fn run<T: Send + 'static>(&self, task: impl FnOnce(&mut Vec<Block>) -> AppResult<T> + Send + 'static) -> AppResult<T> {
+        let waited = tokio::time::timeout(LONGEST_WAIT, Arc::clone(&self.permits).acquire_owned()).await;
+        let permit = waited.map_err(|_| AppError::unavailable("too many passwords wait to be checked"))?.map_err(AppError::internal)?;
+        let memory = Arc::clone(&self.memory);
+        let (answer, answered) = oneshot::channel();
+        let hashing = move || {
+            stand_back();
+            let mut blocks = memory.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+            let result = task(&mut blocks);
+            memory.lock().unwrap_or_else(PoisonError::into_inner).push(blocks);
+            drop(permit);
+            // Whoever asked may be gone.
+            drop(answer.send(result));
+        };
+        // A thread of its own, whose priority nobody else inherits. To make one takes a thousandth of what it then does.
+        thread::Builder::new().name("password".to_owned()).spawn(hashing).map_err(AppError::unavailable)?;
+        answered.await.map_err(AppError::internal)?
+    }
+}
+
+/// Lowers the priority of this thread a little, so that other requests need not wait until it has had its turn on a core. A busy machine still gives
+/// it a share: logins must come to an end, too.
+fn stand_back() {
+    // Linux counts this by thread, others by process. Where it cannot be had, others wait a little longer.
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::nice(5) {
+        tracing::debug!(%error, "a thread keeps its priority");
+    }
+}
+
+fn hash_in(blocks: &mut Vec<Block>, password: &str, salt: [u8; 16]) -> AppResult<String> {
+    let params = Params::new(MEMORY, PASSES, LANES, None).map_err(fault)?;
+    let mut output = [0; Params::DEFAULT_OUTPUT_LEN];
+    derive(blocks, params.clone(), password, &salt, &mut output)?;
+    let made = PasswordHash {
+        algorithm: ARGON2ID_IDENT,
+        version: Some(Version::V0x13.into()),
+        params: ParamsString::try_from(&params).map_err(fault)?,
+        salt: Some(Salt::new(&salt).map_err(fault)?),
+        hash: Some(Output::new(&output).map_err(fault)?),
+    };
+    Ok(made.to_string())
+}
+
+fn verify_in(blocks: &mut Vec<Block>, password: &str, stored: &str) -> AppResult<Verdict> {
+    let stored = PasswordHash::new(stored).map_err(fault)?;
+    let params = Params::try_from(&stored).map_err(fault)?;
+    let (Some(salt), Some(expected)) = (&stored.salt, &stored.hash) else {
+        return Err(AppError::internal("a stored password hash is not whole"));
+    };
+    let is_known = stored.algorithm == Ident::from(Algorithm::Argon2id) && stored.version == Some(Version::V0x13.into());
+    let is_bounded = params.m_cost() <= MOST_MEMORY && params.t_cost() <= MOST_PASSES && params.p_cost() <= MOST_LANES;
+    if !is_known || !is_bounded {
+        return Err(AppError::internal("a stored password hash has parameters that this version does not take"));
+    }
+    let is_outdated =
+        (params.m_cost(), params.t_cost(), params.p_cost(), expected.len()) != (MEMORY, PASSES, LANES, Params::DEFAULT_OUTPUT_LEN);
+    let mut output = vec![0; expected.len()];
+    derive(blocks, params, password, salt.as_ref(), &mut output)?;
+    // `Output` compares in constant time.
+    Ok(Verdict { matches: Output::new(&output).map_err(fault)? == *expected, is_outdated })
+}
+
+fn derive(blocks: &mut Vec<Block>, params: Params, password: &str, salt: &[u8], output: &mut [u8]) -> AppResult<()> {
+    if blocks.len() < params.block_count() {
+        blocks.resize(params.block_count(), Block::default());
+    }
+    let argon = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
+    argon.hash_password_into_with_memory(password.as_bytes(), salt, output, blocks.as_mut_slice()).map_err(fault)
+}
+
+/// The crate's errors speak of parameters, never of passwords.
+fn fault(error: impl std::fmt::Display) -> AppError {
+    AppError::internal(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Made by the crate itself, with the parameters that OWASP lists third (m = 9,216 KiB, t = 4, p = 1).
+    fn made_elsewhere(password: &str) -> String {
+        use argon2::password_hash::PasswordHasher;
+        let params = Params::new(9_216, 4, 1, None).unwrap();
+        let argon = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
+        argon.hash_password_with_salt(password.as_bytes(), &[7; 16]).unwrap().to_string()
+    }
+
+    #[test]
+    fn a_hash_is_of_owasps_parameters_and_matches_its_password_only() {
+        let made = hash("correct horse", &Dice::test()).unwrap();
+        assert!(made.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{made}");
+        let mut blocks = Vec::new();
+        let verdict = |blocks: &mut Vec<Block>, password| verify_in(blocks, password, &made).unwrap();
+        assert_eq!(verdict(&mut blocks, "correct horse"), Verdict { matches: true, is_outdated: false });
+        assert_eq!(verdict(&mut blocks, "correct horse "), Verdict { matches: false, is_outdated: false });
+        // The memory that an earlier hash has left in it changes nothing.
+        assert_eq!(verdict(&mut blocks, "correct horse"), Verdict { matches: true, is_outdated: false });
+    }
+
+    #[test]
+    fn a_hash_with_other_parameters_still_matches_and_is_known_as_outdated() {
+        let stored = made_elsewhere("correct horse");
+        assert_eq!(verify_in(&mut Vec::new(), "correct horse", &stored).unwrap(), Verdict { matches: true, is_outdated: true });
+        assert!(!verify_in(&mut Vec::new(), "battery staple", &stored).unwrap().matches);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_hash_waits_for_ten_seconds_and_no_longer() {
+        let passwords = Passwords::new(Dice::test());
+        let all = u32::try_from(passwords.permits.available_permits()).unwrap();
+        let held = Arc::clone(&passwords.permits).acquire_many_owned(all).await.unwrap();
+        let began = tokio::time::Instant::now();
+        assert!(matches!(passwords.hash("correct horse").await, Err(AppError::Unavailable(_))));
+        assert_eq!(began.elapsed().as_secs(), 10);
+        drop(held);
+        assert!(passwords.hash("correct horse").await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_permit_is_held_until_the_work_is_done_although_nobody_waits_for_it() {
+        let passwords = Passwords::new(Dice::test());
+        let all = passwords.permits.available_permits();
+        let (start, started) = tokio::sync::oneshot::channel();
+        let (finish, finished) = std::sync::mpsc::channel::<()>();
+        let work = tokio::spawn({
+            let passwords = passwords.clone();
+            async move {
+                passwords
+                    .run(move |_| {
+                        start.send(()).unwrap();
+                        finished.recv().map_err(AppError::internal)
+                    })
+                    .await
+            }
+        });
+        started.await.unwrap();
+        work.abort();
+        assert!(work.await.unwrap_err().is_cancelled());
+        assert_eq!(passwords.permits.available_permits(), all - 1);
+        finish.send(()).unwrap();
+        drop(passwords.permits.acquire_many(u32::try_from(all).unwrap()).await.unwrap());
+    }
+
+    #[test]
+    fn a_hash_beyond_the_bounds_is_refused_before_it_costs_anything() {
+        let stored = made_elsewhere("correct horse");
+        for (own, greedy) in [("m=9216", "m=4000000"), ("t=4", "t=100000"), ("p=1", "p=100"), ("argon2id", "argon2i"), ("v=19", "v=16")] {
+            assert!(verify_in(&mut Vec::new(), "correct horse", &stored.replace(own, greedy)).is_err(), "{greedy}");
+        }
+        for nonsense in ["none", "", "$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHQ"] {
+            assert!(verify_in(&mut Vec::new(), "correct horse", nonsense).is_err(), "{nonsense}");
+        }
+    }
 }

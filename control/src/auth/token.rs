@@ -11,6 +11,9 @@ use crate::clock::Dice;
 /// The prefix of a named access key (decisions section 3).
 pub const NAMED_KEY_PREFIX: &str = "svc_ak_";
 
+/// The prefix of a session, whether of the dashboard or of a command line.
+pub const SESSION_PREFIX: &str = "svc_ss_";
+
 /// A raw credential: shown once, never stored, never printed by `Debug`.
 #[derive(Clone)]
 pub struct PlainToken(String);
@@ -18,7 +21,21 @@ pub struct PlainToken(String);
 impl PlainToken {
     /// A new named access key: the prefix and 43 base64url characters (256 bits).
     pub fn named_key(dice: &Dice) -> Result<Self, getrandom::Error> {
-        Ok(Self(format!("{NAMED_KEY_PREFIX}{}", URL_SAFE_NO_PAD.encode(dice.bytes::<32>()?))))
+        Self::with_prefix(NAMED_KEY_PREFIX, dice)
+    }
+
+    /// A new session: its prefix and 256 bits.
+    pub fn session(dice: &Dice) -> Result<Self, getrandom::Error> {
+        Self::with_prefix(SESSION_PREFIX, dice)
+    }
+
+    /// A new token for the link of a mail: 256 bits without a prefix, since it is no credential.
+    pub fn mailed(dice: &Dice) -> Result<Self, getrandom::Error> {
+        Self::with_prefix("", dice)
+    }
+
+    fn with_prefix(prefix: &str, dice: &Dice) -> Result<Self, getrandom::Error> {
+        Ok(Self(format!("{prefix}{}", URL_SAFE_NO_PAD.encode(dice.bytes::<32>()?))))
     }
 
     /// The raw text, for the one answer that shows it.

@@ -1,11 +1,14 @@
 //! Settings: environment variables with the prefix `UPDRAFT_`, read once at the start.
 //!
-//! `settings` is the list that `--help` prints, `values` parses sizes and networks, `secrets` makes and keeps the three secrets.
+//! `settings` is the list that `--help` prints, `values` parses sizes and networks, `outside` mail server and challenge, `secrets` makes and
+//! keeps the three secrets.
 //! Start reading at [`Config::read`].
 
 pub mod check;
+pub mod outside;
 pub mod secrets;
 pub mod settings;
+pub mod strangers;
 pub mod values;
 
 use std::net::SocketAddr;
@@ -13,10 +16,13 @@ use std::path::PathBuf;
 
 use shared::limit::Rate;
 use shared::signature::Secrets;
+use shared::time::parse_duration;
 
 use crate::releases::archive::ArchiveLimits;
+use outside::{MailConfig, TurnstileConfig};
 use secrets::EncryptionKey;
 use settings::{Given, Settings};
+use strangers::StrangerLimits;
 use values::{Network, parse_size};
 
 /// Everything the process was told.
@@ -24,6 +30,8 @@ use values::{Network, parse_size};
 pub struct Config {
     /// The address under which clients reach the service, without a trailing slash; behind the edge it is the edge's.
     pub base_url: String,
+    /// The address of the dashboard's pages, without a trailing slash; mails lead there.
+    pub dashboard_url: String,
     /// Where uploads go directly, past the edge's body limit; shown to accounts.
     pub upload_url: String,
     /// Where the server listens.
@@ -40,10 +48,16 @@ pub struct Config {
     pub edge_secret: Secrets,
     /// Signs bundle URLs.
     pub download_secret: Secrets,
-    /// Encrypts authenticator seeds at rest.
+    /// Encrypts authenticator seeds and waiting mails at rest.
     pub encryption_key: EncryptionKey,
     /// Where snapshots are pushed; `None` without an edge.
     pub kv: Option<KvConfig>,
+    /// How mails go out.
+    pub mail: MailConfig,
+    /// The human-verification challenge; `None`: never asked for.
+    pub turnstile: Option<TurnstileConfig>,
+    /// Whether strangers may register; `account create` works in any case.
+    pub is_registration_open: bool,
     /// Limits of decisions section 5.
     pub limits: Limits,
 }
@@ -78,8 +92,12 @@ impl std::fmt::Debug for KvConfig {
 /// Limits that are settings.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// The largest bundle of a new account, in bytes.
-    pub upload_bytes: u64,
+    /// What a new account may have.
+    pub account: AccountLimits,
+    /// How long sessions last.
+    pub sessions: SessionLimits,
+    /// What strangers may do.
+    pub strangers: StrangerLimits,
     /// What an archive may hold.
     pub archive: ArchiveLimits,
     /// Binary versions counted per deployment; the rest are counted under `other`.
@@ -88,10 +106,47 @@ pub struct Limits {
     pub reports: Rate,
 }
 
+/// What an account may have; each account keeps its own.
+#[derive(Clone, Copy, Debug)]
+pub struct AccountLimits {
+    /// API keys that are neither revoked nor expired.
+    pub api_keys: u32,
+    /// Days of daily history.
+    pub retention_days: u32,
+    /// The largest bundle of its apps, in bytes.
+    pub upload_bytes: u64,
+}
+
+impl Default for AccountLimits {
+    fn default() -> Self {
+        Self { api_keys: 25, retention_days: 90, upload_bytes: 200 << 20 }
+    }
+}
+
+/// How long sessions last, in milliseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionLimits {
+    /// A dashboard session.
+    pub dashboard: i64,
+    /// A dashboard session that nobody uses.
+    pub idle: i64,
+    /// A command line's credential.
+    pub cli: i64,
+}
+
+impl Default for SessionLimits {
+    fn default() -> Self {
+        const DAY: i64 = 86_400_000;
+        Self { dashboard: 14 * DAY, idle: 3 * DAY, cli: 90 * DAY }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            upload_bytes: 200 << 20,
+            account: AccountLimits::default(),
+            sessions: SessionLimits::default(),
+            strangers: StrangerLimits::default(),
             archive: ArchiveLimits::default(),
             binary_versions: 200,
             reports: Rate { count: 600, window: 60_000 },
@@ -187,6 +242,7 @@ impl Config {
         let settings = Settings(environment);
         let base_url = settings.address("BASE_URL")?.unwrap_or_else(|| "http://localhost:8080".to_owned());
         let upload_url = settings.address("UPLOAD_URL")?.unwrap_or_else(|| base_url.clone());
+        let dashboard_url = settings.address("DASHBOARD_URL")?.unwrap_or_else(|| format!("{base_url}/dashboard"));
         let listen = settings.text("LISTEN");
         let listen = listen.parse().map_err(|_| ConfigError::setting("LISTEN", "must be an address and a port, such as 127.0.0.1:8080"))?;
         let bindings_listen = bindings_listen(&settings)?;
@@ -194,6 +250,11 @@ impl Config {
         if settings.text("STORAGE") != "file" {
             return Err(ConfigError::setting("STORAGE", "only file is supported by this version"));
         }
+        let is_registration_open = match settings.text("REGISTRATION").as_str() {
+            "open" => true,
+            "closed" => false,
+            _ => return Err(ConfigError::setting("REGISTRATION", "must be open or closed")),
+        };
         let kv = kv(&settings)?;
         let mut trusted_proxies = Vec::new();
         for part in settings.text("TRUSTED_PROXIES").split(',').map(str::trim).filter(|part| !part.is_empty()) {
@@ -204,8 +265,10 @@ impl Config {
         // Another replica, or the edge, must hold the same secrets: then a generated one would be wrong without anyone noticing.
         let may_generate = database_url.0.starts_with("sqlite:") && kv.is_none() && bindings_listen.is_none();
         let secrets = secrets::read(&settings, &data_dir, may_generate)?;
+        let (mail, turnstile) = (outside::mail(&settings, &base_url)?, outside::turnstile(&settings)?);
         Ok(Self {
             base_url,
+            dashboard_url,
             upload_url,
             listen,
             bindings_listen,
@@ -216,6 +279,9 @@ impl Config {
             download_secret: secrets.download,
             encryption_key: secrets.encryption,
             kv,
+            mail,
+            turnstile,
+            is_registration_open,
             limits,
         })
     }
@@ -266,8 +332,19 @@ fn limits(settings: &Settings<'_>) -> Result<Limits, ConfigError> {
             .filter(|count| *count > 0)
             .ok_or_else(|| ConfigError::setting(name, "must be a whole number above 0"))
     };
+    let duration = |name: &'static str| parse_duration(&settings.text(name)).map_err(|error| ConfigError::setting(name, error.to_string()));
     Ok(Limits {
-        upload_bytes: size("LIMIT_MAX_UPLOAD_BYTES")?,
+        account: AccountLimits {
+            api_keys: count("LIMIT_MAX_API_KEYS")?,
+            retention_days: count("LIMIT_RETENTION_DAYS")?,
+            upload_bytes: size("LIMIT_MAX_UPLOAD_BYTES")?,
+        },
+        sessions: SessionLimits {
+            dashboard: duration("LIMIT_SESSION")?,
+            idle: duration("LIMIT_SESSION_IDLE")?,
+            cli: duration("LIMIT_CLI_CREDENTIAL")?,
+        },
+        strangers: StrangerLimits::read(*settings)?,
         archive: ArchiveLimits {
             entries: count("LIMIT_ZIP_ENTRIES")?,
             uncompressed_bytes: size("LIMIT_ZIP_TOTAL")?,

@@ -19,12 +19,20 @@ pub struct Pair {
 }
 
 /// Every migration, oldest first. A test compares this list with the folders.
-pub const ALL: &[Pair] = &[Pair {
-    version: 1,
-    name: "base",
-    sqlite: include_str!("../../../migrations/sqlite/0001_base.sql"),
-    postgres: include_str!("../../../migrations/postgres/0001_base.sql"),
-}];
+pub const ALL: &[Pair] = &[
+    Pair {
+        version: 1,
+        name: "base",
+        sqlite: include_str!("../../../migrations/sqlite/0001_base.sql"),
+        postgres: include_str!("../../../migrations/postgres/0001_base.sql"),
+    },
+    Pair {
+        version: 2,
+        name: "accounts",
+        sqlite: include_str!("../../../migrations/sqlite/0002_accounts.sql"),
+        postgres: include_str!("../../../migrations/postgres/0002_accounts.sql"),
+    },
+];
 
 /// The migrator for SQLite.
 pub fn sqlite() -> Migrator {

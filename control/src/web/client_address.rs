@@ -2,8 +2,9 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use axum::extract::{ConnectInfo, Request, State};
+use axum::extract::{ConnectInfo, FromRequestParts, Request, State};
 use axum::http::HeaderMap;
+use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -19,6 +20,14 @@ pub(super) const SIGNATURE: &str = "x-updraft-address-signature";
 /// The client's address, as an extension of every request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ClientAddress(pub IpAddr);
+
+impl<S: Send + Sync> FromRequestParts<S> for ClientAddress {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, AppError> {
+        parts.extensions.get().copied().ok_or_else(|| AppError::internal("a request without a client address"))
+    }
+}
 
 /// Finds the address, or refuses a forged one.
 pub(super) async fn middleware(State(app): State<AppState>, mut request: Request, next: Next) -> Response {

@@ -13,7 +13,7 @@ use shared::wire::problem::Problem;
 
 use super::{client_address, linger};
 use crate::app::AppState;
-use crate::error::{AppError, FailureCause, ProblemText};
+use crate::error::{AppError, Code, FailureCause, ProblemText};
 
 /// `X-Request-Id`.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -47,8 +47,8 @@ fn dress(app: &AppState, id: &RequestId, mut response: Response) -> Response {
     if let Some(FailureCause(cause)) = response.extensions_mut().remove::<FailureCause>() {
         tracing::error!(request.id = id.as_str(), status = response.status().as_u16(), cause, "a request failed");
     }
-    if let Some(problem) = problem_text(&mut response) {
-        let body = Problem { error: &problem, request_id: id.as_str(), code: None, retry_after_seconds: None }.to_json();
+    if let Some(ProblemText { text, code, retry_after_seconds }) = problem_text(&mut response) {
+        let body = Problem { error: &text, request_id: id.as_str(), code: code.map(Code::as_str), retry_after_seconds }.to_json();
         *response.body_mut() = Body::from(body);
         response.headers_mut().remove(header::CONTENT_LENGTH);
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -66,21 +66,22 @@ fn dress(app: &AppState, id: &RequestId, mut response: Response) -> Response {
 }
 
 /// The text of a refusal: a handler's own, or a plain one for what a library refused.
-fn problem_text(response: &mut Response) -> Option<String> {
-    if let Some(ProblemText(text)) = response.extensions_mut().remove::<ProblemText>() {
-        return Some(text);
+fn problem_text(response: &mut Response) -> Option<ProblemText> {
+    if let Some(problem) = response.extensions_mut().remove::<ProblemText>() {
+        return Some(problem);
     }
     let status = response.status();
     let refused = status.is_client_error() || status.is_server_error();
     let is_json = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
-    (refused && !is_json).then(|| status.canonical_reason().unwrap_or("the request was refused").to_lowercase())
+    let plain = || ProblemText::from(status.canonical_reason().unwrap_or("the request was refused").to_lowercase().as_str());
+    (refused && !is_json).then(plain)
 }
 
 /// A panic costs one 500; its text goes to the log through the panic hook and never to the client.
 pub(super) fn panicked(_panic: Box<dyn Any + Send + 'static>) -> Response {
     let mut response = StatusCode::INTERNAL_SERVER_ERROR.into_response();
     response.extensions_mut().insert(FailureCause("the handler panicked".to_owned()));
-    response.extensions_mut().insert(ProblemText("internal error".to_owned()));
+    response.extensions_mut().insert(ProblemText::from("internal error"));
     response
 }
 

@@ -14,6 +14,11 @@ use crate::error::AppError;
 pub struct Member(Value);
 
 impl Member {
+    /// Whether there is a value, of whatever kind.
+    pub fn is_given(&self) -> bool {
+        !self.0.is_null()
+    }
+
     /// A text that must be there.
     pub fn text(&self) -> Result<&str, Invalid> {
         self.optional_text()?.ok_or(Invalid::from("is needed"))
@@ -46,6 +51,11 @@ impl Faults {
     /// The value, or nothing and a note that the member `name` is wrong.
     pub fn take<T>(&mut self, name: &str, judged: Result<T, impl Display>) -> Option<T> {
         judged.map_err(|fault| self.0.push(format!("{name}: {fault}"))).ok()
+    }
+
+    /// Whether nothing is wrong so far.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// The refusal: `name: must be 1 to 255 characters; key: must be …`.

@@ -24,7 +24,7 @@ pub use internal::InternalCall;
 pub use json::{Json, check_type, read_body};
 pub use member::{Faults, Member};
 pub(crate) use path::parameter;
-pub use path::{DeploymentPath, Path, encode_segment};
+pub use path::{DeploymentPath, Path, SourcePath, encode_segment};
 
 use crate::app::AppState;
 

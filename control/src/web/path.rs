@@ -33,6 +33,18 @@ impl<S: Send + Sync> FromRequestParts<S> for DeploymentPath {
     }
 }
 
+/// The `{createdBy}` of a path: a client's address or a machine's name.
+#[derive(Clone, Debug)]
+pub struct SourcePath(pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for SourcePath {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, AppError> {
+        parameter(parts, state, "source").await.map(Self)
+    }
+}
+
 /// One path parameter by its name in the route.
 pub(crate) async fn parameter<S: Send + Sync>(parts: &mut Parts, state: &S, name: &str) -> Result<String, AppError> {
     let parameters = RawPathParams::from_request_parts(parts, state).await.map_err(|_| AppError::NotFound("this path"))?;

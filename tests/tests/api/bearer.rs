@@ -26,6 +26,14 @@ async fn every_management_route_needs_a_credential_before_anything_else() {
     ada.create_app("demo").await;
     let anonymous = app.anonymous();
     for (method, path) in [
+        (Method::GET, "/v1/authenticated"),
+        (Method::GET, "/v1/account"),
+        (Method::PATCH, "/v1/account"),
+        (Method::DELETE, "/v1/account"),
+        (Method::GET, "/v1/account/sessions"),
+        (Method::DELETE, "/v1/account/sessions"),
+        (Method::DELETE, "/v1/account/sessions/current"),
+        (Method::DELETE, "/v1/sessions/127.0.0.1"),
         (Method::GET, "/v1/apps"),
         (Method::POST, "/v1/apps"),
         (Method::GET, "/v1/apps/demo"),
@@ -39,7 +47,7 @@ async fn every_management_route_needs_a_credential_before_anything_else() {
         (Method::GET, "/v1/apps/%FF"),
     ] {
         unauthenticated(&anonymous.send(anonymous.request(method.clone(), path)).await);
-        if method == Method::POST {
+        if [Method::POST, Method::PATCH].contains(&method) {
             // Neither the type nor the form of a stranger's body is looked at.
             let request = anonymous.request(method.clone(), path).header("content-type", "text/plain").body("{");
             unauthenticated(&anonymous.send(request).await);

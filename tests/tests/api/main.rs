@@ -2,21 +2,30 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+mod account;
 mod acquisition;
 mod address;
 mod apps;
 mod bearer;
 mod bindings;
 mod bundles;
+mod challenged;
+mod credentials;
 mod deployments;
 mod health;
 mod history;
 mod internal;
+mod login;
+mod login_limits;
 mod names;
+mod register;
 mod reports;
 mod reports_refused;
+mod reset;
 mod roles;
 mod routes;
+mod sessions;
+mod strangers;
 mod together;
 mod upload;
 mod upload_faults;

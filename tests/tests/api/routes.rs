@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use control::auth::session::SessionOrigin::Dashboard;
 use reqwest::Method;
 use serde_json::json;
 use tests::{Client, TestApp};
 
 async fn prepared() -> (TestApp, Client) {
     let app = TestApp::spawn().await;
-    let ada = app.sign_up("ada").await;
+    app.sign_up("ada").await;
+    let ada = app.open_session("ada", Dashboard).await;
     ada.create_app("demo").await;
     ada.upload("demo", "Staging", b"script", json!({ "appVersion": "1.0.0" })).await.assert(201);
     (app, ada)
@@ -19,6 +21,17 @@ const ROUTES: &[(&str, &[&str])] = &[
     ("/", &["GET", "HEAD"]),
     ("/health", &["GET", "HEAD"]),
     ("/v1/health", &["GET", "HEAD"]),
+    ("/v1/auth/register", &["POST"]),
+    ("/v1/auth/verify-email", &["POST"]),
+    ("/v1/auth/resend-verification", &["POST"]),
+    ("/v1/auth/forgot-password", &["POST"]),
+    ("/v1/auth/reset-password", &["POST"]),
+    ("/v1/auth/login", &["POST"]),
+    ("/v1/authenticated", &["GET", "HEAD"]),
+    ("/v1/account", &["GET", "HEAD", "PATCH", "DELETE"]),
+    ("/v1/account/sessions", &["GET", "HEAD", "DELETE"]),
+    ("/v1/account/sessions/current", &["DELETE"]),
+    ("/v1/sessions/127.0.0.1", &["DELETE"]),
     ("/v1/apps", &["GET", "HEAD", "POST"]),
     ("/v1/apps/demo", &["GET", "HEAD"]),
     ("/v1/apps/demo/deployments", &["GET", "HEAD", "POST"]),
@@ -26,6 +39,12 @@ const ROUTES: &[(&str, &[&str])] = &[
     ("/v1/apps/demo/deployments/Staging/releases", &["POST"]),
     ("/v1/apps/demo/deployments/Staging/history", &["GET", "HEAD"]),
     ("/v1/apps/demo/deployments/Staging/metrics", &["GET", "HEAD"]),
+    ("/v1/auth/register", &["POST"]),
+    ("/v1/auth/verify-email", &["POST"]),
+    ("/v1/auth/resend-verification", &["POST"]),
+    ("/v1/auth/forgot-password", &["POST"]),
+    ("/v1/auth/reset-password", &["POST"]),
+    ("/v1/auth/login", &["POST"]),
     ("/internal/v1/reports", &["POST"]),
     ("/internal/v1/snapshots/0123456789", &["GET", "HEAD"]),
 ];
@@ -78,6 +97,12 @@ async fn unknown_paths_are_404_for_every_method() {
         "/v1",
         "/v2/apps",
         "/v1/app",
+        "/v1/auth",
+        "/v1/auth/logout",
+        "/v1/account/session",
+        "/v1/account/sessions/01890000-0000-7000-8000-000000000000",
+        "/v1/sessions",
+        "/authenticated/more",
         "/v1/apps/demo/more",
         "/v1/apps/demo/deployments/Staging/more",
         "/internal",

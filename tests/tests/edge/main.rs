@@ -8,6 +8,7 @@ mod configuration;
 mod equality;
 mod freshness;
 mod generated;
+mod logins;
 mod not_control;
 mod outage;
 mod panics;

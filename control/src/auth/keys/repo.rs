@@ -1,44 +1,92 @@
-//! SQL of access keys.
+//! SQL of credentials that are kept: named access keys, sessions, and what command lines hold.
 
 use shared::ids::{AccessKeyId, AccountId};
 use shared::time::UnixMillis;
 
+use crate::auth::bearer::CredentialKind;
+use crate::auth::session::Device;
 use crate::auth::token::TokenHash;
 use crate::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
-const FIND_BY_HASH: &str = "SELECT k.id, k.account_id, a.email, k.expires, k.last_used_time \
+const FIND_BY_HASH: &str = "SELECT k.id, k.account_id, k.friendly_name, k.created_by, k.created_time, k.expires, k.last_used_time, k.is_session, \
+    k.credential_origin, k.device_name, k.client_name, k.client_platform, a.email \
     FROM access_keys k JOIN accounts a ON a.id = k.account_id WHERE k.token_hash = $1";
-const TOUCH: &str = "UPDATE access_keys SET last_used_time = $2 WHERE id = $1";
-const INSERT: &str = "INSERT INTO access_keys (id, account_id, token_hash, friendly_name, created_by, created_time, expires) \
-    VALUES ($1, $2, $3, $4, $5, $6, $7)";
+const TOUCH: &str = "UPDATE access_keys SET last_used_time = $2 WHERE id = $1 AND COALESCE(last_used_time, 0) < $2";
+const INSERT: &str = "INSERT INTO access_keys (id, account_id, token_hash, friendly_name, created_by, created_time, expires, is_session, \
+    credential_origin, device_id, device_name, client_name, client_version, client_platform) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
+const LOGINS: &str = "SELECT id, account_id, friendly_name, created_by, created_time, expires, last_used_time, is_session, \
+    credential_origin, device_name, client_name, client_platform \
+    FROM access_keys WHERE account_id = $1 AND (is_session OR credential_origin IS NOT NULL) ORDER BY created_time, id";
+const NAMED: &str = "SELECT friendly_name FROM access_keys \
+    WHERE account_id = $1 AND NOT is_session AND credential_origin IS NULL AND expires > $2 ORDER BY created_time, id";
+const DELETE: &str = "DELETE FROM access_keys WHERE id = $1 AND account_id = $2";
+const DELETE_LOGINS: &str = "DELETE FROM access_keys WHERE account_id = $1 AND (is_session OR credential_origin IS NOT NULL) AND id <> $2";
+const DELETE_DASHBOARD: &str = "DELETE FROM access_keys WHERE account_id = $1 AND credential_origin = 'dashboard_session' AND id <> $2 \
+    RETURNING id, account_id, friendly_name, created_by, created_time, expires, last_used_time, is_session, credential_origin, device_name, \
+    client_name, client_platform";
+const DELETE_FROM_SOURCE: &str = "DELETE FROM access_keys \
+    WHERE account_id = $1 AND (is_session OR credential_origin IS NOT NULL) AND (created_by = $2 OR device_name = $2) \
+    RETURNING id, account_id, friendly_name, created_by, created_time, expires, last_used_time, is_session, credential_origin, device_name, \
+    client_name, client_platform";
 
 /// Every statement of this file.
-pub const SQL: &[&str] = &[FIND_BY_HASH, TOUCH, INSERT];
+pub const SQL: &[&str] = &[FIND_BY_HASH, TOUCH, INSERT, LOGINS, NAMED, DELETE, DELETE_LOGINS, DELETE_DASHBOARD, DELETE_FROM_SOURCE];
 
-/// A key with its account's address.
+/// A stored credential.
 #[derive(Debug, sqlx::FromRow)]
-pub struct KeyRow {
-    /// The key's id.
+pub struct Credential {
+    /// Its id.
     pub id: AccessKeyId,
     /// Whose it is.
     pub account_id: AccountId,
-    /// That account's e-mail address.
-    pub email: String,
-    /// When it ends.
+    /// Its name, unique within the account.
+    pub friendly_name: String,
+    /// The address it was made from.
+    pub created_by: String,
+    /// When it was made.
+    pub created_time: UnixMillis,
+    /// When it ends at the latest.
     pub expires: UnixMillis,
     /// When it was last used, to within five minutes.
     pub last_used_time: Option<UnixMillis>,
+    is_session: bool,
+    #[sqlx(rename = "credential_origin")]
+    origin: Option<String>,
+    /// The machine's name, of a command line.
+    pub device_name: Option<String>,
+    /// The program, of a command line.
+    pub client_name: Option<String>,
+    /// Its operating system and architecture.
+    pub client_platform: Option<String>,
 }
 
-/// A key to be stored.
+impl Credential {
+    /// What kind of credential it is.
+    pub fn kind(&self) -> CredentialKind {
+        CredentialKind::of(self.is_session, self.origin.as_deref())
+    }
+}
+
+/// A credential with its account's address.
+#[derive(Debug, sqlx::FromRow)]
+pub struct KeyRow {
+    /// The credential.
+    #[sqlx(flatten)]
+    pub key: Credential,
+    /// The account's e-mail address.
+    pub email: String,
+}
+
+/// A credential to be stored.
 #[derive(Debug)]
 pub struct NewKeyRow<'a> {
     /// Its id.
     pub id: &'a AccessKeyId,
     /// Whose it is.
     pub account: &'a AccountId,
-    /// The hash of the raw key.
+    /// The hash of the raw credential.
     pub hash: &'a TokenHash,
     /// Its name, unique within the account.
     pub friendly_name: &'a str,
@@ -48,20 +96,26 @@ pub struct NewKeyRow<'a> {
     pub created: UnixMillis,
     /// When it ends.
     pub expires: UnixMillis,
+    /// What kind it is.
+    pub kind: CredentialKind,
+    /// The command line that holds it.
+    pub device: &'a Device,
 }
 
-/// The key with this hash.
+/// The credential with this hash.
 pub async fn find_by_hash(tx: &mut ReadTx, hash: &TokenHash) -> sqlx::Result<Option<KeyRow>> {
     on!(tx, |conn| sqlx::query_as(FIND_BY_HASH).bind(hash.as_str()).fetch_optional(conn).await)
 }
 
-/// Notes that the key was used.
+/// Notes that the credential was used, unless a later use is noted already.
 pub async fn touch(tx: &mut WriteTx, id: &AccessKeyId, now: UnixMillis) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(TOUCH).bind(id).bind(now).execute(conn).await)
 }
 
-/// Stores a key.
+/// Stores a credential.
 pub async fn insert(tx: &mut WriteTx, key: &NewKeyRow<'_>) -> sqlx::Result<u64> {
+    // A command line's credential comes from a login, but it is not the login's own session.
+    let is_session = matches!(key.kind, CredentialKind::DashboardSession | CredentialKind::SessionWithoutOrigin);
     on_write!(tx, |conn| sqlx::query(INSERT)
         .bind(key.id)
         .bind(key.account)
@@ -70,6 +124,45 @@ pub async fn insert(tx: &mut WriteTx, key: &NewKeyRow<'_>) -> sqlx::Result<u64> 
         .bind(key.created_by)
         .bind(key.created)
         .bind(key.expires)
+        .bind(is_session)
+        .bind(key.kind.origin())
+        .bind(key.device.id.as_deref())
+        .bind(key.device.name.as_deref())
+        .bind(key.device.client_name.as_deref())
+        .bind(key.device.client_version.as_deref())
+        .bind(key.device.client_platform.as_deref())
         .execute(conn)
         .await)
+}
+
+/// The account's sessions and its command lines' credentials, ended ones too, oldest first.
+pub async fn logins(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<Vec<Credential>> {
+    on!(tx, |conn| sqlx::query_as(LOGINS).bind(account).fetch_all(conn).await)
+}
+
+/// The names of the account's named access keys that have not ended, oldest first.
+pub async fn names(tx: &mut ReadTx, account: &AccountId, now: UnixMillis) -> sqlx::Result<Vec<String>> {
+    on!(tx, |conn| sqlx::query_scalar(NAMED).bind(account).bind(now).fetch_all(conn).await)
+}
+
+/// Removes a credential of the account.
+pub async fn delete(tx: &mut WriteTx, account: &AccountId, id: &AccessKeyId) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(DELETE).bind(id).bind(account).execute(conn).await)
+}
+
+/// Removes the account's sessions and its command lines' credentials, but the one to be kept.
+pub async fn delete_logins(tx: &mut WriteTx, account: &AccountId, keep: Option<&AccessKeyId>) -> sqlx::Result<u64> {
+    let keep = keep.map_or("", AccessKeyId::as_str);
+    on_write!(tx, |conn| sqlx::query(DELETE_LOGINS).bind(account).bind(keep).execute(conn).await)
+}
+
+/// Removes the account's dashboard sessions, but the one to be kept, and gives what they were.
+pub async fn delete_dashboard(tx: &mut WriteTx, account: &AccountId, keep: Option<&AccessKeyId>) -> sqlx::Result<Vec<Credential>> {
+    let keep = keep.map_or("", AccessKeyId::as_str);
+    on!(tx, |conn| sqlx::query_as(DELETE_DASHBOARD).bind(account).bind(keep).fetch_all(conn).await)
+}
+
+/// Removes the account's sessions and command lines' credentials that were made from this address or machine, and gives what they were.
+pub async fn delete_from_source(tx: &mut WriteTx, account: &AccountId, source: &str) -> sqlx::Result<Vec<Credential>> {
+    on!(tx, |conn| sqlx::query_as(DELETE_FROM_SOURCE).bind(account).bind(source).fetch_all(conn).await)
 }

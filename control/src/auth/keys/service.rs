@@ -4,6 +4,8 @@ use shared::ids::{AccessKeyId, AccountId};
 use shared::time::UnixMillis;
 
 use super::repo::{self, NewKeyRow};
+use crate::auth::bearer::CredentialKind;
+use crate::auth::session::Device;
 use crate::auth::token::PlainToken;
 use crate::clock::Dice;
 use crate::db::WriteTx;
@@ -35,7 +37,17 @@ pub async fn create(
     let token = PlainToken::named_key(dice)?;
     let expires = UnixMillis(now.0.saturating_add(ttl).min(LAST_EXPIRY));
     let id = AccessKeyId::v7(now, dice.bytes()?);
-    let row = NewKeyRow { id: &id, account, hash: &token.hash(), friendly_name, created_by, created: now, expires };
+    let row = NewKeyRow {
+        id: &id,
+        account,
+        hash: &token.hash(),
+        friendly_name,
+        created_by,
+        created: now,
+        expires,
+        kind: CredentialKind::NamedKey,
+        device: &Device::default(),
+    };
     repo::insert(tx, &row).await.or_conflict(|| format!("an access key named {friendly_name} exists"))?;
     Ok(token)
 }

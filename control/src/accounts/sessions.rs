@@ -1,0 +1,137 @@
+//! The operations on an account's sessions: those of the dashboard and those that command lines hold.
+
+use axum::Router;
+use axum::extract::{RawQuery, State};
+use axum::http::StatusCode;
+use axum::routing::{delete, get};
+use serde::Serialize;
+use shared::ids::AccessKeyId;
+use shared::time::UnixMillis;
+
+use crate::app::AppState;
+use crate::auth::keys::repo::{self, Credential};
+use crate::auth::{LoginSession, session};
+use crate::error::{AppError, AppResult};
+use crate::web::{Json, SourcePath};
+
+/// A session.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionOut {
+    /// Its id.
+    pub id: AccessKeyId,
+    /// The address it was made from.
+    pub created_by: String,
+    /// When its owner signed in.
+    pub created_time: UnixMillis,
+    /// When it was last used, to within five minutes.
+    pub last_used_time: Option<UnixMillis>,
+    /// When it ends at the latest.
+    pub expires: UnixMillis,
+    /// How its owner signed in; absent on sessions from before origins were kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub credential_origin: Option<&'static str>,
+    /// The machine's name, of a command line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device_name: Option<String>,
+    /// The program, of a command line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_name: Option<String>,
+    /// Its operating system and architecture.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_platform: Option<String>,
+    /// Whether the request was made with it.
+    pub is_current: bool,
+}
+
+impl SessionOut {
+    fn new(of: Credential, current: &AccessKeyId) -> Self {
+        Self {
+            is_current: of.id == *current,
+            credential_origin: of.kind().origin(),
+            id: of.id,
+            created_by: of.created_by,
+            created_time: of.created_time,
+            last_used_time: of.last_used_time,
+            expires: of.expires,
+            device_name: of.device_name,
+            client_name: of.client_name,
+            client_platform: of.client_platform,
+        }
+    }
+}
+
+/// Sessions, oldest first.
+#[derive(Debug, Serialize)]
+pub struct SessionsAnswer {
+    sessions: Vec<SessionOut>,
+}
+
+/// How many sessions were ended.
+#[derive(Debug, Serialize)]
+pub struct RevokedAnswer {
+    revoked: usize,
+}
+
+/// The routes of this file.
+pub fn routes() -> Router<AppState> {
+    Router::new()
+        .route("/v1/account/sessions", get(list_sessions).delete(end_dashboard_sessions))
+        .route("/v1/account/sessions/current", delete(end_current_session))
+        .route("/v1/sessions/{source}", delete(end_sessions_from_source))
+}
+
+/// List the sessions that can still be used.
+pub async fn list_sessions(State(app): State<AppState>, caller: LoginSession) -> AppResult<Json<SessionsAnswer>> {
+    let mut tx = app.db.read().await?;
+    let sessions = repo::logins(&mut tx, caller.account()).await?;
+    let sessions = sessions.into_iter().filter(|found| is_alive(&app, found)).map(|found| SessionOut::new(found, caller.credential()));
+    Ok(Json(SessionsAnswer { sessions: sessions.collect() }))
+}
+
+/// End every dashboard session; with `?keepCurrent=true` every other one.
+pub async fn end_dashboard_sessions(
+    State(app): State<AppState>,
+    caller: LoginSession,
+    RawQuery(query): RawQuery,
+) -> AppResult<Json<RevokedAnswer>> {
+    let keep = keeps_current(query.as_deref().unwrap_or_default())?.then(|| caller.credential());
+    let mut tx = app.db.write().await?;
+    let ended = repo::delete_dashboard(&mut tx, caller.account(), keep).await?;
+    tx.commit().await?;
+    Ok(Json(RevokedAnswer { revoked: ended.iter().filter(|ended| is_alive(&app, ended)).count() }))
+}
+
+/// End the session that the request is made with.
+pub async fn end_current_session(State(app): State<AppState>, caller: LoginSession) -> AppResult<StatusCode> {
+    let mut tx = app.db.write().await?;
+    repo::delete(&mut tx, caller.account(), caller.credential()).await?;
+    tx.commit().await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// End the sessions that were made from an address or by a machine of this name.
+pub async fn end_sessions_from_source(
+    State(app): State<AppState>,
+    caller: LoginSession,
+    SourcePath(source): SourcePath,
+) -> AppResult<StatusCode> {
+    let mut tx = app.db.write().await?;
+    let ended = repo::delete_from_source(&mut tx, caller.account(), &source).await?;
+    tx.commit().await?;
+    if ended.iter().any(|ended| is_alive(&app, ended)) { Ok(StatusCode::NO_CONTENT) } else { Err(AppError::NotFound("session")) }
+}
+
+fn is_alive(app: &AppState, found: &Credential) -> bool {
+    session::is_alive(found, &app.config.limits.sessions, app.now())
+}
+
+/// The query's `keepCurrent`. A wrong value must not end the session of somebody who meant to keep it.
+fn keeps_current(query: &str) -> AppResult<bool> {
+    let mut given = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "keepCurrent");
+    match (given.next().as_ref().map(|(_, value)| value.as_ref()), given.next()) {
+        (None | Some("false" | ""), None) => Ok(false),
+        (Some("true"), None) => Ok(true),
+        _ => Err(AppError::Invalid("keepCurrent: must be true or false".to_owned())),
+    }
+}

@@ -1,0 +1,71 @@
+//! The login over HTTP.
+
+use axum::extract::State;
+use axum::routing::post;
+use axum::{Extension, Router};
+use serde::{Deserialize, Serialize};
+use shared::time::UnixMillis;
+
+use super::service::{self, LoggedIn, Login};
+use crate::app::AppState;
+use crate::auth::members;
+use crate::error::AppResult;
+use crate::web::{ClientAddress, Faults, Json, Member};
+
+/// Somebody who wants to log in.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NewLogin {
+    /// A text: the e-mail address.
+    #[serde(default)]
+    pub email: Member,
+    /// A text: the password.
+    #[serde(default)]
+    pub password: Member,
+    /// A text: the token of a human-verification challenge; ignored unless one is needed.
+    #[serde(default)]
+    pub challenge_token: Member,
+}
+
+/// A session.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionOut {
+    access_key: String,
+    expires: UnixMillis,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    mfa_setup_required: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mfa_setup_deadline: Option<UnixMillis>,
+}
+
+impl From<LoggedIn> for SessionOut {
+    fn from(LoggedIn { session, mfa_setup_deadline }: LoggedIn) -> Self {
+        Self {
+            access_key: session.token.reveal().to_owned(),
+            expires: session.expires,
+            mfa_setup_required: mfa_setup_deadline.is_some(),
+            mfa_setup_deadline,
+        }
+    }
+}
+
+/// The routes of this area.
+pub fn routes() -> Router<AppState> {
+    Router::new().route("/v1/auth/login", post(log_in))
+}
+
+/// Log in with an e-mail address and a password.
+pub async fn log_in(
+    State(app): State<AppState>,
+    Extension(from): Extension<ClientAddress>,
+    Json(new): Json<NewLogin>,
+) -> AppResult<Json<SessionOut>> {
+    let mut faults = Faults::default();
+    let email = faults.take("email", members::email(&new.email));
+    let password = faults.take("password", members::password(&new.password));
+    let challenge_token = faults.take("challengeToken", members::challenge_token(&new.challenge_token));
+    let (Some(email), Some(password), Some(challenge_token)) = (email, password, challenge_token) else { return Err(faults.into_error()) };
+    let login = Login { email, password: password.to_owned(), challenge_token: challenge_token.map(str::to_owned) };
+    Ok(Json(service::log_in(&app, from, &login).await?.into()))
+}

@@ -1,0 +1,193 @@
+//! The rules of logging in.
+//!
+//! A guess costs one hash and is counted by client address and by e-mail address, account or not. The limits are looked at before the hash, so that
+//! it is not made for nothing, and again in the transaction that counts: only what that finds is answered. So of any number of guesses at once no
+//! more than the limit learn whether they were right.
+
+use shared::ids::AccountId;
+use shared::time::UnixMillis;
+
+use super::repo;
+use crate::accounts;
+use crate::app::App;
+use crate::auth::mfa;
+use crate::auth::registration::PENDING_LIFETIME;
+use crate::auth::session::{self, Device, Issued, SessionOrigin};
+use crate::db::WriteTx;
+use crate::error::{AppError, AppResult, Code};
+use crate::limits::{self, Count, Limit, Subject, Times};
+use crate::web::ClientAddress;
+
+/// How long an account may be without a second factor, from its first login without one, in milliseconds.
+const MFA_SETUP: i64 = 14 * 86_400_000;
+
+const WRONG: AppError = AppError::WrongCredentials("the e-mail address or the password is wrong");
+
+/// An attempt to log in; the address is in its normal form.
+pub struct Login {
+    /// The e-mail address.
+    pub email: String,
+    /// The password.
+    pub password: String,
+    /// The token of a human-verification challenge.
+    pub challenge_token: Option<String>,
+}
+
+/// A login that succeeded.
+#[derive(Debug)]
+pub struct LoggedIn {
+    /// The session.
+    pub session: Issued,
+    /// Until when the account may be without a second factor; `None` when it has one.
+    pub mfa_setup_deadline: Option<UnixMillis>,
+}
+
+/// Logs in. Errors: 401 for a wrong address or password, 403 for an address that is not verified yet, 403 with a code when a challenge token is
+/// needed, 429 when there were too many failures, 503 when the hash waits too long for its turn.
+pub async fn log_in(app: &App, from: ClientAddress, login: &Login) -> AppResult<LoggedIn> {
+    let mut guard = if app.challenge.is_on() { Guard::Challenge { is_passed: false } } else { Guard::Stop };
+    match look(app, from, &login.email, guard).await {
+        // A token that comes before it is needed is not shown to the verifier, so that it can still be used.
+        Err(AppError::Coded(Code::ChallengeRequired, _)) => {
+            app.challenge.verify(login.challenge_token.as_deref(), from.0).await?;
+            guard = Guard::Challenge { is_passed: true };
+        }
+        looked => looked?,
+    }
+    let (mut tx, right) = settle(app, from, &login.email, &login.password, guard).await?;
+    let session = session::issue(&mut tx, app, &right.account, SessionOrigin::Dashboard, from, &Device::default()).await?;
+    let mfa_setup_deadline = if mfa::is_enabled(&mut tx, &right.account) {
+        None
+    } else {
+        Some(repo::fix_deadline(&mut tx, &right.account, app.now().plus_millis(MFA_SETUP)).await?)
+    };
+    tx.commit().await?;
+    Ok(LoggedIn { session, mfa_setup_deadline })
+}
+
+/// Whether this is the password of a caller who is signed in already; gives the hash that it was compared with, so that what follows can demand that
+/// the account still has it. A wrong one counts as a failed login and is answered as one, with 401 or 429; there is no challenge, but the stop after
+/// ten failures holds in any case.
+pub async fn confirm(app: &App, from: ClientAddress, email: &str, password: &str) -> AppResult<String> {
+    look(app, from, email, Guard::Stop).await?;
+    let (tx, right) = settle(app, from, email, password, Guard::Stop).await?;
+    tx.commit().await?;
+    Ok(right.hash)
+}
+
+/// Forgets an account's failed logins, for a new password. Call it before anything that locks the account's row.
+pub async fn forgive(tx: &mut WriteTx, email: &str, now: UnixMillis) -> AppResult<()> {
+    Count::lock(tx, Limit::LoginAccount, &Subject::email(email), now).await?.clear(tx).await
+}
+
+/// What stands between an account and whoever guesses at it, besides the limit of each address.
+#[derive(Clone, Copy)]
+enum Guard {
+    /// After a few failures a human must show to be one.
+    Challenge { is_passed: bool },
+    /// After ten failures the account takes no more attempts for an hour.
+    Stop,
+}
+
+impl Guard {
+    fn check(self, app: &App, address: &Times, account: &Times, now: UnixMillis) -> AppResult<()> {
+        let rates = &app.config.limits.strangers;
+        if let Some(seconds) = address.wait(rates.login_address, now) {
+            return Err(too_many(seconds));
+        }
+        match self {
+            Self::Challenge { is_passed: false } if account.wait(rates.login_challenge, now).is_some() => {
+                Err(AppError::Coded(Code::ChallengeRequired, "show that you are human: send a challenge token with the next attempt"))
+            }
+            Self::Challenge { .. } => Ok(()),
+            Self::Stop => account.stop(rates.login_stop, now).map_or(Ok(()), |seconds| Err(too_many(seconds))),
+        }
+    }
+}
+
+fn too_many(seconds: u64) -> AppError {
+    AppError::TooMany { text: "too many failed logins: wait before the next attempt", retry_after: seconds, is_in_body: true }
+}
+
+/// Refuses what would be refused anyway, before it costs a hash.
+async fn look(app: &App, from: ClientAddress, email: &str, guard: Guard) -> AppResult<()> {
+    let mut tx = app.db.read().await?;
+    let address = limits::find(&mut tx, Limit::LoginAddress, &Subject::address(from.0)).await?;
+    let account = limits::find(&mut tx, Limit::LoginAccount, &Subject::email(email)).await?;
+    guard.check(app, &address, &account, app.now())
+}
+
+/// An account whose password was given, and its hash as it is stored now.
+struct Right {
+    account: AccountId,
+    hash: String,
+}
+
+/// Compares the password, and counts. Gives the open transaction in which the account is held with the hash that was compared.
+async fn settle(app: &App, from: ClientAddress, email: &str, password: &str, guard: Guard) -> AppResult<(WriteTx, Right)> {
+    // Another login may put a newer hash of the same password in the place of the one that was compared; then the new one is.
+    for _ in 0..2 {
+        let known = find(app, email).await?;
+        let verdict = app.passwords.verify(password, known.hash()).await?;
+        let new_hash = match &known {
+            Known::Account(..) if verdict.matches && verdict.is_outdated => Some(app.passwords.hash(password).await?),
+            _ => None,
+        };
+        let (mut tx, now) = (app.db.write().await?, app.now());
+        let at_address = Count::lock(&mut tx, Limit::LoginAddress, &Subject::address(from.0), now).await?;
+        let at_account = Count::lock(&mut tx, Limit::LoginAccount, &Subject::email(email), now).await?;
+        guard.check(app, at_address.times(), at_account.times(), now)?;
+        match known {
+            Known::Account(account, hash) if verdict.matches => {
+                at_address.leave(&mut tx).await?;
+                at_account.clear(&mut tx).await?;
+                let new_hash = new_hash.unwrap_or_else(|| hash.clone());
+                // Also locks the account against a change of its password that is under way, and finds out about one that is over.
+                if accounts::repo::replace_password(&mut tx, &account, &hash, &new_hash).await? > 0 {
+                    return Ok((tx, Right { account, hash: new_hash }));
+                }
+            }
+            Known::Pending(_) if verdict.matches => {
+                return Err(AppError::Forbidden("the e-mail address is not verified yet: open the link in the mail".into()));
+            }
+            _ => {
+                at_address.add(&mut tx, app.config.limits.strangers.login_address, now).await?;
+                at_account.add(&mut tx, app.config.limits.strangers.login_memory(), now).await?;
+                tx.commit().await?;
+                return Err(WRONG);
+            }
+        }
+    }
+    Err(AppError::unavailable("an account's password changed while it was compared, and did so again"))
+}
+
+/// Who has an e-mail address.
+enum Known {
+    /// An account, with its password's hash.
+    Account(AccountId, String),
+    /// Nobody yet; the newest registration's hash.
+    Pending(String),
+    /// Nobody.
+    Nobody,
+}
+
+impl Known {
+    fn hash(&self) -> Option<&str> {
+        match self {
+            Self::Account(_, hash) | Self::Pending(hash) => Some(hash),
+            Self::Nobody => None,
+        }
+    }
+}
+
+/// Asks the same of the database whoever has the address.
+async fn find(app: &App, email: &str) -> AppResult<Known> {
+    let mut tx = app.db.read().await?;
+    let account = repo::find_account(&mut tx, email).await?;
+    let pending = repo::find_pending(&mut tx, email, app.now().plus_millis(-PENDING_LIFETIME)).await?;
+    Ok(match (account, pending) {
+        (Some((account, hash)), _) => Known::Account(account, hash),
+        (None, Some(hash)) => Known::Pending(hash),
+        (None, None) => Known::Nobody,
+    })
+}

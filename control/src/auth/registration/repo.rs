@@ -1,0 +1,81 @@
+//! SQL of registrations.
+
+use shared::ids::RegistrationId;
+use shared::time::UnixMillis;
+
+use crate::auth::token::TokenHash;
+use crate::db::{ReadTx, WriteTx};
+use crate::{on, on_write};
+
+// Each is newer than the others of its address, also within a millisecond.
+const INSERT: &str = "INSERT INTO registrations (id, email, name, password_hash, token_hash, token_expires, created_time) \
+    VALUES ($1, $2, $3, $4, $5, $6, COALESCE((SELECT MAX(created_time) + 1 FROM registrations WHERE email = $2 AND created_time >= $7), $7))";
+const FIND: &str =
+    "SELECT email, name, password_hash FROM registrations WHERE token_hash = $1 AND token_expires > $2 AND created_time > $3";
+const RENEW: &str = "UPDATE registrations SET token_hash = $3, token_expires = $4 WHERE id = \
+    (SELECT id FROM registrations WHERE email = $1 AND created_time > $2 ORDER BY created_time DESC LIMIT 1) \
+    AND NOT EXISTS (SELECT 1 FROM accounts WHERE email = $1)";
+const DELETE: &str = "DELETE FROM registrations WHERE email = $1";
+
+/// Every statement of this file.
+pub const SQL: &[&str] = &[INSERT, FIND, RENEW, DELETE];
+
+/// A registration to be stored.
+#[derive(Debug)]
+pub struct NewRegistrationRow<'a> {
+    /// Its id.
+    pub id: &'a RegistrationId,
+    /// The address, in its normal form.
+    pub email: &'a str,
+    /// The display name.
+    pub name: Option<&'a str>,
+    /// The PHC string.
+    pub password_hash: &'a str,
+    /// The hash of the mail's token.
+    pub token: &'a TokenHash,
+    /// When the token ends.
+    pub token_expires: UnixMillis,
+    /// When it was made.
+    pub created: UnixMillis,
+}
+
+/// A registration whose token was shown.
+#[derive(Debug, sqlx::FromRow)]
+pub struct RegistrationRow {
+    /// The address.
+    pub email: String,
+    /// The display name.
+    pub name: Option<String>,
+    /// The PHC string.
+    pub password_hash: String,
+}
+
+/// Stores a registration.
+pub async fn insert(tx: &mut WriteTx, new: &NewRegistrationRow<'_>) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(INSERT)
+        .bind(new.id)
+        .bind(new.email)
+        .bind(new.name)
+        .bind(new.password_hash)
+        .bind(new.token.as_str())
+        .bind(new.token_expires)
+        .bind(new.created)
+        .execute(conn)
+        .await)
+}
+
+/// The registration with this token, unless the token has ended or the registration was made before `since`.
+pub async fn find(tx: &mut ReadTx, token: &TokenHash, now: UnixMillis, since: UnixMillis) -> sqlx::Result<Option<RegistrationRow>> {
+    on!(tx, |conn| sqlx::query_as(FIND).bind(token.as_str()).bind(now).bind(since).fetch_optional(conn).await)
+}
+
+/// Gives the newest registration of an address a new token in the place of its old one; `false` when there is none, or an account.
+pub async fn renew(tx: &mut WriteTx, email: &str, since: UnixMillis, token: &TokenHash, expires: UnixMillis) -> sqlx::Result<bool> {
+    let renewed = on_write!(tx, |conn| sqlx::query(RENEW).bind(email).bind(since).bind(token.as_str()).bind(expires).execute(conn).await)?;
+    Ok(renewed > 0)
+}
+
+/// Deletes every registration of an address.
+pub async fn delete(tx: &mut WriteTx, email: &str) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(DELETE).bind(email).execute(conn).await)
+}

@@ -1,0 +1,142 @@
+//! The rules of registrations.
+
+use shared::Invalid;
+use shared::ids::RegistrationId;
+use shared::limit::Rate;
+
+use super::PENDING_LIFETIME;
+use super::http::{NewRegistration, Resend, ShownToken};
+use super::repo::{self, NewRegistrationRow, RegistrationRow};
+use crate::accounts::service::{self as accounts, NewAccount, known_words};
+use crate::app::App;
+use crate::auth::token::{PlainToken, TokenHash};
+use crate::auth::{login, members};
+use crate::error::{AppError, AppResult};
+use crate::limits::{self, Limit, Subject};
+use crate::mail::{self, Kind, Mail};
+use crate::web::{ClientAddress, Faults, Member};
+
+/// Writes a registration and sends the mail that verifies it; whoever has an account already is sent a mail that says so. The work is the same in
+/// both cases. Errors: 403 when registration is closed, or with a code when a challenge token is needed, 400, 429.
+pub async fn register(app: &App, from: ClientAddress, new: &NewRegistration) -> AppResult<()> {
+    if !app.config.is_registration_open {
+        return Err(AppError::Forbidden("registration is closed: ask whoever runs this service for an account".into()));
+    }
+    let mut faults = Faults::default();
+    let email = faults.take("email", members::email(&new.email));
+    let name = faults.take("name", members::name(&new.name));
+    let challenge_token = faults.take("challengeToken", members::challenge_token(&new.challenge_token));
+    let known = known_words(email.as_deref().unwrap_or_default(), name.flatten());
+    let password = faults.take("password", new_password(app, from, &new.password, &known).await?);
+    let (Some(email), Some(name), Some(challenge_token), Some(password)) = (email, name, challenge_token, password) else {
+        return Err(faults.into_error());
+    };
+    let rate = app.config.limits.strangers.register;
+    admit_human(app, from, challenge_token, Limit::Register, rate).await?;
+
+    let password_hash = app.passwords.hash(password).await?;
+    let (mut tx, now) = (app.db.write().await?, app.now());
+    let limits = &app.config.limits.strangers;
+    if limits::admit(&mut tx, Limit::Mails, &Subject::email(&email), limits.mails, now).await?.is_ok() {
+        let token = PlainToken::mailed(&app.dice)?;
+        let kind = if login::repo::find_account(&mut tx, &email).await?.is_some() {
+            Kind::AlreadyRegistered
+        } else {
+            let row = NewRegistrationRow {
+                id: &RegistrationId::v7(now, app.dice.bytes()?),
+                email: &email,
+                name,
+                password_hash: &password_hash,
+                token: &token.hash(),
+                token_expires: now.plus_millis(limits.verify_token),
+                created: now,
+            };
+            repo::insert(&mut tx, &row).await?;
+            Kind::VerifyEmail { link: mail::verify_email_link(&app.config, token.reveal()), lifetime: limits.verify_token }
+        };
+        mail::outbox::put(&mut tx, app, &Mail { to: email, kind }).await?;
+    }
+    tx.commit().await?;
+    app.mailer.wake();
+    Ok(())
+}
+
+/// Makes the account of the registration that the token belongs to; the other registrations of its address are over. Errors: 400 for a token that is
+/// not known, was used, or is too old.
+pub async fn verify(app: &App, from: ClientAddress, shown: &ShownToken) -> AppResult<()> {
+    let refused = |fault: Invalid| AppError::Invalid(format!("token: {fault}"));
+    let token = members::mailed_token(&shown.token).map_err(refused)?;
+    admit(app, from, Limit::Posts, app.config.limits.strangers.posts).await?;
+    let (mut tx, now) = (app.db.write().await?, app.now());
+    let found = repo::find(&mut tx, &TokenHash::of(token), now, now.plus_millis(-PENDING_LIFETIME)).await?;
+    let RegistrationRow { email, name, password_hash } = found.ok_or_else(|| refused(members::unknown_token()))?;
+    let account = NewAccount { email: &email, name: name.as_deref(), password_hash: &password_hash, limits: app.config.limits.account };
+    // Of two tokens of one address that are shown at once, the one that makes the account was the first.
+    accounts::create(&mut tx, &account, &app.dice, now).await.map_err(|error| match error {
+        AppError::Conflict(_) => refused(members::unknown_token()),
+        other => other,
+    })?;
+    repo::delete(&mut tx, &email).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+/// Sends the newest registration's mail again with a new token, which voids the old one. Nobody learns whether there is one.
+pub async fn resend(app: &App, from: ClientAddress, resend: &Resend) -> AppResult<()> {
+    let email = members::email(&resend.email).map_err(|fault| AppError::Invalid(format!("email: {fault}")))?;
+    let limits = &app.config.limits.strangers;
+    admit(app, from, Limit::MailRequests, limits.mail_requests).await?;
+    let (mut tx, now) = (app.db.write().await?, app.now());
+    if limits::admit(&mut tx, Limit::Mails, &Subject::email(&email), limits.mails, now).await?.is_ok() {
+        let token = PlainToken::mailed(&app.dice)?;
+        let (since, expires) = (now.plus_millis(-PENDING_LIFETIME), now.plus_millis(limits.verify_token));
+        if repo::renew(&mut tx, &email, since, &token.hash(), expires).await? {
+            let kind = Kind::VerifyEmail { link: mail::verify_email_link(&app.config, token.reveal()), lifetime: limits.verify_token };
+            mail::outbox::put(&mut tx, app, &Mail { to: email, kind }).await?;
+        }
+    }
+    tx.commit().await?;
+    app.mailer.wake();
+    Ok(())
+}
+
+/// Counts a request of a stranger. Errors: 429.
+pub(in crate::auth) async fn admit(app: &App, from: ClientAddress, limit: Limit, rate: Rate) -> AppResult<()> {
+    let mut tx = app.db.write().await?;
+    limits::admit_request(&mut tx, limit, &Subject::address(from.0), rate, app.now()).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+/// The same where the stranger must be human, if challenges are configured; to be told so counts for nothing. Errors: 429, 403 with a code.
+pub(in crate::auth) async fn admit_human(
+    app: &App,
+    from: ClientAddress,
+    challenge_token: Option<&str>,
+    limit: Limit,
+    rate: Rate,
+) -> AppResult<()> {
+    if challenge_token.is_none() {
+        app.challenge.verify(None, from.0).await?;
+    }
+    admit(app, from, limit, rate).await?;
+    app.challenge.verify(challenge_token, from.0).await
+}
+
+/// Judges a stranger's new password. A refusal has cost some milliseconds of a core, and so counts as a request without a credential; it does not
+/// count as a registration. Errors: 429, 503.
+async fn new_password<'m>(app: &App, from: ClientAddress, member: &'m Member, known: &[&str]) -> AppResult<Result<&'m str, Invalid>> {
+    let Ok(password) = member.text() else { return Ok(member.text()) };
+    let (posts, subject) = (app.config.limits.strangers.posts, Subject::address(from.0));
+    let mut tx = app.db.read().await?;
+    let so_far = limits::find(&mut tx, Limit::Posts, &subject).await?;
+    drop(tx);
+    if let Some(seconds) = so_far.wait(posts, app.now()) {
+        return Err(limits::too_many(seconds));
+    }
+    let judged = app.passwords.judge(password, known).await?;
+    if judged.is_err() {
+        admit(app, from, Limit::Posts, posts).await?;
+    }
+    Ok(judged.map(|()| password))
+}

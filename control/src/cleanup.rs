@@ -1,0 +1,100 @@
+//! The job that forgets what is over: registrations nobody verified, password resets, sessions that have expired, limits that no longer count
+//! anything. Nothing depends on it but the size of the database: whoever reads these rows looks at their times.
+//!
+//! Rows go one by one, each in a transaction of its own, so that no request waits for longer than that, and not in a circle.
+
+use std::time::Duration;
+
+use shared::time::UnixMillis;
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::app::{App, AppState};
+use crate::auth::registration::PENDING_LIFETIME;
+use crate::db::Db;
+use crate::error::chain;
+use crate::{on, on_write};
+
+/// How often it looks.
+const EVERY: Duration = Duration::from_mins(1);
+
+/// Rows of each kind that go in one round; more are left for the next one, which then follows at once.
+const BATCH: i64 = 200;
+
+/// A kind of rows: which are over at a time, by their keys, and how one goes. The second repeats the condition of the first, since the row may have
+/// been used again.
+struct Kind {
+    due: &'static str,
+    delete: &'static str,
+    /// How long after the time in the row, in milliseconds.
+    after: i64,
+}
+
+const REGISTRATIONS_DUE: &str = "SELECT id, id FROM registrations WHERE created_time <= $1 ORDER BY created_time LIMIT $2";
+const REGISTRATIONS_DELETE: &str = "DELETE FROM registrations WHERE id = $1 AND id = $2 AND created_time <= $3";
+const RESETS_DUE: &str = "SELECT token_hash, token_hash FROM password_resets WHERE expires <= $1 ORDER BY expires LIMIT $2";
+const RESETS_DELETE: &str = "DELETE FROM password_resets WHERE token_hash = $1 AND token_hash = $2 AND expires <= $3";
+// Named keys stay in the list of their owner.
+const SESSIONS_DUE: &str = "SELECT id, id FROM access_keys WHERE expires <= $1 AND (is_session OR credential_origin IS NOT NULL) \
+    ORDER BY expires LIMIT $2";
+const SESSIONS_DELETE: &str = "DELETE FROM access_keys WHERE id = $1 AND id = $2 AND expires <= $3";
+const LIMITS_DUE: &str = "SELECT name, subject FROM limit_counts WHERE forget_time <= $1 ORDER BY forget_time LIMIT $2";
+const LIMITS_DELETE: &str = "DELETE FROM limit_counts WHERE name = $1 AND subject = $2 AND forget_time <= $3";
+
+/// Every statement of this file.
+pub const SQL: &[&str] =
+    &[REGISTRATIONS_DUE, REGISTRATIONS_DELETE, RESETS_DUE, RESETS_DELETE, SESSIONS_DUE, SESSIONS_DELETE, LIMITS_DUE, LIMITS_DELETE];
+
+const KINDS: [Kind; 4] = [
+    Kind { due: REGISTRATIONS_DUE, delete: REGISTRATIONS_DELETE, after: PENDING_LIFETIME },
+    Kind { due: RESETS_DUE, delete: RESETS_DELETE, after: 0 },
+    Kind { due: SESSIONS_DUE, delete: SESSIONS_DELETE, after: 0 },
+    Kind { due: LIMITS_DUE, delete: LIMITS_DELETE, after: 0 },
+];
+
+/// Runs until `stopped`: at once, and then every minute.
+pub async fn run(app: AppState, mut stopped: watch::Receiver<bool>) {
+    let mut ticks = interval(EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = stopped.wait_for(|stop| *stop) => return,
+            _ = ticks.tick() => {}
+        }
+        loop {
+            let round = tokio::select! {
+                _ = stopped.wait_for(|stop| *stop) => return,
+                round = round(&app) => round,
+            };
+            match round {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => {
+                    tracing::warn!(cause = chain(&error), "what is over could not be forgotten; the next round tries again");
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// One round; whether there may be more.
+async fn round(app: &App) -> sqlx::Result<bool> {
+    let mut is_full = false;
+    for kind in KINDS {
+        let over = app.now().plus_millis(-kind.after);
+        let due = due(&app.db, kind.due, over).await?;
+        is_full |= i64::try_from(due.len()).unwrap_or(BATCH) >= BATCH;
+        for key in due {
+            let mut tx = app.db.write().await?;
+            on_write!(tx, |conn| sqlx::query(kind.delete).bind(&key.0).bind(&key.1).bind(over).execute(conn).await)?;
+            tx.commit().await?;
+        }
+    }
+    Ok(is_full)
+}
+
+async fn due(db: &Db, sql: &'static str, over: UnixMillis) -> sqlx::Result<Vec<(String, String)>> {
+    let mut tx = db.read().await?;
+    on!(tx, |conn| sqlx::query_as(sql).bind(over).bind(BATCH).fetch_all(conn).await)
+}

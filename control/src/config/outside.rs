@@ -1,0 +1,211 @@
+//! Who is spoken to outside: the mail server, the human-verification challenge.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use lettre::message::Mailbox;
+use percent_encoding::percent_decode_str;
+use reqwest::Url;
+use shared::time::parse_duration;
+
+use super::ConfigError;
+use super::settings::Settings;
+
+/// How mails go out.
+#[derive(Clone, Debug)]
+pub struct MailConfig {
+    /// Whom mails are from.
+    pub from: Mailbox,
+    /// The mail server; without one, mails become files in the data folder.
+    pub smtp: Option<SmtpConfig>,
+}
+
+/// When the way to the mail server is encrypted. Whenever it is, the certificate must be valid for the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SmtpTls {
+    /// From the first byte (`smtps:`).
+    Implicit,
+    /// By STARTTLS, and nothing is sent without.
+    Required,
+    /// By STARTTLS when the server offers it.
+    Offered,
+    /// Never.
+    Off,
+}
+
+/// The mail server.
+#[derive(Clone)]
+pub struct SmtpConfig {
+    /// Its name or address; IPv6 without brackets.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// User name and password.
+    pub credentials: Option<(String, String)>,
+    /// Encryption.
+    pub tls: SmtpTls,
+    /// A PEM file of the authorities that are trusted in place of the system's.
+    pub tls_ca: Option<PathBuf>,
+    /// The longest wait for the connection, and for the answer to a command.
+    pub timeout: Duration,
+}
+
+impl std::fmt::Debug for SmtpConfig {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("SmtpConfig")
+            .field("host", &self.host)
+            .field("port", &self.port)
+            .field("tls", &self.tls)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The human-verification challenge.
+#[derive(Clone)]
+pub struct TurnstileConfig {
+    /// The secret that the verifier knows this service by.
+    pub secret: String,
+    /// What pages show the challenge with; public.
+    pub site_key: String,
+    /// The verifier's address.
+    pub url: String,
+}
+
+impl std::fmt::Debug for TurnstileConfig {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("TurnstileConfig").field("site_key", &self.site_key).field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+/// Whether an address such as `http://localhost:8080` is of this machine alone.
+pub fn is_loopback_address(address: &str) -> bool {
+    Url::parse(address).is_ok_and(|url| url.host_str().is_some_and(is_loopback))
+}
+
+fn is_loopback(host: &str) -> bool {
+    let bare = host.trim_matches(['[', ']']);
+    host == "localhost" || host.ends_with(".localhost") || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+pub(super) fn mail(settings: &Settings<'_>, base_url: &str) -> Result<MailConfig, ConfigError> {
+    let from = settings.optional("MAIL_FROM").unwrap_or_else(|| {
+        let url = Url::parse(base_url).ok();
+        // No mail address ends in a bare IP address.
+        let domain = url.as_ref().and_then(Url::domain).unwrap_or("localhost");
+        format!("Updraft <no-reply@{domain}>")
+    });
+    let from = from.parse().map_err(|_| ConfigError::setting("MAIL_FROM", "must be an address such as Updraft <no-reply@example.com>"))?;
+    let smtp = settings.optional("SMTP_URL").map(|text| smtp(&text)).transpose()?;
+    Ok(MailConfig { from, smtp })
+}
+
+/// Its text is never part of an error: it holds a password.
+fn smtp(text: &str) -> Result<SmtpConfig, ConfigError> {
+    let wrong = |reason: &str| ConfigError::setting("SMTP_URL", reason);
+    let form = || wrong("must be smtp://user:password@host:port or smtps://…, with user, password and port as needed");
+    let url = Url::parse(text).map_err(|_| form())?;
+    let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(form)?;
+    let is_implicit = match url.scheme() {
+        "smtp" => false,
+        "smtps" => true,
+        _ => return Err(form()),
+    };
+    if !matches!(url.path(), "" | "/") || url.fragment().is_some() {
+        return Err(form());
+    }
+    let decoded = |part: &str| percent_decode_str(part).decode_utf8().map(std::borrow::Cow::into_owned).map_err(|_| form());
+    let credentials = match (url.username(), url.password()) {
+        ("", None) => None,
+        (user, Some(password)) if !user.is_empty() => Some((decoded(user)?, decoded(password)?)),
+        _ => return Err(wrong("needs both a user and a password, or neither")),
+    };
+    let mut tls = match (is_implicit, &credentials) {
+        (true, _) => SmtpTls::Implicit,
+        (false, Some(_)) if !is_loopback(host) => SmtpTls::Required,
+        (false, _) => SmtpTls::Offered,
+    };
+    let (mut tls_ca, mut timeout) = (None, Duration::from_secs(30));
+    for (name, value) in url.query_pairs() {
+        match (name.as_ref(), value.as_ref()) {
+            ("tls", "required") if !is_implicit => tls = SmtpTls::Required,
+            ("tls", "off") if tls == SmtpTls::Offered => tls = SmtpTls::Off,
+            ("tls", "off") => return Err(wrong("tls=off would send the password in the clear")),
+            ("tls_ca", path) if !path.is_empty() => tls_ca = Some(PathBuf::from(path)),
+            ("timeout", text) => {
+                let millis = parse_duration(text).ok().filter(|millis| (100..=300_000).contains(millis));
+                timeout = millis
+                    .and_then(|millis| u64::try_from(millis).ok())
+                    .map(Duration::from_millis)
+                    .ok_or_else(|| wrong("timeout must be 100ms to 5m"))?;
+            }
+            _ => {
+                return Err(wrong("knows tls=required, tls=off, tls_ca=/path/of/authorities.pem and timeout=30s behind the question mark"));
+            }
+        }
+    }
+    let host = host.trim_matches(['[', ']']).to_owned();
+    Ok(SmtpConfig { host, port: url.port().unwrap_or(if is_implicit { 465 } else { 587 }), credentials, tls, tls_ca, timeout })
+}
+
+pub(super) fn turnstile(settings: &Settings<'_>) -> Result<Option<TurnstileConfig>, ConfigError> {
+    let url = settings.address("TURNSTILE_URL")?.unwrap_or_else(|| settings.text("TURNSTILE_URL"));
+    match (settings.optional("TURNSTILE_SECRET"), settings.optional("TURNSTILE_SITE_KEY")) {
+        (None, None) => Ok(None),
+        (Some(secret), Some(site_key)) => Ok(Some(TurnstileConfig { secret, site_key, url })),
+        (None, Some(_)) => Err(ConfigError::setting("TURNSTILE_SECRET", "is needed when UPDRAFT_TURNSTILE_SITE_KEY is set")),
+        (Some(_), None) => Err(ConfigError::setting("TURNSTILE_SITE_KEY", "is needed when UPDRAFT_TURNSTILE_SECRET is set")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tls(text: &str) -> SmtpTls {
+        smtp(text).unwrap().tls
+    }
+
+    #[test]
+    fn a_mail_server_is_read_from_its_address() {
+        let config = smtp("smtp://ada%40example.com:p%3Aw@mail.example.com:2525?tls_ca=/etc/ca.pem").unwrap();
+        assert_eq!((config.host.as_str(), config.port, config.tls), ("mail.example.com", 2525, SmtpTls::Required));
+        assert_eq!(config.credentials, Some(("ada@example.com".to_owned(), "p:w".to_owned())));
+        assert_eq!(config.tls_ca, Some(PathBuf::from("/etc/ca.pem")));
+        assert!(!format!("{config:?}").contains("p:w"));
+        assert_eq!((smtp("smtps://[::1]").unwrap().host.as_str(), smtp("smtps://[::1]").unwrap().port), ("::1", 465));
+        assert_eq!(smtp("smtp://relay").unwrap().port, 587);
+    }
+
+    #[test]
+    fn a_password_leaves_the_machine_encrypted_only() {
+        assert_eq!(tls("smtps://u:p@mail.example.com"), SmtpTls::Implicit);
+        assert_eq!(tls("smtp://u:p@mail.example.com"), SmtpTls::Required);
+        assert_eq!(tls("smtp://u:p@127.0.0.1:25"), SmtpTls::Offered);
+        assert_eq!(tls("smtp://relay"), SmtpTls::Offered);
+        assert_eq!(tls("smtp://relay?tls=required"), SmtpTls::Required);
+        assert_eq!(tls("smtp://relay?tls=off"), SmtpTls::Off);
+        assert!(smtp("smtp://u:p@mail.example.com?tls=off").is_err());
+    }
+
+    #[test]
+    fn other_addresses_are_refused_without_being_repeated() {
+        for text in
+            ["http://u:secret@x", "smtp://u:secret@", "smtp://u:secret@x/path", "smtp://u:secret@x?tls=maybe", "smtp://secret@x", "secret"]
+        {
+            let error = smtp(text).unwrap_err().to_string();
+            assert!(error.contains("UPDRAFT_SMTP_URL") && !error.contains("secret@"), "{error}");
+        }
+    }
+
+    #[test]
+    fn loopback_is_this_machine() {
+        for address in ["http://localhost:8080", "http://127.0.0.1", "http://[::1]:80", "http://a.localhost"] {
+            assert!(is_loopback_address(address), "{address}");
+        }
+        for address in ["https://example.com", "http://10.0.0.1", "http://localhost.example.com", "nothing"] {
+            assert!(!is_loopback_address(address), "{address}");
+        }
+    }
+}

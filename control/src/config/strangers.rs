@@ -1,0 +1,78 @@
+//! Limits on those who have no credential yet: logins, registrations, mails (decisions section 5).
+
+use shared::limit::Rate;
+use shared::time::parse_duration;
+
+use super::ConfigError;
+use super::settings::Settings;
+
+const MINUTE: i64 = 60_000;
+const HOUR: i64 = 60 * MINUTE;
+
+/// Limits on strangers.
+#[derive(Clone, Copy, Debug)]
+pub struct StrangerLimits {
+    /// Failed logins per client address.
+    pub login_address: Rate,
+    /// Failed logins of one e-mail address before a challenge token is needed.
+    pub login_challenge: Rate,
+    /// Failed logins of one e-mail address before it takes no more for a window's length; where no challenge is configured.
+    pub login_stop: Rate,
+    /// Registrations per client address.
+    pub register: Rate,
+    /// Requests for verification and reset mails per client address.
+    pub mail_requests: Rate,
+    /// Mails of all kinds per e-mail address.
+    pub mails: Rate,
+    /// Other requests without a credential per client address.
+    pub posts: Rate,
+    /// How long the link of a verification mail works, in milliseconds.
+    pub verify_token: i64,
+    /// How long the link of a reset mail works, in milliseconds.
+    pub reset_token: i64,
+}
+
+impl Default for StrangerLimits {
+    fn default() -> Self {
+        Self {
+            login_address: Rate { count: 5, window: 15 * MINUTE },
+            login_challenge: Rate { count: 3, window: 15 * MINUTE },
+            login_stop: Rate { count: 10, window: HOUR },
+            register: Rate { count: 10, window: HOUR },
+            mail_requests: Rate { count: 5, window: HOUR },
+            mails: Rate { count: 3, window: HOUR },
+            posts: Rate { count: 60, window: 10 * MINUTE },
+            verify_token: 24 * HOUR,
+            reset_token: HOUR,
+        }
+    }
+}
+
+impl StrangerLimits {
+    /// What must be remembered of one e-mail address's failed logins for either of the limits on them.
+    pub fn login_memory(&self) -> Rate {
+        let (challenge, stop) = (self.login_challenge, self.login_stop);
+        Rate { count: challenge.count.max(stop.count), window: challenge.window.max(stop.window) }
+    }
+
+    pub(super) fn read(settings: Settings<'_>) -> Result<Self, ConfigError> {
+        let rate = |name: &'static str| {
+            let rate = Rate::parse(&settings.text(name)).map_err(|error| ConfigError::setting(name, error.to_string()))?;
+            // The times of a full window are kept in one row.
+            if rate.count > 100_000 { Err(ConfigError::setting(name, "must count to 100000 at most")) } else { Ok(rate) }
+        };
+        let duration =
+            |name: &'static str| parse_duration(&settings.text(name)).map_err(|error| ConfigError::setting(name, error.to_string()));
+        Ok(Self {
+            login_address: rate("LIMIT_LOGIN_ADDRESS")?,
+            login_challenge: rate("LIMIT_LOGIN_CHALLENGE")?,
+            login_stop: rate("LIMIT_LOGIN_STOP")?,
+            register: rate("LIMIT_REGISTER")?,
+            mail_requests: rate("LIMIT_MAIL_REQUESTS")?,
+            mails: rate("LIMIT_MAILS")?,
+            posts: rate("LIMIT_POSTS")?,
+            verify_token: duration("LIMIT_VERIFY_TOKEN")?,
+            reset_token: duration("LIMIT_RESET_TOKEN")?,
+        })
+    }
+}

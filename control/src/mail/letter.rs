@@ -1,0 +1,160 @@
+//! What each kind of mail says. One wording serves both parts of a mail: the templates only set it, as text and as HTML.
+
+use askama::Template;
+
+use super::{Kind, NewPassword};
+use crate::error::{AppError, AppResult};
+
+/// A mail's words.
+#[derive(Debug)]
+struct Letter {
+    subject: &'static str,
+    paragraphs: Vec<String>,
+    action: Option<Action>,
+    list: Vec<String>,
+    closing: &'static str,
+    service: String,
+}
+
+/// Where the reader may go.
+#[derive(Debug)]
+struct Action {
+    label: &'static str,
+    link: String,
+}
+
+#[derive(Template)]
+#[template(path = "mail/letter.txt")]
+struct Text<'l> {
+    letter: &'l Letter,
+}
+
+#[derive(Template)]
+#[template(path = "mail/letter.html")]
+struct Html<'l> {
+    letter: &'l Letter,
+}
+
+/// A mail's words in the two forms that it is sent in.
+pub(super) struct Rendered {
+    pub(super) subject: &'static str,
+    pub(super) text: String,
+    pub(super) html: String,
+}
+
+/// Renders a mail; `dashboard` is the address of the dashboard's pages.
+pub(super) fn render(kind: &Kind, dashboard: &str) -> AppResult<Rendered> {
+    let letter = letter(kind, dashboard);
+    Ok(Rendered {
+        subject: letter.subject,
+        text: Text { letter: &letter }.render().map_err(AppError::internal)?,
+        html: Html { letter: &letter }.render().map_err(AppError::internal)?,
+    })
+}
+
+fn letter(kind: &Kind, dashboard: &str) -> Letter {
+    let mut letter =
+        Letter { subject: "", paragraphs: Vec::new(), action: None, list: Vec::new(), closing: "", service: dashboard.to_owned() };
+    match kind {
+        Kind::VerifyEmail { link, lifetime } => {
+            letter.subject = "Confirm your e-mail address";
+            letter.say("Somebody, probably you, registered this e-mail address with Updraft. Confirm it to make the account.");
+            letter.say(format!("The link is valid for {} and can be used once.", in_words(*lifetime)));
+            letter.action = Some(Action { label: "Confirm e-mail address", link: link.clone() });
+            letter.closing = "If it was not you, do nothing: without the confirmation there is no account.";
+        }
+        Kind::AlreadyRegistered => {
+            letter.subject = "You have an account already";
+            letter.say("Somebody, probably you, tried to register this e-mail address with Updraft. It has an account already; nothing was changed.");
+            letter.say("You can log in with your password. If you have forgotten it, the login page leads to a new one.");
+            letter.action = Some(Action { label: "Go to the dashboard", link: dashboard.to_owned() });
+            letter.closing = "If it was not you, there is nothing you need to do.";
+        }
+        Kind::ResetPassword { link, lifetime } => {
+            letter.subject = "Reset your password";
+            letter.say("Somebody, probably you, asked for a new password for the Updraft account of this e-mail address.");
+            letter.say(format!("The link is valid for {} and can be used once. A new password ends all sessions.", in_words(*lifetime)));
+            letter.action = Some(Action { label: "Choose a new password", link: link.clone() });
+            letter.closing = "If it was not you, do nothing: the old password stays valid.";
+        }
+        Kind::PasswordChanged(new) => {
+            letter.subject = "Your password was changed";
+            letter.say("The password of your Updraft account was changed. All other sessions have ended.");
+            letter.new_password(new);
+        }
+        Kind::PasswordReset(new) => {
+            letter.subject = "Your password was reset";
+            letter.say("The password of your Updraft account was replaced by means of a mail to this address. All sessions have ended.");
+            letter.new_password(new);
+        }
+        Kind::AccountDeleted { time, address } => {
+            letter.subject = "Your account was deleted";
+            letter.say("Your Updraft account was deleted, with its sessions and access keys.");
+            letter.say(format!("Time: {}. Client address: {}.", time.iso8601(), plain(address)));
+            letter.closing = "If it was not you, write to those who run this service at once.";
+        }
+    }
+    letter
+}
+
+impl Letter {
+    fn say(&mut self, paragraph: impl Into<String>) {
+        self.paragraphs.push(paragraph.into());
+    }
+
+    fn new_password(&mut self, new: &NewPassword) {
+        self.say(format!("Time: {}. Client address: {}.", new.time.iso8601(), plain(&new.address)));
+        if !new.keys.is_empty() {
+            self.say("These access keys stay valid. Delete those that you do not know or no longer need:");
+            self.list = new.keys.iter().map(|name| plain(name)).collect();
+        }
+        self.closing =
+            "If it was not you, ask for a new password on the login page at once, and delete the access keys that you do not know.";
+    }
+}
+
+/// A duration in the largest unit that it is a whole number of, down to minutes.
+fn in_words(milliseconds: i64) -> String {
+    let minutes = milliseconds.div_euclid(60_000);
+    let (count, unit) = if minutes % 60 == 0 { (minutes / 60, "hour") } else { (minutes, "minute") };
+    format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
+}
+
+/// What others wrote, on one line: a line break would let it pass for the mail's own words.
+fn plain(text: &str) -> String {
+    text.chars()
+        .map(|character| if character.is_control() || matches!(character, '\u{2028}' | '\u{2029}') { ' ' } else { character })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared::time::UnixMillis;
+
+    #[test]
+    fn what_users_wrote_is_text_in_both_parts() {
+        let keys = vec!["<a href=\"https://evil.example\">ci</a>".to_owned(), "two\r\nlines".to_owned()];
+        let new = NewPassword { time: UnixMillis(0), address: "192.0.2.1".to_owned(), keys };
+        let rendered = render(&Kind::PasswordReset(new), "https://example.com/dashboard").unwrap();
+        assert!(!rendered.html.contains("<a href=\"https://evil"), "{}", rendered.html);
+        assert!(rendered.html.contains("evil.example") && rendered.html.contains("two  lines"));
+        assert!(rendered.text.contains("- <a href=\"https://evil.example\">ci</a>\n") && rendered.text.contains("- two  lines\n"));
+    }
+
+    #[test]
+    fn a_lifetime_is_said_in_words() {
+        for (milliseconds, words) in [(86_400_000, "24 hours"), (3_600_000, "1 hour"), (5_400_000, "90 minutes"), (60_000, "1 minute")] {
+            assert_eq!(in_words(milliseconds), words);
+        }
+    }
+
+    #[test]
+    fn a_link_stands_in_both_parts() {
+        let link = "https://example.com/dashboard/verify-email#token=abc-_123";
+        let rendered = render(&Kind::VerifyEmail { link: link.to_owned(), lifetime: 86_400_000 }, "https://example.com/dashboard").unwrap();
+        assert!(rendered.text.contains(&format!("\n{link}\n")), "{}", rendered.text);
+        assert!(rendered.html.contains(&format!("href=\"{link}\"")), "{}", rendered.html);
+        assert!(!rendered.html.contains("<img") && !rendered.html.contains("src="), "nothing is loaded from anywhere");
+    }
+}

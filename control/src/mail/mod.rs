@@ -1,0 +1,121 @@
+//! Mails to people: what they say, the outbox they wait in, and the job that sends them.
+//!
+//! Whoever decides on a mail puts it into the outbox in the decision's own transaction ([`outbox::put`]) and wakes the sender after the commit
+//! ([`Mailer::wake`]); nothing is sent from inside a transaction, and nothing that was decided is lost. `letter` holds the wording, `message` the
+//! mail's form, `smtp` and `folder` the two ways out. Start reading at [`Kind`] and [`sender`].
+
+mod folder;
+mod letter;
+mod message;
+pub mod outbox;
+pub mod sender;
+mod smtp;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use shared::time::UnixMillis;
+use tokio::sync::Notify;
+
+use crate::config::Config;
+
+/// A mail that was decided on.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Mail {
+    /// The address it goes to.
+    pub to: String,
+    /// What it says.
+    pub kind: Kind,
+}
+
+/// What a mail says. A mail waits in the database in this form, also across an update of the program: a field that is added needs a default.
+///
+/// No mail repeats what a stranger wrote into a registration, such as a name: it would go, in this service's name, to whomever the stranger likes.
+#[derive(Clone, Serialize, Deserialize)]
+pub enum Kind {
+    /// Somebody registered this address: show the token to make the account.
+    VerifyEmail {
+        /// From [`verify_email_link`].
+        link: String,
+        /// How long the link can be used, in milliseconds.
+        lifetime: i64,
+    },
+    /// Somebody registered this address, which has an account already.
+    AlreadyRegistered,
+    /// Somebody forgot the password.
+    ResetPassword {
+        /// From [`reset_password_link`].
+        link: String,
+        /// How long the link can be used, in milliseconds.
+        lifetime: i64,
+    },
+    /// The owner gave a new password in place of the old one.
+    PasswordChanged(NewPassword),
+    /// The password was replaced by a reset.
+    PasswordReset(NewPassword),
+    /// The account is gone.
+    AccountDeleted {
+        /// When.
+        time: UnixMillis,
+        /// The client's address.
+        address: String,
+    },
+}
+
+/// The circumstances of a new password.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct NewPassword {
+    /// When.
+    pub time: UnixMillis,
+    /// The client's address.
+    pub address: String,
+    /// The names of the access keys that stay valid.
+    pub keys: Vec<String>,
+}
+
+/// Neither the address nor a token is printed.
+impl std::fmt::Debug for Mail {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Mail").field("kind", &self.kind).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Kind {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::VerifyEmail { .. } => "VerifyEmail",
+            Self::AlreadyRegistered => "AlreadyRegistered",
+            Self::ResetPassword { .. } => "ResetPassword",
+            Self::PasswordChanged(_) => "PasswordChanged",
+            Self::PasswordReset(_) => "PasswordReset",
+            Self::AccountDeleted { .. } => "AccountDeleted",
+        })
+    }
+}
+
+/// The page that verifies an address. The token stands behind `#`, which browsers keep to themselves: no server's log has it.
+pub fn verify_email_link(config: &Config, token: &str) -> String {
+    format!("{}/verify-email#token={token}", config.dashboard_url)
+}
+
+/// The page that takes a new password.
+pub fn reset_password_link(config: &Config, token: &str) -> String {
+    format!("{}/reset-password#token={token}", config.dashboard_url)
+}
+
+/// Wakes the sender; clones wake the same one.
+#[derive(Clone, Debug, Default)]
+pub struct Mailer(Arc<Notify>);
+
+impl Mailer {
+    /// Says that a mail may be due. Call it after the commit; one that is forgotten costs a second.
+    pub fn wake(&self) {
+        self.0.notify_one();
+    }
+
+    /// Waits to be woken, at most for `most`.
+    async fn woken(&self, most: Duration) {
+        drop(tokio::time::timeout(most, self.0.notified()).await);
+    }
+}

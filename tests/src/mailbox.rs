@@ -1,0 +1,86 @@
+//! The mails that a server under test has sent: read from the files that it writes when it has no mail server, or given by one.
+
+use control::on;
+use mail_parser::{Address, MessageParser};
+
+use crate::TestApp;
+use crate::wait::until;
+
+/// A mail as its reader gets it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReceivedMail {
+    /// The `Message-ID`, without angle brackets.
+    pub id: String,
+    /// Whom it is from: the address alone.
+    pub from: String,
+    /// Whom it is to: the address alone.
+    pub to: String,
+    /// The subject.
+    pub subject: String,
+    /// The text part, with `\n` for line ends.
+    pub text: String,
+    /// The HTML part.
+    pub html: String,
+    /// All of it as it travelled.
+    pub source: String,
+}
+
+impl ReceivedMail {
+    /// Reads a mail from the bytes it travelled in.
+    pub fn parse(bytes: &[u8]) -> Self {
+        let message = MessageParser::default().parse(bytes).expect("a mail");
+        let address = |address: Option<&Address<'_>>| {
+            address.and_then(|found| found.first()?.address.as_deref().map(str::to_owned)).expect("an address")
+        };
+        Self {
+            id: message.message_id().expect("a Message-ID").to_owned(),
+            from: address(message.from()),
+            to: address(message.to()),
+            subject: message.subject().expect("a subject").to_owned(),
+            text: message.body_text(0).expect("a text part").replace("\r\n", "\n"),
+            html: message.body_html(0).expect("an HTML part").into_owned(),
+            source: String::from_utf8(bytes.to_vec()).expect("a mail in UTF-8"),
+        }
+    }
+
+    /// The link of the text part that carries a token; the HTML part leads to the same.
+    pub fn link(&self) -> String {
+        let link = self.text.lines().find(|line| line.starts_with("http") && line.contains("#token=")).expect("a link with a token");
+        assert!(self.html.contains(&format!("href=\"{link}\"")), "both parts have the same link");
+        link.to_owned()
+    }
+
+    /// The token that the link carries.
+    pub fn token(&self) -> String {
+        self.link().split_once("#token=").expect("a token").1.to_owned()
+    }
+}
+
+impl TestApp {
+    /// Every mail to this address, oldest first, once all that were decided on have been written. For servers without a mail server.
+    pub async fn mails_to(&self, address: &str) -> Vec<ReceivedMail> {
+        until("the outbox of mails is empty", async || (self.waiting_mails().await == 0).then_some(())).await;
+        self.written_mails().into_iter().filter(|mail| mail.to == address).collect()
+    }
+
+    /// The newest mail to this address, once all that were decided on have been written.
+    pub async fn last_mail_to(&self, address: &str) -> ReceivedMail {
+        self.mails_to(address).await.pop().unwrap_or_else(|| panic!("there is no mail to {address}"))
+    }
+
+    /// How many mails wait in the outbox.
+    pub async fn waiting_mails(&self) -> i64 {
+        let mut tx = self.db().read().await.unwrap();
+        on!(tx, |conn| sqlx::query_scalar("SELECT COUNT(*) FROM mail_outbox").fetch_one(conn).await).unwrap()
+    }
+
+    /// The mails in the server's folder, oldest first.
+    pub fn written_mails(&self) -> Vec<ReceivedMail> {
+        // There is no folder before the first mail.
+        let Ok(folder) = std::fs::read_dir(self.folder().join("mail")) else { return Vec::new() };
+        let mut files: Vec<_> =
+            folder.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|end| end == "eml")).collect();
+        files.sort();
+        files.iter().map(|file| ReceivedMail::parse(&std::fs::read(file).unwrap())).collect()
+    }
+}

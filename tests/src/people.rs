@@ -1,0 +1,85 @@
+//! People with accounts: made and signed in as they would be, or put into the database at once where a test is about something else.
+
+use control::accounts;
+use control::auth::keys;
+use control::auth::session::{self, Device, SessionOrigin};
+use control::web::ClientAddress;
+use serde_json::{Value, json};
+use shared::ids::AccountId;
+
+use crate::{Answer, Client, TestApp};
+
+/// The password of everybody who registers.
+pub const PASSWORD: &str = "a long passphrase nobody guesses";
+
+/// Its hash, made beforehand, for accounts that are not registered: a hash takes long.
+pub const PASSWORD_HASH: &str = "$argon2id$v=19$m=19456,t=2,p=1$YxcwPQx4Ho3F4ylo9e1B4w$XXubGoQ0VEPr54ut6ZBHJ2p2WDid+DfkO6oNb2jXJVA";
+
+/// The body of a login.
+pub fn login(email: &str, password: &str) -> Value {
+    json!({ "email": email, "password": password })
+}
+
+impl TestApp {
+    /// Registers `<name>@example.com` with [`PASSWORD`] and verifies the address by the token of the mail. Gives the address.
+    pub async fn register(&self, name: &str) -> String {
+        let email = format!("{name}@example.com");
+        let client = self.anonymous();
+        client.post("/v1/auth/register", json!({ "email": email, "password": PASSWORD })).await.assert(202);
+        let token = self.last_mail_to(&email).await.token();
+        client.post("/v1/auth/verify-email", json!({ "token": token })).await.assert(200);
+        email
+    }
+
+    /// A dashboard session of `<name>@example.com`, who has [`PASSWORD`].
+    pub async fn log_in(&self, name: &str) -> Client {
+        let answer = self.try_log_in(name, PASSWORD).await.assert(200);
+        self.anonymous().with_token(Some(answer["accessKey"].as_str().unwrap().to_owned()))
+    }
+
+    /// What `<name>@example.com` is answered with this password.
+    pub async fn try_log_in(&self, name: &str, password: &str) -> Answer {
+        self.anonymous().post("/v1/auth/login", login(&format!("{name}@example.com"), password)).await
+    }
+
+    /// A session of `<name>@example.com`, whose account is there already, without a login.
+    pub async fn open_session(&self, name: &str, origin: SessionOrigin) -> Client {
+        self.open_session_of(name, origin, "127.0.0.1", &Device::default()).await
+    }
+
+    /// The same from another address, and of a command line that says what it is.
+    pub async fn open_session_of(&self, name: &str, origin: SessionOrigin, address: &str, device: &Device) -> Client {
+        let account = self.account_of(name).await;
+        let state = self.state();
+        let mut tx = state.db.write().await.unwrap();
+        let from = ClientAddress(address.parse().unwrap());
+        let issued = session::issue(&mut tx, &state, &account, origin, from, device).await.unwrap();
+        tx.commit().await.unwrap();
+        self.anonymous().with_token(Some(issued.token.reveal().to_owned()))
+    }
+
+    /// One more named access key of `<name>@example.com`, whose account is there already.
+    pub async fn named_key(&self, name: &str, key: &str) -> Client {
+        let account = self.account_of(name).await;
+        let state = self.state();
+        let mut tx = state.db.write().await.unwrap();
+        let ttl = keys::service::DEFAULT_TTL;
+        let token = keys::service::create(&mut tx, &account, key, "127.0.0.1", ttl, &state.dice, state.now()).await.unwrap();
+        tx.commit().await.unwrap();
+        self.anonymous().with_token(Some(token.reveal().to_owned()))
+    }
+
+    /// Makes a client's session one from before origins were kept.
+    pub async fn forget_origin(&self, client: &Client) {
+        let hash = shared::hash::Sha256Hex::of(client.token().as_bytes()).to_string();
+        let sql = "UPDATE access_keys SET credential_origin = NULL, is_session = TRUE WHERE token_hash = $1";
+        assert_eq!(self.change(sql, &[&hash]).await, 1);
+    }
+
+    /// The id of the account `<name>@example.com`.
+    pub async fn account_of(&self, name: &str) -> AccountId {
+        let mut tx = self.db().read().await.unwrap();
+        let found = accounts::repo::find_by_email(&mut tx, &format!("{name}@example.com")).await.unwrap();
+        found.unwrap_or_else(|| panic!("{name} has no account"))
+    }
+}

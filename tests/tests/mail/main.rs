@@ -1,0 +1,24 @@
+//! Mails: what reaches whom, through a real mail server and as files; and the challenge's verifier.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod challenge;
+mod files;
+mod outbox;
+mod server;
+
+use control::app::AppState;
+use control::mail::{Kind, Mail, outbox as mail_outbox};
+
+/// Decides on a mail as a service does: in a transaction, waking the sender after the commit.
+async fn send(app: &AppState, to: &str, kind: Kind) {
+    let mut tx = app.db.write().await.unwrap();
+    mail_outbox::put(&mut tx, app, &Mail { to: to.to_owned(), kind }).await.unwrap();
+    tx.commit().await.unwrap();
+    app.mailer.wake();
+}
+
+/// A mail with a link.
+fn verification(number: usize) -> Kind {
+    Kind::VerifyEmail { link: format!("https://example.com/dashboard/verify-email#token=token-{number}"), lifetime: 86_400_000 }
+}
