@@ -70,10 +70,14 @@ async function serve(request, env, context) {
   for (let attempt = 1; ; attempt++) {
     const spare = isWorthSparing(request) ? request.clone() : undefined;
     try {
-      const made = await run((step) => {
+      const work = run((step) => {
         if (!isPrepared(env)) prepare(env);
         return wasm.serve(request, env, context, step);
       });
+      // A client that leaves would cancel this request's context: then nothing that it waits for would ever settle, and all of it would be
+      // kept here and in Wasm for good. Every step of the work has a time limit of its own.
+      context.waitUntil(work.catch(() => {}));
+      const made = await work;
       return made instanceof Request ? await forward(made, request, env) : made;
     } catch (error) {
       if (!(error instanceof Lost)) throw error;

@@ -90,7 +90,7 @@ impl Settings {
         let retry_base_seconds = number("REPORT_RETRY_BASE_SECONDS", 30, &mut faults);
         let report_rate = Rate::parse(&variable("LIMIT_REPORTS").unwrap_or_else(|| "600/1m".to_owned()));
         let report_rate = report_rate.map_err(|fault| faults.push(format!("LIMIT_REPORTS {fault}"))).ok();
-        let client_address = variable("CLIENT_ADDRESS").unwrap_or_else(|| "cf-connecting-ip".to_owned());
+        let client_address = variable("CLIENT_ADDRESS").map_or_else(|| "cf-connecting-ip".to_owned(), |name| name.to_ascii_lowercase());
         if client_address.is_empty() || !client_address.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
             faults.push("CLIENT_ADDRESS must be a header's name or peer".to_owned());
         }
@@ -152,7 +152,14 @@ fn current<V: PartialEq>(held: &mut Option<Held<V>>, values: Vec<V>, text: impl 
 
 /// The settings of this request. They are compared each time, because nothing promises that a secret that was rotated starts another isolate.
 pub(crate) fn settings(env: &Env) -> Result<Rc<Settings>, String> {
-    let values = KEYS.with(|keys| keys.iter().map(|key| js_sys::Reflect::get(env, key).unwrap_or(JsValue::UNDEFINED)).collect());
+    let values: Vec<JsValue> =
+        KEYS.with(|keys| keys.iter().map(|key| js_sys::Reflect::get(env, key).unwrap_or(JsValue::UNDEFINED)).collect());
+    // Only a workerd whose environment lacks the variable says null. Its default is what Cloudflare sets, and anybody else can send.
+    if NAMES.iter().zip(&values).any(|(name, value)| *name == "CLIENT_ADDRESS" && value.is_null()) {
+        return Err(
+            "CLIENT_ADDRESS must be given where this is not Cloudflare: peer, or the header that the proxy in front always sets".to_owned()
+        );
+    }
     SETTINGS.with_borrow_mut(|held| {
         current(held, values, |value| {
             // What workerd is to take from an environment that does not have it.

@@ -59,8 +59,8 @@ pub(crate) fn outgoing(call: &Call<'_>) -> Result<web_sys::Request, Failure> {
     }
     if let Some(address) = address::of(incoming, call.settings)? {
         let sent = request.url();
-        let signature = sign_address(&call.settings.edge_secrets, call.method, Target::of(&sent).path_and_query, call.now, &address);
-        headers.set("x-updraft-client-address", &address)?;
+        let signature = sign_address(&call.settings.edge_secrets, call.method, Target::of(&sent).path_and_query, call.now, &address.text);
+        headers.set("x-updraft-client-address", &address.text)?;
         headers.set("x-updraft-address-signature", &signature)?;
     }
     Ok(request)

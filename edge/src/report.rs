@@ -50,12 +50,10 @@ thread_local! {
     static REPORTERS: RefCell<Limiter> = RefCell::new(Limiter::default());
 }
 
-/// Counts the report for its client's address and deployment, in this isolate. Where nobody's word says what the address is, there is nothing to
-/// count by.
+/// Counts the report for its client's address and deployment, in this isolate. Those whose address nobody's word says count together.
 fn admit(call: &Call<'_>, deployment_key: &str) -> Result<(), Failure> {
-    let address = address::of(call.request, call.settings)?.and_then(|address| address.trim().parse().ok());
-    let Some(address) = address else { return Ok(()) };
-    let key = format!("{} {deployment_key}", network(address));
+    let network = address::of(call.request, call.settings)?.map(|address| network(address.number)).unwrap_or_default();
+    let key = format!("{network} {deployment_key}");
     let admitted = REPORTERS.with_borrow_mut(|reporters| reporters.admit(&key, call.settings.report_rate, call.now.as_millis()));
     admitted.map_err(|seconds| Refusal::too_many(TOO_MANY_REPORTS, seconds).into())
 }

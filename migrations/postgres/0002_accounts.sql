@@ -25,6 +25,7 @@ CREATE TABLE registrations (
     email TEXT NOT NULL,
     name TEXT,
     password_hash TEXT NOT NULL,
+    created_by TEXT NOT NULL,
     token_hash TEXT NOT NULL UNIQUE,
     token_expires BIGINT NOT NULL,
     created_time BIGINT NOT NULL

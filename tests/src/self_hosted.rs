@@ -13,6 +13,20 @@ use crate::output::Output;
 use crate::process::Process;
 use crate::wait::eventually;
 
+/// A workerd on the committed configuration, to be started: its port, where control and its bindings listen, and Worker variables besides the
+/// base address and the secrets.
+pub fn workerd(port: u16, control: &str, bindings: &str, variables: &[(&str, &str)]) -> Workerd {
+    let base = format!("http://localhost:{port}");
+    let given = [("BASE_URL", base.as_str()), ("EDGE_SECRET", EDGE_SECRET), ("DOWNLOAD_SECRET", DOWNLOAD_SECRET)];
+    Workerd {
+        root: paths::root(),
+        config: paths::root().join("edge/workerd.capnp"),
+        sockets: BTreeMap::from([("http".to_owned(), ([127, 0, 0, 1], port).into())]),
+        externals: BTreeMap::from([("control".to_owned(), control.to_owned()), ("bindings".to_owned(), bindings.to_owned())]),
+        environment: given.iter().chain(variables).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+    }
+}
+
 /// A workerd on the committed configuration, and the control plane behind it.
 #[derive(Debug)]
 pub struct SelfHosted {
@@ -33,18 +47,8 @@ impl SelfHosted {
         let base = format!("http://localhost:{port}");
         let options = Options { has_machine_clock: true, ..Options::default() };
         let control = TestApp::spawn_with(options.with("BASE_URL", &base).with("BINDINGS_LISTEN", "127.0.0.1:0")).await;
-        let given =
-            [("BASE_URL", base.as_str()), ("EDGE_SECRET", EDGE_SECRET), ("DOWNLOAD_SECRET", DOWNLOAD_SECRET), ("CLIENT_ADDRESS", "peer")];
-        let workerd = Workerd {
-            root: paths::root(),
-            config: paths::root().join("edge/workerd.capnp"),
-            sockets: BTreeMap::from([("http".to_owned(), ([127, 0, 0, 1], port).into())]),
-            externals: BTreeMap::from([
-                ("control".to_owned(), control.base.trim_start_matches("http://").to_owned()),
-                ("bindings".to_owned(), control.bindings.clone().unwrap()),
-            ]),
-            environment: given.iter().chain(variables).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
-        };
+        let variables: Vec<_> = [("CLIENT_ADDRESS", "peer")].iter().chain(variables).copied().collect();
+        let workerd = workerd(port, control.base.trim_start_matches("http://"), control.bindings.as_deref().unwrap(), &variables);
         let output = Output::default();
         let lines = output.clone();
         let mut edge = workerd.start(move |line| lines.push(line)).unwrap_or_else(|error| panic!("workerd cannot be started: {error}"));

@@ -10,7 +10,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::output::Output;
-use tests::self_hosted::SelfHosted;
+use tests::self_hosted::{SelfHosted, workerd};
 use tests::wait::eventually;
 use tests::{Answer, Bundle, Client};
 use tokio::task::JoinSet;
@@ -170,7 +170,7 @@ async fn an_address_that_a_device_makes_up_does_not_escape_the_limit() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn behind_a_proxy_the_header_that_it_sets_is_believed_and_no_other() {
-    let app = SelfHosted::spawn(&[("LIMIT_REPORTS", "5/1h"), ("CLIENT_ADDRESS", "x-real-ip")]).await;
+    let app = SelfHosted::spawn(&[("LIMIT_REPORTS", "5/1h"), ("CLIENT_ADDRESS", "X-Real-IP")]).await;
     let (_, key, _) = with_release(&app).await;
     let device = app.anonymous();
     for client in ["192.0.2.1", "2001:db8::1"] {
@@ -197,6 +197,24 @@ fn the_configuration_is_in_step_with_the_one_for_cloudflare() {
     for name in variables.filter(|name| !without.contains(name)) {
         assert!(workerd.contains(&format!("(name = \"{name}\", fromEnvironment = \"{name}\")")), "{name}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_word_on_where_addresses_are_to_be_believed_nothing_is_served() {
+    let (port, output) = (probe::free_port().unwrap(), Output::default());
+    let lines = output.clone();
+    let _edge = workerd(port, "127.0.0.1:9", "127.0.0.1:9", &[]).start(move |line| lines.push(line)).unwrap();
+    let client = Client::new(&format!("http://127.0.0.1:{port}"), None);
+    let answer = eventually("an answer", async || match client.request(Method::GET, "/v1/health").send().await {
+        Ok(answer) => Ok(answer.status()),
+        Err(error) => Err(error.to_string()),
+    });
+    assert_eq!(answer.await, 500);
+    eventually("the reason", async || {
+        let said = output.lines();
+        if said.iter().any(|line| line.contains("CLIENT_ADDRESS must be given")) { Ok(()) } else { Err(format!("{said:?}")) }
+    })
+    .await;
 }
 
 /// The `sh` blocks of the page, in order.

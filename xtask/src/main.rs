@@ -29,7 +29,8 @@ Commands for development; each installs what it needs into the repository's node
 cargo xtask dev [--port 8787] [--control-port 8080] [--data ./data]
     run the control plane and the edge on this machine until Ctrl-C
 cargo xtask test [arguments for `cargo nextest run`]
-    every check and every test, on SQLite and PostgreSQL; with arguments, only the tests that they select
+    every check and every test, on SQLite and PostgreSQL; with arguments, only the tests that they select.
+    Without arguments it installs Debian's Chromium and its driver where they are missing and this is root
 cargo xtask check
     formatting, lints, documentation, dependencies: no tests
 cargo xtask edge-build

@@ -123,14 +123,15 @@ fn smtp(text: &str) -> Result<SmtpConfig, ConfigError> {
     };
     let mut tls = match (is_implicit, &credentials) {
         (true, _) => SmtpTls::Implicit,
-        (false, Some(_)) if !is_loopback(host) => SmtpTls::Required,
+        // Mails carry tokens: whoever is on the way must not be able to hide that the server offers encryption.
+        (false, _) if !is_loopback(host) => SmtpTls::Required,
         (false, _) => SmtpTls::Offered,
     };
     let (mut tls_ca, mut timeout) = (None, Duration::from_secs(30));
     for (name, value) in url.query_pairs() {
         match (name.as_ref(), value.as_ref()) {
             ("tls", "required") if !is_implicit => tls = SmtpTls::Required,
-            ("tls", "off") if tls == SmtpTls::Offered => tls = SmtpTls::Off,
+            ("tls", "off") if !is_implicit && (credentials.is_none() || is_loopback(host)) => tls = SmtpTls::Off,
             ("tls", "off") => return Err(wrong("tls=off would send the password in the clear")),
             ("tls_ca", path) if !path.is_empty() => tls_ca = Some(PathBuf::from(path)),
             ("timeout", text) => {
@@ -183,7 +184,7 @@ mod tests {
         assert_eq!(tls("smtps://u:p@mail.example.com"), SmtpTls::Implicit);
         assert_eq!(tls("smtp://u:p@mail.example.com"), SmtpTls::Required);
         assert_eq!(tls("smtp://u:p@127.0.0.1:25"), SmtpTls::Offered);
-        assert_eq!(tls("smtp://relay"), SmtpTls::Offered);
+        assert_eq!(tls("smtp://relay"), SmtpTls::Required);
         assert_eq!(tls("smtp://relay?tls=required"), SmtpTls::Required);
         assert_eq!(tls("smtp://relay?tls=off"), SmtpTls::Off);
         assert!(smtp("smtp://u:p@mail.example.com?tls=off").is_err());

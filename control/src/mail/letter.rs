@@ -56,9 +56,16 @@ fn letter(kind: &Kind, dashboard: &str) -> Letter {
     let mut letter =
         Letter { subject: "", paragraphs: Vec::new(), action: None, list: Vec::new(), closing: "", service: dashboard.to_owned() };
     match kind {
-        Kind::VerifyEmail { link, lifetime } => {
+        Kind::VerifyEmail { link, lifetime, time, address } => {
             letter.subject = "Confirm your e-mail address";
             letter.say("Somebody, probably you, registered this e-mail address with Updraft. Confirm it to make the account.");
+            // Whoever registered chose the password: the owner of the address must not confirm somebody else's registration for his own.
+            letter.say(format!(
+                "Registered: {} from the client address {}. If that was not you, do not confirm, even if you have registered yourself: that \
+                 mail has another time.",
+                time.iso8601(),
+                plain(address)
+            ));
             letter.say(format!("The link is valid for {} and can be used once.", in_words(*lifetime)));
             letter.action = Some(Action { label: "Confirm e-mail address", link: link.clone() });
             letter.closing = "If it was not you, do nothing: without the confirmation there is no account.";
@@ -152,8 +159,13 @@ mod tests {
     #[test]
     fn a_link_stands_in_both_parts() {
         let link = "https://example.com/dashboard/verify-email#token=abc-_123";
-        let rendered = render(&Kind::VerifyEmail { link: link.to_owned(), lifetime: 86_400_000 }, "https://example.com/dashboard").unwrap();
+        let rendered = render(
+            &Kind::VerifyEmail { link: link.to_owned(), lifetime: 86_400_000, time: UnixMillis(0), address: "192.0.2.1".to_owned() },
+            "https://example.com/dashboard",
+        )
+        .unwrap();
         assert!(rendered.text.contains(&format!("\n{link}\n")), "{}", rendered.text);
+        assert!(rendered.text.contains("1970-01-01T00:00:00.000Z from the client address 192.0.2.1"), "{}", rendered.text);
         assert!(rendered.html.contains(&format!("href=\"{link}\"")), "{}", rendered.html);
         assert!(!rendered.html.contains("<img") && !rendered.html.contains("src="), "nothing is loaded from anywhere");
     }

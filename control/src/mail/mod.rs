@@ -40,6 +40,10 @@ pub enum Kind {
         link: String,
         /// How long the link can be used, in milliseconds.
         lifetime: i64,
+        /// When it was registered.
+        time: UnixMillis,
+        /// The client's address then.
+        address: String,
     },
     /// Somebody registered this address, which has an account already.
     AlreadyRegistered,

@@ -151,6 +151,9 @@ impl Sender {
     async fn attempt(&self, lease: &Lease) -> Result<(), Failure> {
         // Another version of the program, or another replica's settings, may well know the key or the kind that this one does not.
         let mail = lease.open(&self.app.config.encryption_key).map_err(|error| Failure::Passing(chain(&error)))?;
+        if mail.kind.lifetime().is_some_and(|lifetime| self.app.now() >= lease.created_time.plus_millis(lifetime)) {
+            return Err(Failure::Final("its link has ended".to_owned()));
+        }
         // Such an error may repeat the address, which is not for the log.
         let message = message::build(&self.app.config, lease, &mail).map_err(|_| Failure::Final("it has no valid form".to_owned()))?;
         match &self.way {
@@ -193,6 +196,14 @@ impl Kind {
     fn link(&self) -> Option<&str> {
         match self {
             Self::VerifyEmail { link, .. } | Self::ResetPassword { link, .. } => Some(link),
+            _ => None,
+        }
+    }
+
+    /// How long the link can be used, in milliseconds.
+    fn lifetime(&self) -> Option<i64> {
+        match self {
+            Self::VerifyEmail { lifetime, .. } | Self::ResetPassword { lifetime, .. } => Some(*lifetime),
             _ => None,
         }
     }

@@ -62,11 +62,11 @@ impl Server {
         }
         self.stage("MAIL", connection.command(Mail::new(envelope.from().cloned(), parameters))).await?;
         for to in envelope.to() {
-            self.stage("RCPT", connection.command(Rcpt::new(to.clone(), Vec::new()))).await.map_err(Refusal::of_this_mail)?;
+            self.stage("RCPT", connection.command(Rcpt::new(to.clone(), Vec::new()))).await.map_err(Refusal::of_this_recipient)?;
         }
         self.stage("DATA", connection.command(Data)).await?;
         let limit = self.config.timeout * CONTENT_FACTOR;
-        within(limit, "content", connection.message(&content)).await.map_err(Refusal::of_this_mail)?;
+        within(limit, "content", connection.message(&content)).await.map_err(Refusal::of_this_content)?;
         // The mail is the server's now. What it says to our leaving changes nothing, and nobody waits for it.
         let farewell = self.config.timeout;
         tokio::spawn(async move { drop(timeout(farewell, connection.quit()).await) });
@@ -127,12 +127,38 @@ async fn within<T>(limit: Duration, stage: &'static str, step: impl Future<Outpu
 }
 
 impl Refusal {
-    /// At a stage at which a 5xx is about this mail. That a login is missing (530) never is.
-    fn of_this_mail(self) -> Failure {
-        match self.error.as_ref().and_then(|error| error.status().filter(|_| error.is_permanent())) {
-            Some(code) if code.to_string() != "530" => Failure::Final(self.reason()),
-            _ => self.into(),
-        }
+    /// Final where there is no such mailbox: an enhanced status 5.1.x (RFC 3463), or without one a 550, 551 or 553 (RFC 5321, 4.2.3). Anything else,
+    /// such as a relay that is denied or a mailbox that is full, is cured by somebody.
+    fn of_this_recipient(self) -> Failure {
+        let is_final = match (self.permanent(), self.subject()) {
+            (Some(_), Some(subject)) => subject == "1",
+            (Some(code), None) => matches!(code.as_str(), "550" | "551" | "553"),
+            (None, _) => false,
+        };
+        if is_final { Failure::Final(self.reason()) } else { self.into() }
+    }
+
+    /// Final where the server cannot take what the mail consists of: an enhanced status 5.6.x.
+    fn of_this_content(self) -> Failure {
+        let is_final = self.permanent().is_some() && self.subject().as_deref() == Some("6");
+        if is_final { Failure::Final(self.reason()) } else { self.into() }
+    }
+
+    /// The status, where it is a 5xx.
+    fn permanent(&self) -> Option<String> {
+        let error = self.error.as_ref().filter(|error| error.is_permanent())?;
+        error.status().map(|code| code.to_string())
+    }
+
+    /// The second number of an enhanced status of class 5, which the server's own words begin with where there is one.
+    fn subject(&self) -> Option<String> {
+        let error = self.error.as_ref()?;
+        let said = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
+        let status = said.split(|character: char| !character.is_ascii_digit() && character != '.').find(|word| word.starts_with("5."))?;
+        let mut numbers = status.split('.').skip(1);
+        let subject = numbers.next().filter(|number| !number.is_empty())?;
+        numbers.next().filter(|number| !number.is_empty())?;
+        Some(subject.to_owned())
     }
 
     /// For the log, without the server's own words: they often repeat the address.

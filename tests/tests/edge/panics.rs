@@ -93,33 +93,37 @@ async fn what_is_under_way_beside_a_panic_is_answered_as_if_nothing_had_been() {
         busy.is_let_go.send_replace(false);
         busy.asked.lock().await.clear();
         let mut under_way = JoinSet::new();
-        for number in 0..EACH {
-            let requests = [
-                (Method::GET, format!("/v1/apps/{number}"), None),
-                (Method::POST, format!("/v1/apps/{number}"), Some(json!({ "name": "app" }))),
-                (Method::GET, format!("{CHECK}?deployment_key=checked-key-{place}-{number}&app_version=1.0.0"), None),
-                (
-                    Method::POST,
-                    DEPLOY.to_owned(),
-                    Some(json!({ "deployment_key": format!("told-key-{place}-{number}"), "app_version": "1.0.0" })),
-                ),
-            ];
-            // Look-ups are limited to twenty in a second: half of them now would be refused after the panic, when each is made again.
-            let requests = requests.into_iter().filter(|(_, path, _)| number < EACH / 2 || path.starts_with("/v1/apps"));
-            for (method, path, body) in requests {
-                let client = Client::new(&edge.base, None);
-                under_way.spawn(async move {
-                    let request = client.request(method.clone(), &path);
-                    let answer = client.send(match &body {
-                        Some(body) => request.json(body),
-                        None => request,
+        // What the edge itself asks of control has five seconds: it is begun last.
+        for is_looked_up in [false, true] {
+            for number in 0..EACH {
+                let requests = [
+                    (Method::GET, format!("/v1/apps/{number}"), None),
+                    (Method::POST, format!("/v1/apps/{number}"), Some(json!({ "name": "app" }))),
+                    (Method::GET, format!("{CHECK}?deployment_key=checked-key-{place}-{number}&app_version=1.0.0"), None),
+                    (
+                        Method::POST,
+                        DEPLOY.to_owned(),
+                        Some(json!({ "deployment_key": format!("told-key-{place}-{number}"), "app_version": "1.0.0" })),
+                    ),
+                ];
+                // Look-ups are limited to twenty in a second: half of them now would be refused after the panic, when each is made again.
+                let requests = requests.into_iter().filter(|(_, path, _)| path.starts_with("/v1/apps") != is_looked_up);
+                let requests = requests.filter(|_| number < EACH / 2 || !is_looked_up);
+                for (method, path, body) in requests {
+                    let client = Client::new(&edge.base, None);
+                    under_way.spawn(async move {
+                        let request = client.request(method.clone(), &path);
+                        let answer = client.send(match &body {
+                            Some(body) => request.json(body),
+                            None => request,
+                        });
+                        (format!("{method} {path}"), answer.await)
                     });
-                    (format!("{method} {path}"), answer.await)
-                });
+                }
             }
+            let count = under_way.len();
+            until("everything at control", async || (busy.asked.lock().await.len() >= count).then_some(())).await;
         }
-        let count = under_way.len();
-        until("everything at control", async || (busy.asked.lock().await.len() >= count).then_some(())).await;
 
         // A method that is refused is answered without control.
         let client = Client::new(&edge.base, None);

@@ -4,3 +4,4 @@
 
 mod connections;
 mod flood;
+mod leaving;

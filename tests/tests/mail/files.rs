@@ -56,7 +56,7 @@ async fn each_kind_of_mail_says_what_it_is_about() {
     let gone = Kind::AccountDeleted { time: UnixMillis(1_700_000_000_000), address: "192.0.2.7".to_owned() };
     let reset = Kind::ResetPassword { link: "https://example.com/#token=abc".to_owned(), lifetime: 3_600_000 };
     let expected = [
-        (verification(1), "Confirm your e-mail address", "valid for 24 hours"),
+        (verification(1), "Confirm your e-mail address", "valid for 96 hours"),
         (Kind::AlreadyRegistered, "You have an account already", "It has an account already"),
         (reset, "Reset your password", "valid for 1 hour"),
         (Kind::PasswordChanged(new(&[])), "Your password was changed", "2023-11-14T22:13:20.000Z. Client address: 192.0.2.7"),

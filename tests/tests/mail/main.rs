@@ -9,6 +9,7 @@ mod server;
 
 use control::app::AppState;
 use control::mail::{Kind, Mail, outbox as mail_outbox};
+use shared::time::UnixMillis;
 
 /// Decides on a mail as a service does: in a transaction, waking the sender after the commit.
 async fn send(app: &AppState, to: &str, kind: Kind) {
@@ -18,7 +19,12 @@ async fn send(app: &AppState, to: &str, kind: Kind) {
     app.mailer.wake();
 }
 
-/// A mail with a link.
+/// A mail with a link that outlasts every attempt to send it.
 fn verification(number: usize) -> Kind {
-    Kind::VerifyEmail { link: format!("https://example.com/dashboard/verify-email#token=token-{number}"), lifetime: 86_400_000 }
+    Kind::VerifyEmail {
+        link: format!("https://example.com/dashboard/verify-email#token=token-{number}"),
+        lifetime: 4 * 86_400_000,
+        time: UnixMillis(0),
+        address: "192.0.2.1".to_owned(),
+    }
 }

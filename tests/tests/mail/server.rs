@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use control::mail::Kind;
 use serde_json::{Value, json};
 use tests::smtp::{MailServer, Tls};
 use tests::wait::until;
-use tests::{Options, TestApp};
+use tests::{Options, ReceivedMail, TestApp};
 
 use crate::{send, verification};
 
@@ -70,9 +71,13 @@ async fn a_mail_arrives_once_after_the_server_refused() {
         ("MAIL", "550 not this sender"),
         ("RCPT", "451 greylisted"),
         ("RCPT", "530 log in first"),
+        ("RCPT", "554 5.7.1 relay access denied"),
+        ("RCPT", "550 5.2.2 mailbox full"),
         ("DATA", "451 later"),
         ("DATA", "554 not now"),
         ("content", "452 disk full"),
+        ("content", "554 5.7.1 refused by policy"),
+        ("content", "552 too large for now"),
     ] {
         arrives_once(json!({ "stage": stage, "do": "refuse", "answer": answer })).await;
     }
@@ -123,7 +128,7 @@ async fn a_mail_that_stalls_does_not_hold_up_the_others() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_recipient_or_a_mail_that_is_refused_for_good_is_not_tried_again() {
-    for (stage, answer) in [("RCPT", "550 no such user"), ("content", "554 not this mail")] {
+    for (stage, answer) in [("RCPT", "550 no such user"), ("RCPT", "550 5.1.1 no such user"), ("content", "554 5.6.0 not this mail")] {
         let mut server = MailServer::start(Tls::Off, false).await;
         server.fail(json!([{ "stage": stage, "do": "refuse", "answer": answer, "to": "nobody@" }])).await;
         let app = app(format!("smtp://127.0.0.1:{}", server.port)).await;
@@ -134,6 +139,22 @@ async fn a_recipient_or_a_mail_that_is_refused_for_good_is_not_tried_again() {
         assert_eq!(server.failures(), 1, "{stage}");
         assert_eq!(server.mails(1).await.len(), 1, "{stage}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mail_is_given_up_when_its_link_has_ended() {
+    let mut server = MailServer::start(Tls::Off, false).await;
+    server.fail(json!([{ "stage": "connection", "do": "refuse", "answer": "421 too busy" }])).await;
+    let app = app(format!("smtp://127.0.0.1:{}", server.port)).await;
+    send(&app.state(), "ada@example.com", Kind::ResetPassword { link: "https://example.com/#token=ended".to_owned(), lifetime: 3_600_000 })
+        .await;
+    send(&app.state(), "ada@example.com", verification(1)).await;
+    server.failed(2).await;
+    server.fail(json!([])).await;
+    app.clock.advance(3_600_000);
+    work_off(&app).await;
+    let mails = server.mails(1).await;
+    assert_eq!(mails.iter().map(ReceivedMail::token).collect::<Vec<_>>(), ["token-1"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

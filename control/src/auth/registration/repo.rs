@@ -8,13 +8,13 @@ use crate::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
 // Each is newer than the others of its address, also within a millisecond.
-const INSERT: &str = "INSERT INTO registrations (id, email, name, password_hash, token_hash, token_expires, created_time) \
-    VALUES ($1, $2, $3, $4, $5, $6, COALESCE((SELECT MAX(created_time) + 1 FROM registrations WHERE email = $2 AND created_time >= $7), $7))";
+const INSERT: &str = "INSERT INTO registrations (id, email, name, password_hash, token_hash, token_expires, created_by, created_time) \
+    VALUES ($1, $2, $3, $4, $5, $6, $8, COALESCE((SELECT MAX(created_time) + 1 FROM registrations WHERE email = $2 AND created_time >= $7), $7))";
 const FIND: &str =
     "SELECT email, name, password_hash FROM registrations WHERE token_hash = $1 AND token_expires > $2 AND created_time > $3";
 const RENEW: &str = "UPDATE registrations SET token_hash = $3, token_expires = $4 WHERE id = \
     (SELECT id FROM registrations WHERE email = $1 AND created_time > $2 ORDER BY created_time DESC LIMIT 1) \
-    AND NOT EXISTS (SELECT 1 FROM accounts WHERE email = $1)";
+    AND NOT EXISTS (SELECT 1 FROM accounts WHERE email = $1) RETURNING created_time, created_by";
 const DELETE: &str = "DELETE FROM registrations WHERE email = $1";
 
 /// Every statement of this file.
@@ -35,6 +35,8 @@ pub struct NewRegistrationRow<'a> {
     pub token: &'a TokenHash,
     /// When the token ends.
     pub token_expires: UnixMillis,
+    /// The client's address.
+    pub created_by: &'a str,
     /// When it was made.
     pub created: UnixMillis,
 }
@@ -60,6 +62,7 @@ pub async fn insert(tx: &mut WriteTx, new: &NewRegistrationRow<'_>) -> sqlx::Res
         .bind(new.token.as_str())
         .bind(new.token_expires)
         .bind(new.created)
+        .bind(new.created_by)
         .execute(conn)
         .await)
 }
@@ -69,10 +72,16 @@ pub async fn find(tx: &mut ReadTx, token: &TokenHash, now: UnixMillis, since: Un
     on!(tx, |conn| sqlx::query_as(FIND).bind(token.as_str()).bind(now).bind(since).fetch_optional(conn).await)
 }
 
-/// Gives the newest registration of an address a new token in the place of its old one; `false` when there is none, or an account.
-pub async fn renew(tx: &mut WriteTx, email: &str, since: UnixMillis, token: &TokenHash, expires: UnixMillis) -> sqlx::Result<bool> {
-    let renewed = on_write!(tx, |conn| sqlx::query(RENEW).bind(email).bind(since).bind(token.as_str()).bind(expires).execute(conn).await)?;
-    Ok(renewed > 0)
+/// Gives the newest registration of an address a new token in the place of its old one; nothing when there is none, or an account. Gives when and
+/// from which client address it was made.
+pub async fn renew(
+    tx: &mut WriteTx,
+    email: &str,
+    since: UnixMillis,
+    token: &TokenHash,
+    expires: UnixMillis,
+) -> sqlx::Result<Option<(UnixMillis, String)>> {
+    on!(tx, |conn| sqlx::query_as(RENEW).bind(email).bind(since).bind(token.as_str()).bind(expires).fetch_optional(conn).await)
 }
 
 /// Deletes every registration of an address.

@@ -49,10 +49,16 @@ pub async fn register(app: &App, from: ClientAddress, new: &NewRegistration) -> 
                 password_hash: &password_hash,
                 token: &token.hash(),
                 token_expires: now.plus_millis(limits.verify_token),
+                created_by: &from.0.to_string(),
                 created: now,
             };
             repo::insert(&mut tx, &row).await?;
-            Kind::VerifyEmail { link: mail::verify_email_link(&app.config, token.reveal()), lifetime: limits.verify_token }
+            Kind::VerifyEmail {
+                link: mail::verify_email_link(&app.config, token.reveal()),
+                lifetime: limits.verify_token,
+                time: now,
+                address: from.0.to_string(),
+            }
         };
         mail::outbox::put(&mut tx, app, &Mail { to: email, kind }).await?;
     }
@@ -90,8 +96,9 @@ pub async fn resend(app: &App, from: ClientAddress, resend: &Resend) -> AppResul
     if limits::admit(&mut tx, Limit::Mails, &Subject::email(&email), limits.mails, now).await?.is_ok() {
         let token = PlainToken::mailed(&app.dice)?;
         let (since, expires) = (now.plus_millis(-PENDING_LIFETIME), now.plus_millis(limits.verify_token));
-        if repo::renew(&mut tx, &email, since, &token.hash(), expires).await? {
-            let kind = Kind::VerifyEmail { link: mail::verify_email_link(&app.config, token.reveal()), lifetime: limits.verify_token };
+        if let Some((time, address)) = repo::renew(&mut tx, &email, since, &token.hash(), expires).await? {
+            let link = mail::verify_email_link(&app.config, token.reveal());
+            let kind = Kind::VerifyEmail { link, lifetime: limits.verify_token, time, address };
             mail::outbox::put(&mut tx, app, &Mail { to: email, kind }).await?;
         }
     }
