@@ -8,7 +8,7 @@ use super::http::{AccountDeletion, AccountOut, AccountPatch, LimitsOut};
 use super::repo::{self, NewAccountRow};
 use crate::app::App;
 use crate::auth::login::service as login;
-use crate::auth::{DashboardSession, SignedIn, keys, members, mfa, password};
+use crate::auth::{DashboardSession, SignedIn, keys, members, mfa, password, strength};
 use crate::clock::Dice;
 use crate::config::AccountLimits;
 use crate::db::{ReadTx, WriteTx};
@@ -62,12 +62,12 @@ pub fn check_password(password: &str, known: &[&str]) -> AppResult<()> {
     judge_password(password, known).map_err(|fault| AppError::Invalid(format!("password: {fault}")))
 }
 
-/// The same for a member among others. It takes milliseconds: the server calls it through [`password::Passwords::judge`], off the async threads.
+/// The same for a member among others. It takes milliseconds: the server calls it through [`password::Turn::judge`], off the async threads.
 pub fn judge_password(password: &str, known: &[&str]) -> Result<(), Invalid> {
     if !password::LENGTH.contains(&password.chars().count()) {
         return Err(Invalid::from("must be 12 to 1000 characters"));
     }
-    if zxcvbn::zxcvbn(password, known).score() < zxcvbn::Score::Three {
+    if !strength::is_strong(password, known) {
         return Err(Invalid::from("is too easily guessed; a few unrelated words make a good one"));
     }
     Ok(())
@@ -112,7 +112,8 @@ pub async fn update(app: &App, caller: &DashboardSession, from: ClientAddress, p
         Some(Some(password)) => {
             let account = repo::find(&mut app.db.read().await?, caller.account()).await?.ok_or(AppError::Unauthenticated)?;
             let known = known_words(caller.email(), name.flatten().or(account.name.as_deref()));
-            faults.take("password", app.passwords.judge(password, &known).await?.map(|()| Some(password)))
+            let turn = app.passwords.turn(from).await?;
+            faults.take("password", turn.judge(password, &known).await?.map(|()| Some(password)))
         }
         judged => judged,
     };
@@ -125,7 +126,7 @@ pub async fn update(app: &App, caller: &DashboardSession, from: ClientAddress, p
     let passwords = match password.zip(current) {
         Some((new, current)) => {
             let proven = login::confirm(app, from, caller.email(), current).await?;
-            Some((proven, app.passwords.hash(new).await?))
+            Some((proven, app.passwords.turn(from).await?.hash(new).await?))
         }
         None => None,
     };

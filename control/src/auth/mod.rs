@@ -12,6 +12,7 @@ pub mod password;
 pub mod registration;
 pub mod reset;
 pub mod session;
+pub mod strength;
 pub mod token;
 
 pub use bearer::{CredentialKind, DashboardSession, LoginSession, SignedIn};

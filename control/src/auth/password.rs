@@ -3,6 +3,7 @@
 //! A hash takes tens of milliseconds and 19 MiB, on purpose. So the server makes them through [`Passwords`]: off the async threads, on all
 //! cores but one at once, in memory that is used again and again. Start reading there.
 
+use std::collections::HashMap;
 use std::num::NonZero;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -11,17 +12,22 @@ use std::time::Duration;
 use argon2::password_hash::phc::{Ident, Output, ParamsString, PasswordHash, Salt};
 use argon2::{ARGON2ID_IDENT, Algorithm, Argon2, Block, Params, Version};
 use shared::Invalid;
-use tokio::sync::{Semaphore, oneshot};
+use shared::limit::network;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::accounts;
 use crate::clock::Dice;
 use crate::error::{AppError, AppResult};
+use crate::web::ClientAddress;
 
 /// The shortest and the longest password, in characters.
 pub const LENGTH: std::ops::RangeInclusive<usize> = 12..=1_000;
 
 /// How long a hash may wait for its turn before the request is answered 503.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// How many may wait from one network at once: more than come in earnest, so that a flood from one address takes a bounded part of the queue.
+const MOST_WAITING: usize = 256;
 
 /// The memory of one hash, in blocks of 1 KiB.
 const MEMORY: u32 = Params::DEFAULT_M_COST;
@@ -47,10 +53,12 @@ pub struct Verdict {
     pub is_outdated: bool,
 }
 
-/// Makes and compares password hashes for the server; clones share their permits.
+/// Gives out turns to make and compare password hashes for the server; clones share their permits.
 #[derive(Clone, Debug)]
 pub struct Passwords {
     permits: Arc<Semaphore>,
+    /// How many wait, by network.
+    waiting: Arc<Mutex<HashMap<String, usize>>>,
     /// The memory of hashes that are done, for the next ones. An allocator would keep some for each thread that ever hashed.
     memory: Arc<Mutex<Vec<Vec<Block>>>>,
     dice: Dice,
@@ -60,17 +68,66 @@ impl Passwords {
     /// With a permit for each core but one, which is for everybody else.
     pub fn new(dice: Dice) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-        Self { permits: Arc::new(Semaphore::new(cores.saturating_sub(1).max(1))), memory: Arc::default(), dice }
+        Self { permits: Arc::new(Semaphore::new(cores.saturating_sub(1).max(1))), waiting: Arc::default(), memory: Arc::default(), dice }
     }
 
-    /// The PHC string of a new password. Errors: 503 when it waits too long for its turn.
-    pub async fn hash(&self, password: &str) -> AppResult<String> {
+    /// Waits for a turn. Errors: 503 when it takes too long, and at once when too many wait from the same network.
+    pub async fn turn(&self, from: ClientAddress) -> AppResult<Turn> {
+        let place = Place::take(&self.waiting, network(from.0))?;
+        let waited = tokio::time::timeout(LONGEST_WAIT, Arc::clone(&self.permits).acquire_owned()).await;
+        let permit = waited.map_err(|_| AppError::unavailable("too many passwords wait to be checked"))?.map_err(AppError::internal)?;
+        drop(place);
+        Ok(Turn { permit, memory: Arc::clone(&self.memory), dice: self.dice.clone() })
+    }
+}
+
+/// A place in the queue, given up when it is dropped: when it is the request's turn, it waited too long, or its client has gone.
+struct Place {
+    waiting: Arc<Mutex<HashMap<String, usize>>>,
+    network: String,
+}
+
+impl Place {
+    fn take(waiting: &Arc<Mutex<HashMap<String, usize>>>, network: String) -> AppResult<Self> {
+        let mut all = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = all.entry(network.clone()).or_default();
+        if *count >= MOST_WAITING {
+            return Err(AppError::unavailable("too many passwords from one network wait to be checked"));
+        }
+        *count += 1;
+        Ok(Self { waiting: Arc::clone(waiting), network })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut all = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = all.get_mut(&self.network) {
+            *count -= 1;
+            if *count == 0 {
+                all.remove(&self.network);
+            }
+        }
+    }
+}
+
+/// The permit for one piece of work on a password; dropped, it is another's turn.
+#[derive(Debug)]
+pub struct Turn {
+    permit: OwnedSemaphorePermit,
+    memory: Arc<Mutex<Vec<Vec<Block>>>>,
+    dice: Dice,
+}
+
+impl Turn {
+    /// The PHC string of a new password.
+    pub async fn hash(self, password: &str) -> AppResult<String> {
         let (password, salt) = (password.to_owned(), self.dice.bytes()?);
         self.run(move |blocks| hash_in(blocks, &password, salt)).await
     }
 
-    /// Compares a password with the stored hash; without one the answer is no, after as long a time. Errors: 503 when it waits too long for its turn.
-    pub async fn verify(&self, password: &str, stored: Option<&str>) -> AppResult<Verdict> {
+    /// Compares a password with the stored hash; without one the answer is no, after as long a time.
+    pub async fn verify(self, password: &str, stored: Option<&str>) -> AppResult<Verdict> {
         let (password, stored) = (password.to_owned(), stored.map(str::to_owned));
         self.run(move |blocks| match stored {
             Some(stored) => verify_in(blocks, &password, &stored),
@@ -81,7 +138,7 @@ impl Passwords {
     }
 
     /// Whether a new password may be taken: long enough, and not easily guessed, also from what is known of its owner.
-    pub async fn judge(&self, password: &str, known: &[&str]) -> AppResult<Result<(), Invalid>> {
+    pub async fn judge(self, password: &str, known: &[&str]) -> AppResult<Result<(), Invalid>> {
         let password = password.to_owned();
         let known: Vec<String> = known.iter().copied().map(str::to_owned).collect();
         self.run(move |_| {
@@ -91,12 +148,10 @@ impl Passwords {
         .await
     }
 
-    /// Runs `task` off the async threads when it is its turn, in memory that it may use. The permit goes with the task: a client that goes away does
-    /// not make room for another before the work that it caused is done.
-    async fn run<T: Send + 'static>(&self, task: impl FnOnce(&mut Vec<Block>) -> AppResult<T> + Send + 'static) -> AppResult<T> {
-        let waited = tokio::time::timeout(LONGEST_WAIT, Arc::clone(&self.permits).acquire_owned()).await;
-        let permit = waited.map_err(|_| AppError::unavailable("too many passwords wait to be checked"))?.map_err(AppError::internal)?;
-        let memory = Arc::clone(&self.memory);
+    /// Runs `task` off the async threads, in memory that it may use. The permit goes with the task: a client that goes away does not make room for
+    /// another before the work that it caused is done.
+    async fn run<T: Send + 'static>(self, task: impl FnOnce(&mut Vec<Block>) -> AppResult<T> + Send + 'static) -> AppResult<T> {
+        let Self { permit, memory, .. } = self;
         let (answer, answered) = oneshot::channel();
         let hashing = move || {
             stand_back();
@@ -173,6 +228,8 @@ fn fault(error: impl std::fmt::Display) -> AppError {
 mod tests {
     use super::*;
 
+    const HERE: ClientAddress = ClientAddress(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
+
     /// Made by the crate itself, with the parameters that OWASP lists third (m = 9,216 KiB, t = 4, p = 1).
     fn made_elsewhere(password: &str) -> String {
         use argon2::password_hash::PasswordHasher;
@@ -206,10 +263,11 @@ mod tests {
         let all = u32::try_from(passwords.permits.available_permits()).unwrap();
         let held = Arc::clone(&passwords.permits).acquire_many_owned(all).await.unwrap();
         let began = tokio::time::Instant::now();
-        assert!(matches!(passwords.hash("correct horse").await, Err(AppError::Unavailable(_))));
+        assert!(matches!(passwords.turn(HERE).await, Err(AppError::Unavailable(_))));
         assert_eq!(began.elapsed().as_secs(), 10);
         drop(held);
-        assert!(passwords.hash("correct horse").await.is_ok());
+        assert!(passwords.turn(HERE).await.unwrap().hash("correct horse").await.is_ok());
+        assert!(passwords.waiting.lock().unwrap().is_empty());
     }
 
     #[tokio::test]
@@ -221,12 +279,12 @@ mod tests {
         let work = tokio::spawn({
             let passwords = passwords.clone();
             async move {
-                passwords
-                    .run(move |_| {
-                        start.send(()).unwrap();
-                        finished.recv().map_err(AppError::internal)
-                    })
-                    .await
+                let turn = passwords.turn(HERE).await?;
+                turn.run(move |_| {
+                    start.send(()).unwrap();
+                    finished.recv().map_err(AppError::internal)
+                })
+                .await
             }
         });
         started.await.unwrap();

@@ -13,6 +13,9 @@ use crate::db::WriteTx;
 use crate::error::{AppError, AppResult};
 use crate::web::ClientAddress;
 
+/// How many dashboard sessions an account has at most: the next one ends the oldest, so that logins do not fill the database.
+const MOST_DASHBOARD: i64 = 100;
+
 /// By which way somebody signed in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionOrigin {
@@ -60,7 +63,8 @@ pub struct Issued {
     pub expires: UnixMillis,
 }
 
-/// Makes a session of the account: 14 days on the dashboard and 90 for a command line, unless the settings say otherwise.
+/// Makes a session of the account: 14 days on the dashboard and 90 for a command line, unless the settings say otherwise. Of more dashboard sessions
+/// than [`MOST_DASHBOARD`] the oldest end.
 pub async fn issue(
     tx: &mut WriteTx,
     app: &App,
@@ -91,6 +95,9 @@ pub async fn issue(
         sqlx::Error::Database(database) if database.is_foreign_key_violation() => AppError::Unauthenticated,
         _ => AppError::from(error),
     })?;
+    if !kind.is_cli() {
+        repo::delete_oldest_dashboard(tx, account, &id, MOST_DASHBOARD - 1).await?;
+    }
     Ok(Issued { id, token, expires })
 }
 

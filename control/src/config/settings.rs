@@ -95,7 +95,7 @@ settings![
     ("LIMIT_REGISTER", "10/1h", "registrations per client address"),
     ("LIMIT_MAIL_REQUESTS", "5/1h", "requests for verification and reset mails per client address"),
     ("LIMIT_MAILS", "3/1h", "mails of all kinds that strangers may cause per e-mail address; beyond it nothing is sent"),
-    ("LIMIT_POSTS", "60/10m", "other requests without a credential per client address"),
+    ("LIMIT_POSTS", "60/10m", "other requests without a credential, and new passwords that are judged, by client address"),
     ("LIMIT_VERIFY_TOKEN", "24h", "how long the link of a verification mail works"),
     ("LIMIT_RESET_TOKEN", "1h", "how long the link of a reset mail works"),
     ("LIMIT_ZIP_ENTRIES", "20000", "entries of an archive"),

@@ -14,6 +14,7 @@ use shared::hash::Sha256Hex;
 use shared::limit::{Rate, network};
 use shared::time::UnixMillis;
 
+use crate::app::App;
 use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult};
 
@@ -165,9 +166,18 @@ pub async fn admit(tx: &mut WriteTx, limit: Limit, subject: &Subject, rate: Rate
     }
 }
 
-/// [`admit`] for a request: 429 when it is one too many.
-pub async fn admit_request(tx: &mut WriteTx, limit: Limit, subject: &Subject, rate: Rate, now: UnixMillis) -> AppResult<()> {
-    admit(tx, limit, subject, rate, now).await?.map_err(too_many)
+/// [`admit`] for a request from an address, in a transaction of its own. Whoever is over the limit is found out by reading, so that no flood of requests
+/// keeps others from writing.
+pub async fn admit_address(app: &App, address: IpAddr, limit: Limit, rate: Rate) -> AppResult<Result<(), u64>> {
+    let subject = Subject::address(address);
+    let so_far = find(&mut app.db.read().await?, limit, &subject).await?;
+    if let Some(seconds) = so_far.wait(rate, app.now()) {
+        return Ok(Err(seconds));
+    }
+    let mut tx = app.db.write().await?;
+    let admitted = admit(&mut tx, limit, &subject, rate, app.now()).await?;
+    tx.commit().await?;
+    Ok(admitted)
 }
 
 /// 429 with `Retry-After`, for all but login.

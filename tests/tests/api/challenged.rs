@@ -1,5 +1,6 @@
 //! Where a human-verification challenge is configured: who must show a token, and when.
 
+use control::auth::session::SessionOrigin;
 use serde_json::{Value, json};
 use tests::people::PASSWORD;
 use tests::strangers::Stranger;
@@ -9,6 +10,7 @@ use tests::{Answer, Options, TestApp};
 use crate::members;
 
 const MINUTE: i64 = 60_000;
+const HOUR: i64 = 60 * MINUTE;
 
 struct World {
     app: TestApp,
@@ -170,4 +172,53 @@ async fn registering_and_forgetting_always_need_one_and_another_mail_does_not() 
     assert_eq!(world.app.mails_to("bob@example.com").await.len(), 2);
     // What is wrong with a body is told first.
     world.ada.post("/v1/auth/register", json!({ "email": "bob" })).await.refused(400);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_shows_sixty_tokens_in_ten_minutes() {
+    let world = world().await;
+    world.fail("ada", 3).await;
+    for _ in 0..60 {
+        challenged(&world.ada.log_in_with("ada", PASSWORD, "bad").await);
+    }
+    let answer = world.ada.log_in_with("ada", PASSWORD, "bad").await;
+    answer.refused(429);
+    assert_eq!((answer.header("retry-after").as_str(), &answer.json()["retryAfterSeconds"]), ("600", &json!(600)));
+    assert_eq!(world.turnstile.asked().len(), 60);
+    // To be told that one is needed costs nothing, and others are not held up.
+    challenged(&world.ada.log_in("ada", PASSWORD).await);
+    world.app.stranger("198.51.100.2").log_in_with("ada", PASSWORD, "good 1").await.assert(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_token_no_password_is_judged() {
+    let world = world().await;
+    let weak = json!({ "email": "bob@example.com", "password": "passwordpassword" });
+    challenged(&world.ada.post("/v1/auth/register", weak).await);
+    assert_eq!(world.app.number("SELECT COUNT(*) FROM limit_counts").await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_of_an_account_know_no_challenge_and_stop() {
+    let world = world().await;
+    let session = world.app.open_session("ada", SessionOrigin::Dashboard).await;
+    let change = |password: &str| json!({ "currentPassword": password, "password": "quite another phrase for the gate" });
+    for number in 0..10 {
+        let session = session.from(&format!("203.0.113.{number}"));
+        if number % 2 == 0 {
+            session.patch("/v1/account", change("wrong")).await.refused(401);
+        } else {
+            session.delete_with("/v1/account", json!({ "password": "wrong" })).await.refused(401);
+        }
+    }
+    let session = session.from("198.51.100.1");
+    for answer in
+        [session.patch("/v1/account", change(PASSWORD)).await, session.delete_with("/v1/account", json!({ "password": PASSWORD })).await]
+    {
+        answer.refused(429);
+        assert_eq!(answer.json()["retryAfterSeconds"], 3_600);
+    }
+    world.app.clock.advance(HOUR);
+    session.patch("/v1/account", change(PASSWORD)).await.assert(200);
+    assert_eq!(world.turnstile.asked(), [Value::Null; 0]);
 }

@@ -1,5 +1,6 @@
 //! Logging in.
 
+use control::auth::session::SessionOrigin::{CliBrowser, Dashboard};
 use serde_json::json;
 use tests::people::{PASSWORD, login};
 use tests::{Options, TestApp};
@@ -120,4 +121,25 @@ async fn correct_logins_at_once_do_not_limit_each_other() {
     }
     assert_eq!(app.number("SELECT COUNT(*) FROM access_keys WHERE credential_origin = 'dashboard_session'").await, 20);
     assert_eq!(app.number("SELECT COUNT(*) FROM limit_counts WHERE name LIKE 'login%'").await, 0, "a success leaves no counts");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_account_has_a_hundred_dashboard_sessions_and_the_next_one_ends_the_oldest() {
+    let app = TestApp::spawn().await;
+    app.register("ada").await;
+    let cli = app.open_session("ada", CliBrowser).await;
+    let oldest = app.open_session("ada", Dashboard).await;
+    app.clock.advance(1);
+    let second = app.open_session("ada", Dashboard).await;
+    app.clock.advance(1);
+    for _ in 0..98 {
+        app.open_session("ada", Dashboard).await;
+    }
+    oldest.get("/v1/authenticated").await.assert(200);
+    let newest = app.log_in("ada").await;
+    oldest.get("/v1/authenticated").await.refused(401);
+    for stays in [cli, second, newest] {
+        stays.get("/v1/authenticated").await.assert(200);
+    }
+    assert_eq!(app.number("SELECT COUNT(*) FROM access_keys WHERE credential_origin = 'dashboard_session'").await, 100);
 }

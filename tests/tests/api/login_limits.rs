@@ -1,10 +1,16 @@
 //! What stands between an account and whoever guesses at its password.
 
+use std::num::NonZero;
+
+use control::limits::{Count, Limit, Subject};
+use control::web::ClientAddress;
 use serde_json::json;
+use shared::limit::Rate;
 use tests::people::{PASSWORD, login};
 use tests::strangers::Stranger;
 use tests::wait::until;
 use tests::{Answer, Options, TestApp};
+use tokio::task::JoinSet;
 
 use crate::members;
 
@@ -161,4 +167,68 @@ async fn the_limits_are_settings() {
     assert_eq!(limited(&ada.log_in("ada", PASSWORD).await), 60);
     app.stranger("198.51.100.2").log_in("ada", "wrong").await.refused(401);
     assert_eq!(limited(&app.stranger("198.51.100.3").log_in("ada", PASSWORD).await), 120);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_right_password_of_an_address_that_is_not_verified_counts_as_well() {
+    let (app, ada) = with_ada(Options::default()).await;
+    app.stranger("198.51.100.9").register("bob").await.assert(202);
+    for _ in 0..5 {
+        ada.log_in("bob", PASSWORD).await.refused(403);
+    }
+    assert_eq!(limited(&ada.log_in("bob", PASSWORD).await), 15 * 60);
+    limited(&ada.log_in("ada", PASSWORD).await);
+    // It is no failure of the address that was given.
+    app.stranger("198.51.100.2").log_in("bob", PASSWORD).await.refused(403);
+    assert_eq!(app.number("SELECT COUNT(*) FROM limit_counts WHERE name = 'login_account'").await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_one_network_256_wait_and_when_the_limit_is_reached_meanwhile_none_of_them_is_hashed() {
+    let app = TestApp::spawn_among_strangers(Options::default()).await;
+    app.sign_up("ada").await;
+    // Whatever is compared with it is answered 500.
+    assert_eq!(app.change("UPDATE accounts SET password_hash = 'damaged'", &[]).await, 1);
+    let (state, address) = (app.state(), "2001:db8:1:2::1");
+    let turns = std::thread::available_parallelism().map_or(1, NonZero::get).saturating_sub(1).max(1);
+    let mut held = Vec::new();
+    for _ in 0..turns {
+        held.push(state.passwords.turn(ClientAddress([127, 0, 0, 1].into())).await.unwrap());
+    }
+    let mut guesses = JoinSet::new();
+    for number in 0..257 {
+        let stranger = app.stranger(&format!("2001:db8:1:2::{number:x}"));
+        guesses.spawn(async move { stranger.log_in("ada", "wrong").await });
+    }
+    let first = guesses.join_next().await.unwrap().unwrap();
+    first.refused(503);
+    first.header("retry-after");
+    let mut tx = state.db.write().await.unwrap();
+    for _ in 0..5 {
+        let subject = Subject::address(address.parse().unwrap());
+        let count = Count::lock(&mut tx, Limit::LoginAddress, &subject, app.clock.now()).await.unwrap();
+        count.add(&mut tx, Rate { count: 5, window: 15 * MINUTE }, app.clock.now()).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+    drop(held);
+    while let Some(guess) = guesses.join_next().await {
+        let answer = guess.unwrap();
+        // On a machine that is busy with other tests, some may wait too long for their turn.
+        if answer.status.as_u16() != 503 {
+            limited(&answer);
+        }
+    }
+    app.stranger("2001:db8:1:3::1").log_in("ada", "wrong").await.refused(500);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_hash_is_a_failure_that_tells_nothing() {
+    let (app, ada) = with_ada(Options::default()).await;
+    for damaged in ["", "damaged", "$argon2id$v=19$m=4000000,t=2,p=1$YxcwPQx4Ho3F4ylo9e1B4w$XXubGoQ0VEPr54ut6ZBHJ2p2WDid+DfkO6oNb2jXJVA"] {
+        app.change("UPDATE accounts SET password_hash = $1", &[damaged]).await;
+        let answer = ada.log_in("ada", PASSWORD).await;
+        assert_eq!(answer.refused(500), "internal error");
+        assert_eq!(members(&answer.json()), ["error", "requestId"]);
+    }
+    assert_eq!(app.number("SELECT COUNT(*) FROM limit_counts WHERE name LIKE 'login%'").await, 0);
 }

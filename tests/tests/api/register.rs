@@ -172,6 +172,26 @@ async fn where_registration_is_closed_nobody_registers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn where_registration_was_closed_meanwhile_what_waits_does_not_become_an_account() {
+    let mut app = TestApp::spawn().await;
+    let token = registered(&app, "ada@example.com", PASSWORD).await;
+    app.stop().await;
+    app.configure("REGISTRATION", "closed");
+    app.start().await;
+    let resend = async |app: &TestApp| app.anonymous().post("/v1/auth/resend-verification", json!({ "email": "ada@example.com" })).await;
+    for answer in [verify(&app, &token).await, resend(&app).await] {
+        answer.refused(403);
+        assert_eq!(members(&answer.json()), ["error", "requestId"]);
+    }
+    assert_eq!(app.mails_to("ada@example.com").await.len(), 1);
+    assert_eq!(app.number("SELECT COUNT(*) FROM accounts").await, 0);
+    app.stop().await;
+    app.configure("REGISTRATION", "open");
+    app.start().await;
+    verify(&app, &token).await.assert(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn neither_tokens_nor_passwords_are_stored() {
     let app = TestApp::spawn().await;
     let token = registered(&app, "ada@example.com", PASSWORD).await;

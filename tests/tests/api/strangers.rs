@@ -1,5 +1,6 @@
 //! What strangers may ask for besides logging in: how much, and in which form.
 
+use control::limits::{Count, Limit, Subject};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tests::people::PASSWORD;
@@ -244,7 +245,103 @@ async fn a_new_password_must_be_long_enough_and_hard_to_guess() {
     assert!(refusal.contains("email: ") && refusal.contains("password: "), "{refusal}");
     // They have not counted as registrations, and need no particular characters.
     let thousand: String = "correct horse battery staple ".repeat(35).chars().take(1_000).collect();
-    for strong in ["zwölf boxkämpfer", "correcthorsebatterystaple", thousand.as_str()] {
+    for strong in ["kv7#qLm2!xZp", "zwölf boxkämpfer", "correcthorsebatterystaple", thousand.as_str()] {
         register(strong).await.assert(202);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_has_sixty_passwords_judged_in_ten_minutes() {
+    let app = TestApp::spawn_among_strangers(Options::default()).await;
+    let stranger = app.stranger("198.51.100.1");
+    let weak = json!({ "email": "ada@example.com", "password": "passwordpassword" });
+    for _ in 0..60 {
+        stranger.post("/v1/auth/register", weak.clone()).await.refused(400);
+    }
+    assert_eq!(limited(&stranger.post("/v1/auth/register", weak.clone()).await), 600);
+    assert_eq!(limited(&stranger.register("ada").await), 600);
+    app.stranger("198.51.100.2").register("ada").await.assert(202);
+    app.clock.advance(10 * MINUTE);
+    stranger.register("ada").await.assert(202);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_may_not_register_has_no_password_judged() {
+    let app = TestApp::spawn_among_strangers(Options::default().with("LIMIT_REGISTER", "1/1h")).await;
+    let stranger = app.stranger("198.51.100.1");
+    stranger.register("ada").await.assert(202);
+    let counted = app.texts("SELECT times FROM limit_counts WHERE name = 'posts'", &[]).await;
+    // Judged, it would be refused with 400.
+    let weak = json!({ "email": "bob@example.com", "password": "passwordpassword" });
+    assert_eq!(limited(&stranger.post("/v1/auth/register", weak).await), 3_600);
+    let refusal = stranger.post("/v1/auth/register", json!({ "email": "bob", "password": "passwordpassword" })).await.refused(400);
+    assert!(refusal.contains("email: ") && !refusal.contains("password: "), "{refusal}");
+    assert_eq!(app.texts("SELECT times FROM limit_counts WHERE name = 'posts'", &[]).await, counted);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_password_made_to_be_hard_to_judge_is_judged_in_time_for_the_others() {
+    let app = TestApp::spawn().await;
+    let every: String = "4@8({[<369 1!|70$5+7%2".chars().cycle().take(1_000).collect();
+    let name: String = "4@8 d3f 6hi ".chars().cycle().take(255).collect();
+    let body = json!({ "email": "ada@example.com", "name": name, "password": every });
+    app.anonymous().post("/v1/auth/register", body).await.assert(202);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn asking_in_vain_uses_up_nobodys_mails() {
+    let app = TestApp::spawn_among_strangers(Options::default()).await;
+    app.sign_up("ada").await;
+    app.stranger("203.0.113.200").register("bob").await.assert(202);
+    for number in 0..4 {
+        let stranger = app.stranger(&format!("203.0.113.{number}"));
+        stranger.resend("ada").await.assert(202);
+        stranger.forget("bob").await.assert(202);
+        stranger.resend("nobody").await.assert(202);
+        stranger.forget("nobody").await.assert(202);
+    }
+    assert_eq!(app.number("SELECT COUNT(*) FROM limit_counts WHERE name = 'mails'").await, 1, "bob's registration");
+    let owner = app.stranger("198.51.100.1");
+    owner.forget("ada").await.assert(202);
+    owner.resend("bob").await.assert(202);
+    assert_eq!(app.mails_to("ada@example.com").await.len(), 1);
+    assert_eq!(app.mails_to("bob@example.com").await.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restart_keeps_what_was_counted() {
+    let limits = [("LIMIT_REGISTER", "1/1h"), ("LIMIT_MAIL_REQUESTS", "1/1h"), ("LIMIT_MAILS", "1/1h"), ("LIMIT_POSTS", "2/1h")];
+    let options = limits.iter().fold(Options::default(), |options, (name, value)| options.with(name, *value));
+    let mut app = TestApp::spawn_among_strangers(options).await;
+    let (registers, shows, asks) = ("198.51.100.1", "198.51.100.2", "198.51.100.3");
+    let show = async |app: &TestApp| app.stranger(shows).post("/v1/auth/verify-email", json!({ "token": "token" })).await;
+    app.stranger(registers).register("ada").await.assert(202);
+    show(&app).await.refused(400);
+    show(&app).await.refused(400);
+    app.stranger(asks).resend("ada").await.assert(202);
+    app.stop().await;
+    app.start().await;
+    assert_eq!(limited(&app.stranger(registers).register("bob").await), 3_600);
+    assert_eq!(limited(&show(&app).await), 3_600);
+    assert_eq!(limited(&app.stranger(asks).resend("ada").await), 3_600);
+    app.stranger("198.51.100.4").resend("ada").await.assert(202);
+    assert_eq!(app.mails_to("ada@example.com").await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_is_over_the_limit_is_refused_without_a_write() {
+    let app = TestApp::spawn_among_strangers(Options::default().with("LIMIT_POSTS", "1/1h").with("LIMIT_MAIL_REQUESTS", "1/1h")).await;
+    let stranger = app.stranger("198.51.100.1");
+    stranger.post("/v1/auth/verify-email", json!({ "token": "token" })).await.refused(400);
+    stranger.forget("ada").await.assert(202);
+    // On SQLite this is the only writer, on PostgreSQL it holds the rows.
+    let (state, subject) = (app.state(), Subject::address("198.51.100.1".parse().unwrap()));
+    let mut tx = state.db.write().await.unwrap();
+    for limit in [Limit::Posts, Limit::MailRequests] {
+        Count::lock(&mut tx, limit, &subject, app.clock.now()).await.unwrap();
+    }
+    limited(&stranger.post("/v1/auth/verify-email", json!({ "token": "token" })).await);
+    limited(&stranger.forget("ada").await);
+    limited(&stranger.resend("ada").await);
+    drop(tx);
 }

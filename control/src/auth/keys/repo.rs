@@ -26,13 +26,17 @@ const DELETE_LOGINS: &str = "DELETE FROM access_keys WHERE account_id = $1 AND (
 const DELETE_DASHBOARD: &str = "DELETE FROM access_keys WHERE account_id = $1 AND credential_origin = 'dashboard_session' AND id <> $2 \
     RETURNING id, account_id, friendly_name, created_by, created_time, expires, last_used_time, is_session, credential_origin, device_name, \
     client_name, client_platform";
+const DELETE_OLDEST_DASHBOARD: &str = "DELETE FROM access_keys WHERE account_id = $1 AND credential_origin = 'dashboard_session' AND id <> $2 \
+    AND id NOT IN (SELECT id FROM access_keys WHERE account_id = $1 AND credential_origin = 'dashboard_session' AND id <> $2 \
+    ORDER BY created_time DESC, id DESC LIMIT $3)";
 const DELETE_FROM_SOURCE: &str = "DELETE FROM access_keys \
     WHERE account_id = $1 AND (is_session OR credential_origin IS NOT NULL) AND (created_by = $2 OR device_name = $2) \
     RETURNING id, account_id, friendly_name, created_by, created_time, expires, last_used_time, is_session, credential_origin, device_name, \
     client_name, client_platform";
 
 /// Every statement of this file.
-pub const SQL: &[&str] = &[FIND_BY_HASH, TOUCH, INSERT, LOGINS, NAMED, DELETE, DELETE_LOGINS, DELETE_DASHBOARD, DELETE_FROM_SOURCE];
+pub const SQL: &[&str] =
+    &[FIND_BY_HASH, TOUCH, INSERT, LOGINS, NAMED, DELETE, DELETE_LOGINS, DELETE_DASHBOARD, DELETE_OLDEST_DASHBOARD, DELETE_FROM_SOURCE];
 
 /// A stored credential.
 #[derive(Debug, sqlx::FromRow)]
@@ -160,6 +164,11 @@ pub async fn delete_logins(tx: &mut WriteTx, account: &AccountId, keep: Option<&
 pub async fn delete_dashboard(tx: &mut WriteTx, account: &AccountId, keep: Option<&AccessKeyId>) -> sqlx::Result<Vec<Credential>> {
     let keep = keep.map_or("", AccessKeyId::as_str);
     on!(tx, |conn| sqlx::query_as(DELETE_DASHBOARD).bind(account).bind(keep).fetch_all(conn).await)
+}
+
+/// Removes the account's oldest dashboard sessions, but `newest` and as many `others` as were made last.
+pub async fn delete_oldest_dashboard(tx: &mut WriteTx, account: &AccountId, newest: &AccessKeyId, others: i64) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(DELETE_OLDEST_DASHBOARD).bind(account).bind(newest).bind(others).execute(conn).await)
 }
 
 /// Removes the account's sessions and command lines' credentials that were made from this address or machine, and gives what they were.

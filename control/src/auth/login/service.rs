@@ -1,7 +1,7 @@
 //! The rules of logging in.
 //!
-//! A guess costs one hash and is counted by client address and by e-mail address, account or not. The limits are looked at before the hash, so that
-//! it is not made for nothing, and again in the transaction that counts: only what that finds is answered. So of any number of guesses at once no
+//! A guess costs one hash and is counted by client address and by e-mail address, account or not. The limits are looked at before a guess waits for
+//! its turn and when it is its turn, so that no hash is made for nothing, and again in the transaction that counts: only what that finds is answered. So of any number of guesses at once no
 //! more than the limit learn whether they were right.
 
 use shared::ids::AccountId;
@@ -49,6 +49,11 @@ pub async fn log_in(app: &App, from: ClientAddress, login: &Login) -> AppResult<
     match look(app, from, &login.email, guard).await {
         // A token that comes before it is needed is not shown to the verifier, so that it can still be used.
         Err(AppError::Coded(Code::ChallengeRequired, _)) => {
+            if login.challenge_token.is_some() {
+                // Each token that is shown costs a question to the verifier.
+                let posts = app.config.limits.strangers.posts;
+                limits::admit_address(app, from.0, Limit::Posts, posts).await?.map_err(too_many)?;
+            }
             app.challenge.verify(login.challenge_token.as_deref(), from.0).await?;
             guard = Guard::Challenge { is_passed: true };
         }
@@ -127,10 +132,13 @@ struct Right {
 async fn settle(app: &App, from: ClientAddress, email: &str, password: &str, guard: Guard) -> AppResult<(WriteTx, Right)> {
     // Another login may put a newer hash of the same password in the place of the one that was compared; then the new one is.
     for _ in 0..2 {
+        let turn = app.passwords.turn(from).await?;
+        // While this waited for its turn, others may have used up the limits.
+        look(app, from, email, guard).await?;
         let known = find(app, email).await?;
-        let verdict = app.passwords.verify(password, known.hash()).await?;
+        let verdict = turn.verify(password, known.hash()).await?;
         let new_hash = match &known {
-            Known::Account(..) if verdict.matches && verdict.is_outdated => Some(app.passwords.hash(password).await?),
+            Known::Account(..) if verdict.matches && verdict.is_outdated => Some(app.passwords.turn(from).await?.hash(password).await?),
             _ => None,
         };
         let (mut tx, now) = (app.db.write().await?, app.now());
@@ -148,6 +156,10 @@ async fn settle(app: &App, from: ClientAddress, email: &str, password: &str, gua
                 }
             }
             Known::Pending(_) if verdict.matches => {
+                // No failure, but a hash that costs as much as one.
+                at_address.add(&mut tx, app.config.limits.strangers.login_address, now).await?;
+                at_account.leave(&mut tx).await?;
+                tx.commit().await?;
                 return Err(AppError::Forbidden("the e-mail address is not verified yet: open the link in the mail".into()));
             }
             _ => {

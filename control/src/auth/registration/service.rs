@@ -12,29 +12,37 @@ use crate::app::App;
 use crate::auth::token::{PlainToken, TokenHash};
 use crate::auth::{login, members};
 use crate::error::{AppError, AppResult};
-use crate::limits::{self, Limit, Subject};
+use crate::limits::{self, Count, Limit, Subject};
 use crate::mail::{self, Kind, Mail};
-use crate::web::{ClientAddress, Faults, Member};
+use crate::web::{ClientAddress, Faults};
 
 /// Writes a registration and sends the mail that verifies it; whoever has an account already is sent a mail that says so. The work is the same in
 /// both cases. Errors: 403 when registration is closed, or with a code when a challenge token is needed, 400, 429.
 pub async fn register(app: &App, from: ClientAddress, new: &NewRegistration) -> AppResult<()> {
-    if !app.config.is_registration_open {
-        return Err(AppError::Forbidden("registration is closed: ask whoever runs this service for an account".into()));
-    }
+    must_be_open(app)?;
     let mut faults = Faults::default();
     let email = faults.take("email", members::email(&new.email));
     let name = faults.take("name", members::name(&new.name));
     let challenge_token = faults.take("challengeToken", members::challenge_token(&new.challenge_token));
-    let known = known_words(email.as_deref().unwrap_or_default(), name.flatten());
-    let password = faults.take("password", new_password(app, from, &new.password, &known).await?);
+    let mut password = faults.take("password", new.password.text());
+    // To judge a password takes a core for a moment: not for those who would be refused anyway.
+    if let Err(refusal) = look(app, from, challenge_token.flatten()).await {
+        return Err(if faults.is_empty() { refusal } else { faults.into_error() });
+    }
+    if let Some(text) = password {
+        // Each counts, also one that is refused and so is no registration.
+        admit(app, from, Limit::Posts, app.config.limits.strangers.posts).await?;
+        let known = known_words(email.as_deref().unwrap_or_default(), name.flatten());
+        let judged = app.passwords.turn(from).await?.judge(text, &known).await?;
+        password = faults.take("password", judged.map(|()| text));
+    }
     let (Some(email), Some(name), Some(challenge_token), Some(password)) = (email, name, challenge_token, password) else {
         return Err(faults.into_error());
     };
     let rate = app.config.limits.strangers.register;
     admit_human(app, from, challenge_token, Limit::Register, rate).await?;
 
-    let password_hash = app.passwords.hash(password).await?;
+    let password_hash = app.passwords.turn(from).await?.hash(password).await?;
     let (mut tx, now) = (app.db.write().await?, app.now());
     let limits = &app.config.limits.strangers;
     if limits::admit(&mut tx, Limit::Mails, &Subject::email(&email), limits.mails, now).await?.is_ok() {
@@ -68,8 +76,9 @@ pub async fn register(app: &App, from: ClientAddress, new: &NewRegistration) -> 
 }
 
 /// Makes the account of the registration that the token belongs to; the other registrations of its address are over. Errors: 400 for a token that is
-/// not known, was used, or is too old.
+/// not known, was used, or is too old, 403 when registration is closed, 429.
 pub async fn verify(app: &App, from: ClientAddress, shown: &ShownToken) -> AppResult<()> {
+    must_be_open(app)?;
     let refused = |fault: Invalid| AppError::Invalid(format!("token: {fault}"));
     let token = members::mailed_token(&shown.token).map_err(refused)?;
     admit(app, from, Limit::Posts, app.config.limits.strangers.posts).await?;
@@ -87,32 +96,53 @@ pub async fn verify(app: &App, from: ClientAddress, shown: &ShownToken) -> AppRe
     Ok(())
 }
 
-/// Sends the newest registration's mail again with a new token, which voids the old one. Nobody learns whether there is one.
+/// Sends the newest registration's mail again with a new token, which voids the old one. Nobody learns whether there is one. Errors: 403 when
+/// registration is closed, 400, 429.
 pub async fn resend(app: &App, from: ClientAddress, resend: &Resend) -> AppResult<()> {
+    must_be_open(app)?;
     let email = members::email(&resend.email).map_err(|fault| AppError::Invalid(format!("email: {fault}")))?;
     let limits = &app.config.limits.strangers;
     admit(app, from, Limit::MailRequests, limits.mail_requests).await?;
     let (mut tx, now) = (app.db.write().await?, app.now());
-    if limits::admit(&mut tx, Limit::Mails, &Subject::email(&email), limits.mails, now).await?.is_ok() {
-        let token = PlainToken::mailed(&app.dice)?;
-        let (since, expires) = (now.plus_millis(-PENDING_LIFETIME), now.plus_millis(limits.verify_token));
-        if let Some((time, address)) = repo::renew(&mut tx, &email, since, &token.hash(), expires).await? {
-            let link = mail::verify_email_link(&app.config, token.reveal());
-            let kind = Kind::VerifyEmail { link, lifetime: limits.verify_token, time, address };
-            mail::outbox::put(&mut tx, app, &Mail { to: email, kind }).await?;
-        }
+    // Only mails that are sent count: else whoever asks in vain would use up those of the owner.
+    let mails = Count::lock(&mut tx, Limit::Mails, &Subject::email(&email), now).await?;
+    let token = PlainToken::mailed(&app.dice)?;
+    let (since, expires) = (now.plus_millis(-PENDING_LIFETIME), now.plus_millis(limits.verify_token));
+    let renewed = match mails.times().wait(limits.mails, now) {
+        Some(_) => None,
+        None => repo::renew(&mut tx, &email, since, &token.hash(), expires).await?,
+    };
+    if let Some((time, address)) = renewed {
+        let link = mail::verify_email_link(&app.config, token.reveal());
+        let kind = Kind::VerifyEmail { link, lifetime: limits.verify_token, time, address };
+        mail::outbox::put(&mut tx, app, &Mail { to: email, kind }).await?;
+        mails.add(&mut tx, limits.mails, now).await?;
+    } else {
+        mails.leave(&mut tx).await?;
     }
     tx.commit().await?;
     app.mailer.wake();
     Ok(())
 }
 
+fn must_be_open(app: &App) -> AppResult<()> {
+    let closed = || AppError::Forbidden("registration is closed: ask whoever runs this service for an account".into());
+    app.config.is_registration_open.then_some(()).ok_or_else(closed)
+}
+
+/// Refuses a registration that [`admit_human`] would refuse, without counting it, and before the verifier is asked.
+async fn look(app: &App, from: ClientAddress, challenge_token: Option<&str>) -> AppResult<()> {
+    if challenge_token.is_none() {
+        app.challenge.verify(None, from.0).await?;
+    }
+    let rate = app.config.limits.strangers.register;
+    let so_far = limits::find(&mut app.db.read().await?, Limit::Register, &Subject::address(from.0)).await?;
+    so_far.wait(rate, app.now()).map_or(Ok(()), |seconds| Err(limits::too_many(seconds)))
+}
+
 /// Counts a request of a stranger. Errors: 429.
 pub(in crate::auth) async fn admit(app: &App, from: ClientAddress, limit: Limit, rate: Rate) -> AppResult<()> {
-    let mut tx = app.db.write().await?;
-    limits::admit_request(&mut tx, limit, &Subject::address(from.0), rate, app.now()).await?;
-    tx.commit().await?;
-    Ok(())
+    limits::admit_address(app, from.0, limit, rate).await?.map_err(limits::too_many)
 }
 
 /// The same where the stranger must be human, if challenges are configured; to be told so counts for nothing. Errors: 429, 403 with a code.
@@ -128,22 +158,4 @@ pub(in crate::auth) async fn admit_human(
     }
     admit(app, from, limit, rate).await?;
     app.challenge.verify(challenge_token, from.0).await
-}
-
-/// Judges a stranger's new password. A refusal has cost some milliseconds of a core, and so counts as a request without a credential; it does not
-/// count as a registration. Errors: 429, 503.
-async fn new_password<'m>(app: &App, from: ClientAddress, member: &'m Member, known: &[&str]) -> AppResult<Result<&'m str, Invalid>> {
-    let Ok(password) = member.text() else { return Ok(member.text()) };
-    let (posts, subject) = (app.config.limits.strangers.posts, Subject::address(from.0));
-    let mut tx = app.db.read().await?;
-    let so_far = limits::find(&mut tx, Limit::Posts, &subject).await?;
-    drop(tx);
-    if let Some(seconds) = so_far.wait(posts, app.now()) {
-        return Err(limits::too_many(seconds));
-    }
-    let judged = app.passwords.judge(password, known).await?;
-    if judged.is_err() {
-        admit(app, from, Limit::Posts, posts).await?;
-    }
-    Ok(judged.map(|()| password))
 }

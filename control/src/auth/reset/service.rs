@@ -9,7 +9,7 @@ use crate::auth::registration::service::{admit, admit_human};
 use crate::auth::token::{PlainToken, TokenHash};
 use crate::auth::{login, members};
 use crate::error::{AppError, AppResult};
-use crate::limits::{self, Limit, Subject};
+use crate::limits::{Count, Limit, Subject};
 use crate::mail::{self, Kind, Mail};
 use crate::web::{ClientAddress, Faults};
 
@@ -24,13 +24,17 @@ pub async fn forgot(app: &App, from: ClientAddress, forgotten: &Forgotten) -> Ap
     admit_human(app, from, challenge_token, Limit::MailRequests, limits.mail_requests).await?;
 
     let (mut tx, now) = (app.db.write().await?, app.now());
-    if limits::admit(&mut tx, Limit::Mails, &Subject::email(&email), limits.mails, now).await?.is_ok() {
+    // Only mails that are sent count: else whoever asks in vain would use up those of the owner.
+    let mails = Count::lock(&mut tx, Limit::Mails, &Subject::email(&email), now).await?;
+    let account = accounts::repo::find_by_email(&mut tx, &email).await?.filter(|_| mails.times().wait(limits.mails, now).is_none());
+    if let Some(account) = account {
         let token = PlainToken::mailed(&app.dice)?;
-        if let Some(account) = accounts::repo::find_by_email(&mut tx, &email).await? {
-            repo::insert(&mut tx, &token.hash(), &account, now.plus_millis(limits.reset_token)).await?;
-            let kind = Kind::ResetPassword { link: mail::reset_password_link(&app.config, token.reveal()), lifetime: limits.reset_token };
-            mail::outbox::put(&mut tx, app, &Mail { to: email, kind }).await?;
-        }
+        repo::insert(&mut tx, &token.hash(), &account, now.plus_millis(limits.reset_token)).await?;
+        let kind = Kind::ResetPassword { link: mail::reset_password_link(&app.config, token.reveal()), lifetime: limits.reset_token };
+        mail::outbox::put(&mut tx, app, &Mail { to: email, kind }).await?;
+        mails.add(&mut tx, limits.mails, now).await?;
+    } else {
+        mails.leave(&mut tx).await?;
     }
     tx.commit().await?;
     app.mailer.wake();
@@ -58,13 +62,13 @@ pub async fn reset(app: &App, from: ClientAddress, reset: &Reset) -> AppResult<(
     }
     if let Some(password) = password {
         let known = found.as_ref().map(|(_, row)| known_words(&row.email, row.name.as_deref())).unwrap_or_default();
-        faults.take("password", app.passwords.judge(password, &known).await?);
+        faults.take("password", app.passwords.turn(from).await?.judge(password, &known).await?);
     }
     let (Some(token), Some(password), Some((account, row)), true) = (token, password, found, faults.is_empty()) else {
         return Err(faults.into_error());
     };
 
-    let password_hash = app.passwords.hash(password).await?;
+    let password_hash = app.passwords.turn(from).await?.hash(password).await?;
     let (mut tx, now) = (app.db.write().await?, app.now());
     login::service::forgive(&mut tx, &row.email, now).await?;
     // Whatever changed the password meanwhile has closed this reset, too; a login that only renewed its hash has not, and the link still works.
