@@ -63,8 +63,8 @@ pub struct Issued {
     pub expires: UnixMillis,
 }
 
-/// Makes a session of the account: 14 days on the dashboard and 90 for a command line, unless the settings say otherwise. Of more dashboard sessions
-/// than [`MOST_DASHBOARD`] the oldest end.
+/// Makes a session of the account: 14 days on the dashboard and 90 for a command line, unless the settings say otherwise. Of more than a hundred
+/// dashboard sessions the oldest end.
 pub async fn issue(
     tx: &mut WriteTx,
     app: &App,
