@@ -49,6 +49,10 @@ pub struct App {
     pub collector: Collector,
     /// Counts reports by client address and deployment.
     pub reporters: Mutex<Limiter>,
+    /// Counts requests by credential.
+    pub callers: Mutex<Limiter>,
+    /// Counts uploads by credential.
+    pub uploaders: Mutex<Limiter>,
     /// Password hashes, made and compared.
     pub passwords: Passwords,
     /// Permits for looking into uploaded files: as many as there are cores.

@@ -55,6 +55,9 @@ pub enum AppError {
         /// Whether the body says it, too: on login and second factors only.
         is_in_body: bool,
     },
+    /// 429 without `Retry-After`: there are as many as the account may have, and waiting changes nothing.
+    #[error("{0}")]
+    QuotaReached(&'static str),
     /// 503 with `Retry-After`: the database or the store cannot be reached.
     #[error("the service is unavailable for the moment, try again")]
     Unavailable(#[source] Cause),
@@ -64,12 +67,15 @@ pub enum AppError {
 }
 
 /// The codes of refusals, as the interface lists them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, utoipa::ToSchema)]
+#[schema(rename_all = "snake_case")]
 pub enum Code {
     /// Login needs a human-verification token.
     ChallengeRequired,
     /// Only a dashboard session may do this.
     DashboardSessionRequired,
+    /// The time for setting up a second factor is over.
+    MfaSetupRequired,
 }
 
 impl Code {
@@ -78,6 +84,7 @@ impl Code {
         match self {
             Self::ChallengeRequired => "challenge_required",
             Self::DashboardSessionRequired => "dashboard_session_required",
+            Self::MfaSetupRequired => "mfa_setup_required",
         }
     }
 }
@@ -104,7 +111,7 @@ impl AppError {
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::WrongType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
-            Self::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Self::TooMany { .. } | Self::QuotaReached(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }

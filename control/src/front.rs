@@ -21,7 +21,7 @@ async fn page(State(app): State<AppState>) -> impl IntoResponse {
          <h1>Updraft {version}</h1>\n\
          <p>Over-the-air updates for installed apps. This is the service's address, <code>{base}</code>; SDKs and tools talk to it.</p>\n\
          <ul>\n<li><a href=\"/v1/health\">State of the service</a></li>\n\
-         <li>Docs: <code>README.md</code> of the source of this version</li>\n</ul>\n</html>\n"
+         <li><a href=\"/v1/docs\">The interface</a></li>\n<li>Docs: <code>README.md</code> of the source of this version</li>\n</ul>\n</html>\n"
     );
     let headers = [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),

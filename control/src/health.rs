@@ -4,7 +4,6 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -12,6 +11,9 @@ use axum::routing::get;
 use serde::Serialize;
 use shared::time::UnixMillis;
 use tokio::sync::Mutex;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::app::{App, AppState};
 use crate::error::{AppError, chain};
@@ -30,7 +32,7 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct HealthCache(Mutex<Option<(UnixMillis, Arc<Checks>)>>);
 
 /// What each check said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Checks {
     database: Condition,
     storage: Condition,
@@ -38,8 +40,9 @@ pub struct Checks {
 }
 
 /// The state of a part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = CheckResult)]
 enum Condition {
     /// It works.
     Ok,
@@ -51,7 +54,8 @@ enum Condition {
     Failed,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = Health)]
 struct HealthOut {
     status: &'static str,
     version: &'static str,
@@ -59,6 +63,7 @@ struct HealthOut {
     checks: Option<Checks>,
     /// The envelope's members, on a failure.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
     problem: Option<ProblemOut>,
 }
 
@@ -70,11 +75,22 @@ struct ProblemOut {
 }
 
 /// The routes of this area.
-pub fn routes() -> Router<AppState> {
-    Router::new().route("/health", get(async || "Healthy")).route("/v1/health", get(get_health))
+pub fn routes() -> OpenApiRouter<AppState> {
+    // `/health` is for probes that expect no more than this word; it is no part of the interface.
+    OpenApiRouter::new().routes(routes!(get_health)).route("/health", get(async || "Healthy"))
 }
 
 /// Is the service ready? With `?live`: does the process answer? 503 when the database or the store fails.
+#[utoipa::path(
+    get,
+    path = "/v1/health",
+    tag = "health",
+    params(("live" = Option<String>, Query, description = "with any value, or none: only whether the process answers, without checks")),
+    responses(
+        (status = 200, body = HealthOut),
+        (status = 503, body = HealthOut, description = "the database or the store cannot be reached; the members of an error are there, too"),
+    )
+)]
 async fn get_health(State(app): State<AppState>, request: Request) -> Response {
     let version = env!("CARGO_PKG_VERSION");
     let is_live = request.uri().query().is_some_and(|query| query.split('&').any(|pair| pair == "live" || pair.starts_with("live=")));

@@ -1,25 +1,51 @@
 //! Every route, in one place.
 
-use axum::Router;
+use std::sync::Arc;
+
+use axum::{Extension, Router};
+use serde_json::Value;
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::AppState;
-use crate::{accounts, acquisition, apps, auth, deployments, front, health, metrics, releases, reports, web};
+use crate::openapi::{self, Beginning, Documentation, document};
+use crate::{accounts, acquisition, apps, audit, auth, deployments, front, health, metrics, releases, reports, web};
 
-/// The whole service.
-pub fn service(state: &AppState) -> web::Service {
-    let router = Router::new()
-        .merge(front::routes())
+/// The operations of the interface: each comes with what the document says of it.
+fn documented() -> OpenApiRouter<AppState> {
+    OpenApiRouter::with_openapi(Beginning::openapi())
         .merge(health::routes())
         .merge(auth::login::http::routes())
         .merge(auth::registration::http::routes())
         .merge(auth::reset::http::routes())
         .merge(accounts::http::routes())
+        .merge(auth::keys::http::routes())
+        .merge(auth::api_keys::http::routes())
         .merge(apps::http::routes())
         .merge(deployments::http::routes())
         .merge(releases::http::routes())
         .merge(metrics::routes())
-        .merge(acquisition::routes())
-        .merge(reports::routes())
+        .merge(audit::http::routes())
+        .merge(openapi::routes())
+}
+
+/// What is no operation of the interface, and the acquisition paths, whose aliases are many: `acquisition::document` describes them.
+fn undocumented() -> Router<AppState> {
+    Router::new().merge(front::routes()).merge(acquisition::routes()).merge(reports::routes())
+}
+
+/// The interface's document for a service at this base address.
+pub fn document(base_url: &str) -> Value {
+    document::finish(documented().get_openapi(), base_url)
+}
+
+/// The whole service.
+pub fn service(state: &AppState) -> web::Service {
+    let (router, _) = documented().split_for_parts();
+    let documentation = Documentation::new(&document(&state.config.base_url));
+    let router = router
+        .merge(undocumented())
+        .layer(Extension(Arc::new(documentation)))
         .fallback(web::not_found)
         .method_not_allowed_fallback(web::wrong_method)
         .with_state(state.clone());

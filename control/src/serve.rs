@@ -85,7 +85,7 @@ pub async fn build(config: Config, clock: Clock, dice: Dice) -> Result<AppState,
     let mailer = Mailer::default();
     let challenge = Challenge::new(config.turnstile.clone(), clock.clone(), dice.clone()).map_err(AppError::internal)?;
     let passwords = Passwords::new(dice.clone());
-    let reporters = Mutex::default();
+    let (reporters, callers, uploaders) = (Mutex::default(), Mutex::default(), Mutex::default());
     Ok(AppState(Arc::new(App {
         db,
         storage,
@@ -98,6 +98,8 @@ pub async fn build(config: Config, clock: Clock, dice: Dice) -> Result<AppState,
         challenge,
         collector,
         reporters,
+        callers,
+        uploaders,
         passwords,
         inspections,
         health,

@@ -1,13 +1,16 @@
 //! Every SQL statement of the crate, for the test that prepares each on both databases.
 
-use crate::{accounts, apps, auth, cleanup, config, deployments, limits, mail, metrics, releases, reports, snapshot};
+use crate::{accounts, apps, audit, auth, cleanup, config, deployments, limits, mail, metrics, releases, reports, snapshot};
 
 /// The statements, by the file they stand in.
 pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
     vec![
         ("accounts", accounts::repo::SQL),
+        ("audit", audit::repo::SQL),
+        ("auth/api_keys", auth::api_keys::repo::SQL),
         ("auth/keys", auth::keys::repo::SQL),
         ("auth/login", auth::login::repo::SQL),
+        ("auth/mfa", auth::mfa::SQL),
         ("auth/registration", auth::registration::repo::SQL),
         ("auth/reset", auth::reset::repo::SQL),
         ("apps", apps::repo::SQL),

@@ -21,6 +21,7 @@ macro_rules! id {
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[cfg_attr(feature = "sqlx", derive(sqlx::Type))]
         #[cfg_attr(feature = "sqlx", sqlx(transparent))]
+        #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(format = "uuid"))]
         #[serde(try_from = "String", into = "String")]
         pub struct $name(String);
 
@@ -57,6 +58,10 @@ id! {
     AccessKeyId
 }
 id! {
+    /// An API key.
+    ApiKeyId
+}
+id! {
     /// One report of a client, stamped where it came in; the same report delivered twice has the same id.
     ReportId
 }
@@ -67,6 +72,10 @@ id! {
 id! {
     /// A mail that waits to be sent, as in its `Message-ID`.
     MailId
+}
+id! {
+    /// A row of the audit trail.
+    AuditEventId
 }
 id! {
     /// One request, as answered in `X-Request-Id`.

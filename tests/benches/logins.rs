@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use control::accounts::service::{self as accounts, NewAccount};
+use control::audit::Actor;
 use control::auth::{keys, password};
 use control::clock::{Clock, Dice};
 use control::config::AccountLimits;
@@ -51,7 +52,7 @@ async fn people(folder: &Path) -> String {
     for number in 0..GUESSED {
         let email = format!("known{number}@example.com");
         let new = NewAccount { email: &email, name: None, password_hash: &hash, limits: AccountLimits::default() };
-        let account = accounts::create(&mut tx, &new, &Dice::System, now).await.unwrap();
+        let account = accounts::create(&mut tx, &Actor::operator(), &new, &Dice::System, now).await.unwrap();
         first.get_or_insert(account);
     }
     let key = keys::service::create(&mut tx, &first.unwrap(), "bench", "127.0.0.1", 86_400_000, &Dice::System, now).await.unwrap();

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use control::accounts;
 use control::app::AppState;
+use control::audit::Actor;
 use control::auth::keys;
 use control::clock::{Clock, Dice, TestClock};
 use control::config::Config;
@@ -154,7 +155,7 @@ impl TestApp {
         let mut tx = self.db().write().await.unwrap();
         let limits = self.state().config.limits.account;
         let account = accounts::service::NewAccount { email: &email, name: None, password_hash: PASSWORD_HASH, limits };
-        let account = accounts::service::create(&mut tx, &account, &Dice::System, self.clock.now()).await.unwrap();
+        let account = accounts::service::create(&mut tx, &Actor::operator(), &account, &Dice::System, self.clock.now()).await.unwrap();
         let token = keys::service::create(&mut tx, &account, "test", "127.0.0.1", ttl, &Dice::System, self.clock.now()).await.unwrap();
         tx.commit().await.unwrap();
         token.reveal().to_owned()

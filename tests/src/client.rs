@@ -149,6 +149,13 @@ impl Answer {
         body["error"].as_str().unwrap_or_else(|| panic!("{}: no error text: {}", self.asked, self.text())).to_owned()
     }
 
+    /// Expects a refusal in the envelope with this code, or without one.
+    #[track_caller]
+    pub fn refused_with(&self, status: u16, code: Option<&str>) {
+        self.refused(status);
+        assert_eq!(self.json().get("code").and_then(Value::as_str), code, "{}: {}", self.asked, self.text());
+    }
+
     /// The body as JSON.
     #[track_caller]
     pub fn json(&self) -> Value {

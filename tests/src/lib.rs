@@ -13,6 +13,7 @@
 
 pub mod app;
 pub mod archive;
+pub mod audit;
 pub mod browser;
 pub mod bundle;
 pub mod client;

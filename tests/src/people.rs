@@ -69,6 +69,26 @@ impl TestApp {
         self.anonymous().with_token(Some(token.reveal().to_owned()))
     }
 
+    /// An API key of `<name>@example.com`, whose account is there already, with these scopes.
+    pub async fn api_key(&self, name: &str, scopes: &[&str]) -> Client {
+        let session = self.open_session(name, SessionOrigin::Dashboard).await;
+        let made = session.post("/v1/api-keys", json!({ "name": "test", "scopes": scopes })).await.assert(201);
+        self.anonymous().with_token(Some(made["key"].as_str().unwrap().to_owned()))
+    }
+
+    /// Lets the time of `<name>@example.com`, who has [`PASSWORD`], to set up a second factor begin and pass.
+    pub async fn miss_mfa_deadline(&self, name: &str) {
+        let deadline = self.try_log_in(name, PASSWORD).await.assert(200)["mfaSetupDeadline"].as_i64().unwrap();
+        self.clock.advance(deadline + 1 - self.clock.now().0);
+    }
+
+    /// A client of `<name>@example.com`, whose account is there already, for each kind of session that is not the dashboard's.
+    pub async fn other_sessions(&self, name: &str) -> [Client; 3] {
+        let old = self.open_session(name, SessionOrigin::Dashboard).await;
+        self.forget_origin(&old).await;
+        [self.open_session(name, SessionOrigin::CliBrowser).await, self.open_session(name, SessionOrigin::CliDevice).await, old]
+    }
+
     /// Makes a client's session one from before origins were kept.
     pub async fn forget_origin(&self, client: &Client) {
         let hash = shared::hash::Sha256Hex::of(client.token().as_bytes()).to_string();

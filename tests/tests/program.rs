@@ -9,7 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use control::audit::repo;
 use control::clock::Clock;
+use control::db::Db;
+use control::on_write;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use shared::signature::{Secrets, sign_call};
@@ -270,6 +273,33 @@ async fn an_accounts_limits_are_set_one_by_one_or_together() {
     for wrong in ["--max-api-keys=-1", "--max-api-keys=many", "--retention-days=0", "--retention-days=1.5", "--max-upload-bytes=0"] {
         refused(&set("ada@example.com", &[wrong]).await, wrong.split('=').next().unwrap());
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_operator_does_is_in_the_audit_trail_and_an_edited_row_is_named() {
+    let place = Place::new().await;
+    let verify = async || place.run(&["audit", "verify"], "").await;
+    let empty = verify().await;
+    assert_eq!((empty.code, empty.out.starts_with("0 rows, unbroken")), (Some(0), true), "{empty:?}");
+    assert_eq!(place.create_account("ada@example.com", PASSWORD).await.code, Some(0));
+    assert_eq!(place.create_key("ada@example.com", &["--name", "first"]).await.code, Some(0));
+    let limits = ["account", "set-limits", "--email", "ada@example.com", "--max-api-keys", "3"];
+    assert_eq!(place.run(&limits, "").await.code, Some(0));
+    // What is refused leaves no row.
+    refused(&place.create_key("ada@example.com", &["--name", "first"]).await, "first");
+    let whole = verify().await;
+    assert_eq!((whole.code, whole.out.starts_with("3 rows, unbroken, the last is ")), (Some(0), true), "{whole:?}");
+
+    let embedded = || format!("sqlite://{}", place.data().join("updraft.db").display());
+    let db = Db::open(&place.database.url().unwrap_or_else(embedded)).await.unwrap();
+    let rows = repo::after(&mut db.read().await.unwrap(), 0, 10).await.unwrap();
+    let told: Vec<_> = rows.iter().map(|row| (row.action.as_str(), row.credential_kind.as_str(), &row.client_address)).collect();
+    assert_eq!(told, ["account.create", "access_key.create", "account.set_limits"].map(|action| (action, "operator", &None)));
+    let mut tx = db.write().await.unwrap();
+    on_write!(tx, |conn| sqlx::query("UPDATE audit_events SET object_id = 'another' WHERE seq = 2").execute(conn).await).unwrap();
+    tx.commit().await.unwrap();
+    db.close().await;
+    refused(&verify().await, "row 2 of the audit trail");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -133,7 +133,8 @@ fn lock(data: &Path) -> Result<File, Failure> {
     }
 }
 
-fn build_control(session: &Session) -> Result<PathBuf, Failure> {
+/// Builds the control plane and gives the program.
+pub(crate) fn build_control(session: &Session) -> Result<PathBuf, Failure> {
     say("building the control plane");
     let mut build = cargo();
     build.args(["build", "--bin", "updraft-control", "--message-format", "json-render-diagnostics"]);

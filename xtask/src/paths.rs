@@ -89,11 +89,17 @@ pub fn node(root: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// The folder of the tests' Python environment: one per list of packages (`tests/python/requirements.txt`).
+/// The Python packages of the tests.
+pub const TEST_PACKAGES: &str = "tests/python/requirements.txt";
+
+/// The Python packages of `cargo xtask fuzz-api`: many, so that who runs the tests need not have them.
+pub const FUZZ_PACKAGES: &str = "tests/python/fuzz.txt";
+
+/// The folder of a Python environment: one per list of packages, such as [`TEST_PACKAGES`].
 ///
 /// Fails when the list cannot be read, or as [`cache`] does.
-pub fn python_environment(root: &Path) -> io::Result<PathBuf> {
-    let packages = std::fs::read(root.join("tests/python/requirements.txt"))?;
+pub fn python_environment(root: &Path, list: &str) -> io::Result<PathBuf> {
+    let packages = std::fs::read(root.join(list))?;
     let name = Sha256::digest(packages).iter().take(8).fold(String::from("python-"), |name, byte| format!("{name}{byte:02x}"));
     Ok(cache()?.join(name))
 }
@@ -102,7 +108,7 @@ pub fn python_environment(root: &Path) -> io::Result<PathBuf> {
 ///
 /// Fails, saying what to do, when it is not there.
 pub fn python(root: &Path) -> io::Result<PathBuf> {
-    let environment = python_environment(root)?;
+    let environment = python_environment(root, TEST_PACKAGES)?;
     if !environment.join(PYTHON_STAMP).is_file() {
         return Err(io::Error::other("the tests' Python packages are not installed: run `cargo xtask test NAME` once"));
     }

@@ -61,7 +61,7 @@ pub(crate) fn install_all(session: &Session) -> Result<(), Failure> {
     deny(session)?;
     machete(session)?;
     nextest(session)?;
-    python::install(session)?;
+    python::install(session, paths::TEST_PACKAGES)?;
     Ok(())
 }
 

@@ -1,11 +1,12 @@
 //! The operations of a caller on its own account.
 
-use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::routing::get;
 use serde::{Deserialize, Serialize};
 use shared::time::UnixMillis;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::service;
 use crate::app::AppState;
@@ -14,33 +15,41 @@ use crate::error::AppResult;
 use crate::web::{ClientAddress, Json, Member};
 
 /// What is to change of an account.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(example = json!({ "name": "Ada" }))]
 pub struct AccountPatch {
     /// A text: the display name.
     #[serde(default)]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 255)]
     pub name: Member,
     /// A text: the new password.
     #[serde(default)]
+    #[schema(value_type = Option<String>, min_length = 12, max_length = 1000)]
     pub password: Member,
     /// A text: the password so far; needed with a new one.
     #[serde(default)]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 1000)]
     pub current_password: Member,
 }
 
 /// The proof that an account is to be deleted by its owner.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(example = json!({ "password": "a long passphrase nobody guesses" }))]
 pub struct AccountDeletion {
     /// A text: the account's password.
     #[serde(default)]
+    #[schema(value_type = String, required = true, min_length = 1, max_length = 1000)]
     pub password: Member,
 }
 
 /// An account, as its owner sees it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Account)]
 pub struct AccountOut {
     /// The address.
+    #[schema(format = "email")]
     pub email: String,
     /// The display name.
     pub name: Option<String>,
@@ -51,6 +60,7 @@ pub struct AccountOut {
     /// Whether it has a second factor.
     pub mfa_enabled: bool,
     /// Other services that its owner may sign in by: none.
+    #[schema(value_type = Vec<String>)]
     pub linked_providers: [&'static str; 0],
     /// What it may have.
     pub limits: LimitsOut,
@@ -59,8 +69,9 @@ pub struct AccountOut {
 }
 
 /// What an account may have.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = AccountLimits)]
 pub struct LimitsOut {
     /// API keys that are neither revoked nor expired.
     pub max_api_keys: i64,
@@ -71,37 +82,59 @@ pub struct LimitsOut {
 }
 
 /// One account.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct AccountAnswer {
     account: AccountOut,
 }
 
 /// That a credential is valid.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct AuthenticatedAnswer {
     authenticated: bool,
 }
 
 /// The routes of this area.
-pub fn routes() -> Router<AppState> {
-    Router::new()
-        .route("/v1/account", get(get_account).patch(update_account).delete(delete_account))
-        .route("/v1/authenticated", get(check_credential))
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(get_account, update_account, delete_account))
+        .routes(routes!(check_credential))
         .merge(super::sessions::routes())
 }
 
 /// Tell whether the credential is valid; 401 when it is not.
+#[utoipa::path(
+    get,
+    path = "/v1/authenticated",
+    tag = "auth",
+    security(("bearer" = [])),
+    responses((status = 200, body = AuthenticatedAnswer))
+)]
 pub async fn check_credential(_caller: SignedIn) -> Json<AuthenticatedAnswer> {
     Json(AuthenticatedAnswer { authenticated: true })
 }
 
 /// Read the caller's account.
+#[utoipa::path(
+    get,
+    path = "/v1/account",
+    tag = "account",
+    security(("bearer" = [])),
+    responses((status = 200, body = AccountAnswer))
+)]
 pub async fn get_account(State(app): State<AppState>, caller: SignedIn) -> AppResult<Json<AccountAnswer>> {
     let mut tx = app.db.read().await?;
     Ok(Json(AccountAnswer { account: service::out(&mut tx, &app, &caller).await? }))
 }
 
 /// Change the display name, the password, or both. A new password ends every other session and the command lines' credentials.
+#[utoipa::path(
+    patch,
+    path = "/v1/account",
+    tag = "account",
+    security(("bearer" = ["dashboard session"])),
+    request_body = AccountPatch,
+    responses((status = 200, body = AccountAnswer), (status = 409))
+)]
 pub async fn update_account(
     State(app): State<AppState>,
     caller: DashboardSession,
@@ -114,6 +147,14 @@ pub async fn update_account(
 }
 
 /// Delete the caller's account with its credentials. Its deployments' keys stay taken.
+#[utoipa::path(
+    delete,
+    path = "/v1/account",
+    tag = "account",
+    security(("bearer" = ["dashboard session"])),
+    request_body = AccountDeletion,
+    responses((status = 204), (status = 409))
+)]
 pub async fn delete_account(
     State(app): State<AppState>,
     caller: DashboardSession,

@@ -1,5 +1,6 @@
 //! The rules of accounts.
 
+use serde_json::json;
 use shared::Invalid;
 use shared::ids::{AccessKeyId, AccountId};
 use shared::time::UnixMillis;
@@ -7,8 +8,9 @@ use shared::time::UnixMillis;
 use super::http::{AccountDeletion, AccountOut, AccountPatch, LimitsOut};
 use super::repo::{self, NewAccountRow};
 use crate::app::App;
+use crate::audit::{self, Action, Actor, Event};
 use crate::auth::login::service as login;
-use crate::auth::{DashboardSession, SignedIn, keys, members, mfa, password, strength};
+use crate::auth::{DashboardSession, SignedIn, api_keys, keys, members, mfa, password, strength};
 use crate::clock::Dice;
 use crate::config::AccountLimits;
 use crate::db::{ReadTx, WriteTx};
@@ -80,13 +82,37 @@ pub fn known_words<'a>(email: &'a str, name: Option<&'a str>) -> Vec<&'a str> {
     whole.chain(parts.filter(|part| part.chars().count() > 2)).collect()
 }
 
-/// Makes a verified account.
-pub async fn create(tx: &mut WriteTx, new: &NewAccount<'_>, dice: &Dice, now: UnixMillis) -> AppResult<AccountId> {
+/// Makes a verified account, in the transaction's last statements.
+pub async fn create(tx: &mut WriteTx, actor: &Actor, new: &NewAccount<'_>, dice: &Dice, now: UnixMillis) -> AppResult<AccountId> {
     let email = normalise_email(new.email)?;
     let id = AccountId::v7(now, dice.bytes()?);
     let row = NewAccountRow { id: &id, email: &email, name: new.name, password_hash: new.password_hash, limits: new.limits, created: now };
     repo::insert(tx, &row).await.or_conflict(|| "an account with this e-mail address exists".to_owned())?;
+    audit::note(tx, actor, Event::new(Action::CreateAccount, &id), dice, now).await?;
     Ok(id)
+}
+
+/// What is to change of what an account may have; what is `None` stays.
+#[derive(Clone, Copy, Debug)]
+pub struct LimitsPatch {
+    /// API keys that are neither revoked nor expired.
+    pub api_keys: Option<u32>,
+    /// Days of daily history.
+    pub retention_days: Option<u32>,
+    /// The largest bundle, in bytes.
+    pub upload_bytes: Option<u64>,
+}
+
+/// Changes what the account with this address may have, in the transaction's last statements. Errors: 404.
+pub async fn set_limits(tx: &mut WriteTx, actor: &Actor, email: &str, patch: LimitsPatch, dice: &Dice, now: UnixMillis) -> AppResult<()> {
+    let LimitsPatch { api_keys, retention_days, upload_bytes } = patch;
+    let email = normalise_email(email)?;
+    let account = repo::find_by_email(tx, &email).await?.ok_or(AppError::NotFound("account"))?;
+    if repo::set_limits(tx, &email, api_keys, retention_days, upload_bytes).await? == 0 {
+        return Err(AppError::NotFound("account"));
+    }
+    let details = json!({ "maxApiKeys": api_keys, "retentionDays": retention_days, "maxUploadBytes": upload_bytes });
+    audit::note(tx, actor, Event::new(Action::SetLimits, &account).with(details), dice, now).await
 }
 
 /// The caller's account, as it may see it.
@@ -141,6 +167,9 @@ pub async fn update(app: &App, caller: &DashboardSession, from: ClientAddress, p
     if let Some(name) = name {
         repo::rename(&mut tx, caller.account(), name).await?;
     }
+    let event = Event::new(Action::UpdateAccount, caller.account());
+    let event = event.with(json!({ "name": name.is_some(), "password": passwords.is_some() }));
+    audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, now).await?;
     tx.commit().await?;
     app.mailer.wake();
     Ok(())
@@ -157,7 +186,9 @@ pub async fn end_old_password(
 ) -> AppResult<NewPassword> {
     keys::repo::delete_logins(tx, account, keep).await?;
     repo::cancel_resets(tx, account).await?;
-    Ok(NewPassword { time: now, address: from.0.to_string(), keys: keys::repo::names(tx, account, now).await? })
+    let mut keys = keys::repo::names(tx, account, now).await?;
+    keys.extend(api_keys::repo::names(tx, account, now).await?);
+    Ok(NewPassword { time: now, address: from.0.to_string(), keys })
 }
 
 /// Deletes the caller's account. The keys of deployments that it ever had stay taken. Errors: 401 and 429 as of a login when the password is wrong, 409
@@ -178,6 +209,7 @@ pub async fn delete(app: &App, caller: &DashboardSession, from: ClientAddress, d
     }
     let kind = Kind::AccountDeleted { time: now, address: from.0.to_string() };
     outbox::put(&mut tx, app, &Mail { to: caller.email().to_owned(), kind }).await?;
+    audit::note(&mut tx, &Actor::caller(caller, from), Event::new(Action::DeleteAccount, caller.account()), &app.dice, now).await?;
     tx.commit().await?;
     app.mailer.wake();
     Ok(())

@@ -1,22 +1,26 @@
 //! The operations on an account's sessions: those of the dashboard and those that command lines hold.
 
-use axum::Router;
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
-use axum::routing::{delete, get};
 use serde::Serialize;
+use serde_json::json;
 use shared::ids::AccessKeyId;
 use shared::time::UnixMillis;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::app::AppState;
+use crate::audit::{self, Action, Actor, Event};
 use crate::auth::keys::repo::{self, Credential};
 use crate::auth::{LoginSession, session};
 use crate::error::{AppError, AppResult};
 use crate::web::{Json, SourcePath};
 
 /// A session.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Session)]
 pub struct SessionOut {
     /// Its id.
     pub id: AccessKeyId,
@@ -62,26 +66,33 @@ impl SessionOut {
 }
 
 /// Sessions, oldest first.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct SessionsAnswer {
     sessions: Vec<SessionOut>,
 }
 
 /// How many sessions were ended.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct RevokedAnswer {
     revoked: usize,
 }
 
 /// The routes of this file.
-pub fn routes() -> Router<AppState> {
-    Router::new()
-        .route("/v1/account/sessions", get(list_sessions).delete(end_dashboard_sessions))
-        .route("/v1/account/sessions/current", delete(end_current_session))
-        .route("/v1/sessions/{source}", delete(end_sessions_from_source))
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(list_sessions, end_dashboard_sessions))
+        .routes(routes!(end_current_session))
+        .routes(routes!(end_sessions_from_source))
 }
 
 /// List the sessions that can still be used.
+#[utoipa::path(
+    get,
+    path = "/v1/account/sessions",
+    tag = "account",
+    security(("bearer" = ["login session"])),
+    responses((status = 200, body = SessionsAnswer))
+)]
 pub async fn list_sessions(State(app): State<AppState>, caller: LoginSession) -> AppResult<Json<SessionsAnswer>> {
     let mut tx = app.db.read().await?;
     let sessions = repo::logins(&mut tx, caller.account()).await?;
@@ -90,36 +101,74 @@ pub async fn list_sessions(State(app): State<AppState>, caller: LoginSession) ->
 }
 
 /// End every dashboard session; with `?keepCurrent=true` every other one.
+#[utoipa::path(
+    delete,
+    path = "/v1/account/sessions",
+    tag = "account",
+    security(("bearer" = ["login session"])),
+    params(("keepCurrent" = Option<bool>, Query, description = "`true`: not the one that the request is made with")),
+    responses((status = 200, body = RevokedAnswer))
+)]
 pub async fn end_dashboard_sessions(
     State(app): State<AppState>,
     caller: LoginSession,
+    actor: Actor,
     RawQuery(query): RawQuery,
 ) -> AppResult<Json<RevokedAnswer>> {
     let keep = keeps_current(query.as_deref().unwrap_or_default())?.then(|| caller.credential());
     let mut tx = app.db.write().await?;
     let ended = repo::delete_dashboard(&mut tx, caller.account(), keep).await?;
+    let revoked = ended.iter().filter(|ended| is_alive(&app, ended)).count();
+    let event = Event::new(Action::EndSessions, caller.account()).with(json!({ "sessions": revoked, "keepCurrent": keep.is_some() }));
+    audit::note(&mut tx, &actor, event, &app.dice, app.now()).await?;
     tx.commit().await?;
-    Ok(Json(RevokedAnswer { revoked: ended.iter().filter(|ended| is_alive(&app, ended)).count() }))
+    Ok(Json(RevokedAnswer { revoked }))
 }
 
 /// End the session that the request is made with.
-pub async fn end_current_session(State(app): State<AppState>, caller: LoginSession) -> AppResult<StatusCode> {
+#[utoipa::path(
+    delete,
+    path = "/v1/account/sessions/current",
+    tag = "account",
+    security(("bearer" = ["login session"])),
+    responses((status = 204))
+)]
+pub async fn end_current_session(State(app): State<AppState>, caller: LoginSession, actor: Actor) -> AppResult<StatusCode> {
     let mut tx = app.db.write().await?;
-    repo::delete(&mut tx, caller.account(), caller.credential()).await?;
+    if repo::delete(&mut tx, caller.account(), caller.credential()).await? == 0 {
+        // Somebody else has ended it at the same moment.
+        return Err(AppError::Unauthenticated);
+    }
+    audit::note(&mut tx, &actor, Event::new(Action::EndSession, caller.credential()), &app.dice, app.now()).await?;
     tx.commit().await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// End the sessions that were made from an address or by a machine of this name.
+#[utoipa::path(
+    delete,
+    path = "/v1/sessions/{source}",
+    tag = "account",
+    security(("bearer" = ["login session"])),
+    responses((status = 204))
+)]
 pub async fn end_sessions_from_source(
     State(app): State<AppState>,
     caller: LoginSession,
+    actor: Actor,
     SourcePath(source): SourcePath,
 ) -> AppResult<StatusCode> {
     let mut tx = app.db.write().await?;
     let ended = repo::delete_from_source(&mut tx, caller.account(), &source).await?;
+    // Those that had ended by themselves are nobody's change; they are left to the job that forgets them.
+    let count = ended.iter().filter(|ended| is_alive(&app, ended)).count();
+    if count == 0 {
+        return Err(AppError::NotFound("session"));
+    }
+    let event = Event::new(Action::EndSessions, caller.account()).with(json!({ "sessions": count, "source": source }));
+    audit::note(&mut tx, &actor, event, &app.dice, app.now()).await?;
     tx.commit().await?;
-    if ended.iter().any(|ended| is_alive(&app, ended)) { Ok(StatusCode::NO_CONTENT) } else { Err(AppError::NotFound("session")) }
+    Ok(StatusCode::NO_CONTENT)
 }
 
 fn is_alive(app: &AppState, found: &Credential) -> bool {

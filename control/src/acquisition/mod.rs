@@ -3,6 +3,7 @@
 //! What is answered, and with which headers, is `shared`'s, so that it is the same at the edge. Not here: counting. Start reading at [`routes`].
 
 mod bundle;
+pub mod document;
 mod http;
 
 use axum::Router;

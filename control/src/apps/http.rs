@@ -2,37 +2,43 @@
 
 use std::collections::BTreeMap;
 
-use axum::Router;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
-use axum::routing::get;
 use serde::{Deserialize, Serialize};
 use shared::ids::AppId;
 use shared::time::UnixMillis;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::service;
 use crate::app::AppState;
+use crate::audit::Actor;
 use crate::auth::grant::ReadApp;
-use crate::auth::{AppGrant, SignedIn};
+use crate::auth::{AppCreator, AppGrant, SignedIn};
 use crate::error::AppResult;
 use crate::web::{Json, Member};
 
 /// An app to be made.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(example = json!({ "name": "demo" }))]
 pub struct NewApp {
     /// A text: its name, unique per owner.
     #[serde(default)]
+    #[schema(value_type = String, required = true, min_length = 1, max_length = 255)]
     pub name: Member,
     /// `true`: no deployments are made with it.
     #[serde(default)]
+    #[schema(value_type = Option<bool>)]
     pub manually_provision_deployments: Member,
 }
 
 /// An app.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = App)]
 pub struct AppOut {
     /// Its id; inside only.
     #[serde(skip)]
@@ -48,8 +54,9 @@ pub struct AppOut {
 }
 
 /// A collaborator of an app.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = AppCollaborator)]
 pub struct CollaboratorOut {
     /// The role.
     pub permission: String,
@@ -59,32 +66,52 @@ pub struct CollaboratorOut {
 }
 
 /// One app.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct AppAnswer {
     app: AppOut,
 }
 
 /// Apps by name.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct AppsAnswer {
     apps: Vec<AppOut>,
 }
 
 /// The routes of this area.
-pub fn routes() -> Router<AppState> {
-    Router::new().route("/v1/apps", get(list_apps).post(create_app)).route("/v1/apps/{app}", get(get_app))
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(list_apps, create_app)).routes(routes!(get_app))
 }
 
 /// List the apps that the caller can reach.
+#[utoipa::path(
+    get,
+    path = "/v1/apps",
+    tag = "apps",
+    security(("bearer" = [])),
+    responses((status = 200, body = AppsAnswer))
+)]
 pub async fn list_apps(State(app): State<AppState>, caller: SignedIn) -> AppResult<Json<AppsAnswer>> {
     let mut tx = app.db.read().await?;
     Ok(Json(AppsAnswer { apps: service::list(&mut tx, &caller).await? }))
 }
 
 /// Create an app; it gets the deployments Production and Staging unless told not to.
-pub async fn create_app(State(app): State<AppState>, caller: SignedIn, Json(new): Json<NewApp>) -> AppResult<impl IntoResponse> {
+#[utoipa::path(
+    post,
+    path = "/v1/apps",
+    tag = "apps",
+    security(("bearer" = [])),
+    request_body = NewApp,
+    responses((status = 201, body = AppAnswer), (status = 409))
+)]
+pub async fn create_app(
+    State(app): State<AppState>,
+    caller: AppCreator,
+    actor: Actor,
+    Json(new): Json<NewApp>,
+) -> AppResult<impl IntoResponse> {
     let mut tx = app.db.write().await?;
-    let id = service::create(&mut tx, &caller, &new, &app.dice, app.now()).await?;
+    let id = service::create(&mut tx, &caller, &actor, &new, &app.dice, app.now()).await?;
     let created = service::find(&mut tx, &caller, &id).await?;
     tx.commit().await?;
     app.publisher.wake();
@@ -93,6 +120,13 @@ pub async fn create_app(State(app): State<AppState>, caller: SignedIn, Json(new)
 }
 
 /// Read an app.
+#[utoipa::path(
+    get,
+    path = "/v1/apps/{app}",
+    tag = "apps",
+    security(("bearer" = ["app.read"])),
+    responses((status = 200, body = AppAnswer))
+)]
 pub async fn get_app(State(app): State<AppState>, caller: SignedIn, grant: AppGrant<ReadApp>) -> AppResult<Json<AppAnswer>> {
     let mut tx = app.db.read().await?;
     Ok(Json(AppAnswer { app: service::find(&mut tx, &caller, grant.app()).await? }))

@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use serde_json::json;
 use shared::ids::AppId;
 use shared::keys::Name;
 use shared::time::UnixMillis;
 
 use super::http::{AppOut, CollaboratorOut, NewApp};
 use super::repo;
-use crate::auth::SignedIn;
+use crate::audit::{self, Action, Actor, Event};
+use crate::auth::{AppCreator, SignedIn};
 use crate::clock::Dice;
 use crate::db::{ReadTx, WriteTx};
 use crate::deployments::service::{self as deployments, KeyChoice};
@@ -18,8 +20,8 @@ use crate::web::Faults;
 /// The deployments a new app gets unless it says otherwise.
 const FIRST_DEPLOYMENTS: [&str; 2] = ["Production", "Staging"];
 
-/// Makes an app with its first deployments, owned by the caller.
-pub async fn create(tx: &mut WriteTx, owner: &SignedIn, new: &NewApp, dice: &Dice, now: UnixMillis) -> AppResult<AppId> {
+/// Makes an app with its first deployments, owned by the caller, in the transaction's last statements.
+pub async fn create(tx: &mut WriteTx, owner: &AppCreator, actor: &Actor, new: &NewApp, dice: &Dice, now: UnixMillis) -> AppResult<AppId> {
     let mut faults = Faults::default();
     let name = faults.take("name", new.name.text().and_then(Name::try_from));
     let is_manual = faults.take("manuallyProvisionDeployments", new.manually_provision_deployments.flag());
@@ -36,6 +38,8 @@ pub async fn create(tx: &mut WriteTx, owner: &SignedIn, new: &NewApp, dice: &Dic
             deployments::insert(tx, &id, owner.account(), deployment, KeyChoice::Generated, dice, now).await?;
         }
     }
+    let event = Event::new(Action::CreateApp, &id).of_app(&id).with(json!({ "name": name.as_str(), "hasNoDeployments": is_manual }));
+    audit::note(tx, actor, event, dice, now).await?;
     Ok(id)
 }
 

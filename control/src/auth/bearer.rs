@@ -1,18 +1,20 @@
-//! `Authorization: Bearer`, and nothing else: never a cookie, never a query. And what kind of credential an operation asks for.
+//! `Authorization: Bearer`, and nothing else: never a cookie, never a query. What kind of credential an operation asks for is in [`super::guard`].
 
-use std::ops::Deref;
+use std::sync::PoisonError;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
-use shared::ids::{AccessKeyId, AccountId};
+use shared::ids::{AccessKeyId, AccountId, ApiKeyId};
 use shared::time::UnixMillis;
 
+use super::api_keys::repo as api_keys;
 use super::keys::repo::{self, KeyRow};
+use super::scope::Scopes;
 use super::session;
-use super::token::TokenHash;
+use super::token::{ApiKeyToken, TokenHash};
 use crate::app::AppState;
-use crate::error::{AppError, AppResult, Code};
+use crate::error::{AppError, AppResult};
 
 /// Last-used times are written at most this often, in milliseconds.
 pub const LAST_USED_EVERY: i64 = 5 * 60_000;
@@ -30,10 +32,12 @@ pub enum CredentialKind {
     SessionWithoutOrigin,
     /// A named access key.
     NamedKey,
+    /// An API key.
+    ApiKey,
 }
 
 impl CredentialKind {
-    /// The kind of a stored credential. An origin that this version does not know is not taken for more than a session.
+    /// The kind of a stored credential that is no API key: those have a table of their own. An origin that this version does not know is not taken for more than a session.
     pub fn of(is_session: bool, origin: Option<&str>) -> Self {
         match (origin, is_session) {
             (Some("dashboard_session"), _) => Self::DashboardSession,
@@ -50,13 +54,13 @@ impl CredentialKind {
             Self::DashboardSession => Some("dashboard_session"),
             Self::CliBrowser => Some("cli_browser"),
             Self::CliDevice => Some("cli_device"),
-            Self::SessionWithoutOrigin | Self::NamedKey => None,
+            Self::SessionWithoutOrigin | Self::NamedKey | Self::ApiKey => None,
         }
     }
 
     /// Whether somebody signed in for it, on the dashboard or for a command line.
     pub fn is_login(self) -> bool {
-        self != Self::NamedKey
+        !matches!(self, Self::NamedKey | Self::ApiKey)
     }
 
     /// Whether it is a command line's.
@@ -65,14 +69,33 @@ impl CredentialKind {
     }
 }
 
+/// Which credential a caller has used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CredentialId {
+    /// A session, a command line's credential or a named access key.
+    AccessKey(AccessKeyId),
+    /// An API key.
+    ApiKey(ApiKeyId),
+}
+
+impl CredentialId {
+    /// The id as text; ids of both kinds are unique among all.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::AccessKey(id) => id.as_str(),
+            Self::ApiKey(id) => id.as_str(),
+        }
+    }
+}
+
 /// A caller with a valid credential of any kind.
 #[derive(Clone, Debug)]
 pub struct SignedIn {
     account: AccountId,
     email: String,
-    credential: AccessKeyId,
+    credential: CredentialId,
     kind: CredentialKind,
-    friendly_name: String,
+    scopes: Scopes,
     created: UnixMillis,
 }
 
@@ -88,7 +111,7 @@ impl SignedIn {
     }
 
     /// The credential that was used.
-    pub fn credential(&self) -> &AccessKeyId {
+    pub fn credential(&self) -> &CredentialId {
         &self.credential
     }
 
@@ -97,9 +120,9 @@ impl SignedIn {
         self.kind
     }
 
-    /// The credential's name, unique within the account.
-    pub fn friendly_name(&self) -> &str {
-        &self.friendly_name
+    /// What the credential may be used for, whatever the account may do.
+    pub fn scopes(&self) -> Scopes {
+        self.scopes
     }
 
     /// When the credential was made; of a session, when its owner signed in.
@@ -121,58 +144,25 @@ impl FromRequestParts<AppState> for SignedIn {
     }
 }
 
-/// A caller that signed in, on the dashboard or for a command line. Named access keys are refused.
-#[derive(Clone, Debug)]
-pub struct LoginSession(SignedIn);
-
-impl Deref for LoginSession {
-    type Target = SignedIn;
-
-    fn deref(&self) -> &SignedIn {
-        &self.0
-    }
-}
-
-impl FromRequestParts<AppState> for LoginSession {
-    type Rejection = AppError;
-
-    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
-        let caller = SignedIn::from_request_parts(parts, app).await?;
-        if caller.kind.is_login() {
-            Ok(Self(caller))
-        } else {
-            Err(AppError::Forbidden("this needs a login session, not an access key".into()))
-        }
-    }
-}
-
-/// A caller that signed in on the dashboard. Named access keys are refused as by [`LoginSession`], other sessions with a code that says what helps.
-#[derive(Clone, Debug)]
-pub struct DashboardSession(LoginSession);
-
-impl Deref for DashboardSession {
-    type Target = SignedIn;
-
-    fn deref(&self) -> &SignedIn {
-        &self.0
-    }
-}
-
-impl FromRequestParts<AppState> for DashboardSession {
-    type Rejection = AppError;
-
-    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
-        let caller = LoginSession::from_request_parts(parts, app).await?;
-        if caller.kind == CredentialKind::DashboardSession {
-            Ok(Self(caller))
-        } else {
-            Err(AppError::Coded(Code::DashboardSessionRequired, "this needs a dashboard session: sign in on the dashboard"))
-        }
-    }
-}
-
 async fn sign_in(app: &AppState, headers: &HeaderMap) -> AppResult<SignedIn> {
     let token = bearer(headers).ok_or(AppError::Unauthenticated)?;
+    let caller = match ApiKeyToken::parse(token) {
+        Some(token) => by_api_key(app, &token).await?,
+        None => by_access_key(app, token).await?,
+    };
+    // After the credential is known to be one: nobody else can use its allowance up.
+    let mut callers = app.callers.lock().unwrap_or_else(PoisonError::into_inner);
+    let admitted = callers.admit(caller.credential.as_str(), app.config.limits.management, app.now().as_millis());
+    drop(callers);
+    admitted.map_err(|seconds| AppError::TooMany {
+        text: "too many requests are made with this credential",
+        retry_after: seconds,
+        is_in_body: false,
+    })?;
+    Ok(caller)
+}
+
+async fn by_access_key(app: &AppState, token: &str) -> AppResult<SignedIn> {
     let now = app.now();
     let mut tx = app.db.read().await?;
     let KeyRow { key, email } = repo::find_by_hash(&mut tx, &TokenHash::of(token)).await?.ok_or(AppError::Unauthenticated)?;
@@ -180,7 +170,7 @@ async fn sign_in(app: &AppState, headers: &HeaderMap) -> AppResult<SignedIn> {
     if !session::is_alive(&key, &app.config.limits.sessions, now) {
         return Err(AppError::Unauthenticated);
     }
-    if key.last_used_time.is_none_or(|last| now.0 - last.0 >= LAST_USED_EVERY) {
+    if is_touch_due(key.last_used_time, now) {
         let mut tx = app.db.write().await?;
         repo::touch(&mut tx, &key.id, now).await?;
         tx.commit().await?;
@@ -189,10 +179,37 @@ async fn sign_in(app: &AppState, headers: &HeaderMap) -> AppResult<SignedIn> {
         kind: key.kind(),
         account: key.account_id,
         email,
-        credential: key.id,
-        friendly_name: key.friendly_name,
+        credential: CredentialId::AccessKey(key.id),
+        scopes: Scopes::Unlimited,
         created: key.created_time,
     })
+}
+
+async fn by_api_key(app: &AppState, token: &ApiKeyToken<'_>) -> AppResult<SignedIn> {
+    let now = app.now();
+    let mut tx = app.db.read().await?;
+    let row = api_keys::find_by_prefix(&mut tx, token.prefix()).await?.ok_or(AppError::Unauthenticated)?;
+    drop(tx);
+    if !token.hash().is_same_as(&row.key_hash) || !row.key.is_alive(now) {
+        return Err(AppError::Unauthenticated);
+    }
+    if is_touch_due(row.key.last_used_time, now) {
+        let mut tx = app.db.write().await?;
+        api_keys::touch(&mut tx, &row.key.id, now).await?;
+        tx.commit().await?;
+    }
+    Ok(SignedIn {
+        kind: CredentialKind::ApiKey,
+        scopes: Scopes::Only(row.key.scopes()?),
+        account: row.account_id,
+        email: row.email,
+        credential: CredentialId::ApiKey(row.key.id),
+        created: row.key.created_time,
+    })
+}
+
+fn is_touch_due(last_used: Option<UnixMillis>, now: UnixMillis) -> bool {
+    last_used.is_none_or(|last| now.0 - last.0 >= LAST_USED_EVERY)
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {

@@ -8,6 +8,7 @@ use axum::http::request::Parts;
 use shared::ids::{AccountId, AppId};
 
 use super::SignedIn;
+use super::scope::{Scope, Scopes};
 use crate::app::AppState;
 use crate::apps::repo;
 use crate::error::{AppError, AppResult};
@@ -63,10 +64,12 @@ pub trait Permission: Send + Sync + 'static {
     const NAME: &'static str;
     /// Whether the role has it.
     fn held_by(role: Role) -> bool;
+    /// The scopes of which an API key needs one for it; with none of them, no API key has it.
+    const SCOPES: &'static [Scope];
 }
 
 macro_rules! permissions {
-    ($($(#[$doc:meta])* $marker:ident = $name:literal: $($role:ident)|+;)*) => {
+    ($($(#[$doc:meta])* $marker:ident = $name:literal: $($role:ident)|+, by $($scope:ident)|*;)*) => {
         $(
             $(#[$doc])*
             #[derive(Clone, Copy, Debug)]
@@ -74,6 +77,7 @@ macro_rules! permissions {
 
             impl Permission for $marker {
                 const NAME: &'static str = $name;
+                const SCOPES: &'static [Scope] = &[$(Scope::$scope),*];
 
                 fn held_by(role: Role) -> bool {
                     matches!(role, $(Role::$role)|+)
@@ -85,15 +89,17 @@ macro_rules! permissions {
 
 permissions! {
     /// See the app, its deployments and its releases.
-    ReadApp = "app.read": Owner | Admin | Developer | Viewer;
+    ReadApp = "app.read": Owner | Admin | Developer | Viewer, by Read | Deploy | Apps;
     /// See the counts.
-    ReadMetrics = "metrics.read": Owner | Admin | Developer | Viewer;
+    ReadMetrics = "metrics.read": Owner | Admin | Developer | Viewer, by Read | Deploy | Apps;
     /// See deployment keys.
-    ReadDeploymentKeys = "deploymentKeys.read": Owner | Admin | Developer;
+    ReadDeploymentKeys = "deploymentKeys.read": Owner | Admin | Developer, by Deploy | Apps;
     /// Upload, promote, roll back, patch.
-    ManageReleases = "releases.manage": Owner | Admin | Developer;
+    ManageReleases = "releases.manage": Owner | Admin | Developer, by Deploy;
     /// Create, rename and delete deployments.
-    ManageDeployments = "deployments.manage": Owner | Admin;
+    ManageDeployments = "deployments.manage": Owner | Admin, by Apps;
+    /// Rename the app, see its audit trail.
+    ManageApp = "apps.manage": Owner | Admin, by Apps;
 }
 
 /// The right `N` of the caller on the app that the path names.
@@ -105,6 +111,7 @@ pub struct AppGrant<N> {
     account: AccountId,
     email: String,
     role: Role,
+    scopes: Scopes,
     _needs: PhantomData<fn() -> N>,
 }
 
@@ -136,7 +143,7 @@ impl<N> AppGrant<N> {
 
     /// Whether the caller also has another permission, for what an answer hides.
     pub fn also<M: Permission>(&self) -> bool {
-        M::held_by(self.role)
+        M::held_by(self.role) && self.scopes.has_any(M::SCOPES)
     }
 }
 
@@ -153,6 +160,9 @@ impl<N: Permission> FromRequestParts<AppState> for AppGrant<N> {
         if !N::held_by(role) {
             return Err(AppError::Forbidden(format!("this needs the permission {}", N::NAME).into()));
         }
+        if !signed_in.scopes().has_any(N::SCOPES) {
+            return Err(AppError::Forbidden(format!("the API key's scopes do not include the permission {}", N::NAME).into()));
+        }
         Ok(Self {
             app: found.id,
             called: name,
@@ -160,6 +170,7 @@ impl<N: Permission> FromRequestParts<AppState> for AppGrant<N> {
             account: signed_in.account().clone(),
             email: signed_in.email().to_owned(),
             role,
+            scopes: signed_in.scopes(),
             _needs: PhantomData,
         })
     }

@@ -5,6 +5,7 @@ use std::fmt;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use shared::hash::Sha256Hex;
+use subtle::ConstantTimeEq;
 
 use crate::clock::Dice;
 
@@ -13,6 +14,17 @@ pub const NAMED_KEY_PREFIX: &str = "svc_ak_";
 
 /// The prefix of a session, whether of the dashboard or of a command line.
 pub const SESSION_PREFIX: &str = "svc_ss_";
+
+/// The beginning of every API key.
+pub const API_KEY_PREFIX: &str = "svc_sk_live_";
+
+/// The length of an API key's public half: [`API_KEY_PREFIX`] and 9 characters.
+const API_KEY_PUBLIC: usize = API_KEY_PREFIX.len() + 9;
+
+/// The length of an API key: its public half and 32 characters.
+const API_KEY_LENGTH: usize = API_KEY_PUBLIC + 32;
+
+const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 /// A raw credential: shown once, never stored, never printed by `Debug`.
 #[derive(Clone)]
@@ -27,6 +39,18 @@ impl PlainToken {
     /// A new session: its prefix and 256 bits.
     pub fn session(dice: &Dice) -> Result<Self, getrandom::Error> {
         Self::with_prefix(SESSION_PREFIX, dice)
+    }
+
+    /// A new API key: its beginning, 9 public base62 characters and 32 secret ones (190 bits).
+    pub fn api_key(dice: &Dice) -> Result<Self, getrandom::Error> {
+        let mut text = API_KEY_PREFIX.to_owned();
+        while text.len() < API_KEY_LENGTH {
+            // 248 is four times 62: a byte from there on would make some characters likelier than others.
+            let bytes = dice.bytes::<64>()?.into_iter().filter(|byte| *byte < 248);
+            let left = API_KEY_LENGTH - text.len();
+            text.extend(bytes.filter_map(|byte| BASE62.get(usize::from(byte) % BASE62.len())).take(left).map(|byte| char::from(*byte)));
+        }
+        Ok(Self(text))
     }
 
     /// A new token for the link of a mail: 256 bits without a prefix, since it is no credential.
@@ -55,6 +79,39 @@ impl fmt::Debug for PlainToken {
     }
 }
 
+/// A bearer token that has the form of an API key.
+#[derive(Clone, Copy)]
+pub struct ApiKeyToken<'a> {
+    prefix: &'a str,
+    whole: &'a str,
+}
+
+impl<'a> ApiKeyToken<'a> {
+    /// The token, when it has the form; what has not is none of ours.
+    pub fn parse(token: &'a str) -> Option<Self> {
+        let rest = token.strip_prefix(API_KEY_PREFIX)?;
+        let is_sound = token.len() == API_KEY_LENGTH && rest.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        let prefix = token.get(..API_KEY_PUBLIC).filter(|_| is_sound)?;
+        Some(Self { prefix, whole: token })
+    }
+
+    /// The public half, by which it is found.
+    pub fn prefix(&self) -> &'a str {
+        self.prefix
+    }
+
+    /// The hash of the whole.
+    pub fn hash(&self) -> TokenHash {
+        TokenHash::of(self.whole)
+    }
+}
+
+impl fmt::Debug for ApiKeyToken<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("ApiKeyToken")
+    }
+}
+
 /// SHA-256 of a raw credential, in hex. A credential has 256 random bits, so that a plain hash cannot be searched, and looking it up by its hash
 /// tells nothing about a near miss.
 #[derive(Clone, PartialEq, Eq)]
@@ -64,6 +121,11 @@ impl TokenHash {
     /// The hash of a raw credential.
     pub fn of(raw: &str) -> Self {
         Self(Sha256Hex::of(raw.as_bytes()).to_string())
+    }
+
+    /// Whether this is the hash that stands in the database, asked in a time that does not depend on where they differ.
+    pub fn is_same_as(&self, stored: &str) -> bool {
+        self.0.as_bytes().ct_eq(stored.as_bytes()).into()
     }
 
     /// The text that stands in the database.

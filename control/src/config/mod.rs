@@ -104,6 +104,10 @@ pub struct Limits {
     pub binary_versions: u32,
     /// Reports per client address and deployment.
     pub reports: Rate,
+    /// Requests per credential.
+    pub management: Rate,
+    /// Uploads per credential.
+    pub uploads: Rate,
 }
 
 /// What an account may have; each account keeps its own.
@@ -150,6 +154,8 @@ impl Default for Limits {
             archive: ArchiveLimits::default(),
             binary_versions: 200,
             reports: Rate { count: 600, window: 60_000 },
+            management: Rate { count: 1_200, window: 60_000 },
+            uploads: Rate { count: 60, window: 15 * 60_000 },
         }
     }
 }
@@ -333,6 +339,7 @@ fn limits(settings: &Settings<'_>) -> Result<Limits, ConfigError> {
             .ok_or_else(|| ConfigError::setting(name, "must be a whole number above 0"))
     };
     let duration = |name: &'static str| parse_duration(&settings.text(name)).map_err(|error| ConfigError::setting(name, error.to_string()));
+    let rate = |name: &'static str| Rate::parse(&settings.text(name)).map_err(|error| ConfigError::setting(name, error.to_string()));
     Ok(Limits {
         account: AccountLimits {
             api_keys: count("LIMIT_MAX_API_KEYS")?,
@@ -351,6 +358,8 @@ fn limits(settings: &Settings<'_>) -> Result<Limits, ConfigError> {
             ratio: u64::from(count("LIMIT_ZIP_RATIO")?),
         },
         binary_versions: count("LIMIT_BINARY_VERSIONS")?,
-        reports: Rate::parse(&settings.text("LIMIT_REPORTS")).map_err(|error| ConfigError::setting("LIMIT_REPORTS", error.to_string()))?,
+        reports: rate("LIMIT_REPORTS")?,
+        management: rate("LIMIT_MANAGEMENT_API")?,
+        uploads: rate("LIMIT_UPLOADS")?,
     })
 }

@@ -102,6 +102,8 @@ settings![
     ("LIMIT_ZIP_TOTAL", "1GiB", "uncompressed bytes of an archive"),
     ("LIMIT_ZIP_RATIO", "200", "how many times larger than itself an archive may unpack to"),
     ("LIMIT_REPORTS", "600/1m", "reports per client address and deployment, counted by each process"),
+    ("LIMIT_MANAGEMENT_API", "1200/1m", "requests per credential, counted by each process"),
+    ("LIMIT_UPLOADS", "60/15m", "uploads per credential, counted by each process"),
     ("LIMIT_BINARY_VERSIONS", "200", "binary versions counted per deployment; the rest are counted under \"other\""),
 ];
 

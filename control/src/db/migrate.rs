@@ -32,6 +32,12 @@ pub const ALL: &[Pair] = &[
         sqlite: include_str!("../../../migrations/sqlite/0002_accounts.sql"),
         postgres: include_str!("../../../migrations/postgres/0002_accounts.sql"),
     },
+    Pair {
+        version: 3,
+        name: "keys_and_audit",
+        sqlite: include_str!("../../../migrations/sqlite/0003_keys_and_audit.sql"),
+        postgres: include_str!("../../../migrations/postgres/0003_keys_and_audit.sql"),
+    },
 ];
 
 /// The migrator for SQLite.

@@ -1,16 +1,18 @@
 //! The operations on deployments.
 
-use axum::Router;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
-use axum::routing::get;
 use serde::{Deserialize, Serialize};
 use shared::ids::DeploymentId;
 use shared::time::UnixMillis;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::service;
 use crate::app::AppState;
+use crate::audit::Actor;
 use crate::auth::AppGrant;
 use crate::auth::grant::{ManageDeployments, ReadApp, ReadDeploymentKeys};
 use crate::error::AppResult;
@@ -18,19 +20,23 @@ use crate::releases::http::ReleaseOut;
 use crate::web::{DeploymentPath, Json, Member, encode_segment};
 
 /// A deployment to be made.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(example = json!({ "name": "Beta" }))]
 pub struct NewDeployment {
     /// A text: its name, unique within the app.
     #[serde(default)]
+    #[schema(value_type = String, required = true, min_length = 1, max_length = 255)]
     pub name: Member,
     /// A text: the key that installed clients already have, when they come from another service.
     #[serde(default)]
+    #[schema(value_type = Option<String>, pattern = "^[A-Za-z0-9_-]{10,100}$")]
     pub key: Member,
 }
 
 /// A deployment.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Deployment)]
 pub struct DeploymentOut {
     /// Its id.
     pub id: DeploymentId,
@@ -45,38 +51,52 @@ pub struct DeploymentOut {
 }
 
 /// One deployment.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct DeploymentAnswer {
     deployment: DeploymentOut,
 }
 
 /// Deployments by name.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct DeploymentsAnswer {
     deployments: Vec<DeploymentOut>,
 }
 
 /// The routes of this area.
-pub fn routes() -> Router<AppState> {
-    Router::new()
-        .route("/v1/apps/{app}/deployments", get(list_deployments).post(create_deployment))
-        .route("/v1/apps/{app}/deployments/{deployment}", get(get_deployment))
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(list_deployments, create_deployment)).routes(routes!(get_deployment))
 }
 
 /// List an app's deployments.
+#[utoipa::path(
+    get,
+    path = "/v1/apps/{app}/deployments",
+    tag = "deployments",
+    security(("bearer" = ["app.read"])),
+    responses((status = 200, body = DeploymentsAnswer))
+)]
 pub async fn list_deployments(State(app): State<AppState>, grant: AppGrant<ReadApp>) -> AppResult<Json<DeploymentsAnswer>> {
     let mut tx = app.db.read().await?;
     Ok(Json(DeploymentsAnswer { deployments: service::list(&mut tx, &grant, &app.download_urls()).await? }))
 }
 
 /// Create a deployment of an app.
+#[utoipa::path(
+    post,
+    path = "/v1/apps/{app}/deployments",
+    tag = "deployments",
+    security(("bearer" = ["deployments.manage"])),
+    request_body = NewDeployment,
+    responses((status = 201, body = DeploymentAnswer), (status = 409))
+)]
 pub async fn create_deployment(
     State(app): State<AppState>,
     grant: AppGrant<ManageDeployments>,
+    actor: Actor,
     Json(new): Json<NewDeployment>,
 ) -> AppResult<impl IntoResponse> {
     let mut tx = app.db.write().await?;
-    let row = service::create(&mut tx, &grant, &new, &app.dice, app.now()).await?;
+    let row = service::create(&mut tx, &grant, &actor, &new, &app.dice, app.now()).await?;
     let deployment = service::out(&mut tx, row, grant.also::<ReadDeploymentKeys>(), &app.download_urls()).await?;
     tx.commit().await?;
     app.publisher.wake();
@@ -85,6 +105,13 @@ pub async fn create_deployment(
 }
 
 /// Read a deployment.
+#[utoipa::path(
+    get,
+    path = "/v1/apps/{app}/deployments/{deployment}",
+    tag = "deployments",
+    security(("bearer" = ["app.read"])),
+    responses((status = 200, body = DeploymentAnswer))
+)]
 pub async fn get_deployment(
     State(app): State<AppState>,
     grant: AppGrant<ReadApp>,

@@ -1,11 +1,13 @@
 //! The rules of deployments.
 
+use serde_json::json;
 use shared::ids::{AccountId, AppId, DeploymentId};
 use shared::keys::{DeploymentKey, Name};
 use shared::time::UnixMillis;
 
 use super::http::{DeploymentOut, NewDeployment};
 use super::repo::{self, DeploymentRow};
+use crate::audit::{self, Action, Actor, Event};
 use crate::auth::AppGrant;
 use crate::auth::grant::{ManageDeployments, ReadApp, ReadDeploymentKeys};
 use crate::clock::Dice;
@@ -24,10 +26,12 @@ pub enum KeyChoice {
     Given(DeploymentKey),
 }
 
-/// Makes a deployment. Its empty snapshot is pushed at once, since KV remembers for a while that a key was missing.
+/// Makes a deployment, in the transaction's last statements. Its empty snapshot is pushed at once, since KV remembers for a while that a key was
+/// missing.
 pub async fn create(
     tx: &mut WriteTx,
     grant: &AppGrant<ManageDeployments>,
+    actor: &Actor,
     new: &NewDeployment,
     dice: &Dice,
     now: UnixMillis,
@@ -38,7 +42,10 @@ pub async fn create(
     let (Some(name), Some(key)) = (name, key) else { return Err(faults.into_error()) };
     let key = key.map_or(KeyChoice::Generated, KeyChoice::Given);
     // A key belongs for ever to the account that owns the app, whoever of its collaborators brings it.
-    insert(tx, grant.app(), grant.owner(), name.as_str(), key, dice, now).await
+    let row = insert(tx, grant.app(), grant.owner(), name.as_str(), key, dice, now).await?;
+    let event = Event::new(Action::CreateDeployment, &row.id).of_app(grant.app()).with(json!({ "name": row.name }));
+    audit::note(tx, actor, event, dice, now).await?;
+    Ok(row)
 }
 
 /// Stores a deployment with its key and asks for its first snapshot.

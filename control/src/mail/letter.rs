@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use super::{Kind, NewPassword};
+use super::{Key, KeyNotice, Kind, NewPassword};
 use crate::error::{AppError, AppResult};
 
 /// A mail's words.
@@ -94,6 +94,20 @@ fn letter(kind: &Kind, dashboard: &str) -> Letter {
             letter.say("The password of your Updraft account was replaced by means of a mail to this address. All sessions have ended.");
             letter.new_password(new);
         }
+        Kind::KeyAdded(notice) => {
+            let (subject, what) = match notice.key {
+                Key::Access => ("An access key was added", "An access key with this name was added to your Updraft account:"),
+                Key::Api => ("An API key was added", "An API key with this name was added to your Updraft account:"),
+            };
+            letter.key(subject, what, notice);
+        }
+        Kind::KeyRemoved(notice) => {
+            let (subject, what) = match notice.key {
+                Key::Access => ("An access key was deleted", "The access key with this name was deleted from your Updraft account:"),
+                Key::Api => ("An API key was revoked", "The API key with this name of your Updraft account was revoked:"),
+            };
+            letter.key(subject, what, notice);
+        }
         Kind::AccountDeleted { time, address } => {
             letter.subject = "Your account was deleted";
             letter.say("Your Updraft account was deleted, with its sessions and access keys.");
@@ -109,10 +123,18 @@ impl Letter {
         self.paragraphs.push(paragraph.into());
     }
 
+    fn key(&mut self, subject: &'static str, what: &str, notice: &KeyNotice) {
+        self.subject = subject;
+        self.say(format!("Time: {}. Client address: {}.", notice.time.iso8601(), plain(&notice.address)));
+        self.say(what);
+        self.list = vec![plain(&notice.name)];
+        self.closing = "If it was not you, change your password at once, and delete the keys that you do not know.";
+    }
+
     fn new_password(&mut self, new: &NewPassword) {
         self.say(format!("Time: {}. Client address: {}.", new.time.iso8601(), plain(&new.address)));
         if !new.keys.is_empty() {
-            self.say("These access keys stay valid. Delete those that you do not know or no longer need:");
+            self.say("These keys stay valid. Delete those that you do not know or no longer need:");
             self.list = new.keys.iter().map(|name| plain(name)).collect();
         }
         self.closing =

@@ -58,6 +58,10 @@ pub enum Kind {
     PasswordChanged(NewPassword),
     /// The password was replaced by a reset.
     PasswordReset(NewPassword),
+    /// There is one more key.
+    KeyAdded(KeyNotice),
+    /// A key is gone or revoked.
+    KeyRemoved(KeyNotice),
     /// The account is gone.
     AccountDeleted {
         /// When.
@@ -78,6 +82,28 @@ pub struct NewPassword {
     pub keys: Vec<String>,
 }
 
+/// Which kind of key a mail is about.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub enum Key {
+    /// A named access key.
+    Access,
+    /// An API key.
+    Api,
+}
+
+/// The circumstances of a key that was added or removed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct KeyNotice {
+    /// When.
+    pub time: UnixMillis,
+    /// The client's address.
+    pub address: String,
+    /// What kind it is.
+    pub key: Key,
+    /// Its name.
+    pub name: String,
+}
+
 /// Neither the address nor a token is printed.
 impl std::fmt::Debug for Mail {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -93,6 +119,8 @@ impl std::fmt::Debug for Kind {
             Self::ResetPassword { .. } => "ResetPassword",
             Self::PasswordChanged(_) => "PasswordChanged",
             Self::PasswordReset(_) => "PasswordReset",
+            Self::KeyAdded(_) => "KeyAdded",
+            Self::KeyRemoved(_) => "KeyRemoved",
             Self::AccountDeleted { .. } => "AccountDeleted",
         })
     }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use axum::Router;
 use axum::extract::State;
-use axum::routing::get;
 use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::repo;
 use crate::app::AppState;
@@ -16,7 +17,8 @@ use crate::error::AppResult;
 use crate::web::{DeploymentPath, Json};
 
 /// The counts of one label or binary version.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Counts)]
 pub struct CountsOut {
     /// Clients that run it now.
     pub active: i64,
@@ -29,17 +31,24 @@ pub struct CountsOut {
 }
 
 /// The counts of a deployment by label or binary version.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct MetricsAnswer {
     metrics: BTreeMap<String, CountsOut>,
 }
 
 /// The routes of this area.
-pub fn routes() -> Router<AppState> {
-    Router::new().route("/v1/apps/{app}/deployments/{deployment}/metrics", get(read_metrics))
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(read_metrics))
 }
 
 /// Read the counts of a deployment: every label and binary version that was reported since the history was last cleared, those at zero included.
+#[utoipa::path(
+    get,
+    path = "/v1/apps/{app}/deployments/{deployment}/metrics",
+    tag = "metrics",
+    security(("bearer" = ["metrics.read"])),
+    responses((status = 200, body = MetricsAnswer))
+)]
 pub async fn read_metrics(
     State(app): State<AppState>,
     grant: AppGrant<ReadMetrics>,

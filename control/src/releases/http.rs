@@ -2,27 +2,30 @@
 
 use std::collections::BTreeMap;
 
-use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
-use axum::routing::{get, post};
 use serde::Serialize;
 use shared::hash::PackageHash;
 use shared::keys::Label;
 use shared::time::UnixMillis;
+use utoipa::ToSchema;
+use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
+use utoipa_axum::routes;
 
 use super::{service, upload};
 use crate::app::AppState;
-use crate::auth::AppGrant;
+use crate::audit::Actor;
 use crate::auth::grant::{ManageReleases, ReadApp};
+use crate::auth::{AppGrant, UploadAllowance};
 use crate::deployments::service as deployments;
 use crate::error::AppResult;
 use crate::web::{DeploymentPath, Json, encode_segment};
 
 /// A release (the specification's object `package`).
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Release)]
 pub struct ReleaseOut {
     /// The binary versions it is for, as given.
     pub app_version: String,
@@ -37,6 +40,7 @@ pub struct ReleaseOut {
     /// Whether clients must take it.
     pub is_mandatory: bool,
     /// Its label.
+    #[schema(value_type = String, pattern = "^v[1-9][0-9]{0,8}$")]
     pub label: Label,
     /// A signed address of the file manifest; null for a single-file package.
     pub manifest_blob_url: Option<String>,
@@ -45,14 +49,18 @@ pub struct ReleaseOut {
     pub original_deployment: Option<String>,
     /// The label it was made from.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, pattern = "^v[1-9][0-9]{0,8}$")]
     pub original_label: Option<Label>,
     /// The hash of its contents.
+    #[schema(value_type = String, pattern = "^[0-9a-f]{64}$")]
     pub package_hash: PackageHash,
     /// The address of the account that made it.
     pub released_by: String,
     /// Upload, Promote or Rollback.
+    #[schema(value_type = ReleaseMethod)]
     pub release_method: String,
     /// 1-99 for a staged rollout, null for everybody.
+    #[schema(minimum = 1, maximum = 99)]
     pub rollout: Option<i64>,
     /// The bundle's size in bytes.
     pub size: i64,
@@ -60,8 +68,53 @@ pub struct ReleaseOut {
     pub upload_time: UnixMillis,
 }
 
+/// How a release came to be. It is for the document only: the database keeps the names.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "no value is made of what only describes")]
+enum ReleaseMethod {
+    /// From bytes.
+    Upload,
+    /// From a release of another deployment.
+    Promote,
+    /// From an earlier release of the same deployment.
+    Rollback,
+}
+
+/// The parts of an upload, in any order. It is for the document only: the parts are read as they come in.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[expect(dead_code, reason = "no value is made of what only describes")]
+struct ReleaseUpload {
+    /// The bundle: a zip, or any other single file.
+    #[schema(value_type = String, format = Binary)]
+    package: Vec<u8>,
+    /// What the upload says of itself: a JSON text.
+    package_info: NewRelease,
+}
+
+/// `packageInfo` of an upload.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase", example = json!({ "appVersion": "^1.0.0", "description": "what is new" }))]
+#[expect(dead_code, reason = "no value is made of what only describes")]
+struct NewRelease {
+    /// The binary versions it is for: a version or a range as npm understands it.
+    #[schema(min_length = 1, max_length = 255)]
+    app_version: String,
+    /// Release notes; the length is counted in UTF-16 code units.
+    #[schema(max_length = 10000)]
+    description: Option<String>,
+    /// Whether clients must take it.
+    is_mandatory: Option<bool>,
+    /// Whether it is offered to nobody.
+    is_disabled: Option<bool>,
+    /// The percentage of clients that it is offered to; 100 and null are everybody.
+    #[schema(minimum = 1, maximum = 100)]
+    rollout: Option<i32>,
+}
+
 /// A diff to a release.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Diff)]
 pub struct DiffOut {
     /// A signed address of the diff.
     pub url: String,
@@ -70,29 +123,39 @@ pub struct DiffOut {
 }
 
 /// One release.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct ReleaseAnswer {
     package: ReleaseOut,
 }
 
 /// Releases, oldest first.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct HistoryAnswer {
     history: Vec<ReleaseOut>,
 }
 
 /// The routes of this area.
-pub fn routes() -> Router<AppState> {
-    Router::new()
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
         // The upload counts its own bytes while it streams them to disk; the framework's limit is for bodies held in memory.
-        .route("/v1/apps/{app}/deployments/{deployment}/releases", post(create_release).layer(DefaultBodyLimit::disable()))
-        .route("/v1/apps/{app}/deployments/{deployment}/history", get(get_history))
+        .routes(routes!(create_release).layer(DefaultBodyLimit::disable()))
+        .routes(routes!(get_history))
 }
 
 /// Upload a release: multipart with the parts `package` (the bundle) and `packageInfo` (JSON), in any order.
+#[utoipa::path(
+    post,
+    path = "/v1/apps/{app}/deployments/{deployment}/releases",
+    tag = "releases",
+    security(("bearer" = ["releases.manage"])),
+    request_body(content = ReleaseUpload, content_type = "multipart/form-data"),
+    responses((status = 201, body = ReleaseAnswer), (status = 409))
+)]
 pub async fn create_release(
     State(app): State<AppState>,
     grant: AppGrant<ManageReleases>,
+    actor: Actor,
+    _allowance: UploadAllowance,
     DeploymentPath(deployment): DeploymentPath,
     request: Request,
 ) -> AppResult<impl IntoResponse> {
@@ -100,7 +163,7 @@ pub async fn create_release(
     let committing = {
         let (app, grant, deployment) = (app.clone(), grant.clone(), deployment.clone());
         async move {
-            let (deployment_id, row) = upload::store_and_commit(&app, &grant, &deployment, received).await?;
+            let (deployment_id, row) = upload::store_and_commit(&app, &grant, &actor, &deployment, received).await?;
             app.publisher.wake();
             tracing::info!(
                 deployment.id = deployment_id.as_str(),
@@ -120,6 +183,13 @@ pub async fn create_release(
 }
 
 /// Read a deployment's releases, oldest first.
+#[utoipa::path(
+    get,
+    path = "/v1/apps/{app}/deployments/{deployment}/history",
+    tag = "releases",
+    security(("bearer" = ["app.read"])),
+    responses((status = 200, body = HistoryAnswer))
+)]
 pub async fn get_history(
     State(app): State<AppState>,
     grant: AppGrant<ReadApp>,

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::json;
 use shared::hash::{BlobKey, PackageHash, Sha256Hex};
 use shared::ids::{AppId, DeploymentId, ReleaseId};
 use shared::keys::{DeploymentKey, Label};
 use shared::signature::download_url;
-use shared::time::UnixMillis;
 use shared::version::Range;
 use shared::wire::check::DownloadUrls;
 
@@ -14,9 +14,10 @@ use super::blob;
 use super::http::{DiffOut, ReleaseOut};
 use super::info::ReleaseInfo;
 use super::repo::{self, DiffRow, NewReleaseRow, RangeRow, ReleaseRow};
+use crate::app::App;
+use crate::audit::{self, Action, Actor, Event};
 use crate::auth::AppGrant;
 use crate::auth::grant::ManageReleases;
-use crate::clock::Dice;
 use crate::db::{ReadTx, WriteTx};
 use crate::deployments::repo::DeploymentRow;
 use crate::error::{AppError, AppResult};
@@ -35,21 +36,22 @@ pub struct StoredPackage {
     pub size: u64,
 }
 
-/// Makes a release of an upload whose bytes are stored.
+/// Makes a release of an upload whose bytes are stored, in the transaction's last statements.
 pub async fn commit(
     tx: &mut WriteTx,
+    app: &App,
     grant: &AppGrant<ManageReleases>,
+    actor: &Actor,
     deployment: &str,
     info: &ReleaseInfo,
     package: &StoredPackage,
-    dice: &Dice,
-    now: UnixMillis,
 ) -> AppResult<Committed> {
+    let now = app.now();
     let next = repo::next_label(tx, grant.app(), deployment).await?.ok_or(AppError::NotFound("deployment"))?;
     let earlier = repo::ranges(tx, &next.id).await?;
     check_release(&earlier, &info.app_version, &package.package_hash)?;
     let row = ReleaseRow {
-        id: ReleaseId::v7(now, dice.bytes()?),
+        id: ReleaseId::v7(now, app.dice.bytes()?),
         label: next.last_label,
         app_version: info.app_version.text().to_owned(),
         description: info.description.clone(),
@@ -75,6 +77,8 @@ pub async fn commit(
     repo::insert(tx, &NewReleaseRow { deployment: &next.id, app: grant.app(), row: &row }).await?;
     let key = DeploymentKey::try_from(next.deployment_key.as_str()).map_err(AppError::internal)?;
     outbox::enqueue(tx, &key, now).await?;
+    let details = json!({ "deployment": deployment, "label": format!("v{}", row.label), "appVersion": row.app_version });
+    audit::note(tx, actor, Event::new(Action::UploadRelease, &row.id).of_app(grant.app()).with(details), &app.dice, now).await?;
     Ok(Committed::Release(next.id, Box::new(row)))
 }
 

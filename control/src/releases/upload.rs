@@ -25,6 +25,7 @@ use super::repo::{self, ReleaseRow};
 use super::service::{self, Committed, StoredPackage};
 use crate::accounts;
 use crate::app::App;
+use crate::audit::Actor;
 use crate::auth::AppGrant;
 use crate::auth::grant::ManageReleases;
 use crate::deployments::service as deployments;
@@ -96,6 +97,7 @@ const NO_INFO: &str = "packageInfo: a part with JSON text is needed";
 pub async fn store_and_commit(
     app: &App,
     grant: &AppGrant<ManageReleases>,
+    actor: &Actor,
     deployment: &str,
     received: Received,
 ) -> AppResult<(DeploymentId, ReleaseRow)> {
@@ -122,7 +124,7 @@ pub async fn store_and_commit(
                 stored.push(store(app, grant, sha256, file).await?);
             }
             let mut tx = app.db.write().await?;
-            let committed = service::commit(&mut tx, grant, deployment, &info, &package, &app.dice, app.now()).await?;
+            let committed = service::commit(&mut tx, app, grant, actor, deployment, &info, &package).await?;
             if matches!(committed, Committed::Release(..)) {
                 tx.commit().await?;
             }

@@ -33,6 +33,28 @@ impl Member {
         }
     }
 
+    /// Texts in a list that must be there.
+    pub fn texts(&self) -> Result<Vec<&str>, Invalid> {
+        match &self.0 {
+            Value::Null => Err(Invalid::from("is needed")),
+            Value::Array(items) => items.iter().map(|item| item.as_str().ok_or(Invalid::from("must be a list of strings"))).collect(),
+            _ => Err(Invalid::from("must be a list of strings")),
+        }
+    }
+
+    /// A whole number that may be absent.
+    pub fn optional_integer(&self) -> Result<Option<i64>, Invalid> {
+        let wrong = || Invalid::from("must be a whole number of at most 64 bits");
+        match &self.0 {
+            Value::Null => Ok(None),
+            // 60.0 is a whole number, too.
+            Value::Number(number) => {
+                number.as_i64().or_else(|| number.to_string().strip_suffix(".0")?.parse().ok()).map(Some).ok_or_else(wrong)
+            }
+            _ => Err(wrong()),
+        }
+    }
+
     /// A choice that is false unless given.
     pub fn flag(&self) -> Result<bool, Invalid> {
         match &self.0 {
@@ -40,6 +62,22 @@ impl Member {
             Value::Bool(flag) => Ok(*flag),
             _ => Err(Invalid::from("must be true or false")),
         }
+    }
+}
+
+/// A member of which null says something else than absence: that there is to be none.
+#[derive(Clone, Debug, Default)]
+pub enum Nullable {
+    /// Not given.
+    #[default]
+    Absent,
+    /// Given, perhaps as null.
+    Given(Member),
+}
+
+impl<'de> Deserialize<'de> for Nullable {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Member::deserialize(from).map(Self::Given)
     }
 }
 

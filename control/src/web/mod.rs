@@ -22,9 +22,9 @@ pub use client_address::ClientAddress;
 pub use envelope::{RequestIdHeader, not_found, wrong_method};
 pub use internal::InternalCall;
 pub use json::{Json, check_type, read_body};
-pub use member::{Faults, Member};
+pub use member::{Faults, Member, Nullable};
 pub(crate) use path::parameter;
-pub use path::{DeploymentPath, Path, SourcePath, encode_segment};
+pub use path::{DeploymentPath, KeyPath, Path, SourcePath, encode_segment};
 
 use crate::app::AppState;
 

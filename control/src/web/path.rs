@@ -45,6 +45,18 @@ impl<S: Send + Sync> FromRequestParts<S> for SourcePath {
     }
 }
 
+/// The `{accessKeyName}` or `{apiKeyId}` of a path.
+#[derive(Clone, Debug)]
+pub struct KeyPath(pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for KeyPath {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, AppError> {
+        parameter(parts, state, "key").await.map(Self)
+    }
+}
+
 /// One path parameter by its name in the route.
 pub(crate) async fn parameter<S: Send + Sync>(parts: &mut Parts, state: &S, name: &str) -> Result<String, AppError> {
     let parameters = RawPathParams::from_request_parts(parts, state).await.map_err(|_| AppError::NotFound("this path"))?;

@@ -28,25 +28,12 @@ async fn ask(client: &Client, (method, path): &(Method, &str)) -> Answer {
     client.send(client.request(method.clone(), path).header("content-type", "application/json").body("{")).await
 }
 
-/// A client of ada for each kind of session that is not the dashboard's.
-async fn others(app: &TestApp) -> [Client; 3] {
-    let old = app.open_session("ada", Dashboard).await;
-    app.forget_origin(&old).await;
-    [app.open_session("ada", CliBrowser).await, app.open_session("ada", CliDevice).await, old]
-}
-
-#[track_caller]
-fn refused_with(answer: &Answer, code: Option<&str>) {
-    answer.refused(403);
-    assert_eq!(answer.json().get("code").and_then(|code| code.as_str()), code, "{}", answer.asked);
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn every_credential_reads_its_account() {
     let app = TestApp::spawn().await;
     let key = app.sign_up("ada").await;
     let dashboard = app.open_session("ada", Dashboard).await;
-    for client in [key, dashboard].into_iter().chain(others(&app).await) {
+    for client in [key, dashboard].into_iter().chain(app.other_sessions("ada").await) {
         for path in ANY {
             client.get(path).await.assert(200);
         }
@@ -60,7 +47,7 @@ async fn a_named_key_is_refused_where_a_login_is_needed_and_no_code_helps_it() {
     let key = app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
     for operation in LOGIN.iter().chain(&DASHBOARD) {
-        refused_with(&ask(&key, operation).await, None);
+        ask(&key, operation).await.refused_with(403, None);
     }
     session.get("/v1/account").await.assert(200);
 }
@@ -69,9 +56,9 @@ async fn a_named_key_is_refused_where_a_login_is_needed_and_no_code_helps_it() {
 async fn another_session_is_refused_where_the_dashboards_is_needed_with_the_code_that_says_so() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
-    for client in others(&app).await {
+    for client in app.other_sessions("ada").await {
         for operation in &DASHBOARD {
-            refused_with(&ask(&client, operation).await, Some("dashboard_session_required"));
+            ask(&client, operation).await.refused_with(403, Some("dashboard_session_required"));
         }
         client.get("/v1/account/sessions").await.assert(200);
         client.delete("/v1/account/sessions/current").await.assert(204);
@@ -80,7 +67,7 @@ async fn another_session_is_refused_where_the_dashboards_is_needed_with_the_code
     // An origin of a later version is not taken for the dashboard's.
     let later = app.open_session("ada", Dashboard).await;
     assert_eq!(app.change("UPDATE access_keys SET credential_origin = 'robot' WHERE is_session", &[]).await, 1);
-    refused_with(&ask(&later, &DASHBOARD[0]).await, Some("dashboard_session_required"));
+    ask(&later, &DASHBOARD[0]).await.refused_with(403, Some("dashboard_session_required"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,16 +2,21 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+mod access_keys;
 mod account;
 mod acquisition;
 mod address;
+mod api_keys;
 mod apps;
+mod audit;
 mod bearer;
 mod bindings;
 mod bundles;
 mod challenged;
+mod credential_limits;
 mod credentials;
 mod deployments;
+mod documentation;
 mod health;
 mod history;
 mod internal;
@@ -24,6 +29,7 @@ mod reports_refused;
 mod reset;
 mod roles;
 mod routes;
+mod scopes;
 mod sessions;
 mod strangers;
 mod together;

@@ -21,6 +21,8 @@ const ROUTES: &[(&str, &[&str])] = &[
     ("/", &["GET", "HEAD"]),
     ("/health", &["GET", "HEAD"]),
     ("/v1/health", &["GET", "HEAD"]),
+    ("/v1/openapi.json", &["GET", "HEAD"]),
+    ("/v1/docs", &["GET", "HEAD"]),
     ("/v1/auth/register", &["POST"]),
     ("/v1/auth/verify-email", &["POST"]),
     ("/v1/auth/resend-verification", &["POST"]),

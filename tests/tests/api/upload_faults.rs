@@ -127,7 +127,7 @@ async fn missing_and_doubled_parts_are_named() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_multipart_is_415_and_what_is_broken_is_400() {
-    let (app, ada, before) = prepared(Options::default()).await;
+    let (app, ada, before) = prepared(Options::default().with("LIMIT_UPLOADS", "10000/1m")).await;
     let whole = Multipart::default().file("package", b"script").text("packageInfo", INFO).end();
     for content_type in
         ["application/json", "multipart/form-data", "multipart/mixed; boundary=x", "text/plain", "application/octet-stream", "x", ""]

@@ -1,4 +1,7 @@
-//! Named access keys: made by the operator's command, used as bearer tokens. The HTTP operations on keys are not here yet.
+//! Access keys by name: made on the dashboard or by the operator's command, used as bearer tokens. Sessions are stored and listed with them.
+//!
+//! How one is used is in [`super::bearer`], how sessions come to be in [`super::session`]. Start reading at [`service`].
 
+pub mod http;
 pub mod repo;
 pub mod service;

@@ -10,33 +10,53 @@ use crate::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
 const FIND_BY_HASH: &str = "SELECT k.id, k.account_id, k.friendly_name, k.created_by, k.created_time, k.expires, k.last_used_time, k.is_session, \
-    k.credential_origin, k.device_name, k.client_name, k.client_platform, a.email \
+    k.credential_origin, k.device_id, k.device_name, k.client_name, k.client_version, k.client_platform, a.email \
     FROM access_keys k JOIN accounts a ON a.id = k.account_id WHERE k.token_hash = $1";
 const TOUCH: &str = "UPDATE access_keys SET last_used_time = $2 WHERE id = $1 AND COALESCE(last_used_time, 0) < $2";
 const INSERT: &str = "INSERT INTO access_keys (id, account_id, token_hash, friendly_name, created_by, created_time, expires, is_session, \
     credential_origin, device_id, device_name, client_name, client_version, client_platform) \
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
 const LOGINS: &str = "SELECT id, account_id, friendly_name, created_by, created_time, expires, last_used_time, is_session, \
-    credential_origin, device_name, client_name, client_platform \
+    credential_origin, device_id, device_name, client_name, client_version, client_platform \
     FROM access_keys WHERE account_id = $1 AND (is_session OR credential_origin IS NOT NULL) ORDER BY created_time, id";
 const NAMED: &str = "SELECT friendly_name FROM access_keys \
     WHERE account_id = $1 AND NOT is_session AND credential_origin IS NULL AND expires > $2 ORDER BY created_time, id";
 const DELETE: &str = "DELETE FROM access_keys WHERE id = $1 AND account_id = $2";
 const DELETE_LOGINS: &str = "DELETE FROM access_keys WHERE account_id = $1 AND (is_session OR credential_origin IS NOT NULL) AND id <> $2";
 const DELETE_DASHBOARD: &str = "DELETE FROM access_keys WHERE account_id = $1 AND credential_origin = 'dashboard_session' AND id <> $2 \
-    RETURNING id, account_id, friendly_name, created_by, created_time, expires, last_used_time, is_session, credential_origin, device_name, \
-    client_name, client_platform";
+    RETURNING id, account_id, friendly_name, created_by, created_time, expires, last_used_time, is_session, credential_origin, device_id, \
+    device_name, client_name, client_version, client_platform";
 const DELETE_OLDEST_DASHBOARD: &str = "DELETE FROM access_keys WHERE account_id = $1 AND credential_origin = 'dashboard_session' AND id <> $2 \
     AND id NOT IN (SELECT id FROM access_keys WHERE account_id = $1 AND credential_origin = 'dashboard_session' AND id <> $2 \
     ORDER BY created_time DESC, id DESC LIMIT $3)";
 const DELETE_FROM_SOURCE: &str = "DELETE FROM access_keys \
     WHERE account_id = $1 AND (is_session OR credential_origin IS NOT NULL) AND (created_by = $2 OR device_name = $2) \
-    RETURNING id, account_id, friendly_name, created_by, created_time, expires, last_used_time, is_session, credential_origin, device_name, \
-    client_name, client_platform";
+    RETURNING id, account_id, friendly_name, created_by, created_time, expires, last_used_time, is_session, credential_origin, device_id, \
+    device_name, client_name, client_version, client_platform";
+const LIST: &str = "SELECT id, account_id, friendly_name, created_by, created_time, expires, last_used_time, is_session, \
+    credential_origin, device_id, device_name, client_name, client_version, client_platform \
+    FROM access_keys WHERE account_id = $1 ORDER BY created_time, id";
+const FIND_BY_NAME: &str = "SELECT id, account_id, friendly_name, created_by, created_time, expires, last_used_time, is_session, \
+    credential_origin, device_id, device_name, client_name, client_version, client_platform \
+    FROM access_keys WHERE account_id = $1 AND friendly_name = $2";
+const UPDATE: &str = "UPDATE access_keys SET friendly_name = COALESCE($2, friendly_name), expires = COALESCE($3, expires) WHERE id = $1";
 
 /// Every statement of this file.
-pub const SQL: &[&str] =
-    &[FIND_BY_HASH, TOUCH, INSERT, LOGINS, NAMED, DELETE, DELETE_LOGINS, DELETE_DASHBOARD, DELETE_OLDEST_DASHBOARD, DELETE_FROM_SOURCE];
+pub const SQL: &[&str] = &[
+    FIND_BY_HASH,
+    TOUCH,
+    INSERT,
+    LOGINS,
+    NAMED,
+    DELETE,
+    DELETE_LOGINS,
+    DELETE_DASHBOARD,
+    DELETE_OLDEST_DASHBOARD,
+    DELETE_FROM_SOURCE,
+    LIST,
+    FIND_BY_NAME,
+    UPDATE,
+];
 
 /// A stored credential.
 #[derive(Debug, sqlx::FromRow)]
@@ -58,15 +78,24 @@ pub struct Credential {
     is_session: bool,
     #[sqlx(rename = "credential_origin")]
     origin: Option<String>,
+    /// The machine's id, of a command line.
+    pub device_id: Option<String>,
     /// The machine's name, of a command line.
     pub device_name: Option<String>,
     /// The program, of a command line.
     pub client_name: Option<String>,
+    /// Its version.
+    pub client_version: Option<String>,
     /// Its operating system and architecture.
     pub client_platform: Option<String>,
 }
 
 impl Credential {
+    /// Whether it was made by a login, not for a command line and not by hand.
+    pub fn is_session(&self) -> bool {
+        self.is_session
+    }
+
     /// What kind of credential it is.
     pub fn kind(&self) -> CredentialKind {
         CredentialKind::of(self.is_session, self.origin.as_deref())
@@ -174,4 +203,19 @@ pub async fn delete_oldest_dashboard(tx: &mut WriteTx, account: &AccountId, newe
 /// Removes the account's sessions and command lines' credentials that were made from this address or machine, and gives what they were.
 pub async fn delete_from_source(tx: &mut WriteTx, account: &AccountId, source: &str) -> sqlx::Result<Vec<Credential>> {
     on!(tx, |conn| sqlx::query_as(DELETE_FROM_SOURCE).bind(account).bind(source).fetch_all(conn).await)
+}
+
+/// Everything of the account that is used like a key, ended ones too, oldest first.
+pub async fn list(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<Vec<Credential>> {
+    on!(tx, |conn| sqlx::query_as(LIST).bind(account).fetch_all(conn).await)
+}
+
+/// The account's credential of this name.
+pub async fn find_by_name(tx: &mut ReadTx, account: &AccountId, friendly_name: &str) -> sqlx::Result<Option<Credential>> {
+    on!(tx, |conn| sqlx::query_as(FIND_BY_NAME).bind(account).bind(friendly_name).fetch_optional(conn).await)
+}
+
+/// Changes a credential's name and end as far as they are given.
+pub async fn update(tx: &mut WriteTx, id: &AccessKeyId, friendly_name: Option<&str>, expires: Option<UnixMillis>) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(UPDATE).bind(id).bind(friendly_name).bind(expires).execute(conn).await)
 }

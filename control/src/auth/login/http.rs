@@ -1,10 +1,12 @@
 //! The login over HTTP.
 
+use axum::Extension;
 use axum::extract::State;
-use axum::routing::post;
-use axum::{Extension, Router};
 use serde::{Deserialize, Serialize};
 use shared::time::UnixMillis;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::service::{self, LoggedIn, Login};
 use crate::app::AppState;
@@ -13,23 +15,28 @@ use crate::error::AppResult;
 use crate::web::{ClientAddress, Faults, Json, Member};
 
 /// Somebody who wants to log in.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(example = json!({ "email": "ada@example.com", "password": "a long passphrase nobody guesses" }))]
 pub struct NewLogin {
     /// A text: the e-mail address.
     #[serde(default)]
+    #[schema(value_type = String, required = true, format = "email", max_length = 255)]
     pub email: Member,
     /// A text: the password.
     #[serde(default)]
+    #[schema(value_type = String, required = true, min_length = 1, max_length = 1000)]
     pub password: Member,
     /// A text: the token of a human-verification challenge; ignored unless one is needed.
     #[serde(default)]
+    #[schema(value_type = Option<String>, max_length = 2048)]
     pub challenge_token: Member,
 }
 
 /// A session.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = IssuedSession)]
 pub struct SessionOut {
     access_key: String,
     expires: UnixMillis,
@@ -51,11 +58,18 @@ impl From<LoggedIn> for SessionOut {
 }
 
 /// The routes of this area.
-pub fn routes() -> Router<AppState> {
-    Router::new().route("/v1/auth/login", post(log_in))
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(log_in))
 }
 
 /// Log in with an e-mail address and a password.
+#[utoipa::path(
+    post,
+    path = "/v1/auth/login",
+    tag = "auth",
+    request_body = NewLogin,
+    responses((status = 200, body = SessionOut), (status = 401), (status = 403), (status = 429))
+)]
 pub async fn log_in(
     State(app): State<AppState>,
     Extension(from): Extension<ClientAddress>,

@@ -10,6 +10,7 @@ use shared::time::UnixMillis;
 use super::repo;
 use crate::accounts;
 use crate::app::App;
+use crate::audit::{self, Action, Actor, Event};
 use crate::auth::mfa;
 use crate::auth::registration::PENDING_LIFETIME;
 use crate::auth::session::{self, Device, Issued, SessionOrigin};
@@ -66,6 +67,8 @@ pub async fn log_in(app: &App, from: ClientAddress, login: &Login) -> AppResult<
     } else {
         Some(repo::fix_deadline(&mut tx, &right.account, app.now().plus_millis(MFA_SETUP)).await?)
     };
+    let event = Event::new(Action::LogIn, &session.id);
+    audit::note(&mut tx, &Actor::owner(&right.account, from), event, &app.dice, app.now()).await?;
     tx.commit().await?;
     Ok(LoggedIn { session, mfa_setup_deadline })
 }

@@ -1,10 +1,12 @@
 //! Registrations over HTTP.
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::routing::post;
-use axum::{Extension, Router};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::service;
 use crate::app::AppState;
@@ -12,41 +14,51 @@ use crate::error::AppResult;
 use crate::web::{ClientAddress, Json, Member};
 
 /// Somebody who wants an account.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(example = json!({ "email": "ada@example.com", "password": "a long passphrase nobody guesses", "name": "Ada" }))]
 pub struct NewRegistration {
     /// A text: the e-mail address.
     #[serde(default)]
+    #[schema(value_type = String, required = true, format = "email", max_length = 255)]
     pub email: Member,
     /// A text: the password.
     #[serde(default)]
+    #[schema(value_type = String, required = true, min_length = 12, max_length = 1000)]
     pub password: Member,
     /// A text: the display name.
     #[serde(default)]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 255)]
     pub name: Member,
     /// A text: the token of a human-verification challenge, where one is configured.
     #[serde(default)]
+    #[schema(value_type = Option<String>, max_length = 2048)]
     pub challenge_token: Member,
 }
 
 /// The token of a mail's link.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(example = json!({ "token": "Zm9yIGV4YW1wbGUgb25seSwgbm90IGEgcmVhbCB0b2tlbg" }))]
 pub struct ShownToken {
     /// A text.
     #[serde(default)]
+    #[schema(value_type = String, required = true, min_length = 1, max_length = 100)]
     pub token: Member,
 }
 
 /// An address that wants another mail.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(example = json!({ "email": "ada@example.com" }))]
 pub struct Resend {
     /// A text: the e-mail address.
     #[serde(default)]
+    #[schema(value_type = String, required = true, format = "email", max_length = 255)]
     pub email: Member,
 }
 
 /// What was done, for people.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Message)]
 pub struct MessageOut {
     message: &'static str,
 }
@@ -59,14 +71,18 @@ impl MessageOut {
 }
 
 /// The routes of this area.
-pub fn routes() -> Router<AppState> {
-    Router::new()
-        .route("/v1/auth/register", post(register))
-        .route("/v1/auth/verify-email", post(verify_email))
-        .route("/v1/auth/resend-verification", post(resend_verification))
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(register)).routes(routes!(verify_email)).routes(routes!(resend_verification))
 }
 
 /// Register an e-mail address. The answer is the same whether or not it has an account; a mail tells its owner.
+#[utoipa::path(
+    post,
+    path = "/v1/auth/register",
+    tag = "auth",
+    request_body = NewRegistration,
+    responses((status = 202, body = MessageOut), (status = 403), (status = 429))
+)]
 pub async fn register(
     State(app): State<AppState>,
     Extension(from): Extension<ClientAddress>,
@@ -77,6 +93,13 @@ pub async fn register(
 }
 
 /// Verify an e-mail address with the token of its mail; the account is made by this.
+#[utoipa::path(
+    post,
+    path = "/v1/auth/verify-email",
+    tag = "auth",
+    request_body = ShownToken,
+    responses((status = 200, body = MessageOut), (status = 409), (status = 429))
+)]
 pub async fn verify_email(
     State(app): State<AppState>,
     Extension(from): Extension<ClientAddress>,
@@ -87,6 +110,13 @@ pub async fn verify_email(
 }
 
 /// Send the verification mail again, with a new link. The answer is the same whether or not a registration waits.
+#[utoipa::path(
+    post,
+    path = "/v1/auth/resend-verification",
+    tag = "auth",
+    request_body = Resend,
+    responses((status = 202, body = MessageOut), (status = 429))
+)]
 pub async fn resend_verification(
     State(app): State<AppState>,
     Extension(from): Extension<ClientAddress>,

@@ -9,6 +9,7 @@ use super::http::{NewRegistration, Resend, ShownToken};
 use super::repo::{self, NewRegistrationRow, RegistrationRow};
 use crate::accounts::service::{self as accounts, NewAccount, known_words};
 use crate::app::App;
+use crate::audit::{self, Action, Actor, Event};
 use crate::auth::token::{PlainToken, TokenHash};
 use crate::auth::{login, members};
 use crate::error::{AppError, AppResult};
@@ -43,6 +44,7 @@ pub async fn register(app: &App, from: ClientAddress, new: &NewRegistration) -> 
     admit_human(app, from, challenge_token, Limit::Register, rate).await?;
 
     let password_hash = app.passwords.turn(from).await?.hash(password).await?;
+    let event = Event::about_email(Action::Register, &email);
     let (mut tx, now) = (app.db.write().await?, app.now());
     let limits = &app.config.limits.strangers;
     if limits::admit(&mut tx, Limit::Mails, &Subject::email(&email), limits.mails, now).await?.is_ok() {
@@ -70,6 +72,7 @@ pub async fn register(app: &App, from: ClientAddress, new: &NewRegistration) -> 
         };
         mail::outbox::put(&mut tx, app, &Mail { to: email, kind }).await?;
     }
+    audit::note(&mut tx, &Actor::stranger(from), event, &app.dice, now).await?;
     tx.commit().await?;
     app.mailer.wake();
     Ok(())
@@ -85,13 +88,13 @@ pub async fn verify(app: &App, from: ClientAddress, shown: &ShownToken) -> AppRe
     let (mut tx, now) = (app.db.write().await?, app.now());
     let found = repo::find(&mut tx, &TokenHash::of(token), now, now.plus_millis(-PENDING_LIFETIME)).await?;
     let RegistrationRow { email, name, password_hash } = found.ok_or_else(|| refused(members::unknown_token()))?;
+    repo::delete(&mut tx, &email).await?;
     let account = NewAccount { email: &email, name: name.as_deref(), password_hash: &password_hash, limits: app.config.limits.account };
     // Of two tokens of one address that are shown at once, the one that makes the account was the first.
-    accounts::create(&mut tx, &account, &app.dice, now).await.map_err(|error| match error {
+    accounts::create(&mut tx, &Actor::stranger(from), &account, &app.dice, now).await.map_err(|error| match error {
         AppError::Conflict(_) => refused(members::unknown_token()),
         other => other,
     })?;
-    repo::delete(&mut tx, &email).await?;
     tx.commit().await?;
     Ok(())
 }
@@ -103,6 +106,7 @@ pub async fn resend(app: &App, from: ClientAddress, resend: &Resend) -> AppResul
     let email = members::email(&resend.email).map_err(|fault| AppError::Invalid(format!("email: {fault}")))?;
     let limits = &app.config.limits.strangers;
     admit(app, from, Limit::MailRequests, limits.mail_requests).await?;
+    let event = Event::about_email(Action::ResendVerification, &email);
     let (mut tx, now) = (app.db.write().await?, app.now());
     // Only mails that are sent count: else whoever asks in vain would use up those of the owner.
     let mails = Count::lock(&mut tx, Limit::Mails, &Subject::email(&email), now).await?;
@@ -120,6 +124,7 @@ pub async fn resend(app: &App, from: ClientAddress, resend: &Resend) -> AppResul
     } else {
         mails.leave(&mut tx).await?;
     }
+    audit::note(&mut tx, &Actor::stranger(from), event, &app.dice, now).await?;
     tx.commit().await?;
     app.mailer.wake();
     Ok(())

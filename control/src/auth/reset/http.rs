@@ -1,10 +1,12 @@
 //! Password resets over HTTP.
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::routing::post;
-use axum::{Extension, Router};
 use serde::Deserialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::service;
 use crate::app::AppState;
@@ -13,34 +15,47 @@ use crate::error::AppResult;
 use crate::web::{ClientAddress, Json, Member};
 
 /// Somebody who forgot a password.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(example = json!({ "email": "ada@example.com" }))]
 pub struct Forgotten {
     /// A text: the e-mail address.
     #[serde(default)]
+    #[schema(value_type = String, required = true, format = "email", max_length = 255)]
     pub email: Member,
     /// A text: the token of a human-verification challenge, where one is configured.
     #[serde(default)]
+    #[schema(value_type = Option<String>, max_length = 2048)]
     pub challenge_token: Member,
 }
 
 /// A new password, and the token that allows it.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(example = json!({ "token": "Zm9yIGV4YW1wbGUgb25seSwgbm90IGEgcmVhbCB0b2tlbg", "password": "another long passphrase nobody knows" }))]
 pub struct Reset {
     /// A text: the token of the mail's link.
     #[serde(default)]
+    #[schema(value_type = String, required = true, min_length = 1, max_length = 100)]
     pub token: Member,
     /// A text: the new password.
     #[serde(default)]
+    #[schema(value_type = String, required = true, min_length = 12, max_length = 1000)]
     pub password: Member,
 }
 
 /// The routes of this area.
-pub fn routes() -> Router<AppState> {
-    Router::new().route("/v1/auth/forgot-password", post(forgot_password)).route("/v1/auth/reset-password", post(reset_password))
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(forgot_password)).routes(routes!(reset_password))
 }
 
 /// Ask for a mail with a link that takes a new password. The answer is the same whether or not there is an account.
+#[utoipa::path(
+    post,
+    path = "/v1/auth/forgot-password",
+    tag = "auth",
+    request_body = Forgotten,
+    responses((status = 202, body = MessageOut), (status = 403), (status = 429))
+)]
 pub async fn forgot_password(
     State(app): State<AppState>,
     Extension(from): Extension<ClientAddress>,
@@ -51,6 +66,13 @@ pub async fn forgot_password(
 }
 
 /// Put a new password in the place of a forgotten one, with the token of the mail. It ends every session.
+#[utoipa::path(
+    post,
+    path = "/v1/auth/reset-password",
+    tag = "auth",
+    request_body = Reset,
+    responses((status = 200, body = MessageOut), (status = 409), (status = 429))
+)]
 pub async fn reset_password(
     State(app): State<AppState>,
     Extension(from): Extension<ClientAddress>,

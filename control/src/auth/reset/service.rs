@@ -5,6 +5,7 @@ use super::repo;
 use crate::accounts;
 use crate::accounts::service::{end_old_password, known_words};
 use crate::app::App;
+use crate::audit::{self, Action, Actor, Event};
 use crate::auth::registration::service::{admit, admit_human};
 use crate::auth::token::{PlainToken, TokenHash};
 use crate::auth::{login, members};
@@ -23,6 +24,7 @@ pub async fn forgot(app: &App, from: ClientAddress, forgotten: &Forgotten) -> Ap
     let limits = &app.config.limits.strangers;
     admit_human(app, from, challenge_token, Limit::MailRequests, limits.mail_requests).await?;
 
+    let event = Event::about_email(Action::ForgotPassword, &email);
     let (mut tx, now) = (app.db.write().await?, app.now());
     // Only mails that are sent count: else whoever asks in vain would use up those of the owner.
     let mails = Count::lock(&mut tx, Limit::Mails, &Subject::email(&email), now).await?;
@@ -36,6 +38,7 @@ pub async fn forgot(app: &App, from: ClientAddress, forgotten: &Forgotten) -> Ap
     } else {
         mails.leave(&mut tx).await?;
     }
+    audit::note(&mut tx, &Actor::stranger(from), event, &app.dice, now).await?;
     tx.commit().await?;
     app.mailer.wake();
     Ok(())
@@ -78,6 +81,7 @@ pub async fn reset(app: &App, from: ClientAddress, reset: &Reset) -> AppResult<(
     }
     let kind = Kind::PasswordReset(end_old_password(&mut tx, &account, None, from, now).await?);
     mail::outbox::put(&mut tx, app, &Mail { to: row.email, kind }).await?;
+    audit::note(&mut tx, &Actor::owner(&account, from), Event::new(Action::ResetPassword, &account), &app.dice, now).await?;
     tx.commit().await?;
     app.mailer.wake();
     Ok(())

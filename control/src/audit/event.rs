@@ -1,0 +1,103 @@
+//! What was done.
+
+use serde_json::{Value, json};
+use shared::hash::Sha256Hex;
+use shared::ids::AppId;
+
+macro_rules! actions {
+    ($($(#[$doc:meta])* $action:ident = $name:literal of $object:literal;)*) => {
+        /// What can be done: every change that the service makes for somebody. The names are kept for ever, since rows are.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Action {
+            $($(#[$doc])* $action,)*
+        }
+
+        impl Action {
+            /// Its name in the trail.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$action => $name,)* }
+            }
+
+            /// The kind of the object that its rows name.
+            pub fn object_kind(self) -> &'static str {
+                match self { $(Self::$action => $object,)* }
+            }
+        }
+    };
+}
+
+actions! {
+    /// A registration was asked for, whether or not the address has an account.
+    Register = "registration.request" of "email";
+    /// Another verification mail was asked for, whether or not one was sent.
+    ResendVerification = "registration.resend" of "email";
+    /// A password reset was asked for, whether or not a mail was sent.
+    ForgotPassword = "password.forgot" of "email";
+    /// A forgotten password was replaced.
+    ResetPassword = "password.reset" of "account";
+    /// An account was made: by a verified registration or by the operator.
+    CreateAccount = "account.create" of "account";
+    /// The name or the password of an account was changed.
+    UpdateAccount = "account.update" of "account";
+    /// What an account may have was changed.
+    SetLimits = "account.set_limits" of "account";
+    /// An account was deleted.
+    DeleteAccount = "account.delete" of "account";
+    /// Somebody logged in.
+    LogIn = "session.create" of "session";
+    /// A session was ended by itself.
+    EndSession = "session.end" of "session";
+    /// Sessions of the caller were ended together.
+    EndSessions = "sessions.end" of "account";
+    /// An access key was made.
+    CreateAccessKey = "access_key.create" of "access_key";
+    /// An access key was renamed or its end moved.
+    UpdateAccessKey = "access_key.update" of "access_key";
+    /// An access key was removed.
+    DeleteAccessKey = "access_key.delete" of "access_key";
+    /// An API key was made.
+    CreateApiKey = "api_key.create" of "api_key";
+    /// An API key's name, scopes or end were changed.
+    UpdateApiKey = "api_key.update" of "api_key";
+    /// An API key was revoked.
+    RevokeApiKey = "api_key.revoke" of "api_key";
+    /// An app was made.
+    CreateApp = "app.create" of "app";
+    /// A deployment was made.
+    CreateDeployment = "deployment.create" of "deployment";
+    /// A release was uploaded.
+    UploadRelease = "release.upload" of "release";
+}
+
+/// A change, as the trail tells it.
+#[derive(Clone, Debug)]
+pub struct Event<'a> {
+    pub(super) action: Action,
+    pub(super) object: String,
+    pub(super) app: Option<&'a AppId>,
+    pub(super) details: Value,
+}
+
+impl<'a> Event<'a> {
+    /// That `action` was done to the object with this id.
+    pub fn new(action: Action, object: &(impl ToString + ?Sized)) -> Self {
+        Self { action, object: object.to_string(), app: None, details: json!({}) }
+    }
+
+    /// That `action` was done about an e-mail address. Only its hash is kept.
+    pub fn about_email(action: Action, email: &str) -> Self {
+        Self::new(action, &Sha256Hex::of(email.as_bytes()))
+    }
+
+    /// It belongs to this app, whose managers may read it.
+    #[must_use]
+    pub fn of_app(self, app: &'a AppId) -> Self {
+        Self { app: Some(app), ..self }
+    }
+
+    /// With what is worth knowing besides, a JSON object: names and numbers, never a secret or an e-mail address.
+    #[must_use]
+    pub fn with(self, details: Value) -> Self {
+        Self { details, ..self }
+    }
+}

@@ -1,0 +1,198 @@
+//! What kind of credential an operation asks for, as values that only this file makes: a handler takes one as an argument, and what it does not take,
+//! the service function behind it cannot be called with. Refusals are those of the specification's Authentication point 4.
+
+use std::marker::PhantomData;
+use std::ops::Deref;
+use std::sync::PoisonError;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use shared::ids::{AccessKeyId, AccountId};
+
+use super::bearer::{CredentialId, CredentialKind, SignedIn};
+use super::mfa;
+use super::scope::Scope;
+use crate::app::AppState;
+use crate::db::ReadTx;
+use crate::error::{AppError, AppResult, Code};
+
+/// A caller with any credential but an API key.
+#[derive(Clone, Debug)]
+pub struct NotApiKey(SignedIn);
+
+impl Deref for NotApiKey {
+    type Target = SignedIn;
+
+    fn deref(&self) -> &SignedIn {
+        &self.0
+    }
+}
+
+impl FromRequestParts<AppState> for NotApiKey {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+        let caller = SignedIn::from_request_parts(parts, app).await?;
+        if caller.kind() == CredentialKind::ApiKey {
+            return Err(AppError::Forbidden("API keys are for apps, deployments and releases; this needs another credential".into()));
+        }
+        Ok(Self(caller))
+    }
+}
+
+/// A caller that signed in, on the dashboard or for a command line. Named access keys and API keys are refused.
+#[derive(Clone, Debug)]
+pub struct LoginSession {
+    caller: SignedIn,
+    session: AccessKeyId,
+}
+
+impl LoginSession {
+    /// The session.
+    pub fn credential(&self) -> &AccessKeyId {
+        &self.session
+    }
+}
+
+impl Deref for LoginSession {
+    type Target = SignedIn;
+
+    fn deref(&self) -> &SignedIn {
+        &self.caller
+    }
+}
+
+impl FromRequestParts<AppState> for LoginSession {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+        let caller = SignedIn::from_request_parts(parts, app).await?;
+        match caller.credential() {
+            CredentialId::AccessKey(id) if caller.kind().is_login() => Ok(Self { session: id.clone(), caller }),
+            _ => Err(AppError::Forbidden("this needs a login session, not an access key or an API key".into())),
+        }
+    }
+}
+
+/// A caller that signed in on the dashboard. Keys are refused as by [`LoginSession`], other sessions with a code that says what helps.
+#[derive(Clone, Debug)]
+pub struct DashboardSession(LoginSession);
+
+impl DashboardSession {
+    /// The caller, when the session is the dashboard's; else the refusal. For operations of which only a part needs that.
+    pub fn of(caller: &LoginSession) -> AppResult<Self> {
+        if caller.kind() == CredentialKind::DashboardSession { Ok(Self(caller.clone())) } else { Err(dashboard_needed()) }
+    }
+}
+
+impl Deref for DashboardSession {
+    type Target = LoginSession;
+
+    fn deref(&self) -> &LoginSession {
+        &self.0
+    }
+}
+
+impl FromRequestParts<AppState> for DashboardSession {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+        Self::of(&LoginSession::from_request_parts(parts, app).await?)
+    }
+}
+
+/// A caller that signed in on the dashboard, where every other credential, keys too, is told that the dashboard helps: making an API key asks for
+/// nothing else.
+#[derive(Clone, Debug)]
+pub struct DashboardSessionAlone(DashboardSession);
+
+impl Deref for DashboardSessionAlone {
+    type Target = DashboardSession;
+
+    fn deref(&self) -> &DashboardSession {
+        &self.0
+    }
+}
+
+impl FromRequestParts<AppState> for DashboardSessionAlone {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+        let caller = SignedIn::from_request_parts(parts, app).await?;
+        if caller.kind() == CredentialKind::DashboardSession {
+            DashboardSession::from_request_parts(parts, app).await.map(Self)
+        } else {
+            Err(dashboard_needed())
+        }
+    }
+}
+
+fn dashboard_needed() -> AppError {
+    AppError::Coded(Code::DashboardSessionRequired, "this needs a dashboard session: sign in on the dashboard")
+}
+
+/// The right to new credentials and to wider ones. An account without a second factor has it until its time to set one up is over.
+#[derive(Clone, Copy, Debug)]
+pub struct NewCredentials(PhantomData<()>);
+
+impl NewCredentials {
+    /// The right of an account, or the refusal; for operations of which only a part needs it.
+    pub async fn of(tx: &mut ReadTx, account: &AccountId, app: &AppState) -> AppResult<Self> {
+        if mfa::is_overdue(tx, account, app.now()).await? {
+            let text = "the time to set up a second factor is over: set one up on the dashboard first";
+            return Err(AppError::Coded(Code::MfaSetupRequired, text));
+        }
+        Ok(Self(PhantomData))
+    }
+}
+
+/// Take it after the guard on the credential, whose refusal comes first.
+impl FromRequestParts<AppState> for NewCredentials {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+        let caller = SignedIn::from_request_parts(parts, app).await?;
+        Self::of(&mut app.db.read().await?, caller.account(), app).await
+    }
+}
+
+/// A caller that may make apps of its own.
+#[derive(Clone, Debug)]
+pub struct AppCreator(SignedIn);
+
+impl Deref for AppCreator {
+    type Target = SignedIn;
+
+    fn deref(&self) -> &SignedIn {
+        &self.0
+    }
+}
+
+impl FromRequestParts<AppState> for AppCreator {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+        let caller = SignedIn::from_request_parts(parts, app).await?;
+        if caller.scopes().has(Scope::Apps) { Ok(Self(caller)) } else { Err(AppError::Forbidden("this needs the scope apps".into())) }
+    }
+}
+
+/// One upload of those that a credential may begin. Take it after the grant: whoever may not upload does not use it up.
+#[derive(Clone, Copy, Debug)]
+pub struct UploadAllowance(PhantomData<()>);
+
+impl FromRequestParts<AppState> for UploadAllowance {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+        let caller = SignedIn::from_request_parts(parts, app).await?;
+        let mut uploaders = app.uploaders.lock().unwrap_or_else(PoisonError::into_inner);
+        match uploaders.admit(caller.credential().as_str(), app.config.limits.uploads, app.now().as_millis()) {
+            Ok(()) => Ok(Self(PhantomData)),
+            Err(seconds) => {
+                let text = "too many uploads are made with this credential";
+                Err(AppError::TooMany { text, retry_after: seconds, is_in_body: false })
+            }
+        }
+    }
+}

@@ -1,0 +1,212 @@
+"""Asks every operation of the interface's document generated questions, once with each kind of credential, and checks each answer against the document.
+
+Usage: fuzz_api.py BASE_URL MAIL_FOLDER MINUTES. MINUTES are for each kind. Ends with 1 when an answer is
+not as documented, or when fewer than nine of ten operations were done at least once.
+"""
+
+import email
+import email.policy
+import random
+import re
+import sys
+import time
+import uuid
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import requests
+import schemathesis
+from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.failures import Failure, FailureGroup
+from schemathesis.specs.openapi.checks import content_type_conformance, response_schema_conformance, status_code_conformance
+
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+# What one operation is asked in a row; a kind's turn goes over all operations until its time is over.
+EXAMPLES = 10
+NEEDED = 0.9
+# Of its own: hypothesis sets the shared one back before each question.
+CHANCE = random.Random()
+KINDS = ["nobody", "dashboard session", "access key", "API key"]
+PASSWORD = "a long passphrase nobody guesses"
+
+
+class Service:
+    """The service under test, and what the questions need of it: an app with a release, keys, tokens of mails."""
+
+    def __init__(self, base, mails):
+        self.base, self.mails, self.credential = base, Path(mails), None
+        self.address = self.newcomer(is_verified=True)
+        self.log_in()
+        app = {"name": "fuzzed"}
+        self.ask("POST", "/v1/apps", json=app)
+        self.upload()
+        deployment = self.ask("GET", "/v1/apps/fuzzed/deployments/Staging")["deployment"]
+        self.deployment_key = deployment["key"]
+
+    def log_in(self):
+        session = requests.post(self.base + "/v1/auth/login", json={"email": self.address, "password": PASSWORD}, timeout=30)
+        session.raise_for_status()
+        self.session = session.json()["accessKey"]
+
+    def ask(self, method, path, **rest):
+        """What a dashboard session is answered; a new one when the old one has ended."""
+        for _ in range(2):
+            answer = requests.request(method, self.base + path, headers={"Authorization": f"Bearer {self.session}"}, timeout=30, **rest)
+            if answer.status_code != 401:
+                break
+            self.log_in()
+        answer.raise_for_status()
+        return answer.json() if answer.content else None
+
+    def upload(self):
+        files = {"package": uuid.uuid4().bytes, "packageInfo": (None, '{"appVersion":"1.0.0"}')}
+        self.ask("POST", "/v1/apps/fuzzed/deployments/Staging/releases", files=files)
+
+    def renew(self, kind):
+        """A fresh credential of this kind: the operations end, revoke and delete the one they are asked with, too."""
+        if kind == "nobody":
+            self.credential = None
+        elif kind == "dashboard session":
+            self.log_in()
+            self.credential = self.session
+        elif kind == "access key":
+            made = self.ask("POST", "/v1/access-keys", json={"friendlyName": f"key-{uuid.uuid4()}"})
+            self.credential = made["accessKey"]["name"]
+        else:
+            made = self.ask("POST", "/v1/api-keys", json={"name": "fuzz", "scopes": ["read", "deploy", "apps"]})
+            self.credential = made["key"]
+
+    def mailed_token(self, address):
+        """The token of the newest mail to this address."""
+        for _ in range(200):
+            found = sorted(self.mails.glob("*.eml"), key=lambda file: file.stat().st_mtime, reverse=True)
+            for file in found[:20]:
+                mail = email.message_from_bytes(file.read_bytes(), policy=email.policy.default)
+                token = re.search(r"#token=([A-Za-z0-9_-]+)", mail.get_body(("plain",)).get_content())
+                if address in mail["To"] and token:
+                    return token.group(1)
+            time.sleep(0.05)
+        return "none"
+
+    def newcomer(self, is_verified=False):
+        address = f"new-{uuid.uuid4()}@example.com"
+        requests.post(self.base + "/v1/auth/register", json={"email": address, "password": PASSWORD}, timeout=30)
+        if is_verified:
+            requests.post(self.base + "/v1/auth/verify-email", json={"token": self.mailed_token(address)}, timeout=30)
+        return address
+
+
+def lead(service, kind, case):
+    """Puts into a question what must be there for it to find something."""
+    path = case.operation.path
+    for name in case.path_parameters or {}:
+        case.path_parameters[name] = named(service, path, name)
+    asked = f"{case.method} {path}"
+    body = case.body if isinstance(case.body, dict) else None
+    if path.lower().replace("_", "").endswith("/updatecheck"):
+        key, version = ("deploymentKey", "appVersion") if "updateCheck" in path else ("deployment_key", "app_version")
+        case.query = {**(case.query or {}), key: service.deployment_key, version: "1.0.0"}
+    elif path.endswith("/bundles/{blob}"):
+        case.query = {name: values[0] for name, values in parse_qs(bundle(service).query).items()}
+    elif "limit" in (case.query or {}) or "cursor" in (case.query or {}):
+        case.query = {}
+    if body is None:
+        return
+    if "eport" in path:
+        names = ("deploymentKey", "appVersion") if "reportStatus" in path else ("deployment_key", "app_version")
+        body.update({names[0]: service.deployment_key, names[1]: "1.0.0", "label": "v1"})
+    elif asked == "POST /v1/auth/verify-email":
+        body["token"] = service.mailed_token(service.newcomer())
+    elif asked == "POST /v1/auth/reset-password":
+        address = service.newcomer(is_verified=True)
+        requests.post(service.base + "/v1/auth/forgot-password", json={"email": address}, timeout=30)
+        body.update({"token": service.mailed_token(address), "password": PASSWORD})
+    elif asked == "POST /v1/auth/login":
+        body.update({"email": service.address, "password": PASSWORD})
+    elif asked == "POST /v1/auth/register":
+        body.update({"email": f"new-{uuid.uuid4()}@example.com", "password": PASSWORD})
+    elif path.startswith("/v1/auth/"):
+        body["email"] = f"new-{uuid.uuid4()}@example.com"
+    elif asked == "PATCH /v1/account":
+        body.pop("password", None)
+    elif asked == "POST /v1/apps":
+        body["name"] = f"app {uuid.uuid4()}"
+    elif asked == "POST /v1/apps/{app}/deployments":
+        body.update({"name": f"deployment {uuid.uuid4()}", "key": uuid.uuid4().hex})
+    elif path.startswith("/v1/access-keys"):
+        body.pop("name", None)
+        body.update({"friendlyName": f"key-{uuid.uuid4()}", "ttl": 60_000})
+    elif path.startswith("/v1/api-keys"):
+        body.update({"name": "fuzzed", "scopes": ["read"], "expires_at": None})
+    elif asked.endswith("/releases"):
+        body.update({"package": uuid.uuid4().bytes, "packageInfo": {"appVersion": "1.0.0"}})
+
+
+def named(service, path, name):
+    if name == "key" and path.startswith("/v1/access-keys"):
+        made = service.ask("POST", "/v1/access-keys", json={"friendlyName": f"key-{uuid.uuid4()}"})
+        return made["accessKey"]["friendlyName"]
+    if name == "key":
+        return service.ask("POST", "/v1/api-keys", json={"name": "fuzz", "scopes": ["read", "deploy"]})["id"]
+    if name == "file":
+        return requests.get(service.base + "/v1/docs", timeout=30).text.split("/v1/docs/assets/")[1].split('"')[0]
+    if name == "blob":
+        return bundle(service).path.rsplit("/", 1)[1]
+    return {"app": "fuzzed", "deployment": "Staging", "source": "127.0.0.1"}[name]
+
+
+def bundle(service):
+    query = {"deployment_key": service.deployment_key, "app_version": "1.0.0"}
+    answer = requests.get(service.base + "/v1/public/svc/update_check", params=query, timeout=30).json()
+    return urlsplit(answer["update_info"]["download_url"])
+
+
+def fuzz(service, kind, operation, done, failures):
+    guarded = bool(operation.definition.raw.get("security"))
+
+    @seed(CHANCE.randrange(1 << 32))
+    @settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate],
+              verbosity=Verbosity.quiet)
+    @given(case=operation.as_strategy())
+    def ask(case):
+        # Every other question is as it was generated: most of those are refused, and the refusals are judged like all else.
+        if CHANCE.random() < 0.5:
+            lead(service, kind, case)
+        headers = {"Authorization": f"Bearer {service.credential}"} if guarded and service.credential else {}
+        answer = case.call(headers=headers, timeout=30)
+        if 200 <= answer.status_code < 300:
+            done.add(operation.label)
+        if answer.status_code == 401 and guarded:
+            service.renew(kind)
+        try:
+            case.validate_response(answer, checks=CHECKS)
+        except (FailureGroup, Failure) as failure:
+            failures.setdefault((operation.label, answer.status_code), f"{failure}\n{case.as_curl_command()}")
+
+    ask()
+
+
+def main():
+    base, mails, minutes = sys.argv[1:]
+    service = Service(base, mails)
+    schema = schemathesis.openapi.from_url(base + "/v1/openapi.json")
+    operations = [result.ok() for result in schema.get_all_operations()]
+    done, failures = set(), {}
+    for kind in KINDS:
+        service.renew(kind)
+        end, before, turns = time.monotonic() + float(minutes) * 60, set(done), 0
+        while time.monotonic() < end:
+            CHANCE.shuffle(operations)
+            for operation in operations:
+                fuzz(service, kind, operation, done, failures)
+            turns += 1
+        print(f"{kind}: {turns} turns, {len(done - before)} operations done for the first time, {len(failures)} failures so far", flush=True)
+    missing = sorted(operation.label for operation in operations if operation.label not in done)
+    print(f"{len(done)} of {len(operations)} operations were done at least once; not these: {', '.join(missing) or 'none'}")
+    for (label, status), text in sorted(failures.items()):
+        print(f"\n{label}: {status}\n{text}")
+    sys.exit(1 if failures or len(done) < NEEDED * len(operations) else 0)
+
+
+main()

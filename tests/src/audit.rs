@@ -1,0 +1,34 @@
+//! The audit trail behind a server: how many rows there are, what the newest says, and whether the chain holds.
+
+use control::audit::repo::{self, EventRow};
+use control::audit::service::{Broken, Unbroken, verify};
+
+use crate::TestApp;
+
+impl TestApp {
+    /// How many rows the trail has. An operation that changes something adds exactly one, any other none.
+    pub async fn audit_rows(&self) -> i64 {
+        self.number("SELECT COUNT(*) FROM audit_events").await
+    }
+
+    /// Every row, oldest first.
+    pub async fn audit_trail(&self) -> Vec<EventRow> {
+        self.audit_since(0).await
+    }
+
+    /// The rows that came after so many others, oldest first.
+    pub async fn audit_since(&self, rows: i64) -> Vec<EventRow> {
+        let mut tx = self.db().read().await.unwrap();
+        repo::after(&mut tx, rows, i64::MAX).await.unwrap()
+    }
+
+    /// Whether the chain holds.
+    pub async fn verify_audit(&self) -> Result<Unbroken, Broken> {
+        verify(&mut self.db().read().await.unwrap()).await.unwrap()
+    }
+
+    /// Everything that the trail's tables hold, as one text, to look for what must not be there.
+    pub async fn audit_text(&self) -> String {
+        format!("{:?}", self.audit_trail().await)
+    }
+}

@@ -1,0 +1,460 @@
+//! Who may do what: every operation of the interface's document, asked with every kind of credential and in every role, against one table. And every
+//! change leaves exactly one row in the audit trail.
+
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+use std::collections::BTreeSet;
+
+use control::auth::session::{Device, SessionOrigin};
+use reqwest::Method;
+use reqwest::multipart::{Form, Part};
+use serde_json::{Value, json};
+use tests::people::{PASSWORD, login};
+use tests::{Answer, Client, TestApp};
+
+/// Who may use an operation.
+#[derive(Clone, Copy, Debug)]
+enum Who {
+    /// Everybody.
+    Open,
+    /// Any valid credential.
+    Any,
+    /// Any but an API key without the scope `apps`.
+    Creator,
+    /// Any but an API key.
+    NotApiKey,
+    /// Any session.
+    Login,
+    /// Sessions of the dashboard; other sessions are told so, keys are refused plainly.
+    Dashboard,
+    /// The same, but keys are told so, too.
+    DashboardAlone,
+    /// Collaborators of an app in one of these roles; API keys with one of these scopes.
+    App { roles: &'static [&'static str], scopes: &'static [&'static str] },
+}
+
+const ALL_SCOPES: &[&str] = &["read", "deploy", "apps"];
+const READ_APP: Who = Who::App { roles: &["Owner", "Admin", "Developer", "Viewer"], scopes: ALL_SCOPES };
+const RELEASE: Who = Who::App { roles: &["Owner", "Admin", "Developer"], scopes: &["deploy"] };
+const MANAGE: Who = Who::App { roles: &["Owner", "Admin"], scopes: &["apps"] };
+
+/// An operation, who may use it, and the status when it is done.
+type Row = (&'static str, Who, u16);
+
+/// The table. Each operation of the document has one row, and each row is of one.
+const TABLE: &[Row] = &[
+    ("GET /v1/health", Who::Open, 200),
+    ("GET /v1/openapi.json", Who::Open, 200),
+    ("GET /v1/docs", Who::Open, 200),
+    ("GET /v1/docs/assets/{file}", Who::Open, 200),
+    ("POST /v1/auth/register", Who::Open, 202),
+    ("POST /v1/auth/verify-email", Who::Open, 200),
+    ("POST /v1/auth/resend-verification", Who::Open, 202),
+    ("POST /v1/auth/forgot-password", Who::Open, 202),
+    ("POST /v1/auth/reset-password", Who::Open, 200),
+    ("POST /v1/auth/login", Who::Open, 200),
+    ("GET /v1/authenticated", Who::Any, 200),
+    ("GET /v1/account", Who::Any, 200),
+    ("PATCH /v1/account", Who::Dashboard, 200),
+    ("DELETE /v1/account", Who::Dashboard, 204),
+    ("GET /v1/account/sessions", Who::Login, 200),
+    ("DELETE /v1/account/sessions", Who::Login, 200),
+    ("DELETE /v1/account/sessions/current", Who::Login, 204),
+    ("DELETE /v1/sessions/{source}", Who::Login, 204),
+    ("GET /v1/access-keys", Who::NotApiKey, 200),
+    ("POST /v1/access-keys", Who::Dashboard, 201),
+    ("GET /v1/access-keys/{key}", Who::Login, 200),
+    ("PATCH /v1/access-keys/{key}", Who::Login, 200),
+    ("DELETE /v1/access-keys/{key}", Who::NotApiKey, 204),
+    ("GET /v1/api-keys", Who::NotApiKey, 200),
+    ("POST /v1/api-keys", Who::DashboardAlone, 201),
+    ("PATCH /v1/api-keys/{key}", Who::Dashboard, 200),
+    ("DELETE /v1/api-keys/{key}", Who::Login, 204),
+    ("GET /v1/apps", Who::Any, 200),
+    ("POST /v1/apps", Who::Creator, 201),
+    ("GET /v1/apps/{app}", READ_APP, 200),
+    ("GET /v1/apps/{app}/audit", MANAGE, 200),
+    ("GET /v1/apps/{app}/deployments", READ_APP, 200),
+    ("POST /v1/apps/{app}/deployments", MANAGE, 201),
+    ("GET /v1/apps/{app}/deployments/{deployment}", READ_APP, 200),
+    ("POST /v1/apps/{app}/deployments/{deployment}/releases", RELEASE, 201),
+    ("GET /v1/apps/{app}/deployments/{deployment}/history", READ_APP, 200),
+    ("GET /v1/apps/{app}/deployments/{deployment}/metrics", READ_APP, 200),
+    ("GET /v1/public/svc/update_check", Who::Open, 200),
+    ("POST /v1/public/svc/report_status/deploy", Who::Open, 200),
+    ("POST /v1/public/svc/report_status/download", Who::Open, 200),
+    ("GET /v0.1/public/svc/update_check", Who::Open, 200),
+    ("POST /v0.1/public/svc/report_status/deploy", Who::Open, 200),
+    ("POST /v0.1/public/svc/report_status/download", Who::Open, 200),
+    ("GET /updateCheck", Who::Open, 200),
+    ("POST /reportStatus/deploy", Who::Open, 200),
+    ("POST /reportStatus/download", Who::Open, 200),
+    ("GET /v1/public/svc/bundles/{blob}", Who::Open, 200),
+];
+
+/// Whether an operation changes something that the audit trail is about: reports of clients are counted, not noted.
+fn is_change(operation: &str) -> bool {
+    !operation.starts_with("GET ") && !operation.to_lowercase().replace('_', "").contains("/reportstatus/")
+}
+
+/// Somebody who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Caller {
+    Nobody,
+    /// A dashboard session of an account that has nothing to do with the app.
+    Stranger,
+    /// A dashboard session of the owner's, or of a collaborator in this role.
+    Role(&'static str),
+    CliBrowser,
+    CliDevice,
+    SessionWithoutOrigin,
+    NamedKey,
+    ApiKey(&'static [&'static str]),
+}
+
+const CREDENTIALS: &[Caller] = &[
+    Caller::Nobody,
+    Caller::Role("Owner"),
+    Caller::CliBrowser,
+    Caller::CliDevice,
+    Caller::SessionWithoutOrigin,
+    Caller::NamedKey,
+    Caller::ApiKey(&["deploy"]),
+    Caller::ApiKey(&["read"]),
+    Caller::ApiKey(&["apps"]),
+    Caller::ApiKey(ALL_SCOPES),
+];
+
+/// Those besides, where there is an app.
+const OTHERS: &[Caller] = &[Caller::Stranger, Caller::Role("Admin"), Caller::Role("Developer"), Caller::Role("Viewer")];
+
+/// What is expected: done, or a refusal with its status and its code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Expected {
+    Done,
+    Refused(u16, Option<&'static str>),
+}
+
+const PLAINLY: Expected = Expected::Refused(403, None);
+const TOLD: Expected = Expected::Refused(403, Some("dashboard_session_required"));
+
+impl Who {
+    fn callers(self) -> Vec<Caller> {
+        match self {
+            Self::Open => vec![Caller::Nobody],
+            Self::App { .. } => [CREDENTIALS, OTHERS].concat(),
+            _ => CREDENTIALS.to_vec(),
+        }
+    }
+
+    #[expect(clippy::match_same_arms, reason = "the order of refusals is what is written down here")]
+    fn expects(self, caller: Caller) -> Expected {
+        let has_scope = |scopes: &[&str], held: &[&str]| held.iter().any(|scope| scopes.contains(scope));
+        match (self, caller) {
+            (Self::Open, _) => Expected::Done,
+            (_, Caller::Nobody) => Expected::Refused(401, None),
+            (Self::App { .. }, Caller::Stranger) => Expected::Refused(404, None),
+            (Self::App { roles, .. }, Caller::Role(role)) if !roles.contains(&role) => PLAINLY,
+            (Self::App { scopes, .. }, Caller::ApiKey(held)) if !has_scope(scopes, held) => PLAINLY,
+            (Self::Creator, Caller::ApiKey(held)) if !held.contains(&"apps") => PLAINLY,
+            (Self::NotApiKey | Self::Login | Self::Dashboard, Caller::ApiKey(_)) => PLAINLY,
+            (Self::Login | Self::Dashboard, Caller::NamedKey) => PLAINLY,
+            (Self::Dashboard, Caller::CliBrowser | Caller::CliDevice | Caller::SessionWithoutOrigin) => TOLD,
+            (Self::DashboardAlone, Caller::Role(_)) => Expected::Done,
+            (Self::DashboardAlone, _) => TOLD,
+            _ => Expected::Done,
+        }
+    }
+}
+
+/// What one question needs: an owner of its own with a named key, and what the path names.
+struct Scene<'a> {
+    app: &'a TestApp,
+    operation: &'static str,
+    name: String,
+    owner: Client,
+}
+
+impl<'a> Scene<'a> {
+    async fn set(app: &'a TestApp, operation: &'static str, number: usize) -> Self {
+        let name = format!("owner{number}");
+        let owner = app.sign_up(&name).await;
+        let scene = Self { app, operation, name, owner };
+        if scene.operation.contains("{app}") {
+            scene.owner.create_app("demo").await;
+        }
+        scene
+    }
+
+    fn email(&self) -> String {
+        format!("{}@example.com", self.name)
+    }
+
+    async fn client(&self, caller: Caller) -> Client {
+        let session = async |origin| self.app.open_session(&self.name, origin).await;
+        match caller {
+            Caller::Nobody => self.app.anonymous(),
+            Caller::Role("Owner") => session(SessionOrigin::Dashboard).await,
+            Caller::CliBrowser => session(SessionOrigin::CliBrowser).await,
+            Caller::CliDevice => session(SessionOrigin::CliDevice).await,
+            Caller::NamedKey => self.owner.clone(),
+            Caller::ApiKey(scopes) => self.app.api_key(&self.name, scopes).await,
+            Caller::SessionWithoutOrigin => {
+                let old = session(SessionOrigin::Dashboard).await;
+                self.app.forget_origin(&old).await;
+                old
+            }
+            Caller::Stranger | Caller::Role(_) => {
+                let other = format!("other-of-{}", self.name);
+                self.app.sign_up(&other).await;
+                if let Caller::Role(role) = caller {
+                    self.app.share(&self.name, "demo", &other, role, self.app.clock.now().0 + 1).await;
+                }
+                self.app.open_session(&other, SessionOrigin::Dashboard).await
+            }
+        }
+    }
+
+    /// The request of the operation, as it succeeds for whoever may make it.
+    async fn question(&self, client: &Client) -> reqwest::RequestBuilder {
+        let (method, path) = self.operation.split_once(' ').unwrap();
+        let path = path.replace("{app}", "demo").replace("{deployment}", "Staging");
+        let path = match path.split_once('{') {
+            None => path,
+            Some((before, _)) => format!("{before}{}", self.last_segment().await),
+        };
+        let query = if path.to_lowercase().replace('_', "").ends_with("/updatecheck") {
+            format!("?deployment_key={}&app_version=1.0.0", self.deployment_key().await)
+        } else {
+            String::new()
+        };
+        let request = client.request(method.parse::<Method>().unwrap(), &format!("{path}{query}"));
+        if self.operation.ends_with("/releases") {
+            let info = Part::text(json!({ "appVersion": "1.0.0" }).to_string());
+            return request.multipart(Form::new().part("package", Part::bytes(b"script".to_vec())).part("packageInfo", info));
+        }
+        match self.body().await {
+            Some(body) => request.json(&body),
+            None => request,
+        }
+    }
+
+    /// What the last parameter of the path names.
+    async fn last_segment(&self) -> String {
+        let (_, rest) = self.operation.split_once("/v1/").unwrap();
+        match rest.split('/').next().unwrap() {
+            "access-keys" => {
+                self.app.named_key(&self.name, "target").await;
+                "target".to_owned()
+            }
+            "api-keys" => {
+                let session = self.app.open_session(&self.name, SessionOrigin::Dashboard).await;
+                let made = session.post("/v1/api-keys", json!({ "name": "target", "scopes": ["read", "deploy"] })).await.assert(201);
+                made["id"].as_str().unwrap().to_owned()
+            }
+            "sessions" => {
+                self.app.open_session_of(&self.name, SessionOrigin::CliBrowser, "192.0.2.7", &Device::default()).await;
+                "192.0.2.7".to_owned()
+            }
+            "docs" => {
+                let page = self.app.anonymous().get("/v1/docs").await.text();
+                page.split("/v1/docs/assets/").nth(1).unwrap().split('"').next().unwrap().to_owned()
+            }
+            "public" => {
+                let key = self.deployment_key().await;
+                let answer = self.app.anonymous().get(&format!("/updateCheck?deploymentKey={key}&appVersion=1.0.0")).await.assert(200);
+                let url = answer["updateInfo"]["downloadURL"].as_str().unwrap().to_owned();
+                url.rsplit('/').next().unwrap().to_owned()
+            }
+            other => panic!("{other}: say here what the path of {} names", self.operation),
+        }
+    }
+
+    /// The key of a deployment with a release.
+    async fn deployment_key(&self) -> String {
+        let (_, key) = self.owner.create_app("of devices").await;
+        self.owner.upload("of devices", "Staging", b"script", json!({ "appVersion": "1.0.0" })).await.assert(201);
+        key
+    }
+
+    async fn body(&self) -> Option<Value> {
+        let new = format!("new-{}", self.email());
+        let register = async || {
+            self.app.anonymous().post("/v1/auth/register", login(&new, PASSWORD)).await.assert(202);
+        };
+        Some(match self.operation {
+            "POST /v1/auth/register" => login(&new, PASSWORD),
+            "POST /v1/auth/verify-email" => {
+                register().await;
+                json!({ "token": self.app.last_mail_to(&new).await.token() })
+            }
+            "POST /v1/auth/resend-verification" => {
+                register().await;
+                json!({ "email": new })
+            }
+            "POST /v1/auth/forgot-password" => json!({ "email": self.email() }),
+            "POST /v1/auth/reset-password" => {
+                self.app.anonymous().post("/v1/auth/forgot-password", json!({ "email": self.email() })).await.assert(202);
+                let token = self.app.last_mail_to(&self.email()).await.token();
+                json!({ "token": token, "password": "another long passphrase nobody guesses" })
+            }
+            "POST /v1/auth/login" => login(&self.email(), PASSWORD),
+            "PATCH /v1/account" => json!({ "name": "Ada" }),
+            "DELETE /v1/account" => json!({ "password": PASSWORD }),
+            "POST /v1/access-keys" => json!({ "friendlyName": "new" }),
+            "PATCH /v1/access-keys/{key}" => json!({ "friendlyName": "renamed" }),
+            "POST /v1/api-keys" => json!({ "name": "new", "scopes": ["read"] }),
+            "PATCH /v1/api-keys/{key}" => json!({ "scopes": ["read"] }),
+            "POST /v1/apps" | "POST /v1/apps/{app}/deployments" => json!({ "name": "new" }),
+            report if report.to_lowercase().replace('_', "").contains("/reportstatus/") => {
+                json!({ "deployment_key": self.deployment_key().await, "app_version": "1.0.0", "label": "v1", "client_unique_id": "device" })
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// `METHOD path` of every operation in the document.
+fn operations(document: &Value) -> BTreeSet<String> {
+    let paths = document["paths"].as_object().unwrap();
+    let all = paths
+        .iter()
+        .flat_map(|(path, item)| item.as_object().unwrap().keys().map(move |method| format!("{} {path}", method.to_uppercase())));
+    all.collect()
+}
+
+/// What the document and the table do not have in common.
+fn differences(document: &Value, table: &[Row]) -> Vec<String> {
+    let (documented, known) = (operations(document), table.iter().map(|(operation, ..)| (*operation).to_owned()).collect::<BTreeSet<_>>());
+    let without_row = documented.difference(&known).map(|operation| format!("{operation} has no row"));
+    let without_operation = known.difference(&documented).map(|operation| format!("the row {operation} is of no operation"));
+    without_row.chain(without_operation).collect()
+}
+
+/// The changes of the document that were not seen to leave exactly one row in the trail.
+fn unnoted(document: &Value, noted: &BTreeSet<String>) -> Vec<String> {
+    operations(document).into_iter().filter(|operation| is_change(operation) && !noted.contains(operation)).collect()
+}
+
+/// Asks everybody of each row whose path belongs there. Each success of a change must leave exactly one row in the trail, anything else none.
+async fn walk(belongs: impl Fn(&str) -> bool) {
+    let app = TestApp::spawn().await;
+    let document = app.anonymous().get("/v1/openapi.json").await.assert(200);
+    let (mut noted, mut number) = (BTreeSet::new(), 0);
+    for (operation, who, status) in &rows_of(&belongs) {
+        let mut rows = BTreeSet::new();
+        for caller in who.callers() {
+            number += 1;
+            let scene = Scene::set(&app, operation, number).await;
+            let client = scene.client(caller).await;
+            let question = scene.question(&client).await;
+            let before = app.audit_rows().await;
+            let answer = client.send(question).await;
+            let added = app.audit_rows().await - before;
+            judge(operation, caller, who.expects(caller), *status, &answer);
+            is_documented(&document, operation, &answer);
+            if who.expects(caller) == Expected::Done {
+                rows.insert(added);
+            } else {
+                assert_eq!(added, 0, "{operation} by {caller:?} was refused, and is noted");
+            }
+        }
+        assert_eq!(rows, BTreeSet::from([i64::from(is_change(operation))]), "{operation}: rows in the audit trail for each success");
+        if is_change(operation) {
+            noted.insert((*operation).to_owned());
+        }
+    }
+    let missing = unnoted(&document, &noted).into_iter().filter(|operation| belongs(path_of(operation)));
+    assert_eq!(missing.collect::<Vec<_>>(), Vec::<String>::new(), "changes that were not seen to leave a row in the trail");
+}
+
+fn path_of(operation: &str) -> &str {
+    operation.split_once(' ').unwrap().1
+}
+
+fn judge(operation: &str, caller: Caller, expected: Expected, done: u16, answer: &Answer) {
+    let code = |answer: &Answer| answer.json().get("code").and_then(Value::as_str).map(str::to_owned);
+    match expected {
+        Expected::Done => assert_eq!(answer.status.as_u16(), done, "{operation} by {caller:?}: {}", answer.text()),
+        Expected::Refused(status, with) => {
+            assert_eq!(answer.status.as_u16(), status, "{operation} by {caller:?}: {}", answer.text());
+            assert_eq!(code(answer).as_deref(), with, "{operation} by {caller:?}: {}", answer.text());
+        }
+    }
+}
+
+/// The document knows the status, and the body's type.
+fn is_documented(document: &Value, operation: &str, answer: &Answer) {
+    let (method, path) = operation.split_once(' ').unwrap();
+    let status = answer.status.as_u16().to_string();
+    let described = &document["paths"][path][method.to_lowercase()]["responses"][&status];
+    assert!(described.is_object(), "{operation} answers {status}, which its description does not list");
+    let kind = answer.optional_header("content-type").map(|kind| kind.split(';').next().unwrap().to_owned());
+    let kinds: Option<Vec<&str>> =
+        described.get("content").map(|content| content.as_object().unwrap().keys().map(String::as_str).collect());
+    assert_eq!(kind.as_deref().map(|kind| vec![kind]), kinds, "{operation}, {status}: the type of the body");
+}
+
+fn rows_of(belongs: impl Fn(&str) -> bool) -> Vec<Row> {
+    TABLE.iter().copied().filter(|(operation, ..)| belongs(path_of(operation))).collect()
+}
+
+fn is_of_account(path: &str) -> bool {
+    ["/v1/account", "/v1/authenticated", "/v1/sessions"].iter().any(|start| path.starts_with(start))
+}
+
+fn is_of_keys(path: &str) -> bool {
+    path.starts_with("/v1/access-keys") || path.starts_with("/v1/api-keys")
+}
+
+fn is_of_apps(path: &str) -> bool {
+    path.starts_with("/v1/apps")
+}
+
+// Four walks instead of one, so that they run beside each other. Every path belongs to one of them.
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operations_on_accounts_are_for_those_whom_the_table_names() {
+    walk(is_of_account).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operations_on_keys_are_for_those_whom_the_table_names() {
+    walk(is_of_keys).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operations_on_apps_are_for_those_whom_the_table_names() {
+    walk(is_of_apps).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_other_operations_are_for_those_whom_the_table_names() {
+    walk(|path| !is_of_account(path) && !is_of_keys(path) && !is_of_apps(path)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_operation_has_a_row() {
+    let app = TestApp::spawn().await;
+    let document = app.anonymous().get("/v1/openapi.json").await.assert(200);
+    assert_eq!(differences(&document, TABLE), Vec::<String>::new());
+    assert_eq!(TABLE.len(), operations(&document).len(), "each row stands there once");
+    // Guarded by the document's own word exactly where the table says so.
+    for (operation, who, _) in TABLE {
+        let (method, path) = operation.split_once(' ').unwrap();
+        let guards = document["paths"][path][method.to_lowercase()]["security"].as_array().unwrap();
+        assert_eq!(guards.is_empty(), matches!(who, Who::Open), "{operation}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_planted_operation_fails_both_checks() {
+    let mut document = control::router::document("http://localhost");
+    let noted = operations(&document);
+    assert_eq!((differences(&document, TABLE), unnoted(&document, &noted)), (Vec::new(), Vec::new()));
+    document["paths"]["/v1/planted"] = json!({ "post": {} });
+    assert_eq!(differences(&document, TABLE), ["POST /v1/planted has no row"]);
+    assert_eq!(unnoted(&document, &noted), ["POST /v1/planted"]);
+    let (without, gone) = (TABLE.len() - 1, TABLE.last().unwrap().0);
+    assert!(differences(&document, &TABLE[..without]).contains(&format!("{gone} has no row")));
+}

@@ -1,0 +1,152 @@
+//! The interface's document and its page: complete, served by the service alone, and of exactly the routes that there are.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::Value;
+use tests::TestApp;
+
+/// Every operation of a document: its path, its method, itself.
+fn operations(document: &Value) -> Vec<(&str, &str, &Value)> {
+    let paths = document["paths"].as_object().unwrap();
+    paths
+        .iter()
+        .flat_map(|(path, item)| item.as_object().unwrap().iter().map(|(method, operation)| (path.as_str(), method.as_str(), operation)))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_operation_is_described_whole() {
+    let app = TestApp::spawn().await;
+    let answer = app.anonymous().get("/v1/openapi.json").await;
+    let document = answer.assert(200);
+    assert_eq!(document["openapi"], "3.1.0");
+    assert_eq!(document["servers"][0]["url"], app.base);
+    assert_eq!(document["components"]["securitySchemes"]["bearer"]["scheme"], "bearer");
+    let tags: BTreeSet<&str> = document["tags"].as_array().unwrap().iter().map(|tag| tag["name"].as_str().unwrap()).collect();
+    let mut ids = BTreeSet::new();
+    for (path, method, operation) in operations(&document) {
+        let asked = format!("{method} {path}");
+        assert!(ids.insert(operation["operationId"].as_str().unwrap()), "{asked}: the id is of another operation, too");
+        assert!(!operation["summary"].as_str().unwrap().is_empty(), "{asked}");
+        assert!(operation["tags"].as_array().unwrap().iter().all(|tag| tags.contains(tag.as_str().unwrap())), "{asked}");
+        let named: Vec<&str> = path.split('{').skip(1).map(|rest| rest.split_once('}').unwrap().0).collect();
+        let parameters = operation.get("parameters").and_then(Value::as_array).cloned().unwrap_or_default();
+        for name in &named {
+            assert!(parameters.iter().any(|parameter| parameter["name"] == *name && parameter["in"] == "path"), "{asked}: {name}");
+        }
+        assert!(parameters.iter().all(|parameter| !parameter["description"].as_str().unwrap().is_empty()), "{asked}: {parameters:?}");
+        let responses = operation["responses"].as_object().unwrap();
+        assert!(responses.contains_key("500") && responses.keys().any(|status| status.starts_with('2')), "{asked}");
+        let guarded = !operation["security"].as_array().unwrap().is_empty();
+        assert!(!guarded || responses.contains_key("401"), "{asked}");
+        for (status, response) in responses {
+            assert!(!response["description"].as_str().unwrap().is_empty(), "{asked}: {status}");
+            assert!(response["headers"].get("X-Request-Id").is_some(), "{asked}: {status}");
+            let has_body = response.get("content").is_some();
+            assert_eq!(has_body, !matches!(status.as_str(), "204" | "304"), "{asked}: {status}");
+        }
+    }
+    let text = answer.text();
+    for reference in text.split("\"#/components/schemas/").skip(1) {
+        let name = reference.split('"').next().unwrap();
+        assert!(document["components"]["schemas"].get(name).is_some(), "the schema {name} is missing");
+    }
+    assert!(!text.contains("/internal/"), "the edge's own paths are nobody's business");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_path_answers_exactly_the_methods_of_the_document() {
+    let app = TestApp::spawn().await;
+    let client = app.anonymous();
+    let document = client.get("/v1/openapi.json").await.assert(200);
+    for (path, item) in document["paths"].as_object().unwrap() {
+        let mut documented: BTreeSet<String> = item.as_object().unwrap().keys().map(|method| method.to_uppercase()).collect();
+        if documented.contains("GET") {
+            documented.insert("HEAD".to_owned());
+        }
+        let called = path.replace(['{', '}'], "");
+        let answer = client.send(client.request("BREW".parse().unwrap(), &called)).await;
+        answer.refused(405);
+        let allow = answer.header("allow");
+        // Devices' paths say what other origins may send, and how: no operation.
+        let allowed = allow.split(',').map(|method| method.trim().to_owned()).filter(|method| method != "OPTIONS");
+        assert_eq!(allowed.collect::<BTreeSet<_>>(), documented, "{path}");
+    }
+}
+
+/// The sources with a route that is no operation of the document, and how many. Every other route comes with its description.
+const UNDESCRIBED: &[(&str, usize)] = &[
+    // One for each of the devices' paths, which `acquisition::document` describes, and the bundles'.
+    ("acquisition/bundle.rs", 1),
+    ("acquisition/http.rs", 1),
+    // For the edge alone.
+    ("acquisition/mod.rs", 1),
+    ("bindings.rs", 2),
+    ("reports/http.rs", 1),
+    // For people and for probes.
+    ("front.rs", 1),
+    ("health.rs", 1),
+];
+
+#[test]
+fn a_route_without_a_description_stands_in_the_list() {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../control/src");
+    let mut found = Vec::new();
+    collect(&sources, &sources, &mut found);
+    let mut known: Vec<(String, usize)> = UNDESCRIBED.iter().map(|(file, count)| ((*file).to_owned(), *count)).collect();
+    found.sort();
+    known.sort();
+    assert_eq!(found, known);
+}
+
+fn collect(root: &Path, folder: &Path, into: &mut Vec<(String, usize)>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(root, &path, into);
+            continue;
+        }
+        let count = std::fs::read_to_string(&path).unwrap().matches(".route(").count();
+        if count > 0 {
+            into.push((path.strip_prefix(root).unwrap().display().to_string(), count));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_needs_nothing_but_its_style() {
+    let app = TestApp::spawn().await;
+    let client = app.anonymous();
+    let page = client.get("/v1/docs").await;
+    page.assert_status(200);
+    assert_eq!(page.header("content-type"), "text/html; charset=utf-8");
+    let policy = page.header("content-security-policy");
+    assert!(policy.starts_with("default-src 'none'; style-src 'self'; ") && policy.contains("frame-ancestors 'none'"), "{policy}");
+    let html = page.text();
+    for unwanted in ["<script", "<img", "src=", "style=", "<style", "href=\"http", "@import", "url("] {
+        assert!(!html.contains(unwanted), "{unwanted}");
+    }
+    let document = client.get("/v1/openapi.json").await.assert(200);
+    for (path, method, operation) in operations(&document) {
+        let id = operation["operationId"].as_str().unwrap();
+        assert!(html.contains(&format!("<article id=\"{id}\">")) && html.contains(&format!("<code>{path}</code>")), "{method} {path}");
+    }
+    for name in document["components"]["schemas"].as_object().unwrap().keys() {
+        assert!(html.contains(&format!("<article id=\"schema-{name}\">")), "{name}");
+    }
+    for link in html.split("href=\"#").skip(1).map(|rest| rest.split('"').next().unwrap()) {
+        assert!(html.contains(&format!("id=\"{link}\"")), "the link to {link} leads nowhere");
+    }
+    let style = html.split("/v1/docs/assets/").nth(1).unwrap().split('"').next().unwrap();
+    let asset = client.get(&format!("/v1/docs/assets/{style}")).await;
+    asset.assert_status(200);
+    assert_eq!(asset.header("content-type"), "text/css; charset=utf-8");
+    assert_eq!(asset.header("cache-control"), "public, max-age=31536000, immutable");
+    assert!(!asset.text().contains("url(") && !asset.text().contains("@import"));
+    for absent in ["docs-000000000000.css", "docs.css", "..%2fdocs.css"] {
+        let refusal = client.get(&format!("/v1/docs/assets/{absent}")).await;
+        refusal.refused(404);
+        assert_eq!(refusal.header("cache-control"), "no-store");
+    }
+}
