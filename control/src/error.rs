@@ -195,12 +195,13 @@ impl From<sqlx::Error> for AppError {
 
 /// Whether a database's error code says that the same may well succeed later.
 ///
-/// PostgreSQL (appendix A of its manual): connection lost, no resources, an operator's intervention, serialization and deadlock, lock time-out.
+/// PostgreSQL (appendix A of its manual): connection lost, no resources, an operator's intervention, serialization and deadlock, lock time-out, ended
+/// because the transaction lay idle.
 /// SQLite (its result codes, of which the low byte is the class): busy, locked, I/O error, full, cannot open.
 fn is_passing(code: &str) -> bool {
     match code.parse::<u32>() {
         Ok(number) if code.len() < 5 => matches!(number & 0xff, 5 | 6 | 10 | 13 | 14),
-        _ => ["08", "53", "57", "58"].iter().any(|class| code.starts_with(class)) || matches!(code, "40001" | "40P01" | "55P03"),
+        _ => ["08", "53", "57", "58"].iter().any(|class| code.starts_with(class)) || matches!(code, "40001" | "40P01" | "55P03" | "25P03"),
     }
 }
 

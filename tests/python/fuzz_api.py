@@ -1,6 +1,6 @@
 """Asks every operation of the interface's document generated questions, once with each kind of credential, and checks each answer against the document.
 
-Usage: fuzz_api.py BASE_URL MAIL_FOLDER MINUTES. MINUTES are for each kind. Ends with 1 when an answer is
+Usage: fuzz_api.py BASE_URL MAIL_FOLDER MINUTES [SEED]. MINUTES are for each kind; SEED makes the same choices again. Ends with 1 when an answer is
 not as documented, or when fewer than nine of ten operations were done at least once.
 """
 
@@ -18,13 +18,17 @@ import requests
 import schemathesis
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from schemathesis.checks import not_a_server_error
+from schemathesis.core.control import SkipTest
 from schemathesis.core.failures import Failure, FailureGroup
+from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi.checks import content_type_conformance, response_schema_conformance, status_code_conformance
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 # What one operation is asked in a row; a kind's turn goes over all operations until its time is over.
 EXAMPLES = 10
 NEEDED = 0.9
+# Of every four turns of an operation one asks what does not fit the document: members of the wrong type, missing ones, bodies of another form.
+WRONG = 0.25
 # Of its own: hypothesis sets the shared one back before each question.
 CHANCE = random.Random()
 KINDS = ["nobody", "dashboard session", "access key", "API key"]
@@ -45,9 +49,12 @@ class Service:
         self.deployment_key = deployment["key"]
 
     def log_in(self):
-        session = requests.post(self.base + "/v1/auth/login", json={"email": self.address, "password": PASSWORD}, timeout=30)
+        self.session = self.session_of(self.address)
+
+    def session_of(self, address):
+        session = requests.post(self.base + "/v1/auth/login", json={"email": address, "password": PASSWORD}, timeout=30)
         session.raise_for_status()
-        self.session = session.json()["accessKey"]
+        return session.json()["accessKey"]
 
     def ask(self, method, path, **rest):
         """What a dashboard session is answered; a new one when the old one has ended."""
@@ -77,13 +84,13 @@ class Service:
             made = self.ask("POST", "/v1/api-keys", json={"name": "fuzz", "scopes": ["read", "deploy", "apps"]})
             self.credential = made["key"]
 
-    def mailed_token(self, address):
-        """The token of the newest mail to this address."""
+    def mailed_token(self, address, page):
+        """The token that leads this address to a page of the dashboard; the newest, when there are several."""
         for _ in range(200):
             found = sorted(self.mails.glob("*.eml"), key=lambda file: file.stat().st_mtime, reverse=True)
             for file in found[:20]:
                 mail = email.message_from_bytes(file.read_bytes(), policy=email.policy.default)
-                token = re.search(r"#token=([A-Za-z0-9_-]+)", mail.get_body(("plain",)).get_content())
+                token = re.search(page + r"#token=([A-Za-z0-9_-]+)", mail.get_body(("plain",)).get_content())
                 if address in mail["To"] and token:
                     return token.group(1)
             time.sleep(0.05)
@@ -93,15 +100,14 @@ class Service:
         address = f"new-{uuid.uuid4()}@example.com"
         requests.post(self.base + "/v1/auth/register", json={"email": address, "password": PASSWORD}, timeout=30)
         if is_verified:
-            requests.post(self.base + "/v1/auth/verify-email", json={"token": self.mailed_token(address)}, timeout=30)
+            requests.post(self.base + "/v1/auth/verify-email", json={"token": self.mailed_token(address, "verify-email")}, timeout=30)
         return address
 
 
 def lead(service, kind, case):
-    """Puts into a question what must be there for it to find something."""
+    """Puts into a question what must be there for it to find something; gives the credential to ask it with."""
     path = case.operation.path
-    for name in case.path_parameters or {}:
-        case.path_parameters[name] = named(service, path, name)
+    name_things(service, case)
     asked = f"{case.method} {path}"
     body = case.body if isinstance(case.body, dict) else None
     if path.lower().replace("_", "").endswith("/updatecheck"):
@@ -112,16 +118,20 @@ def lead(service, kind, case):
     elif "limit" in (case.query or {}) or "cursor" in (case.query or {}):
         case.query = {}
     if body is None:
-        return
+        return service.credential
+    if asked == "DELETE /v1/account" and kind == "dashboard session":
+        # Of somebody who owns no apps, and whom nothing else needs.
+        body["password"] = PASSWORD
+        return service.session_of(service.newcomer(is_verified=True))
     if "eport" in path:
         names = ("deploymentKey", "appVersion") if "reportStatus" in path else ("deployment_key", "app_version")
         body.update({names[0]: service.deployment_key, names[1]: "1.0.0", "label": "v1"})
     elif asked == "POST /v1/auth/verify-email":
-        body["token"] = service.mailed_token(service.newcomer())
+        body["token"] = service.mailed_token(service.newcomer(), "verify-email")
     elif asked == "POST /v1/auth/reset-password":
         address = service.newcomer(is_verified=True)
         requests.post(service.base + "/v1/auth/forgot-password", json={"email": address}, timeout=30)
-        body.update({"token": service.mailed_token(address), "password": PASSWORD})
+        body.update({"token": service.mailed_token(address, "reset-password"), "password": PASSWORD})
     elif asked == "POST /v1/auth/login":
         body.update({"email": service.address, "password": PASSWORD})
     elif asked == "POST /v1/auth/register":
@@ -141,6 +151,12 @@ def lead(service, kind, case):
         body.update({"name": "fuzzed", "scopes": ["read"], "expires_at": None})
     elif asked.endswith("/releases"):
         body.update({"package": uuid.uuid4().bytes, "packageInfo": {"appVersion": "1.0.0"}})
+    return service.credential
+
+
+def name_things(service, case):
+    for name in case.path_parameters or {}:
+        case.path_parameters[name] = named(service, case.operation.path, name)
 
 
 def named(service, path, name):
@@ -164,16 +180,27 @@ def bundle(service):
 
 def fuzz(service, kind, operation, done, failures):
     guarded = bool(operation.definition.raw.get("security"))
+    questions, is_wrong = operation.as_strategy(), False
+    if CHANCE.random() < WRONG:
+        try:
+            questions, is_wrong = operation.as_strategy(generation_mode=GenerationMode.NEGATIVE), True
+        except SkipTest:
+            # It takes nothing that could be wrong.
+            pass
 
     @seed(CHANCE.randrange(1 << 32))
     @settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate],
               verbosity=Verbosity.quiet)
-    @given(case=operation.as_strategy())
+    @given(case=questions)
     def ask(case):
         # Every other question is as it was generated: most of those are refused, and the refusals are judged like all else.
-        if CHANCE.random() < 0.5:
-            lead(service, kind, case)
-        headers = {"Authorization": f"Bearer {service.credential}"} if guarded and service.credential else {}
+        credential = service.credential
+        if is_wrong:
+            # A path that is made up may be another operation's.
+            name_things(service, case)
+        elif CHANCE.random() < 0.5:
+            credential = lead(service, kind, case)
+        headers = {"Authorization": f"Bearer {credential}"} if guarded and credential else {}
         answer = case.call(headers=headers, timeout=30)
         if 200 <= answer.status_code < 300:
             done.add(operation.label)
@@ -188,7 +215,10 @@ def fuzz(service, kind, operation, done, failures):
 
 
 def main():
-    base, mails, minutes = sys.argv[1:]
+    base, mails, minutes, *given_seed = sys.argv[1:]
+    chosen = int(given_seed[0]) if given_seed else random.SystemRandom().randrange(1 << 32)
+    CHANCE.seed(chosen)
+    print(f"seed {chosen}", flush=True)
     service = Service(base, mails)
     schema = schemathesis.openapi.from_url(base + "/v1/openapi.json")
     operations = [result.ok() for result in schema.get_all_operations()]

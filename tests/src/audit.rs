@@ -1,7 +1,7 @@
 //! The audit trail behind a server: how many rows there are, what the newest says, and whether the chain holds.
 
 use control::audit::repo::{self, EventRow};
-use control::audit::service::{Broken, Unbroken, verify};
+use control::audit::service::{Broken, Kept, Unbroken, verify};
 
 use crate::TestApp;
 
@@ -19,12 +19,17 @@ impl TestApp {
     /// The rows that came after so many others, oldest first.
     pub async fn audit_since(&self, rows: i64) -> Vec<EventRow> {
         let mut tx = self.db().read().await.unwrap();
-        repo::after(&mut tx, rows, i64::MAX).await.unwrap()
+        repo::from(&mut tx, rows.saturating_add(1), i64::MAX).await.unwrap()
     }
 
     /// Whether the chain holds.
     pub async fn verify_audit(&self) -> Result<Unbroken, Broken> {
-        verify(&mut self.db().read().await.unwrap()).await.unwrap()
+        verify(&mut self.db().read().await.unwrap(), None).await.unwrap()
+    }
+
+    /// Whether the chain holds, and holds what was kept of it.
+    pub async fn verify_audit_since(&self, kept: &Kept) -> Result<Unbroken, Broken> {
+        verify(&mut self.db().read().await.unwrap(), Some(kept)).await.unwrap()
     }
 
     /// Everything that the trail's tables hold, as one text, to look for what must not be there.

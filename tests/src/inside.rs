@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use control::db::{Dialect, ReadTx};
 use control::{on, on_write};
+use sqlx::AssertSqlSafe;
 
 use crate::TestApp;
 
@@ -71,6 +73,30 @@ impl TestApp {
         ];
         Remains { files, rows }
     }
+}
+
+/// Everything that the database holds but the tables named `without`: the rows of each table, as texts, in a fixed order.
+pub async fn contents(tx: &mut ReadTx, without: &[&str]) -> BTreeMap<String, Vec<String>> {
+    let (columns, quote) = match tx.dialect() {
+        Dialect::Sqlite => ("SELECT m.name, c.name FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table'", "quote"),
+        Dialect::Postgres => {
+            ("SELECT table_name::text, column_name::text FROM information_schema.columns WHERE table_schema = 'public'", "quote_nullable")
+        }
+    };
+    let columns: Vec<(String, String)> = on!(tx, |conn| sqlx::query_as(columns).fetch_all(conn).await).unwrap();
+    let mut tables: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (table, column) in columns.into_iter().filter(|(table, _)| !without.contains(&table.as_str())) {
+        tables.entry(table).or_default().push(format!("{quote}(\"{column}\")"));
+    }
+    let mut contents = BTreeMap::new();
+    for (table, mut columns) in tables {
+        columns.sort_unstable();
+        let sql = format!("SELECT {} FROM \"{table}\"", columns.join(" || ', ' || "));
+        let mut rows: Vec<String> = on!(tx, |conn| sqlx::query_scalar(AssertSqlSafe(sql.as_str())).fetch_all(conn).await).unwrap();
+        rows.sort_unstable();
+        contents.insert(table, rows);
+    }
+    contents
 }
 
 /// A file that goes while this looks is not listed.

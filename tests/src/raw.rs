@@ -1,11 +1,29 @@
 //! HTTP by hand, for what a client library would not do: stop in the middle, promise more than it sends.
 
+use std::fmt::Write;
+
+use axum::body::{Body, to_bytes};
+use reqwest::Request;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// Connects to the server at `base`, an `http://` address.
 pub async fn connect(base: &str) -> TcpStream {
     TcpStream::connect(base.strip_prefix("http://").unwrap()).await.unwrap()
+}
+
+/// The bytes of a request, head and body, for a connection that the server closes after it.
+pub async fn parts(mut request: Request) -> (Vec<u8>, Vec<u8>) {
+    let body = request.body_mut().take().map(Body::new).unwrap_or_default();
+    let body = to_bytes(body, usize::MAX).await.unwrap().to_vec();
+    let url = request.url();
+    let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
+    let mut head = format!("{} {}{query} HTTP/1.1\r\nhost: {}\r\n", request.method(), url.path(), url.authority());
+    for (name, value) in request.headers().iter().filter(|(name, _)| *name != "content-length") {
+        write!(head, "{name}: {}\r\n", value.to_str().unwrap()).unwrap();
+    }
+    write!(head, "content-length: {}\r\nconnection: close\r\n\r\n", body.len()).unwrap();
+    (head.into_bytes(), body)
 }
 
 /// Sends these bytes and gives all that comes back until the server closes; ask for that by `Connection: close`.

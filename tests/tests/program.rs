@@ -288,11 +288,18 @@ async fn what_the_operator_does_is_in_the_audit_trail_and_an_edited_row_is_named
     // What is refused leaves no row.
     refused(&place.create_key("ada@example.com", &["--name", "first"]).await, "first");
     let whole = verify().await;
-    assert_eq!((whole.code, whole.out.starts_with("3 rows, unbroken, the last is ")), (Some(0), true), "{whole:?}");
+    assert_eq!((whole.code, whole.out.starts_with("3 rows, unbroken: 3:")), (Some(0), true), "{whole:?}");
+    // What was kept is what was printed.
+    let kept = whole.out.trim().rsplit(' ').next().unwrap().to_owned();
+    let since = async |kept: &str| place.run(&["audit", "verify", "--since", kept], "").await;
+    assert_eq!(since(&kept).await.code, Some(0));
+    refused(&since(&kept.replacen("3:", "4:", 1)).await, "row 4 of the audit trail is missing");
+    refused(&since(&kept.replacen("3:", "2:", 1)).await, "row 2 of the audit trail");
+    assert_eq!(since("3").await.code, Some(2), "not of the form");
 
     let embedded = || format!("sqlite://{}", place.data().join("updraft.db").display());
     let db = Db::open(&place.database.url().unwrap_or_else(embedded)).await.unwrap();
-    let rows = repo::after(&mut db.read().await.unwrap(), 0, 10).await.unwrap();
+    let rows = repo::from(&mut db.read().await.unwrap(), 1, 10).await.unwrap();
     let told: Vec<_> = rows.iter().map(|row| (row.action.as_str(), row.credential_kind.as_str(), &row.client_address)).collect();
     assert_eq!(told, ["account.create", "access_key.create", "account.set_limits"].map(|action| (action, "operator", &None)));
     let mut tx = db.write().await.unwrap();

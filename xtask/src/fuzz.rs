@@ -31,22 +31,40 @@ const LIMITS: [(&str, &str); 10] = [
     ("UPLOADS", "100000/1m"),
 ];
 
-/// Reads `--minutes N`, also as `--minutes=N`.
-pub(crate) fn minutes(arguments: &[String]) -> Result<u32, Failure> {
-    let value = match arguments {
-        [] => return Ok(5),
-        [name, value] if name == "--minutes" => Some(value.as_str()),
-        [both] => both.strip_prefix("--minutes="),
-        _ => None,
-    };
-    value
-        .and_then(|value| value.parse().ok())
-        .filter(|minutes| *minutes > 0)
-        .ok_or_else(|| Failure::Said("fuzz-api takes --minutes and a whole number above 0, and nothing else".to_owned()))
+/// What a run is asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Plan {
+    minutes: u32,
+    seed: Option<u32>,
+}
+
+impl Plan {
+    /// Reads `--minutes N` and `--seed N`, also as `--minutes=N` and `--seed=N`.
+    pub(crate) fn read(arguments: &[String]) -> Result<Self, Failure> {
+        let wrong = || {
+            Failure::Said(
+                "fuzz-api takes --minutes with a whole number above 0 and --seed with a whole number, and nothing else".to_owned(),
+            )
+        };
+        let mut words = arguments.iter().flat_map(|argument| match argument.split_once('=') {
+            Some((name, value)) => vec![name, value],
+            None => vec![argument.as_str()],
+        });
+        let mut plan = Self { minutes: 5, seed: None };
+        while let Some(name) = words.next() {
+            let number = words.next().and_then(|value| value.parse().ok()).ok_or_else(wrong)?;
+            match name {
+                "--minutes" if number > 0 => plan.minutes = number,
+                "--seed" => plan.seed = Some(number),
+                _ => return Err(wrong()),
+            }
+        }
+        Ok(plan)
+    }
 }
 
 /// Starts a control plane on a fresh database and asks it, for so many minutes with each kind of credential. Fails when an answer is not as documented.
-pub(crate) fn run(session: &Session, minutes: u32) -> Result<(), Failure> {
+pub(crate) fn run(session: &Session, plan: &Plan) -> Result<(), Failure> {
     let python = python::install(session, paths::FUZZ_PACKAGES)?;
     let program = dev::build_control(session)?;
     let data = tempfile::tempdir()?;
@@ -54,15 +72,24 @@ pub(crate) fn run(session: &Session, minutes: u32) -> Result<(), Failure> {
     let base = format!("http://127.0.0.1:{port}");
 
     let mut command = leash::command(program, StopBy::Terminate);
+    // The developer's own settings may name a database, a mail server, an account at Cloudflare.
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("UPDRAFT_")) {
+        command.env_remove(name);
+    }
     command.arg("serve").current_dir(data.path()).env("UPDRAFT_DATA_DIR", data.path()).env("UPDRAFT_LOG", "warn");
     command.env("UPDRAFT_LISTEN", format!("127.0.0.1:{port}")).env("UPDRAFT_BASE_URL", &base);
     command.envs(LIMITS.map(|(name, value)| (format!("UPDRAFT_LIMIT_{name}"), value)));
     let mut server = Leashed::spawn(command, StopBy::Terminate, |line| println!("control | {line}"))?;
     wait(session, &mut server, port)?;
 
+    let minutes = plan.minutes;
     say(format!("{minutes} minutes for each kind of credential"));
     let mut ask = Command::new(python);
-    ask.arg(paths::root().join("tests/python/fuzz_api.py")).arg(&base).arg(data.path().join("mail")).arg(minutes.to_string());
+    ask.arg(paths::root().join("tests/python/fuzz_api.py"))
+        .arg(&base)
+        .arg(data.path().join("mail"))
+        .arg(minutes.to_string())
+        .args(plan.seed.map(|seed| seed.to_string()));
     let asked = session.run(ask.current_dir(data.path()));
     server.stop(GRACE);
     asked
@@ -85,14 +112,23 @@ fn wait(session: &Session, server: &mut Leashed, port: u16) -> Result<(), Failur
 
 #[cfg(test)]
 mod tests {
-    use super::minutes;
+    use super::Plan;
 
     #[test]
-    fn minutes_are_a_number_above_0() {
-        let read = |arguments: &[&str]| minutes(&arguments.iter().map(ToString::to_string).collect::<Vec<_>>()).ok();
-        assert_eq!(read(&[]), Some(5));
-        assert_eq!((read(&["--minutes", "1"]), read(&["--minutes=20"])), (Some(1), Some(20)));
-        for wrong in [&["--minutes"][..], &["--minutes", "0"], &["--minutes", "x"], &["--hours", "1"], &["5"], &["--minutes=1", "more"]] {
+    fn a_plan_is_minutes_above_0_and_a_seed() {
+        let read = |arguments: &[&str]| Plan::read(&arguments.iter().map(ToString::to_string).collect::<Vec<_>>()).ok();
+        assert_eq!(read(&[]), Some(Plan { minutes: 5, seed: None }));
+        assert_eq!(read(&["--minutes", "1"]), Some(Plan { minutes: 1, seed: None }));
+        assert_eq!(read(&["--seed=0", "--minutes=20"]), Some(Plan { minutes: 20, seed: Some(0) }));
+        for wrong in [
+            &["--minutes"][..],
+            &["--minutes", "0"],
+            &["--minutes", "x"],
+            &["--hours", "1"],
+            &["5"],
+            &["--minutes=1", "more"],
+            &["--seed", "-1"],
+        ] {
             assert_eq!(read(wrong), None, "{wrong:?}");
         }
     }

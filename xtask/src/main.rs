@@ -40,7 +40,7 @@ cargo xtask bench edge [--rounds 5] [--seconds 10]
     requests per second and CPU time of an update check, beside Workers that do nothing; wrk is unpacked into the cache where it is missing
 cargo xtask bench logins
     200 logins at once, and what wrong passwords tell about who has an account, on the program built for release
-cargo xtask fuzz-api [--minutes 5]
+cargo xtask fuzz-api [--minutes 5] [--seed N]
     ask every operation of the interface generated questions, so long with each kind of credential, and judge the answers by its document
 cargo xtask setup
     install what the other commands need, and nothing else
@@ -64,7 +64,7 @@ fn main() -> ExitCode {
         ("edge-build", []) => tools::Kit::for_worker(&session).and_then(|kit| worker::build_within_limit(&session, &kit)),
         ("bench", [what, rest @ ..]) if what == "edge" => bench::Options::parse(rest).and_then(|options| bench::run(&session, &options)),
         ("bench", [what]) if what == "logins" => bench_logins(&session),
-        ("fuzz-api", _) => fuzz::minutes(rest).and_then(|minutes| fuzz::run(&session, minutes)),
+        ("fuzz-api", _) => fuzz::Plan::read(rest).and_then(|plan| fuzz::run(&session, &plan)),
         ("setup", []) => tools::install_all(&session),
         ("--help" | "-h" | "help", _) => {
             print!("{HELP}");

@@ -12,6 +12,8 @@ const INSERT: &str = "INSERT INTO accounts (id, email, name, password_hash, emai
 const FIND_BY_EMAIL: &str = "SELECT id FROM accounts WHERE email = $1";
 const FIND: &str = "SELECT email, name, password_hash, email_verified, max_api_keys, retention_days, max_upload_bytes, created_time \
     FROM accounts WHERE id = $1";
+// Changes nothing, and holds the row.
+const HOLD: &str = "UPDATE accounts SET max_api_keys = max_api_keys WHERE id = $1 RETURNING max_api_keys";
 const RENAME: &str = "UPDATE accounts SET name = $2 WHERE id = $1";
 const REPLACE_PASSWORD: &str = "UPDATE accounts SET password_hash = $3 WHERE id = $1 AND password_hash = $2";
 const CANCEL_RESETS: &str = "DELETE FROM password_resets WHERE account_id = $1";
@@ -23,7 +25,7 @@ const MAX_UPLOAD_BYTES: &str = "SELECT max_upload_bytes FROM accounts WHERE id =
 
 /// Every statement of this file.
 pub const SQL: &[&str] =
-    &[INSERT, FIND_BY_EMAIL, FIND, RENAME, REPLACE_PASSWORD, CANCEL_RESETS, SET_LIMITS, DELETE, COUNT, MAX_UPLOAD_BYTES];
+    &[INSERT, FIND_BY_EMAIL, FIND, HOLD, RENAME, REPLACE_PASSWORD, CANCEL_RESETS, SET_LIMITS, DELETE, COUNT, MAX_UPLOAD_BYTES];
 
 /// An account.
 #[derive(Debug, sqlx::FromRow)]
@@ -96,6 +98,12 @@ pub async fn max_upload_bytes(tx: &mut ReadTx, account: &AccountId) -> sqlx::Res
 /// One account.
 pub async fn find(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<Option<AccountRow>> {
     on!(tx, |conn| sqlx::query_as(FIND).bind(account).fetch_optional(conn).await)
+}
+
+/// Makes whoever else changes the account or its credentials wait for this transaction's end, and gives how many API keys the account may have. It comes
+/// before anything that locks a credential's row.
+pub async fn hold(tx: &mut WriteTx, account: &AccountId) -> sqlx::Result<Option<i64>> {
+    on!(tx, |conn| sqlx::query_scalar(HOLD).bind(account).fetch_optional(conn).await)
 }
 
 /// Gives the account another display name.

@@ -132,6 +132,10 @@ pub async fn out(tx: &mut ReadTx, app: &App, caller: &SignedIn) -> AppResult<Acc
 
 /// Changes the name, the password, or both, as far as they are given. Errors: 401 and 429 as of a login when the password so far is wrong.
 pub async fn update(app: &App, caller: &DashboardSession, from: ClientAddress, patch: &AccountPatch) -> AppResult<()> {
+    if patch.password.is_given() {
+        // A session that ended while the body came guesses no passwords.
+        caller.judge(&mut app.db.read().await?, app).await?;
+    }
     let mut faults = Faults::default();
     let name = faults.take("name", members::name(&patch.name));
     let password = match faults.take("password", patch.password.optional_text()) {
@@ -156,7 +160,8 @@ pub async fn update(app: &App, caller: &DashboardSession, from: ClientAddress, p
         }
         None => None,
     };
-    let (mut tx, now) = (app.db.write().await?, app.now());
+    let mut tx = caller.begin_holding_account(app).await?;
+    let now = app.now();
     if let Some((proven, new)) = &passwords {
         if repo::replace_password(&mut tx, caller.account(), proven, new).await? == 0 {
             return Err(changed_meanwhile());
@@ -196,8 +201,10 @@ pub async fn end_old_password(
 pub async fn delete(app: &App, caller: &DashboardSession, from: ClientAddress, deletion: &AccountDeletion) -> AppResult<()> {
     let mut faults = Faults::default();
     let Some(password) = faults.take("password", members::password(&deletion.password)) else { return Err(faults.into_error()) };
+    caller.judge(&mut app.db.read().await?, app).await?;
     let proven = login::confirm(app, from, caller.email(), password).await?;
-    let (mut tx, now) = (app.db.write().await?, app.now());
+    let mut tx = caller.begin_holding_account(app).await?;
+    let now = app.now();
     let deleted = repo::delete(&mut tx, caller.account(), &proven).await.map_err(|error| match &error {
         sqlx::Error::Database(database) if database.is_foreign_key_violation() => {
             AppError::Conflict("the account owns apps: delete them or transfer them first".to_owned())

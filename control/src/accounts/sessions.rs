@@ -116,7 +116,7 @@ pub async fn end_dashboard_sessions(
     RawQuery(query): RawQuery,
 ) -> AppResult<Json<RevokedAnswer>> {
     let keep = keeps_current(query.as_deref().unwrap_or_default())?.then(|| caller.credential());
-    let mut tx = app.db.write().await?;
+    let mut tx = caller.begin_holding_account(&app).await?;
     let ended = repo::delete_dashboard(&mut tx, caller.account(), keep).await?;
     let revoked = ended.iter().filter(|ended| is_alive(&app, ended)).count();
     let event = Event::new(Action::EndSessions, caller.account()).with(json!({ "sessions": revoked, "keepCurrent": keep.is_some() }));
@@ -134,7 +134,7 @@ pub async fn end_dashboard_sessions(
     responses((status = 204))
 )]
 pub async fn end_current_session(State(app): State<AppState>, caller: LoginSession, actor: Actor) -> AppResult<StatusCode> {
-    let mut tx = app.db.write().await?;
+    let mut tx = caller.begin_holding_account(&app).await?;
     if repo::delete(&mut tx, caller.account(), caller.credential()).await? == 0 {
         // Somebody else has ended it at the same moment.
         return Err(AppError::Unauthenticated);
@@ -158,7 +158,7 @@ pub async fn end_sessions_from_source(
     actor: Actor,
     SourcePath(source): SourcePath,
 ) -> AppResult<StatusCode> {
-    let mut tx = app.db.write().await?;
+    let mut tx = caller.begin_holding_account(&app).await?;
     let ended = repo::delete_from_source(&mut tx, caller.account(), &source).await?;
     // Those that had ended by themselves are nobody's change; they are left to the job that forgets them.
     let count = ended.iter().filter(|ended| is_alive(&app, ended)).count();

@@ -100,7 +100,7 @@ pub async fn list_apps(State(app): State<AppState>, caller: SignedIn) -> AppResu
     post,
     path = "/v1/apps",
     tag = "apps",
-    security(("bearer" = [])),
+    security(("bearer" = ["apps.create"])),
     request_body = NewApp,
     responses((status = 201, body = AppAnswer), (status = 409))
 )]
@@ -110,9 +110,8 @@ pub async fn create_app(
     actor: Actor,
     Json(new): Json<NewApp>,
 ) -> AppResult<impl IntoResponse> {
-    let mut tx = app.db.write().await?;
-    let id = service::create(&mut tx, &caller, &actor, &new, &app.dice, app.now()).await?;
-    let created = service::find(&mut tx, &caller, &id).await?;
+    let mut tx = caller.begin(&app).await?;
+    let created = service::create(&mut tx, &caller, &actor, &new, &app.dice, app.now()).await?;
     tx.commit().await?;
     app.publisher.wake();
     let location = format!("/v1/apps/{}", crate::web::encode_segment(&created.name));

@@ -10,18 +10,18 @@ use shared::time::UnixMillis;
 use super::http::{AppOut, CollaboratorOut, NewApp};
 use super::repo;
 use crate::audit::{self, Action, Actor, Event};
-use crate::auth::{AppCreator, SignedIn};
+use crate::auth::{AppCreator, Role, SignedIn};
 use crate::clock::Dice;
 use crate::db::{ReadTx, WriteTx};
 use crate::deployments::service::{self as deployments, KeyChoice};
 use crate::error::{AppError, AppResult, OrConflict};
 use crate::web::Faults;
 
-/// The deployments a new app gets unless it says otherwise.
+/// The deployments a new app gets unless it says otherwise, in order.
 const FIRST_DEPLOYMENTS: [&str; 2] = ["Production", "Staging"];
 
 /// Makes an app with its first deployments, owned by the caller, in the transaction's last statements.
-pub async fn create(tx: &mut WriteTx, owner: &AppCreator, actor: &Actor, new: &NewApp, dice: &Dice, now: UnixMillis) -> AppResult<AppId> {
+pub async fn create(tx: &mut WriteTx, owner: &AppCreator, actor: &Actor, new: &NewApp, dice: &Dice, now: UnixMillis) -> AppResult<AppOut> {
     let mut faults = Faults::default();
     let name = faults.take("name", new.name.text().and_then(Name::try_from));
     let is_manual = faults.take("manuallyProvisionDeployments", new.manually_provision_deployments.flag());
@@ -33,14 +33,21 @@ pub async fn create(tx: &mut WriteTx, owner: &AppCreator, actor: &Actor, new: &N
     }
     let id = AppId::v7(now, dice.bytes()?);
     repo::insert(tx, &id, owner.account(), name.as_str(), now).await.or_conflict(taken)?;
-    if !is_manual {
-        for deployment in FIRST_DEPLOYMENTS {
-            deployments::insert(tx, &id, owner.account(), deployment, KeyChoice::Generated, dice, now).await?;
-        }
+    let first: &[&str] = if is_manual { &[] } else { &FIRST_DEPLOYMENTS };
+    for deployment in first {
+        deployments::insert(tx, &id, owner.account(), deployment, KeyChoice::Generated, dice, now).await?;
     }
     let event = Event::new(Action::CreateApp, &id).of_app(&id).with(json!({ "name": name.as_str(), "hasNoDeployments": is_manual }));
     audit::note(tx, actor, event, dice, now).await?;
-    Ok(id)
+    // Known without reading it, so that nobody waits for the trail's end meanwhile. The bare name means this app: no other has it.
+    let caller = CollaboratorOut { permission: Role::Owner.as_str().to_owned(), is_current_account: true };
+    Ok(AppOut {
+        name: name.as_str().to_owned(),
+        created_time: now,
+        deployments: first.iter().map(|name| (*name).to_owned()).collect(),
+        collaborators: BTreeMap::from([(owner.email().to_owned(), caller)]),
+        id,
+    })
 }
 
 /// The caller's apps, by name. Of several apps of one name, the one that the bare name means is shown by it, the others as `ownerEmail:appName`.

@@ -32,10 +32,12 @@ pub struct EventOut {
     /// When it happened.
     pub time: UnixMillis,
     /// Whose account did it; null when none did.
+    #[schema(required = true)]
     pub account: Option<AccountRef>,
     /// With what credential.
     pub credential: CredentialRef,
     /// From which address; null for the operator.
+    #[schema(required = true)]
     pub client_address: Option<String>,
     /// What was done, such as `release.upload`.
     pub action: String,
@@ -53,6 +55,7 @@ pub struct AccountRef {
     /// Its id.
     pub id: AccountId,
     /// Its e-mail address; null once it is deleted.
+    #[schema(required = true)]
     pub email: Option<String>,
 }
 
@@ -63,6 +66,7 @@ pub struct CredentialRef {
     /// `dashboard_session`, `cli_browser`, `cli_device`, `session`, `access_key`, `api_key`, `operator` or `none`.
     pub kind: String,
     /// Its id; null without a credential.
+    #[schema(required = true)]
     pub id: Option<String>,
 }
 
@@ -84,6 +88,7 @@ pub struct EventsAnswer {
     /// The events.
     pub events: Vec<EventOut>,
     /// What leads to the next page; null on the last one.
+    #[schema(required = true)]
     pub next_cursor: Option<AuditEventId>,
 }
 

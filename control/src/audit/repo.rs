@@ -12,15 +12,15 @@ const INSERT: &str = "INSERT INTO audit_events (seq, id, time, account_id, crede
     object_id, app_id, details, hash) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
 const SET_HEAD: &str = "UPDATE audit_head SET hash = $1 WHERE id = 1";
 const HEAD: &str = "SELECT seq, hash FROM audit_head WHERE id = 1";
-const AFTER: &str = "SELECT seq, id, time, account_id, credential_id, credential_kind, client_address, action, object_kind, object_id, app_id, \
-    details, hash FROM audit_events WHERE seq > $1 ORDER BY seq LIMIT $2";
+const FROM: &str = "SELECT seq, id, time, account_id, credential_id, credential_kind, client_address, action, object_kind, object_id, app_id, \
+    details, hash FROM audit_events WHERE seq >= $1 ORDER BY seq LIMIT $2";
 const OF_APP: &str = "SELECT e.seq, e.id, e.time, e.account_id, e.credential_id, e.credential_kind, e.client_address, e.action, e.object_kind, \
     e.object_id, e.app_id, e.details, e.hash, a.email FROM audit_events e LEFT JOIN accounts a ON a.id = e.account_id \
     WHERE e.app_id = $1 AND e.seq < $2 ORDER BY e.seq DESC LIMIT $3";
 const PLACE: &str = "SELECT seq FROM audit_events WHERE app_id = $1 AND id = $2";
 
 /// Every statement of this file.
-pub const SQL: &[&str] = &[NEXT, INSERT, SET_HEAD, HEAD, AFTER, OF_APP, PLACE];
+pub const SQL: &[&str] = &[NEXT, INSERT, SET_HEAD, HEAD, FROM, OF_APP, PLACE];
 
 /// A row of the trail.
 #[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]
@@ -95,9 +95,9 @@ pub async fn head(tx: &mut ReadTx) -> sqlx::Result<Option<(i64, String)>> {
     on!(tx, |conn| sqlx::query_as(HEAD).fetch_optional(conn).await)
 }
 
-/// At most `count` rows that follow a place in the chain.
-pub async fn after(tx: &mut ReadTx, seq: i64, count: i64) -> sqlx::Result<Vec<EventRow>> {
-    on!(tx, |conn| sqlx::query_as(AFTER).bind(seq).bind(count).fetch_all(conn).await)
+/// At most `count` rows from a place in the chain on.
+pub async fn from(tx: &mut ReadTx, seq: i64, count: i64) -> sqlx::Result<Vec<EventRow>> {
+    on!(tx, |conn| sqlx::query_as(FROM).bind(seq).bind(count).fetch_all(conn).await)
 }
 
 /// At most `count` rows of an app that come before a place in the chain, newest first.

@@ -1,6 +1,7 @@
 //! `Authorization: Bearer`, and nothing else: never a cookie, never a query. What kind of credential an operation asks for is in [`super::guard`].
 
 use std::sync::PoisonError;
+use std::time::Duration;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -12,12 +13,17 @@ use super::api_keys::repo as api_keys;
 use super::keys::repo::{self, KeyRow};
 use super::scope::Scopes;
 use super::session;
-use super::token::{ApiKeyToken, TokenHash};
-use crate::app::AppState;
-use crate::error::{AppError, AppResult};
+use super::token::{self, ApiKeyToken, TokenHash};
+use crate::accounts;
+use crate::app::{App, AppState};
+use crate::db::{ReadTx, WriteTx};
+use crate::error::{AppError, AppResult, chain};
 
 /// Last-used times are written at most this often, in milliseconds.
 pub const LAST_USED_EVERY: i64 = 5 * 60_000;
+
+/// How long a request waits for its use of the credential to be noted.
+const LONGEST_TOUCH: Duration = Duration::from_secs(1);
 
 /// What a credential is, by how it came to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,6 +135,48 @@ impl SignedIn {
     pub fn created(&self) -> UnixMillis {
         self.created
     }
+
+    /// Begins the transaction of a change, and judges the credential again in it. Every change of a caller begins here, or at the guard's or grant's own
+    /// `begin`: what stands in the headers was judged before the body came, which may take long, and a credential that has ended since, or reaches less
+    /// far, must change nothing more. Errors: 401, and 403 for an API key that has lost a scope.
+    ///
+    /// It reads without locking: a credential's row that is held before its account's would make a circle with a new password.
+    pub async fn begin(&self, app: &App) -> AppResult<WriteTx> {
+        let mut tx = app.db.write().await?;
+        self.judge_whole(&mut tx, app).await?;
+        Ok(tx)
+    }
+
+    /// The same with the account's row held, for changes of the account and its credentials: they follow one another, always hold that row before any of
+    /// a credential, and what has ended this credential has ended it before the look at it, or waits.
+    pub async fn begin_holding_account(&self, app: &App) -> AppResult<WriteTx> {
+        let mut tx = app.db.write().await?;
+        accounts::repo::hold(&mut tx, &self.account).await?.ok_or(AppError::Unauthenticated)?;
+        self.judge_whole(&mut tx, app).await?;
+        Ok(tx)
+    }
+
+    async fn judge_whole(&self, tx: &mut ReadTx, app: &App) -> AppResult<()> {
+        let now = self.judge(tx, app).await?;
+        // The request was let in by any of them.
+        if self.scopes.is_within(now) { Ok(()) } else { Err(AppError::Forbidden("the API key's scopes were changed meanwhile".into())) }
+    }
+
+    /// What the credential may be used for now; 401 when it has ended. Ask before work that costs much, too.
+    pub async fn judge(&self, tx: &mut ReadTx, app: &App) -> AppResult<Scopes> {
+        let now = app.now();
+        let scopes = match &self.credential {
+            CredentialId::AccessKey(id) => {
+                let found = repo::find(tx, &self.account, id).await?;
+                found.filter(|key| session::is_alive(key, &app.config.limits.sessions, now)).map(|_| Scopes::Unlimited)
+            }
+            CredentialId::ApiKey(id) => {
+                let found = api_keys::find(tx, &self.account, id.as_str()).await?;
+                found.filter(|key| key.is_alive(now)).map(|key| key.scopes()).transpose()?.map(Scopes::Only)
+            }
+        };
+        scopes.ok_or(AppError::Unauthenticated)
+    }
 }
 
 impl FromRequestParts<AppState> for SignedIn {
@@ -162,7 +210,10 @@ async fn sign_in(app: &AppState, headers: &HeaderMap) -> AppResult<SignedIn> {
     Ok(caller)
 }
 
-async fn by_access_key(app: &AppState, token: &str) -> AppResult<SignedIn> {
+async fn by_access_key(app: &App, token: &str) -> AppResult<SignedIn> {
+    if !token::is_access_key(token) {
+        return Err(AppError::Unauthenticated);
+    }
     let now = app.now();
     let mut tx = app.db.read().await?;
     let KeyRow { key, email } = repo::find_by_hash(&mut tx, &TokenHash::of(token)).await?.ok_or(AppError::Unauthenticated)?;
@@ -170,22 +221,14 @@ async fn by_access_key(app: &AppState, token: &str) -> AppResult<SignedIn> {
     if !session::is_alive(&key, &app.config.limits.sessions, now) {
         return Err(AppError::Unauthenticated);
     }
+    let (kind, credential) = (key.kind(), CredentialId::AccessKey(key.id));
     if is_touch_due(key.last_used_time, now) {
-        let mut tx = app.db.write().await?;
-        repo::touch(&mut tx, &key.id, now).await?;
-        tx.commit().await?;
+        touch(app, &credential, now).await;
     }
-    Ok(SignedIn {
-        kind: key.kind(),
-        account: key.account_id,
-        email,
-        credential: CredentialId::AccessKey(key.id),
-        scopes: Scopes::Unlimited,
-        created: key.created_time,
-    })
+    Ok(SignedIn { kind, account: key.account_id, email, credential, scopes: Scopes::Unlimited, created: key.created_time })
 }
 
-async fn by_api_key(app: &AppState, token: &ApiKeyToken<'_>) -> AppResult<SignedIn> {
+async fn by_api_key(app: &App, token: &ApiKeyToken<'_>) -> AppResult<SignedIn> {
     let now = app.now();
     let mut tx = app.db.read().await?;
     let row = api_keys::find_by_prefix(&mut tx, token.prefix()).await?.ok_or(AppError::Unauthenticated)?;
@@ -193,19 +236,35 @@ async fn by_api_key(app: &AppState, token: &ApiKeyToken<'_>) -> AppResult<Signed
     if !token.hash().is_same_as(&row.key_hash) || !row.key.is_alive(now) {
         return Err(AppError::Unauthenticated);
     }
+    let (scopes, credential) = (Scopes::Only(row.key.scopes()?), CredentialId::ApiKey(row.key.id));
     if is_touch_due(row.key.last_used_time, now) {
-        let mut tx = app.db.write().await?;
-        api_keys::touch(&mut tx, &row.key.id, now).await?;
-        tx.commit().await?;
+        touch(app, &credential, now).await;
     }
     Ok(SignedIn {
         kind: CredentialKind::ApiKey,
-        scopes: Scopes::Only(row.key.scopes()?),
+        scopes,
         account: row.account_id,
         email: row.email,
-        credential: CredentialId::ApiKey(row.key.id),
+        credential,
         created: row.key.created_time,
     })
+}
+
+/// Notes a use. Where that cannot be done at once it is left to the next request: whoever only reads is not to wait for those who write.
+async fn touch(app: &App, credential: &CredentialId, now: UnixMillis) {
+    let noted = tokio::time::timeout(LONGEST_TOUCH, async {
+        let mut tx = app.db.write().await?;
+        match credential {
+            CredentialId::AccessKey(id) => repo::touch(&mut tx, id, now).await?,
+            CredentialId::ApiKey(id) => api_keys::touch(&mut tx, id, now).await?,
+        };
+        tx.commit().await
+    });
+    match noted.await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::warn!(cause = chain(&error), "the use of a credential could not be noted"),
+        Err(_) => tracing::warn!("the use of a credential was not noted: the database was busy"),
+    }
 }
 
 fn is_touch_due(last_used: Option<UnixMillis>, now: UnixMillis) -> bool {

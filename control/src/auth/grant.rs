@@ -9,8 +9,9 @@ use shared::ids::{AccountId, AppId};
 
 use super::SignedIn;
 use super::scope::{Scope, Scopes};
-use crate::app::AppState;
+use crate::app::{App, AppState};
 use crate::apps::repo;
+use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult};
 use crate::web::parameter;
 
@@ -84,6 +85,9 @@ macro_rules! permissions {
                 }
             }
         )*
+
+        /// Every permission by its name: the roles that have it, and the scopes of which an API key needs one.
+        pub const PERMISSIONS: &[(&str, &[Role], &[Scope])] = &[$(($name, &[$(Role::$role),+], &[$(Scope::$scope),*])),*];
     };
 }
 
@@ -108,10 +112,8 @@ pub struct AppGrant<N> {
     app: AppId,
     called: String,
     owner: AccountId,
-    account: AccountId,
-    email: String,
+    caller: SignedIn,
     role: Role,
-    scopes: Scopes,
     _needs: PhantomData<fn() -> N>,
 }
 
@@ -133,17 +135,49 @@ impl<N> AppGrant<N> {
 
     /// The caller.
     pub fn account(&self) -> &AccountId {
-        &self.account
+        self.caller.account()
     }
 
     /// The caller's e-mail address.
     pub fn email(&self) -> &str {
-        &self.email
+        self.caller.email()
     }
 
     /// Whether the caller also has another permission, for what an answer hides.
     pub fn also<M: Permission>(&self) -> bool {
-        M::held_by(self.role) && self.scopes.has_any(M::SCOPES)
+        M::held_by(self.role) && self.caller.scopes().has_any(M::SCOPES)
+    }
+}
+
+impl<N: Permission> AppGrant<N> {
+    /// Begins the transaction of a change, as [`SignedIn::begin`] does, and asks again for the credential, the role and the scopes: any of them may have
+    /// been taken away while the body came. Errors: 401, 404 and 403 as without the right, 409 when the app has another owner now.
+    pub async fn begin(&self, app: &App) -> AppResult<WriteTx> {
+        let mut tx = app.db.write().await?;
+        self.judge(&mut tx, app).await?;
+        Ok(tx)
+    }
+
+    /// Whether the right is still there; with the errors of [`AppGrant::begin`]. Ask before work that costs much, too.
+    pub async fn judge(&self, tx: &mut ReadTx, app: &App) -> AppResult<()> {
+        let scopes = self.caller.judge(tx, app).await?;
+        let access = repo::access(tx, &self.app, self.account()).await?.ok_or(AppError::NotFound("app"))?;
+        Self::check(access.permission.parse().map_err(AppError::internal)?, scopes)?;
+        // Limits and deployment keys are the owner's.
+        if access.owner_id != self.owner {
+            return Err(AppError::Conflict("the app was given to somebody else at the same moment: try again".to_owned()));
+        }
+        Ok(())
+    }
+
+    fn check(role: Role, scopes: Scopes) -> AppResult<()> {
+        if !N::held_by(role) {
+            return Err(AppError::Forbidden(format!("this needs the permission {}", N::NAME).into()));
+        }
+        if !scopes.has_any(N::SCOPES) {
+            return Err(AppError::Forbidden(format!("the API key's scopes do not include the permission {}", N::NAME).into()));
+        }
+        Ok(())
     }
 }
 
@@ -151,27 +185,13 @@ impl<N: Permission> FromRequestParts<AppState> for AppGrant<N> {
     type Rejection = AppError;
 
     async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
-        let signed_in = SignedIn::from_request_parts(parts, app).await?;
+        let caller = SignedIn::from_request_parts(parts, app).await?;
         let name = parameter(parts, app, "app").await?;
         let mut tx = app.db.read().await?;
         // An app the caller has no access to is answered exactly as one that is not there.
-        let found = repo::resolve(&mut tx, signed_in.account(), &name).await?.ok_or(AppError::NotFound("app"))?;
+        let found = repo::resolve(&mut tx, caller.account(), &name).await?.ok_or(AppError::NotFound("app"))?;
         let role: Role = found.permission.parse().map_err(AppError::internal)?;
-        if !N::held_by(role) {
-            return Err(AppError::Forbidden(format!("this needs the permission {}", N::NAME).into()));
-        }
-        if !signed_in.scopes().has_any(N::SCOPES) {
-            return Err(AppError::Forbidden(format!("the API key's scopes do not include the permission {}", N::NAME).into()));
-        }
-        Ok(Self {
-            app: found.id,
-            called: name,
-            owner: found.owner_id,
-            account: signed_in.account().clone(),
-            email: signed_in.email().to_owned(),
-            role,
-            scopes: signed_in.scopes(),
-            _needs: PhantomData,
-        })
+        Self::check(role, caller.scopes())?;
+        Ok(Self { app: found.id, called: name, owner: found.owner_id, caller, role, _needs: PhantomData })
     }
 }

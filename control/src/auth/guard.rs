@@ -11,9 +11,9 @@ use shared::ids::{AccessKeyId, AccountId};
 
 use super::bearer::{CredentialId, CredentialKind, SignedIn};
 use super::mfa;
-use super::scope::Scope;
-use crate::app::AppState;
-use crate::db::ReadTx;
+use super::scope::{Scope, Scopes};
+use crate::app::{App, AppState};
+use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult, Code};
 
 /// A caller with any credential but an API key.
@@ -136,8 +136,9 @@ fn dashboard_needed() -> AppError {
 pub struct NewCredentials(PhantomData<()>);
 
 impl NewCredentials {
-    /// The right of an account, or the refusal; for operations of which only a part needs it.
-    pub async fn of(tx: &mut ReadTx, account: &AccountId, app: &AppState) -> AppResult<Self> {
+    /// The right of an account, or the refusal. Operations of which only a part needs it ask here, and so does every one in its transaction, once more:
+    /// the time may have run out while the body came.
+    pub async fn of(tx: &mut ReadTx, account: &AccountId, app: &App) -> AppResult<Self> {
         if mfa::is_overdue(tx, account, app.now()).await? {
             let text = "the time to set up a second factor is over: set one up on the dashboard first";
             return Err(AppError::Coded(Code::MfaSetupRequired, text));
@@ -160,6 +161,19 @@ impl FromRequestParts<AppState> for NewCredentials {
 #[derive(Clone, Debug)]
 pub struct AppCreator(SignedIn);
 
+impl AppCreator {
+    /// As [`SignedIn::begin`]; of an API key's scopes only the one that it takes must still be there.
+    pub async fn begin(&self, app: &App) -> AppResult<WriteTx> {
+        let mut tx = app.db.write().await?;
+        Self::check(self.0.judge(&mut tx, app).await?)?;
+        Ok(tx)
+    }
+
+    fn check(scopes: Scopes) -> AppResult<()> {
+        if scopes.has(Scope::Apps) { Ok(()) } else { Err(AppError::Forbidden("this needs the scope apps".into())) }
+    }
+}
+
 impl Deref for AppCreator {
     type Target = SignedIn;
 
@@ -173,7 +187,8 @@ impl FromRequestParts<AppState> for AppCreator {
 
     async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
         let caller = SignedIn::from_request_parts(parts, app).await?;
-        if caller.scopes().has(Scope::Apps) { Ok(Self(caller)) } else { Err(AppError::Forbidden("this needs the scope apps".into())) }
+        Self::check(caller.scopes())?;
+        Ok(Self(caller))
     }
 }
 

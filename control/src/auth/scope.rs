@@ -65,6 +65,15 @@ impl Scopes {
         }
     }
 
+    /// Whether whatever this allows is allowed by `other`, too.
+    pub fn is_within(self, other: Self) -> bool {
+        match (self, other) {
+            (_, Self::Unlimited) => true,
+            (Self::Unlimited, Self::Only(_)) => false,
+            (Self::Only(these), Self::Only(others)) => these.is_within(others),
+        }
+    }
+
     /// Whether the credential may be used for something that any of these scopes allows; for an empty list, only one that is not limited.
     pub fn has_any(self, scopes: &[Scope]) -> bool {
         self == Self::Unlimited || scopes.iter().any(|scope| self.has(*scope))

@@ -61,10 +61,12 @@ pub struct Issued {
     pub token: PlainToken,
     /// When it ends at the latest.
     pub expires: UnixMillis,
+    /// The sessions that it has ended, since there were too many.
+    pub ended: Vec<AccessKeyId>,
 }
 
 /// Makes a session of the account: 14 days on the dashboard and 90 for a command line, unless the settings say otherwise. Of more than a hundred
-/// dashboard sessions the oldest end.
+/// dashboard sessions the oldest end, for which the account's row must be held.
 pub async fn issue(
     tx: &mut WriteTx,
     app: &App,
@@ -95,10 +97,8 @@ pub async fn issue(
         sqlx::Error::Database(database) if database.is_foreign_key_violation() => AppError::Unauthenticated,
         _ => AppError::from(error),
     })?;
-    if !kind.is_cli() {
-        repo::delete_oldest_dashboard(tx, account, &id, MOST_DASHBOARD - 1).await?;
-    }
-    Ok(Issued { id, token, expires })
+    let ended = if kind.is_cli() { Vec::new() } else { repo::delete_oldest_dashboard(tx, account, &id, MOST_DASHBOARD - 1).await? };
+    Ok(Issued { id, token, expires, ended })
 }
 
 /// Whether a credential can still be used. A dashboard session also ends when nobody has used it for a while.

@@ -15,6 +15,9 @@ pub const NAMED_KEY_PREFIX: &str = "svc_ak_";
 /// The prefix of a session, whether of the dashboard or of a command line.
 pub const SESSION_PREFIX: &str = "svc_ss_";
 
+/// The length of what follows either prefix: 256 bits in base64url.
+const KEY_SECRET: usize = 43;
+
 /// The beginning of every API key.
 pub const API_KEY_PREFIX: &str = "svc_sk_live_";
 
@@ -77,6 +80,13 @@ impl fmt::Debug for PlainToken {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("PlainToken")
     }
+}
+
+/// Whether a bearer token has the form of a named access key or of a session; what has not is none of ours, whatever the database holds.
+pub fn is_access_key(token: &str) -> bool {
+    let secret = [NAMED_KEY_PREFIX, SESSION_PREFIX].iter().find_map(|prefix| token.strip_prefix(prefix));
+    let is_base64url = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    secret.is_some_and(|secret| secret.len() == KEY_SECRET && secret.bytes().all(is_base64url))
 }
 
 /// A bearer token that has the form of an API key.

@@ -3,10 +3,10 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use sqlx::SqlitePool;
 use sqlx::migrate::MigrateError;
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{Executor, SqlitePool};
 
 use super::{Db, migrate};
 
@@ -30,8 +30,12 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Readers of SQLite; they do not block each other, and more than a few per core only cost memory.
 const SQLITE_READERS: u32 = 8;
 
-/// Connections of one replica to PostgreSQL.
-const POSTGRES_CONNECTIONS: u32 = 16;
+/// Connections of one replica to PostgreSQL that read, and as many that write.
+const POSTGRES_CONNECTIONS: u32 = 8;
+
+/// What each of them begins with. Whoever waits longer for a row than for a connection is answered 503, and a transaction that a lost replica left open
+/// ends. By a statement, since poolers that stand before a server take no options when a connection begins.
+const POSTGRES_LIMITS: &str = "SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '30s'";
 
 impl Db {
     /// Opens the database at `url` and applies the migrations that it lacks.
@@ -72,15 +76,32 @@ impl Db {
 
     async fn open_postgres(url: &str) -> Result<Self, ConnectError> {
         let options = PgConnectOptions::from_str(url).map_err(ConnectError::Open)?;
-        let pool = PgPoolOptions::new()
-            .max_connections(POSTGRES_CONNECTIONS)
+        // Without the limits: replicas that start together wait for the one that migrates, for as long as that takes.
+        let migrating = PgPoolOptions::new()
+            .max_connections(1)
             .acquire_timeout(ACQUIRE_TIMEOUT)
-            .connect_with(options)
+            .connect_with(options.clone())
             .await
             .map_err(ConnectError::Open)?;
-        migrate::postgres().run(&pool).await.map_err(ConnectError::Migrate)?;
-        Ok(Self::Postgres(pool))
+        migrate::postgres().run(&migrating).await.map_err(ConnectError::Migrate)?;
+        migrating.close().await;
+        Ok(Self::Postgres { read: limited(options.clone()).await?, write: limited(options).await? })
     }
+}
+
+async fn limited(options: PgConnectOptions) -> Result<PgPool, ConnectError> {
+    PgPoolOptions::new()
+        .max_connections(POSTGRES_CONNECTIONS)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .after_connect(|connection, _| {
+            Box::pin(async move {
+                connection.execute(POSTGRES_LIMITS).await?;
+                Ok(())
+            })
+        })
+        .connect_with(options)
+        .await
+        .map_err(ConnectError::Open)
 }
 
 /// SQLite has no lock for migrating, so another program that starts at the same moment may apply one in between, such as `account create` beside

@@ -22,8 +22,13 @@ pub enum Db {
         /// One connection, so that writers queue here and not inside SQLite's busy handler.
         write: SqlitePool,
     },
-    /// PostgreSQL.
-    Postgres(PgPool),
+    /// PostgreSQL. Readers and writers have connections of their own, so that changes that wait for one another keep nobody from reading.
+    Postgres {
+        /// For transactions that only read.
+        read: PgPool,
+        /// For those that write.
+        write: PgPool,
+    },
 }
 
 /// Which database it is; for the few statements that truly differ.
@@ -57,7 +62,7 @@ impl Db {
     pub async fn read(&self) -> sqlx::Result<ReadTx> {
         Ok(ReadTx(match self {
             Self::Sqlite { read, .. } => Tx::Sqlite(read.begin().await?),
-            Self::Postgres(pool) => Tx::Postgres(pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?),
+            Self::Postgres { read, .. } => Tx::Postgres(read.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?),
         }))
     }
 
@@ -66,7 +71,7 @@ impl Db {
     pub async fn write(&self) -> sqlx::Result<WriteTx> {
         Ok(WriteTx(ReadTx(match self {
             Self::Sqlite { write, .. } => Tx::Sqlite(write.begin_with("BEGIN IMMEDIATE").await?),
-            Self::Postgres(pool) => Tx::Postgres(pool.begin().await?),
+            Self::Postgres { write, .. } => Tx::Postgres(write.begin().await?),
         })))
     }
 
@@ -74,8 +79,27 @@ impl Db {
     pub fn dialect(&self) -> Dialect {
         match self {
             Self::Sqlite { .. } => Dialect::Sqlite,
-            Self::Postgres(_) => Dialect::Postgres,
+            Self::Postgres { .. } => Dialect::Postgres,
         }
+    }
+
+    /// How many transactions can write at once.
+    pub fn writers(&self) -> usize {
+        let options = match self {
+            Self::Sqlite { write, .. } => write.options().get_max_connections(),
+            Self::Postgres { write, .. } => write.options().get_max_connections(),
+        };
+        usize::try_from(options).unwrap_or(usize::MAX)
+    }
+
+    /// How many more transactions can write now, before one must wait for another's end.
+    pub fn free_writers(&self) -> usize {
+        let (size, idle) = match self {
+            Self::Sqlite { write, .. } => (write.size(), write.num_idle()),
+            Self::Postgres { write, .. } => (write.size(), write.num_idle()),
+        };
+        let taken = usize::try_from(size).unwrap_or(usize::MAX).saturating_sub(idle);
+        self.writers().saturating_sub(taken)
     }
 
     /// Closes every connection, after the transactions under way.
@@ -85,7 +109,10 @@ impl Db {
                 read.close().await;
                 write.close().await;
             }
-            Self::Postgres(pool) => pool.close().await,
+            Self::Postgres { read, write } => {
+                read.close().await;
+                write.close().await;
+            }
         }
     }
 }

@@ -95,10 +95,10 @@ pub async fn create_deployment(
     actor: Actor,
     Json(new): Json<NewDeployment>,
 ) -> AppResult<impl IntoResponse> {
-    let mut tx = app.db.write().await?;
+    let mut tx = grant.begin(&app).await?;
     let row = service::create(&mut tx, &grant, &actor, &new, &app.dice, app.now()).await?;
-    let deployment = service::out(&mut tx, row, grant.also::<ReadDeploymentKeys>(), &app.download_urls()).await?;
     tx.commit().await?;
+    let deployment = service::shown(row, None, grant.also::<ReadDeploymentKeys>());
     app.publisher.wake();
     let location = format!("/v1/apps/{}/deployments/{}", encode_segment(grant.called()), encode_segment(&deployment.name));
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(DeploymentAnswer { deployment })))

@@ -13,6 +13,7 @@ use crate::auth::grant::{ManageDeployments, ReadApp, ReadDeploymentKeys};
 use crate::clock::Dice;
 use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult, OrConflict};
+use crate::releases::http::ReleaseOut;
 use crate::releases::service as releases;
 use crate::snapshot::outbox;
 use crate::web::Faults;
@@ -96,8 +97,13 @@ pub async fn out(
     urls: &shared::wire::check::DownloadUrls<'_>,
 ) -> AppResult<DeploymentOut> {
     let package = releases::newest(tx, &row, urls).await?;
+    Ok(shown(row, package, may_read_keys))
+}
+
+/// A deployment with this newest release, as the caller may see it.
+pub fn shown(row: DeploymentRow, package: Option<ReleaseOut>, may_read_keys: bool) -> DeploymentOut {
     let key = if may_read_keys { row.deployment_key } else { "(hidden)".to_owned() };
-    Ok(DeploymentOut { id: row.id, name: row.name, key, created_time: row.created_time, package })
+    DeploymentOut { id: row.id, name: row.name, key, created_time: row.created_time, package }
 }
 
 /// The app's deployments by name.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::shape::{list, object};
+use super::shape::{elements, list, object};
 
 /// What each status means where a handler does not say it.
 const MEANINGS: &[(&str, &str)] = &[
@@ -11,13 +11,13 @@ const MEANINGS: &[(&str, &str)] = &[
     ("202", "it was taken in"),
     ("204", "done; there is nothing to say"),
     ("400", "what was sent is wrong; the text names every bad field"),
-    ("401", "the access key is missing, invalid, expired or revoked"),
+    ("401", "what was shown to prove who is asking is missing, wrong, expired or revoked"),
     ("403", "the caller may not do this; a code says what would help"),
     ("404", "it does not exist, or the caller has no access to it"),
     ("409", "a rule stands against it"),
     ("413", "the body is too large"),
     ("415", "the body is of another type"),
-    ("429", "too many requests; `Retry-After` says when to try again"),
+    ("429", "too many; `Retry-After`, where it stands, says when to try again"),
     ("500", "internal error"),
     ("503", "the service is unavailable for the moment; `Retry-After` says when to try again"),
 ];
@@ -25,10 +25,16 @@ const MEANINGS: &[(&str, &str)] = &[
 /// Completes the answers of one operation.
 pub(super) fn complete(path: &str, operation: &mut Value) {
     let has = |name: &str| operation.get(name).is_some();
-    let is_guarded = operation.get("security").and_then(Value::as_array).is_some_and(|needs| !needs.is_empty());
+    let needs = operation.get("security").and_then(Value::as_array);
+    let is_guarded = needs.is_some_and(|needs| !needs.is_empty());
+    // What the credential must be, or be allowed to; where nothing stands, every credential will do.
+    let is_choosy = needs.into_iter().flatten().any(|need| elements(need, "bearer").next().is_some());
     let mut refusals = vec!["500", "503"];
     if is_guarded {
-        refusals.extend(["401", "403", "429"]);
+        refusals.extend(["401", "429"]);
+    }
+    if is_choosy {
+        refusals.push("403");
     }
     if has("requestBody") {
         refusals.extend(["400", "413", "415"]);
@@ -45,12 +51,12 @@ pub(super) fn complete(path: &str, operation: &mut Value) {
         responses.entry(status).or_insert_with(|| json!({}));
     }
     for (status, response) in responses {
-        dress(status, response);
+        dress(status, response, is_guarded);
     }
 }
 
 /// Gives an answer its text, its headers and, when it is a refusal, its body.
-fn dress(status: &str, response: &mut Value) {
+fn dress(status: &str, response: &mut Value, is_guarded: bool) {
     let is_refusal = status.starts_with(['4', '5']);
     let Some(answer) = response.as_object_mut() else { return };
     if answer.get("description").and_then(Value::as_str).is_none_or(str::is_empty) {
@@ -68,7 +74,10 @@ fn dress(status: &str, response: &mut Value) {
     if status == "201" {
         header("Location", "the path of what was made", json!({ "type": "string" }));
     }
-    if status == "503" {
+    if status == "401" && is_guarded {
+        header("WWW-Authenticate", "`Bearer`, when it is the credential that does not hold", json!({ "type": "string" }));
+    }
+    if matches!(status, "429" | "503") {
         header("Retry-After", "in how many seconds to try again", json!({ "type": "integer", "minimum": 1 }));
     }
 }

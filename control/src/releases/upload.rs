@@ -102,6 +102,8 @@ pub async fn store_and_commit(
     received: Received,
 ) -> AppResult<(DeploymentId, ReleaseRow)> {
     let Received { file, size, sha256, info } = received;
+    // The body may have taken long. Whoever may no longer upload is not to cost an inspection; the transaction below asks again.
+    grant.judge(&mut app.db.read().await?, app).await?;
     let (file, contents) = inspect(app, file, size, sha256.clone()).await?;
     let (manifest_file, manifest) = match &contents.manifest {
         Some(manifest) => {
@@ -123,7 +125,7 @@ pub async fn store_and_commit(
             if let (Some(sha256), Some(file)) = (&package.manifest, &manifest_file) {
                 stored.push(store(app, grant, sha256, file).await?);
             }
-            let mut tx = app.db.write().await?;
+            let mut tx = grant.begin(app).await?;
             let committed = service::commit(&mut tx, app, grant, actor, deployment, &info, &package).await?;
             if matches!(committed, Committed::Release(..)) {
                 tx.commit().await?;

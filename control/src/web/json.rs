@@ -16,8 +16,9 @@ use crate::error::AppError;
 
 const NO_OBJECT: &str = "the JSON body must be an object that names each member once";
 
-/// How long a client may send nothing.
-const LONGEST_SILENCE: Duration = Duration::from_secs(30);
+/// How long a client may take for a whole body, and so also how long it may send nothing: what a request was let in by must not be much older than what
+/// it asks for.
+const LONGEST_BODY: Duration = Duration::from_secs(30);
 
 /// A JSON body in, or out.
 #[derive(Clone, Copy, Debug)]
@@ -61,22 +62,25 @@ pub fn check_type(headers: &HeaderMap, body: &[u8]) -> Result<(), AppError> {
     if is_json(kind.to_str().unwrap_or_default()) { Ok(()) } else { Err(AppError::WrongType(WRONG_TYPE)) }
 }
 
-/// Reads a body of at most `limit` bytes; a larger one is 413, told before it is read when it says its length.
+/// Reads a body of at most `limit` bytes within half a minute; a larger one is 413, told before it is read when it says its length.
 pub async fn read_body(headers: &HeaderMap, body: Body, limit: usize) -> Result<Vec<u8>, AppError> {
     let too_large = || AppError::TooLarge(too_large(limit));
     let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()).and_then(|length| length.parse::<u64>().ok());
     if length.is_some_and(|length| length > limit as u64) {
         return Err(too_large());
     }
-    let mut bytes = Vec::new();
-    let mut stream = body.into_data_stream();
-    let silent = |_| AppError::Invalid("the body ended early: nothing came for half a minute".to_owned());
-    while let Some(chunk) = tokio::time::timeout(LONGEST_SILENCE, stream.next()).await.map_err(silent)? {
-        let chunk = chunk.map_err(|_| AppError::Invalid("the body ended early".to_owned()))?;
-        if bytes.len() + chunk.len() > limit {
-            return Err(too_large());
+    let whole = async {
+        let mut bytes = Vec::new();
+        let mut stream = body.into_data_stream();
+        while let Some(chunk) = stream.next().await {
+            let chunk = chunk.map_err(|_| AppError::Invalid("the body ended early".to_owned()))?;
+            if bytes.len() + chunk.len() > limit {
+                return Err(too_large());
+            }
+            bytes.extend_from_slice(&chunk);
         }
-        bytes.extend_from_slice(&chunk);
-    }
-    Ok(bytes)
+        Ok(bytes)
+    };
+    let slow = |_| AppError::Invalid("the body ended early: it was not whole within half a minute".to_owned());
+    tokio::time::timeout(LONGEST_BODY, whole).await.map_err(slow)?
 }

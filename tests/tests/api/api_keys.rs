@@ -118,7 +118,21 @@ async fn every_wrong_member_is_named_at_once() {
         session.patch(&path(&made), json!({ "scopes": scopes })).await.refused(400);
     }
     let past = [away(&app, 0), away(&app, -DAY)];
-    let malformed = ["", "tomorrow", "2999-01-01", "2999-02-30T00:00:00Z", "2999-01-01T00:00:00", "9999999999999"].map(str::to_owned);
+    let malformed = [
+        "",
+        "tomorrow",
+        "2999-01-01",
+        "2999-02-30T00:00:00Z",
+        "2999-01-01T00:00:00",
+        "9999999999999",
+        "2999-01-01x00:00:00Z",
+        "2999-01-01 00:00:00Z",
+        "2999-01-01_00:00:00Z",
+        // In UTC it is the year 10000.
+        "9999-12-31T23:59:59-23:59",
+        "9999-12-31T23:59:59.999-00:01",
+    ]
+    .map(str::to_owned);
     for expires in malformed.iter().chain(&past).map(|text| json!(text)).chain([json!(7), json!(true), json!([])]) {
         session.post(KEYS, json!({ "name": "x", "scopes": ["read"], "expires_at": expires })).await.refused(400);
         session.patch(&path(&made), json!({ "expires_at": expires })).await.refused(400);
@@ -130,9 +144,12 @@ async fn every_wrong_member_is_named_at_once() {
     session.patch(&path(&made), json!({ "expires_at": null })).await.assert(200);
     assert_eq!(listed(&session).await.len(), 1);
     // Other ways to write a time.
-    for (given, shown) in
-        [("2999-01-01T01:30:00+01:30", "2999-01-01T00:00:00.000Z"), ("2999-01-01T00:00:00.123456Z", "2999-01-01T00:00:00.123Z")]
-    {
+    for (given, shown) in [
+        ("2999-01-01T01:30:00+01:30", "2999-01-01T00:00:00.000Z"),
+        ("2999-01-01T00:00:00.123456Z", "2999-01-01T00:00:00.123Z"),
+        ("2999-01-01t00:00:00z", "2999-01-01T00:00:00.000Z"),
+        ("9999-12-31T23:59:59.999Z", "9999-12-31T23:59:59.999Z"),
+    ] {
         assert_eq!(session.patch(&path(&made), json!({ "expires_at": given })).await.assert(200)["expires_at"], shown);
     }
 }

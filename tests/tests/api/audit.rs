@@ -1,10 +1,11 @@
 //! The audit trail: one row for each change and none for anything else, who may read it, and that nobody can edit it unnoticed.
 
 use control::audit::repo::EventRow;
-use control::audit::service::Broken;
+use control::audit::service::{Broken, Kept};
 use control::auth::session::SessionOrigin::{CliBrowser, Dashboard};
 use control::db::Dialect;
 use serde_json::{Value, json};
+use shared::hash::Sha256Hex;
 use tests::people::PASSWORD;
 use tests::{Answer, Bundle, Client, TestApp};
 
@@ -351,6 +352,41 @@ async fn rows_that_were_removed_swapped_or_added_are_found() {
     assert_eq!(app.verify_audit().await, Err(Broken::Head(6)));
     app.change("DELETE FROM audit_head", &[]).await;
     assert_eq!(app.verify_audit().await, Err(Broken::Head(6)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_before_the_first_is_found() {
+    for place in ["0", "-1", "-9000000000000000000"] {
+        let (app, rows) = six().await;
+        let copy = "INSERT INTO audit_events SELECT CAST($1 AS BIGINT), 'planted', time, account_id, credential_id, credential_kind, \
+            client_address, action, object_kind, object_id, app_id, details, hash FROM audit_events WHERE seq = 6";
+        app.change(copy, &[place]).await;
+        let found = app.verify_audit().await.unwrap_err();
+        assert!(matches!(&found, Broken::Planted(seq, _) if seq.to_string() == place), "{place}: {found}, of {} rows", rows.len());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_end_that_was_kept_shows_rows_cut_off_and_a_chain_made_anew() {
+    let (app, rows) = six().await;
+    let kept = |seq: usize| Kept { rows: rows[seq - 1].seq, hash: Sha256Hex::try_from(rows[seq - 1].hash.as_str()).unwrap() };
+    for seq in 1..=6 {
+        assert!(app.verify_audit_since(&kept(seq)).await.is_ok(), "{seq}");
+    }
+    let other = Kept { rows: 4, ..kept(5) };
+    assert_eq!(app.verify_audit_since(&other).await, Err(Broken::MadeAnew(4)));
+    // The chain is cut, and its head set back: it holds together, and lacks what was kept.
+    app.change("DELETE FROM audit_events WHERE seq > 3", &[]).await;
+    app.change("UPDATE audit_head SET seq = 3, hash = $1", &[&rows[2].hash]).await;
+    assert!(app.verify_audit().await.is_ok());
+    assert_eq!(app.verify_audit_since(&kept(6)).await, Err(Broken::Missing(4)));
+    // It is continued to the old length.
+    let ada = app.sign_up("grace").await;
+    for name in ["one", "two", "three", "four"] {
+        ada.create_app(name).await;
+    }
+    assert!(app.verify_audit().await.is_ok());
+    assert_eq!(app.verify_audit_since(&kept(6)).await, Err(Broken::MadeAnew(6)));
 }
 
 #[tokio::test(flavor = "multi_thread")]

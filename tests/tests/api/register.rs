@@ -162,6 +162,12 @@ async fn a_registration_waits_for_seven_days_and_is_forgotten() {
 #[tokio::test(flavor = "multi_thread")]
 async fn where_registration_is_closed_nobody_registers() {
     let app = TestApp::spawn_with(Options::default().with("REGISTRATION", "closed")).await;
+    let document = app.anonymous().get("/v1/openapi.json").await.assert(200);
+    for path in ["register", "verify-email", "resend-verification"] {
+        let path = format!("/v1/auth/{path}");
+        app.anonymous().post(&path, json!({ "email": "ada@example.com", "token": "x", "password": PASSWORD })).await.refused(403);
+        assert!(document["paths"][&path]["post"]["responses"].get("403").is_some(), "{path}");
+    }
     for body in [json!({ "email": "ada@example.com", "password": PASSWORD }), json!({})] {
         let answer = app.anonymous().post("/v1/auth/register", body).await;
         answer.refused(403);

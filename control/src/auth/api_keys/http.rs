@@ -54,8 +54,8 @@ pub struct ApiKeyPatch {
     pub expires_at: Nullable,
 }
 
-/// An API key.
-#[derive(Debug, Serialize, ToSchema)]
+/// An API key. It has no `Debug`, since it may hold the raw key.
+#[derive(Serialize, ToSchema)]
 #[schema(as = ApiKey)]
 pub struct ApiKeyOut {
     /// Its id, by which paths name it.
@@ -66,6 +66,7 @@ pub struct ApiKeyOut {
     pub key_prefix: String,
     /// Its raw form; in the answer to its creation only.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
     pub key: Option<String>,
     /// What it may be used for.
     #[schema(value_type = Vec<Scope>)]
@@ -103,7 +104,7 @@ impl ApiKeyOut {
 }
 
 /// API keys, oldest first.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApiKeysAnswer {
     api_keys: Vec<ApiKeyOut>,

@@ -17,8 +17,6 @@ const LIST: &str = "SELECT id, name, key_prefix, scopes, expires_time, revoked_t
     FROM api_keys WHERE account_id = $1 ORDER BY created_time, id";
 const FIND: &str = "SELECT id, name, key_prefix, scopes, expires_time, revoked_time, last_used_time, created_time, updated_time \
     FROM api_keys WHERE account_id = $1 AND id = $2";
-// Changes nothing, and holds the account's row: whoever counts its keys after this counts those of everybody who was faster.
-const LOCK_ACCOUNT: &str = "UPDATE accounts SET max_api_keys = max_api_keys WHERE id = $1 RETURNING max_api_keys";
 const COUNT_ALIVE: &str =
     "SELECT COUNT(*) FROM api_keys WHERE account_id = $1 AND revoked_time IS NULL AND (expires_time IS NULL OR expires_time > $2)";
 const NAMES: &str = "SELECT name FROM api_keys \
@@ -28,7 +26,7 @@ const REVOKE: &str = "UPDATE api_keys SET revoked_time = $2, updated_time = $2 W
 const TOUCH: &str = "UPDATE api_keys SET last_used_time = $2 WHERE id = $1 AND COALESCE(last_used_time, 0) < $2";
 
 /// Every statement of this file.
-pub const SQL: &[&str] = &[INSERT, FIND_BY_PREFIX, LIST, FIND, LOCK_ACCOUNT, COUNT_ALIVE, NAMES, UPDATE, REVOKE, TOUCH];
+pub const SQL: &[&str] = &[INSERT, FIND_BY_PREFIX, LIST, FIND, COUNT_ALIVE, NAMES, UPDATE, REVOKE, TOUCH];
 
 /// A stored API key.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -129,11 +127,6 @@ pub async fn list(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<Vec<ApiK
 /// A key of the account.
 pub async fn find(tx: &mut ReadTx, account: &AccountId, id: &str) -> sqlx::Result<Option<ApiKey>> {
     on!(tx, |conn| sqlx::query_as(FIND).bind(account).bind(id).fetch_optional(conn).await)
-}
-
-/// Makes whoever else changes keys of the account wait for this transaction's end, and gives how many keys the account may have.
-pub async fn lock_account(tx: &mut WriteTx, account: &AccountId) -> sqlx::Result<Option<i64>> {
-    on!(tx, |conn| sqlx::query_scalar(LOCK_ACCOUNT).bind(account).fetch_optional(conn).await)
 }
 
 /// How many of the account's keys are neither revoked nor expired.

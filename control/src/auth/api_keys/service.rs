@@ -9,9 +9,11 @@ use time::format_description::well_known::Rfc3339;
 
 use super::http::{ApiKeyPatch, NewApiKey};
 use super::repo::{self, ApiKey, NewApiKeyRow};
+use crate::accounts;
 use crate::accounts::service::judge_name;
 use crate::app::{App, AppState};
 use crate::audit::{self, Action, Actor, Event};
+use crate::auth::keys::service::LAST_EXPIRY;
 use crate::auth::scope::ScopeSet;
 use crate::auth::token::{ApiKeyToken, PlainToken};
 use crate::auth::{DashboardSession, DashboardSessionAlone, LoginSession, NewCredentials};
@@ -28,16 +30,17 @@ pub async fn create(
     from: ClientAddress,
     new: &NewApiKey,
 ) -> AppResult<(ApiKey, PlainToken)> {
-    let now = app.now();
     let mut faults = Faults::default();
     let name = faults.take("name", new.name.text().and_then(judge_name));
     let scopes = faults.take("scopes", ScopeSet::of(&new.scopes));
-    let expires = faults.take("expires_at", judge_expiry(&new.expires_at, now));
+    let expires = faults.take("expires_at", judge_expiry(&new.expires_at, app.now()));
     let (Some(name), Some(scopes), Some(expires)) = (name, scopes, expires) else { return Err(faults.into_error()) };
     let token = PlainToken::api_key(&app.dice)?;
     let prefix = ApiKeyToken::parse(token.reveal()).ok_or_else(|| AppError::internal("an API key was made in a wrong form"))?.prefix();
+    let mut tx = caller.begin_holding_account(app).await?;
+    let now = app.now();
+    NewCredentials::of(&mut tx, caller.account(), app).await?;
     let id = ApiKeyId::v7(now, app.dice.bytes()?);
-    let mut tx = app.db.write().await?;
     admit_one_more(&mut tx, caller.account(), now).await?;
     let row = NewApiKeyRow { id: &id, account: caller.account(), name, prefix, hash: &token.hash(), scopes, expires, created: now };
     repo::insert(&mut tx, &row).await?;
@@ -53,20 +56,19 @@ pub async fn create(
 /// Changes name, scopes and expiry as far as they are given. Errors: 404, 409 when the key is revoked, 403 when it is to reach further or last longer
 /// and the account has no right to that.
 pub async fn update(app: &AppState, caller: &DashboardSession, from: ClientAddress, id: &str, patch: &ApiKeyPatch) -> AppResult<ApiKey> {
-    let now = app.now();
     let mut faults = Faults::default();
     let name = faults.take("name", patch.name.optional_text().and_then(|name| name.map(judge_name).transpose()));
     let scopes = if patch.scopes.is_given() { faults.take("scopes", ScopeSet::of(&patch.scopes).map(Some)) } else { Some(None) };
     let expires = match &patch.expires_at {
         Nullable::Absent => Some(None),
-        Nullable::Given(expires) => faults.take("expires_at", judge_expiry(expires, now).map(Some)),
+        Nullable::Given(expires) => faults.take("expires_at", judge_expiry(expires, app.now()).map(Some)),
     };
     let (Some(name), Some(scopes), Some(expires)) = (name, scopes, expires) else { return Err(faults.into_error()) };
     if name.is_none() && scopes.is_none() && expires.is_none() {
         return Err(AppError::Invalid("at least one of name, scopes and expires_at is needed".to_owned()));
     }
-    let mut tx = app.db.write().await?;
-    repo::lock_account(&mut tx, caller.account()).await?;
+    let mut tx = caller.begin_holding_account(app).await?;
+    let now = app.now();
     let before = repo::find(&mut tx, caller.account(), id).await?.ok_or(AppError::NotFound("API key"))?;
     if before.revoked_time.is_some() {
         return Err(AppError::Conflict("the API key is revoked".to_owned()));
@@ -81,7 +83,9 @@ pub async fn update(app: &AppState, caller: &DashboardSession, from: ClientAddre
     }
     repo::update(&mut tx, &before.id, name, scopes, expires, now).await?;
     let after = repo::find(&mut tx, caller.account(), id).await?.ok_or(AppError::NotFound("API key"))?;
-    let event = Event::new(Action::UpdateApiKey, &after.id).with(details(&after)?);
+    let (scopes, before) = (after.scopes()?.names(), details(&before)?);
+    let changed = json!({ "name": after.name, "scopes": scopes, "expires": after.expires_time, "before": before });
+    let event = Event::new(Action::UpdateApiKey, &after.id).with(changed);
     audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, now).await?;
     tx.commit().await?;
     Ok(after)
@@ -89,8 +93,8 @@ pub async fn update(app: &AppState, caller: &DashboardSession, from: ClientAddre
 
 /// Revokes a key; once more changes nothing.
 pub async fn revoke(app: &App, caller: &LoginSession, from: ClientAddress, id: &str) -> AppResult<()> {
-    let (mut tx, now) = (app.db.write().await?, app.now());
-    repo::lock_account(&mut tx, caller.account()).await?;
+    let mut tx = caller.begin_holding_account(app).await?;
+    let now = app.now();
     let key = repo::find(&mut tx, caller.account(), id).await?.ok_or(AppError::NotFound("API key"))?;
     if repo::revoke(&mut tx, &key.id, now).await? > 0 {
         tell(&mut tx, app, caller, from, &key, Kind::KeyRemoved).await?;
@@ -104,7 +108,7 @@ pub async fn revoke(app: &App, caller: &LoginSession, from: ClientAddress, id: &
 
 /// Refuses when the account has as many keys as it may have. Holds the account's row, so that of many at once no more than that get through.
 async fn admit_one_more(tx: &mut WriteTx, account: &AccountId, now: UnixMillis) -> AppResult<()> {
-    let most = repo::lock_account(tx, account).await?.ok_or(AppError::Unauthenticated)?;
+    let most = accounts::repo::hold(tx, account).await?.ok_or(AppError::Unauthenticated)?;
     if repo::count_alive(tx, account, now).await? >= most {
         return Err(AppError::QuotaReached("the account has as many API keys as it may have: revoke one first"));
     }
@@ -132,7 +136,15 @@ async fn tell(
 fn judge_expiry(member: &Member, now: UnixMillis) -> Result<Option<UnixMillis>, Invalid> {
     let Some(text) = member.optional_text()? else { return Ok(None) };
     let wrong = || Invalid::from("must be a time such as 2026-01-31T09:30:00.000Z, or null");
+    // The parser takes anything between date and time.
+    if !matches!(text.as_bytes().get("2026-01-31".len()), Some(b'T' | b't')) {
+        return Err(wrong());
+    }
     let time = OffsetDateTime::parse(text, &Rfc3339).map_err(|_| wrong())?;
     let millis = i64::try_from(time.unix_timestamp_nanos().div_euclid(1_000_000)).map_err(|_| wrong())?;
-    if millis > now.0 { Ok(Some(UnixMillis(millis))) } else { Err(Invalid::from("must be in the future")) }
+    match millis {
+        millis if millis <= now.0 => Err(Invalid::from("must be in the future")),
+        millis if millis > LAST_EXPIRY => Err(Invalid::from("must be before the year 10000 in UTC")),
+        millis => Ok(Some(UnixMillis(millis))),
+    }
 }

@@ -39,7 +39,7 @@ pub struct NewAccessKey {
     pub ttl: Member,
 }
 
-/// What is to change of an access key; all as in its creation.
+/// What is to change of an access key; all as in its creation, `name` included, which is refused.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(example = json!({ "friendlyName": "old laptop" }))]
@@ -62,13 +62,14 @@ pub struct AccessKeyPatch {
     pub ttl: Member,
 }
 
-/// An access key or a session.
-#[derive(Debug, Serialize, ToSchema)]
+/// An access key or a session. It has no `Debug`, since it may hold the raw key.
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = AccessKey)]
 pub struct AccessKeyOut {
     /// The raw key in the answer to its creation, `(hidden)` in lists, absent elsewhere.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
     pub name: Option<String>,
     /// Its name, unique within the account.
     pub friendly_name: String,
@@ -84,22 +85,41 @@ pub struct AccessKeyOut {
     pub is_session: bool,
     /// How its owner signed in; absent on named keys and on sessions from before origins were kept.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = CredentialOrigin, required = false)]
     pub credential_origin: Option<&'static str>,
     /// The machine's id, of a command line.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
     pub device_id: Option<String>,
     /// The machine's name, of a command line.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
     pub device_name: Option<String>,
     /// The program, of a command line.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
     pub client_name: Option<String>,
     /// Its version.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
     pub client_version: Option<String>,
     /// Its operating system and architecture.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
     pub client_platform: Option<String>,
+}
+
+/// How the owner of a session signed in. It is for the document only.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+#[expect(dead_code, reason = "no value is made of what only describes")]
+enum CredentialOrigin {
+    /// On the dashboard.
+    DashboardSession,
+    /// For a command line, through the browser.
+    CliBrowser,
+    /// For a command line, by a device code.
+    CliDevice,
 }
 
 impl AccessKeyOut {
@@ -123,14 +143,14 @@ impl AccessKeyOut {
 }
 
 /// One access key.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AccessKeyAnswer {
     access_key: AccessKeyOut,
 }
 
 /// Access keys, oldest first.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AccessKeysAnswer {
     access_keys: Vec<AccessKeyOut>,

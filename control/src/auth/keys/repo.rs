@@ -12,6 +12,9 @@ use crate::{on, on_write};
 const FIND_BY_HASH: &str = "SELECT k.id, k.account_id, k.friendly_name, k.created_by, k.created_time, k.expires, k.last_used_time, k.is_session, \
     k.credential_origin, k.device_id, k.device_name, k.client_name, k.client_version, k.client_platform, a.email \
     FROM access_keys k JOIN accounts a ON a.id = k.account_id WHERE k.token_hash = $1";
+const FIND: &str = "SELECT id, account_id, friendly_name, created_by, created_time, expires, last_used_time, is_session, \
+    credential_origin, device_id, device_name, client_name, client_version, client_platform \
+    FROM access_keys WHERE account_id = $1 AND id = $2";
 const TOUCH: &str = "UPDATE access_keys SET last_used_time = $2 WHERE id = $1 AND COALESCE(last_used_time, 0) < $2";
 const INSERT: &str = "INSERT INTO access_keys (id, account_id, token_hash, friendly_name, created_by, created_time, expires, is_session, \
     credential_origin, device_id, device_name, client_name, client_version, client_platform) \
@@ -28,7 +31,7 @@ const DELETE_DASHBOARD: &str = "DELETE FROM access_keys WHERE account_id = $1 AN
     device_name, client_name, client_version, client_platform";
 const DELETE_OLDEST_DASHBOARD: &str = "DELETE FROM access_keys WHERE account_id = $1 AND credential_origin = 'dashboard_session' AND id <> $2 \
     AND id NOT IN (SELECT id FROM access_keys WHERE account_id = $1 AND credential_origin = 'dashboard_session' AND id <> $2 \
-    ORDER BY created_time DESC, id DESC LIMIT $3)";
+    ORDER BY created_time DESC, id DESC LIMIT $3) RETURNING id";
 const DELETE_FROM_SOURCE: &str = "DELETE FROM access_keys \
     WHERE account_id = $1 AND (is_session OR credential_origin IS NOT NULL) AND (created_by = $2 OR device_name = $2) \
     RETURNING id, account_id, friendly_name, created_by, created_time, expires, last_used_time, is_session, credential_origin, device_id, \
@@ -44,6 +47,7 @@ const UPDATE: &str = "UPDATE access_keys SET friendly_name = COALESCE($2, friend
 /// Every statement of this file.
 pub const SQL: &[&str] = &[
     FIND_BY_HASH,
+    FIND,
     TOUCH,
     INSERT,
     LOGINS,
@@ -140,6 +144,11 @@ pub async fn find_by_hash(tx: &mut ReadTx, hash: &TokenHash) -> sqlx::Result<Opt
     on!(tx, |conn| sqlx::query_as(FIND_BY_HASH).bind(hash.as_str()).fetch_optional(conn).await)
 }
 
+/// A credential of the account.
+pub async fn find(tx: &mut ReadTx, account: &AccountId, id: &AccessKeyId) -> sqlx::Result<Option<Credential>> {
+    on!(tx, |conn| sqlx::query_as(FIND).bind(account).bind(id).fetch_optional(conn).await)
+}
+
 /// Notes that the credential was used, unless a later use is noted already.
 pub async fn touch(tx: &mut WriteTx, id: &AccessKeyId, now: UnixMillis) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(TOUCH).bind(id).bind(now).execute(conn).await)
@@ -183,7 +192,8 @@ pub async fn delete(tx: &mut WriteTx, account: &AccountId, id: &AccessKeyId) -> 
     on_write!(tx, |conn| sqlx::query(DELETE).bind(id).bind(account).execute(conn).await)
 }
 
-/// Removes the account's sessions and its command lines' credentials, but the one to be kept.
+/// Removes the account's sessions and its command lines' credentials, but the one to be kept. As of every statement here that locks several rows: the
+/// account's row is held before, since no order of the rows is promised.
 pub async fn delete_logins(tx: &mut WriteTx, account: &AccountId, keep: Option<&AccessKeyId>) -> sqlx::Result<u64> {
     let keep = keep.map_or("", AccessKeyId::as_str);
     on_write!(tx, |conn| sqlx::query(DELETE_LOGINS).bind(account).bind(keep).execute(conn).await)
@@ -195,9 +205,14 @@ pub async fn delete_dashboard(tx: &mut WriteTx, account: &AccountId, keep: Optio
     on!(tx, |conn| sqlx::query_as(DELETE_DASHBOARD).bind(account).bind(keep).fetch_all(conn).await)
 }
 
-/// Removes the account's oldest dashboard sessions, but `newest` and as many `others` as were made last.
-pub async fn delete_oldest_dashboard(tx: &mut WriteTx, account: &AccountId, newest: &AccessKeyId, others: i64) -> sqlx::Result<u64> {
-    on_write!(tx, |conn| sqlx::query(DELETE_OLDEST_DASHBOARD).bind(account).bind(newest).bind(others).execute(conn).await)
+/// Removes the account's oldest dashboard sessions, but `newest` and as many `others` as were made last. Gives those that were removed.
+pub async fn delete_oldest_dashboard(
+    tx: &mut WriteTx,
+    account: &AccountId,
+    newest: &AccessKeyId,
+    others: i64,
+) -> sqlx::Result<Vec<AccessKeyId>> {
+    on!(tx, |conn| sqlx::query_scalar(DELETE_OLDEST_DASHBOARD).bind(account).bind(newest).bind(others).fetch_all(conn).await)
 }
 
 /// Removes the account's sessions and command lines' credentials that were made from this address or machine, and gives what they were.

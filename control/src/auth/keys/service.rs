@@ -116,7 +116,9 @@ pub async fn add(
     let (Some(()), Some(friendly_name), Some(_), Some(ttl)) = (raw, friendly_name, description, ttl) else {
         return Err(faults.into_error());
     };
-    let (mut tx, now) = (app.db.write().await?, app.now());
+    let mut tx = caller.begin_holding_account(app).await?;
+    let now = app.now();
+    NewCredentials::of(&mut tx, caller.account(), app).await?;
     let token = create(&mut tx, caller.account(), friendly_name, &from.0.to_string(), ttl, &app.dice, now).await?;
     let key = repo::find_by_name(&mut tx, caller.account(), friendly_name).await?.ok_or(AppError::NotFound("access key"))?;
     tell(&mut tx, app, caller, from, friendly_name, Kind::KeyAdded).await?;
@@ -166,17 +168,22 @@ pub async fn update(
     let description = faults.take("description", patch.description.optional_text());
     let ttl = faults.take("ttl", patch.ttl.optional_integer().and_then(|ttl| ttl.map(judge_ttl).transpose()));
     let (Some(()), Some(name), Some(_), Some(ttl)) = (raw, name, description, ttl) else { return Err(faults.into_error()) };
-    let (mut tx, now) = (app.db.write().await?, app.now());
-    let key = find(&mut tx, app, caller, friendly_name).await?;
-    if ttl.is_some() && key.kind().is_login() {
+    let mut tx = caller.begin_holding_account(app).await?;
+    let now = app.now();
+    if ttl.is_some() {
+        NewCredentials::of(&mut tx, caller.account(), app).await?;
+    }
+    let before = find(&mut tx, app, caller, friendly_name).await?;
+    if ttl.is_some() && before.kind().is_login() {
         return Err(AppError::Conflict("this is a session: how long it lasts cannot be changed".to_owned()));
     }
-    let changed = repo::update(&mut tx, &key.id, name, ttl.map(|ttl| end(ttl, now))).await;
+    let changed = repo::update(&mut tx, &before.id, name, ttl.map(|ttl| end(ttl, now))).await;
     if changed.or_conflict(|| taken(name.unwrap_or(friendly_name)))? == 0 {
         return Err(AppError::NotFound("access key"));
     }
-    let key = find(&mut tx, app, caller, name.unwrap_or(friendly_name)).await?;
-    let details = json!({ "friendlyName": key.friendly_name, "before": friendly_name, "expires": key.expires });
+    let key = repo::find(&mut tx, caller.account(), &before.id).await?.ok_or(AppError::NotFound("access key"))?;
+    let before = json!({ "friendlyName": before.friendly_name, "expires": before.expires });
+    let details = json!({ "friendlyName": key.friendly_name, "expires": key.expires, "before": before });
     let event = Event::new(Action::UpdateAccessKey, &key.id).with(details);
     audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, now).await?;
     tx.commit().await?;
@@ -185,7 +192,7 @@ pub async fn update(
 
 /// Ends a credential. The owner is told of a named key.
 pub async fn remove(app: &App, caller: &NotApiKey, from: ClientAddress, friendly_name: &str) -> AppResult<()> {
-    let mut tx = app.db.write().await?;
+    let mut tx = caller.begin_holding_account(app).await?;
     let key = find_seen(&mut tx, app, caller.account(), caller.kind(), friendly_name).await?;
     if repo::delete(&mut tx, caller.account(), &key.id).await? == 0 {
         return Err(AppError::NotFound("access key"));
@@ -193,7 +200,8 @@ pub async fn remove(app: &App, caller: &NotApiKey, from: ClientAddress, friendly
     if key.kind() == CredentialKind::NamedKey {
         tell(&mut tx, app, caller, from, friendly_name, Kind::KeyRemoved).await?;
     }
-    let event = Event::new(Action::DeleteAccessKey, &key.id).with(json!({ "friendlyName": friendly_name }));
+    let action = if key.kind().is_login() { Action::EndSession } else { Action::DeleteAccessKey };
+    let event = Event::new(action, &key.id).with(json!({ "friendlyName": friendly_name }));
     audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, app.now()).await?;
     tx.commit().await?;
     app.mailer.wake();

@@ -4,6 +4,7 @@
 //! its turn and when it is its turn, so that no hash is made for nothing, and again in the transaction that counts: only what that finds is answered. So of any number of guesses at once no
 //! more than the limit learn whether they were right.
 
+use serde_json::json;
 use shared::ids::AccountId;
 use shared::time::UnixMillis;
 
@@ -67,7 +68,10 @@ pub async fn log_in(app: &App, from: ClientAddress, login: &Login) -> AppResult<
     } else {
         Some(repo::fix_deadline(&mut tx, &right.account, app.now().plus_millis(MFA_SETUP)).await?)
     };
-    let event = Event::new(Action::LogIn, &session.id);
+    let mut event = Event::new(Action::LogIn, &session.id);
+    if !session.ended.is_empty() {
+        event = event.with(json!({ "ended": session.ended }));
+    }
     audit::note(&mut tx, &Actor::owner(&right.account, from), event, &app.dice, app.now()).await?;
     tx.commit().await?;
     Ok(LoggedIn { session, mfa_setup_deadline })

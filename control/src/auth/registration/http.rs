@@ -98,7 +98,7 @@ pub async fn register(
     path = "/v1/auth/verify-email",
     tag = "auth",
     request_body = ShownToken,
-    responses((status = 200, body = MessageOut), (status = 409), (status = 429))
+    responses((status = 200, body = MessageOut), (status = 403), (status = 429))
 )]
 pub async fn verify_email(
     State(app): State<AppState>,
@@ -115,7 +115,7 @@ pub async fn verify_email(
     path = "/v1/auth/resend-verification",
     tag = "auth",
     request_body = Resend,
-    responses((status = 202, body = MessageOut), (status = 429))
+    responses((status = 202, body = MessageOut), (status = 403), (status = 429))
 )]
 pub async fn resend_verification(
     State(app): State<AppState>,

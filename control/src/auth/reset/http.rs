@@ -71,7 +71,7 @@ pub async fn forgot_password(
     path = "/v1/auth/reset-password",
     tag = "auth",
     request_body = Reset,
-    responses((status = 200, body = MessageOut), (status = 409), (status = 429))
+    responses((status = 200, body = MessageOut), (status = 429))
 )]
 pub async fn reset_password(
     State(app): State<AppState>,

@@ -1,0 +1,36 @@
+//! A change whose row in the audit trail cannot be written does not happen: every change of the table, with the end of the trail taken away.
+
+use std::collections::BTreeSet;
+
+use tests::TestApp;
+use tests::inside::contents;
+
+use super::{CREDENTIALS, Caller, Expected, Scene, TABLE, is_change};
+
+/// Tables in which a change that fails may leave something: what strangers ask for is counted before, and mails leave.
+const ASIDE: &[&str] = &["limit_counts", "mail_outbox", "_sqlx_migrations"];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_that_cannot_be_noted_does_not_happen() {
+    let app = TestApp::spawn().await;
+    let mut tried = BTreeSet::new();
+    for (number, (operation, who, _)) in TABLE.iter().filter(|(operation, ..)| is_change(operation)).enumerate() {
+        let caller = CREDENTIALS.iter().copied().find(|caller| who.expects(*caller) == Expected::Done).unwrap_or(Caller::Role("Owner"));
+        let scene = Scene::set(&app, operation, number).await;
+        let client = scene.client(caller).await;
+        let question = scene.question(&client).await;
+        // Noted as used now, so that it is not while the question is asked.
+        client.get("/v1/authenticated").await;
+        assert_eq!(app.change("DELETE FROM audit_head", &[]).await, 1);
+        let before = contents(&mut app.db().read().await.unwrap(), ASIDE).await;
+        let status = client.send(question).await.status.as_u16();
+        assert!([500, 503].contains(&status), "{operation} by {caller:?}: {status}");
+        let after = contents(&mut app.db().read().await.unwrap(), ASIDE).await;
+        assert_eq!(after, before, "{operation} by {caller:?}: something was changed");
+        let restore = "INSERT INTO audit_head (id, seq, hash) SELECT 1, seq, hash FROM audit_events ORDER BY seq DESC LIMIT 1";
+        assert_eq!(app.change(restore, &[]).await, 1);
+        tried.insert(*operation);
+    }
+    assert!(tried.len() >= 20, "{tried:?}");
+    app.verify_audit().await.unwrap();
+}

@@ -1,0 +1,51 @@
+//! A transaction that does not come to its end.
+
+use control::db::Dialect;
+use control::on_write;
+use serde_json::json;
+use tests::TestApp;
+use tests::wait::until;
+
+/// More than can write at once on any database.
+const CHANGES: usize = 40;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_that_wait_for_one_that_is_stuck_keep_nobody_from_reading() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    // The next use of the key is to be noted again, for which there is no connection.
+    app.clock.advance(5 * 60_000);
+    let mut stuck = app.db().write().await.unwrap();
+    on_write!(stuck, |conn| sqlx::query("UPDATE audit_head SET seq = seq WHERE id = 1").execute(conn).await).unwrap();
+    let changes: Vec<_> = (0..CHANGES)
+        .map(|number| {
+            let ada = ada.clone();
+            tokio::spawn(async move { ada.post("/v1/apps", json!({ "name": format!("app {number}") })).await })
+        })
+        .collect();
+    until("every connection that writes is taken", async || (app.db().free_writers() == 0).then_some(())).await;
+    for path in ["/v1/apps", "/v1/apps/demo", "/v1/health", "/v1/account"] {
+        ada.get(path).await.assert(200);
+    }
+    stuck.commit().await.unwrap();
+    for change in changes {
+        let status = change.await.unwrap().status.as_u16();
+        assert!([201, 503].contains(&status), "{status}");
+    }
+    ada.post("/v1/apps", json!({ "name": "another" })).await.assert(201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_waits_for_a_row_for_ever_and_no_transaction_lies_idle_for_ever() {
+    let app = TestApp::spawn().await;
+    if app.db().dialect() == Dialect::Sqlite {
+        // There a writer waits for the connection, and no other program holds the file.
+        return;
+    }
+    let sql = "SELECT current_setting('lock_timeout') || ' ' || current_setting('idle_in_transaction_session_timeout')";
+    assert_eq!(app.texts(sql, &[]).await, ["10s 30s"]);
+    let mut tx = app.db().write().await.unwrap();
+    let found: String = control::on!(tx, |conn| sqlx::query_scalar(sql).fetch_one(conn).await).unwrap();
+    assert_eq!(found, "10s 30s");
+}
