@@ -11,6 +11,7 @@ use shared::time::UnixMillis;
 use shared::wire::check::DownloadUrls;
 use tokio::sync::Semaphore;
 
+use crate::auth::mfa::passkeys::RelyingParty;
 use crate::auth::password::Passwords;
 use crate::challenge::Challenge;
 use crate::clock::{Clock, Dice};
@@ -53,6 +54,8 @@ pub struct App {
     pub callers: Mutex<Limiter>,
     /// Counts uploads by credential.
     pub uploaders: Mutex<Limiter>,
+    /// Whom passkeys are for.
+    pub relying_party: RelyingParty,
     /// Password hashes, made and compared.
     pub passwords: Passwords,
     /// Permits for looking into uploaded files: as many as there are cores.

@@ -1,5 +1,5 @@
-//! The job that forgets what is over: registrations nobody verified, password resets, sessions that have expired, limits that no longer count
-//! anything. Nothing depends on it but the size of the database: whoever reads these rows looks at their times.
+//! The job that forgets what is over: registrations nobody verified, password resets, sessions that have expired, what second factors left open, requests
+//! of command lines, limits that no longer count anything. Nothing depends on it but the size of the database: whoever reads these rows looks at their times.
 //!
 //! Rows go one by one, each in a transaction of its own, so that no request waits for longer than that, and not in a circle.
 
@@ -38,17 +38,49 @@ const RESETS_DELETE: &str = "DELETE FROM password_resets WHERE token_hash = $1 A
 const SESSIONS_DUE: &str = "SELECT id, id FROM access_keys WHERE expires <= $1 AND (is_session OR credential_origin IS NOT NULL) \
     ORDER BY expires LIMIT $2";
 const SESSIONS_DELETE: &str = "DELETE FROM access_keys WHERE id = $1 AND id = $2 AND expires <= $3";
+const PENDING_DUE: &str = "SELECT id, id FROM pending_logins WHERE expires <= $1 ORDER BY expires LIMIT $2";
+const PENDING_DELETE: &str = "DELETE FROM pending_logins WHERE id = $1 AND id = $2 AND expires <= $3";
+const SETUPS_DUE: &str = "SELECT account_id, account_id FROM authenticator_setups WHERE expires <= $1 ORDER BY expires LIMIT $2";
+const SETUPS_DELETE: &str = "DELETE FROM authenticator_setups WHERE account_id = $1 AND account_id = $2 AND expires <= $3";
+const CHALLENGES_DUE: &str = "SELECT id, id FROM passkey_challenges WHERE expires <= $1 ORDER BY expires LIMIT $2";
+const CHALLENGES_DELETE: &str = "DELETE FROM passkey_challenges WHERE id = $1 AND id = $2 AND expires <= $3";
+const CLI_DUE: &str = "SELECT id, id FROM cli_authorizations WHERE expires <= $1 ORDER BY expires LIMIT $2";
+const CLI_DELETE: &str = "DELETE FROM cli_authorizations WHERE id = $1 AND id = $2 AND expires <= $3";
 const LIMITS_DUE: &str = "SELECT name, subject FROM limit_counts WHERE forget_time <= $1 ORDER BY forget_time LIMIT $2";
 const LIMITS_DELETE: &str = "DELETE FROM limit_counts WHERE name = $1 AND subject = $2 AND forget_time <= $3";
 
 /// Every statement of this file.
-pub const SQL: &[&str] =
-    &[REGISTRATIONS_DUE, REGISTRATIONS_DELETE, RESETS_DUE, RESETS_DELETE, SESSIONS_DUE, SESSIONS_DELETE, LIMITS_DUE, LIMITS_DELETE];
+pub const SQL: &[&str] = &[
+    REGISTRATIONS_DUE,
+    REGISTRATIONS_DELETE,
+    RESETS_DUE,
+    RESETS_DELETE,
+    SESSIONS_DUE,
+    SESSIONS_DELETE,
+    PENDING_DUE,
+    PENDING_DELETE,
+    SETUPS_DUE,
+    SETUPS_DELETE,
+    CHALLENGES_DUE,
+    CHALLENGES_DELETE,
+    CLI_DUE,
+    CLI_DELETE,
+    LIMITS_DUE,
+    LIMITS_DELETE,
+];
 
-const KINDS: [Kind; 4] = [
+/// How long a request of a command line is kept after its time has run out, in milliseconds: whoever asks for it is told so, and a code that comes
+/// again is known.
+const CLI_KEPT: i64 = 60 * 60_000;
+
+const KINDS: [Kind; 8] = [
     Kind { due: REGISTRATIONS_DUE, delete: REGISTRATIONS_DELETE, after: PENDING_LIFETIME },
     Kind { due: RESETS_DUE, delete: RESETS_DELETE, after: 0 },
     Kind { due: SESSIONS_DUE, delete: SESSIONS_DELETE, after: 0 },
+    Kind { due: PENDING_DUE, delete: PENDING_DELETE, after: 0 },
+    Kind { due: SETUPS_DUE, delete: SETUPS_DELETE, after: 0 },
+    Kind { due: CHALLENGES_DUE, delete: CHALLENGES_DELETE, after: 0 },
+    Kind { due: CLI_DUE, delete: CLI_DELETE, after: CLI_KEPT },
     Kind { due: LIMITS_DUE, delete: LIMITS_DELETE, after: 0 },
 ];
 

@@ -58,6 +58,9 @@ pub enum AppError {
     /// 429 without `Retry-After`: there are as many as the account may have, and waiting changes nothing.
     #[error("{0}")]
     QuotaReached(&'static str),
+    /// 501: this server was not set up for it.
+    #[error("{0}")]
+    NotConfigured(&'static str),
     /// 503 with `Retry-After`: the database or the store cannot be reached.
     #[error("the service is unavailable for the moment, try again")]
     Unavailable(#[source] Cause),
@@ -76,6 +79,10 @@ pub enum Code {
     DashboardSessionRequired,
     /// The time for setting up a second factor is over.
     MfaSetupRequired,
+    /// The login is too old to let a command line in.
+    ReauthRequired,
+    /// A fresh proof of a second factor is needed.
+    StepUpRequired,
 }
 
 impl Code {
@@ -85,6 +92,8 @@ impl Code {
             Self::ChallengeRequired => "challenge_required",
             Self::DashboardSessionRequired => "dashboard_session_required",
             Self::MfaSetupRequired => "mfa_setup_required",
+            Self::ReauthRequired => "reauth_required",
+            Self::StepUpRequired => "step_up_required",
         }
     }
 }
@@ -112,6 +121,7 @@ impl AppError {
             Self::WrongType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooMany { .. } | Self::QuotaReached(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::NotConfigured(_) => StatusCode::NOT_IMPLEMENTED,
             Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }

@@ -24,6 +24,7 @@ pub mod metrics;
 pub mod openapi;
 pub mod releases;
 pub mod reports;
+pub mod rotation;
 pub mod router;
 pub mod seal;
 pub mod serve;

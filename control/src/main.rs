@@ -11,7 +11,7 @@ use control::config::values::parse_size;
 use control::config::{Config, DatabaseConfig, LogConfig};
 use control::db::Db;
 use control::error::{AppError, chain};
-use control::{accounts, auth, config, serve, telemetry};
+use control::{accounts, auth, config, rotation, serve, telemetry};
 use shared::time::parse_duration;
 
 /// Updraft's control plane: accounts, apps, releases, snapshots for the edge, and the counts that come back.
@@ -35,6 +35,15 @@ enum Action {
     /// The audit trail
     #[command(subcommand)]
     Audit(AuditAction),
+    /// Encryption keys
+    #[command(subcommand)]
+    Keys(KeysAction),
+}
+
+#[derive(Debug, Subcommand)]
+enum KeysAction {
+    /// Encrypt anew, with the first key of the setting, what the others encrypted; those can be taken away then
+    Rotate,
 }
 
 #[derive(Debug, Subcommand)]
@@ -136,6 +145,7 @@ async fn run(action: Action) -> Result<(), Failure> {
         Action::Account(AccountAction::SetLimits(patch)) => set_limits(&DatabaseConfig::read(&Environment)?, &patch).await,
         Action::AccessKey(AccessKeyAction::Create(new)) => create_access_key(&DatabaseConfig::read(&Environment)?, &new).await,
         Action::Audit(AuditAction::Verify { since }) => verify_audit(&DatabaseConfig::read(&Environment)?, since.as_ref()).await,
+        Action::Keys(KeysAction::Rotate) => rotate_keys(&Config::read(&Environment)?).await,
     }
 }
 
@@ -182,6 +192,21 @@ async fn verify_audit(config: &DatabaseConfig, since: Option<&Kept>) -> Result<(
     let unbroken = verified?;
     // On standard output: whoever keeps it elsewhere can tell later that nothing was cut off and nothing made anew.
     writeln!(std::io::stdout(), "{} rows, unbroken: {unbroken}", unbroken.rows)?;
+    Ok(())
+}
+
+async fn rotate_keys(config: &Config) -> Result<(), Failure> {
+    let db = Db::open(&config.database_url.0).await?;
+    let rotated = rotation::rotate(&db, &config.encryption_keys, &Dice::System, Clock::System.now()).await?;
+    db.close().await;
+    writeln!(
+        std::io::stdout(),
+        "{} authenticator seeds, {} keys of recovery codes and {} waiting mails were encrypted anew; all is encrypted with {}",
+        rotated.seeds,
+        rotated.recovery_keys,
+        rotated.mails,
+        config.encryption_keys.first()?.id
+    )?;
     Ok(())
 }
 

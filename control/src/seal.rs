@@ -50,13 +50,18 @@ pub fn seal(key: &EncryptionKey, dice: &Dice, purpose: &str, plain: &[u8]) -> Ap
 
 /// Decrypts what [`seal`] made for the same purpose with any of `keys`.
 pub fn open(keys: &[EncryptionKey], purpose: &str, sealed: &[u8]) -> Result<Vec<u8>, OpenError> {
-    let [FORMAT, length, rest @ ..] = sealed else { return Err(OpenError::Form) };
-    let (id, rest) = rest.split_at_checked(usize::from(*length)).ok_or(OpenError::Form)?;
+    let id = key_id(sealed)?;
+    let (head, rest) = sealed.split_at_checked(2 + id.len()).ok_or(OpenError::Form)?;
     let (nonce, ciphertext) = rest.split_first_chunk::<NONCE>().ok_or(OpenError::Form)?;
     let key = keys.iter().find(|key| key.id.as_bytes() == id).ok_or(OpenError::UnknownKey)?;
-    let head = sealed.get(..2 + id.len()).ok_or(OpenError::Form)?;
     let aad = associated(head, purpose);
     cipher(key).decrypt(&Nonce::from(*nonce), Payload { msg: ciphertext, aad: &aad }).map_err(|_| OpenError::NotAuthentic)
+}
+
+/// The id of the key that a value was sealed with.
+pub fn key_id(sealed: &[u8]) -> Result<&[u8], OpenError> {
+    let [FORMAT, length, rest @ ..] = sealed else { return Err(OpenError::Form) };
+    Ok(rest.split_at_checked(usize::from(*length)).ok_or(OpenError::Form)?.0)
 }
 
 fn cipher(key: &EncryptionKey) -> Aes256Gcm {

@@ -14,6 +14,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::app::{App, AppState};
+use crate::auth::mfa::passkeys::RelyingParty;
 use crate::auth::password::Passwords;
 use crate::challenge::Challenge;
 use crate::clock::{Clock, Dice};
@@ -72,7 +73,7 @@ pub enum ServeError {
 pub async fn build(config: Config, clock: Clock, dice: Dice) -> Result<AppState, ServeError> {
     install_crypto();
     let db = Db::open(&config.database_url.0).await?;
-    config::check::check(&db, &config.encryption_key).await?;
+    config::check::check(&db, &config.encryption_keys).await?;
     let lock = lock(&config)?;
     let storage = Storage::Folder(FolderStore::open(config.data_dir.join("blobs")).await.map_err(ServeError::Storage)?);
     storage.clean_temp().await.map_err(ServeError::Storage)?;
@@ -85,6 +86,7 @@ pub async fn build(config: Config, clock: Clock, dice: Dice) -> Result<AppState,
     let mailer = Mailer::default();
     let challenge = Challenge::new(config.turnstile.clone(), clock.clone(), dice.clone()).map_err(AppError::internal)?;
     let passwords = Passwords::new(dice.clone());
+    let relying_party = RelyingParty::of(&config.dashboard_url);
     let (reporters, callers, uploaders) = (Mutex::default(), Mutex::default(), Mutex::default());
     Ok(AppState(Arc::new(App {
         db,
@@ -100,6 +102,7 @@ pub async fn build(config: Config, clock: Clock, dice: Dice) -> Result<AppState,
         reporters,
         callers,
         uploaders,
+        relying_party,
         passwords,
         inspections,
         health,

@@ -1,6 +1,6 @@
 //! Every SQL statement of the crate, for the test that prepares each on both databases.
 
-use crate::{accounts, apps, audit, auth, cleanup, config, deployments, limits, mail, metrics, releases, reports, snapshot};
+use crate::{accounts, apps, audit, auth, cleanup, config, deployments, limits, mail, metrics, releases, reports, rotation, snapshot};
 
 /// The statements, by the file they stand in.
 pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
@@ -8,9 +8,16 @@ pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
         ("accounts", accounts::repo::SQL),
         ("audit", audit::repo::SQL),
         ("auth/api_keys", auth::api_keys::repo::SQL),
+        ("auth/cli", auth::cli::repo::SQL),
         ("auth/keys", auth::keys::repo::SQL),
         ("auth/login", auth::login::repo::SQL),
-        ("auth/mfa", auth::mfa::SQL),
+        ("auth/mfa/factors", auth::mfa::factors::SQL),
+        ("auth/mfa/held", auth::mfa::held::SQL),
+        ("auth/mfa/pending", auth::mfa::pending::repo::SQL),
+        ("auth/mfa/recovery", auth::mfa::recovery::repo::SQL),
+        ("auth/mfa/totp", auth::mfa::totp::repo::SQL),
+        ("auth/mfa/passkeys", auth::mfa::passkeys::repo::SQL),
+        ("auth/mfa/passkeys/challenge", auth::mfa::passkeys::challenge::SQL),
         ("auth/registration", auth::registration::repo::SQL),
         ("auth/reset", auth::reset::repo::SQL),
         ("apps", apps::repo::SQL),
@@ -23,6 +30,7 @@ pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
         ("releases", releases::repo::SQL),
         ("releases/blob", releases::blob::SQL),
         ("reports", reports::repo::SQL),
+        ("rotation", rotation::SQL),
         ("snapshot", snapshot::repo::SQL),
         ("snapshot/outbox", snapshot::outbox::SQL),
     ]

@@ -62,6 +62,14 @@ id! {
     ApiKeyId
 }
 id! {
+    /// A passkey of an account.
+    PasskeyId
+}
+id! {
+    /// A login that waits for a second factor.
+    PendingLoginId
+}
+id! {
     /// One report of a client, stamped where it came in; the same report delivered twice has the same id.
     ReportId
 }
@@ -78,6 +86,17 @@ id! {
     AuditEventId
 }
 id! {
+    /// A command line's request to be let in. Whoever knows it may look at it, so that it must not be guessed: [`CliAuthorizationId::v4`].
+    CliAuthorizationId
+}
+id! {
     /// One request, as answered in `X-Request-Id`.
     RequestId
+}
+
+impl CliAuthorizationId {
+    /// A new `UUIDv4`: nothing of it tells when it was made. `dice` are sixteen random bytes.
+    pub fn v4(dice: [u8; 16]) -> Self {
+        Self(uuid::Builder::from_random_bytes(dice).into_uuid().hyphenated().to_string())
+    }
 }

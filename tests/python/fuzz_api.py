@@ -4,8 +4,10 @@ Usage: fuzz_api.py BASE_URL MAIL_FOLDER MINUTES [SEED]. MINUTES are for each kin
 not as documented, or when fewer than nine of ten operations were done at least once.
 """
 
+import base64
 import email
 import email.policy
+import hashlib
 import random
 import re
 import sys
@@ -14,6 +16,7 @@ import uuid
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+import fuzz_factors
 import requests
 import schemathesis
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
@@ -31,7 +34,7 @@ NEEDED = 0.9
 WRONG = 0.25
 # Of its own: hypothesis sets the shared one back before each question.
 CHANCE = random.Random()
-KINDS = ["nobody", "dashboard session", "access key", "API key"]
+KINDS = ["nobody", "dashboard session", "command line by browser", "command line by device", "access key", "API key"]
 PASSWORD = "a long passphrase nobody guesses"
 
 
@@ -39,7 +42,7 @@ class Service:
     """The service under test, and what the questions need of it: an app with a release, keys, tokens of mails."""
 
     def __init__(self, base, mails):
-        self.base, self.mails, self.credential = base, Path(mails), None
+        self.base, self.mails, self.credential, self.password = base, Path(mails), None, PASSWORD
         self.address = self.newcomer(is_verified=True)
         self.log_in()
         app = {"name": "fuzzed"}
@@ -77,12 +80,40 @@ class Service:
         elif kind == "dashboard session":
             self.log_in()
             self.credential = self.session
+        elif kind.startswith("command line"):
+            self.credential = self.let_in(kind.rsplit(" ", 1)[1])["accessKey"]
         elif kind == "access key":
             made = self.ask("POST", "/v1/access-keys", json={"friendlyName": f"key-{uuid.uuid4()}"})
             self.credential = made["accessKey"]["name"]
         else:
             made = self.ask("POST", "/v1/api-keys", json={"name": "fuzz", "scopes": ["read", "deploy", "apps"]})
             self.credential = made["key"]
+
+    def start(self, way):
+        """A command line's request, and what it exchanges once that is approved; a browser's code is still missing."""
+        body, path = {}, "/v1/auth/cli/device"
+        if way == "browser":
+            body, path = new_browser_login(verifier := uuid.uuid4().hex * 2), "/v1/auth/cli/authorizations"
+        answer = requests.post(self.base + path, json=body, timeout=30)
+        answer.raise_for_status()
+        started = answer.json()
+        if way == "browser":
+            return started, {"grantType": "authorization_code", "codeVerifier": verifier, "redirectUri": body["redirectUri"]}
+        return started, {"grantType": "device_code", "deviceCode": started["deviceCode"]}
+
+    def approved(self, way):
+        """What an approved command line exchanges."""
+        started, grant = self.start(way)
+        approved = self.ask("POST", f"/v1/cli/authorizations/{started['authorizationId']}/approve")
+        if way == "browser":
+            grant["code"] = parse_qs(urlsplit(approved["redirectUri"]).query)["code"][0]
+        return grant
+
+    def let_in(self, way):
+        """What a command line is answered in the end."""
+        answer = requests.post(self.base + "/v1/auth/cli/token", json=self.approved(way), timeout=30)
+        answer.raise_for_status()
+        return answer.json()
 
     def mailed_token(self, address, page):
         """The token that leads this address to a page of the dashboard; the newest, when there are several."""
@@ -104,9 +135,17 @@ class Service:
         return address
 
 
+def new_browser_login(verifier):
+    challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
+    return {"codeChallenge": challenge, "codeChallengeMethod": "S256", "redirectUri": "http://127.0.0.1:49152/callback", "state": "fuzzed"}
+
+
 def lead(service, kind, case):
-    """Puts into a question what must be there for it to find something; gives the credential to ask it with."""
+    """Puts into a question what must be there for it to find something. Gives the credential to ask it with, where it is not that of the kind."""
     path = case.operation.path
+    if "/mfa" in path or "/auth/passkey" in path:
+        credential = fuzz_factors.lead(service, case)
+        return credential if kind == "dashboard session" else None
     name_things(service, case)
     asked = f"{case.method} {path}"
     body = case.body if isinstance(case.body, dict) else None
@@ -118,7 +157,7 @@ def lead(service, kind, case):
     elif "limit" in (case.query or {}) or "cursor" in (case.query or {}):
         case.query = {}
     if body is None:
-        return service.credential
+        return None
     if asked == "DELETE /v1/account" and kind == "dashboard session":
         # Of somebody who owns no apps, and whom nothing else needs.
         body["password"] = PASSWORD
@@ -136,7 +175,13 @@ def lead(service, kind, case):
         body.update({"email": service.address, "password": PASSWORD})
     elif asked == "POST /v1/auth/register":
         body.update({"email": f"new-{uuid.uuid4()}@example.com", "password": PASSWORD})
-    elif path.startswith("/v1/auth/"):
+    elif asked == "POST /v1/auth/cli/authorizations":
+        body.update(new_browser_login(uuid.uuid4().hex * 2))
+    elif asked == "POST /v1/auth/cli/token":
+        body.update(service.approved(CHANCE.choice(["browser", "device"])))
+    elif asked == "POST /v1/cli/authorizations/resolve":
+        body["userCode"] = service.start("device")[0]["userCode"]
+    elif path.startswith("/v1/auth/") and "/cli/" not in path:
         body["email"] = f"new-{uuid.uuid4()}@example.com"
     elif asked == "PATCH /v1/account":
         body.pop("password", None)
@@ -151,7 +196,7 @@ def lead(service, kind, case):
         body.update({"name": "fuzzed", "scopes": ["read"], "expires_at": None})
     elif asked.endswith("/releases"):
         body.update({"package": uuid.uuid4().bytes, "packageInfo": {"appVersion": "1.0.0"}})
-    return service.credential
+    return None
 
 
 def name_things(service, case):
@@ -165,11 +210,15 @@ def named(service, path, name):
         return made["accessKey"]["friendlyName"]
     if name == "key":
         return service.ask("POST", "/v1/api-keys", json={"name": "fuzz", "scopes": ["read", "deploy"]})["id"]
+    if name == "authorization":
+        return service.start(CHANCE.choice(["browser", "device"]))[0]["authorizationId"]
+    if name == "credential":
+        return service.let_in(CHANCE.choice(["browser", "device"]))["credentialId"]
     if name == "file":
         return requests.get(service.base + "/v1/docs", timeout=30).text.split("/v1/docs/assets/")[1].split('"')[0]
     if name == "blob":
         return bundle(service).path.rsplit("/", 1)[1]
-    return {"app": "fuzzed", "deployment": "Staging", "source": "127.0.0.1"}[name]
+    return {"app": "fuzzed", "deployment": "Staging", "source": "127.0.0.1", "passkey": str(uuid.uuid4())}[name]
 
 
 def bundle(service):
@@ -194,12 +243,13 @@ def fuzz(service, kind, operation, done, failures):
     @given(case=questions)
     def ask(case):
         # Every other question is as it was generated: most of those are refused, and the refusals are judged like all else.
-        credential = service.credential
+        credential = None
         if is_wrong:
             # A path that is made up may be another operation's.
             name_things(service, case)
         elif CHANCE.random() < 0.5:
             credential = lead(service, kind, case)
+        credential = credential or service.credential
         headers = {"Authorization": f"Bearer {credential}"} if guarded and credential else {}
         answer = case.call(headers=headers, timeout=30)
         if 200 <= answer.status_code < 300:

@@ -47,6 +47,14 @@ impl TestApp {
         changed
     }
 
+    /// Everything about second factors that the database keeps sealed, as it is kept.
+    pub async fn sealed(&self) -> Vec<Vec<u8>> {
+        let sql = "SELECT sealed FROM authenticators UNION ALL SELECT sealed FROM authenticator_setups \
+            UNION ALL SELECT sealed FROM recovery_keys UNION ALL SELECT sealed FROM passkey_challenges";
+        let mut tx = self.db().read().await.unwrap();
+        on!(tx, |conn| sqlx::query_scalar(sql).fetch_all(conn).await).unwrap()
+    }
+
     /// Makes `<with>@example.com` a collaborator of an app of `<owner>@example.com`, `since` milliseconds after 1970. There is no operation for it yet.
     pub async fn share(&self, owner: &str, app: &str, with: &str, role: &str, since: i64) {
         let (owner, with, since) = (format!("{owner}@example.com"), format!("{with}@example.com"), since.to_string());

@@ -17,7 +17,8 @@ use reqwest::multipart::{Form, Part};
 use serde_json::{Value, json};
 use shared::hash::Sha256Hex;
 use tests::people::{PASSWORD, login};
-use tests::{Answer, Client, TestApp};
+use tests::second_factors::ORIGIN;
+use tests::{Answer, Authenticator, Client, Holder, Options, TestApp};
 
 /// Who may use an operation.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +33,8 @@ enum Who {
     NotApiKey,
     /// Any session.
     Login,
+    /// Any session, of which only a command line's finds what it asks for.
+    CommandLine,
     /// Sessions of the dashboard; other sessions are told so, keys are refused plainly.
     Dashboard,
     /// The same, but keys are told so, too.
@@ -60,6 +63,33 @@ const TABLE: &[Row] = &[
     ("POST /v1/auth/forgot-password", Who::Open, 202),
     ("POST /v1/auth/reset-password", Who::Open, 200),
     ("POST /v1/auth/login", Who::Open, 200),
+    ("POST /v1/auth/cli/authorizations", Who::Open, 201),
+    ("POST /v1/auth/cli/device", Who::Open, 201),
+    ("POST /v1/auth/cli/token", Who::Open, 200),
+    ("GET /v1/cli/authorizations/{authorization}", Who::Dashboard, 200),
+    ("POST /v1/cli/authorizations/{authorization}/approve", Who::Dashboard, 200),
+    ("POST /v1/cli/authorizations/{authorization}/deny", Who::Dashboard, 200),
+    ("POST /v1/cli/authorizations/resolve", Who::Dashboard, 200),
+    ("GET /v1/cli/devices", Who::Login, 200),
+    ("DELETE /v1/cli/devices/current", Who::CommandLine, 204),
+    ("DELETE /v1/cli/devices/{credential}", Who::Login, 204),
+    ("POST /v1/auth/mfa/totp", Who::Open, 200),
+    ("POST /v1/auth/mfa/recovery", Who::Open, 200),
+    ("POST /v1/auth/mfa/options", Who::Open, 200),
+    ("POST /v1/auth/mfa/verify", Who::Open, 200),
+    ("POST /v1/auth/passkey/options", Who::Open, 200),
+    ("POST /v1/auth/passkey/verify", Who::Open, 200),
+    ("GET /v1/mfa", Who::Login, 200),
+    ("POST /v1/mfa/totp/setup", Who::Dashboard, 200),
+    ("POST /v1/mfa/totp/confirm", Who::Dashboard, 200),
+    ("DELETE /v1/mfa/totp", Who::Login, 200),
+    ("POST /v1/mfa/step-up/options", Who::Dashboard, 200),
+    ("POST /v1/mfa/passkeys/register/options", Who::Dashboard, 200),
+    ("POST /v1/mfa/passkeys/register/verify", Who::Dashboard, 200),
+    ("GET /v1/mfa/passkeys", Who::Login, 200),
+    ("PATCH /v1/mfa/passkeys/{passkey}", Who::Login, 200),
+    ("DELETE /v1/mfa/passkeys/{passkey}", Who::Login, 200),
+    ("POST /v1/mfa/recovery-codes", Who::Login, 200),
     ("GET /v1/authenticated", Who::Any, 200),
     ("GET /v1/account", Who::Any, 200),
     ("PATCH /v1/account", Who::Dashboard, 200),
@@ -99,9 +129,12 @@ const TABLE: &[Row] = &[
     ("GET /v1/public/svc/bundles/{blob}", Who::Open, 200),
 ];
 
-/// Whether an operation changes something that the audit trail is about: reports of clients are counted, not noted.
+/// Whether an operation changes something that the audit trail is about: reports of clients are counted, not noted; a challenge that a passkey is asked
+/// for is a question; and to find a request by the code that its user typed is to read.
 fn is_change(operation: &str) -> bool {
-    !operation.starts_with("GET ") && !operation.to_lowercase().replace('_', "").contains("/reportstatus/")
+    let is_report = operation.to_lowercase().replace('_', "").contains("/reportstatus/");
+    let only_finds = operation == "POST /v1/cli/authorizations/resolve";
+    !operation.starts_with("GET ") && !is_report && !only_finds && !operation.ends_with("/options")
 }
 
 /// Somebody who asks.
@@ -188,8 +221,9 @@ impl Who {
             (Self::App { roles, .. }, Caller::Role(role)) if !roles.contains(&role) => PLAINLY,
             (Self::App { scopes, .. }, Caller::ApiKey(held)) if !has_scope(scopes, held) => PLAINLY,
             (Self::Creator, Caller::ApiKey(held)) if !held.contains(&"apps") => PLAINLY,
-            (Self::NotApiKey | Self::Login | Self::Dashboard, Caller::ApiKey(_)) => PLAINLY,
-            (Self::Login | Self::Dashboard, Caller::NamedKey) => PLAINLY,
+            (Self::NotApiKey | Self::Login | Self::CommandLine | Self::Dashboard, Caller::ApiKey(_)) => PLAINLY,
+            (Self::Login | Self::CommandLine | Self::Dashboard, Caller::NamedKey) => PLAINLY,
+            (Self::CommandLine, Caller::Role(_) | Caller::SessionWithoutOrigin) => Expected::Refused(404, None),
             (Self::Dashboard, Caller::CliBrowser | Caller::CliDevice | Caller::SessionWithoutOrigin) => TOLD,
             (Self::DashboardAlone, Caller::Role(_)) => Expected::Done,
             (Self::DashboardAlone, _) => TOLD,
@@ -205,7 +239,7 @@ impl Who {
             Self::Any => *guards == words(&[]),
             Self::Creator => *guards == words(&["apps.create"]),
             Self::NotApiKey => *guards == words(&["not an API key"]),
-            Self::Login => *guards == words(&["login session"]),
+            Self::Login | Self::CommandLine => *guards == words(&["login session"]),
             Self::Dashboard | Self::DashboardAlone => *guards == words(&["dashboard session"]),
             Self::App { roles, scopes } => PERMISSIONS.iter().any(|(name, held_by, by)| {
                 let held_by: BTreeSet<_> = held_by.iter().map(|role| role.as_str()).collect();
@@ -216,12 +250,19 @@ impl Who {
     }
 }
 
+/// A service that has everything, and limits for the many that all ask from one address.
+async fn prepared() -> TestApp {
+    TestApp::spawn_with(Options::default().with_passkeys().with("LIMIT_CLI_STARTS", "1000/10m")).await
+}
+
 /// What one question needs: an owner of its own with a named key, and what the path names.
 struct Scene<'a> {
     app: &'a TestApp,
     operation: &'static str,
     name: String,
     owner: Client,
+    /// The owner with second factors, where the operation is about them.
+    holder: Option<Holder>,
 }
 
 impl<'a> Scene<'a> {
@@ -230,7 +271,7 @@ impl<'a> Scene<'a> {
         // Everybody asks from one address, where a limit would stop the many that one test asks for.
         app.change("DELETE FROM limit_counts", &[]).await;
         let owner = app.sign_up(&name).await;
-        let scene = Self { app, operation, name, owner };
+        let scene = Self { app, operation, name, owner, holder: None };
         if scene.operation.contains("{app}") {
             scene.owner.create_app("demo").await;
         }
@@ -294,12 +335,12 @@ impl<'a> Scene<'a> {
     }
 
     /// The request of the operation, as it succeeds for whoever may make it.
-    async fn question(&self, client: &Client) -> reqwest::RequestBuilder {
+    async fn question(&mut self, client: &Client) -> reqwest::RequestBuilder {
         let (method, path) = self.operation.split_once(' ').unwrap();
         let path = path.replace("{app}", "demo").replace("{deployment}", "Staging");
         let path = match path.split_once('{') {
             None => path,
-            Some((before, _)) => format!("{before}{}", self.last_segment().await),
+            Some((before, rest)) => format!("{before}{}{}", self.last_segment().await, rest.split_once('}').unwrap().1),
         };
         let query = if path.to_lowercase().replace('_', "").ends_with("/updatecheck") {
             format!("?deployment_key={}&app_version=1.0.0", self.deployment_key().await)
@@ -311,14 +352,14 @@ impl<'a> Scene<'a> {
             let info = Part::text(json!({ "appVersion": "1.0.0" }).to_string());
             return request.multipart(Form::new().part("package", Part::bytes(b"script".to_vec())).part("packageInfo", info));
         }
-        match self.body().await {
+        match self.body(client).await {
             Some(body) => request.json(&body),
             None => request,
         }
     }
 
     /// What the last parameter of the path names.
-    async fn last_segment(&self) -> String {
+    async fn last_segment(&mut self) -> String {
         let (_, rest) = self.operation.split_once("/v1/").unwrap();
         match rest.split('/').next().unwrap() {
             "access-keys" => {
@@ -330,10 +371,20 @@ impl<'a> Scene<'a> {
                 let made = session.post("/v1/api-keys", json!({ "name": "target", "scopes": ["read", "deploy"] })).await.assert(201);
                 made["id"].as_str().unwrap().to_owned()
             }
+            "cli" if self.operation.contains("/authorizations/") => {
+                self.begin_device().await["authorizationId"].as_str().unwrap().to_owned()
+            }
+            "cli" => {
+                let machine = self.app.open_session(&self.name, SessionOrigin::CliBrowser).await;
+                let listed = machine.get("/v1/cli/devices").await.assert(200)["devices"].as_array().unwrap().clone();
+                let own = listed.iter().find(|device| device["isCurrent"] == true).unwrap();
+                own["credentialId"].as_str().unwrap().to_owned()
+            }
             "sessions" => {
                 self.app.open_session_of(&self.name, SessionOrigin::CliBrowser, "192.0.2.7", &Device::default()).await;
                 "192.0.2.7".to_owned()
             }
+            "mfa" => self.with_factors().await.passkeys().await[0]["id"].as_str().unwrap().to_owned(),
             "docs" => {
                 let page = self.app.anonymous().get("/v1/docs").await.text();
                 page.split("/v1/docs/assets/").nth(1).unwrap().split('"').next().unwrap().to_owned()
@@ -348,6 +399,11 @@ impl<'a> Scene<'a> {
         }
     }
 
+    /// What a command line is answered that begins to be let in by a code.
+    async fn begin_device(&self) -> Value {
+        self.app.anonymous().post("/v1/auth/cli/device", json!({})).await.assert(201)
+    }
+
     /// The key of a deployment with a release.
     async fn deployment_key(&self) -> String {
         let (_, key) = self.owner.create_app("of devices").await;
@@ -355,7 +411,59 @@ impl<'a> Scene<'a> {
         key
     }
 
-    async fn body(&self) -> Option<Value> {
+    /// The owner with a passkey and an authenticator app.
+    async fn with_factors(&mut self) -> &mut Holder {
+        if self.holder.is_none() {
+            let mut holder = self.app.holder(&self.name).await;
+            holder.enrol_passkey(None).await.assert(200);
+            holder.enrol_totp().await.assert(200);
+            self.holder = Some(holder);
+        }
+        self.holder.as_mut().unwrap()
+    }
+
+    /// What completes a login with a second factor, or changes one.
+    async fn factor_body(&mut self, client: &Client) -> Value {
+        let (app, name, operation) = (self.app, self.name.clone(), self.operation);
+        match operation {
+            "POST /v1/mfa/totp/confirm" => {
+                let holder = app.holder(&name).await;
+                return json!({ "code": holder.set_up_totp().await.code(app.clock.now()) });
+            }
+            "POST /v1/mfa/passkeys/register/verify" => {
+                // Whoever may not be asked cannot answer either.
+                let asked = client.post("/v1/mfa/passkeys/register/options", json!({})).await;
+                let is_asked = asked.status.is_success();
+                let response = if is_asked { Authenticator::new(ORIGIN).register(&asked.json()["options"]) } else { json!({}) };
+                return json!({ "response": response });
+            }
+            "POST /v1/mfa/totp/setup" | "POST /v1/mfa/passkeys/register/options" | "POST /v1/auth/passkey/options" => return json!({}),
+            _ => {}
+        }
+        let holder = self.with_factors().await;
+        let pending = app.pend(&name).await;
+        match operation {
+            "POST /v1/auth/mfa/totp" => json!({ "pendingToken": pending.token, "code": holder.code() }),
+            "POST /v1/auth/mfa/recovery" => json!({ "pendingToken": pending.token, "code": holder.codes[0] }),
+            "POST /v1/auth/mfa/options" => json!({ "pendingToken": pending.token }),
+            "POST /v1/auth/mfa/verify" => {
+                let options = pending.options().await.assert(200)["options"].clone();
+                json!({ "pendingToken": pending.token, "response": holder.authenticator.assert(&options) })
+            }
+            "POST /v1/auth/passkey/verify" => {
+                let asked = app.anonymous().post("/v1/auth/passkey/options", json!({})).await.assert(200);
+                json!({ "challengeId": asked["challengeId"], "response": holder.authenticator.assert(&asked["options"]) })
+            }
+            "PATCH /v1/mfa/passkeys/{passkey}" => json!({ "name": "renamed" }),
+            "POST /v1/mfa/step-up/options" => json!({}),
+            _ => json!({ "stepUp": holder.totp_proof() }),
+        }
+    }
+
+    async fn body(&mut self, client: &Client) -> Option<Value> {
+        if is_of_factors(path_of(self.operation)) {
+            return if self.operation.starts_with("GET ") { None } else { Some(self.factor_body(client).await) };
+        }
         let new = format!("new-{}", self.email());
         let register = async || {
             self.app.anonymous().post("/v1/auth/register", login(&new, PASSWORD)).await.assert(202);
@@ -377,6 +485,18 @@ impl<'a> Scene<'a> {
                 json!({ "token": token, "password": "another long passphrase nobody guesses" })
             }
             "POST /v1/auth/login" => login(&self.email(), PASSWORD),
+            "POST /v1/auth/cli/authorizations" => {
+                let challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+                json!({ "codeChallenge": challenge, "codeChallengeMethod": "S256", "redirectUri": "http://127.0.0.1:49152/" })
+            }
+            "POST /v1/auth/cli/device" => json!({ "deviceName": "laptop" }),
+            "POST /v1/auth/cli/token" => {
+                let (begun, session) = (self.begin_device().await, self.app.open_session(&self.name, SessionOrigin::Dashboard).await);
+                let approve = format!("/v1/cli/authorizations/{}/approve", begun["authorizationId"].as_str().unwrap());
+                session.post(&approve, json!({})).await.assert(200);
+                json!({ "grantType": "device_code", "deviceCode": begun["deviceCode"] })
+            }
+            "POST /v1/cli/authorizations/resolve" => json!({ "userCode": self.begin_device().await["userCode"] }),
             "PATCH /v1/account" => json!({ "name": "Ada" }),
             "DELETE /v1/account" => json!({ "password": PASSWORD }),
             "POST /v1/access-keys" => json!({ "friendlyName": "new" }),
@@ -416,14 +536,14 @@ fn unnoted(document: &Value, noted: &BTreeSet<String>) -> Vec<String> {
 
 /// Asks everybody of each row whose path belongs there. Each success of a change must leave exactly one row in the trail, anything else none.
 async fn walk(belongs: impl Fn(&str) -> bool) {
-    let app = TestApp::spawn().await;
+    let app = prepared().await;
     let document = app.anonymous().get("/v1/openapi.json").await.assert(200);
     let (mut noted, mut number) = (BTreeSet::new(), 0);
     for (operation, who, status) in &rows_of(&belongs) {
         let mut rows = BTreeSet::new();
         for caller in who.callers() {
             number += 1;
-            let scene = Scene::set(&app, operation, number).await;
+            let mut scene = Scene::set(&app, operation, number).await;
             let client = scene.client(caller).await;
             let question = scene.question(&client).await;
             let before = app.audit_rows().await;
@@ -485,15 +605,23 @@ fn is_of_keys(path: &str) -> bool {
     path.starts_with("/v1/access-keys") || path.starts_with("/v1/api-keys")
 }
 
+fn is_of_factors(path: &str) -> bool {
+    ["/v1/mfa", "/v1/auth/mfa", "/v1/auth/passkey"].iter().any(|start| path.starts_with(start))
+}
+
 fn is_of_apps(path: &str) -> bool {
     path.starts_with("/v1/apps")
+}
+
+fn is_of_command_lines(path: &str) -> bool {
+    path.starts_with("/v1/cli/")
 }
 
 fn is_of_devices(path: &str) -> bool {
     path.contains("/public/svc/") || path.starts_with("/updateCheck") || path.starts_with("/reportStatus")
 }
 
-// Five walks instead of one, so that they run beside each other. Every path belongs to one of them.
+// Several walks instead of one, so that they run beside each other. Every path belongs to one of them.
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_operations_on_accounts_are_for_those_whom_the_table_names() {
@@ -506,8 +634,18 @@ async fn the_operations_on_keys_are_for_those_whom_the_table_names() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_operations_on_second_factors_are_for_those_whom_the_table_names() {
+    walk(is_of_factors).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_operations_on_apps_are_for_those_whom_the_table_names() {
     walk(is_of_apps).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operations_on_command_lines_are_for_those_whom_the_table_names() {
+    walk(is_of_command_lines).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -517,7 +655,11 @@ async fn the_operations_of_devices_are_for_those_whom_the_table_names() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn all_other_operations_are_for_those_whom_the_table_names() {
-    walk(|path| !is_of_account(path) && !is_of_keys(path) && !is_of_apps(path) && !is_of_devices(path)).await;
+    walk(|path| {
+        let areas = [is_of_account, is_of_keys, is_of_factors, is_of_apps, is_of_command_lines, is_of_devices];
+        !areas.into_iter().any(|is_of| is_of(path))
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

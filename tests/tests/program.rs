@@ -18,20 +18,13 @@ use serde_json::json;
 use shared::signature::{Secrets, sign_call};
 use tempfile::TempDir;
 use tests::database::TestDatabase;
+use tests::program::program;
 use tests::wait::until;
 use tests::{Bundle, Client};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
 const PASSWORD: &str = "a long passphrase nobody guesses";
-
-/// The program that was built with these tests: `target/<profile>/deps/program-…` stands beside `target/<profile>/updraft-control`.
-fn program() -> PathBuf {
-    let here = std::env::current_exe().unwrap();
-    let built = here.ancestors().nth(2).unwrap().join("updraft-control");
-    assert!(built.is_file(), "{} is not there: build the workspace, or run `cargo build -p control` first", built.display());
-    built
-}
 
 /// A folder and a database for the program, and settings that differ from the default.
 struct Place {

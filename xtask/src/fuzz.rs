@@ -18,14 +18,18 @@ const PAUSE: Duration = Duration::from_millis(200);
 const LOOKS: u32 = 150;
 
 /// Limits that many questions would reach.
-const LIMITS: [(&str, &str); 10] = [
+const LIMITS: [(&str, &str); 14] = [
     ("MAX_API_KEYS", "1000000"),
     ("LOGIN_ADDRESS", "100000/1m"),
     ("LOGIN_STOP", "100000/1m"),
+    ("MFA_ATTEMPTS", "100000/1m"),
     ("REGISTER", "100000/1m"),
     ("MAIL_REQUESTS", "100000/1m"),
     ("MAILS", "100000/1m"),
     ("POSTS", "100000/1m"),
+    ("CLI_STARTS", "100000/1m"),
+    ("CLI_TOKEN", "100000/1m"),
+    ("CLI_RESOLVES", "100000/1m"),
     ("REPORTS", "100000/1m"),
     ("MANAGEMENT_API", "100000/1m"),
     ("UPLOADS", "100000/1m"),
@@ -78,6 +82,8 @@ pub(crate) fn run(session: &Session, plan: &Plan) -> Result<(), Failure> {
     }
     command.arg("serve").current_dir(data.path()).env("UPDRAFT_DATA_DIR", data.path()).env("UPDRAFT_LOG", "warn");
     command.env("UPDRAFT_LISTEN", format!("127.0.0.1:{port}")).env("UPDRAFT_BASE_URL", &base);
+    // Passkeys are for a name, not for an address.
+    command.env("UPDRAFT_DASHBOARD_URL", format!("http://localhost:{port}/dashboard"));
     command.envs(LIMITS.map(|(name, value)| (format!("UPDRAFT_LIMIT_{name}"), value)));
     let mut server = Leashed::spawn(command, StopBy::Terminate, |line| println!("control | {line}"))?;
     wait(session, &mut server, port)?;

@@ -10,6 +10,7 @@ use utoipa_axum::routes;
 
 use super::service;
 use crate::app::AppState;
+use crate::auth::mfa::step_up::StepUpProof;
 use crate::auth::{DashboardSession, SignedIn};
 use crate::error::AppResult;
 use crate::web::{ClientAddress, Json, Member};
@@ -31,16 +32,25 @@ pub struct AccountPatch {
     #[serde(default)]
     #[schema(value_type = Option<String>, min_length = 1, max_length = 1000)]
     pub current_password: Member,
+    /// A fresh proof of a second factor; needed with a new password when the account has one.
+    #[serde(default)]
+    #[schema(value_type = Option<StepUpProof>)]
+    pub step_up: Member,
 }
 
 /// The proof that an account is to be deleted by its owner.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 #[schema(example = json!({ "password": "a long passphrase nobody guesses" }))]
 pub struct AccountDeletion {
     /// A text: the account's password.
     #[serde(default)]
     #[schema(value_type = String, required = true, min_length = 1, max_length = 1000)]
     pub password: Member,
+    /// A fresh proof of a second factor; needed when the account has one.
+    #[serde(default)]
+    #[schema(value_type = Option<StepUpProof>)]
+    pub step_up: Member,
 }
 
 /// An account, as its owner sees it.

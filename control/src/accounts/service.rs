@@ -10,7 +10,8 @@ use super::repo::{self, NewAccountRow};
 use crate::app::App;
 use crate::audit::{self, Action, Actor, Event};
 use crate::auth::login::service as login;
-use crate::auth::{DashboardSession, SignedIn, api_keys, keys, members, mfa, password, strength};
+use crate::auth::mfa::{self, Proof, pending, step_up};
+use crate::auth::{DashboardSession, SignedIn, api_keys, cli, keys, members, password, strength};
 use crate::clock::Dice;
 use crate::config::AccountLimits;
 use crate::db::{ReadTx, WriteTx};
@@ -123,14 +124,15 @@ pub async fn out(tx: &mut ReadTx, app: &App, caller: &SignedIn) -> AppResult<Acc
         name: row.name,
         created_time: row.created_time,
         email_verified: row.email_verified,
-        mfa_enabled: mfa::is_enabled(tx, caller.account()),
+        mfa_enabled: mfa::is_enabled(tx, caller.account()).await?,
         linked_providers: [],
         limits: LimitsOut { max_api_keys: row.max_api_keys, retention_days: row.retention_days, max_upload_bytes: row.max_upload_bytes },
         upload_url: app.config.upload_url.clone(),
     })
 }
 
-/// Changes the name, the password, or both, as far as they are given. Errors: 401 and 429 as of a login when the password so far is wrong.
+/// Changes the name, the password, or both, as far as they are given. Errors: 401 and 429 as of a login when the password so far is
+/// wrong; for a new password 403 with `step_up_required` without the proof of a second factor that the account has.
 pub async fn update(app: &App, caller: &DashboardSession, from: ClientAddress, patch: &AccountPatch) -> AppResult<()> {
     if patch.password.is_given() {
         // A session that ended while the body came guesses no passwords.
@@ -152,15 +154,22 @@ pub async fn update(app: &App, caller: &DashboardSession, from: ClientAddress, p
     } else {
         Some(None)
     };
-    let (Some(name), Some(password), Some(current)) = (name, password, current) else { return Err(faults.into_error()) };
+    let proof = faults.take("stepUp", Proof::of(&patch.step_up));
+    let (Some(name), Some(password), Some(current), Some(proof)) = (name, password, current, proof) else {
+        return Err(faults.into_error());
+    };
     let passwords = match password.zip(current) {
         Some((new, current)) => {
+            step_up::look(app, caller, proof.as_ref()).await?;
             let proven = login::confirm(app, from, caller.email(), current).await?;
             Some((proven, app.passwords.turn(from).await?.hash(new).await?))
         }
         None => None,
     };
-    let mut tx = caller.begin_holding_account(app).await?;
+    let mut tx = match &passwords {
+        Some(_) => step_up::begin(app, caller, proof.as_ref()).await?.0,
+        None => caller.begin_holding_account(app).await?,
+    };
     let now = app.now();
     if let Some((proven, new)) = &passwords {
         if repo::replace_password(&mut tx, caller.account(), proven, new).await? == 0 {
@@ -180,8 +189,8 @@ pub async fn update(app: &App, caller: &DashboardSession, from: ClientAddress, p
     Ok(())
 }
 
-/// Ends what the old password has let in: sessions but the one to keep, command lines' credentials, and the resets that were asked for. Gives what the
-/// owner is told.
+/// Ends what the old password has let in: sessions but the one to keep, command lines' credentials and their requests, logins that wait for a second
+/// factor, and the resets that were asked for. Gives what the owner is told.
 pub async fn end_old_password(
     tx: &mut WriteTx,
     account: &AccountId,
@@ -191,19 +200,24 @@ pub async fn end_old_password(
 ) -> AppResult<NewPassword> {
     keys::repo::delete_logins(tx, account, keep).await?;
     repo::cancel_resets(tx, account).await?;
+    cli::repo::cancel(tx, account, now).await?;
+    pending::repo::cancel(tx, account).await?;
     let mut keys = keys::repo::names(tx, account, now).await?;
     keys.extend(api_keys::repo::names(tx, account, now).await?);
     Ok(NewPassword { time: now, address: from.0.to_string(), keys })
 }
 
-/// Deletes the caller's account. The keys of deployments that it ever had stay taken. Errors: 401 and 429 as of a login when the password is wrong, 409
-/// while it owns apps.
+/// Deletes the caller's account. The keys of deployments that it ever had stay taken. Errors: 401 and 429 as of a login when the password is wrong, 403
+/// with `step_up_required` without the proof of a second factor that the account has, 409 while it owns apps.
 pub async fn delete(app: &App, caller: &DashboardSession, from: ClientAddress, deletion: &AccountDeletion) -> AppResult<()> {
     let mut faults = Faults::default();
-    let Some(password) = faults.take("password", members::password(&deletion.password)) else { return Err(faults.into_error()) };
+    let password = faults.take("password", members::password(&deletion.password));
+    let proof = faults.take("stepUp", Proof::of(&deletion.step_up));
+    let (Some(password), Some(proof)) = (password, proof) else { return Err(faults.into_error()) };
     caller.judge(&mut app.db.read().await?, app).await?;
+    step_up::look(app, caller, proof.as_ref()).await?;
     let proven = login::confirm(app, from, caller.email(), password).await?;
-    let mut tx = caller.begin_holding_account(app).await?;
+    let (mut tx, _) = step_up::begin(app, caller, proof.as_ref()).await?;
     let now = app.now();
     let deleted = repo::delete(&mut tx, caller.account(), &proven).await.map_err(|error| match &error {
         sqlx::Error::Database(database) if database.is_foreign_key_violation() => {

@@ -12,10 +12,11 @@ use utoipa_axum::routes;
 
 use crate::app::AppState;
 use crate::audit::{self, Action, Actor, Event};
+use crate::auth::cli::notice;
 use crate::auth::keys::repo::{self, Credential};
 use crate::auth::{LoginSession, session};
 use crate::error::{AppError, AppResult};
-use crate::web::{Json, SourcePath};
+use crate::web::{ClientAddress, Json, SourcePath};
 
 /// A session.
 #[derive(Debug, Serialize, ToSchema)]
@@ -133,14 +134,21 @@ pub async fn end_dashboard_sessions(
     security(("bearer" = ["login session"])),
     responses((status = 204))
 )]
-pub async fn end_current_session(State(app): State<AppState>, caller: LoginSession, actor: Actor) -> AppResult<StatusCode> {
+pub async fn end_current_session(
+    State(app): State<AppState>,
+    caller: LoginSession,
+    actor: Actor,
+    from: ClientAddress,
+) -> AppResult<StatusCode> {
     let mut tx = caller.begin_holding_account(&app).await?;
+    let ended = repo::find(&mut tx, caller.account(), caller.credential()).await?.ok_or(AppError::Unauthenticated)?;
     if repo::delete(&mut tx, caller.account(), caller.credential()).await? == 0 {
-        // Somebody else has ended it at the same moment.
         return Err(AppError::Unauthenticated);
     }
+    notice::put_removed(&mut tx, &app, &caller, from, &[&ended]).await?;
     audit::note(&mut tx, &actor, Event::new(Action::EndSession, caller.credential()), &app.dice, app.now()).await?;
     tx.commit().await?;
+    app.mailer.wake();
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -156,18 +164,21 @@ pub async fn end_sessions_from_source(
     State(app): State<AppState>,
     caller: LoginSession,
     actor: Actor,
+    from: ClientAddress,
     SourcePath(source): SourcePath,
 ) -> AppResult<StatusCode> {
     let mut tx = caller.begin_holding_account(&app).await?;
     let ended = repo::delete_from_source(&mut tx, caller.account(), &source).await?;
     // Those that had ended by themselves are nobody's change; they are left to the job that forgets them.
-    let count = ended.iter().filter(|ended| is_alive(&app, ended)).count();
-    if count == 0 {
+    let ended: Vec<&Credential> = ended.iter().filter(|ended| is_alive(&app, ended)).collect();
+    if ended.is_empty() {
         return Err(AppError::NotFound("session"));
     }
-    let event = Event::new(Action::EndSessions, caller.account()).with(json!({ "sessions": count, "source": source }));
+    notice::put_removed(&mut tx, &app, &caller, from, &ended).await?;
+    let event = Event::new(Action::EndSessions, caller.account()).with(json!({ "sessions": ended.len(), "source": source }));
     audit::note(&mut tx, &actor, event, &app.dice, app.now()).await?;
     tx.commit().await?;
+    app.mailer.wake();
     Ok(StatusCode::NO_CONTENT)
 }
 

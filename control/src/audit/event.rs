@@ -45,10 +45,40 @@ actions! {
     DeleteAccount = "account.delete" of "account";
     /// Somebody logged in.
     LogIn = "session.create" of "session";
+    /// Somebody gave the right password of an account with a second factor.
+    BeginLogIn = "pending_login.create" of "pending_login";
+    /// A seed for an authenticator app was shown.
+    SetUpAuthenticator = "authenticator.set_up" of "account";
+    /// An authenticator app was added, or another one put in its place.
+    AddAuthenticator = "authenticator.add" of "account";
+    /// The authenticator app was removed.
+    RemoveAuthenticator = "authenticator.remove" of "account";
+    /// A passkey was added.
+    AddPasskey = "passkey.add" of "passkey";
+    /// A passkey was renamed.
+    RenamePasskey = "passkey.update" of "passkey";
+    /// A passkey was removed.
+    RemovePasskey = "passkey.remove" of "passkey";
+    /// The recovery codes were replaced.
+    ReplaceRecoveryCodes = "recovery_codes.replace" of "account";
+    /// The operator moved what is encrypted in the database to another key.
+    RotateKeys = "encryption_key.rotate" of "encryption_key";
     /// A session was ended by itself.
     EndSession = "session.end" of "session";
     /// Sessions of the caller were ended together.
     EndSessions = "sessions.end" of "account";
+    /// A command line asked to be let in.
+    StartCliAuthorization = "cli_authorization.start" of "cli_authorization";
+    /// A command line's request was approved.
+    ApproveCliAuthorization = "cli_authorization.approve" of "cli_authorization";
+    /// A command line's request was denied.
+    DenyCliAuthorization = "cli_authorization.deny" of "cli_authorization";
+    /// A command line's request was ended by a wrong proof, or by a second use of its code.
+    EndCliAuthorization = "cli_authorization.end" of "cli_authorization";
+    /// A command line was given its credential.
+    AddMachine = "machine.add" of "machine";
+    /// A command line's credential was ended among the machines.
+    RemoveMachine = "machine.remove" of "machine";
     /// An access key was made.
     CreateAccessKey = "access_key.create" of "access_key";
     /// An access key was renamed or its end moved.

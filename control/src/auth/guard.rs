@@ -8,6 +8,7 @@ use std::sync::PoisonError;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use shared::ids::{AccessKeyId, AccountId};
+use shared::time::UnixMillis;
 
 use super::bearer::{CredentialId, CredentialKind, SignedIn};
 use super::mfa;
@@ -157,6 +158,31 @@ impl FromRequestParts<AppState> for NewCredentials {
     }
 }
 
+/// A login that is young enough to let a command line in. An account without a second factor need not log in again for it.
+#[derive(Clone, Copy, Debug)]
+pub struct RecentLogin(PhantomData<()>);
+
+impl RecentLogin {
+    /// Whether a login of this time is too old. A login is as old as its session.
+    fn is_too_old(has_second_factor: bool, logged_in: UnixMillis, window: i64, now: UnixMillis) -> bool {
+        has_second_factor && logged_in.plus_millis(window) < now
+    }
+}
+
+/// Take it after the guard on the credential and after [`NewCredentials`], whose refusals come first.
+impl FromRequestParts<AppState> for RecentLogin {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+        let caller = SignedIn::from_request_parts(parts, app).await?;
+        let has_second_factor = mfa::is_enabled(&mut app.db.read().await?, caller.account()).await?;
+        if Self::is_too_old(has_second_factor, caller.created(), app.config.limits.cli.freshness, app.now()) {
+            return Err(AppError::Coded(Code::ReauthRequired, "this login is too old to let a command line in: log in again first"));
+        }
+        Ok(Self(PhantomData))
+    }
+}
+
 /// A caller that may make apps of its own.
 #[derive(Clone, Debug)]
 pub struct AppCreator(SignedIn);
@@ -208,6 +234,20 @@ impl FromRequestParts<AppState> for UploadAllowance {
                 let text = "too many uploads are made with this credential";
                 Err(AppError::TooMany { text, retry_after: seconds, is_in_body: false })
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_of_an_account_with_a_second_factor_gets_too_old() {
+        let (logged_in, window) = (UnixMillis(1_000), 900);
+        for (now, with_a_second_factor) in [(1_000, false), (1_900, false), (1_901, true), (i64::MAX, true)] {
+            assert_eq!(RecentLogin::is_too_old(true, logged_in, window, UnixMillis(now)), with_a_second_factor, "{now}");
+            assert!(!RecentLogin::is_too_old(false, logged_in, window, UnixMillis(now)), "{now}");
         }
     }
 }

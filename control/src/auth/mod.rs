@@ -4,6 +4,7 @@
 
 pub mod api_keys;
 pub mod bearer;
+pub mod cli;
 pub mod grant;
 pub mod guard;
 pub mod keys;
@@ -20,4 +21,6 @@ pub mod token;
 
 pub use bearer::{CredentialId, CredentialKind, SignedIn};
 pub use grant::{AppGrant, Permission, Role};
-pub use guard::{AppCreator, DashboardSession, DashboardSessionAlone, LoginSession, NewCredentials, NotApiKey, UploadAllowance};
+pub use guard::{
+    AppCreator, DashboardSession, DashboardSessionAlone, LoginSession, NewCredentials, NotApiKey, RecentLogin, UploadAllowance,
+};

@@ -28,7 +28,8 @@ pub enum SessionOrigin {
 }
 
 impl SessionOrigin {
-    fn kind(self) -> CredentialKind {
+    /// What kind of credential it gives.
+    pub fn kind(self) -> CredentialKind {
         match self {
             Self::Dashboard => CredentialKind::DashboardSession,
             Self::CliBrowser => CredentialKind::CliBrowser,
@@ -38,11 +39,13 @@ impl SessionOrigin {
 }
 
 /// What a command line says of itself; nothing of it is known of a login on the dashboard.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, sqlx::FromRow)]
 pub struct Device {
     /// The id that the command line gives itself, once per machine.
+    #[sqlx(rename = "device_id")]
     pub id: Option<String>,
     /// The machine's name.
+    #[sqlx(rename = "device_name")]
     pub name: Option<String>,
     /// The program.
     pub client_name: Option<String>,
@@ -50,6 +53,17 @@ pub struct Device {
     pub client_version: Option<String>,
     /// Operating system and architecture.
     pub client_platform: Option<String>,
+}
+
+impl Device {
+    /// What its owner may know it by: `Ada's laptop (updraft 1.2.3, linux x64)`, as far as it says that.
+    pub fn label(&self) -> String {
+        let program: Vec<&str> = [&self.client_name, &self.client_version].into_iter().flatten().map(String::as_str).collect();
+        let program = Some(program.join(" ")).filter(|program| !program.is_empty());
+        let details: Vec<&str> = [program.as_deref(), self.client_platform.as_deref()].into_iter().flatten().collect();
+        let name = self.name.as_deref().unwrap_or("a machine without a name");
+        if details.is_empty() { name.to_owned() } else { format!("{name} ({})", details.join(", ")) }
+    }
 }
 
 /// A session that was just made.

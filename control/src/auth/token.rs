@@ -15,6 +15,8 @@ pub const NAMED_KEY_PREFIX: &str = "svc_ak_";
 /// The prefix of a session, whether of the dashboard or of a command line.
 pub const SESSION_PREFIX: &str = "svc_ss_";
 
+/// The prefix of a login that waits for a second factor.
+pub const PENDING_LOGIN_PREFIX: &str = "svc_pl_";
 /// The length of what follows either prefix: 256 bits in base64url.
 const KEY_SECRET: usize = 43;
 
@@ -44,6 +46,11 @@ impl PlainToken {
         Self::with_prefix(SESSION_PREFIX, dice)
     }
 
+    /// A new pending login: its prefix and 256 bits.
+    pub fn pending_login(dice: &Dice) -> Result<Self, getrandom::Error> {
+        Self::with_prefix(PENDING_LOGIN_PREFIX, dice)
+    }
+
     /// A new API key: its beginning, 9 public base62 characters and 32 secret ones (190 bits).
     pub fn api_key(dice: &Dice) -> Result<Self, getrandom::Error> {
         let mut text = API_KEY_PREFIX.to_owned();
@@ -58,6 +65,11 @@ impl PlainToken {
 
     /// A new token for the link of a mail: 256 bits without a prefix, since it is no credential.
     pub fn mailed(dice: &Dice) -> Result<Self, getrandom::Error> {
+        Self::with_prefix("", dice)
+    }
+
+    /// A new code of a command line's login (RFC 6749 part 4.1.2, RFC 8628 part 3.2): 256 bits without a prefix.
+    pub fn code(dice: &Dice) -> Result<Self, getrandom::Error> {
         Self::with_prefix("", dice)
     }
 

@@ -1,35 +1,70 @@
-//! Whether this database belongs to the encryption key that the process was given.
+//! Whether this database belongs to the encryption keys that the process was given.
+//!
+//! The database names each key that may have sealed something in it, with a value that shows whether a key of that name is the same. Sealing with a new
+//! key adds its name; `keys rotate`, once nothing is left under the older ones, takes theirs away.
+
+use std::collections::BTreeMap;
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
+use shared::hash::Sha256Hex;
 
-use super::secrets::EncryptionKey;
-use crate::db::{Db, WriteTx};
+use super::secrets::{EncryptionKey, EncryptionKeys};
+use crate::db::{Db, ReadTx, WriteTx};
 use crate::error::{AppError, AppResult};
 use crate::{on, on_write};
 
-const FIND: &str = "SELECT value FROM secret_checks WHERE name = $1";
-const OTHERS: &str = "SELECT COUNT(*) FROM secret_checks WHERE name <> $1 AND name LIKE 'encryption_key/%'";
+const PREFIX: &str = "encryption_key/";
+
+const FIND: &str = "SELECT name, value FROM secret_checks WHERE name LIKE 'encryption_key/%' ORDER BY name";
 const INSERT: &str = "INSERT INTO secret_checks (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING";
+const DELETE_OTHERS: &str = "DELETE FROM secret_checks WHERE name LIKE 'encryption_key/%' AND name <> $1";
 
 /// Every statement of this file.
-pub const SQL: &[&str] = &[FIND, OTHERS, INSERT];
+pub const SQL: &[&str] = &[FIND, INSERT, DELETE_OTHERS];
 
-/// Stores the key's check value the first time, and refuses any other key later: seeds encrypted with the right one could never be read.
-pub async fn check(db: &Db, key: &EncryptionKey) -> AppResult<()> {
-    let name = format!("encryption_key/{}", key.id);
-    let mut mac = Hmac::<Sha256>::new_from_slice(&key.bytes).map_err(|error| AppError::internal(error.to_string()))?;
-    mac.update(b"updraft-encryption-key-check-v1");
-    let value = shared::hash::Sha256Hex::from_digest(mac.finalize().into_bytes().into()).to_string();
+/// Notes that the first key seals from now on, and refuses keys that do not open everything: what is sealed with another could never be read.
+pub async fn check(db: &Db, keys: &EncryptionKeys) -> AppResult<()> {
     let mut tx = db.write().await?;
-    let others: i64 = on!(tx, |conn| sqlx::query_scalar(OTHERS).bind(&name).fetch_one(conn).await)?;
-    if others == 0 && keep(&mut tx, &name, &value).await? == value {
-        return Ok(tx.commit().await?);
+    let first = keys.first()?;
+    on_write!(tx, |conn| sqlx::query(INSERT).bind(name(first)).bind(value(first)?).execute(conn).await)?;
+    let mut known = find(&mut tx).await?;
+    for key in keys.all() {
+        if known.remove(&name(key)).is_some_and(|stored| value(key).ok().as_ref() != Some(&stored)) {
+            return Err(refused(&format!("this database was made with another key {}; give that one", key.id)));
+        }
     }
-    Err(AppError::Conflict("UPDRAFT_ENCRYPTION_KEY: this database was made with another key; give that one".to_owned()))
+    match known.keys().next() {
+        Some(missing) => {
+            let id = missing.trim_start_matches(PREFIX);
+            Err(refused(&format!("this database needs the key {id}, too: give it behind the others, or give it alone")))
+        }
+        None => Ok(tx.commit().await?),
+    }
 }
 
-async fn keep(tx: &mut WriteTx, name: &str, value: &str) -> sqlx::Result<String> {
-    on_write!(tx, |conn| sqlx::query(INSERT).bind(name).bind(value).execute(conn).await)?;
-    on!(tx, |conn| sqlx::query_scalar(FIND).bind(name).fetch_one(conn).await)
+/// Forgets every key but the first, in a transaction that has seen nothing sealed with another.
+pub async fn forget_others(tx: &mut WriteTx, keys: &EncryptionKeys) -> AppResult<()> {
+    let first = name(keys.first()?);
+    on_write!(tx, |conn| sqlx::query(DELETE_OTHERS).bind(&first).execute(conn).await)?;
+    Ok(())
+}
+
+async fn find(tx: &mut ReadTx) -> sqlx::Result<BTreeMap<String, String>> {
+    let rows: Vec<(String, String)> = on!(tx, |conn| sqlx::query_as(FIND).fetch_all(conn).await)?;
+    Ok(rows.into_iter().collect())
+}
+
+fn refused(reason: &str) -> AppError {
+    AppError::Conflict(format!("UPDRAFT_ENCRYPTION_KEY: {reason}"))
+}
+
+fn name(key: &EncryptionKey) -> String {
+    format!("{PREFIX}{}", key.id)
+}
+
+fn value(key: &EncryptionKey) -> AppResult<String> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(&key.bytes).map_err(|error| AppError::internal(error.to_string()))?;
+    mac.update(b"updraft-encryption-key-check-v1");
+    Ok(Sha256Hex::from_digest(mac.finalize().into_bytes().into()).to_string())
 }

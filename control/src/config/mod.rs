@@ -5,6 +5,7 @@
 //! Start reading at [`Config::read`].
 
 pub mod check;
+pub mod command_line;
 pub mod outside;
 pub mod secrets;
 pub mod settings;
@@ -19,8 +20,9 @@ use shared::signature::Secrets;
 use shared::time::parse_duration;
 
 use crate::releases::archive::ArchiveLimits;
+use command_line::CliLimits;
 use outside::{MailConfig, TurnstileConfig};
-use secrets::EncryptionKey;
+use secrets::EncryptionKeys;
 use settings::{Given, Settings};
 use strangers::StrangerLimits;
 use values::{Network, parse_size};
@@ -48,8 +50,8 @@ pub struct Config {
     pub edge_secret: Secrets,
     /// Signs bundle URLs.
     pub download_secret: Secrets,
-    /// Encrypts authenticator seeds and waiting mails at rest.
-    pub encryption_key: EncryptionKey,
+    /// Encrypt authenticator seeds and waiting mails at rest.
+    pub encryption_keys: EncryptionKeys,
     /// Where snapshots are pushed; `None` without an edge.
     pub kv: Option<KvConfig>,
     /// How mails go out.
@@ -98,6 +100,8 @@ pub struct Limits {
     pub sessions: SessionLimits,
     /// What strangers may do.
     pub strangers: StrangerLimits,
+    /// How command lines are let in.
+    pub cli: CliLimits,
     /// What an archive may hold.
     pub archive: ArchiveLimits,
     /// Binary versions counted per deployment; the rest are counted under `other`.
@@ -151,6 +155,7 @@ impl Default for Limits {
             account: AccountLimits::default(),
             sessions: SessionLimits::default(),
             strangers: StrangerLimits::default(),
+            cli: CliLimits::default(),
             archive: ArchiveLimits::default(),
             binary_versions: 200,
             reports: Rate { count: 600, window: 60_000 },
@@ -283,7 +288,7 @@ impl Config {
             trusted_proxies,
             edge_secret: secrets.edge,
             download_secret: secrets.download,
-            encryption_key: secrets.encryption,
+            encryption_keys: secrets.encryption,
             kv,
             mail,
             turnstile,
@@ -352,6 +357,7 @@ fn limits(settings: &Settings<'_>) -> Result<Limits, ConfigError> {
             cli: duration("LIMIT_CLI_CREDENTIAL")?,
         },
         strangers: StrangerLimits::read(*settings)?,
+        cli: CliLimits::read(*settings)?,
         archive: ArchiveLimits {
             entries: count("LIMIT_ZIP_ENTRIES")?,
             uncompressed_bytes: size("LIMIT_ZIP_TOTAL")?,

@@ -1,6 +1,6 @@
 //! The three secrets: given by settings, or made once into the data folder (SQLite and the folder store without an edge only).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
@@ -11,6 +11,7 @@ use shared::signature::Secrets;
 use super::ConfigError;
 use super::settings::Settings;
 use crate::clock::Dice;
+use crate::error::{AppError, AppResult};
 
 /// The file in the data folder that keeps generated secrets.
 const FILE: &str = "secrets.env";
@@ -19,7 +20,7 @@ const FILE: &str = "secrets.env";
 const MAKE_SECRET: &str = "must be given with PostgreSQL or an edge; make one with: openssl rand -hex 32";
 const MAKE_KEY: &str = "must be given with PostgreSQL or an edge; make one with: echo \"k1:$(openssl rand -base64 32)\"";
 
-/// The key that encrypts authenticator seeds, with the id under which it is named in the database.
+/// A key that encrypts authenticator seeds and waiting mails, with the id under which it is named in the database.
 #[derive(Clone)]
 pub struct EncryptionKey {
     /// Names the key in what it encrypted, for rotation.
@@ -43,11 +44,40 @@ impl EncryptionKey {
     }
 }
 
+/// Encryption keys: the first seals, all open.
+#[derive(Clone, Debug)]
+pub struct EncryptionKeys {
+    /// The first, and the others.
+    all: Vec<EncryptionKey>,
+}
+
+impl EncryptionKeys {
+    /// Reads a comma-separated list. The error says what is wrong, never a key.
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
+        let form = "must be a key id (letters and digits), a colon, and 32 bytes in base64; several of them are separated by commas";
+        let all: Vec<EncryptionKey> =
+            text.split(',').map(|part| EncryptionKey::parse(part.trim()).ok_or(form)).collect::<Result<_, _>>()?;
+        let ids: HashSet<&str> = all.iter().map(|key| key.id.as_str()).collect();
+        if ids.len() == all.len() { Ok(Self { all }) } else { Err("must not name two keys by the same id") }
+    }
+
+    /// The key that seals.
+    pub fn first(&self) -> AppResult<&EncryptionKey> {
+        // A parsed list is never empty.
+        self.all.first().ok_or_else(|| AppError::internal("there is no encryption key"))
+    }
+
+    /// The keys that open.
+    pub fn all(&self) -> &[EncryptionKey] {
+        &self.all
+    }
+}
+
 /// The three secrets, parsed.
 pub(super) struct All {
     pub(super) edge: Secrets,
     pub(super) download: Secrets,
-    pub(super) encryption: EncryptionKey,
+    pub(super) encryption: EncryptionKeys,
 }
 
 /// Takes each secret from its setting, else from the data folder, else makes it there when that is allowed.
@@ -69,9 +99,7 @@ pub(super) fn read(settings: &Settings<'_>, data_dir: &Path, may_generate: bool)
     Ok(All {
         edge: Secrets::parse(&edge).map_err(|error| ConfigError::setting("EDGE_SECRET", error.to_string()))?,
         download: Secrets::parse(&download).map_err(|error| ConfigError::setting("DOWNLOAD_SECRET", error.to_string()))?,
-        encryption: EncryptionKey::parse(&encryption).ok_or_else(|| {
-            ConfigError::setting("ENCRYPTION_KEY", "must be a key id (letters and digits), a colon, and 32 bytes in base64")
-        })?,
+        encryption: EncryptionKeys::parse(&encryption).map_err(|reason| ConfigError::setting("ENCRYPTION_KEY", reason))?,
     })
 }
 
@@ -135,5 +163,28 @@ impl Kept {
             std::fs::File::open(data_dir)?.sync_all()
         };
         write().map_err(|cause| ConfigError::DataDir { path: path.clone(), cause })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: &str = "k1:AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=";
+    const TWO: &str = "k2:AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI=";
+
+    #[test]
+    fn the_first_key_of_a_list_seals_and_all_open() {
+        let keys = EncryptionKeys::parse(&format!("{TWO}, {ONE}")).unwrap();
+        assert_eq!(keys.first().unwrap().id, "k2");
+        assert_eq!(keys.all().iter().map(|key| (key.id.as_str(), key.bytes[0])).collect::<Vec<_>>(), [("k2", 2), ("k1", 1)]);
+    }
+
+    #[test]
+    fn a_list_that_is_no_list_of_keys_is_refused_without_being_repeated() {
+        for text in ["", ",", "k1:", "k1:AQEB", &format!("{ONE},"), &format!("{ONE},{ONE}"), &ONE.replace("k1", "k-1")] {
+            let reason = EncryptionKeys::parse(text).unwrap_err();
+            assert!(!reason.contains("AQEB"), "{text}");
+        }
     }
 }

@@ -24,6 +24,8 @@ pub struct StrangerLimits {
     pub mail_requests: Rate,
     /// Mails of all kinds per e-mail address.
     pub mails: Rate,
+    /// Failed proofs of a second factor per account.
+    pub mfa_attempts: Rate,
     /// Other requests without a credential per client address.
     pub posts: Rate,
     /// How long the link of a verification mail works, in milliseconds.
@@ -41,11 +43,19 @@ impl Default for StrangerLimits {
             register: Rate { count: 10, window: HOUR },
             mail_requests: Rate { count: 5, window: HOUR },
             mails: Rate { count: 3, window: HOUR },
+            mfa_attempts: Rate { count: 10, window: 15 * MINUTE },
             posts: Rate { count: 60, window: 10 * MINUTE },
             verify_token: 24 * HOUR,
             reset_token: HOUR,
         }
     }
+}
+
+/// A rate whose times are kept in the database.
+pub(super) fn counted(settings: Settings<'_>, name: &'static str) -> Result<Rate, ConfigError> {
+    let rate = Rate::parse(&settings.text(name)).map_err(|error| ConfigError::setting(name, error.to_string()))?;
+    // The times of a full window are kept in one row.
+    if rate.count > 100_000 { Err(ConfigError::setting(name, "must count to 100000 at most")) } else { Ok(rate) }
 }
 
 impl StrangerLimits {
@@ -56,11 +66,7 @@ impl StrangerLimits {
     }
 
     pub(super) fn read(settings: Settings<'_>) -> Result<Self, ConfigError> {
-        let rate = |name: &'static str| {
-            let rate = Rate::parse(&settings.text(name)).map_err(|error| ConfigError::setting(name, error.to_string()))?;
-            // The times of a full window are kept in one row.
-            if rate.count > 100_000 { Err(ConfigError::setting(name, "must count to 100000 at most")) } else { Ok(rate) }
-        };
+        let rate = |name: &'static str| counted(settings, name);
         let duration =
             |name: &'static str| parse_duration(&settings.text(name)).map_err(|error| ConfigError::setting(name, error.to_string()));
         Ok(Self {
@@ -70,6 +76,7 @@ impl StrangerLimits {
             register: rate("LIMIT_REGISTER")?,
             mail_requests: rate("LIMIT_MAIL_REQUESTS")?,
             mails: rate("LIMIT_MAILS")?,
+            mfa_attempts: rate("LIMIT_MFA_ATTEMPTS")?,
             posts: rate("LIMIT_POSTS")?,
             verify_token: duration("LIMIT_VERIFY_TOKEN")?,
             reset_token: duration("LIMIT_RESET_TOKEN")?,

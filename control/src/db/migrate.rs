@@ -38,6 +38,18 @@ pub const ALL: &[Pair] = &[
         sqlite: include_str!("../../../migrations/sqlite/0003_keys_and_audit.sql"),
         postgres: include_str!("../../../migrations/postgres/0003_keys_and_audit.sql"),
     },
+    Pair {
+        version: 4,
+        name: "mfa",
+        sqlite: include_str!("../../../migrations/sqlite/0004_mfa.sql"),
+        postgres: include_str!("../../../migrations/postgres/0004_mfa.sql"),
+    },
+    Pair {
+        version: 5,
+        name: "cli",
+        sqlite: include_str!("../../../migrations/sqlite/0005_cli.sql"),
+        postgres: include_str!("../../../migrations/postgres/0005_cli.sql"),
+    },
 ];
 
 /// The migrator for SQLite.

@@ -4,13 +4,14 @@
 //! Limits of signed-in callers and of reports are in memory and not here. What is counted and what a refusal says is the caller's. Start reading at
 //! [`admit`]; login, which counts failures only, goes by [`Count`].
 //!
-//! Whoever locks several rows locks those of addresses before those of e-mail addresses, and both before rows of accounts; so nobody waits in a circle.
+//! Whoever locks several rows locks those of addresses before those of e-mail addresses, those before the attempts of accounts, and all before rows of accounts; so nobody waits in a circle.
 
 pub mod repo;
 
 use std::net::IpAddr;
 
 use shared::hash::Sha256Hex;
+use shared::ids::AccountId;
 use shared::limit::{Rate, network};
 use shared::time::UnixMillis;
 
@@ -31,8 +32,16 @@ pub enum Limit {
     MailRequests,
     /// Mails of all kinds that strangers asked for, by e-mail address.
     Mails,
+    /// Failed proofs of a second factor, of all kinds together, by account.
+    MfaAttempts,
     /// Other requests that need no credential, by client address.
     Posts,
+    /// Requests of command lines to be let in, by client address.
+    CliStarts,
+    /// Exchanges of command lines, by client address.
+    CliTokens,
+    /// Wrong user codes, by account.
+    CliResolves,
 }
 
 impl Limit {
@@ -44,7 +53,11 @@ impl Limit {
             Self::Register => "register",
             Self::MailRequests => "mail_requests",
             Self::Mails => "mails",
+            Self::MfaAttempts => "mfa_attempts",
             Self::Posts => "posts",
+            Self::CliStarts => "cli_starts",
+            Self::CliTokens => "cli_tokens",
+            Self::CliResolves => "cli_resolves",
         }
     }
 }
@@ -62,6 +75,11 @@ impl Subject {
     /// An e-mail address in its normal form, whether or not there is an account. Only its hash is kept.
     pub fn email(email: &str) -> Self {
         Self(Sha256Hex::of(email.as_bytes()).to_string())
+    }
+
+    /// An account.
+    pub fn account(account: &AccountId) -> Self {
+        Self(account.as_str().to_owned())
     }
 }
 
@@ -180,9 +198,16 @@ pub async fn admit_address(app: &App, address: IpAddr, limit: Limit, rate: Rate)
     Ok(admitted)
 }
 
-/// 429 with `Retry-After`, for all but login.
+const TOO_MANY: &str = "too many requests of this kind come from this address";
+
+/// 429 with `Retry-After`, for all but logins.
 pub fn too_many(seconds: u64) -> AppError {
-    AppError::TooMany { text: "too many requests of this kind come from this address", retry_after: seconds, is_in_body: false }
+    AppError::TooMany { text: TOO_MANY, retry_after: seconds, is_in_body: false }
+}
+
+/// The same for logins of any kind, whose refusals name the seconds in the body, too (specification, Error envelope).
+pub fn too_many_logins(seconds: u64) -> AppError {
+    AppError::TooMany { text: TOO_MANY, retry_after: seconds, is_in_body: true }
 }
 
 #[cfg(test)]

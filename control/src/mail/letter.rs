@@ -1,9 +1,13 @@
 //! What each kind of mail says. One wording serves both parts of a mail: the templates only set it, as text and as HTML.
 
 use askama::Template;
+use shared::time::UnixMillis;
 
-use super::{Key, KeyNotice, Kind, NewPassword};
+use super::{FactorKind, FactorNotice, Key, KeyNotice, Kind, MachineNotice, NewPassword};
 use crate::error::{AppError, AppResult};
+
+/// What the owner of an account is told to do about a second factor that somebody else has meddled with.
+const NOT_YOU: &str = "If it was not you, change your password at once, and remove the second factors that you do not know.";
 
 /// A mail's words.
 #[derive(Debug)]
@@ -86,12 +90,12 @@ fn letter(kind: &Kind, dashboard: &str) -> Letter {
         }
         Kind::PasswordChanged(new) => {
             letter.subject = "Your password was changed";
-            letter.say("The password of your Updraft account was changed. All other sessions have ended.");
+            letter.say("The password of your Updraft account was changed. All other sessions have ended, those of command lines too.");
             letter.new_password(new);
         }
         Kind::PasswordReset(new) => {
             letter.subject = "Your password was reset";
-            letter.say("The password of your Updraft account was replaced by means of a mail to this address. All sessions have ended.");
+            letter.say("The password of your Updraft account was replaced by means of a mail to this address. All sessions have ended, those of command lines too.");
             letter.new_password(new);
         }
         Kind::KeyAdded(notice) => {
@@ -108,10 +112,38 @@ fn letter(kind: &Kind, dashboard: &str) -> Letter {
             };
             letter.key(subject, what, notice);
         }
+        Kind::MachineAdded(notice) => {
+            let what = "The command line on this machine may now use your Updraft account. This is what it says of itself:";
+            letter.machines("A machine was added", what, notice);
+        }
+        Kind::MachineRemoved(notice) => {
+            let (subject, what) = match notice.machines.len() {
+                1 => ("A machine was removed", "The command line on this machine may no longer use your Updraft account:"),
+                _ => ("Machines were removed", "The command lines on these machines may no longer use your Updraft account:"),
+            };
+            letter.machines(subject, what, notice);
+        }
+        Kind::FactorAdded { factor, is_first } => letter.factor_added(factor, *is_first),
+        Kind::FactorRemoved { factor, is_last } => letter.factor_removed(factor, *is_last),
+        Kind::RecoveryCodesReplaced { time, address } => {
+            letter.subject = "Your recovery codes were replaced";
+            letter.say("The recovery codes of your Updraft account were replaced by new ones. The ones before are worth nothing now.");
+            letter.circumstances(*time, address);
+            letter.closing = NOT_YOU;
+        }
+        Kind::RecoveryCodeUsed { time, address, remaining } => {
+            letter.subject = "A recovery code was used for recovery";
+            letter
+                .say("Somebody, probably you, logged in to your Updraft account with your password and a recovery code, which is used up.");
+            letter.circumstances(*time, address);
+            let codes = if *remaining == 1 { "1 recovery code is".to_owned() } else { format!("{remaining} recovery codes are") };
+            letter.say(format!("{codes} left. New ones can be made on the dashboard."));
+            letter.closing = NOT_YOU;
+        }
         Kind::AccountDeleted { time, address } => {
             letter.subject = "Your account was deleted";
             letter.say("Your Updraft account was deleted, with its sessions and access keys.");
-            letter.say(format!("Time: {}. Client address: {}.", time.iso8601(), plain(address)));
+            letter.circumstances(*time, address);
             letter.closing = "If it was not you, write to those who run this service at once.";
         }
     }
@@ -123,16 +155,65 @@ impl Letter {
         self.paragraphs.push(paragraph.into());
     }
 
+    fn circumstances(&mut self, time: UnixMillis, address: &str) {
+        self.say(format!("Time: {}. Client address: {}.", time.iso8601(), plain(address)));
+    }
+
+    fn factor_added(&mut self, factor: &FactorNotice, is_first: bool) {
+        let (subject, what) = match factor.factor {
+            FactorKind::Authenticator => (
+                "An authenticator app was added",
+                "An authenticator app was set up for your Updraft account. One from before gives no valid codes any more.",
+            ),
+            FactorKind::Passkey => ("A passkey was added", "A passkey with this name was added to your Updraft account:"),
+        };
+        if is_first {
+            self.say(
+                "Logins with your password need a second factor from now on. Keep the recovery codes that were shown in a safe place.",
+            );
+        }
+        self.factor(subject, what, factor);
+    }
+
+    fn factor_removed(&mut self, factor: &FactorNotice, is_last: bool) {
+        let (subject, what) = match factor.factor {
+            FactorKind::Authenticator => {
+                ("The authenticator app was removed", "The authenticator app was removed from your Updraft account.")
+            }
+            FactorKind::Passkey => ("A passkey was removed", "The passkey with this name was removed from your Updraft account:"),
+        };
+        if is_last {
+            self.say("Your account has no second factor any more: your password alone is enough to log in, and recovery codes are worth nothing.");
+        }
+        self.factor(subject, what, factor);
+    }
+
+    fn factor(&mut self, subject: &'static str, what: &str, notice: &FactorNotice) {
+        self.subject = subject;
+        self.circumstances(notice.time, &notice.address);
+        self.say(what);
+        self.list = notice.name.iter().map(|name| plain(name)).collect();
+        self.closing = NOT_YOU;
+    }
+
     fn key(&mut self, subject: &'static str, what: &str, notice: &KeyNotice) {
         self.subject = subject;
-        self.say(format!("Time: {}. Client address: {}.", notice.time.iso8601(), plain(&notice.address)));
+        self.circumstances(notice.time, &notice.address);
         self.say(what);
         self.list = vec![plain(&notice.name)];
         self.closing = "If it was not you, change your password at once, and delete the keys that you do not know.";
     }
 
+    fn machines(&mut self, subject: &'static str, what: &str, notice: &MachineNotice) {
+        self.subject = subject;
+        self.say(format!("Time: {}. Client address: {}.", notice.time.iso8601(), plain(&notice.address)));
+        self.say(what);
+        self.list = notice.machines.iter().map(|machine| plain(machine)).collect();
+        self.closing = "If it was not you, change your password at once: a new one ends all sessions, and what command lines may do.";
+    }
+
     fn new_password(&mut self, new: &NewPassword) {
-        self.say(format!("Time: {}. Client address: {}.", new.time.iso8601(), plain(&new.address)));
+        self.circumstances(new.time, &new.address);
         if !new.keys.is_empty() {
             self.say("These keys stay valid. Delete those that you do not know or no longer need:");
             self.list = new.keys.iter().map(|name| plain(name)).collect();
@@ -159,7 +240,6 @@ fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared::time::UnixMillis;
 
     #[test]
     fn what_users_wrote_is_text_in_both_parts() {

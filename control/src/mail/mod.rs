@@ -62,6 +62,40 @@ pub enum Kind {
     KeyAdded(KeyNotice),
     /// A key is gone or revoked.
     KeyRemoved(KeyNotice),
+    /// A command line was let in.
+    MachineAdded(MachineNotice),
+    /// Command lines' credentials were ended.
+    MachineRemoved(MachineNotice),
+    /// There is one more second factor, or another authenticator app.
+    FactorAdded {
+        /// Which.
+        factor: FactorNotice,
+        /// Whether it turned second factors on.
+        is_first: bool,
+    },
+    /// A second factor is gone.
+    FactorRemoved {
+        /// Which.
+        factor: FactorNotice,
+        /// Whether it turned second factors off.
+        is_last: bool,
+    },
+    /// There are new recovery codes.
+    RecoveryCodesReplaced {
+        /// When.
+        time: UnixMillis,
+        /// The client's address.
+        address: String,
+    },
+    /// Somebody logged in with a recovery code.
+    RecoveryCodeUsed {
+        /// When.
+        time: UnixMillis,
+        /// The client's address.
+        address: String,
+        /// How many codes are left.
+        remaining: i64,
+    },
     /// The account is gone.
     AccountDeleted {
         /// When.
@@ -104,6 +138,39 @@ pub struct KeyNotice {
     pub name: String,
 }
 
+/// The circumstances of machines whose command lines were let in, or are no longer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MachineNotice {
+    /// When.
+    pub time: UnixMillis,
+    /// The client's address.
+    pub address: String,
+    /// What they say of themselves.
+    pub machines: Vec<String>,
+}
+
+/// Which kind of second factor a mail is about.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub enum FactorKind {
+    /// The authenticator app.
+    Authenticator,
+    /// A passkey.
+    Passkey,
+}
+
+/// The circumstances of a second factor that was added or removed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FactorNotice {
+    /// When.
+    pub time: UnixMillis,
+    /// The client's address.
+    pub address: String,
+    /// What kind it is.
+    pub factor: FactorKind,
+    /// The name of a passkey.
+    pub name: Option<String>,
+}
+
 /// Neither the address nor a token is printed.
 impl std::fmt::Debug for Mail {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -121,6 +188,12 @@ impl std::fmt::Debug for Kind {
             Self::PasswordReset(_) => "PasswordReset",
             Self::KeyAdded(_) => "KeyAdded",
             Self::KeyRemoved(_) => "KeyRemoved",
+            Self::MachineAdded(_) => "MachineAdded",
+            Self::MachineRemoved(_) => "MachineRemoved",
+            Self::FactorAdded { .. } => "FactorAdded",
+            Self::FactorRemoved { .. } => "FactorRemoved",
+            Self::RecoveryCodesReplaced { .. } => "RecoveryCodesReplaced",
+            Self::RecoveryCodeUsed { .. } => "RecoveryCodeUsed",
             Self::AccountDeleted { .. } => "AccountDeleted",
         })
     }

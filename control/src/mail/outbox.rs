@@ -10,7 +10,7 @@ use shared::time::UnixMillis;
 
 use super::Mail;
 use crate::app::App;
-use crate::config::secrets::EncryptionKey;
+use crate::config::secrets::EncryptionKeys;
 use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult};
 use crate::{on, on_write, seal};
@@ -36,7 +36,7 @@ pub async fn put(tx: &mut WriteTx, app: &App, mail: &Mail) -> AppResult<()> {
     let now = app.now();
     let id = id(now, app.dice.bytes()?);
     let plain = serde_json::to_vec(mail).map_err(AppError::internal)?;
-    let sealed = seal::seal(&app.config.encryption_key, &app.dice, &purpose(&id), &plain)?;
+    let sealed = seal::seal(app.config.encryption_keys.first()?, &app.dice, &purpose(id.as_str()), &plain)?;
     on_write!(tx, |conn| sqlx::query(INSERT).bind(&id).bind(&sealed).bind(now).execute(conn).await)?;
     Ok(())
 }
@@ -51,8 +51,9 @@ fn id(now: UnixMillis, mut dice: [u8; 10]) -> MailId {
     MailId::v7(now, dice)
 }
 
-fn purpose(id: &MailId) -> String {
-    format!("mail/{}", id.as_str())
+/// What the mail with this id is sealed for.
+pub fn purpose(id: &str) -> String {
+    format!("mail/{id}")
 }
 
 /// A row that this sender alone may send until its lease ends.
@@ -69,8 +70,8 @@ pub(super) struct Lease {
 
 impl Lease {
     /// The mail.
-    pub(super) fn open(&self, key: &EncryptionKey) -> AppResult<Mail> {
-        let plain = seal::open(std::slice::from_ref(key), &purpose(&self.id), &self.sealed)?;
+    pub(super) fn open(&self, keys: &EncryptionKeys) -> AppResult<Mail> {
+        let plain = seal::open(keys.all(), &purpose(self.id.as_str()), &self.sealed)?;
         serde_json::from_slice(&plain).map_err(AppError::internal)
     }
 }

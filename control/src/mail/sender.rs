@@ -150,7 +150,7 @@ impl Sender {
 
     async fn attempt(&self, lease: &Lease) -> Result<(), Failure> {
         // Another version of the program, or another replica's settings, may well know the key or the kind that this one does not.
-        let mail = lease.open(&self.app.config.encryption_key).map_err(|error| Failure::Passing(chain(&error)))?;
+        let mail = lease.open(&self.app.config.encryption_keys).map_err(|error| Failure::Passing(chain(&error)))?;
         if mail.kind.lifetime().is_some_and(|lifetime| self.app.now() >= lease.created_time.plus_millis(lifetime)) {
             return Err(Failure::Final("its link has ended".to_owned()));
         }

@@ -25,7 +25,9 @@ use crate::error::Code;
     components(schemas(Problem)),
     tags(
         (name = "auth", description = "Registration, passwords and logins"),
+        (name = "mfa", description = "Second factors: passkeys, the authenticator app, recovery codes"),
         (name = "account", description = "The caller's account and its sessions"),
+        (name = "cli-auth", description = "How command lines are let in, and the machines that were"),
         (name = "access-keys", description = "Named access keys"),
         (name = "api-keys", description = "API keys with scopes"),
         (name = "apps", description = "Apps"),
@@ -53,7 +55,7 @@ struct Problem {
     /// What is wrong, for programs; only where a code says what would help.
     #[schema(nullable = false)]
     code: Option<Code>,
-    /// In how many seconds to try again; on logins only.
+    /// In how many seconds to try again; on logins and second factors only.
     #[schema(minimum = 1, nullable = false)]
     retry_after_seconds: Option<u64>,
 }

@@ -19,6 +19,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("415", "the body is of another type"),
     ("429", "too many; `Retry-After`, where it stands, says when to try again"),
     ("500", "internal error"),
+    ("501", "this server was not set up for it"),
     ("503", "the service is unavailable for the moment; `Retry-After` says when to try again"),
 ];
 
@@ -88,6 +89,9 @@ const PATH_PARAMETERS: &[(&str, &str)] = &[
     ("deployment", "The deployment's name"),
     ("source", "A client's address, or a machine's name"),
     ("key", "An access key's friendlyName, or an API key's id"),
+    ("authorization", "The authorizationId of a command line's request"),
+    ("credential", "A machine's credentialId"),
+    ("passkey", "The passkey's id"),
     ("blob", "As it stands in a download address"),
 ];
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{FromRequest, Request};
+use axum::extract::{FromRequest, OptionalFromRequest, Request};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
@@ -28,15 +28,33 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
     type Rejection = AppError;
 
     async fn from_request(request: Request, _state: &S) -> Result<Self, AppError> {
-        let (parts, body) = request.into_parts();
-        let bytes = read_body(&parts.headers, body, MAX_JSON_BODY).await?;
-        check_type(&parts.headers, &bytes)?;
-        // The parser would take an array for an object with its members in order.
-        if bytes.trim_ascii_start().first() == Some(&b'[') && serde_json::from_slice::<IgnoredAny>(&bytes).is_ok() {
-            return Err(AppError::Invalid(NO_OBJECT.to_owned()));
-        }
-        serde_json::from_slice(&bytes).map(Self).map_err(|error| AppError::Invalid(json_fault(&error)))
+        parse(&read(request).await?).map(Self)
     }
+}
+
+/// A body that may be left out altogether; null is the same.
+impl<T: DeserializeOwned, S: Send + Sync> OptionalFromRequest<S> for Json<T> {
+    type Rejection = AppError;
+
+    async fn from_request(request: Request, _state: &S) -> Result<Option<Self>, AppError> {
+        let bytes = read(request).await?;
+        if bytes.is_empty() { Ok(None) } else { Ok(parse::<Option<T>>(&bytes)?.map(Self)) }
+    }
+}
+
+async fn read(request: Request) -> Result<Vec<u8>, AppError> {
+    let (parts, body) = request.into_parts();
+    let bytes = read_body(&parts.headers, body, MAX_JSON_BODY).await?;
+    check_type(&parts.headers, &bytes)?;
+    Ok(bytes)
+}
+
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, AppError> {
+    // The parser would take an array for an object with its members in order.
+    if bytes.trim_ascii_start().first() == Some(&b'[') && serde_json::from_slice::<IgnoredAny>(bytes).is_ok() {
+        return Err(AppError::Invalid(NO_OBJECT.to_owned()));
+    }
+    serde_json::from_slice(bytes).map_err(|error| AppError::Invalid(json_fault(&error)))
 }
 
 impl<T: Serialize> IntoResponse for Json<T> {

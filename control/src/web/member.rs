@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use shared::Invalid;
 
 use crate::error::AppError;
@@ -40,6 +40,20 @@ impl Member {
             Value::Array(items) => items.iter().map(|item| item.as_str().ok_or(Invalid::from("must be a list of strings"))).collect(),
             _ => Err(Invalid::from("must be a list of strings")),
         }
+    }
+
+    /// An object that may be absent.
+    pub fn optional_object(&self) -> Result<Option<&Map<String, Value>>, Invalid> {
+        match &self.0 {
+            Value::Null => Ok(None),
+            Value::Object(members) => Ok(Some(members)),
+            _ => Err(Invalid::from("must be an object")),
+        }
+    }
+
+    /// An object that must be there.
+    pub fn object(&self) -> Result<&Map<String, Value>, Invalid> {
+        self.optional_object()?.ok_or(Invalid::from("is needed"))
     }
 
     /// A whole number that may be absent.

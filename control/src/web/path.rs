@@ -3,6 +3,7 @@
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
+use shared::ids::{AccessKeyId, CliAuthorizationId, PasskeyId};
 
 use crate::error::AppError;
 
@@ -54,6 +55,44 @@ impl<S: Send + Sync> FromRequestParts<S> for KeyPath {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, AppError> {
         parameter(parts, state, "key").await.map(Self)
+    }
+}
+
+/// The `{authorizationId}` of a path. What is no such id names nothing.
+#[derive(Clone, Debug)]
+pub struct AuthorizationPath(pub CliAuthorizationId);
+
+impl<S: Send + Sync> FromRequestParts<S> for AuthorizationPath {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, AppError> {
+        let text = parameter(parts, state, "authorization").await?;
+        CliAuthorizationId::try_from(text).map(Self).map_err(|_| AppError::NotFound("authorization"))
+    }
+}
+
+/// The `{credentialId}` of a path. What is no such id names nothing.
+#[derive(Clone, Debug)]
+pub struct CredentialPath(pub AccessKeyId);
+
+impl<S: Send + Sync> FromRequestParts<S> for CredentialPath {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, AppError> {
+        let text = parameter(parts, state, "credential").await?;
+        AccessKeyId::try_from(text).map(Self).map_err(|_| AppError::NotFound("machine"))
+    }
+}
+
+/// The `{passkeyId}` of a path; what is no id is one of nothing.
+#[derive(Clone, Debug)]
+pub struct PasskeyPath(pub PasskeyId);
+
+impl<S: Send + Sync> FromRequestParts<S> for PasskeyPath {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, AppError> {
+        parameter(parts, state, "passkey").await?.parse().map(Self).map_err(|_| AppError::NotFound("passkey"))
     }
 }
 

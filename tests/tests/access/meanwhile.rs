@@ -17,7 +17,10 @@ use tests::wait::until;
 use tests::{Client, TestApp, raw};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::{ALL_SCOPES, Caller, Expected, Row, Scene, TABLE, Who, is_change, is_of_account, is_of_apps, is_of_keys, path_of};
+use super::{
+    ALL_SCOPES, Caller, Expected, Row, Scene, TABLE, Who, is_change, is_of_account, is_of_apps, is_of_command_lines, is_of_factors,
+    is_of_keys, path_of, prepared,
+};
 
 /// Tables in which a change that is refused may leave something: guesses at passwords are counted, and mails leave.
 const ASIDE: &[&str] = &["limit_counts", "mail_outbox", "_sqlx_migrations"];
@@ -85,8 +88,13 @@ fn trials(who: Who) -> Vec<(Caller, Loss)> {
         (Caller::ApiKey(ALL_SCOPES), Loss::Narrowed),
     ];
     let of_app = [(Caller::Role("Admin"), Loss::Removed), (Caller::Role("Admin"), Loss::Demoted)];
-    let of_app = if matches!(who, Who::App { .. }) { &of_app[..] } else { &[] };
-    all.iter().chain(of_app).copied().filter(|(caller, _)| who.expects(*caller) == Expected::Done).collect()
+    let of_machines = [(Caller::CliBrowser, Loss::Ended)];
+    let others = match who {
+        Who::App { .. } => &of_app[..],
+        Who::CommandLine => &of_machines,
+        _ => &[],
+    };
+    all.iter().chain(others).copied().filter(|(caller, _)| who.expects(*caller) == Expected::Done).collect()
 }
 
 /// A client that has not used its credential yet.
@@ -176,13 +184,13 @@ async fn between_transactions(
 }
 
 async fn try_each(belongs: impl Fn(&str) -> bool) {
-    let app = TestApp::spawn().await;
+    let app = prepared().await;
     let (mut number, mut tried) = (0, 0);
     let changes = TABLE.iter().filter(|(operation, who, _)| is_change(operation) && !matches!(who, Who::Open));
     for (operation, who, _) in changes.filter(|row: &&Row| belongs(path_of(row.0))) {
         for (caller, loss) in trials(*who) {
             number += 1;
-            let scene = Scene::set(&app, operation, number).await;
+            let mut scene = Scene::set(&app, operation, number).await;
             let client = fresh(&scene, caller).await;
             let hash = Sha256Hex::of(client.token().as_bytes()).to_string();
             let question = scene.question(&client).await;
@@ -192,6 +200,13 @@ async fn try_each(belongs: impl Fn(&str) -> bool) {
                 // A form is read as it is sent, and cannot be copied.
                 None => scene.question(&client).await.build().unwrap(),
             };
+            // What prepared the question may have used the credential; only the question's own use is waited for.
+            for table in [
+                "UPDATE access_keys SET last_used_time = NULL WHERE token_hash = $1",
+                "UPDATE api_keys SET last_used_time = NULL WHERE key_hash = $1",
+            ] {
+                app.change(table, &[&hash]).await;
+            }
             let (status, before) = if request.body().is_some() {
                 in_two_parts(&app, request, loss, &hash).await
             } else {
@@ -222,11 +237,21 @@ async fn a_change_of_an_app_is_refused_when_the_right_to_it_ends_before_its_body
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_change_of_second_factors_is_refused_when_the_session_ends_before_its_body_has_come() {
+    try_each(is_of_factors).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_of_command_lines_is_refused_when_the_session_ends_meanwhile() {
+    try_each(is_of_command_lines).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn every_change_by_a_caller_is_tried() {
     let others = TABLE.iter().filter(|(operation, who, _)| is_change(operation) && !matches!(who, Who::Open));
     let missed = others.filter(|(operation, ..)| {
         let path = path_of(operation);
-        !is_of_account(path) && !is_of_keys(path) && !is_of_apps(path)
+        ![is_of_account, is_of_keys, is_of_apps, is_of_factors, is_of_command_lines].into_iter().any(|is_of| is_of(path))
     });
     assert_eq!(missed.map(|(operation, ..)| *operation).collect::<Vec<_>>(), Vec::<&str>::new());
     for (operation, who, _) in TABLE.iter().filter(|(operation, who, _)| is_change(operation) && !matches!(who, Who::Open)) {
@@ -242,7 +267,7 @@ async fn an_upload_whose_credential_ends_while_it_is_stored_leaves_nothing() {
             .into_iter()
             .enumerate()
     {
-        let scene = Scene::set(&app, "POST /v1/apps/{app}/deployments/{deployment}/releases", number).await;
+        let mut scene = Scene::set(&app, "POST /v1/apps/{app}/deployments/{deployment}/releases", number).await;
         let client = fresh(&scene, caller).await;
         let hash = Sha256Hex::of(client.token().as_bytes()).to_string();
         let question = scene.question(&client).await;

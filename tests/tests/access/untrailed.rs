@@ -2,21 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use tests::TestApp;
 use tests::inside::contents;
 
-use super::{CREDENTIALS, Caller, Expected, Scene, TABLE, is_change};
+use super::{CREDENTIALS, Caller, Expected, Scene, TABLE, is_change, prepared};
 
 /// Tables in which a change that fails may leave something: what strangers ask for is counted before, and mails leave.
 const ASIDE: &[&str] = &["limit_counts", "mail_outbox", "_sqlx_migrations"];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_that_cannot_be_noted_does_not_happen() {
-    let app = TestApp::spawn().await;
+    let app = prepared().await;
     let mut tried = BTreeSet::new();
     for (number, (operation, who, _)) in TABLE.iter().filter(|(operation, ..)| is_change(operation)).enumerate() {
         let caller = CREDENTIALS.iter().copied().find(|caller| who.expects(*caller) == Expected::Done).unwrap_or(Caller::Role("Owner"));
-        let scene = Scene::set(&app, operation, number).await;
+        let mut scene = Scene::set(&app, operation, number).await;
         let client = scene.client(caller).await;
         let question = scene.question(&client).await;
         // Noted as used now, so that it is not while the question is asked.

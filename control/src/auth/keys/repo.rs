@@ -104,6 +104,17 @@ impl Credential {
     pub fn kind(&self) -> CredentialKind {
         CredentialKind::of(self.is_session, self.origin.as_deref())
     }
+
+    /// The command line that holds it, as far as it is one's.
+    pub fn device(&self) -> Device {
+        Device {
+            id: self.device_id.clone(),
+            name: self.device_name.clone(),
+            client_name: self.client_name.clone(),
+            client_version: self.client_version.clone(),
+            client_platform: self.client_platform.clone(),
+        }
+    }
 }
 
 /// A credential with its account's address.

@@ -10,6 +10,7 @@ use super::repo::{self, Credential, NewKeyRow};
 use crate::app::{App, AppState};
 use crate::audit::{self, Action, Actor, Event};
 use crate::auth::bearer::CredentialKind;
+use crate::auth::cli::notice;
 use crate::auth::session::{self, Device};
 use crate::auth::token::PlainToken;
 use crate::auth::{DashboardSession, LoginSession, NewCredentials, NotApiKey, SignedIn};
@@ -190,7 +191,7 @@ pub async fn update(
     Ok(key)
 }
 
-/// Ends a credential. The owner is told of a named key.
+/// Ends a credential. The owner is told of a named key, and of a command line's.
 pub async fn remove(app: &App, caller: &NotApiKey, from: ClientAddress, friendly_name: &str) -> AppResult<()> {
     let mut tx = caller.begin_holding_account(app).await?;
     let key = find_seen(&mut tx, app, caller.account(), caller.kind(), friendly_name).await?;
@@ -200,6 +201,7 @@ pub async fn remove(app: &App, caller: &NotApiKey, from: ClientAddress, friendly
     if key.kind() == CredentialKind::NamedKey {
         tell(&mut tx, app, caller, from, friendly_name, Kind::KeyRemoved).await?;
     }
+    notice::put_removed(&mut tx, app, caller, from, &[&key]).await?;
     let action = if key.kind().is_login() { Action::EndSession } else { Action::DeleteAccessKey };
     let event = Event::new(action, &key.id).with(json!({ "friendlyName": friendly_name }));
     audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, app.now()).await?;

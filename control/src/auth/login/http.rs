@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::service::{self, LoggedIn, Login};
+use super::service::{self, LoggedIn, Login, Outcome};
 use crate::app::AppState;
 use crate::auth::members;
 use crate::error::AppResult;
@@ -57,24 +57,64 @@ impl From<LoggedIn> for SessionOut {
     }
 }
 
+/// A login that waits for a second factor.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = PendingLogin)]
+pub struct PendingOut {
+    /// True, which tells it from a session.
+    mfa_required: bool,
+    /// What the login is completed with, besides a second factor.
+    pending_token: String,
+    /// When it ends.
+    expires: UnixMillis,
+    /// By which ways it can be completed: `passkey`, `totp`, `recovery_code`.
+    methods: Vec<&'static str>,
+}
+
+/// What came of a right password.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+#[schema(as = LoginAnswer)]
+pub enum LoginOut {
+    /// The account has no second factor.
+    Session(SessionOut),
+    /// It has one.
+    Pending(PendingOut),
+}
+
+impl From<Outcome> for LoginOut {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::LoggedIn(logged_in) => Self::Session(logged_in.into()),
+            Outcome::Pending(pending, methods) => Self::Pending(PendingOut {
+                mfa_required: true,
+                pending_token: pending.token.reveal().to_owned(),
+                expires: pending.expires,
+                methods,
+            }),
+        }
+    }
+}
+
 /// The routes of this area.
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(log_in))
 }
 
-/// Log in with an e-mail address and a password.
+/// Log in with an e-mail address and a password. Where the account has a second factor, the answer is a login that waits for it.
 #[utoipa::path(
     post,
     path = "/v1/auth/login",
     tag = "auth",
     request_body = NewLogin,
-    responses((status = 200, body = SessionOut), (status = 401), (status = 403), (status = 429))
+    responses((status = 200, body = LoginOut), (status = 401), (status = 403), (status = 429))
 )]
 pub async fn log_in(
     State(app): State<AppState>,
     Extension(from): Extension<ClientAddress>,
     Json(new): Json<NewLogin>,
-) -> AppResult<Json<SessionOut>> {
+) -> AppResult<Json<LoginOut>> {
     let mut faults = Faults::default();
     let email = faults.take("email", members::email(&new.email));
     let password = faults.take("password", members::password(&new.password));

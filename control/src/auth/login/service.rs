@@ -12,7 +12,7 @@ use super::repo;
 use crate::accounts;
 use crate::app::App;
 use crate::audit::{self, Action, Actor, Event};
-use crate::auth::mfa;
+use crate::auth::mfa::{self, Factor, factors, pending};
 use crate::auth::registration::PENDING_LIFETIME;
 use crate::auth::session::{self, Device, Issued, SessionOrigin};
 use crate::db::WriteTx;
@@ -44,9 +44,29 @@ pub struct LoggedIn {
     pub mfa_setup_deadline: Option<UnixMillis>,
 }
 
-/// Logs in. Errors: 401 for a wrong address or password, 403 for an address that is not verified yet, 403 with a code when a challenge token is
-/// needed, 429 when there were too many failures, 503 when the hash waits too long for its turn.
-pub async fn log_in(app: &App, from: ClientAddress, login: &Login) -> AppResult<LoggedIn> {
+/// What came of a right password.
+#[derive(Debug)]
+pub enum Outcome {
+    /// A session.
+    LoggedIn(LoggedIn),
+    /// The account has a second factor: a login that waits for it, and by which ways it can be completed now.
+    Pending(pending::service::Issued, Vec<&'static str>),
+}
+
+/// How somebody came to log in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// By a password alone.
+    Password,
+    /// By a password and this second factor.
+    SecondFactor(Factor),
+    /// By a passkey that verified its user: both factors at once.
+    Passkey,
+}
+
+/// Logs in, or begins to where the account has a second factor. Errors: 401 for a wrong address or password, 403 for an address that is not verified yet,
+/// 403 with a code when a challenge token is needed, 429 when there were too many failures, 503 when the hash waits too long for its turn.
+pub async fn log_in(app: &App, from: ClientAddress, login: &Login) -> AppResult<Outcome> {
     let mut guard = if app.challenge.is_on() { Guard::Challenge { is_passed: false } } else { Guard::Stop };
     match look(app, from, &login.email, guard).await {
         // A token that comes before it is needed is not shown to the verifier, so that it can still be used.
@@ -62,17 +82,39 @@ pub async fn log_in(app: &App, from: ClientAddress, login: &Login) -> AppResult<
         looked => looked?,
     }
     let (mut tx, right) = settle(app, from, &login.email, &login.password, guard).await?;
-    let session = session::issue(&mut tx, app, &right.account, SessionOrigin::Dashboard, from, &Device::default()).await?;
-    let mfa_setup_deadline = if mfa::is_enabled(&mut tx, &right.account) {
+    let factors = factors::find(&mut tx, &right.account).await?;
+    if !factors.are_on() {
+        right.failures.clear(&mut tx).await?;
+        return finish(tx, app, &right.account, from, Way::Password).await.map(Outcome::LoggedIn);
+    }
+    // Not a success yet: what was counted is forgotten once the login is complete.
+    right.failures.leave(&mut tx).await?;
+    let pending = pending::create(&mut tx, app, &right.account).await?;
+    let event = Event::new(Action::BeginLogIn, &pending.id);
+    audit::note(&mut tx, &Actor::owner(&right.account, from), event, &app.dice, app.now()).await?;
+    tx.commit().await?;
+    Ok(Outcome::Pending(pending, factors.methods(app)))
+}
+
+/// Ends a login that succeeded: the session, the time to set up a second factor where there is none, the audit trail, the commit. The transaction
+/// holds the account.
+pub async fn finish(mut tx: WriteTx, app: &App, account: &AccountId, from: ClientAddress, way: Way) -> AppResult<LoggedIn> {
+    let session = session::issue(&mut tx, app, account, SessionOrigin::Dashboard, from, &Device::default()).await?;
+    let mfa_setup_deadline = if mfa::is_enabled(&mut tx, account).await? {
         None
     } else {
-        Some(repo::fix_deadline(&mut tx, &right.account, app.now().plus_millis(MFA_SETUP)).await?)
+        Some(repo::fix_deadline(&mut tx, account, app.now().plus_millis(MFA_SETUP)).await?)
     };
-    let mut event = Event::new(Action::LogIn, &session.id);
-    if !session.ended.is_empty() {
-        event = event.with(json!({ "ended": session.ended }));
+    let mut details = match way {
+        Way::Password => json!({}),
+        Way::SecondFactor(factor) => json!({ "secondFactor": factor.as_str() }),
+        Way::Passkey => json!({ "passwordless": true }),
+    };
+    if let (Some(details), false) = (details.as_object_mut(), session.ended.is_empty()) {
+        details.insert("ended".to_owned(), json!(session.ended));
     }
-    audit::note(&mut tx, &Actor::owner(&right.account, from), event, &app.dice, app.now()).await?;
+    let event = Event::new(Action::LogIn, &session.id).with(details);
+    audit::note(&mut tx, &Actor::owner(account, from), event, &app.dice, app.now()).await?;
     tx.commit().await?;
     Ok(LoggedIn { session, mfa_setup_deadline })
 }
@@ -82,7 +124,8 @@ pub async fn log_in(app: &App, from: ClientAddress, login: &Login) -> AppResult<
 /// ten failures holds in any case.
 pub async fn confirm(app: &App, from: ClientAddress, email: &str, password: &str) -> AppResult<String> {
     look(app, from, email, Guard::Stop).await?;
-    let (tx, right) = settle(app, from, email, password, Guard::Stop).await?;
+    let (mut tx, right) = settle(app, from, email, password, Guard::Stop).await?;
+    right.failures.clear(&mut tx).await?;
     tx.commit().await?;
     Ok(right.hash)
 }
@@ -133,6 +176,8 @@ async fn look(app: &App, from: ClientAddress, email: &str, guard: Guard) -> AppR
 struct Right {
     account: AccountId,
     hash: String,
+    /// The account's failed logins, locked: to be forgotten by a success.
+    failures: Count,
 }
 
 /// Compares the password, and counts. Gives the open transaction in which the account is held with the hash that was compared.
@@ -155,11 +200,10 @@ async fn settle(app: &App, from: ClientAddress, email: &str, password: &str, gua
         match known {
             Known::Account(account, hash) if verdict.matches => {
                 at_address.leave(&mut tx).await?;
-                at_account.clear(&mut tx).await?;
                 let new_hash = new_hash.unwrap_or_else(|| hash.clone());
                 // Also locks the account against a change of its password that is under way, and finds out about one that is over.
                 if accounts::repo::replace_password(&mut tx, &account, &hash, &new_hash).await? > 0 {
-                    return Ok((tx, Right { account, hash: new_hash }));
+                    return Ok((tx, Right { account, hash: new_hash, failures: at_account }));
                 }
             }
             Known::Pending(_) if verdict.matches => {

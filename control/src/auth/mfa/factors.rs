@@ -1,0 +1,105 @@
+//! What second factors an account has, and what follows from the first that comes and the last that goes.
+
+use shared::ids::AccountId;
+use shared::time::UnixMillis;
+
+use super::recovery::service::Codes;
+use super::step_up::SteppedUp;
+use super::{Factor, passkeys, pending, recovery};
+use crate::app::App;
+use crate::db::{ReadTx, WriteTx};
+use crate::error::AppResult;
+use crate::mail::{FactorKind, FactorNotice, Kind, Mail, outbox};
+use crate::on;
+use crate::web::ClientAddress;
+
+const FIND: &str = "SELECT (SELECT COUNT(*) FROM passkeys WHERE account_id = $1) AS passkeys, \
+    (SELECT COUNT(*) FROM authenticators WHERE account_id = $1) AS authenticators, \
+    (SELECT COUNT(*) FROM recovery_codes WHERE account_id = $1) AS recovery_codes";
+const DEADLINE: &str = "SELECT mfa_setup_deadline FROM accounts WHERE id = $1";
+
+/// Every statement of this file.
+pub const SQL: &[&str] = &[FIND, DEADLINE];
+
+/// How many factors an account has of each kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, sqlx::FromRow)]
+pub struct Factors {
+    /// Passkeys.
+    pub passkeys: i64,
+    /// Confirmed authenticator apps: one at most.
+    pub authenticators: i64,
+    /// Recovery codes that were not used; they are no factor of their own.
+    pub recovery_codes: i64,
+}
+
+impl Factors {
+    /// Whether a login needs a second factor.
+    pub fn are_on(&self) -> bool {
+        self.passkeys > 0 || self.authenticators > 0
+    }
+
+    /// What a login can be completed with right now, in the order in which to offer it. A passkey is of no use where passkeys are not configured.
+    pub fn methods(&self, app: &App) -> Vec<&'static str> {
+        let usable = [
+            (Factor::Passkey, self.passkeys > 0 && passkeys::is_configured(app)),
+            (Factor::Totp, self.authenticators > 0),
+            (Factor::RecoveryCode, self.are_on() && self.recovery_codes > 0),
+        ];
+        usable.into_iter().filter(|(_, is_usable)| *is_usable).map(|(factor, _)| factor.as_str()).collect()
+    }
+}
+
+/// What the account has.
+pub async fn find(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<Factors> {
+    on!(tx, |conn| sqlx::query_as(FIND).bind(account).fetch_one(conn).await)
+}
+
+/// Until when the account may be without a second factor, when that was fixed.
+pub async fn deadline(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<Option<UnixMillis>> {
+    let deadline: Option<Option<UnixMillis>> = on!(tx, |conn| sqlx::query_scalar(DEADLINE).bind(account).fetch_optional(conn).await)?;
+    Ok(deadline.flatten())
+}
+
+/// A factor that was added or removed, for the owner's notice.
+#[derive(Clone, Copy, Debug)]
+pub enum Changed<'c> {
+    /// The authenticator app.
+    Authenticator,
+    /// A passkey, by its name.
+    Passkey(&'c str),
+}
+
+/// What follows from a factor that was just stored: the owner is told; and when it is the first one, there are recovery codes, which are to be shown.
+pub async fn added(tx: &mut WriteTx, app: &App, held: &SteppedUp, from: ClientAddress, changed: Changed<'_>) -> AppResult<Option<Codes>> {
+    let is_first = !held.were_on();
+    tell(tx, app, held, from, changed, |factor| Kind::FactorAdded { factor, is_first }).await?;
+    if is_first { recovery::service::replace(tx, app, held.account()).await.map(Some) } else { Ok(None) }
+}
+
+/// What follows from a factor that was just deleted: the owner is told; and when it was the last one, recovery codes and logins that wait for a factor
+/// are gone, too. Whether second factors are still on.
+pub async fn removed(tx: &mut WriteTx, app: &App, held: &SteppedUp, from: ClientAddress, changed: Changed<'_>) -> AppResult<bool> {
+    let are_on = find(tx, held.account()).await?.are_on();
+    if !are_on {
+        recovery::repo::delete_all(tx, held.account()).await?;
+        pending::repo::cancel(tx, held.account()).await?;
+    }
+    tell(tx, app, held, from, changed, |factor| Kind::FactorRemoved { factor, is_last: !are_on }).await?;
+    Ok(are_on)
+}
+
+async fn tell(
+    tx: &mut WriteTx,
+    app: &App,
+    held: &SteppedUp,
+    from: ClientAddress,
+    changed: Changed<'_>,
+    kind: impl FnOnce(FactorNotice) -> Kind,
+) -> AppResult<()> {
+    let (what, name) = match changed {
+        Changed::Authenticator => (FactorKind::Authenticator, None),
+        Changed::Passkey(name) => (FactorKind::Passkey, Some(name.to_owned())),
+    };
+    let notice = FactorNotice { time: app.now(), address: from.0.to_string(), factor: what, name };
+    outbox::put(tx, app, &Mail { to: held.email().to_owned(), kind: kind(notice) }).await
+}

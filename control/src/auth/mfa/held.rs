@@ -1,0 +1,71 @@
+//! An account whose second factors one transaction alone may try or change.
+//!
+//! Failures are counted, of all kinds of proof together. A success forgives none of them: else whoever guesses could go on each time the owner signs in.
+
+use shared::ids::AccountId;
+
+use super::factors::{self, Factors};
+use crate::app::App;
+use crate::db::WriteTx;
+use crate::error::{AppError, AppResult};
+use crate::limits::{Count, Limit, Subject};
+use crate::on;
+
+// Changes nothing, but locks the row until the transaction ends, as a new password or a deletion does.
+const HOLD: &str = "UPDATE accounts SET name = name WHERE id = $1 RETURNING email";
+
+/// Every statement of this file.
+pub const SQL: &[&str] = &[HOLD];
+
+/// An account that is locked until the transaction ends, with what was counted of its attempts.
+#[derive(Debug)]
+pub struct Held {
+    account: AccountId,
+    email: String,
+    factors: Factors,
+    attempts: Count,
+}
+
+impl Held {
+    /// Locks the account's attempts and then the account. Locks of client addresses and e-mail addresses come before. A row that counts nothing is left
+    /// to the clean-up. Errors: 401 when the account is gone.
+    pub async fn lock(tx: &mut WriteTx, app: &App, account: &AccountId) -> AppResult<Self> {
+        let attempts = Count::lock(tx, Limit::MfaAttempts, &Subject::account(account), app.now()).await?;
+        let email: Option<String> = on!(tx, |conn| sqlx::query_scalar(HOLD).bind(account).fetch_optional(conn).await)?;
+        let email = email.ok_or(AppError::Unauthenticated)?;
+        Ok(Self { account: account.clone(), email, factors: factors::find(tx, account).await?, attempts })
+    }
+
+    /// The account.
+    pub fn account(&self) -> &AccountId {
+        &self.account
+    }
+
+    /// Its e-mail address.
+    pub fn email(&self) -> &str {
+        &self.email
+    }
+
+    /// The factors that it had when it was locked.
+    pub fn factors(&self) -> &Factors {
+        &self.factors
+    }
+
+    /// Refuses a try when there were too many failures, however right it is. Errors: 429 with `retryAfterSeconds`.
+    pub fn check_limit(&self, app: &App) -> AppResult<()> {
+        match self.attempts.times().wait(app.config.limits.strangers.mfa_attempts, app.now()) {
+            Some(seconds) => Err(AppError::TooMany {
+                text: "too many failed attempts with second factors: wait before the next one",
+                retry_after: seconds,
+                is_in_body: true,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Counts a failure and commits: also what the failed try used up. Nothing else may have been changed in the transaction.
+    pub async fn fail(self, mut tx: WriteTx, app: &App) -> AppResult<()> {
+        self.attempts.add(&mut tx, app.config.limits.strangers.mfa_attempts, app.now()).await?;
+        Ok(tx.commit().await?)
+    }
+}

@@ -1,0 +1,295 @@
+//! A soft authenticator and the browser before it: passkeys made and asserted as Web Authentication level 3 has it (sections 5.1.3, 5.1.4, 6.1, 6.5),
+//! resident, on P-256, with `none` attestation. And every lie that a server must see through.
+//!
+//! A copy of an authenticator has the same keys and a counter of its own, as a stolen one would.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::rand::SystemRandom;
+use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::database::entropy;
+use crate::lie::Lie;
+
+const PRESENT: u8 = 0x01;
+const VERIFIED: u8 = 0x04;
+const ELIGIBLE: u8 = 0x08;
+const BACKED_UP: u8 = 0x10;
+const ATTESTED: u8 = 0x40;
+
+/// ECDSA on P-256 with SHA-256, as COSE numbers it.
+const ES256: i64 = -7;
+
+/// An authenticator in a browser that shows one origin.
+#[derive(Clone, Debug)]
+pub struct Authenticator {
+    origin: String,
+    is_synced: bool,
+    is_backed_up: bool,
+    passkeys: Vec<Passkey>,
+}
+
+#[derive(Clone, Debug)]
+struct Passkey {
+    id: Vec<u8>,
+    rp_id: String,
+    user: Vec<u8>,
+    key: Vec<u8>,
+    counter: u32,
+}
+
+/// What a response says, before it is signed.
+struct Claims<'a> {
+    ceremony: &'a str,
+    challenge: String,
+    origin: &'a str,
+    is_cross_origin: bool,
+    rp_id: &'a str,
+    flags: u8,
+    counter: u32,
+}
+
+impl Authenticator {
+    /// One whose passkeys stay with it, and that counts.
+    pub fn new(origin: &str) -> Self {
+        Self { origin: origin.to_owned(), is_synced: false, is_backed_up: false, passkeys: Vec::new() }
+    }
+
+    /// One whose passkeys can be on several devices, so that it does not count. They are backed up until told otherwise.
+    pub fn synced(origin: &str) -> Self {
+        Self { is_synced: true, is_backed_up: true, ..Self::new(origin) }
+    }
+
+    /// Whether the passkeys of one that syncs are backed up from now on.
+    pub fn set_backed_up(&mut self, is_backed_up: bool) {
+        assert!(self.is_synced, "its passkeys stay with it");
+        self.is_backed_up = is_backed_up;
+    }
+
+    /// The id of the newest passkey, in base64url.
+    pub fn id(&self) -> String {
+        URL_SAFE_NO_PAD.encode(&self.newest().id)
+    }
+
+    /// Whom the newest passkey belongs to, in base64url.
+    pub fn user(&self) -> String {
+        URL_SAFE_NO_PAD.encode(&self.newest().user)
+    }
+
+    /// Whether it has a passkey that these options of a registration exclude: then a browser makes no other.
+    pub fn is_excluded(&self, options: &Value) -> bool {
+        let excluded = ids(&options["excludeCredentials"]);
+        self.passkeys.iter().any(|passkey| excluded.contains(&passkey.id))
+    }
+
+    /// Makes a passkey by these options, and gives the browser's response.
+    pub fn register(&mut self, options: &Value) -> Value {
+        self.make(options, None)
+    }
+
+    /// The same with a lie in it.
+    pub fn register_but(&mut self, options: &Value, lie: &Lie) -> Value {
+        self.make(options, Some(lie))
+    }
+
+    /// Asserts the newest passkey that these options allow.
+    pub fn assert(&mut self, options: &Value) -> Value {
+        self.sign(options, None)
+    }
+
+    /// The same with a lie in it.
+    pub fn assert_but(&mut self, options: &Value, lie: &Lie) -> Value {
+        self.sign(options, Some(lie))
+    }
+
+    fn newest(&self) -> &Passkey {
+        self.passkeys.last().expect("an authenticator with a passkey")
+    }
+
+    fn make(&mut self, options: &Value, lie: Option<&Lie>) -> Value {
+        let rp_id = text(&options["rp"]["id"]);
+        self.judge_rp_id(&rp_id);
+        assert!(!self.is_excluded(options), "the options exclude what is here: {options}");
+        let selection = &options["authenticatorSelection"];
+        assert_eq!((text(&selection["residentKey"]).as_str(), text(&selection["userVerification"]).as_str()), ("required", "required"));
+        let parameters = options["pubKeyCredParams"].as_array().expect("algorithms");
+        assert!(parameters.iter().any(|offer| offer["alg"] == ES256 && offer["type"] == "public-key"), "{options}");
+        let user = bytes(&options["user"]["id"]);
+        assert!((1..=64).contains(&user.len()) && !text(&options["user"]["name"]).is_empty(), "{options}");
+
+        let key = new_key();
+        let counter = u32::from(!self.is_synced);
+        let passkey = Passkey { id: [entropy(), entropy()].concat(), rp_id, user, key, counter };
+        let mut claims = self.claims("webauthn.create", options, &passkey);
+        claims.flags |= ATTESTED;
+        tell(&mut claims, lie);
+        let id = match lie {
+            Some(Lie::Credential(id)) => URL_SAFE_NO_PAD.decode(id).expect("an id in base64url"),
+            _ => passkey.id.clone(),
+        };
+        let mut data = claims.data();
+        data.extend([0; 16]);
+        data.extend(u16::try_from(id.len()).expect("a short id").to_be_bytes());
+        data.extend(&id);
+        data.extend(cose_key(&passkey.key, lie));
+        if lie == Some(&Lie::Cut) {
+            data.pop();
+        }
+        let response = json!({
+            "clientDataJSON": URL_SAFE_NO_PAD.encode(claims.client_data()),
+            "attestationObject": URL_SAFE_NO_PAD.encode(attestation(&data)),
+            "transports": if self.is_synced { json!(["internal", "hybrid"]) } else { json!(["usb"]) },
+        });
+        self.passkeys.push(passkey);
+        credential(&id, &response)
+    }
+
+    fn sign(&mut self, options: &Value, lie: Option<&Lie>) -> Value {
+        let rp_id = text(&options["rpId"]);
+        self.judge_rp_id(&rp_id);
+        assert_eq!(text(&options["userVerification"]), "required", "{options}");
+        let allowed = ids(&options["allowCredentials"]);
+        let is_allowed = |passkey: &Passkey| passkey.rp_id == rp_id && (allowed.is_empty() || allowed.contains(&passkey.id));
+        let place = self.passkeys.iter().rposition(is_allowed).unwrap_or_else(|| panic!("no passkey is allowed by {options}"));
+        if !self.is_synced {
+            self.passkeys[place].counter += 1;
+        }
+        let passkey = &self.passkeys[place];
+        let mut claims = self.claims("webauthn.get", options, passkey);
+        tell(&mut claims, lie);
+        let (mut data, client_data) = (claims.data(), claims.client_data());
+        if lie == Some(&Lie::Cut) {
+            data.pop();
+        }
+        let other = new_key();
+        let key = if lie == Some(&Lie::OtherKey) { &other } else { &passkey.key };
+        let mut signature = signature(key, &[&data[..], &Sha256::digest(&client_data)[..]].concat());
+        if lie == Some(&Lie::FlippedBit) {
+            // The last byte is of the number s, so that the encoding stays sound.
+            *signature.last_mut().expect("a signature") ^= 1;
+        }
+        let (id, user) = match lie {
+            Some(Lie::Credential(id)) => (URL_SAFE_NO_PAD.decode(id).expect("an id in base64url"), passkey.user.clone()),
+            Some(Lie::User(user)) => (passkey.id.clone(), URL_SAFE_NO_PAD.decode(user).expect("a user in base64url")),
+            _ => (passkey.id.clone(), passkey.user.clone()),
+        };
+        let mut response = json!({
+            "clientDataJSON": URL_SAFE_NO_PAD.encode(&client_data),
+            "authenticatorData": URL_SAFE_NO_PAD.encode(&data),
+            "signature": URL_SAFE_NO_PAD.encode(&signature),
+        });
+        if lie != Some(&Lie::NoUser) {
+            response["userHandle"] = URL_SAFE_NO_PAD.encode(&user).into();
+        }
+        credential(&id, &response)
+    }
+
+    /// A browser lets an origin speak for its own host and what that is below of.
+    fn judge_rp_id(&self, rp_id: &str) {
+        let host = self.origin.split_once("://").expect("an origin").1.split(':').next().unwrap_or_default();
+        assert!(host == rp_id || host.ends_with(&format!(".{rp_id}")), "{} may not speak for {rp_id}", self.origin);
+    }
+
+    fn claims<'a>(&'a self, ceremony: &'a str, options: &Value, passkey: &'a Passkey) -> Claims<'a> {
+        let challenge = bytes(&options["challenge"]);
+        assert!(challenge.len() >= 16, "a challenge that can be guessed: {options}");
+        let mut flags = PRESENT | VERIFIED;
+        if self.is_synced {
+            flags |= ELIGIBLE;
+        }
+        if self.is_backed_up {
+            flags |= BACKED_UP;
+        }
+        let (rp_id, counter) = (&passkey.rp_id, passkey.counter);
+        let challenge = URL_SAFE_NO_PAD.encode(challenge);
+        Claims { ceremony, challenge, origin: &self.origin, is_cross_origin: false, rp_id, flags, counter }
+    }
+}
+
+impl Claims<'_> {
+    /// The client data (section 5.8.1).
+    fn client_data(&self) -> Vec<u8> {
+        let data =
+            json!({ "type": self.ceremony, "challenge": self.challenge, "origin": self.origin, "crossOrigin": self.is_cross_origin });
+        data.to_string().into_bytes()
+    }
+
+    /// The authenticator data (section 6.1) without what was attested.
+    fn data(&self) -> Vec<u8> {
+        [&Sha256::digest(self.rp_id)[..], &[self.flags], &self.counter.to_be_bytes()].concat()
+    }
+}
+
+fn tell(claims: &mut Claims<'_>, lie: Option<&Lie>) {
+    match lie {
+        Some(Lie::Origin(origin)) => claims.origin = origin,
+        Some(Lie::CrossOrigin) => claims.is_cross_origin = true,
+        Some(Lie::RpId(rp_id)) => claims.rp_id = rp_id,
+        Some(Lie::Challenge(challenge)) => claims.challenge.clone_from(challenge),
+        Some(Lie::OtherCeremony) => {
+            claims.ceremony = if claims.ceremony == "webauthn.get" { "webauthn.create" } else { "webauthn.get" };
+        }
+        Some(Lie::NotVerified) => claims.flags &= !VERIFIED,
+        Some(Lie::NotPresent) => claims.flags &= !PRESENT,
+        Some(Lie::Counter(counter)) => claims.counter = *counter,
+        Some(Lie::ImpossibleBackup) => claims.flags = (claims.flags & !ELIGIBLE) | BACKED_UP,
+        Some(Lie::OtherEligibility) => claims.flags = (claims.flags ^ ELIGIBLE) & !BACKED_UP,
+        _ => {}
+    }
+}
+
+/// A response of either ceremony in its JSON form (sections 5.1.3 and 5.1.4: `toJSON`).
+fn credential(id: &[u8], response: &Value) -> Value {
+    let id = URL_SAFE_NO_PAD.encode(id);
+    json!({
+        "id": id, "rawId": id, "type": "public-key", "response": response,
+        "authenticatorAttachment": "cross-platform", "clientExtensionResults": {},
+    })
+}
+
+fn new_key() -> Vec<u8> {
+    EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &SystemRandom::new()).expect("a key").as_ref().to_vec()
+}
+
+fn key_pair(key: &[u8]) -> EcdsaKeyPair {
+    EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, key, &SystemRandom::new()).expect("a key pair")
+}
+
+fn signature(key: &[u8], message: &[u8]) -> Vec<u8> {
+    key_pair(key).sign(&SystemRandom::new(), message).expect("a signature").as_ref().to_vec()
+}
+
+/// The public key as COSE has it (RFC 9053, section 7.1.1), in CBOR: `{1: 2, 3: -7, -1: 1, -2: x, -3: y}`.
+fn cose_key(key: &[u8], lie: Option<&Lie>) -> Vec<u8> {
+    let pair = key_pair(key);
+    // 0x04, x, y.
+    let (x, y) = pair.public_key().as_ref()[1..].split_at(32);
+    let algorithm = match lie {
+        Some(Lie::Algorithm(algorithm)) => *algorithm,
+        _ => -7,
+    };
+    assert!((-24..0).contains(&algorithm), "one byte in CBOR");
+    let algorithm = 0x20 | (-1 - algorithm).unsigned_abs();
+    [&[0xa5, 0x01, 0x02, 0x03, algorithm, 0x20, 0x01, 0x21, 0x58, 0x20], x, &[0x22, 0x58, 0x20], y].concat()
+}
+
+/// The attestation object (section 6.5.4) in CBOR: `{"fmt": "none", "attStmt": {}, "authData": …}`.
+fn attestation(data: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(data.len()).expect("data of less than 256 bytes");
+    [b"\xa3\x63fmt\x64none\x67attStmt\xa0\x68authData\x58", &[length][..], data].concat()
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_else(|| panic!("a text, not {value}")).to_owned()
+}
+
+fn bytes(value: &Value) -> Vec<u8> {
+    URL_SAFE_NO_PAD.decode(text(value)).unwrap_or_else(|error| panic!("base64url, not {value}: {error}"))
+}
+
+/// The ids of a list of credentials that may be missing.
+fn ids(list: &Value) -> Vec<Vec<u8>> {
+    list.as_array().into_iter().flatten().map(|credential| bytes(&credential["id"])).collect()
+}

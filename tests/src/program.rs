@@ -1,0 +1,87 @@
+//! The program `updraft-control`, as it was built with these tests: run to its end, or serving.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
+use tokio::process::{Child, Command};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::Client;
+use crate::wait::{patience, until};
+
+/// What a run of the program gave.
+#[derive(Debug)]
+pub struct Ended {
+    /// Its status.
+    pub code: Option<i32>,
+    /// What it printed.
+    pub out: String,
+    /// What it complained of.
+    pub err: String,
+}
+
+/// The program that was built with these tests: `target/<profile>/deps/<test>-…` stands beside `target/<profile>/updraft-control`.
+pub fn program() -> PathBuf {
+    let here = std::env::current_exe().unwrap();
+    let built = here.ancestors().nth(2).unwrap().join("updraft-control");
+    assert!(built.is_file(), "{} is not there: build the workspace, or run `cargo build -p control` first", built.display());
+    built
+}
+
+/// Runs a command of it to its end, with these settings by their full names and no others.
+pub async fn run(settings: &BTreeMap<String, String>, arguments: &[&str]) -> Ended {
+    let mut command = Command::new(program());
+    command.args(arguments).env_clear().envs(settings).kill_on_drop(true);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let output = timeout(patience(), command.output()).await.expect("the program ends").unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Ended { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+}
+
+/// The program, serving on a free port.
+#[derive(Debug)]
+pub struct Serving {
+    /// Where, without a trailing slash.
+    pub base: String,
+    child: Child,
+    errors: JoinHandle<String>,
+    // Read on, so that the program never waits for a reader.
+    _printed: JoinHandle<String>,
+}
+
+impl Serving {
+    /// Starts it with these settings by their full names and no others.
+    pub async fn start(settings: &BTreeMap<String, String>) -> Self {
+        let mut command = Command::new(program());
+        command.arg("serve").env_clear().envs(settings).env("UPDRAFT_LISTEN", "127.0.0.1:0").kill_on_drop(true);
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let errors = tokio::spawn(all(child.stderr.take().unwrap()));
+        let mut printed = BufReader::new(child.stdout.take().unwrap());
+        let mut first = String::new();
+        timeout(patience(), printed.read_line(&mut first)).await.expect("the program says where it listens").unwrap();
+        let base = first.split_whitespace().find(|word| word.starts_with("http://127.0.0.1:"));
+        let base = base.unwrap_or_else(|| panic!("no address: {first}")).trim_end_matches([';', ',']).to_owned();
+        let client = Client::new(&base, None);
+        until("the program answers", async || (client.get("/v1/health").await.status == 200).then_some(())).await;
+        Self { base, child, errors, _printed: tokio::spawn(all(printed)) }
+    }
+
+    /// Stops it in order, and gives what it wrote to standard error.
+    pub async fn stop(mut self) -> String {
+        let id = Pid::from_raw(i32::try_from(self.child.id().unwrap()).unwrap()).unwrap();
+        kill_process(id, Signal::TERM).unwrap();
+        let status = timeout(patience(), self.child.wait()).await.expect("the program ends").unwrap();
+        assert!(status.success(), "{status}");
+        self.errors.await.unwrap()
+    }
+}
+
+async fn all(mut from: impl AsyncRead + Unpin) -> String {
+    let mut text = String::new();
+    from.read_to_string(&mut text).await.unwrap();
+    text
+}
