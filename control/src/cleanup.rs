@@ -44,8 +44,10 @@ const SETUPS_DUE: &str = "SELECT account_id, account_id FROM authenticator_setup
 const SETUPS_DELETE: &str = "DELETE FROM authenticator_setups WHERE account_id = $1 AND account_id = $2 AND expires <= $3";
 const CHALLENGES_DUE: &str = "SELECT id, id FROM passkey_challenges WHERE expires <= $1 ORDER BY expires LIMIT $2";
 const CHALLENGES_DELETE: &str = "DELETE FROM passkey_challenges WHERE id = $1 AND id = $2 AND expires <= $3";
-const CLI_DUE: &str = "SELECT id, id FROM cli_authorizations WHERE expires <= $1 ORDER BY expires LIMIT $2";
-const CLI_DELETE: &str = "DELETE FROM cli_authorizations WHERE id = $1 AND id = $2 AND expires <= $3";
+const CLI_DUE: &str =
+    "SELECT id, id FROM cli_authorizations WHERE expires <= $1 AND (code_expires IS NULL OR code_expires <= $1) ORDER BY expires LIMIT $2";
+const CLI_DELETE: &str =
+    "DELETE FROM cli_authorizations WHERE id = $1 AND id = $2 AND expires <= $3 AND (code_expires IS NULL OR code_expires <= $3)";
 const LIMITS_DUE: &str = "SELECT name, subject FROM limit_counts WHERE forget_time <= $1 ORDER BY forget_time LIMIT $2";
 const LIMITS_DELETE: &str = "DELETE FROM limit_counts WHERE name = $1 AND subject = $2 AND forget_time <= $3";
 

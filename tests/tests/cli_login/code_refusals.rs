@@ -123,7 +123,11 @@ async fn what_cannot_be_exchanged_says_which_kind_of_fault_it_is() {
         }
     }
     for verifier in ["A".repeat(42), "A".repeat(129), format!("{}+", "A".repeat(43)), format!("{}=", "A".repeat(43)), "ü".repeat(43)] {
-        refused(&ceremony.exchange_with("codeVerifier", json!(verifier)).await, "invalid_request");
+        // A verifier that can be none of anything is a wrong one, and ends the request as any other.
+        let mut ceremony = Ceremony::begin(Way::Browser, &app.anonymous()).await;
+        ceremony.approve(&dashboard).await;
+        refused(&ceremony.exchange_with("codeVerifier", json!(verifier)).await, "invalid_grant");
+        refused(&ceremony.exchange().await, "invalid_grant");
     }
     ceremony.exchange().await.assert(200);
 }

@@ -91,6 +91,7 @@ pub struct Proof<'a> {
 impl Proof<'_> {
     fn fits(self, row: &AuthorizationRow) -> bool {
         row.redirect_uri.as_deref() == Some(self.redirect_uri)
+            && proof::is_verifier(self.verifier)
             && row.code_challenge.as_deref().is_some_and(|challenge| proof::answers(self.verifier, challenge))
     }
 }

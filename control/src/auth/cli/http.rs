@@ -142,8 +142,7 @@ impl NewExchange {
         match text(&self.grant_type)? {
             "authorization_code" => {
                 let proof = Proof { verifier: text(&self.code_verifier)?, redirect_uri: text(&self.redirect_uri)? };
-                let grant = Grant::Code { code: text(&self.code)?, proof };
-                if proof::is_verifier(proof.verifier) { Ok(grant) } else { Err(Refusal::InvalidRequest) }
+                Ok(Grant::Code { code: text(&self.code)?, proof })
             }
             "device_code" => Ok(Grant::Device { device_code: text(&self.device_code)? }),
             _ => Err(Refusal::UnsupportedGrantType),

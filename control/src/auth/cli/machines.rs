@@ -42,12 +42,14 @@ pub struct MachineOut {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_platform: Option<String>,
     /// By which way it was let in: `cli_browser` or `cli_device`.
+    #[schema(value_type = String, required = true)]
     pub credential_origin: Option<&'static str>,
     /// The address it was let in from.
     pub created_by: String,
     /// When it was let in.
     pub created_time: UnixMillis,
     /// When the credential was last used, to within five minutes.
+    #[schema(required = true)]
     pub last_used_time: Option<UnixMillis>,
     /// When it ends.
     pub expires: UnixMillis,

@@ -143,14 +143,23 @@ fn judge_device(faults: &mut Faults, said: Said<'_>, headers: &HeaderMap) -> Opt
     Some(Device { id: id?, name: name?, client_name: client_name?, client_version: client_version?, client_platform: client_platform? })
 }
 
+/// Whether it has no shape of its own, or turns the direction in which the rest is read: one name would look like another.
+fn is_unseen(character: char) -> bool {
+    matches!(character, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
 fn version(headers: &HeaderMap) -> Result<Option<String>, Invalid> {
     let Some(value) = headers.get(VERSION) else { return Ok(None) };
     judge_label(Some(value.to_str().map_err(|_| Invalid::from("must be ASCII text"))?))
 }
 
-/// A text for people; an empty one says nothing.
+/// A text for people who decide by it: what they could not see is left out. An empty one says nothing.
 fn judge_label(text: Option<&str>) -> Result<Option<String>, Invalid> {
-    let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
+    let text: String = text.unwrap_or_default().chars().filter(|character| !is_unseen(*character)).collect();
+    let text = text.trim_matches(' ');
+    if text.is_empty() {
+        return Ok(None);
+    }
     if text.chars().count() <= LONGEST_LABEL && !text.chars().any(char::is_control) {
         Ok(Some(text.to_owned()))
     } else {
