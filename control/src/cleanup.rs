@@ -1,5 +1,6 @@
 //! The job that forgets what is over: registrations nobody verified, password resets, sessions that have expired, what second factors left open, requests
-//! of command lines, limits that no longer count anything. Nothing depends on it but the size of the database: whoever reads these rows looks at their times.
+//! of command lines, limits that no longer count anything, what is left of deleted apps and deployments. Nothing depends on it but the size of the
+//! database: whoever reads these rows looks at their times, or at what they refer to.
 //!
 //! Rows go one by one, each in a transaction of its own, so that no request waits for longer than that, and not in a circle.
 
@@ -13,6 +14,7 @@ use crate::app::{App, AppState};
 use crate::auth::registration::PENDING_LIFETIME;
 use crate::db::Db;
 use crate::error::chain;
+use crate::reports::gone;
 use crate::{on, on_write};
 
 /// How often it looks.
@@ -90,6 +92,7 @@ const KINDS: [Kind; 8] = [
 pub async fn run(app: AppState, mut stopped: watch::Receiver<bool>) {
     let mut ticks = interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut gone = gone::Round::default();
     loop {
         tokio::select! {
             _ = stopped.wait_for(|stop| *stop) => return,
@@ -98,7 +101,7 @@ pub async fn run(app: AppState, mut stopped: watch::Receiver<bool>) {
         loop {
             let round = tokio::select! {
                 _ = stopped.wait_for(|stop| *stop) => return,
-                round = round(&app) => round,
+                round = round(&app, &mut gone) => round,
             };
             match round {
                 Ok(true) => {}
@@ -113,7 +116,7 @@ pub async fn run(app: AppState, mut stopped: watch::Receiver<bool>) {
 }
 
 /// One round; whether there may be more.
-async fn round(app: &App) -> sqlx::Result<bool> {
+async fn round(app: &App, gone: &mut gone::Round) -> sqlx::Result<bool> {
     let mut is_full = false;
     for kind in KINDS {
         let over = app.now().plus_millis(-kind.after);
@@ -125,6 +128,7 @@ async fn round(app: &App) -> sqlx::Result<bool> {
             tx.commit().await?;
         }
     }
+    gone.step(&app.db).await?;
     Ok(is_full)
 }
 

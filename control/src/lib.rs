@@ -12,6 +12,7 @@ pub mod bindings;
 pub mod challenge;
 pub mod cleanup;
 pub mod clock;
+pub mod collaborators;
 pub mod config;
 pub mod db;
 pub mod deployments;

@@ -9,7 +9,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::AppState;
 use crate::openapi::{self, Beginning, Documentation, document};
-use crate::{accounts, acquisition, apps, audit, auth, deployments, front, health, metrics, releases, reports, web};
+use crate::{accounts, acquisition, apps, audit, auth, collaborators, deployments, front, health, metrics, releases, reports, web};
 
 /// The operations of the interface: each comes with what the document says of it.
 fn documented() -> OpenApiRouter<AppState> {
@@ -24,6 +24,7 @@ fn documented() -> OpenApiRouter<AppState> {
         .merge(auth::keys::http::routes())
         .merge(auth::api_keys::http::routes())
         .merge(apps::http::routes())
+        .merge(collaborators::http::routes())
         .merge(deployments::http::routes())
         .merge(releases::http::routes())
         .merge(metrics::routes())

@@ -1,6 +1,8 @@
 //! Every SQL statement of the crate, for the test that prepares each on both databases.
 
-use crate::{accounts, apps, audit, auth, cleanup, config, deployments, limits, mail, metrics, releases, reports, rotation, snapshot};
+use crate::{
+    accounts, apps, audit, auth, cleanup, collaborators, config, deployments, limits, mail, metrics, releases, reports, rotation, snapshot,
+};
 
 /// The statements, by the file they stand in.
 pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
@@ -22,6 +24,7 @@ pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
         ("auth/reset", auth::reset::repo::SQL),
         ("apps", apps::repo::SQL),
         ("cleanup", cleanup::SQL),
+        ("collaborators", collaborators::repo::SQL),
         ("config/check", config::check::SQL),
         ("deployments", deployments::repo::SQL),
         ("limits", limits::repo::SQL),
@@ -31,6 +34,7 @@ pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
         ("releases/blob", releases::blob::SQL),
         ("reports", reports::repo::SQL),
         ("rotation", rotation::SQL),
+        ("reports/gone", reports::gone::SQL),
         ("snapshot", snapshot::repo::SQL),
         ("snapshot/outbox", snapshot::outbox::SQL),
     ]

@@ -5,6 +5,7 @@ not as documented, or when fewer than nine of ten operations were done at least 
 """
 
 import base64
+import contextlib
 import email
 import email.policy
 import hashlib
@@ -47,7 +48,8 @@ class Service:
         self.log_in()
         app = {"name": "fuzzed"}
         self.ask("POST", "/v1/apps", json=app)
-        self.upload()
+        for _ in range(2):
+            self.upload()
         deployment = self.ask("GET", "/v1/apps/fuzzed/deployments/Staging")["deployment"]
         self.deployment_key = deployment["key"]
 
@@ -72,6 +74,13 @@ class Service:
     def upload(self):
         files = {"package": uuid.uuid4().bytes, "packageInfo": (None, '{"appVersion":"1.0.0"}')}
         self.ask("POST", "/v1/apps/fuzzed/deployments/Staging/releases", files=files)
+
+    def make_way(self):
+        """One more release in Staging, of new contents, and no rollout under way in either deployment, whatever questions have left there."""
+        for deployment in ["Staging", "Production"]:
+            with contextlib.suppress(requests.HTTPError):
+                self.ask("PATCH", f"/v1/apps/fuzzed/deployments/{deployment}/release", json={"packageInfo": {"isDisabled": True}})
+        self.upload()
 
     def renew(self, kind):
         """A fresh credential of this kind: the operations end, revoke and delete the one they are asked with, too."""
@@ -154,8 +163,11 @@ def lead(service, kind, case):
         case.query = {**(case.query or {}), key: service.deployment_key, version: "1.0.0"}
     elif path.endswith("/bundles/{blob}"):
         case.query = {name: values[0] for name, values in parse_qs(bundle(service).query).items()}
-    elif "limit" in (case.query or {}) or "cursor" in (case.query or {}):
+    elif "limit" in (case.query or {}) or "cursor" in (case.query or {}) or (case.method == "GET" and path.endswith("/releases")):
         case.query = {}
+    elif path.endswith(("/promotions", "/rollbacks")):
+        # Something to promote that the destination does not have, and something to go back to.
+        service.make_way()
     if body is None:
         return None
     if asked == "DELETE /v1/account" and kind == "dashboard session":
@@ -187,6 +199,10 @@ def lead(service, kind, case):
         body.pop("password", None)
     elif asked == "POST /v1/apps":
         body["name"] = f"app {uuid.uuid4()}"
+    elif asked in ["PATCH /v1/apps/{app}", "PATCH /v1/apps/{app}/deployments/{deployment}"]:
+        body["name"] = f"renamed {uuid.uuid4()}"
+    elif "/collaborators/" in path:
+        body["permission"] = "Viewer"
     elif asked == "POST /v1/apps/{app}/deployments":
         body.update({"name": f"deployment {uuid.uuid4()}", "key": uuid.uuid4().hex})
     elif path.startswith("/v1/access-keys"):
@@ -194,6 +210,13 @@ def lead(service, kind, case):
         body.update({"friendlyName": f"key-{uuid.uuid4()}", "ttl": 60_000})
     elif path.startswith("/v1/api-keys"):
         body.update({"name": "fuzzed", "scopes": ["read"], "expires_at": None})
+    elif path.endswith("/release"):
+        # What a newest release that is for everybody lets be changed.
+        case.body = {"packageInfo": {"isMandatory": CHANCE.random() < 0.5, "description": f"{uuid.uuid4()}"}}
+    elif path.endswith("/promotions"):
+        case.body = {"destination": "Production"}
+    elif path.endswith("/rollbacks"):
+        case.body = {}
     elif asked.endswith("/releases"):
         body.update({"package": uuid.uuid4().bytes, "packageInfo": {"appVersion": "1.0.0"}})
     return None
@@ -201,10 +224,21 @@ def lead(service, kind, case):
 
 def name_things(service, case):
     for name in case.path_parameters or {}:
-        case.path_parameters[name] = named(service, case.operation.path, name)
+        case.path_parameters[name] = named(service, case.method, case.operation.path, name)
 
 
-def named(service, path, name):
+def named(service, method, path, name):
+    if name == "email":
+        # Somebody new, whom most operations want to have a role already.
+        address = service.newcomer(is_verified=True)
+        if method != "POST":
+            service.ask("POST", f"/v1/apps/fuzzed/collaborators/{address}")
+        return address
+    if name == "app" and (method, path) in [("PATCH", "/v1/apps/{app}"), ("DELETE", "/v1/apps/{app}"), ("POST", "/v1/apps/{app}/transfer/{email}")]:
+        return service.ask("POST", "/v1/apps", json={"name": f"app {uuid.uuid4()}"})["app"]["name"]
+    if name == "deployment" and (path.endswith("/history") and method == "DELETE" or path.endswith("{deployment}") and method != "GET"):
+        made = service.ask("POST", "/v1/apps/fuzzed/deployments", json={"name": f"deployment {uuid.uuid4()}"})
+        return made["deployment"]["name"]
     if name == "key" and path.startswith("/v1/access-keys"):
         made = service.ask("POST", "/v1/access-keys", json={"friendlyName": f"key-{uuid.uuid4()}"})
         return made["accessKey"]["friendlyName"]
@@ -218,7 +252,7 @@ def named(service, path, name):
         return requests.get(service.base + "/v1/docs", timeout=30).text.split("/v1/docs/assets/")[1].split('"')[0]
     if name == "blob":
         return bundle(service).path.rsplit("/", 1)[1]
-    return {"app": "fuzzed", "deployment": "Staging", "source": "127.0.0.1", "passkey": str(uuid.uuid4())}[name]
+    return {"app": "fuzzed", "deployment": "Staging", "label": "v1", "source": "127.0.0.1", "passkey": str(uuid.uuid4())}[name]
 
 
 def bundle(service):

@@ -55,7 +55,8 @@ impl TestApp {
         on!(tx, |conn| sqlx::query_scalar(sql).fetch_all(conn).await).unwrap()
     }
 
-    /// Makes `<with>@example.com` a collaborator of an app of `<owner>@example.com`, `since` milliseconds after 1970. There is no operation for it yet.
+    /// Makes `<with>@example.com` a collaborator of an app of `<owner>@example.com`, `since` milliseconds after 1970: the operation
+    /// takes the time from the clock, and counts against a limit.
     pub async fn share(&self, owner: &str, app: &str, with: &str, role: &str, since: i64) {
         let (owner, with, since) = (format!("{owner}@example.com"), format!("{with}@example.com"), since.to_string());
         let sql = "INSERT INTO collaborators (app_id, account_id, permission, access_time) \
@@ -64,7 +65,7 @@ impl TestApp {
         assert_eq!(self.change(sql, &[&owner, app, &with, role, &since]).await, 1, "{owner}, {app} or {with} is not there");
     }
 
-    /// Takes a key out of use, as the deletion of its deployment will.
+    /// Takes a key out of use, as the deletion of its deployment does.
     pub async fn free_key(&self, key: &str) {
         assert_eq!(self.change("DELETE FROM deployments WHERE deployment_key = $1", &[key]).await, 1);
         assert_eq!(self.change("UPDATE deployment_keys SET deployment_id = NULL WHERE deployment_key = $1", &[key]).await, 1);

@@ -46,6 +46,8 @@ enum Who {
 const ALL_SCOPES: &[&str] = &["read", "deploy", "apps"];
 const READ_APP: Who = Who::App { roles: &["Owner", "Admin", "Developer", "Viewer"], scopes: ALL_SCOPES };
 const RELEASE: Who = Who::App { roles: &["Owner", "Admin", "Developer"], scopes: &["deploy"] };
+const OWN: Who = Who::App { roles: &["Owner"], scopes: &[] };
+const SHARE: Who = Who::App { roles: &["Owner", "Admin"], scopes: &[] };
 const MANAGE: Who = Who::App { roles: &["Owner", "Admin"], scopes: &["apps"] };
 
 /// An operation, who may use it, and the status when it is done.
@@ -110,11 +112,26 @@ const TABLE: &[Row] = &[
     ("GET /v1/apps", Who::Any, 200),
     ("POST /v1/apps", Who::Creator, 201),
     ("GET /v1/apps/{app}", READ_APP, 200),
+    ("PATCH /v1/apps/{app}", MANAGE, 200),
+    ("DELETE /v1/apps/{app}", OWN, 204),
+    ("POST /v1/apps/{app}/transfer/{email}", OWN, 201),
+    ("GET /v1/apps/{app}/collaborators", READ_APP, 200),
+    ("POST /v1/apps/{app}/collaborators/{email}", SHARE, 201),
+    ("PATCH /v1/apps/{app}/collaborators/{email}", SHARE, 200),
+    ("DELETE /v1/apps/{app}/collaborators/{email}", SHARE, 204),
     ("GET /v1/apps/{app}/audit", MANAGE, 200),
     ("GET /v1/apps/{app}/deployments", READ_APP, 200),
     ("POST /v1/apps/{app}/deployments", MANAGE, 201),
     ("GET /v1/apps/{app}/deployments/{deployment}", READ_APP, 200),
+    ("PATCH /v1/apps/{app}/deployments/{deployment}", MANAGE, 200),
+    ("DELETE /v1/apps/{app}/deployments/{deployment}", MANAGE, 204),
+    ("DELETE /v1/apps/{app}/deployments/{deployment}/history", MANAGE, 204),
     ("POST /v1/apps/{app}/deployments/{deployment}/releases", RELEASE, 201),
+    ("GET /v1/apps/{app}/deployments/{deployment}/releases", READ_APP, 200),
+    ("GET /v1/apps/{app}/deployments/{deployment}/releases/{label}", READ_APP, 200),
+    ("PATCH /v1/apps/{app}/deployments/{deployment}/release", RELEASE, 200),
+    ("POST /v1/apps/{app}/deployments/{deployment}/promotions", RELEASE, 201),
+    ("POST /v1/apps/{app}/deployments/{deployment}/rollbacks", RELEASE, 201),
     ("GET /v1/apps/{app}/deployments/{deployment}/history", READ_APP, 200),
     ("GET /v1/apps/{app}/deployments/{deployment}/metrics", READ_APP, 200),
     ("GET /v1/public/svc/update_check", Who::Open, 200),
@@ -275,6 +292,11 @@ impl<'a> Scene<'a> {
         if scene.operation.contains("{app}") {
             scene.owner.create_app("demo").await;
         }
+        if ["{label}", "/release", "/promotions", "/rollbacks"].iter().any(|end| scene.operation.ends_with(end)) {
+            for content in [b"first", b"other"] {
+                scene.owner.upload("demo", "Staging", content, json!({ "appVersion": "1.0.0" })).await.assert(201);
+            }
+        }
         scene
     }
 
@@ -337,7 +359,7 @@ impl<'a> Scene<'a> {
     /// The request of the operation, as it succeeds for whoever may make it.
     async fn question(&mut self, client: &Client) -> reqwest::RequestBuilder {
         let (method, path) = self.operation.split_once(' ').unwrap();
-        let path = path.replace("{app}", "demo").replace("{deployment}", "Staging");
+        let path = path.replace("{app}", "demo").replace("{deployment}", "Staging").replace("{label}", "v1");
         let path = match path.split_once('{') {
             None => path,
             Some((before, rest)) => format!("{before}{}{}", self.last_segment().await, rest.split_once('}').unwrap().1),
@@ -348,7 +370,7 @@ impl<'a> Scene<'a> {
             String::new()
         };
         let request = client.request(method.parse::<Method>().unwrap(), &format!("{path}{query}"));
-        if self.operation.ends_with("/releases") {
+        if self.operation.starts_with("POST ") && self.operation.ends_with("/releases") {
             let info = Part::text(json!({ "appVersion": "1.0.0" }).to_string());
             return request.multipart(Form::new().part("package", Part::bytes(b"script".to_vec())).part("packageInfo", info));
         }
@@ -362,6 +384,14 @@ impl<'a> Scene<'a> {
     async fn last_segment(&mut self) -> String {
         let (_, rest) = self.operation.split_once("/v1/").unwrap();
         match rest.split('/').next().unwrap() {
+            "apps" => {
+                let colleague = format!("colleague-of-{}", self.name);
+                self.app.sign_up(&colleague).await;
+                if self.operation.contains("/collaborators/") && !self.operation.starts_with("POST ") {
+                    self.app.share(&self.name, "demo", &colleague, "Viewer", self.app.clock.now().0 + 1).await;
+                }
+                format!("{colleague}@example.com")
+            }
             "access-keys" => {
                 self.app.named_key(&self.name, "target").await;
                 "target".to_owned()
@@ -503,7 +533,13 @@ impl<'a> Scene<'a> {
             "PATCH /v1/access-keys/{key}" => json!({ "friendlyName": "renamed" }),
             "POST /v1/api-keys" => json!({ "name": "new", "scopes": ["read"] }),
             "PATCH /v1/api-keys/{key}" => json!({ "scopes": ["read"] }),
-            "POST /v1/apps" | "POST /v1/apps/{app}/deployments" => json!({ "name": "new" }),
+            "POST /v1/apps"
+            | "PATCH /v1/apps/{app}"
+            | "POST /v1/apps/{app}/deployments"
+            | "PATCH /v1/apps/{app}/deployments/{deployment}" => json!({ "name": "new" }),
+            "PATCH /v1/apps/{app}/collaborators/{email}" => json!({ "permission": "Admin" }),
+            "PATCH /v1/apps/{app}/deployments/{deployment}/release" => json!({ "packageInfo": { "isMandatory": true } }),
+            "POST /v1/apps/{app}/deployments/{deployment}/promotions" => json!({ "destination": "Production" }),
             report if report.to_lowercase().replace('_', "").contains("/reportstatus/") => {
                 json!({ "deployment_key": self.deployment_key().await, "app_version": "1.0.0", "label": "v1", "client_unique_id": "device" })
             }

@@ -144,16 +144,18 @@ impl Sweep {
         let production = "/v1/apps/app/deployments/Production";
         for (path, methods) in [
             ("/v1/apps", "GET, HEAD, POST"),
-            ("/v1/apps/app", "GET, HEAD"),
+            ("/v1/apps/app", "DELETE, GET, HEAD, PATCH"),
+            ("/v1/apps/app/collaborators", "GET, HEAD"),
             ("/v1/apps/app/deployments", "GET, HEAD, POST"),
-            (production, "GET, HEAD"),
-            (&format!("{production}/history"), "GET, HEAD"),
+            (production, "DELETE, GET, HEAD, PATCH"),
+            (&format!("{production}/history"), "DELETE, GET, HEAD"),
             (&format!("{production}/metrics"), "GET, HEAD"),
-            (&format!("{production}/releases"), "POST"),
+            (&format!("{production}/releases"), "GET, HEAD, POST"),
+            (&format!("{production}/rollbacks"), "POST"),
         ] {
             for slash in ["", "/"] {
                 let path = format!("{path}{slash}");
-                for method in methods.split(", ").filter(|method| *method != "POST") {
+                for method in methods.split(", ").filter(|method| ["GET", "HEAD"].contains(method)) {
                     let request = self.request(method, &path);
                     self.expect(200, Dress::Plain, request).await;
                 }
@@ -167,7 +169,8 @@ impl Sweep {
                         let request = self.request(method, &path.replace("/app/", "/absent/"));
                         self.expect(404, Dress::Plain, request).await;
                         let request = self.request(method, &path.replace("Production", "Absent"));
-                        if path.contains("Production") {
+                        // A PATCH without a body is refused for that.
+                        if path.contains("Production") && method != "PATCH" {
                             self.expect(404, Dress::Plain, request).await;
                         }
                     }
@@ -175,6 +178,9 @@ impl Sweep {
             }
             self.other_methods(path, methods, Dress::Plain).await;
         }
+        self.other_methods(&format!("{production}/release"), "PATCH", Dress::Plain).await;
+        self.other_methods(&format!("{production}/promotions"), "POST", Dress::Plain).await;
+        self.bad_json(&format!("{production}/promotions"), Dress::Plain).await;
         for path in ["/v1/apps", "/v1/apps/app/deployments"] {
             self.bad_json(path, Dress::Plain).await;
             for slash in ["", "/"] {

@@ -86,13 +86,15 @@ async fn the_readmes_five_minutes_with_curl_work_word_for_word() {
     .await;
 
     let steps: Vec<&str> = printed.split(MARK).skip(1).collect();
-    let expected: [&[&str]; 6] = [
+    let expected: [&[&str]; 8] = [
         &[],
         &[r#""name":"demo""#],
         &[r#""label":"v1""#, r#""appVersion":"^1.0.0""#, r#""description":"first""#],
         &[r#""is_available":true"#, r#""label":"v1""#],
         &[r#"console.log("hello from v1");"#, r#"{"status":"ok"}"#],
         &[r#""installed":1"#],
+        &[r#""rollout":10"#, r#""rollout":null"#, r#""is_available":true"#, r#""label":"v2""#],
+        &[r#""releaseMethod":"Rollback""#, r#""originalLabel":"v1""#, r#""is_available":true"#, r#""label":"v3""#],
     ];
     assert_eq!(blocks.len(), expected.len(), "each block of the walk has its check here");
     for ((step, block), texts) in steps.iter().zip(&blocks).zip(expected) {

@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 const LOOKS: u32 = 150;
 
 /// Limits that many questions would reach.
-const LIMITS: [(&str, &str); 14] = [
+const LIMITS: [(&str, &str); 15] = [
     ("MAX_API_KEYS", "1000000"),
     ("LOGIN_ADDRESS", "100000/1m"),
     ("LOGIN_STOP", "100000/1m"),
@@ -33,6 +33,7 @@ const LIMITS: [(&str, &str); 14] = [
     ("REPORTS", "100000/1m"),
     ("MANAGEMENT_API", "100000/1m"),
     ("UPLOADS", "100000/1m"),
+    ("COLLABORATORS", "100000/1m"),
 ];
 
 /// What a run is asked for.

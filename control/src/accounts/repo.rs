@@ -14,6 +14,7 @@ const FIND: &str = "SELECT email, name, password_hash, email_verified, max_api_k
     FROM accounts WHERE id = $1";
 // Changes nothing, and holds the row.
 const HOLD: &str = "UPDATE accounts SET max_api_keys = max_api_keys WHERE id = $1 RETURNING max_api_keys";
+const FIND_VERIFIED: &str = "SELECT id FROM accounts WHERE email = $1 AND email_verified";
 const RENAME: &str = "UPDATE accounts SET name = $2 WHERE id = $1";
 const REPLACE_PASSWORD: &str = "UPDATE accounts SET password_hash = $3 WHERE id = $1 AND password_hash = $2";
 const CANCEL_RESETS: &str = "DELETE FROM password_resets WHERE account_id = $1";
@@ -24,8 +25,20 @@ const COUNT: &str = "SELECT COUNT(*) FROM accounts";
 const MAX_UPLOAD_BYTES: &str = "SELECT max_upload_bytes FROM accounts WHERE id = $1";
 
 /// Every statement of this file.
-pub const SQL: &[&str] =
-    &[INSERT, FIND_BY_EMAIL, FIND, HOLD, RENAME, REPLACE_PASSWORD, CANCEL_RESETS, SET_LIMITS, DELETE, COUNT, MAX_UPLOAD_BYTES];
+pub const SQL: &[&str] = &[
+    INSERT,
+    FIND_BY_EMAIL,
+    FIND,
+    HOLD,
+    FIND_VERIFIED,
+    RENAME,
+    REPLACE_PASSWORD,
+    CANCEL_RESETS,
+    SET_LIMITS,
+    DELETE,
+    COUNT,
+    MAX_UPLOAD_BYTES,
+];
 
 /// An account.
 #[derive(Debug, sqlx::FromRow)]
@@ -100,10 +113,16 @@ pub async fn find(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<Option<A
     on!(tx, |conn| sqlx::query_as(FIND).bind(account).fetch_optional(conn).await)
 }
 
-/// Makes whoever else changes the account or its credentials wait for this transaction's end, and gives how many API keys the account may have. It comes
-/// before anything that locks a credential's row.
+/// Makes whoever else changes the account, its credentials, or which apps it reaches, wait for this transaction's end, and gives how many API keys the
+/// account may have; none when there is no such account. It comes before anything that locks a credential's row; several accounts are locked in the
+/// order of their ids.
 pub async fn hold(tx: &mut WriteTx, account: &AccountId) -> sqlx::Result<Option<i64>> {
     on!(tx, |conn| sqlx::query_scalar(HOLD).bind(account).fetch_optional(conn).await)
+}
+
+/// The account with this address, if its owner has shown to read mail there.
+pub async fn find_verified(tx: &mut ReadTx, email: &str) -> sqlx::Result<Option<AccountId>> {
+    on!(tx, |conn| sqlx::query_scalar(FIND_VERIFIED).bind(email).fetch_optional(conn).await)
 }
 
 /// Gives the account another display name.

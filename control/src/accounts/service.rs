@@ -116,6 +116,17 @@ pub async fn set_limits(tx: &mut WriteTx, actor: &Actor, email: &str, patch: Lim
     audit::note(tx, actor, Event::new(Action::SetLimits, &account).with(details), dice, now).await
 }
 
+/// Locks these accounts, so that nothing else changes which apps they reach until the transaction ends; whether all of them are there.
+pub async fn lock(tx: &mut WriteTx, accounts: &mut [&AccountId]) -> sqlx::Result<bool> {
+    // In one order, so that nobody waits in a circle.
+    accounts.sort_unstable();
+    let mut found = 0;
+    for account in accounts.iter() {
+        found += u64::from(repo::hold(tx, account).await?.is_some());
+    }
+    Ok(usize::try_from(found) == Ok(accounts.len()))
+}
+
 /// The caller's account, as it may see it.
 pub async fn out(tx: &mut ReadTx, app: &App, caller: &SignedIn) -> AppResult<AccountOut> {
     let row = repo::find(tx, caller.account()).await?.ok_or(AppError::Unauthenticated)?;

@@ -15,10 +15,10 @@ use utoipa_axum::routes;
 use super::service;
 use crate::app::AppState;
 use crate::audit::Actor;
-use crate::auth::grant::ReadApp;
+use crate::auth::grant::{ManageApp, OwnApp, ReadApp};
 use crate::auth::{AppCreator, AppGrant, SignedIn};
 use crate::error::AppResult;
-use crate::web::{Json, Member};
+use crate::web::{ClientAddress, EmailPath, Json, Member, encode_segment};
 
 /// An app to be made.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -33,6 +33,16 @@ pub struct NewApp {
     #[serde(default)]
     #[schema(value_type = Option<bool>)]
     pub manually_provision_deployments: Member,
+}
+
+/// What is to change of an app.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(example = json!({ "name": "demo" }))]
+pub struct AppPatch {
+    /// A text: its new name, unique per owner.
+    #[serde(default)]
+    #[schema(value_type = String, required = true, min_length = 1, max_length = 255)]
+    pub name: Member,
 }
 
 /// An app.
@@ -79,7 +89,10 @@ pub struct AppsAnswer {
 
 /// The routes of this area.
 pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(list_apps, create_app)).routes(routes!(get_app))
+    OpenApiRouter::new()
+        .routes(routes!(list_apps, create_app))
+        .routes(routes!(get_app, rename_app, delete_app))
+        .routes(routes!(transfer_app))
 }
 
 /// List the apps that the caller can reach.
@@ -114,8 +127,12 @@ pub async fn create_app(
     let created = service::create(&mut tx, &caller, &actor, &new, &app.dice, app.now()).await?;
     tx.commit().await?;
     app.publisher.wake();
-    let location = format!("/v1/apps/{}", crate::web::encode_segment(&created.name));
-    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(AppAnswer { app: created })))
+    Ok((StatusCode::CREATED, [(header::LOCATION, location(&created))], Json(AppAnswer { app: created })))
+}
+
+/// The path by which the caller reaches an app.
+fn location(app: &AppOut) -> String {
+    format!("/v1/apps/{}", encode_segment(&app.name))
 }
 
 /// Read an app.
@@ -129,4 +146,63 @@ pub async fn create_app(
 pub async fn get_app(State(app): State<AppState>, caller: SignedIn, grant: AppGrant<ReadApp>) -> AppResult<Json<AppAnswer>> {
     let mut tx = app.db.read().await?;
     Ok(Json(AppAnswer { app: service::find(&mut tx, &caller, grant.app()).await? }))
+}
+
+/// Rename an app. To others who share it, a name that means another app to them goes on meaning that: they reach this one as `owner@example.com:name`.
+#[utoipa::path(
+    patch,
+    path = "/v1/apps/{app}",
+    tag = "apps",
+    security(("bearer" = ["apps.manage"])),
+    request_body = AppPatch,
+    responses((status = 200, body = AppAnswer), (status = 409))
+)]
+pub async fn rename_app(
+    State(app): State<AppState>,
+    caller: SignedIn,
+    grant: AppGrant<ManageApp>,
+    actor: Actor,
+    Json(patch): Json<AppPatch>,
+) -> AppResult<Json<AppAnswer>> {
+    let mut tx = grant.begin(&app).await?;
+    service::rename(&mut tx, &grant, &actor, &patch, &app.dice, app.now()).await?;
+    let renamed = service::find(&mut tx, &caller, grant.app()).await?;
+    tx.commit().await?;
+    Ok(Json(AppAnswer { app: renamed }))
+}
+
+/// Delete an app with its deployments and releases. Its keys answer 404 from then on, and stay its owner's. Only the owner may, and no API key.
+#[utoipa::path(
+    delete,
+    path = "/v1/apps/{app}",
+    tag = "apps",
+    security(("bearer" = ["apps.own"])),
+    responses((status = 204))
+)]
+pub async fn delete_app(State(app): State<AppState>, grant: AppGrant<OwnApp>, actor: Actor) -> AppResult<StatusCode> {
+    let mut tx = grant.begin(&app).await?;
+    service::delete(&mut tx, &grant, &actor, &app.dice, app.now()).await?;
+    tx.commit().await?;
+    app.publisher.wake();
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Transfer an app, with the keys of its deployments, to another account. The owner so far becomes an Admin; both are told by mail. Only the owner
+/// may, and no API key. Each attempt counts against the limit of the caller's account.
+#[utoipa::path(
+    post,
+    path = "/v1/apps/{app}/transfer/{email}",
+    tag = "apps",
+    security(("bearer" = ["apps.own"])),
+    responses((status = 201, body = AppAnswer), (status = 409))
+)]
+pub async fn transfer_app(
+    State(app): State<AppState>,
+    caller: SignedIn,
+    grant: AppGrant<OwnApp>,
+    from: ClientAddress,
+    EmailPath(email): EmailPath,
+) -> AppResult<impl IntoResponse> {
+    let transferred = service::transfer(&app, &grant, &caller, from, &email).await?;
+    Ok((StatusCode::CREATED, [(header::LOCATION, location(&transferred))], Json(AppAnswer { app: transferred })))
 }

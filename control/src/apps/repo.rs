@@ -3,6 +3,8 @@
 use shared::ids::{AccountId, AppId};
 use shared::time::UnixMillis;
 
+use crate::auth::Role;
+use crate::collaborators;
 use crate::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
@@ -25,10 +27,16 @@ const DEPLOYMENTS_OF: &str = "SELECT d.app_id, d.name FROM deployments d JOIN co
 const COLLABORATORS_OF: &str = "SELECT c.app_id, a.email, c.permission FROM collaborators c JOIN accounts a ON a.id = c.account_id \
     JOIN collaborators mine ON mine.app_id = c.app_id WHERE mine.account_id = $1 ORDER BY a.email";
 const INSERT: &str = "INSERT INTO apps (id, owner_id, name, created_time) VALUES ($1, $2, $3, $4)";
-const INSERT_COLLABORATOR: &str = "INSERT INTO collaborators (app_id, account_id, permission, access_time) VALUES ($1, $2, $3, $4)";
+// Changes nothing; whoever renames, transfers, shares or deletes the app, or changes its deployments, waits here.
+const LOCK: &str = "UPDATE apps SET created_time = created_time WHERE id = $1 RETURNING id, name, owner_id";
+const ROLE: &str = "SELECT permission FROM collaborators WHERE app_id = $1 AND account_id = $2";
+const RENAME: &str = "UPDATE apps SET name = $2 WHERE id = $1";
+const SET_OWNER: &str = "UPDATE apps SET owner_id = $2 WHERE id = $1";
+const DELETE: &str = "DELETE FROM apps WHERE id = $1";
 
 /// Every statement of this file.
-pub const SQL: &[&str] = &[RESOLVE_BARE, RESOLVE_LONG, ACCESS, LIST, FIND, DEPLOYMENTS_OF, COLLABORATORS_OF, INSERT, INSERT_COLLABORATOR];
+pub const SQL: &[&str] =
+    &[RESOLVE_BARE, RESOLVE_LONG, ACCESS, LIST, FIND, DEPLOYMENTS_OF, COLLABORATORS_OF, INSERT, LOCK, ROLE, RENAME, SET_OWNER, DELETE];
 
 /// An app as one of its collaborators reaches it.
 #[derive(Debug, sqlx::FromRow)]
@@ -52,6 +60,17 @@ pub struct AccessRow {
     pub owner_id: AccountId,
     /// The account's role.
     pub permission: String,
+}
+
+/// An app that this transaction has locked.
+#[derive(Debug, sqlx::FromRow)]
+pub struct LockedRow {
+    /// Its id.
+    pub id: AppId,
+    /// Its bare name.
+    pub name: String,
+    /// Its owner.
+    pub owner_id: AccountId,
 }
 
 /// An app in a list.
@@ -106,6 +125,31 @@ pub async fn collaborators_of(tx: &mut ReadTx, account: &AccountId) -> sqlx::Res
 /// Stores an app and its owner's row.
 pub async fn insert(tx: &mut WriteTx, id: &AppId, owner: &AccountId, name: &str, now: UnixMillis) -> sqlx::Result<()> {
     on_write!(tx, |conn| sqlx::query(INSERT).bind(id).bind(owner).bind(name).bind(now).execute(conn).await)?;
-    on_write!(tx, |conn| sqlx::query(INSERT_COLLABORATOR).bind(id).bind(owner).bind("Owner").bind(now).execute(conn).await)?;
+    collaborators::repo::insert(tx, id, owner, Role::Owner, now).await?;
     Ok(())
+}
+
+/// Locks an app until the transaction ends.
+pub async fn lock(tx: &mut WriteTx, app: &AppId) -> sqlx::Result<Option<LockedRow>> {
+    on!(tx, |conn| sqlx::query_as(LOCK).bind(app).fetch_optional(conn).await)
+}
+
+/// The role that an account has on an app.
+pub async fn role(tx: &mut ReadTx, app: &AppId, account: &AccountId) -> sqlx::Result<Option<String>> {
+    on!(tx, |conn| sqlx::query_scalar(ROLE).bind(app).bind(account).fetch_optional(conn).await)
+}
+
+/// Gives an app another name.
+pub async fn rename(tx: &mut WriteTx, app: &AppId, name: &str) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(RENAME).bind(app).bind(name).execute(conn).await)
+}
+
+/// Gives an app another owner.
+pub async fn set_owner(tx: &mut WriteTx, app: &AppId, owner: &AccountId) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(SET_OWNER).bind(app).bind(owner).execute(conn).await)
+}
+
+/// Removes an app with its collaborators, deployments and releases. Blobs, counters and clients stay.
+pub async fn delete(tx: &mut WriteTx, app: &AppId) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(DELETE).bind(app).execute(conn).await)
 }

@@ -3,19 +3,24 @@
 use std::collections::{BTreeMap, HashSet};
 
 use serde_json::json;
-use shared::ids::AppId;
+use shared::ids::{AccountId, AppId};
 use shared::keys::Name;
 use shared::time::UnixMillis;
 
-use super::http::{AppOut, CollaboratorOut, NewApp};
-use super::repo;
+use super::http::{AppOut, AppPatch, CollaboratorOut, NewApp};
+use super::repo::{self, LockedRow};
+use crate::accounts;
+use crate::app::App;
 use crate::audit::{self, Action, Actor, Event};
-use crate::auth::{AppCreator, Role, SignedIn};
+use crate::auth::grant::{ManageApp, OwnApp};
+use crate::auth::{AppCreator, AppGrant, Role, SignedIn};
 use crate::clock::Dice;
+use crate::collaborators;
 use crate::db::{ReadTx, WriteTx};
 use crate::deployments::service::{self as deployments, KeyChoice};
 use crate::error::{AppError, AppResult, OrConflict};
-use crate::web::Faults;
+use crate::mail::{Kind, Mail, Transfer, outbox};
+use crate::web::{ClientAddress, Faults};
 
 /// The deployments a new app gets unless it says otherwise, in order.
 const FIRST_DEPLOYMENTS: [&str; 2] = ["Production", "Staging"];
@@ -26,13 +31,13 @@ pub async fn create(tx: &mut WriteTx, owner: &AppCreator, actor: &Actor, new: &N
     let name = faults.take("name", new.name.text().and_then(Name::try_from));
     let is_manual = faults.take("manuallyProvisionDeployments", new.manually_provision_deployments.flag());
     let (Some(name), Some(is_manual)) = (name, is_manual) else { return Err(faults.into_error()) };
-    let taken = || format!("an app named {} exists", name.as_str());
-    // A shared app of that name, too: otherwise the new one would take the name away from it.
-    if repo::resolve(tx, owner.account(), name.as_str()).await?.is_some() {
-        return Err(AppError::Conflict(taken()));
+    if !accounts::service::lock(tx, &mut [owner.account()]).await? {
+        return Err(AppError::Unauthenticated);
     }
+    // A shared app of that name, too: otherwise the new one would take the name away from it.
+    must_be_free(tx, owner.account(), name.as_str()).await?;
     let id = AppId::v7(now, dice.bytes()?);
-    repo::insert(tx, &id, owner.account(), name.as_str(), now).await.or_conflict(taken)?;
+    repo::insert(tx, &id, owner.account(), name.as_str(), now).await.or_conflict(|| taken(name.as_str()))?;
     let first: &[&str] = if is_manual { &[] } else { &FIRST_DEPLOYMENTS };
     for deployment in first {
         deployments::insert(tx, &id, owner.account(), deployment, KeyChoice::Generated, dice, now).await?;
@@ -48,6 +53,92 @@ pub async fn create(tx: &mut WriteTx, owner: &AppCreator, actor: &Actor, new: &N
         collaborators: BTreeMap::from([(owner.email().to_owned(), caller)]),
         id,
     })
+}
+
+/// Refuses a name by which the account reaches an app. The account must be locked.
+async fn must_be_free(tx: &mut WriteTx, account: &AccountId, name: &str) -> AppResult<()> {
+    match repo::resolve(tx, account, name).await? {
+        Some(_) => Err(AppError::Conflict(taken(name))),
+        None => Ok(()),
+    }
+}
+
+fn taken(name: &str) -> String {
+    format!("an app named {name} exists")
+}
+
+/// Gives the app another name, in the transaction's last statements. To its other collaborators what they call by that name already stays what it
+/// means. Errors: 409 when the caller or the owner reaches another app by it.
+pub async fn rename(
+    tx: &mut WriteTx,
+    grant: &AppGrant<ManageApp>,
+    actor: &Actor,
+    patch: &AppPatch,
+    dice: &Dice,
+    now: UnixMillis,
+) -> AppResult<()> {
+    let mut faults = Faults::default();
+    let Some(name) = faults.take("name", patch.name.text().and_then(Name::try_from)) else { return Err(faults.into_error()) };
+    let app = grant.lock(tx).await?;
+    // Else the app would be the one that its collaborators reached last, and lose its name to them.
+    if name.as_str() != app.name {
+        let accounts = collaborators::repo::list(tx, &app.id).await?;
+        // One that is deleted meanwhile has no names any more.
+        accounts::service::lock(tx, &mut accounts.iter().map(|row| &row.account_id).collect::<Vec<_>>()).await?;
+        for account in [grant.account(), &app.owner_id] {
+            must_be_free(tx, account, name.as_str()).await?;
+        }
+        repo::rename(tx, &app.id, name.as_str()).await.or_conflict(|| taken(name.as_str()))?;
+        collaborators::repo::renew_access(tx, &app.id, now).await?;
+    }
+    let details = json!({ "name": name.as_str(), "before": app.name });
+    audit::note(tx, actor, Event::new(Action::RenameApp, &app.id).of_app(&app.id).with(details), dice, now).await
+}
+
+/// Gives the app, and the keys of all deployments that it ever had, to another account, and tells both. The owner so far becomes an Admin. Errors: 404
+/// when no verified account has the address, 409 when it owns the app or reaches another one by its name, 429.
+pub async fn transfer(app: &App, grant: &AppGrant<OwnApp>, caller: &SignedIn, from: ClientAddress, email: &str) -> AppResult<AppOut> {
+    collaborators::service::admit(app, grant.account()).await?;
+    let (mut tx, now) = (grant.begin(app).await?, app.now());
+    let LockedRow { id, name, owner_id } = grant.lock(&mut tx).await?;
+    let receiver = accounts::repo::find_verified(&mut tx, email).await?.ok_or(AppError::NotFound("account"))?;
+    if receiver == owner_id {
+        return Err(AppError::Conflict("the account owns the app already".to_owned()));
+    }
+    if !accounts::service::lock(&mut tx, &mut [&owner_id, &receiver]).await? {
+        return Err(AppError::NotFound("account"));
+    }
+    let called_so = repo::resolve(&mut tx, &receiver, &name).await?;
+    if called_so.is_some_and(|other| other.id != id) {
+        return Err(AppError::Conflict(format!("the account reaches another app by the name {name}")));
+    }
+    collaborators::repo::set_role(&mut tx, &id, &owner_id, Role::Admin).await?;
+    if collaborators::repo::set_role(&mut tx, &id, &receiver, Role::Owner).await? == 0 {
+        collaborators::repo::insert(&mut tx, &id, &receiver, Role::Owner, now).await?;
+    }
+    deployments::give_keys(&mut tx, &id, &receiver).await?;
+    repo::set_owner(&mut tx, &id, &receiver).await.or_conflict(|| taken(&name))?;
+    let notice = Transfer { time: now, address: from.0.to_string(), app: name, from: caller.email().to_owned(), to: email.to_owned() };
+    for (to, kind) in [(caller.email(), Kind::AppGivenAway(notice.clone())), (email, Kind::AppReceived(notice))] {
+        outbox::put(&mut tx, app, &Mail { to: to.to_owned(), kind }).await?;
+    }
+    let out = find(&mut tx, caller, &id).await?;
+    let event = Event::new(Action::TransferApp, &id).of_app(&id).with(json!({ "from": owner_id, "to": receiver }));
+    audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, now).await?;
+    tx.commit().await?;
+    app.mailer.wake();
+    Ok(out)
+}
+
+/// Deletes the app with its deployments and releases, in the transaction's last statements. What has no end of rows, the clients that reported and the
+/// counts, goes later, in steps ([`crate::reports::gone`]); blobs stay for whoever clears unused ones away.
+pub async fn delete(tx: &mut WriteTx, grant: &AppGrant<OwnApp>, actor: &Actor, dice: &Dice, now: UnixMillis) -> AppResult<()> {
+    let app = grant.lock(tx).await?;
+    let keys = deployments::lock_all(tx, &app.id).await?;
+    crate::deployments::repo::let_go_all(tx, &app.id, now).await?;
+    repo::delete(tx, &app.id).await?;
+    deployments::bury(tx, keys, now).await?;
+    audit::note(tx, actor, Event::new(Action::DeleteApp, &app.id).of_app(&app.id).with(json!({ "name": app.name })), dice, now).await
 }
 
 /// The caller's apps, by name. Of several apps of one name, the one that the bare name means is shown by it, the others as `ownerEmail:appName`.

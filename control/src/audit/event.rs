@@ -93,10 +93,34 @@ actions! {
     RevokeApiKey = "api_key.revoke" of "api_key";
     /// An app was made.
     CreateApp = "app.create" of "app";
+    /// An app got another name.
+    RenameApp = "app.rename" of "app";
+    /// An app was given to another account.
+    TransferApp = "app.transfer" of "app";
+    /// An app was deleted.
+    DeleteApp = "app.delete" of "app";
+    /// An account was given a role on an app.
+    AddCollaborator = "collaborator.add" of "account";
+    /// An account's role on an app was changed.
+    UpdateCollaborator = "collaborator.update" of "account";
+    /// An account lost its access to an app, or gave it up.
+    RemoveCollaborator = "collaborator.remove" of "account";
     /// A deployment was made.
     CreateDeployment = "deployment.create" of "deployment";
+    /// A deployment got another name.
+    RenameDeployment = "deployment.rename" of "deployment";
+    /// A deployment was deleted.
+    DeleteDeployment = "deployment.delete" of "deployment";
+    /// All releases of a deployment were removed, and its counts.
+    ClearHistory = "history.clear" of "deployment";
     /// A release was uploaded.
     UploadRelease = "release.upload" of "release";
+    /// A release of another deployment was released again.
+    PromoteRelease = "release.promote" of "release";
+    /// An earlier release was released again.
+    RollBackRelease = "release.rollback" of "release";
+    /// What a release says of itself was changed.
+    UpdateRelease = "release.update" of "release";
 }
 
 /// A change, as the trail tells it.

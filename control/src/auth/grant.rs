@@ -10,7 +10,7 @@ use shared::ids::{AccountId, AppId};
 use super::SignedIn;
 use super::scope::{Scope, Scopes};
 use crate::app::{App, AppState};
-use crate::apps::repo;
+use crate::apps::repo::{self, LockedRow};
 use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult};
 use crate::web::parameter;
@@ -70,7 +70,7 @@ pub trait Permission: Send + Sync + 'static {
 }
 
 macro_rules! permissions {
-    ($($(#[$doc:meta])* $marker:ident = $name:literal: $($role:ident)|+, by $($scope:ident)|*;)*) => {
+    ($($(#[$doc:meta])* $marker:ident = $name:literal: $($role:ident)|+, by $($($scope:ident)|+)?;)*) => {
         $(
             $(#[$doc])*
             #[derive(Clone, Copy, Debug)]
@@ -78,7 +78,7 @@ macro_rules! permissions {
 
             impl Permission for $marker {
                 const NAME: &'static str = $name;
-                const SCOPES: &'static [Scope] = &[$(Scope::$scope),*];
+                const SCOPES: &'static [Scope] = &[$($(Scope::$scope),+)?];
 
                 fn held_by(role: Role) -> bool {
                     matches!(role, $(Role::$role)|+)
@@ -87,7 +87,7 @@ macro_rules! permissions {
         )*
 
         /// Every permission by its name: the roles that have it, and the scopes of which an API key needs one.
-        pub const PERMISSIONS: &[(&str, &[Role], &[Scope])] = &[$(($name, &[$(Role::$role),+], &[$(Scope::$scope),*])),*];
+        pub const PERMISSIONS: &[(&str, &[Role], &[Scope])] = &[$(($name, &[$(Role::$role),+], &[$($(Scope::$scope),+)?])),*];
     };
 }
 
@@ -104,6 +104,12 @@ permissions! {
     ManageDeployments = "deployments.manage": Owner | Admin, by Apps;
     /// Rename the app, see its audit trail.
     ManageApp = "apps.manage": Owner | Admin, by Apps;
+    /// Add, change and remove collaborators.
+    ManageCollaborators = "collaborators.manage": Owner | Admin, by;
+    /// Give up one's own access, which is how [`ManageCollaborators`] begins: whom a request is about shows later.
+    LeaveApp = "collaborators.leave": Owner | Admin | Developer | Viewer, by;
+    /// Delete the app, transfer it.
+    OwnApp = "apps.own": Owner, by;
 }
 
 /// The right `N` of the caller on the app that the path names.
@@ -145,7 +151,13 @@ impl<N> AppGrant<N> {
 
     /// Whether the caller also has another permission, for what an answer hides.
     pub fn also<M: Permission>(&self) -> bool {
-        M::held_by(self.role) && self.caller.scopes().has_any(M::SCOPES)
+        check::<M>(self.role, self.caller.scopes()).is_ok()
+    }
+
+    /// Another permission, for operations of which only a part needs it; asked inside a change's own transaction, as the role is now. Errors: 403, 404.
+    pub async fn require<M: Permission>(&self, tx: &mut ReadTx) -> AppResult<()> {
+        let role = repo::role(tx, &self.app, self.account()).await?.ok_or(AppError::NotFound("app"))?;
+        check::<M>(role.parse().map_err(AppError::internal)?, self.caller.scopes())
     }
 }
 
@@ -162,7 +174,7 @@ impl<N: Permission> AppGrant<N> {
     pub async fn judge(&self, tx: &mut ReadTx, app: &App) -> AppResult<()> {
         let scopes = self.caller.judge(tx, app).await?;
         let access = repo::access(tx, &self.app, self.account()).await?.ok_or(AppError::NotFound("app"))?;
-        Self::check(access.permission.parse().map_err(AppError::internal)?, scopes)?;
+        check::<N>(access.permission.parse().map_err(AppError::internal)?, scopes)?;
         // Limits and deployment keys are the owner's.
         if access.owner_id != self.owner {
             return Err(AppError::Conflict("the app was given to somebody else at the same moment: try again".to_owned()));
@@ -170,15 +182,29 @@ impl<N: Permission> AppGrant<N> {
         Ok(())
     }
 
-    fn check(role: Role, scopes: Scopes) -> AppResult<()> {
-        if !N::held_by(role) {
-            return Err(AppError::Forbidden(format!("this needs the permission {}", N::NAME).into()));
-        }
-        if !scopes.has_any(N::SCOPES) {
-            return Err(AppError::Forbidden(format!("the API key's scopes do not include the permission {}", N::NAME).into()));
-        }
-        Ok(())
+    /// Asks again inside a change's own transaction: the caller may have lost the role since it began, while it waited for the app or the
+    /// deployment. Errors: 403, 404.
+    pub async fn confirm(&self, tx: &mut ReadTx) -> AppResult<()> {
+        self.require::<N>(tx).await
     }
+
+    /// Locks the app until the transaction ends, and asks again. Changes of the app's name, owner, collaborators and deployments begin with it, and so
+    /// follow one another; what else they lock comes after, accounts first. Errors: 403, 404.
+    pub async fn lock(&self, tx: &mut WriteTx) -> AppResult<LockedRow> {
+        let app = repo::lock(tx, &self.app).await?.ok_or(AppError::NotFound("app"))?;
+        self.confirm(tx).await?;
+        Ok(app)
+    }
+}
+
+fn check<N: Permission>(role: Role, scopes: Scopes) -> AppResult<()> {
+    if !N::held_by(role) {
+        return Err(AppError::Forbidden(format!("this needs the permission {}", N::NAME).into()));
+    }
+    if !scopes.has_any(N::SCOPES) {
+        return Err(AppError::Forbidden(format!("the API key's scopes do not include the permission {}", N::NAME).into()));
+    }
+    Ok(())
 }
 
 impl<N: Permission> FromRequestParts<AppState> for AppGrant<N> {
@@ -191,7 +217,7 @@ impl<N: Permission> FromRequestParts<AppState> for AppGrant<N> {
         // An app the caller has no access to is answered exactly as one that is not there.
         let found = repo::resolve(&mut tx, caller.account(), &name).await?.ok_or(AppError::NotFound("app"))?;
         let role: Role = found.permission.parse().map_err(AppError::internal)?;
-        Self::check(role, caller.scopes())?;
+        check::<N>(role, caller.scopes())?;
         Ok(Self { app: found.id, called: name, owner: found.owner_id, caller, role, _needs: PhantomData })
     }
 }

@@ -112,6 +112,8 @@ pub struct Limits {
     pub management: Rate,
     /// Uploads per credential.
     pub uploads: Rate,
+    /// Collaborators added and apps transferred, per account.
+    pub collaborators: Rate,
 }
 
 /// What an account may have; each account keeps its own.
@@ -161,6 +163,7 @@ impl Default for Limits {
             reports: Rate { count: 600, window: 60_000 },
             management: Rate { count: 1_200, window: 60_000 },
             uploads: Rate { count: 60, window: 15 * 60_000 },
+            collaborators: Rate { count: 30, window: 60 * 60_000 },
         }
     }
 }
@@ -367,5 +370,6 @@ fn limits(settings: &Settings<'_>) -> Result<Limits, ConfigError> {
         reports: rate("LIMIT_REPORTS")?,
         management: rate("LIMIT_MANAGEMENT_API")?,
         uploads: rate("LIMIT_UPLOADS")?,
+        collaborators: strangers::counted(*settings, "LIMIT_COLLABORATORS")?,
     })
 }

@@ -115,6 +115,7 @@ settings![
     ("LIMIT_REPORTS", "600/1m", "reports per client address and deployment, counted by each process"),
     ("LIMIT_MANAGEMENT_API", "1200/1m", "requests per credential, counted by each process"),
     ("LIMIT_UPLOADS", "60/15m", "uploads per credential, counted by each process"),
+    ("LIMIT_COLLABORATORS", "30/1h", "collaborators added and apps transferred, done or refused, per account"),
     ("LIMIT_BINARY_VERSIONS", "200", "binary versions counted per deployment; the rest are counted under \"other\""),
 ];
 

@@ -33,6 +33,16 @@ pub struct NewDeployment {
     pub key: Member,
 }
 
+/// What is to change of a deployment.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(example = json!({ "name": "Beta" }))]
+pub struct DeploymentPatch {
+    /// A text: its new name, unique within the app.
+    #[serde(default)]
+    #[schema(value_type = String, required = true, min_length = 1, max_length = 255)]
+    pub name: Member,
+}
+
 /// A deployment.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -64,7 +74,10 @@ pub struct DeploymentsAnswer {
 
 /// The routes of this area.
 pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(list_deployments, create_deployment)).routes(routes!(get_deployment))
+    OpenApiRouter::new()
+        .routes(routes!(list_deployments, create_deployment))
+        .routes(routes!(get_deployment, rename_deployment, delete_deployment))
+        .routes(routes!(clear_history))
 }
 
 /// List an app's deployments.
@@ -121,4 +134,69 @@ pub async fn get_deployment(
     let row = service::find(&mut tx, grant.app(), &name).await?;
     let deployment = service::out(&mut tx, row, grant.also::<ReadDeploymentKeys>(), &app.download_urls()).await?;
     Ok(Json(DeploymentAnswer { deployment }))
+}
+
+/// Rename a deployment. Its clients notice nothing: they know its key.
+#[utoipa::path(
+    patch,
+    path = "/v1/apps/{app}/deployments/{deployment}",
+    tag = "deployments",
+    security(("bearer" = ["deployments.manage"])),
+    request_body = DeploymentPatch,
+    responses((status = 200, body = DeploymentAnswer), (status = 409))
+)]
+pub async fn rename_deployment(
+    State(app): State<AppState>,
+    grant: AppGrant<ManageDeployments>,
+    actor: Actor,
+    DeploymentPath(name): DeploymentPath,
+    Json(patch): Json<DeploymentPatch>,
+) -> AppResult<Json<DeploymentAnswer>> {
+    let mut tx = grant.begin(&app).await?;
+    let row = service::rename(&mut tx, &grant, &actor, &name, &patch, &app.dice, app.now()).await?;
+    let deployment = service::out(&mut tx, row, grant.also::<ReadDeploymentKeys>(), &app.download_urls()).await?;
+    tx.commit().await?;
+    Ok(Json(DeploymentAnswer { deployment }))
+}
+
+/// Delete a deployment with its releases. Its key answers 404 from then on; only the app's owner can use it again, for a new deployment.
+#[utoipa::path(
+    delete,
+    path = "/v1/apps/{app}/deployments/{deployment}",
+    tag = "deployments",
+    security(("bearer" = ["deployments.manage"])),
+    responses((status = 204))
+)]
+pub async fn delete_deployment(
+    State(app): State<AppState>,
+    grant: AppGrant<ManageDeployments>,
+    actor: Actor,
+    DeploymentPath(name): DeploymentPath,
+) -> AppResult<StatusCode> {
+    let mut tx = grant.begin(&app).await?;
+    service::delete(&mut tx, &grant, &actor, &name, &app.dice, app.now()).await?;
+    tx.commit().await?;
+    app.publisher.wake();
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Clear a deployment's release history: its releases and its counts go. Labels are never used again: the next release has the next one.
+#[utoipa::path(
+    delete,
+    path = "/v1/apps/{app}/deployments/{deployment}/history",
+    tag = "releases",
+    security(("bearer" = ["deployments.manage"])),
+    responses((status = 204))
+)]
+pub async fn clear_history(
+    State(app): State<AppState>,
+    grant: AppGrant<ManageDeployments>,
+    actor: Actor,
+    DeploymentPath(name): DeploymentPath,
+) -> AppResult<StatusCode> {
+    let mut tx = grant.begin(&app).await?;
+    service::clear(&mut tx, &grant, &actor, &name, &app.dice, app.now()).await?;
+    tx.commit().await?;
+    app.publisher.wake();
+    Ok(StatusCode::NO_CONTENT)
 }

@@ -15,10 +15,44 @@ const FIND_KEY: &str = "SELECT account_id, deployment_id, snapshot_version FROM 
 const INSERT_KEY: &str = "INSERT INTO deployment_keys (deployment_key, account_id, app_id, deployment_id, last_deployment_id, snapshot_version) \
     VALUES ($1, $2, $3, $4, $4, 0)";
 const REUSE_KEY: &str = "UPDATE deployment_keys SET app_id = $2, deployment_id = $3, last_deployment_id = $3 \
-    WHERE deployment_key = $1 AND deployment_id IS NULL";
+    WHERE deployment_key = $1 AND account_id = $4 AND deployment_id IS NULL";
+const KEYS: &str = "SELECT deployment_key FROM deployment_keys WHERE app_id = $1";
+const GIVE_KEY: &str = "UPDATE deployment_keys SET account_id = $2 WHERE deployment_key = $1";
+const BURY_KEY: &str = "UPDATE deployment_keys SET deployment_id = NULL WHERE deployment_key = $1";
+const IDS: &str = "SELECT id FROM deployments WHERE app_id = $1";
+const LOCK: &str = "UPDATE deployments SET counting_epoch = counting_epoch WHERE id = $1 RETURNING deployment_key";
+const RENAME: &str = "UPDATE deployments SET name = $2 WHERE id = $1";
+const DELETE: &str = "DELETE FROM deployments WHERE id = $1";
+// Counters of the epoch before count as absent from then on. They are not deleted here: a batch of reports may be about to change them.
+const RAISE_EPOCH: &str = "UPDATE deployments SET counting_epoch = counting_epoch + 1 WHERE id = $1";
+const DELETE_RELEASES: &str = "DELETE FROM releases WHERE deployment_id = $1";
+const LET_GO: &str = "UPDATE blobs SET last_used_time = CASE WHEN last_used_time >= $3 THEN last_used_time + 1 ELSE $3 END \
+    WHERE app_id = $1 AND sha256 IN (SELECT blob_sha256 FROM releases WHERE deployment_id = $2 \
+    UNION SELECT manifest_sha256 FROM releases WHERE deployment_id = $2 AND manifest_sha256 IS NOT NULL \
+    UNION SELECT d.blob_sha256 FROM release_diffs d JOIN releases r ON r.id = d.release_id WHERE r.deployment_id = $2)";
+const LET_GO_ALL: &str =
+    "UPDATE blobs SET last_used_time = CASE WHEN last_used_time >= $2 THEN last_used_time + 1 ELSE $2 END WHERE app_id = $1";
 
 /// Every statement of this file.
-pub const SQL: &[&str] = &[LIST, FIND, INSERT, FIND_KEY, INSERT_KEY, REUSE_KEY];
+pub const SQL: &[&str] = &[
+    LIST,
+    FIND,
+    INSERT,
+    FIND_KEY,
+    INSERT_KEY,
+    REUSE_KEY,
+    KEYS,
+    GIVE_KEY,
+    BURY_KEY,
+    IDS,
+    LOCK,
+    RENAME,
+    DELETE,
+    RAISE_EPOCH,
+    DELETE_RELEASES,
+    LET_GO,
+    LET_GO_ALL,
+];
 
 /// A deployment.
 #[derive(Debug, sqlx::FromRow)]
@@ -40,7 +74,7 @@ pub struct DeploymentRow {
 /// A deployment key that is or was in use.
 #[derive(Debug, sqlx::FromRow)]
 pub struct KeyRow {
-    /// Whose key it is for ever.
+    /// Who alone may use it again: the owner of the app that had it last.
     pub account_id: AccountId,
     /// The deployment it serves now.
     pub deployment_id: Option<DeploymentId>,
@@ -86,7 +120,66 @@ pub async fn insert_key(
     on_write!(tx, |conn| sqlx::query(INSERT_KEY).bind(key.as_str()).bind(account).bind(app).bind(deployment).execute(conn).await)
 }
 
-/// Puts a key back into use; 0 rows when a deployment has it.
-pub async fn reuse_key(tx: &mut WriteTx, key: &DeploymentKey, app: &AppId, deployment: &DeploymentId) -> sqlx::Result<u64> {
-    on_write!(tx, |conn| sqlx::query(REUSE_KEY).bind(key.as_str()).bind(app).bind(deployment).execute(conn).await)
+/// Puts a key of the account back into use; 0 rows when a deployment has it, or it is another's by now.
+pub async fn reuse_key(
+    tx: &mut WriteTx,
+    key: &DeploymentKey,
+    account: &AccountId,
+    app: &AppId,
+    deployment: &DeploymentId,
+) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(REUSE_KEY).bind(key.as_str()).bind(app).bind(deployment).bind(account).execute(conn).await)
+}
+
+/// The keys that the app had last, in no order: those of its deployments, and those of deployments that it had.
+pub async fn keys(tx: &mut ReadTx, app: &AppId) -> sqlx::Result<Vec<String>> {
+    on!(tx, |conn| sqlx::query_scalar(KEYS).bind(app).fetch_all(conn).await)
+}
+
+/// Makes a key another account's.
+pub async fn give_key(tx: &mut WriteTx, key: &str, account: &AccountId) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(GIVE_KEY).bind(key).bind(account).execute(conn).await)
+}
+
+/// Takes a key out of use: it serves a tombstone.
+pub async fn bury_key(tx: &mut WriteTx, key: &DeploymentKey) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(BURY_KEY).bind(key.as_str()).execute(conn).await)
+}
+
+/// The app's deployments, in no order.
+pub async fn ids(tx: &mut ReadTx, app: &AppId) -> sqlx::Result<Vec<DeploymentId>> {
+    on!(tx, |conn| sqlx::query_scalar(IDS).bind(app).fetch_all(conn).await)
+}
+
+/// Locks a deployment until the transaction ends, and gives its key.
+pub async fn lock(tx: &mut WriteTx, deployment: &DeploymentId) -> sqlx::Result<Option<DeploymentKey>> {
+    on!(tx, |conn| sqlx::query_scalar(LOCK).bind(deployment).fetch_optional(conn).await)
+}
+
+/// Gives a deployment another name.
+pub async fn rename(tx: &mut WriteTx, deployment: &DeploymentId, name: &str) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(RENAME).bind(deployment).bind(name).execute(conn).await)
+}
+
+/// Removes a deployment with its releases. Blobs and counters stay.
+pub async fn delete(tx: &mut WriteTx, deployment: &DeploymentId) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(DELETE).bind(deployment).execute(conn).await)
+}
+
+/// Removes a deployment's releases, and lets its counts begin anew. Label numbers go on.
+pub async fn clear(tx: &mut WriteTx, deployment: &DeploymentId) -> sqlx::Result<()> {
+    on_write!(tx, |conn| sqlx::query(RAISE_EPOCH).bind(deployment).execute(conn).await)?;
+    on_write!(tx, |conn| sqlx::query(DELETE_RELEASES).bind(deployment).execute(conn).await)?;
+    Ok(())
+}
+
+/// Notes that the blobs of a deployment's releases are used for the last time now: they are kept for a while after that. All deployments of the app
+/// must be locked, so that nobody else has locked several of its blobs.
+pub async fn let_go(tx: &mut WriteTx, app: &AppId, deployment: &DeploymentId, now: UnixMillis) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(LET_GO).bind(app).bind(deployment).bind(now).execute(conn).await)
+}
+
+/// [`let_go`] for all blobs of an app.
+pub async fn let_go_all(tx: &mut WriteTx, app: &AppId, now: UnixMillis) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(LET_GO_ALL).bind(app).bind(now).execute(conn).await)
 }

@@ -5,7 +5,7 @@ use shared::ids::{AccountId, AppId, DeploymentId};
 use shared::keys::{DeploymentKey, Name};
 use shared::time::UnixMillis;
 
-use super::http::{DeploymentOut, NewDeployment};
+use super::http::{DeploymentOut, DeploymentPatch, NewDeployment};
 use super::repo::{self, DeploymentRow};
 use crate::audit::{self, Action, Actor, Event};
 use crate::auth::AppGrant;
@@ -42,8 +42,9 @@ pub async fn create(
     let key = faults.take("key", new.key.optional_text().and_then(|key| key.map(DeploymentKey::try_from).transpose()));
     let (Some(name), Some(key)) = (name, key) else { return Err(faults.into_error()) };
     let key = key.map_or(KeyChoice::Generated, KeyChoice::Given);
-    // A key belongs for ever to the account that owns the app, whoever of its collaborators brings it.
-    let row = insert(tx, grant.app(), grant.owner(), name.as_str(), key, dice, now).await?;
+    let app = grant.lock(tx).await?;
+    // A key is the account's that owns the app, whoever of its collaborators brings it.
+    let row = insert(tx, &app.id, &app.owner_id, name.as_str(), key, dice, now).await?;
     let event = Event::new(Action::CreateDeployment, &row.id).of_app(grant.app()).with(json!({ "name": row.name }));
     audit::note(tx, actor, event, dice, now).await?;
     Ok(row)
@@ -69,7 +70,7 @@ pub async fn insert(
         None => {
             repo::insert_key(tx, &key, account, app, &id).await.or_conflict(taken)?;
         }
-        Some(known) if known.account_id == *account && repo::reuse_key(tx, &key, app, &id).await? == 1 => {}
+        Some(known) if known.account_id == *account && repo::reuse_key(tx, &key, account, app, &id).await? == 1 => {}
         Some(_) => return Err(AppError::Conflict(taken())),
     }
     repo::insert(tx, &id, app, name, &key, now).await.or_conflict(|| format!("a deployment named {name} exists"))?;
@@ -82,6 +83,103 @@ pub async fn insert(
         counting_epoch: 0,
         created_time: now,
     })
+}
+
+/// Gives a deployment another name, in the transaction's last statements. Errors: 404, 409 when the app has a deployment of that name.
+pub async fn rename(
+    tx: &mut WriteTx,
+    grant: &AppGrant<ManageDeployments>,
+    actor: &Actor,
+    called: &str,
+    patch: &DeploymentPatch,
+    dice: &Dice,
+    now: UnixMillis,
+) -> AppResult<DeploymentRow> {
+    let mut faults = Faults::default();
+    let Some(name) = faults.take("name", patch.name.text().and_then(Name::try_from)) else { return Err(faults.into_error()) };
+    let app = grant.lock(tx).await?;
+    let row = find(tx, &app.id, called).await?;
+    repo::rename(tx, &row.id, name.as_str()).await.or_conflict(|| format!("a deployment named {} exists", name.as_str()))?;
+    let details = json!({ "name": name.as_str(), "before": row.name });
+    audit::note(tx, actor, Event::new(Action::RenameDeployment, &row.id).of_app(&app.id).with(details), dice, now).await?;
+    Ok(DeploymentRow { name: name.as_str().to_owned(), ..row })
+}
+
+/// Deletes a deployment with its releases, in the transaction's last statements. Its key stays the owner's. Its counts go later, in steps
+/// ([`crate::reports::gone`]); blobs stay for whoever clears unused ones away. Errors: 404.
+pub async fn delete(
+    tx: &mut WriteTx,
+    grant: &AppGrant<ManageDeployments>,
+    actor: &Actor,
+    called: &str,
+    dice: &Dice,
+    now: UnixMillis,
+) -> AppResult<()> {
+    let (app, row, key) = lock(tx, grant, called).await?;
+    repo::let_go(tx, &app, &row.id, now).await?;
+    repo::delete(tx, &row.id).await?;
+    bury(tx, vec![key], now).await?;
+    let event = Event::new(Action::DeleteDeployment, &row.id).of_app(&app).with(json!({ "name": row.name }));
+    audit::note(tx, actor, event, dice, now).await
+}
+
+/// Removes all releases of a deployment and lets its counts begin anew, in the transaction's last statements. Labels are never used again. Errors: 404.
+pub async fn clear(
+    tx: &mut WriteTx,
+    grant: &AppGrant<ManageDeployments>,
+    actor: &Actor,
+    called: &str,
+    dice: &Dice,
+    now: UnixMillis,
+) -> AppResult<()> {
+    let (app, row, key) = lock(tx, grant, called).await?;
+    repo::let_go(tx, &app, &row.id, now).await?;
+    repo::clear(tx, &row.id).await?;
+    outbox::enqueue(tx, &key, now).await?;
+    let event = Event::new(Action::ClearHistory, &row.id).of_app(&app).with(json!({ "deployment": row.name }));
+    audit::note(tx, actor, event, dice, now).await
+}
+
+/// Locks the app and all its deployments, and gives the app, the deployment of this name, and its key. Errors: 403, 404.
+async fn lock(tx: &mut WriteTx, grant: &AppGrant<ManageDeployments>, called: &str) -> AppResult<(AppId, DeploymentRow, DeploymentKey)> {
+    let app = grant.lock(tx).await?;
+    lock_all(tx, &app.id).await?;
+    let row = find(tx, &app.id, called).await?;
+    let key = DeploymentKey::try_from(row.deployment_key.as_str()).map_err(AppError::internal)?;
+    Ok((app.id, row, key))
+}
+
+/// Locks the deployments of an app that is locked, and gives their keys: no release is made or changed until the transaction ends.
+pub async fn lock_all(tx: &mut WriteTx, app: &AppId) -> AppResult<Vec<DeploymentKey>> {
+    let mut ids = repo::ids(tx, app).await?;
+    // In the order in which batches of reports lock them, too.
+    ids.sort_unstable();
+    let mut keys = Vec::with_capacity(ids.len());
+    for id in ids {
+        keys.extend(repo::lock(tx, &id).await?);
+    }
+    Ok(keys)
+}
+
+/// Takes the keys of deployments that are gone out of use, and asks for their tombstones.
+pub async fn bury(tx: &mut WriteTx, mut keys: Vec<DeploymentKey>, now: UnixMillis) -> AppResult<()> {
+    // In the order in which the publisher locks them, too.
+    keys.sort_unstable();
+    for key in keys {
+        repo::bury_key(tx, &key).await?;
+        outbox::enqueue(tx, &key, now).await?;
+    }
+    Ok(())
+}
+
+/// Makes the keys that an app had last another account's, those of its deleted deployments too: some of its clients may have them.
+pub async fn give_keys(tx: &mut WriteTx, app: &AppId, to: &AccountId) -> AppResult<()> {
+    let mut keys = repo::keys(tx, app).await?;
+    keys.sort_unstable();
+    for key in keys {
+        repo::give_key(tx, &key, to).await?;
+    }
+    Ok(())
 }
 
 /// The deployment of this name, or 404.

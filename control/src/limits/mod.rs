@@ -1,7 +1,7 @@
-//! How much strangers may ask for: exact sliding windows in the database, so that neither a restart nor a second replica forgets (decisions
-//! section 5). Each row holds the times of what one limit counted of one subject.
+//! How much strangers may ask for, and how often an account may reach out to others: exact sliding windows in the database, so that neither a restart
+//! nor a second replica forgets (decisions section 5). Each row holds the times of what one limit counted of one subject.
 //!
-//! Limits of signed-in callers and of reports are in memory and not here. What is counted and what a refusal says is the caller's. Start reading at
+//! The other limits of signed-in callers and those of reports are in memory and not here. What is counted and what a refusal says is the caller's. Start reading at
 //! [`admit`]; login, which counts failures only, goes by [`Count`].
 //!
 //! Whoever locks several rows locks those of addresses before those of e-mail addresses, those before the attempts of accounts, and all before rows of accounts; so nobody waits in a circle.
@@ -42,6 +42,8 @@ pub enum Limit {
     CliTokens,
     /// Wrong user codes, by account.
     CliResolves,
+    /// Collaborators added and apps transferred, by the account that does it.
+    Collaborators,
 }
 
 impl Limit {
@@ -58,6 +60,7 @@ impl Limit {
             Self::CliStarts => "cli_starts",
             Self::CliTokens => "cli_tokens",
             Self::CliResolves => "cli_resolves",
+            Self::Collaborators => "collaborators",
         }
     }
 }
@@ -184,16 +187,20 @@ pub async fn admit(tx: &mut WriteTx, limit: Limit, subject: &Subject, rate: Rate
     }
 }
 
-/// [`admit`] for a request from an address, in a transaction of its own. Whoever is over the limit is found out by reading, so that no flood of requests
-/// keeps others from writing.
+/// [`admit_alone`] for a request from an address.
 pub async fn admit_address(app: &App, address: IpAddr, limit: Limit, rate: Rate) -> AppResult<Result<(), u64>> {
-    let subject = Subject::address(address);
-    let so_far = find(&mut app.db.read().await?, limit, &subject).await?;
+    admit_alone(app, &Subject::address(address), limit, rate).await
+}
+
+/// [`admit`] in a transaction of its own: what it admits counts, whatever becomes of it. Whoever is over the limit is found out by reading, so that no
+/// flood of requests keeps others from writing.
+pub async fn admit_alone(app: &App, subject: &Subject, limit: Limit, rate: Rate) -> AppResult<Result<(), u64>> {
+    let so_far = find(&mut app.db.read().await?, limit, subject).await?;
     if let Some(seconds) = so_far.wait(rate, app.now()) {
         return Ok(Err(seconds));
     }
     let mut tx = app.db.write().await?;
-    let admitted = admit(&mut tx, limit, &subject, rate, app.now()).await?;
+    let admitted = admit(&mut tx, limit, subject, rate, app.now()).await?;
     tx.commit().await?;
     Ok(admitted)
 }

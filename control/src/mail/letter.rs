@@ -3,7 +3,7 @@
 use askama::Template;
 use shared::time::UnixMillis;
 
-use super::{FactorKind, FactorNotice, Key, KeyNotice, Kind, MachineNotice, NewPassword};
+use super::{FactorKind, FactorNotice, Key, KeyNotice, Kind, MachineNotice, NewPassword, Transfer};
 use crate::error::{AppError, AppResult};
 
 /// What the owner of an account is told to do about a second factor that somebody else has meddled with.
@@ -140,6 +140,8 @@ fn letter(kind: &Kind, dashboard: &str) -> Letter {
             letter.say(format!("{codes} left. New ones can be made on the dashboard."));
             letter.closing = NOT_YOU;
         }
+        Kind::AppGivenAway(transfer) => letter.app_given_away(transfer),
+        Kind::AppReceived(transfer) => letter.app_received(transfer),
         Kind::AccountDeleted { time, address } => {
             letter.subject = "Your account was deleted";
             letter.say("Your Updraft account was deleted, with its sessions and access keys.");
@@ -157,6 +159,20 @@ impl Letter {
 
     fn circumstances(&mut self, time: UnixMillis, address: &str) {
         self.say(format!("Time: {}. Client address: {}.", time.iso8601(), plain(address)));
+    }
+
+    fn app_given_away(&mut self, transfer: &Transfer) {
+        let what = format!("This app of yours was transferred to {}, with the keys of its deployments:", plain(&transfer.to));
+        self.transfer("An app of yours was transferred", &what, transfer);
+        self.say(format!("Client address: {}.", plain(&transfer.address)));
+        self.closing =
+            "You are an Admin of it now. If it was not you, change your password at once, and write to those who run this service.";
+    }
+
+    fn app_received(&mut self, transfer: &Transfer) {
+        let what = format!("{} has transferred this app to you, with the keys of its deployments:", plain(&transfer.from));
+        self.transfer("An app was transferred to you", &what, transfer);
+        self.closing = "If you do not want it, delete it, or transfer it to somebody else.";
     }
 
     fn factor_added(&mut self, factor: &FactorNotice, is_first: bool) {
@@ -210,6 +226,13 @@ impl Letter {
         self.say(what);
         self.list = notice.machines.iter().map(|machine| plain(machine)).collect();
         self.closing = "If it was not you, change your password at once: a new one ends all sessions, and what command lines may do.";
+    }
+
+    fn transfer(&mut self, subject: &'static str, what: &str, transfer: &Transfer) {
+        self.subject = subject;
+        self.say(format!("Time: {}.", transfer.time.iso8601()));
+        self.say(what);
+        self.list = vec![plain(&transfer.app)];
     }
 
     fn new_password(&mut self, new: &NewPassword) {

@@ -96,6 +96,10 @@ pub enum Kind {
         /// How many codes are left.
         remaining: i64,
     },
+    /// An app of the owner's is another's.
+    AppGivenAway(Transfer),
+    /// Another's app is the owner's.
+    AppReceived(Transfer),
     /// The account is gone.
     AccountDeleted {
         /// When.
@@ -171,6 +175,21 @@ pub struct FactorNotice {
     pub name: Option<String>,
 }
 
+/// The circumstances of a transfer.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Transfer {
+    /// When.
+    pub time: UnixMillis,
+    /// The client's address.
+    pub address: String,
+    /// The app's name.
+    pub app: String,
+    /// The address of the account that had it.
+    pub from: String,
+    /// The address of the account that has it.
+    pub to: String,
+}
+
 /// Neither the address nor a token is printed.
 impl std::fmt::Debug for Mail {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -194,6 +213,8 @@ impl std::fmt::Debug for Kind {
             Self::FactorRemoved { .. } => "FactorRemoved",
             Self::RecoveryCodesReplaced { .. } => "RecoveryCodesReplaced",
             Self::RecoveryCodeUsed { .. } => "RecoveryCodeUsed",
+            Self::AppGivenAway(_) => "AppGivenAway",
+            Self::AppReceived(_) => "AppReceived",
             Self::AccountDeleted { .. } => "AccountDeleted",
         })
     }

@@ -31,6 +31,7 @@ use crate::error::Code;
         (name = "access-keys", description = "Named access keys"),
         (name = "api-keys", description = "API keys with scopes"),
         (name = "apps", description = "Apps"),
+        (name = "collaborators", description = "Who works on an app"),
         (name = "deployments", description = "The channels of an app"),
         (name = "releases", description = "What is delivered"),
         (name = "metrics", description = "What clients have reported, counted"),

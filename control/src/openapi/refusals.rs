@@ -87,6 +87,8 @@ fn dress(status: &str, response: &mut Value, is_guarded: bool) {
 const PATH_PARAMETERS: &[(&str, &str)] = &[
     ("app", "The app's name; `owner@example.com:name` for one that somebody else owns"),
     ("deployment", "The deployment's name"),
+    ("label", "The release's label"),
+    ("email", "An account's e-mail address"),
     ("source", "A client's address, or a machine's name"),
     ("key", "An access key's friendlyName, or an API key's id"),
     ("authorization", "The authorizationId of a command line's request"),

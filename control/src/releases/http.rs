@@ -13,14 +13,14 @@ use utoipa::ToSchema;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
 use utoipa_axum::routes;
 
-use super::{service, upload};
+use super::{change, listing, promotion, rollback, service, upload};
 use crate::app::AppState;
 use crate::audit::Actor;
 use crate::auth::grant::{ManageReleases, ReadApp};
 use crate::auth::{AppGrant, UploadAllowance};
 use crate::deployments::service as deployments;
 use crate::error::AppResult;
-use crate::web::{DeploymentPath, Json, encode_segment};
+use crate::web::{DeploymentPath, Json, LabelPath, encode_segment};
 
 /// A release (the specification's object `package`).
 #[derive(Debug, Serialize, ToSchema)]
@@ -71,7 +71,7 @@ pub struct ReleaseOut {
 /// How a release came to be. It is for the document only: the database keeps the names.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "no value is made of what only describes")]
-enum ReleaseMethod {
+pub(super) enum ReleaseMethod {
     /// From bytes.
     Upload,
     /// From a release of another deployment.
@@ -125,7 +125,7 @@ pub struct DiffOut {
 /// One release.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ReleaseAnswer {
-    package: ReleaseOut,
+    pub(super) package: ReleaseOut,
 }
 
 /// Releases, oldest first.
@@ -139,7 +139,12 @@ pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         // The upload counts its own bytes while it streams them to disk; the framework's limit is for bodies held in memory.
         .routes(routes!(create_release).layer(DefaultBodyLimit::disable()))
+        .routes(routes!(get_release))
         .routes(routes!(get_history))
+        .merge(listing::routes())
+        .merge(change::routes())
+        .merge(promotion::routes())
+        .merge(rollback::routes())
 }
 
 /// Upload a release: multipart with the parts `package` (the bundle) and `packageInfo` (JSON), in any order.
@@ -149,7 +154,13 @@ pub fn routes() -> OpenApiRouter<AppState> {
     tag = "releases",
     security(("bearer" = ["releases.manage"])),
     request_body(content = ReleaseUpload, content_type = "multipart/form-data"),
-    responses((status = 201, body = ReleaseAnswer), (status = 409))
+    responses(
+        (status = 201, body = ReleaseAnswer),
+        (
+            status = 409,
+            description = "the newest release is in an unfinished rollout, or the current release for these versions has the same contents"
+        ),
+    )
 )]
 pub async fn create_release(
     State(app): State<AppState>,
@@ -177,9 +188,33 @@ pub async fn create_release(
     // All of it or nothing, even if the client goes away now.
     let row = app.work.run(committing).await?;
     let package = service::out(grant.app(), &[], row, &app.download_urls())?;
-    let (app_name, deployment_name) = (encode_segment(grant.called()), encode_segment(&deployment));
+    Ok(created(&grant, &deployment, package))
+}
+
+/// The answer to whatever makes a release.
+pub(super) fn created(grant: &AppGrant<ManageReleases>, deployment: &str, package: ReleaseOut) -> impl IntoResponse + use<> {
+    let (app_name, deployment_name) = (encode_segment(grant.called()), encode_segment(deployment));
     let location = format!("/v1/apps/{app_name}/deployments/{deployment_name}/releases/{}", package.label);
-    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(ReleaseAnswer { package })))
+    (StatusCode::CREATED, [(header::LOCATION, location)], Json(ReleaseAnswer { package }))
+}
+
+/// Read a release.
+#[utoipa::path(
+    get,
+    path = "/v1/apps/{app}/deployments/{deployment}/releases/{label}",
+    tag = "releases",
+    security(("bearer" = ["app.read"])),
+    responses((status = 200, body = ReleaseAnswer))
+)]
+pub async fn get_release(
+    State(app): State<AppState>,
+    grant: AppGrant<ReadApp>,
+    DeploymentPath(deployment): DeploymentPath,
+    LabelPath(label): LabelPath,
+) -> AppResult<Json<ReleaseAnswer>> {
+    let mut tx = app.db.read().await?;
+    let deployment = deployments::find(&mut tx, grant.app(), &deployment).await?;
+    Ok(Json(ReleaseAnswer { package: service::find(&mut tx, grant.app(), &deployment.id, label, &app.download_urls()).await? }))
 }
 
 /// Read a deployment's releases, oldest first.

@@ -1,12 +1,19 @@
-//! `packageInfo`: what an upload says of itself. Every bad field is named at once.
+//! `packageInfo`: what an upload, a promotion or a patch says of a release. Every bad member is named at once.
 
 use serde_json::{Map, Value};
+use shared::Invalid;
+use shared::hash::PackageHash;
 use shared::version::Range;
+
+use crate::web::{Faults, Member};
 
 /// The longest description, in UTF-16 code units.
 const MAX_DESCRIPTION: usize = 10_000;
 
-/// A sound `packageInfo`.
+/// A rollout to everybody, as it is asked for. Stored it is null.
+pub const FULL_ROLLOUT: u8 = 100;
+
+/// A sound `packageInfo` of an upload.
 #[derive(Clone, Debug)]
 pub struct ReleaseInfo {
     /// The binary versions it is for.
@@ -27,19 +34,68 @@ impl ReleaseInfo {
         let value: Value = serde_json::from_slice(text)
             .map_err(|error| format!("packageInfo: not valid JSON (line {}, column {})", error.line(), error.column()))?;
         let Value::Object(members) = value else { return Err("packageInfo: must be a JSON object".to_owned()) };
-        let mut faults = Vec::new();
-        let app_version = app_version(&members).map_err(|fault| faults.push(fault)).ok();
-        let description = description(&members).map_err(|fault| faults.push(fault)).ok();
-        let is_mandatory = boolean(&members, "isMandatory").map_err(|fault| faults.push(fault)).ok();
-        let is_disabled = boolean(&members, "isDisabled").map_err(|fault| faults.push(fault)).ok();
-        let rollout = rollout(&members).map_err(|fault| faults.push(fault)).ok();
-        match (app_version, description, is_mandatory, is_disabled, rollout) {
-            (Some(app_version), Some(description), Some(is_mandatory), Some(is_disabled), Some(rollout)) => {
-                Ok(Self { app_version, description, is_mandatory, is_disabled, rollout })
-            }
-            _ => Err(faults.join("; ")),
+        let mut faults = Faults::default();
+        if given(&members, "appVersion").is_none() {
+            faults.take::<()>("appVersion", Err(Invalid::from("is needed")));
+        }
+        let info = GivenInfo::read(&members, &mut faults);
+        match info.app_version {
+            Some(app_version) if faults.is_empty() => Ok(Self {
+                app_version,
+                description: info.description,
+                is_mandatory: info.is_mandatory.unwrap_or(false),
+                is_disabled: info.is_disabled.unwrap_or(false),
+                rollout: info.rollout.and_then(stored_rollout),
+            }),
+            _ => Err(faults.into_text()),
         }
     }
+}
+
+/// A `packageInfo` of which each member may be absent: what a patch changes, and what a promotion does not inherit.
+#[derive(Clone, Debug, Default)]
+pub struct GivenInfo {
+    /// The binary versions it is for.
+    pub app_version: Option<Range>,
+    /// Release notes.
+    pub description: Option<String>,
+    /// Whether clients must take it.
+    pub is_mandatory: Option<bool>,
+    /// Whether it is offered to nobody.
+    pub is_disabled: Option<bool>,
+    /// 1-100.
+    pub rollout: Option<u8>,
+    /// The hash of its contents, as the sender has it.
+    pub package_hash: Option<PackageHash>,
+}
+
+impl GivenInfo {
+    /// Of the member `packageInfo` of a JSON body; without it nothing is given.
+    pub fn of(info: &Member, faults: &mut Faults) -> Self {
+        let Some(Some(members)) = faults.take("packageInfo", info.optional_object()) else { return Self::default() };
+        let mut read = Self::read(members, faults);
+        let hash = text(members, "packageHash").and_then(|hash| hash.map(PackageHash::try_from).transpose());
+        read.package_hash = faults.take("packageHash", hash).flatten();
+        read
+    }
+
+    /// The members that an upload has, too.
+    fn read(members: &Map<String, Value>, faults: &mut Faults) -> Self {
+        let app_version = text(members, "appVersion").and_then(|range| range.map(Range::parse).transpose());
+        Self {
+            app_version: faults.take("appVersion", app_version).flatten(),
+            description: faults.take("description", description(members)).flatten(),
+            is_mandatory: faults.take("isMandatory", boolean(members, "isMandatory")).flatten(),
+            is_disabled: faults.take("isDisabled", boolean(members, "isDisabled")).flatten(),
+            rollout: faults.take("rollout", rollout(members)).flatten(),
+            package_hash: None,
+        }
+    }
+}
+
+/// A rollout as it is stored: everybody is none.
+pub fn stored_rollout(asked: u8) -> Option<u8> {
+    (asked != FULL_ROLLOUT).then_some(asked)
 }
 
 /// A member that is there; null means "not given" (decisions section 1).
@@ -47,38 +103,26 @@ fn given<'a>(members: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
     members.get(name).filter(|value| !value.is_null())
 }
 
-fn app_version(members: &Map<String, Value>) -> Result<Range, String> {
-    match given(members, "appVersion") {
-        Some(Value::String(text)) => Range::parse(text).map_err(|error| format!("appVersion: {error}")),
-        Some(_) => Err("appVersion: must be a string".to_owned()),
-        None => Err("appVersion: is needed".to_owned()),
-    }
+fn text<'a>(members: &'a Map<String, Value>, name: &str) -> Result<Option<&'a str>, Invalid> {
+    given(members, name).map(|value| value.as_str().ok_or(Invalid::from("must be a string"))).transpose()
 }
 
-fn description(members: &Map<String, Value>) -> Result<Option<String>, String> {
-    match given(members, "description") {
+fn description(members: &Map<String, Value>) -> Result<Option<String>, Invalid> {
+    match text(members, "description")? {
         None => Ok(None),
         // PostgreSQL keeps no NUL in a text.
-        Some(Value::String(text)) if text.contains('\0') => Err("description: must not contain a NUL character".to_owned()),
-        Some(Value::String(text)) if text.encode_utf16().count() <= MAX_DESCRIPTION => Ok(Some(text.clone())),
-        Some(Value::String(_)) => Err(format!("description: must be at most {MAX_DESCRIPTION} UTF-16 code units")),
-        Some(_) => Err("description: must be a string".to_owned()),
+        Some(text) if text.contains('\0') => Err(Invalid::from("must not contain a NUL character")),
+        Some(text) if text.encode_utf16().count() <= MAX_DESCRIPTION => Ok(Some(text.to_owned())),
+        Some(_) => Err(Invalid::from(format!("must be at most {MAX_DESCRIPTION} UTF-16 code units"))),
     }
 }
 
-fn boolean(members: &Map<String, Value>, name: &str) -> Result<bool, String> {
-    match given(members, name) {
-        None => Ok(false),
-        Some(Value::Bool(value)) => Ok(*value),
-        Some(_) => Err(format!("{name}: must be true or false")),
-    }
+fn boolean(members: &Map<String, Value>, name: &str) -> Result<Option<bool>, Invalid> {
+    given(members, name).map(|value| value.as_bool().ok_or(Invalid::from("must be true or false"))).transpose()
 }
 
-fn rollout(members: &Map<String, Value>) -> Result<Option<u8>, String> {
+fn rollout(members: &Map<String, Value>) -> Result<Option<u8>, Invalid> {
     let Some(value) = given(members, "rollout") else { return Ok(None) };
-    match value.as_u64().and_then(|rollout| u8::try_from(rollout).ok()) {
-        Some(100) => Ok(None),
-        Some(rollout @ 1..=99) => Ok(Some(rollout)),
-        _ => Err("rollout: must be a whole number from 1 to 100".to_owned()),
-    }
+    let rollout = value.as_u64().and_then(|rollout| u8::try_from(rollout).ok()).filter(|rollout| (1..=FULL_ROLLOUT).contains(rollout));
+    rollout.map(Some).ok_or(Invalid::from("must be a whole number from 1 to 100"))
 }

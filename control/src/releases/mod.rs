@@ -1,13 +1,18 @@
-//! Releases: uploaded, stored, listed. Promotion, rollback and PATCH are not here yet; diffs are read but not made yet.
+//! Releases: uploaded, promoted, rolled back, changed, listed. Diffs are read but not made yet.
 //!
 //! The way of an upload: `http` → [`upload`] (multipart to a temporary file, hashed and limited on the way) → [`archive`] (the zip is checked) →
 //! `blob` (stored) → [`service::commit`] (rules, label, row, outbox: one transaction). Start reading at [`http::create_release`].
+//! Each other operation stands in a file of its own, with its rules; what makes a release ends in `service::add`.
 
 pub mod archive;
 pub mod blob;
+pub mod change;
 pub mod http;
 pub mod info;
+pub mod listing;
 mod meter;
+pub mod promotion;
 pub mod repo;
+pub mod rollback;
 pub mod service;
 pub mod upload;

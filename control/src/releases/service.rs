@@ -7,13 +7,14 @@ use shared::hash::{BlobKey, PackageHash, Sha256Hex};
 use shared::ids::{AppId, DeploymentId, ReleaseId};
 use shared::keys::{DeploymentKey, Label};
 use shared::signature::download_url;
+use shared::time::UnixMillis;
 use shared::version::Range;
 use shared::wire::check::DownloadUrls;
 
 use super::blob;
 use super::http::{DiffOut, ReleaseOut};
 use super::info::ReleaseInfo;
-use super::repo::{self, DiffRow, NewReleaseRow, RangeRow, ReleaseRow};
+use super::repo::{self, DiffRow, LabelRow, NewReleaseRow, RangeRow, ReleaseRow};
 use crate::app::App;
 use crate::audit::{self, Action, Actor, Event};
 use crate::auth::AppGrant;
@@ -47,6 +48,7 @@ pub async fn commit(
     package: &StoredPackage,
 ) -> AppResult<Committed> {
     let now = app.now();
+    grant.confirm(tx).await?;
     let next = repo::next_label(tx, grant.app(), deployment).await?.ok_or(AppError::NotFound("deployment"))?;
     let earlier = repo::ranges(tx, &next.id).await?;
     check_release(&earlier, &info.app_version, &package.package_hash)?;
@@ -68,18 +70,32 @@ pub async fn commit(
         released_by: grant.email().to_owned(),
         upload_time: now,
     };
-    // In one order, so that two uploads which share both cannot wait for each other in a circle.
-    for sha256 in package.manifest.iter().chain([&package.blob]).collect::<BTreeSet<_>>() {
-        if !blob::hold(tx, grant.app(), sha256).await? {
-            return Ok(Committed::BlobGone);
-        }
+    if !add(tx, grant.app(), &next, &row, now).await? {
+        return Ok(Committed::BlobGone);
     }
-    repo::insert(tx, &NewReleaseRow { deployment: &next.id, app: grant.app(), row: &row }).await?;
-    let key = DeploymentKey::try_from(next.deployment_key.as_str()).map_err(AppError::internal)?;
-    outbox::enqueue(tx, &key, now).await?;
     let details = json!({ "deployment": deployment, "label": format!("v{}", row.label), "appVersion": row.app_version });
     audit::note(tx, actor, Event::new(Action::UploadRelease, &row.id).of_app(grant.app()).with(details), &app.dice, now).await?;
     Ok(Committed::Release(next.id, Box::new(row)))
+}
+
+/// Stores a release of a deployment that is locked, holds its blobs, and asks for its snapshot. `false`: a blob is gone, and the transaction is to
+/// be rolled back.
+pub(super) async fn add(tx: &mut WriteTx, app: &AppId, deployment: &LabelRow, row: &ReleaseRow, now: UnixMillis) -> AppResult<bool> {
+    // In one order, so that two releases which share both cannot wait for each other in a circle.
+    for sha256 in row.manifest_sha256.iter().chain([&row.blob_sha256]).collect::<BTreeSet<_>>() {
+        if !blob::hold(tx, app, sha256).await? {
+            return Ok(false);
+        }
+    }
+    repo::insert(tx, &NewReleaseRow { deployment: &deployment.id, app, row }).await?;
+    publish(tx, deployment, now).await?;
+    Ok(true)
+}
+
+/// Asks for the snapshot of a deployment that is locked.
+pub(super) async fn publish(tx: &mut WriteTx, deployment: &LabelRow, now: UnixMillis) -> AppResult<()> {
+    let key = DeploymentKey::try_from(deployment.deployment_key.as_str()).map_err(AppError::internal)?;
+    outbox::enqueue(tx, &key, now).await
 }
 
 /// What became of an upload whose rules hold.
@@ -127,6 +143,13 @@ pub async fn history(tx: &mut ReadTx, app: &AppId, deployment: &DeploymentId, ur
     releases.into_iter().map(|row| out(app, &diffs.remove(&row.id).unwrap_or_default(), row, urls)).collect()
 }
 
+/// The release of this name, with signed addresses. Errors: 404.
+pub async fn find(tx: &mut ReadTx, app: &AppId, deployment: &DeploymentId, label: Label, urls: &DownloadUrls<'_>) -> AppResult<ReleaseOut> {
+    let row = repo::find(tx, deployment, label).await?.ok_or(AppError::NotFound("release"))?;
+    let diffs = repo::diffs_of(tx, &row.id).await?;
+    out(app, &diffs, row, urls)
+}
+
 /// The deployment's newest release.
 pub async fn newest(tx: &mut ReadTx, deployment: &DeploymentRow, urls: &DownloadUrls<'_>) -> AppResult<Option<ReleaseOut>> {
     let Some(row) = repo::newest(tx, &deployment.id).await? else { return Ok(None) };
@@ -137,12 +160,6 @@ pub async fn newest(tx: &mut ReadTx, deployment: &DeploymentRow, urls: &Download
 /// A release as answers show it, with signed addresses.
 pub fn out(app: &AppId, diffs: &[DiffRow], row: ReleaseRow, urls: &DownloadUrls<'_>) -> AppResult<ReleaseOut> {
     let url = |sha256: &Sha256Hex| download_url(urls, &BlobKey { app: app.clone(), sha256: sha256.clone() });
-    let label = |number: i64| {
-        u32::try_from(number)
-            .ok()
-            .and_then(Label::new)
-            .ok_or_else(|| AppError::internal(format!("a release is stored with the label number {number}")))
-    };
     Ok(ReleaseOut {
         app_version: row.app_version,
         blob_url: url(&row.blob_sha256),
@@ -164,4 +181,10 @@ pub fn out(app: &AppId, diffs: &[DiffRow], row: ReleaseRow, urls: &DownloadUrls<
         size: row.size,
         upload_time: row.upload_time,
     })
+}
+
+/// A label by its stored number.
+pub(super) fn label(number: i64) -> AppResult<Label> {
+    let label = u32::try_from(number).ok().and_then(Label::new);
+    label.ok_or_else(|| AppError::internal(format!("a release is stored with the label number {number}")))
 }

@@ -7,6 +7,7 @@ pub mod buckets;
 mod collector;
 pub mod counting;
 pub mod flags;
+pub mod gone;
 pub mod http;
 pub mod repo;
 pub mod service;

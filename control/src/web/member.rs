@@ -42,15 +42,6 @@ impl Member {
         }
     }
 
-    /// An object that may be absent.
-    pub fn optional_object(&self) -> Result<Option<&Map<String, Value>>, Invalid> {
-        match &self.0 {
-            Value::Null => Ok(None),
-            Value::Object(members) => Ok(Some(members)),
-            _ => Err(Invalid::from("must be an object")),
-        }
-    }
-
     /// An object that must be there.
     pub fn object(&self) -> Result<&Map<String, Value>, Invalid> {
         self.optional_object()?.ok_or(Invalid::from("is needed"))
@@ -66,6 +57,15 @@ impl Member {
                 number.as_i64().or_else(|| number.to_string().strip_suffix(".0")?.parse().ok()).map(Some).ok_or_else(wrong)
             }
             _ => Err(wrong()),
+        }
+    }
+
+    /// An object that may be absent.
+    pub fn optional_object(&self) -> Result<Option<&Map<String, Value>>, Invalid> {
+        match &self.0 {
+            Value::Null => Ok(None),
+            Value::Object(members) => Ok(Some(members)),
+            _ => Err(Invalid::from("must be an object")),
         }
     }
 
@@ -110,8 +110,13 @@ impl Faults {
         self.0.is_empty()
     }
 
-    /// The refusal: `name: must be 1 to 255 characters; key: must be …`.
+    /// What is wrong: `name: must be 1 to 255 characters; key: must be …`.
+    pub fn into_text(self) -> String {
+        self.0.join("; ")
+    }
+
+    /// The refusal with that text.
     pub fn into_error(self) -> AppError {
-        AppError::Invalid(self.0.join("; "))
+        AppError::Invalid(self.into_text())
     }
 }

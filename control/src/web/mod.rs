@@ -24,7 +24,9 @@ pub use internal::InternalCall;
 pub use json::{Json, check_type, read_body};
 pub use member::{Faults, Member, Nullable};
 pub(crate) use path::parameter;
-pub use path::{AuthorizationPath, CredentialPath, DeploymentPath, KeyPath, PasskeyPath, Path, SourcePath, encode_segment};
+pub use path::{
+    AuthorizationPath, CredentialPath, DeploymentPath, EmailPath, KeyPath, LabelPath, PasskeyPath, Path, SourcePath, encode_segment,
+};
 
 use crate::app::AppState;
 

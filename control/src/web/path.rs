@@ -4,6 +4,7 @@ use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 use shared::ids::{AccessKeyId, CliAuthorizationId, PasskeyId};
+use shared::keys::Label;
 
 use crate::error::AppError;
 
@@ -31,6 +32,32 @@ impl<S: Send + Sync> FromRequestParts<S> for DeploymentPath {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, AppError> {
         parameter(parts, state, "deployment").await.map(Self)
+    }
+}
+
+/// The `{label}` of a path.
+#[derive(Clone, Copy, Debug)]
+pub struct LabelPath(pub Label);
+
+impl<S: Send + Sync> FromRequestParts<S> for LabelPath {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, AppError> {
+        let label = parameter(parts, state, "label").await?;
+        // What is no label is no release's.
+        Label::try_from(label.as_str()).map(Self).map_err(|_| AppError::NotFound("release"))
+    }
+}
+
+/// The `{email}` of a path, in the form in which addresses are stored. What is no address is nobody's.
+#[derive(Clone, Debug)]
+pub struct EmailPath(pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for EmailPath {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, AppError> {
+        parameter(parts, state, "email").await.map(|email| Self(email.trim().to_lowercase()))
     }
 }
 

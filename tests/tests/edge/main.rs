@@ -1,10 +1,11 @@
 //! The Worker under wrangler, with the real control plane behind it and without it.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod aborts;
 mod checks;
 mod configuration;
+mod effects;
 mod equality;
 mod freshness;
 mod generated;

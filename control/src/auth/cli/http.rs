@@ -11,7 +11,6 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::exchange::{self, Given, Grant, Proof, Refusal};
-use super::proof;
 use super::repo::INTERVAL;
 use super::start::{self, Said};
 use crate::app::AppState;

@@ -1,0 +1,153 @@
+//! The operations on collaborators. Paths name one by its e-mail address.
+
+use std::collections::BTreeMap;
+
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::service;
+use crate::app::AppState;
+use crate::apps::http::CollaboratorOut;
+use crate::audit::Actor;
+use crate::auth::AppGrant;
+use crate::auth::grant::{LeaveApp, ManageCollaborators, ReadApp};
+use crate::error::AppResult;
+use crate::web::{EmailPath, Json, Member, encode_segment};
+
+/// A role that can be given.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "no value is made of it: it describes what a member may be")]
+enum AssignableRole {
+    Admin,
+    Developer,
+    Viewer,
+}
+
+/// A collaborator to be added.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[schema(example = json!({ "permission": "Developer" }))]
+pub struct NewCollaborator {
+    /// The role; Developer when absent.
+    #[serde(default)]
+    #[schema(value_type = Option<AssignableRole>)]
+    pub permission: Member,
+}
+
+/// What is to change of a collaborator.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(example = json!({ "permission": "Viewer" }))]
+pub struct CollaboratorPatch {
+    /// The new role.
+    #[serde(default)]
+    #[schema(value_type = AssignableRole, required = true)]
+    pub permission: Member,
+}
+
+/// A collaborator by its address.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Collaborator)]
+pub struct NamedCollaborator {
+    /// The e-mail address.
+    pub email: String,
+    /// The role.
+    pub permission: String,
+}
+
+/// One collaborator.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CollaboratorAnswer {
+    collaborator: NamedCollaborator,
+}
+
+/// Collaborators by address.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CollaboratorsAnswer {
+    collaborators: BTreeMap<String, CollaboratorOut>,
+}
+
+/// The routes of this area.
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(list_collaborators)).routes(routes!(add_collaborator, update_collaborator, remove_collaborator))
+}
+
+/// List an app's collaborators, its owner among them.
+#[utoipa::path(
+    get,
+    path = "/v1/apps/{app}/collaborators",
+    tag = "collaborators",
+    security(("bearer" = ["app.read"])),
+    responses((status = 200, body = CollaboratorsAnswer))
+)]
+pub async fn list_collaborators(State(app): State<AppState>, grant: AppGrant<ReadApp>) -> AppResult<Json<CollaboratorsAnswer>> {
+    let collaborators = service::list(&mut app.db.read().await?, &grant).await?;
+    Ok(Json(CollaboratorsAnswer { collaborators }))
+}
+
+/// Add a collaborator. No API key may. Each attempt counts against the limit of the caller's account.
+#[utoipa::path(
+    post,
+    path = "/v1/apps/{app}/collaborators/{email}",
+    tag = "collaborators",
+    security(("bearer" = ["collaborators.manage"])),
+    request_body = Option<NewCollaborator>,
+    responses((status = 201, body = CollaboratorAnswer), (status = 409))
+)]
+pub async fn add_collaborator(
+    State(app): State<AppState>,
+    grant: AppGrant<ManageCollaborators>,
+    actor: Actor,
+    EmailPath(email): EmailPath,
+    body: Option<Json<NewCollaborator>>,
+) -> AppResult<impl IntoResponse> {
+    let new = body.map(|Json(new)| new).unwrap_or_default();
+    let collaborator = service::add(&app, &grant, &actor, &email, &new).await?;
+    let location = format!("/v1/apps/{}/collaborators/{}", encode_segment(grant.called()), encode_segment(&collaborator.email));
+    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(CollaboratorAnswer { collaborator })))
+}
+
+/// Change a collaborator's role, at once for all of its credentials. The owner's changes only by a transfer. No API key may.
+#[utoipa::path(
+    patch,
+    path = "/v1/apps/{app}/collaborators/{email}",
+    tag = "collaborators",
+    security(("bearer" = ["collaborators.manage"])),
+    request_body = CollaboratorPatch,
+    responses((status = 200, body = CollaboratorAnswer), (status = 409))
+)]
+pub async fn update_collaborator(
+    State(app): State<AppState>,
+    grant: AppGrant<ManageCollaborators>,
+    actor: Actor,
+    EmailPath(email): EmailPath,
+    Json(patch): Json<CollaboratorPatch>,
+) -> AppResult<Json<CollaboratorAnswer>> {
+    let mut tx = grant.begin(&app).await?;
+    let collaborator = service::update(&mut tx, &grant, &actor, &email, &patch, &app.dice, app.now()).await?;
+    tx.commit().await?;
+    Ok(Json(CollaboratorAnswer { collaborator }))
+}
+
+/// Remove a collaborator, or leave the app, at once for all credentials of the account. The owner cannot go. No API key may.
+#[utoipa::path(
+    delete,
+    path = "/v1/apps/{app}/collaborators/{email}",
+    tag = "collaborators",
+    security(("bearer" = ["collaborators.manage"])),
+    responses((status = 204), (status = 409))
+)]
+pub async fn remove_collaborator(
+    State(app): State<AppState>,
+    grant: AppGrant<LeaveApp>,
+    actor: Actor,
+    EmailPath(email): EmailPath,
+) -> AppResult<StatusCode> {
+    let mut tx = grant.begin(&app).await?;
+    service::remove(&mut tx, &grant, &actor, &email, &app.dice, app.now()).await?;
+    tx.commit().await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,122 @@
+//! The rules of collaborators.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use shared::Invalid;
+use shared::ids::AccountId;
+use shared::time::UnixMillis;
+
+use super::http::{CollaboratorPatch, NamedCollaborator, NewCollaborator};
+use super::repo::{self, CollaboratorRow};
+use crate::accounts;
+use crate::app::App;
+use crate::apps::http::CollaboratorOut;
+use crate::audit::{self, Action, Actor, Event};
+use crate::auth::grant::{LeaveApp, ManageCollaborators, ReadApp};
+use crate::auth::{AppGrant, Role};
+use crate::clock::Dice;
+use crate::db::{ReadTx, WriteTx};
+use crate::error::{AppError, AppResult, OrConflict};
+use crate::limits::{self, Limit, Subject};
+
+/// A role that can be given: there is one owner, and another only by a transfer.
+fn assignable(name: &str) -> Result<Role, Invalid> {
+    let role: Option<Role> = name.parse().ok();
+    role.filter(|role| *role != Role::Owner).ok_or(Invalid::from("must be Admin, Developer or Viewer"))
+}
+
+fn refuse(fault: &Invalid) -> AppError {
+    AppError::Invalid(format!("permission: {fault}"))
+}
+
+/// Counts that an account reaches out to another one: adds it, or gives it an app. Attempts count, too, since each tells whether an address has an
+/// account. Errors: 429.
+pub async fn admit(app: &App, account: &AccountId) -> AppResult<()> {
+    let rate = app.config.limits.collaborators;
+    limits::admit_alone(app, &Subject::account(account), Limit::Collaborators, rate).await?.map_err(|seconds| AppError::TooMany {
+        text: "this account has added too many collaborators or transferred too many apps of late",
+        retry_after: seconds,
+        is_in_body: false,
+    })
+}
+
+/// The app's collaborators by address.
+pub async fn list(tx: &mut ReadTx, grant: &AppGrant<ReadApp>) -> AppResult<BTreeMap<String, CollaboratorOut>> {
+    let rows = repo::list(tx, grant.app()).await?;
+    let out = |row: CollaboratorRow| {
+        let is_current_account = row.account_id == *grant.account();
+        (row.email, CollaboratorOut { permission: row.permission, is_current_account })
+    };
+    Ok(rows.into_iter().map(out).collect())
+}
+
+/// Gives an account a role, Developer unless told otherwise. Errors: 404 when no verified account has the address, 409 when it has a role, 429.
+pub async fn add(
+    app: &App,
+    grant: &AppGrant<ManageCollaborators>,
+    actor: &Actor,
+    email: &str,
+    new: &NewCollaborator,
+) -> AppResult<NamedCollaborator> {
+    let role =
+        new.permission.optional_text().and_then(|name| name.map_or(Ok(Role::Developer), assignable)).map_err(|fault| refuse(&fault))?;
+    admit(app, grant.account()).await?;
+    let (mut tx, now) = (grant.begin(app).await?, app.now());
+    let row = grant.lock(&mut tx).await?;
+    let account = accounts::repo::find_verified(&mut tx, email).await?.ok_or(AppError::NotFound("account"))?;
+    if !accounts::service::lock(&mut tx, &mut [&account]).await? {
+        return Err(AppError::NotFound("account"));
+    }
+    let inserted = repo::insert(&mut tx, &row.id, &account, role, now).await;
+    inserted.or_conflict(|| "the account is a collaborator of the app already".to_owned())?;
+    let event = Event::new(Action::AddCollaborator, &account).of_app(&row.id).with(json!({ "permission": role.as_str() }));
+    audit::note(&mut tx, actor, event, &app.dice, now).await?;
+    tx.commit().await?;
+    Ok(NamedCollaborator { email: email.to_owned(), permission: role.as_str().to_owned() })
+}
+
+/// Changes a role, in the transaction's last statements. Errors: 404, 409 for the owner's.
+pub async fn update(
+    tx: &mut WriteTx,
+    grant: &AppGrant<ManageCollaborators>,
+    actor: &Actor,
+    email: &str,
+    patch: &CollaboratorPatch,
+    dice: &Dice,
+    now: UnixMillis,
+) -> AppResult<NamedCollaborator> {
+    let role = patch.permission.text().and_then(assignable).map_err(|fault| refuse(&fault))?;
+    let app = grant.lock(tx).await?;
+    let found = repo::find(tx, &app.id, email).await?.ok_or(AppError::NotFound("collaborator"))?;
+    if found.account_id == app.owner_id {
+        return Err(AppError::Conflict("the owner's role changes only when the app is transferred".to_owned()));
+    }
+    repo::set_role(tx, &app.id, &found.account_id, role).await?;
+    let details = json!({ "permission": role.as_str(), "before": found.permission });
+    let event = Event::new(Action::UpdateCollaborator, &found.account_id).of_app(&app.id).with(details);
+    audit::note(tx, actor, event, dice, now).await?;
+    Ok(NamedCollaborator { email: found.email, permission: role.as_str().to_owned() })
+}
+
+/// Takes an account's access away, in the transaction's last statements; whoever has access may give up its own. Errors: 403, 404, 409 for the owner.
+pub async fn remove(
+    tx: &mut WriteTx,
+    grant: &AppGrant<LeaveApp>,
+    actor: &Actor,
+    email: &str,
+    dice: &Dice,
+    now: UnixMillis,
+) -> AppResult<()> {
+    let app = grant.lock(tx).await?;
+    if email != grant.email() {
+        grant.require::<ManageCollaborators>(tx).await?;
+    }
+    let found = repo::find(tx, &app.id, email).await?.ok_or(AppError::NotFound("collaborator"))?;
+    if found.account_id == app.owner_id {
+        return Err(AppError::Conflict("the owner stays: transfer the app first, or delete it".to_owned()));
+    }
+    repo::delete(tx, &app.id, &found.account_id).await?;
+    let event = Event::new(Action::RemoveCollaborator, &found.account_id).of_app(&app.id).with(json!({ "permission": found.permission }));
+    audit::note(tx, actor, event, dice, now).await
+}

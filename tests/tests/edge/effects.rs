@@ -1,0 +1,292 @@
+//! Every operation that can change what devices are answered is performed, and its effect is seen at the Worker, against one table.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use tests::edge::{EdgeApp, EdgeOptions};
+use tests::wait::eventually;
+use tests::{Answer, Client};
+
+/// Operations, and of PATCH …/release the member that changes.
+const TABLE: &[(&str, &str)] = &[
+    ("POST /v1/apps", ""),
+    ("PATCH /v1/apps/{app}", ""),
+    ("DELETE /v1/apps/{app}", ""),
+    ("POST /v1/apps/{app}/transfer/{email}", ""),
+    ("POST /v1/apps/{app}/collaborators/{email}", ""),
+    ("PATCH /v1/apps/{app}/collaborators/{email}", ""),
+    ("DELETE /v1/apps/{app}/collaborators/{email}", ""),
+    ("POST /v1/apps/{app}/deployments", ""),
+    ("PATCH /v1/apps/{app}/deployments/{deployment}", ""),
+    ("DELETE /v1/apps/{app}/deployments/{deployment}", ""),
+    ("POST /v1/apps/{app}/deployments/{deployment}/releases", ""),
+    ("PATCH /v1/apps/{app}/deployments/{deployment}/release", "appVersion"),
+    ("PATCH /v1/apps/{app}/deployments/{deployment}/release", "description"),
+    ("PATCH /v1/apps/{app}/deployments/{deployment}/release", "isDisabled"),
+    ("PATCH /v1/apps/{app}/deployments/{deployment}/release", "isMandatory"),
+    ("PATCH /v1/apps/{app}/deployments/{deployment}/release", "packageHash"),
+    ("PATCH /v1/apps/{app}/deployments/{deployment}/release", "rollout"),
+    ("POST /v1/apps/{app}/deployments/{deployment}/promotions", ""),
+    ("POST /v1/apps/{app}/deployments/{deployment}/rollbacks", ""),
+    ("DELETE /v1/apps/{app}/deployments/{deployment}/history", ""),
+];
+
+/// Where operations change nothing that devices are answered: people's own affairs, and what devices say themselves. An account with apps cannot be
+/// deleted.
+const OTHERS: &[&str] = &["/v1/auth/", "/v1/account", "/v1/access-keys", "/v1/api-keys", "/v1/sessions/", "/v1/mfa", "/v1/cli/"];
+
+/// The changes of the document that neither the table nor the list of others knows, and the rows that are of no operation.
+fn unknown(document: &Value) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        let methods = item.as_object().unwrap().keys().filter(|method| *method != "get");
+        let is_other = OTHERS.iter().any(|start| path.starts_with(start)) || path.contains("/report");
+        found.extend(methods.filter(|_| !is_other).map(|method| format!("{} {path}", method.to_uppercase())));
+    }
+    let known: BTreeSet<String> = TABLE.iter().map(|(operation, _)| (*operation).to_owned()).collect();
+    let members = document["components"]["schemas"]["ReleaseChanges"]["properties"].as_object().unwrap().keys();
+    let performed: BTreeSet<&str> = TABLE.iter().map(|(_, member)| *member).collect();
+    let unperformed = members.filter(|member| !performed.contains(member.as_str())).cloned();
+    found.symmetric_difference(&known).cloned().chain(unperformed).collect()
+}
+
+#[test]
+fn every_change_of_the_document_is_in_the_table() {
+    let mut document = control::router::document("http://localhost");
+    assert_eq!(unknown(&document), BTreeSet::new());
+    document["paths"]["/v1/apps/{app}/planted"] = json!({ "post": {} });
+    document["components"]["schemas"]["ReleaseChanges"]["properties"]["planted"] = json!({});
+    assert_eq!(unknown(&document), ["POST /v1/apps/{app}/planted", "planted"].map(str::to_owned).into());
+}
+
+/// An owner with an app of its own, which has the deployments Staging and Production.
+struct Scene<'a> {
+    app: &'a EdgeApp,
+    owner: Client,
+    person: String,
+    name: String,
+    key: String,
+}
+
+impl<'a> Scene<'a> {
+    async fn set(app: &'a EdgeApp, number: usize) -> Self {
+        let (person, name) = (format!("owner{number}"), format!("app{number}"));
+        let owner = app.sign_up(&person).await;
+        let (key, _) = owner.create_app(&name).await;
+        Self { app, owner, person, name, key }
+    }
+
+    fn below(&self, rest: &str) -> String {
+        format!("/v1/apps/{}{rest}", self.name)
+    }
+
+    async fn upload(&self, deployment: &str, content: &str, info: Value) -> Value {
+        self.owner.upload(&self.name, deployment, content.as_bytes(), info).await.assert(201)["package"].take()
+    }
+
+    async fn patch(&self, body: Value) {
+        self.owner.patch(&self.below("/deployments/Production/release"), body).await.assert(200);
+    }
+
+    /// Waits until a device that follows this scene's key is answered so, by the Worker and by control.
+    async fn sees(&self, expected: Value) {
+        sees(self.app, &self.key, &expected).await;
+    }
+}
+
+/// `expected` is a status, or members of the answer's `update_info`. The device's bucket is 30 for v1, 31 for v2, and so on.
+async fn sees(app: &EdgeApp, key: &str, expected: &Value) {
+    let path = format!("/v1/public/svc/update_check?deployment_key={key}&app_version=1.0.0&client_unique_id=device-1");
+    for base in [&app.edge.base, &app.control.base] {
+        let client = Client::new(base, None);
+        eventually(&format!("{expected} for {key}"), async || {
+            let answer = client.get(&path).await;
+            if holds(&answer, expected) { Ok(()) } else { Err(format!("{} {}", answer.status, answer.text())) }
+        })
+        .await;
+    }
+}
+
+fn holds(answer: &Answer, expected: &Value) -> bool {
+    match expected.as_object() {
+        None => *expected == json!(answer.status.as_u16()),
+        Some(members) => {
+            answer.status == 200 && {
+                let info = &answer.json()["update_info"];
+                members.iter().all(|(name, value)| info[name] == *value)
+            }
+        }
+    }
+}
+
+fn label(label: &str) -> Value {
+    json!({ "is_available": true, "label": label })
+}
+
+fn nothing() -> Value {
+    json!({ "is_available": false })
+}
+
+fn one() -> Value {
+    json!({ "appVersion": "1.0.0" })
+}
+
+/// Performs an operation whose effect is then seen. Gives the keys that are left as those of deleted deployments.
+async fn perform(app: &EdgeApp, number: usize, operation: &str, member: &str) -> Vec<String> {
+    let scene = Scene::set(app, number).await;
+    let (method, path) = operation.split_once(' ').unwrap();
+    match (method, path.rsplit('/').next().unwrap()) {
+        // The new app's deployments were made with it: they are known at once, and follow no release.
+        ("POST", "apps") => scene.sees(nothing()).await,
+        ("POST", "deployments") => {
+            let made =
+                scene.owner.post(&scene.below("/deployments"), json!({ "name": "Beta", "key": format!("brought-{number}-key") })).await;
+            made.assert(201);
+            sees(app, &format!("brought-{number}-key"), &nothing()).await;
+        }
+        ("DELETE", "{app}" | "{deployment}") => return delete(&scene, path).await,
+        ("PATCH", "{app}" | "{deployment}") | ("POST" | "PATCH" | "DELETE", "{email}") => rename_or_hand_over(&scene, method, path).await,
+        ("PATCH", "release") => change(&scene, member).await,
+        ("POST", "releases") => {
+            scene.sees(nothing()).await;
+            scene.upload("Production", "first", one()).await;
+            scene.sees(label("v1")).await;
+        }
+        ("POST", "promotions") => {
+            let source = scene.upload("Staging", "first", one()).await;
+            scene.sees(nothing()).await;
+            let body = json!({ "destination": "Production", "packageInfo": { "isMandatory": true } });
+            scene.owner.post(&scene.below("/deployments/Staging/promotions"), body).await.assert(201);
+            scene.sees(json!({ "label": "v1", "is_mandatory": true, "package_hash": source["packageHash"] })).await;
+        }
+        ("POST", "rollbacks") => {
+            let first = scene.upload("Production", "first", one()).await;
+            scene.upload("Production", "second", one()).await;
+            scene.sees(label("v2")).await;
+            scene.owner.post(&scene.below("/deployments/Production/rollbacks"), json!({})).await.assert(201);
+            scene.sees(json!({ "label": "v3", "package_hash": first["packageHash"] })).await;
+        }
+        ("DELETE", "history") => {
+            scene.upload("Production", "first", one()).await;
+            scene.sees(label("v1")).await;
+            scene.owner.delete(&scene.below("/deployments/Production/history")).await.assert_status(204);
+            scene.sees(nothing()).await;
+            scene.upload("Production", "second", one()).await;
+            scene.sees(label("v2")).await;
+        }
+        _ => panic!("{operation}: perform it here"),
+    }
+    Vec::new()
+}
+
+/// Each member of a change.
+async fn change(scene: &Scene<'_>, member: &str) {
+    let first = scene.upload("Production", "first", one()).await;
+    if member == "packageHash" {
+        // As a damaged database says it; another change publishes that.
+        let sql = "UPDATE releases SET package_hash = $2 WHERE deployment_id IN (SELECT id FROM deployments WHERE deployment_key = $1)";
+        assert_eq!(scene.app.control.change(sql, &[&scene.key, &"f".repeat(64)]).await, 1);
+        scene.patch(json!({ "packageInfo": { "isMandatory": true } })).await;
+        scene.sees(json!({ "label": "v1", "package_hash": "f".repeat(64) })).await;
+        scene.patch(json!({ "packageInfo": { "packageHash": first["packageHash"] } })).await;
+        return scene.sees(json!({ "label": "v1", "package_hash": first["packageHash"] })).await;
+    }
+    let (info, before, value, after) = match member {
+        "appVersion" => (one(), label("v2"), json!("2.x"), json!({ "label": "v1", "target_binary_range": "1.0.0" })),
+        "description" => {
+            let info = json!({ "appVersion": "1.0.0", "description": "old" });
+            let shown = |text: &str| json!({ "label": "v2", "description": text });
+            (info, shown("old"), json!("news"), shown("news"))
+        }
+        "isDisabled" => (one(), label("v2"), json!(true), label("v1")),
+        "isMandatory" => {
+            (one(), json!({ "label": "v2", "is_mandatory": false }), json!(true), json!({ "label": "v2", "is_mandatory": true }))
+        }
+        "rollout" => (json!({ "appVersion": "1.0.0", "rollout": 31 }), label("v1"), json!(32), label("v2")),
+        _ => panic!("{member}: change it here"),
+    };
+    scene.upload("Production", "second", info).await;
+    scene.sees(before).await;
+    scene.patch(json!({ "packageInfo": { member: value } })).await;
+    scene.sees(after).await;
+}
+
+/// A name, or who may do what, is no affair of devices: the key goes on, and what is released under the new name is seen.
+async fn rename_or_hand_over(scene: &Scene<'_>, method: &str, path: &str) {
+    scene.upload("Production", "first", one()).await;
+    scene.sees(label("v1")).await;
+    let other = format!("other-of-{}", scene.person);
+    let new_owner = scene.app.sign_up(&other).await;
+    let (mut next, mut name, mut deployment) = (scene.owner.clone(), scene.name.clone(), "Production");
+    let colleague = scene.below(&format!("/collaborators/{other}@example.com"));
+    match (method, path) {
+        ("PATCH", "/v1/apps/{app}") => {
+            name = format!("renamed-{name}");
+            scene.owner.patch(&scene.below(""), json!({ "name": name })).await.assert(200);
+        }
+        ("PATCH", "/v1/apps/{app}/deployments/{deployment}") => {
+            deployment = "Live";
+            scene.owner.patch(&scene.below("/deployments/Production"), json!({ "name": deployment })).await.assert(200);
+        }
+        ("POST", "/v1/apps/{app}/transfer/{email}") => {
+            scene.owner.post(&scene.below(&format!("/transfer/{other}@example.com")), json!({})).await.assert(201);
+            next = new_owner;
+        }
+        (_, _) => {
+            scene.owner.post(&colleague, json!({ "permission": "Developer" })).await.assert(201);
+            match method {
+                "POST" => next = new_owner,
+                "PATCH" => drop(scene.owner.patch(&colleague, json!({ "permission": "Viewer" })).await.assert(200)),
+                _ => scene.owner.delete(&colleague).await.assert_status(204),
+            }
+        }
+    }
+    scene.sees(label("v1")).await;
+    next.upload(&name, deployment, b"second", one()).await.assert(201);
+    scene.sees(label("v2")).await;
+}
+
+/// Deletes, sees that the keys are gone, takes one of them into use again, and gives one that stays gone.
+async fn delete(scene: &Scene<'_>, path: &str) -> Vec<String> {
+    scene.upload("Production", "first", one()).await;
+    scene.sees(label("v1")).await;
+    let staging = scene.owner.deployment_key(&scene.name, "Staging").await;
+    sees(scene.app, &staging, &nothing()).await;
+    let app = if path.ends_with("{app}") {
+        scene.owner.delete(&scene.below("")).await.assert_status(204);
+        let body = json!({ "name": "anew", "manuallyProvisionDeployments": true });
+        scene.owner.post("/v1/apps", body).await.assert(201);
+        "anew".to_owned()
+    } else {
+        for deployment in ["Production", "Staging"] {
+            scene.owner.delete(&scene.below(&format!("/deployments/{deployment}"))).await.assert_status(204);
+        }
+        scene.name.clone()
+    };
+    for key in [&scene.key, &staging] {
+        sees(scene.app, key, &json!(404)).await;
+    }
+    let body = json!({ "name": "Again", "key": scene.key });
+    scene.owner.post(&format!("/v1/apps/{app}/deployments"), body).await.assert(201);
+    scene.sees(nothing()).await;
+    scene.owner.upload(&app, "Again", b"again", one()).await.assert(201);
+    scene.sees(label("v1")).await;
+    vec![staging]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_effect_of_each_operation_of_the_table_is_seen() {
+    let mut app = EdgeApp::spawn_with(EdgeOptions::default().without_memory()).await;
+    let mut gone = Vec::new();
+    for (number, (operation, member)) in TABLE.iter().enumerate() {
+        gone.extend(perform(&app, number, operation, member).await);
+    }
+    assert_eq!(gone.len(), 2);
+    // Without control, what KV says is all that there is: of a deleted key that it is gone, of one that never was nothing.
+    app.control.stop().await;
+    let ask = async |key: &str| app.anonymous().get(&format!("/v1/public/svc/update_check?deployment_key={key}&app_version=1.0.0")).await;
+    for key in &gone {
+        ask(key).await.refused(404);
+    }
+    ask("never-made-0123456789").await.refused(503);
+}
