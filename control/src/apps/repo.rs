@@ -15,8 +15,6 @@ const RESOLVE_BARE: &str = "SELECT a.id, a.name, a.owner_id, a.created_time, c.p
 const RESOLVE_LONG: &str = "SELECT a.id, a.name, a.owner_id, a.created_time, c.permission \
     FROM collaborators c JOIN apps a ON a.id = c.app_id JOIN accounts o ON o.id = a.owner_id \
     WHERE c.account_id = $1 AND a.name = $2 AND o.email = $3";
-const ACCESS: &str = "SELECT a.owner_id, c.permission FROM collaborators c JOIN apps a ON a.id = c.app_id \
-    WHERE c.app_id = $1 AND c.account_id = $2";
 const LIST: &str = "SELECT a.id, a.name, a.created_time, o.email AS owner_email \
     FROM collaborators c JOIN apps a ON a.id = c.app_id JOIN accounts o ON o.id = a.owner_id \
     WHERE c.account_id = $1 ORDER BY a.name, c.access_time, a.id";
@@ -36,7 +34,7 @@ const DELETE: &str = "DELETE FROM apps WHERE id = $1";
 
 /// Every statement of this file.
 pub const SQL: &[&str] =
-    &[RESOLVE_BARE, RESOLVE_LONG, ACCESS, LIST, FIND, DEPLOYMENTS_OF, COLLABORATORS_OF, INSERT, LOCK, ROLE, RENAME, SET_OWNER, DELETE];
+    &[RESOLVE_BARE, RESOLVE_LONG, LIST, FIND, DEPLOYMENTS_OF, COLLABORATORS_OF, INSERT, LOCK, ROLE, RENAME, SET_OWNER, DELETE];
 
 /// An app as one of its collaborators reaches it.
 #[derive(Debug, sqlx::FromRow)]
@@ -50,15 +48,6 @@ pub struct ResolvedRow {
     /// When it was made.
     pub created_time: UnixMillis,
     /// The caller's role.
-    pub permission: String,
-}
-
-/// What an account is to an app.
-#[derive(Debug, sqlx::FromRow)]
-pub struct AccessRow {
-    /// Who owns the app.
-    pub owner_id: AccountId,
-    /// The account's role.
     pub permission: String,
 }
 
@@ -95,11 +84,6 @@ pub async fn resolve(tx: &mut ReadTx, account: &AccountId, name: &str) -> sqlx::
         }
         None => on!(tx, |conn| sqlx::query_as(RESOLVE_BARE).bind(account).bind(name).fetch_optional(conn).await),
     }
-}
-
-/// What the account is to this app; nothing when it cannot reach it.
-pub async fn access(tx: &mut ReadTx, app: &AppId, account: &AccountId) -> sqlx::Result<Option<AccessRow>> {
-    on!(tx, |conn| sqlx::query_as(ACCESS).bind(app).bind(account).fetch_optional(conn).await)
 }
 
 /// Every app that the account can reach, by name; apps of one name with the one first that the bare name means.

@@ -163,7 +163,7 @@ impl<N> AppGrant<N> {
 
 impl<N: Permission> AppGrant<N> {
     /// Begins the transaction of a change, as [`SignedIn::begin`] does, and asks again for the credential, the role and the scopes: any of them may have
-    /// been taken away while the body came. Errors: 401, 404 and 403 as without the right, 409 when the app has another owner now.
+    /// been taken away while the body came. Errors: 401, 404 and 403 as without the right.
     pub async fn begin(&self, app: &App) -> AppResult<WriteTx> {
         let mut tx = app.db.write().await?;
         self.judge(&mut tx, app).await?;
@@ -173,13 +173,8 @@ impl<N: Permission> AppGrant<N> {
     /// Whether the right is still there; with the errors of [`AppGrant::begin`]. Ask before work that costs much, too.
     pub async fn judge(&self, tx: &mut ReadTx, app: &App) -> AppResult<()> {
         let scopes = self.caller.judge(tx, app).await?;
-        let access = repo::access(tx, &self.app, self.account()).await?.ok_or(AppError::NotFound("app"))?;
-        check::<N>(access.permission.parse().map_err(AppError::internal)?, scopes)?;
-        // Limits and deployment keys are the owner's.
-        if access.owner_id != self.owner {
-            return Err(AppError::Conflict("the app was given to somebody else at the same moment: try again".to_owned()));
-        }
-        Ok(())
+        let role = repo::role(tx, &self.app, self.account()).await?.ok_or(AppError::NotFound("app"))?;
+        check::<N>(role.parse().map_err(AppError::internal)?, scopes)
     }
 
     /// Asks again inside a change's own transaction: the caller may have lost the role since it began, while it waited for the app or the

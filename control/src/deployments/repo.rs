@@ -15,9 +15,9 @@ const FIND_KEY: &str = "SELECT account_id, deployment_id, snapshot_version FROM 
 const INSERT_KEY: &str = "INSERT INTO deployment_keys (deployment_key, account_id, app_id, deployment_id, last_deployment_id, snapshot_version) \
     VALUES ($1, $2, $3, $4, $4, 0)";
 const REUSE_KEY: &str = "UPDATE deployment_keys SET app_id = $2, deployment_id = $3, last_deployment_id = $3 \
-    WHERE deployment_key = $1 AND account_id = $4 AND deployment_id IS NULL";
+    WHERE deployment_key = $1 AND account_id = $4 AND deployment_id IS NULL AND (app_id = $2 OR account_id = $5)";
 const KEYS: &str = "SELECT deployment_key FROM deployment_keys WHERE app_id = $1";
-const GIVE_KEY: &str = "UPDATE deployment_keys SET account_id = $2 WHERE deployment_key = $1";
+const GIVE_KEY: &str = "UPDATE deployment_keys SET account_id = $2 WHERE deployment_key = $1 AND app_id = $3";
 const BURY_KEY: &str = "UPDATE deployment_keys SET deployment_id = NULL WHERE deployment_key = $1";
 const IDS: &str = "SELECT id FROM deployments WHERE app_id = $1";
 const LOCK: &str = "UPDATE deployments SET counting_epoch = counting_epoch WHERE id = $1 RETURNING deployment_key";
@@ -127,8 +127,9 @@ pub async fn reuse_key(
     account: &AccountId,
     app: &AppId,
     deployment: &DeploymentId,
+    by: &AccountId,
 ) -> sqlx::Result<u64> {
-    on_write!(tx, |conn| sqlx::query(REUSE_KEY).bind(key.as_str()).bind(app).bind(deployment).bind(account).execute(conn).await)
+    on_write!(tx, |conn| sqlx::query(REUSE_KEY).bind(key.as_str()).bind(app).bind(deployment).bind(account).bind(by).execute(conn).await)
 }
 
 /// The keys that the app had last, in no order: those of its deployments, and those of deployments that it had.
@@ -137,8 +138,8 @@ pub async fn keys(tx: &mut ReadTx, app: &AppId) -> sqlx::Result<Vec<String>> {
 }
 
 /// Makes a key another account's.
-pub async fn give_key(tx: &mut WriteTx, key: &str, account: &AccountId) -> sqlx::Result<u64> {
-    on_write!(tx, |conn| sqlx::query(GIVE_KEY).bind(key).bind(account).execute(conn).await)
+pub async fn give_key(tx: &mut WriteTx, key: &str, app: &AppId, account: &AccountId) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(GIVE_KEY).bind(key).bind(account).bind(app).execute(conn).await)
 }
 
 /// Takes a key out of use: it serves a tombstone.

@@ -24,7 +24,12 @@ pub enum KeyChoice {
     /// 32 random bytes.
     Generated,
     /// The customer brings the key that its installed clients already have.
-    Given(DeploymentKey),
+    Given {
+        /// The key.
+        key: DeploymentKey,
+        /// Who of the app's collaborators brings it.
+        by: AccountId,
+    },
 }
 
 /// Makes a deployment, in the transaction's last statements. Its empty snapshot is pushed at once, since KV remembers for a while that a key was
@@ -41,7 +46,7 @@ pub async fn create(
     let name = faults.take("name", new.name.text().and_then(Name::try_from));
     let key = faults.take("key", new.key.optional_text().and_then(|key| key.map(DeploymentKey::try_from).transpose()));
     let (Some(name), Some(key)) = (name, key) else { return Err(faults.into_error()) };
-    let key = key.map_or(KeyChoice::Generated, KeyChoice::Given);
+    let key = key.map_or(KeyChoice::Generated, |key| KeyChoice::Given { key, by: grant.account().clone() });
     let app = grant.lock(tx).await?;
     // A key is the account's that owns the app, whoever of its collaborators brings it.
     let row = insert(tx, &app.id, &app.owner_id, name.as_str(), key, dice, now).await?;
@@ -61,16 +66,17 @@ pub async fn insert(
     now: UnixMillis,
 ) -> AppResult<DeploymentRow> {
     let id = DeploymentId::v7(now, dice.bytes()?);
-    let key = match choice {
-        KeyChoice::Generated => DeploymentKey::from_random(dice.bytes()?),
-        KeyChoice::Given(key) => key,
+    let (key, by) = match choice {
+        KeyChoice::Generated => (DeploymentKey::from_random(dice.bytes()?), account.clone()),
+        KeyChoice::Given { key, by } => (key, by),
     };
     let taken = || "this deployment key is taken".to_owned();
     match repo::find_key(tx, &key).await? {
         None => {
             repo::insert_key(tx, &key, account, app, &id).await.or_conflict(taken)?;
         }
-        Some(known) if known.account_id == *account && repo::reuse_key(tx, &key, account, app, &id).await? == 1 => {}
+        // Of an app that they have nothing to do with, the owner's collaborators must not bring clients to theirs.
+        Some(known) if known.account_id == *account && repo::reuse_key(tx, &key, account, app, &id, &by).await? == 1 => {}
         Some(_) => return Err(AppError::Conflict(taken())),
     }
     repo::insert(tx, &id, app, name, &key, now).await.or_conflict(|| format!("a deployment named {name} exists"))?;
@@ -177,7 +183,7 @@ pub async fn give_keys(tx: &mut WriteTx, app: &AppId, to: &AccountId) -> AppResu
     let mut keys = repo::keys(tx, app).await?;
     keys.sort_unstable();
     for key in keys {
-        repo::give_key(tx, &key, to).await?;
+        repo::give_key(tx, &key, app, to).await?;
     }
     Ok(())
 }

@@ -70,11 +70,20 @@ pub struct GivenInfo {
 }
 
 impl GivenInfo {
+    /// Of a promotion: what is empty is inherited, too.
+    pub fn inheriting(info: &Member, faults: &mut Faults) -> Self {
+        Self::parse(info, faults, |hash| !hash.is_empty())
+    }
+
     /// Of the member `packageInfo` of a JSON body; without it nothing is given.
     pub fn of(info: &Member, faults: &mut Faults) -> Self {
+        Self::parse(info, faults, |_| true)
+    }
+
+    fn parse(info: &Member, faults: &mut Faults, is_hash_given: fn(&&str) -> bool) -> Self {
         let Some(Some(members)) = faults.take("packageInfo", info.optional_object()) else { return Self::default() };
         let mut read = Self::read(members, faults);
-        let hash = text(members, "packageHash").and_then(|hash| hash.map(PackageHash::try_from).transpose());
+        let hash = text(members, "packageHash").and_then(|hash| hash.filter(is_hash_given).map(PackageHash::try_from).transpose());
         read.package_hash = faults.take("packageHash", hash).flatten();
         read
     }

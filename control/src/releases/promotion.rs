@@ -117,7 +117,7 @@ impl Promotion {
         let mut faults = Faults::default();
         let destination = faults.take("destination", new.destination.text().and_then(Name::try_from));
         let label = faults.take("label", new.label.optional_text().and_then(|label| label.map(Label::try_from).transpose()));
-        let info = GivenInfo::of(&new.package_info, &mut faults);
+        let info = GivenInfo::inheriting(&new.package_info, &mut faults);
         match (destination, label) {
             (Some(destination), Some(label)) if faults.is_empty() => Ok(Self { destination, label, info }),
             _ => Err(faults.into_error()),

@@ -50,6 +50,8 @@ pub async fn commit(
     let now = app.now();
     grant.confirm(tx).await?;
     let next = repo::next_label(tx, grant.app(), deployment).await?.ok_or(AppError::NotFound("deployment"))?;
+    // Once more: this may have waited for the deployment.
+    grant.confirm(tx).await?;
     let earlier = repo::ranges(tx, &next.id).await?;
     check_release(&earlier, &info.app_version, &package.package_hash)?;
     let row = ReleaseRow {

@@ -44,6 +44,8 @@ const MOST_STORES: usize = 5;
 /// An upload that has arrived whole.
 #[derive(Debug)]
 pub struct Received {
+    /// What the name meant when the upload began.
+    deployment: DeploymentId,
     file: NamedTempFile,
     size: u64,
     sha256: Sha256Hex,
@@ -52,11 +54,11 @@ pub struct Received {
 
 /// Reads the multipart body into a temporary file of the store.
 pub async fn receive(app: &App, grant: &AppGrant<ManageReleases>, deployment: &str, request: Request) -> AppResult<Received> {
-    let limit = {
+    let (deployment, limit) = {
         let mut tx = app.db.read().await?;
-        deployments::find(&mut tx, grant.app(), deployment).await?;
+        let row = deployments::find(&mut tx, grant.app(), deployment).await?;
         let limit = accounts::repo::max_upload_bytes(&mut tx, grant.owner()).await?.ok_or(AppError::NotFound("app"))?;
-        u64::try_from(limit).unwrap_or(0)
+        (row.id, u64::try_from(limit).unwrap_or(0))
     };
     let length = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     if length.is_some_and(|length| length > limit.saturating_add(MULTIPART_EXTRA)) {
@@ -78,7 +80,7 @@ pub async fn receive(app: &App, grant: &AppGrant<ManageReleases>, deployment: &s
         }
     }
     match (file, info) {
-        (Some((file, size, sha256)), Some(Ok(info))) => Ok(Received { file, size, sha256, info }),
+        (Some((file, size, sha256)), Some(Ok(info))) => Ok(Received { deployment, file, size, sha256, info }),
         (file, info) => {
             let info_fault = match info {
                 None => Some(NO_INFO.to_owned()),
@@ -101,7 +103,7 @@ pub async fn store_and_commit(
     deployment: &str,
     received: Received,
 ) -> AppResult<(DeploymentId, ReleaseRow)> {
-    let Received { file, size, sha256, info } = received;
+    let Received { deployment: meant, file, size, sha256, info } = received;
     // The body may have taken long. Whoever may no longer upload is not to cost an inspection; the transaction below asks again.
     grant.judge(&mut app.db.read().await?, app).await?;
     let (file, contents) = inspect(app, file, size, sha256.clone()).await?;
@@ -127,7 +129,11 @@ pub async fn store_and_commit(
             }
             let mut tx = grant.begin(app).await?;
             let committed = service::commit(&mut tx, app, grant, actor, deployment, &info, &package).await?;
-            if matches!(committed, Committed::Release(..)) {
+            if let Committed::Release(released_in, _) = &committed {
+                // Deployments that changed their names while the bundle came must not get each other's releases.
+                if *released_in != meant {
+                    return Err(AppError::NotFound("deployment"));
+                }
                 tx.commit().await?;
             }
             Ok(committed)

@@ -75,6 +75,27 @@ async fn a_passkey_signs_its_owner_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_sign_in_forgives_the_failed_logins_of_the_account() {
+    let app = TestApp::spawn_with(Options::default().with_passkeys().with("LIMIT_LOGIN_ADDRESS", "1000/1m")).await;
+    let mut ada = app.with_passkey("ada").await;
+    let guess = async || {
+        let body = json!({ "email": "ada@example.com", "password": "not her passphrase at all" });
+        app.anonymous().post("/v1/auth/login", body).await
+    };
+    for _ in 0..10 {
+        guess().await.refused(401);
+    }
+    guess().await.refused(429);
+    // A passkey is not stopped by what was guessed, and one that is refused forgives nothing.
+    let asked = Asked::new(&app).await;
+    let other = Asked::new(&app).await;
+    asked.verify(&ada.authenticator.assert(&other.options)).await.refused(401);
+    guess().await.refused(429);
+    sign_in(&app, &mut ada.authenticator).await.assert(200);
+    guess().await.refused(401);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn every_lie_is_refused() {
     let app = TestApp::spawn_with(Options::default().with_passkeys().with("LIMIT_POSTS", "1000/10m")).await;
     let mut ada = app.with_passkey("ada").await;

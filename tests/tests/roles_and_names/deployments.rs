@@ -88,6 +88,23 @@ async fn a_deleted_deployments_key_answers_from_a_tombstone_until_its_owner_uses
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_collaborator_of_one_app_cannot_take_the_deleted_keys_of_another() {
+    let app = TestApp::spawn().await;
+    let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
+    let (_, secret) = ada.create_app("secret").await;
+    ada.create_app("open").await;
+    add(&ada, "open", "bob", "Admin").await;
+    ada.delete("/v1/apps/secret/deployments/Staging").await.assert(204);
+    let take = json!({ "name": "Mine", "key": secret });
+    bob.post("/v1/apps/open/deployments", take.clone()).await.refused(409);
+    app.api_key("bob", &["apps"]).await.post("/v1/apps/open/deployments", take.clone()).await.refused(409);
+    // Nor once the whole app is gone. Its owner can, in whichever app.
+    ada.delete("/v1/apps/secret").await.assert(204);
+    bob.post("/v1/apps/open/deployments", take.clone()).await.refused(409);
+    ada.post("/v1/apps/open/deployments", take).await.assert(201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_tombstone_is_newer_than_what_it_buries() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;

@@ -76,6 +76,11 @@ impl SteppedUp {
         self.0.email()
     }
 
+    /// How many passkeys it had before this transaction.
+    pub fn passkeys(&self) -> i64 {
+        self.0.factors().passkeys
+    }
+
     /// Whether second factors were on before this transaction, and one was shown.
     pub fn were_on(&self) -> bool {
         self.0.factors().are_on()

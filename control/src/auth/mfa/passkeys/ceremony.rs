@@ -27,6 +27,9 @@ use crate::web::Member;
 
 const PUBLIC_KEY: &str = "public-key";
 
+/// The longest id of a credential, in bytes.
+const LONGEST_ID: usize = 1_023;
+
 /// A question to a browser.
 #[derive(Debug)]
 pub struct Question {
@@ -170,8 +173,8 @@ pub fn judge_new(party: &RelyingParty, state: &[u8], answer: &RegisterPublicKeyC
         Err(error) => return Ok(Err(error.into())),
     };
     let credential = Credential::from(passkey.clone());
-    // The library takes the id from what the authenticator made, whatever the browser calls it, and be it empty.
-    if credential.cred_id.is_empty() || credential.cred_id != answer.raw_id {
+    // The library takes the id from what the authenticator made, whatever the browser calls it, be it empty or longer than any (section 6.5.1).
+    if !(1..=LONGEST_ID).contains(&credential.cred_id.len()) || credential.cred_id != answer.raw_id {
         return Ok(Err(Refusal::Wrong));
     }
     Ok(Ok(Made {

@@ -24,6 +24,9 @@ const DEFAULT_NAME: &str = "Passkey";
 /// How many characters a name may have (decisions section 2).
 const LONGEST_NAME: usize = 100;
 
+/// How many passkeys an account has at most: each question to a browser names all of them.
+const MOST: i64 = 100;
+
 const UNKNOWN: AppError = AppError::NotFound("passkey");
 
 fn judge_name(name: &str) -> Result<&str, Invalid> {
@@ -64,6 +67,9 @@ pub async fn add(app: &App, caller: &DashboardSession, from: ClientAddress, new:
     let proof = faults.take("stepUp", Proof::of(&new.step_up));
     let (Some(answer), Some(name), Some(proof)) = (answer, name, proof) else { return Err(faults.into_error()) };
     let (mut tx, held) = step_up::begin(app, caller, proof.as_ref()).await?;
+    if held.passkeys() >= MOST {
+        return Err(AppError::Conflict("the account has as many passkeys as it may have: remove one first".to_owned()));
+    }
     let Some(state) = challenge::claim(&mut tx, app, Holder::Registration(caller.credential(), caller.account())).await? else {
         let text = "response: answers no open challenge; ask for new options, they are good for five minutes and one response";
         return Err(give_up(tx, AppError::Invalid(text.to_owned())).await);

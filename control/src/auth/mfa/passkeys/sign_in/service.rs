@@ -2,13 +2,14 @@
 
 use serde_json::{Map, Value};
 
+use crate::accounts;
 use crate::app::App;
 use crate::auth::login::service::{self as login, LoggedIn, Way};
 use crate::auth::mfa::passkeys::challenge::{self, Holder};
 use crate::auth::mfa::passkeys::{ceremony, proof, repo};
 use crate::auth::mfa::{Attempt, Factor, Held, pending};
 use crate::error::{AppError, AppResult};
-use crate::limits::{self, Limit};
+use crate::limits::{self, Count, Limit, Subject};
 use crate::web::ClientAddress;
 
 /// Whatever was wrong: nobody learns which passkeys there are.
@@ -83,15 +84,19 @@ pub async fn sign_in(app: &App, from: ClientAddress, challenge_id: &str, respons
         tx.commit().await?;
         return Err(WRONG);
     };
+    let email = accounts::repo::find(&mut tx, &account).await?.ok_or(WRONG)?.email;
+    let failures = Count::lock(&mut tx, Limit::LoginAccount, &Subject::email(&email), app.now()).await?;
     Held::lock(&mut tx, app, &account).await.map_err(|error| match error {
         // The account was deleted a moment ago.
         AppError::Unauthenticated => WRONG,
         error => error,
     })?;
     if !proof::judge(&mut tx, app, holder, &account, response).await? {
+        failures.leave(&mut tx).await?;
         tx.commit().await?;
         return Err(WRONG);
     }
+    failures.clear(&mut tx).await?;
     login::finish(tx, app, &account, from, Way::Passkey).await
 }
 
