@@ -64,6 +64,9 @@ pub enum ServeError {
         #[source]
         cause: std::io::Error,
     },
+    /// The signals that stop it.
+    #[error("signals cannot be listened for")]
+    Signals(#[source] std::io::Error),
     /// Serving failed.
     #[error("serving failed")]
     Serve(#[source] std::io::Error),
@@ -226,10 +229,11 @@ pub async fn run(config: Config) -> Result<(), ServeError> {
         None => None,
     };
     let state = build(config, Clock::System, Dice::System).await?;
+    let stopped = stop_signal().map_err(ServeError::Signals)?;
     announce(&state, local, bindings.as_ref().map(|(_, local)| *local)).await?;
     let mut running = spawn(state, listener, bindings.map(|(listener, _)| listener));
     tokio::select! {
-        () = stop_signal() => {
+        () = stopped => {
             tracing::info!("stopping");
             running.stop().await
         }
@@ -258,21 +262,25 @@ fn say(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 
-async fn stop_signal() {
-    let interrupted = tokio::signal::ctrl_c();
-    #[cfg(unix)]
-    let terminated = async {
-        match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
-            Ok(mut signal) => signal.recv().await,
-            Err(_) => std::future::pending().await,
+/// Listens for SIGINT and SIGTERM from now on; what it gives ends when one of them comes. Called before anybody is told that the service is there: a
+/// signal that came before would end the process at once.
+#[cfg(unix)]
+fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (mut interrupted, mut terminated) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    Ok(async move {
+        tokio::select! {
+            _ = interrupted.recv() => {}
+            _ = terminated.recv() => {}
         }
-    };
-    #[cfg(not(unix))]
-    let terminated = std::future::pending::<Option<()>>();
-    tokio::select! {
-        _ = interrupted => {}
-        _ = terminated => {}
-    }
+    })
+}
+
+#[cfg(not(unix))]
+fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
+    Ok(async {
+        let _ = tokio::signal::ctrl_c().await;
+    })
 }
 
 /// TLS for outgoing calls; the first caller wins, so that tests may build many servers in one process.

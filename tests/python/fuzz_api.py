@@ -21,6 +21,7 @@ import fuzz_factors
 import requests
 import schemathesis
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
+from hypothesis.errors import Unsatisfiable
 from schemathesis.checks import not_a_server_error
 from schemathesis.core.control import SkipTest
 from schemathesis.core.failures import Failure, FailureGroup
@@ -295,7 +296,12 @@ def fuzz(service, kind, operation, done, failures):
         except (FailureGroup, Failure) as failure:
             failures.setdefault((operation.label, answer.status_code), f"{failure}\n{case.as_curl_command()}")
 
-    ask()
+    try:
+        ask()
+    except Unsatisfiable:
+        # Some operations take nothing that could be wrong.
+        if not is_wrong:
+            raise
 
 
 def main():
