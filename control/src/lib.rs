@@ -28,6 +28,7 @@ pub mod reports;
 pub mod rotation;
 pub mod router;
 pub mod seal;
+pub mod sealed;
 pub mod serve;
 pub mod snapshot;
 pub mod sql;

@@ -201,10 +201,11 @@ async fn rotate_keys(config: &Config) -> Result<(), Failure> {
     db.close().await;
     writeln!(
         std::io::stdout(),
-        "{} authenticator seeds, {} keys of recovery codes and {} waiting mails were encrypted anew; all is encrypted with {}",
+        "encrypted anew: authenticator seeds {}, keys of recovery codes {}, waiting mails {}, open challenges {}; all is encrypted with {}",
         rotated.seeds,
         rotated.recovery_keys,
         rotated.mails,
+        rotated.challenges,
         config.encryption_keys.first()?.id
     )?;
     Ok(())

@@ -1,38 +1,22 @@
 //! `keys rotate`: encrypts with the first key what was encrypted with others, so that those can be taken away.
 //!
-//! The service goes on meanwhile. Rows are moved one by one, each in a transaction of its own, and only as they were read. Challenges for passkeys are
-//! left: they are over in minutes, and whoever loses one asks for another.
+//! The service goes on meanwhile. Rows are moved one by one, each in a transaction of its own, and only as they were read. What is sealed, and where it
+//! stands, is [`sealed`]'s.
 
 use serde_json::json;
 use shared::time::UnixMillis;
 
 use crate::audit::{self, Action, Actor, Event};
-use crate::auth::mfa::{recovery, totp};
 use crate::clock::Dice;
 use crate::config::check;
 use crate::config::secrets::EncryptionKeys;
-use crate::db::{Db, ReadTx, WriteTx};
+use crate::db::Db;
 use crate::error::{AppError, AppResult};
-use crate::mail::outbox;
-use crate::{on, on_write, seal};
-
-/// Rows that are read at once.
-const BATCH: i64 = 200;
+use crate::seal;
+use crate::sealed::{self, Kind};
 
 /// How often the tables are walked until nothing is left: more is sealed with an older key only while another process still has that one first.
 const MOST_WALKS: usize = 5;
-
-const SEEDS: &str = "SELECT account_id, sealed FROM authenticators WHERE account_id > $1 ORDER BY account_id LIMIT $2";
-const MOVE_SEED: &str = "UPDATE authenticators SET sealed = $3 WHERE account_id = $1 AND sealed = $2";
-const SETUPS: &str = "SELECT account_id, sealed FROM authenticator_setups WHERE account_id > $1 ORDER BY account_id LIMIT $2";
-const MOVE_SETUP: &str = "UPDATE authenticator_setups SET sealed = $3 WHERE account_id = $1 AND sealed = $2";
-const RECOVERY_KEYS: &str = "SELECT account_id, sealed FROM recovery_keys WHERE account_id > $1 ORDER BY account_id LIMIT $2";
-const MOVE_RECOVERY_KEY: &str = "UPDATE recovery_keys SET sealed = $3 WHERE account_id = $1 AND sealed = $2";
-const MAILS: &str = "SELECT id, sealed FROM mail_outbox WHERE id > $1 ORDER BY id LIMIT $2";
-const MOVE_MAIL: &str = "UPDATE mail_outbox SET sealed = $3 WHERE id = $1 AND sealed = $2";
-
-/// Every statement of this file.
-pub const SQL: &[&str] = &[SEEDS, MOVE_SEED, SETUPS, MOVE_SETUP, RECOVERY_KEYS, MOVE_RECOVERY_KEY, MAILS, MOVE_MAIL];
 
 /// How many values were encrypted anew.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,6 +27,8 @@ pub struct Rotated {
     pub recovery_keys: u64,
     /// Mails that wait to be sent.
     pub mails: u64,
+    /// Challenges for passkeys that wait to be answered, or to be cleaned up.
+    pub challenges: u64,
 }
 
 impl Rotated {
@@ -51,29 +37,7 @@ impl Rotated {
             Kind::Seed | Kind::Setup => &mut self.seeds,
             Kind::RecoveryKey => &mut self.recovery_keys,
             Kind::Mail => &mut self.mails,
-        }
-    }
-}
-
-/// What is sealed in the database.
-#[derive(Clone, Copy, Debug)]
-enum Kind {
-    Seed,
-    Setup,
-    RecoveryKey,
-    Mail,
-}
-
-impl Kind {
-    const ALL: [Self; 4] = [Self::Seed, Self::Setup, Self::RecoveryKey, Self::Mail];
-
-    /// How a page of rows is read after a key, how one is moved, and what it is sealed for.
-    fn parts(self) -> (&'static str, &'static str, fn(&str) -> String) {
-        match self {
-            Self::Seed => (SEEDS, MOVE_SEED, totp::service::purpose),
-            Self::Setup => (SETUPS, MOVE_SETUP, totp::service::setup_purpose),
-            Self::RecoveryKey => (RECOVERY_KEYS, MOVE_RECOVERY_KEY, recovery::service::purpose),
-            Self::Mail => (MAILS, MOVE_MAIL, outbox::purpose),
+            Kind::Challenge => &mut self.challenges,
         }
     }
 }
@@ -88,11 +52,10 @@ pub async fn rotate(db: &Db, keys: &EncryptionKeys, dice: &Dice, now: UnixMillis
             *rotated.count(kind) += walk(db, keys, dice, kind).await?;
         }
         let mut tx = db.write().await?;
-        if is_done(&mut tx, keys).await? {
-            check::forget_others(&mut tx, keys).await?;
-            let first = &keys.first()?.id;
-            let details = json!({ "seeds": rotated.seeds, "recoveryKeys": rotated.recovery_keys, "mails": rotated.mails });
-            let event = Event::new(Action::RotateKeys, first).with(details);
+        if check::forget_others(&mut tx, keys).await? {
+            let Rotated { seeds, recovery_keys, mails, challenges } = rotated;
+            let details = json!({ "seeds": seeds, "recoveryKeys": recovery_keys, "mails": mails, "challenges": challenges });
+            let event = Event::new(Action::RotateKeys, &keys.first()?.id).with(details);
             audit::note(&mut tx, &Actor::operator(), event, dice, now).await?;
             tx.commit().await?;
             return Ok(rotated);
@@ -103,45 +66,19 @@ pub async fn rotate(db: &Db, keys: &EncryptionKeys, dice: &Dice, now: UnixMillis
 
 /// Moves every row of a kind that is not under the first key; how many.
 async fn walk(db: &Db, keys: &EncryptionKeys, dice: &Dice, kind: Kind) -> AppResult<u64> {
-    let (page, change, purpose) = kind.parts();
     let (first, mut after, mut moved) = (keys.first()?, String::new(), 0);
     loop {
-        let rows = read(&mut db.read().await?, page, &after).await?;
-        let Some((last, _)) = rows.last() else { return Ok(moved) };
-        after.clone_from(last);
-        for (id, old) in rows {
-            if seal::key_id(&old)? == first.id.as_bytes() {
-                continue;
-            }
-            let plain = seal::open(keys.all(), &purpose(&id), &old)?;
-            let new = seal::seal(first, dice, &purpose(&id), &plain)?;
+        let rows = sealed::not_under(&mut db.read().await?, first, kind, &after).await?;
+        let Some(last) = rows.last() else { return Ok(moved) };
+        after.clone_from(&last.id);
+        for row in &rows {
+            let purpose = kind.purpose(&row.id);
+            let plain = seal::open(keys.all(), &purpose, &row.sealed)?;
+            let new = seal::seal(first, dice, &purpose, &plain)?;
             let mut tx = db.write().await?;
             // One that was replaced or deleted meanwhile is no longer of interest.
-            moved += on_write!(tx, |conn| sqlx::query(change).bind(&id).bind(&old).bind(&new).execute(conn).await)?;
+            moved += sealed::replace(&mut tx, kind, row, &new).await?;
             tx.commit().await?;
         }
     }
-}
-
-/// Whether nothing is under another key than the first.
-async fn is_done(tx: &mut WriteTx, keys: &EncryptionKeys) -> AppResult<bool> {
-    let first = keys.first()?.id.as_bytes();
-    for kind in Kind::ALL {
-        let (page, mut after) = (kind.parts().0, String::new());
-        loop {
-            let rows = read(tx, page, &after).await?;
-            let Some((last, _)) = rows.last() else { break };
-            after.clone_from(last);
-            for (_, sealed) in &rows {
-                if seal::key_id(sealed)? != first {
-                    return Ok(false);
-                }
-            }
-        }
-    }
-    Ok(true)
-}
-
-async fn read(tx: &mut ReadTx, page: &'static str, after: &str) -> sqlx::Result<Vec<(String, Vec<u8>)>> {
-    on!(tx, |conn| sqlx::query_as(page).bind(after).bind(BATCH).fetch_all(conn).await)
 }

@@ -34,10 +34,16 @@ impl From<OpenError> for AppError {
     }
 }
 
+/// What every value begins with that is sealed with this key, and no other.
+pub fn head(key: &EncryptionKey) -> AppResult<Vec<u8>> {
+    let mut head = vec![FORMAT, u8::try_from(key.id.len()).map_err(AppError::internal)?];
+    head.extend_from_slice(key.id.as_bytes());
+    Ok(head)
+}
+
 /// Encrypts `plain` for `purpose`, such as `mail/` and the row's id: only the same purpose opens it.
 pub fn seal(key: &EncryptionKey, dice: &Dice, purpose: &str, plain: &[u8]) -> AppResult<Vec<u8>> {
-    let mut sealed = vec![FORMAT, u8::try_from(key.id.len()).map_err(AppError::internal)?];
-    sealed.extend_from_slice(key.id.as_bytes());
+    let mut sealed = head(key)?;
     let nonce = dice.bytes::<NONCE>()?;
     let aad = associated(&sealed, purpose);
     let ciphertext = cipher(key)

@@ -1,7 +1,7 @@
 //! Every SQL statement of the crate, for the test that prepares each on both databases.
 
 use crate::{
-    accounts, apps, audit, auth, cleanup, collaborators, config, deployments, limits, mail, metrics, releases, reports, rotation, snapshot,
+    accounts, apps, audit, auth, cleanup, collaborators, config, deployments, limits, mail, metrics, releases, reports, sealed, snapshot,
 };
 
 /// The statements, by the file they stand in.
@@ -33,7 +33,7 @@ pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
         ("releases", releases::repo::SQL),
         ("releases/blob", releases::blob::SQL),
         ("reports", reports::repo::SQL),
-        ("rotation", rotation::SQL),
+        ("sealed", sealed::SQL),
         ("reports/gone", reports::gone::SQL),
         ("snapshot", snapshot::repo::SQL),
         ("snapshot/outbox", snapshot::outbox::SQL),

@@ -2,7 +2,7 @@
 
 use tracing::Metadata;
 use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::{FilterFn, filter_fn};
+use tracing_subscriber::filter::{FilterFn, ParseError, filter_fn};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
@@ -11,14 +11,21 @@ use crate::config::{ConfigError, LogConfig};
 /// Libraries that log nothing, not even their errors, whatever the setting says: their records hold parts of what strangers sent.
 const SILENT: [&str; 2] = ["webauthn_rs", "crypto_glue"];
 
+/// What is heard of the database server's notices unless the setting names them: each start would otherwise say that the table of migrations exists.
+const NOTICES: &str = "sqlx::postgres::notice=warn";
+
 /// Starts logging.
 pub fn start(config: &LogConfig) -> Result<(), ConfigError> {
-    let filter = EnvFilter::try_new(&config.filter).map_err(|error| ConfigError::setting("LOG", error.to_string()))?;
+    let filter = filter(&config.filter).map_err(|error| ConfigError::setting("LOG", error.to_string()))?;
     let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr);
     let started =
         if config.json { builder.json().finish().with(silence()).try_init() } else { builder.finish().with(silence()).try_init() };
     started.map_err(|error| ConfigError::setting("LOG", error.to_string()))
+}
+
+fn filter(asked: &str) -> Result<EnvFilter, ParseError> {
+    EnvFilter::try_new(format!("{NOTICES},{asked}"))
 }
 
 /// Lets through whatever is not one of the silent libraries'.
@@ -30,7 +37,7 @@ fn silence() -> FilterFn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::{Result, Write};
+    use std::io::{self, Write};
     use std::sync::{Arc, Mutex};
     use tracing::subscriber::with_default;
 
@@ -38,11 +45,11 @@ mod tests {
     struct Log(Arc<Mutex<Vec<u8>>>);
 
     impl Write for Log {
-        fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().write(bytes)
         }
 
-        fn flush(&mut self) -> Result<()> {
+        fn flush(&mut self) -> io::Result<()> {
             Ok(())
         }
     }
@@ -61,6 +68,21 @@ mod tests {
             });
             let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
             assert!(text.contains("seen") && !text.contains("a secret"), "{asked}: {text}");
+        }
+    }
+
+    #[test]
+    fn notices_of_the_database_server_are_heard_when_they_are_asked_for() {
+        for (asked, is_heard) in [("info", false), ("trace", false), ("info,sqlx::postgres::notice=info", true)] {
+            let log = Log::default();
+            let writer = log.clone();
+            let logger = tracing_subscriber::fmt().with_env_filter(filter(asked).unwrap()).with_writer(move || writer.clone()).finish();
+            with_default(logger, || {
+                tracing::info!(target: "sqlx::postgres::notice", "it exists");
+                tracing::error!("seen");
+            });
+            let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+            assert_eq!((text.contains("it exists"), text.contains("seen")), (is_heard, true), "{asked}: {text}");
         }
     }
 }

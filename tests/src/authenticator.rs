@@ -46,6 +46,7 @@ struct Claims<'a> {
     challenge: String,
     origin: &'a str,
     is_cross_origin: bool,
+    top_origin: Option<&'a str>,
     rp_id: &'a str,
     flags: u8,
     counter: u32,
@@ -204,15 +205,18 @@ impl Authenticator {
         }
         let (rp_id, counter) = (&passkey.rp_id, passkey.counter);
         let challenge = URL_SAFE_NO_PAD.encode(challenge);
-        Claims { ceremony, challenge, origin: &self.origin, is_cross_origin: false, rp_id, flags, counter }
+        Claims { ceremony, challenge, origin: &self.origin, is_cross_origin: false, top_origin: None, rp_id, flags, counter }
     }
 }
 
 impl Claims<'_> {
     /// The client data (section 5.8.1).
     fn client_data(&self) -> Vec<u8> {
-        let data =
+        let mut data =
             json!({ "type": self.ceremony, "challenge": self.challenge, "origin": self.origin, "crossOrigin": self.is_cross_origin });
+        if let Some(origin) = self.top_origin {
+            data["topOrigin"] = origin.into();
+        }
         data.to_string().into_bytes()
     }
 
@@ -226,6 +230,7 @@ fn tell(claims: &mut Claims<'_>, lie: Option<&Lie>) {
     match lie {
         Some(Lie::Origin(origin)) => claims.origin = origin,
         Some(Lie::CrossOrigin) => claims.is_cross_origin = true,
+        Some(Lie::TopOrigin(origin)) => claims.top_origin = Some(origin),
         Some(Lie::RpId(rp_id)) => claims.rp_id = rp_id,
         Some(Lie::Challenge(challenge)) => claims.challenge.clone_from(challenge),
         Some(Lie::OtherCeremony) => {
@@ -277,8 +282,11 @@ fn cose_key(key: &[u8], lie: Option<&Lie>) -> Vec<u8> {
 
 /// The attestation object (section 6.5.4) in CBOR: `{"fmt": "none", "attStmt": {}, "authData": …}`.
 fn attestation(data: &[u8]) -> Vec<u8> {
-    let length = u8::try_from(data.len()).expect("data of less than 256 bytes");
-    [b"\xa3\x63fmt\x64none\x67attStmt\xa0\x68authData\x58", &[length][..], data].concat()
+    let head = match u8::try_from(data.len()) {
+        Ok(length) => vec![0x58, length],
+        Err(_) => [&[0x59][..], &u16::try_from(data.len()).expect("data of less than 64 KiB").to_be_bytes()].concat(),
+    };
+    [b"\xa3\x63fmt\x64none\x67attStmt\xa0\x68authData", &head[..], data].concat()
 }
 
 fn text(value: &Value) -> String {

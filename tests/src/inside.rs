@@ -47,6 +47,21 @@ impl TestApp {
         changed
     }
 
+    /// Lets the database do something more whenever something happens to a row, in the same transaction: what somebody else would do who came in
+    /// between. `event` is such as `BEFORE INSERT ON apps FOR EACH ROW`, `statements` end with semicolons.
+    pub async fn whenever(&self, event: &str, statements: &str) {
+        let sql = match self.db().dialect() {
+            Dialect::Sqlite => format!("CREATE TRIGGER meanwhile {event} BEGIN {statements} END"),
+            Dialect::Postgres => format!(
+                "CREATE FUNCTION meanwhile() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {statements} RETURN NEW; END $$; \
+                 CREATE TRIGGER meanwhile {event} EXECUTE FUNCTION meanwhile()"
+            ),
+        };
+        let mut tx = self.db().write().await.unwrap();
+        on_write!(tx, |conn| sqlx::raw_sql(AssertSqlSafe(sql.as_str())).execute(conn).await).unwrap();
+        tx.commit().await.unwrap();
+    }
+
     /// Everything about second factors that the database keeps sealed, as it is kept.
     pub async fn sealed(&self) -> Vec<Vec<u8>> {
         let sql = "SELECT sealed FROM authenticators UNION ALL SELECT sealed FROM authenticator_setups \

@@ -7,6 +7,8 @@ pub enum Lie {
     Origin(&'static str),
     /// A page of another origin around it asked.
     CrossOrigin,
+    /// A page of this origin around it asked.
+    TopOrigin(&'static str),
     /// It is for another relying party.
     RpId(&'static str),
     /// It answers this challenge, in base64url.

@@ -41,6 +41,11 @@ pub fn mailed_token(member: &Member) -> Result<&str, Invalid> {
     if !text.is_empty() && text.len() <= LONGEST_TOKEN && text.is_ascii() { Ok(text) } else { Err(unknown_token()) }
 }
 
+/// Whether it has no shape of its own, or turns the direction in which the rest is read: one name would look like another.
+pub fn is_unseen(character: char) -> bool {
+    matches!(character, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
 /// What is said of a token that is not known, was used, or is too old.
 pub fn unknown_token() -> Invalid {
     Invalid::from("is not valid, was used, or is too old; ask for another mail")

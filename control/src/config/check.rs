@@ -1,7 +1,8 @@
 //! Whether this database belongs to the encryption keys that the process was given.
 //!
-//! The database names each key that may have sealed something in it, with a value that shows whether a key of that name is the same. Sealing with a new
-//! key adds its name; `keys rotate`, once nothing is left under the older ones, takes theirs away.
+//! The database names each key that may have sealed something in it, with a value that shows whether a key of that name is the same. Starting with a new
+//! key to seal with adds its name; `keys rotate`, once nothing is left under the older ones, takes theirs away. A process that was started before may
+//! still seal with one of those: so the sealed values themselves are asked, too, which keys they need.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use shared::hash::Sha256Hex;
 use super::secrets::{EncryptionKey, EncryptionKeys};
 use crate::db::{Db, ReadTx, WriteTx};
 use crate::error::{AppError, AppResult};
-use crate::{on, on_write};
+use crate::{on, on_write, sealed};
 
 const PREFIX: &str = "encryption_key/";
 
@@ -23,7 +24,8 @@ const DELETE_OTHERS: &str = "DELETE FROM secret_checks WHERE name LIKE 'encrypti
 /// Every statement of this file.
 pub const SQL: &[&str] = &[FIND, INSERT, DELETE_OTHERS];
 
-/// Notes that the first key seals from now on, and refuses keys that do not open everything: what is sealed with another could never be read.
+/// Notes that the first key seals from now on, and refuses keys that do not open everything: what is sealed with another could never be read. Errors:
+/// 409, which names the key that is missing or another one.
 pub async fn check(db: &Db, keys: &EncryptionKeys) -> AppResult<()> {
     let mut tx = db.write().await?;
     let first = keys.first()?;
@@ -34,20 +36,24 @@ pub async fn check(db: &Db, keys: &EncryptionKeys) -> AppResult<()> {
             return Err(refused(&format!("this database was made with another key {}; give that one", key.id)));
         }
     }
-    match known.keys().next() {
-        Some(missing) => {
-            let id = missing.trim_start_matches(PREFIX);
-            Err(refused(&format!("this database needs the key {id}, too: give it behind the others, or give it alone")))
-        }
+    let missing = match known.keys().next() {
+        Some(name) => Some(name.trim_start_matches(PREFIX).to_owned()),
+        None => sealed::missing_key(&mut tx, keys.all()).await?,
+    };
+    match missing {
+        Some(id) => Err(refused(&format!("this database needs the key {id}, too: give it behind the others, or give it alone"))),
         None => Ok(tx.commit().await?),
     }
 }
 
-/// Forgets every key but the first, in a transaction that has seen nothing sealed with another.
-pub async fn forget_others(tx: &mut WriteTx, keys: &EncryptionKeys) -> AppResult<()> {
-    let first = name(keys.first()?);
-    on_write!(tx, |conn| sqlx::query(DELETE_OTHERS).bind(&first).execute(conn).await)?;
-    Ok(())
+/// Forgets every key but the first, unless something is still sealed with another; whether it did.
+pub async fn forget_others(tx: &mut WriteTx, keys: &EncryptionKeys) -> AppResult<bool> {
+    let first = keys.first()?;
+    if sealed::missing_key(tx, std::slice::from_ref(first)).await?.is_some() {
+        return Ok(false);
+    }
+    on_write!(tx, |conn| sqlx::query(DELETE_OTHERS).bind(name(first)).execute(conn).await)?;
+    Ok(true)
 }
 
 async fn find(tx: &mut ReadTx) -> sqlx::Result<BTreeMap<String, String>> {

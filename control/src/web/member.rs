@@ -33,6 +33,12 @@ impl Member {
         }
     }
 
+    /// A text that must be there and say something.
+    pub fn filled_text(&self) -> Result<&str, Invalid> {
+        let text = self.text()?;
+        if text.is_empty() { Err(Invalid::from("must not be empty")) } else { Ok(text) }
+    }
+
     /// Texts in a list that must be there.
     pub fn texts(&self) -> Result<Vec<&str>, Invalid> {
         match &self.0 {

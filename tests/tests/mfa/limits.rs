@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use tests::people::PASSWORD;
-use tests::{Answer, Holder, Lie, Options, TestApp};
+use tests::second_factors::ORIGIN;
+use tests::{Answer, Authenticator, Holder, Lie, Options, TestApp};
 
 use crate::{MINUTE, limited, needs_step_up};
 
@@ -39,6 +40,14 @@ async fn try_all(app: &TestApp, ada: &mut Holder) -> Vec<(&'static str, Answer)>
     ada.set_up_totp().await;
     let body = json!({ "code": "123456", "stepUp": ada.totp_proof() });
     answers.push(("confirm", ada.session.post("/v1/mfa/totp/confirm", body).await));
+    let made = Authenticator::new(ORIGIN).register(&ada.registration_options().await);
+    let body = json!({ "response": made, "stepUp": ada.totp_proof() });
+    answers.push(("register", ada.session.post("/v1/mfa/passkeys/register/verify", body).await));
+    let body = json!({ "stepUp": ada.totp_proof() });
+    answers.push(("remove totp", ada.session.delete_with("/v1/mfa/totp", body).await));
+    let path = format!("/v1/mfa/passkeys/{}", ada.passkeys().await[0]["id"].as_str().unwrap());
+    let body = json!({ "stepUp": ada.totp_proof() });
+    answers.push(("remove passkey", ada.session.delete_with(&path, body).await));
     let body = json!({ "currentPassword": PASSWORD, "password": "quite another passphrase of hers", "stepUp": ada.totp_proof() });
     answers.push(("password", ada.session.patch("/v1/account", body).await));
     let body = json!({ "password": PASSWORD, "stepUp": ada.totp_proof() });
@@ -61,6 +70,11 @@ async fn an_account_has_ten_failures_in_fifteen_minutes_of_all_kinds_together() 
         assert_eq!(answer.status, 429, "{what}: {}", answer.text());
         limited(&answer);
     }
+    // A passkey alone is not stopped: whoever has seen its id could keep its owner out.
+    let asked = app.anonymous().post("/v1/auth/passkey/options", json!({})).await.assert(200);
+    let body = json!({ "challengeId": asked["challengeId"], "response": ada.authenticator.assert(&asked["options"]) });
+    app.anonymous().post("/v1/auth/passkey/verify", body).await.assert(200);
+    limited(&app.pend("ada").await.totp(&ada.code()).await);
     // Neither a restart nor time forgets before the first of them is fifteen minutes ago; somebody else is not kept.
     app.pend("bob").await.totp(&bob.code()).await.assert(200);
     app.stop().await;
@@ -128,7 +142,13 @@ async fn what_shows_no_factor_is_no_attempt() {
     for _ in 0..3 {
         needs_step_up(&ada.session.post("/v1/mfa/recovery-codes", json!({})).await);
         ada.session.post("/v1/mfa/recovery-codes", json!({ "stepUp": 1 })).await.refused(400);
-        ada.session.post("/v1/mfa/totp/confirm", json!({ "code": Value::Null })).await.refused(400);
+        ada.session.post("/v1/mfa/recovery-codes", json!({ "stepUp": { "type": "totp", "code": "" } })).await.refused(400);
+        for code in [Value::Null, json!("")] {
+            ada.session.post("/v1/mfa/totp/confirm", json!({ "code": code })).await.refused(400);
+        }
+        let pending = app.pend("ada").await;
+        pending.totp("").await.refused(400);
+        pending.recovery("").await.refused(400);
         app.pend("ada").await.options().await.assert(200);
         ada.step_up_options().await;
         ada.registration_options().await;
@@ -167,6 +187,39 @@ async fn failed_logins_are_forgiven_by_a_whole_login_and_not_by_a_password_alone
     app.pend("ada").await;
     fail(3, 1).await;
     limited(&app.stranger("198.51.100.1").log_in("ada", PASSWORD).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_right_password_beside_a_refused_proof_forgives_no_failed_login() {
+    let app = TestApp::spawn_among_strangers(Options::default()).await;
+    let mut round = 0;
+    let mut fail = async |name: &str, times: usize| {
+        round += 1;
+        for number in 0..times {
+            app.stranger(&format!("203.0.{round}.{number}")).log_in(name, "wrong").await.refused(401);
+        }
+    };
+    for name in ["ada", "bob"] {
+        let holder = app.with_totp(name).await;
+        fail(name, 9).await;
+        let proof = json!({ "type": "totp", "code": holder.wrong_code() });
+        let answer = if name == "ada" {
+            let body = json!({ "currentPassword": PASSWORD, "password": "quite another passphrase of hers", "stepUp": proof });
+            holder.session.patch("/v1/account", body).await
+        } else {
+            holder.session.delete_with("/v1/account", json!({ "password": PASSWORD, "stepUp": proof })).await
+        };
+        needs_step_up(&answer);
+        fail(name, 1).await;
+        limited(&app.stranger("198.51.100.1").log_in(name, PASSWORD).await);
+    }
+    // Where there is no second factor the password is all there is to show.
+    let dan = app.without_factor("dan").await;
+    fail("dan", 9).await;
+    let body = json!({ "currentPassword": PASSWORD, "password": "quite another passphrase of his" });
+    dan.session.patch("/v1/account", body).await.assert(200);
+    fail("dan", 9).await;
+    app.stranger("198.51.100.2").log_in("dan", "quite another passphrase of his").await.assert(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,6 +4,7 @@
 
 mod cleanup;
 mod deadline;
+mod ended;
 mod fido2;
 mod limits;
 mod logged;
@@ -66,6 +67,8 @@ fn lies() -> Vec<Lie> {
         Lie::Origin("https://example.com"),
         Lie::Origin("https://updraft.example.com.evil.example"),
         Lie::CrossOrigin,
+        Lie::TopOrigin("https://evil.example.com"),
+        Lie::TopOrigin(tests::second_factors::ORIGIN),
         Lie::RpId("evil.example.com"),
         Lie::RpId("example.com"),
         Lie::RpId("sub.updraft.example.com"),

@@ -174,7 +174,8 @@ async fn a_fifth_attempt_that_is_right_completes_it() {
         pending.totp(&ada.wrong_code()).await.refused(401);
     }
     // What is no attempt does not count as one.
-    for body in [json!({}), json!({ "code": "123456" }), json!({ "pendingToken": pending.token }), json!([])] {
+    let empty = json!({ "pendingToken": pending.token, "code": "" });
+    for body in [json!({}), json!({ "code": "123456" }), json!({ "pendingToken": pending.token }), empty, json!([])] {
         app.anonymous().post("/v1/auth/mfa/totp", body.clone()).await.refused(400);
         app.anonymous().post("/v1/auth/mfa/recovery", body).await.refused(400);
     }
@@ -239,12 +240,17 @@ async fn bad_members_are_named_together() {
             let refusal = app.anonymous().post(path, json!({ "pendingToken": token, "code": code })).await.refused(400);
             assert!(refusal.starts_with("code: "), "{path}: {refusal}");
         }
-        // Any text is an attempt.
-        for code in ["", &"1".repeat(1_000)] {
+        let refusal = app.anonymous().post(path, json!({ "pendingToken": "", "code": "" })).await.refused(400);
+        assert_eq!(refusal, "pendingToken: must not be empty; code: must not be empty", "{path}");
+        // Any other text is an attempt.
+        for code in [" ", &"1".repeat(1_000)] {
             app.anonymous().post(path, json!({ "pendingToken": token, "code": code })).await.refused(401);
         }
     }
     app.anonymous().post("/v1/auth/mfa/options", json!({})).await.refused(400);
+    app.anonymous().post("/v1/auth/mfa/options", json!({ "pendingToken": "" })).await.refused(400);
+    let refusal = app.anonymous().post("/v1/auth/mfa/verify", json!({ "pendingToken": "", "response": {} })).await.refused(400);
+    assert_eq!(refusal, "pendingToken: must not be empty");
     for response in [Value::Null, json!("x"), json!([]), json!(1)] {
         let body = json!({ "pendingToken": token, "response": response });
         let refusal = app.anonymous().post("/v1/auth/mfa/verify", body).await.refused(400);

@@ -1,5 +1,7 @@
 //! Passkeys are registered: what the options ask for, what is stored of the response, and every lie that is refused.
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 use tests::second_factors::ORIGIN;
 use tests::{Answer, Authenticator, Holder, Lie, Options, TestApp};
@@ -95,7 +97,7 @@ async fn what_is_no_response_is_refused() {
     }
     let refusal = body(json!({ "response": [], "name": 1, "stepUp": 2 })).await.refused(400);
     assert!(["response: ", "name: ", "stepUp: "].iter().all(|name| refusal.contains(name)), "{refusal}");
-    for name in [json!(""), json!("x".repeat(101)), json!("a\nb"), json!([])] {
+    for name in [json!(""), json!("x".repeat(101)), json!("a\nb"), json!("key\u{200b}"), json!("\u{202e}yek"), json!([])] {
         let options = ada.registration_options().await;
         let response = ada.authenticator.clone().register(&options);
         let refusal = body(json!({ "response": response, "name": name })).await.refused(400);
@@ -157,8 +159,7 @@ async fn a_challenge_is_for_one_session_one_purpose_once_and_five_minutes() {
     verify(&ada, &response).await.assert(200);
     let proof = ada.passkey_proof().await;
     let again = json!({ "response": response, "stepUp": proof });
-    let status = ada.session.post("/v1/mfa/passkeys/register/verify", again).await.status.as_u16();
-    assert!([400, 409].contains(&status), "{status}");
+    ada.session.post("/v1/mfa/passkeys/register/verify", again).await.refused_with(400, None);
     // Nor is one for a step-up good for a registration.
     let mut options = ada.registration_options().await;
     options["challenge"] = ada.step_up_options().await["challenge"].clone();
@@ -189,6 +190,46 @@ async fn a_credential_is_registered_once_by_anybody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_id_of_a_credential_has_1023_bytes_at_most() {
+    let app = TestApp::spawn_with_passkeys().await;
+    let mut ada = app.without_factor("ada").await;
+    let id = |length: usize| URL_SAFE_NO_PAD.encode(vec![7; length]);
+    let options = ada.registration_options().await;
+    verify(&ada, &ada.authenticator.clone().register_but(&options, &Lie::Credential(id(1_024)))).await.refused_with(400, None);
+    assert_eq!(ada.passkeys().await, Vec::<Value>::new());
+    let options = ada.registration_options().await;
+    let response = ada.authenticator.register_but(&options, &Lie::Credential(id(1_023)));
+    verify(&ada, &response).await.assert(200);
+    // And it signs in.
+    let asked = app.anonymous().post("/v1/auth/passkey/options", json!({})).await.assert(200);
+    let response = ada.authenticator.assert_but(&asked["options"], &Lie::Credential(id(1_023)));
+    let body = json!({ "challengeId": asked["challengeId"], "response": response });
+    app.anonymous().post("/v1/auth/passkey/verify", body).await.assert(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_account_has_100_passkeys_at_most() {
+    let app = TestApp::spawn_with_passkeys().await;
+    let mut ada = app.with_both("ada").await;
+    let copy = "INSERT INTO passkeys (id, account_id, credential_id, credential, name, is_backup_eligible, is_backed_up, transports, counter, \
+        created_time, last_used_time) SELECT $1, account_id, $2, credential, name, is_backup_eligible, is_backed_up, transports, counter, \
+        created_time, last_used_time FROM passkeys WHERE credential_id = $3";
+    let first = ada.authenticator.id();
+    for number in 1..99 {
+        let (id, credential) = (format!("0192f7a0-0000-7000-8000-{number:012}"), format!("copy{number:04}"));
+        assert_eq!(app.change(copy, &[&id, &credential, &first]).await, 1);
+    }
+    ada.authenticator = Authenticator::new(ORIGIN);
+    ada.enrol_passkey(Some("the hundredth")).await.assert(200);
+    ada.authenticator = Authenticator::new(ORIGIN);
+    ada.enrol_passkey(None).await.refused_with(409, None);
+    assert_eq!(ada.passkeys().await.len(), 100);
+    let proof = ada.totp_proof();
+    ada.session.delete_with("/v1/mfa/passkeys/0192f7a0-0000-7000-8000-000000000001", json!({ "stepUp": proof })).await.assert(200);
+    ada.enrol_passkey(None).await.assert(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn another_passkey_takes_a_proof() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.with_totp("ada").await;
@@ -205,7 +246,7 @@ async fn another_passkey_takes_a_proof() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_at_localhost_can_have_passkeys_and_one_at_an_address_cannot() {
+async fn a_server_at_localhost_can_have_passkeys_and_one_at_an_address_or_without_encryption_cannot() {
     let origin = "http://localhost:8080";
     let app = TestApp::spawn_with(Options::default().with("DASHBOARD_URL", format!("{origin}/dashboard"))).await;
     let mut ada = app.without_factor("ada").await;
@@ -215,7 +256,13 @@ async fn a_server_at_localhost_can_have_passkeys_and_one_at_an_address_cannot() 
     let options = app.pend("ada").await.options().await.assert(200)["options"].clone();
     assert_eq!(options["rpId"], "localhost");
 
-    for dashboard in ["http://127.0.0.1:8080/dashboard", "https://192.0.2.1/dashboard", "https://[2001:db8::1]/dashboard"] {
+    for dashboard in [
+        "http://127.0.0.1:8080/dashboard",
+        "https://192.0.2.1/dashboard",
+        "https://[2001:db8::1]/dashboard",
+        "http://updraft.example.com/dashboard",
+        "http://localhost.example.com:8080/dashboard",
+    ] {
         let app = TestApp::spawn_with(Options::default().with("DASHBOARD_URL", dashboard)).await;
         let bob = app.with_totp("bob").await;
         let pending = app.pend("bob").await;

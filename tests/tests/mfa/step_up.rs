@@ -173,6 +173,7 @@ async fn a_proof_that_has_no_form_is_a_bad_body() {
         json!({}),
         json!({ "type": 1 }),
         json!({ "type": "totp" }),
+        json!({ "type": "totp", "code": "" }),
         json!({ "type": "passkey", "response": 1 }),
     ] {
         let refusal = ask(&ada, &ada.session, "codes", proof.clone()).await.refused(400);

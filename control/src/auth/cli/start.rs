@@ -13,6 +13,7 @@ use super::user_code::UserCode;
 use super::{proof, redirect};
 use crate::app::App;
 use crate::audit::{self, Action, Actor, Event};
+use crate::auth::members::is_unseen;
 use crate::auth::registration::service::admit;
 use crate::auth::session::Device;
 use crate::auth::token::PlainToken;
@@ -141,11 +142,6 @@ fn judge_device(faults: &mut Faults, said: Said<'_>, headers: &HeaderMap) -> Opt
         judged => judged,
     };
     Some(Device { id: id?, name: name?, client_name: client_name?, client_version: client_version?, client_platform: client_platform? })
-}
-
-/// Whether it has no shape of its own, or turns the direction in which the rest is read: one name would look like another.
-fn is_unseen(character: char) -> bool {
-    matches!(character, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 fn version(headers: &HeaderMap) -> Result<Option<String>, Invalid> {

@@ -121,11 +121,16 @@ pub async fn finish(mut tx: WriteTx, app: &App, account: &AccountId, from: Clien
 
 /// Whether this is the password of a caller who is signed in already; gives the hash that it was compared with, so that what follows can demand that
 /// the account still has it. A wrong one counts as a failed login and is answered as one, with 401 or 429; there is no challenge, but the stop after
-/// ten failures holds in any case.
+/// ten failures holds in any case. A right one forgives failed logins where the account has no second factor.
 pub async fn confirm(app: &App, from: ClientAddress, email: &str, password: &str) -> AppResult<String> {
     look(app, from, email, Guard::Stop).await?;
     let (mut tx, right) = settle(app, from, email, password, Guard::Stop).await?;
-    right.failures.clear(&mut tx).await?;
+    if mfa::is_enabled(&mut tx, &right.account).await? {
+        // As with a login: a right password alone is no success yet.
+        right.failures.leave(&mut tx).await?;
+    } else {
+        right.failures.clear(&mut tx).await?;
+    }
     tx.commit().await?;
     Ok(right.hash)
 }

@@ -38,8 +38,8 @@ impl LoginCode {
     /// The token and the code. Errors: 400.
     pub fn parts(&self) -> AppResult<(&str, &str)> {
         let mut faults = Faults::default();
-        let token = faults.take("pendingToken", self.pending_token.text());
-        let code = faults.take("code", self.code.text());
+        let token = faults.take("pendingToken", self.pending_token.filled_text());
+        let code = faults.take("code", self.code.filled_text());
         token.zip(code).ok_or_else(|| faults.into_error())
     }
 }

@@ -25,6 +25,7 @@ pub struct StepUpProof {
     #[schema(rename = "type")]
     pub kind: String,
     /// The authenticator app's code now; with `totp`.
+    #[schema(min_length = 1)]
     pub code: Option<String>,
     /// The authentication response as JSON; with `passkey`.
     #[schema(value_type = Option<Object>)]
@@ -49,7 +50,8 @@ impl<'p> Proof<'p> {
         let kind = members.get("type").and_then(Value::as_str).ok_or(Invalid::from("needs a type, totp or passkey"))?;
         match kind {
             "totp" => {
-                let code = members.get("code").and_then(Value::as_str).ok_or(Invalid::from("needs a code"))?;
+                let code =
+                    members.get("code").and_then(Value::as_str).filter(|code| !code.is_empty()).ok_or(Invalid::from("needs a code"))?;
                 Ok(Some(Self::Totp(code)))
             }
             "passkey" => {

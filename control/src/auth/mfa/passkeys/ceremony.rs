@@ -6,7 +6,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use shared::Invalid;
@@ -168,6 +168,9 @@ pub fn judge_new(party: &RelyingParty, state: &[u8], answer: &RegisterPublicKeyC
     if answer.type_ != PUBLIC_KEY {
         return Ok(Err(Refusal::Wrong));
     }
+    if let Err(refusal) = judge_frame(&answer.response.client_data_json) {
+        return Ok(Err(refusal));
+    }
     let passkey = match webauthn.finish_passkey_registration(answer, &state) {
         Ok(passkey) => passkey,
         Err(error) => return Ok(Err(error.into())),
@@ -217,8 +220,8 @@ pub fn judge_proof(
     if answer.type_ != PUBLIC_KEY {
         return Ok(Err(Refusal::Wrong));
     }
-    if is_in_foreign_frame(answer) {
-        return Ok(Err(Refusal::OtherOrigin));
+    if let Err(refusal) = judge_frame(&answer.response.client_data_json) {
+        return Ok(Err(refusal));
     }
     match party.webauthn()?.finish_discoverable_authentication_v2(answer, state, &passkey) {
         Ok(used) => {
@@ -229,17 +232,20 @@ pub fn judge_proof(
     }
 }
 
-/// Whether the browser says that the page was inside one of another origin. The library asks this of new passkeys only.
-fn is_in_foreign_frame(answer: &PublicKeyCredential) -> bool {
+/// Refuses what a browser says was made inside a page of another origin (section 5.8.1): the dashboard is in nobody's frame. The library asks the half of
+/// this, and of new passkeys only.
+fn judge_frame(client_data: &[u8]) -> Result<(), Refusal> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct ClientData {
         #[serde(default)]
         cross_origin: Option<bool>,
+        // Said of a page inside another origin's alone.
+        #[serde(default)]
+        top_origin: Option<IgnoredAny>,
     }
-    let said = serde_json::from_slice::<ClientData>(&answer.response.client_data_json);
-    // What cannot be read is refused by the library.
-    said.is_ok_and(|said| said.cross_origin == Some(true))
+    let said: ClientData = serde_json::from_slice(client_data).map_err(|_| Refusal::Wrong)?;
+    if said.cross_origin == Some(true) || said.top_origin.is_some() { Err(Refusal::OtherOrigin) } else { Ok(()) }
 }
 
 /// The answer to a question for a new passkey, as browsers write it (section 5.1: `RegistrationResponseJSON`).

@@ -9,6 +9,7 @@ use shared::time::UnixMillis;
 
 use super::relying_party::CHALLENGE_LIFETIME;
 use crate::app::App;
+use crate::auth::mfa::pending;
 use crate::db::WriteTx;
 use crate::error::{AppError, AppResult};
 use crate::seal::{self, OpenError};
@@ -49,6 +50,14 @@ impl Holder<'_> {
             Self::Stranger(_) => "sign_in",
         }
     }
+
+    /// What is answered when there is no such holder any more.
+    fn ended(self) -> AppError {
+        match self {
+            Self::Registration(..) | Self::StepUp(..) | Self::Stranger(_) => AppError::Unauthenticated,
+            Self::Pending(..) => pending::service::WRONG,
+        }
+    }
 }
 
 /// How many random bytes name a challenge.
@@ -63,7 +72,8 @@ fn is_id(text: &str) -> bool {
     URL_SAFE_NO_PAD.decode(text).is_ok_and(|bytes| bytes.len() == ID)
 }
 
-/// Keeps what an answer will be judged by, in the place of what was kept for the same purpose and holder.
+/// Keeps what an answer will be judged by, in the place of what was kept for the same purpose and holder. Errors: 401 when the holder has ended
+/// meanwhile.
 pub async fn put(tx: &mut WriteTx, app: &App, holder: Holder<'_>, state: &[u8]) -> AppResult<()> {
     let id = match holder {
         Holder::Stranger(id) => id.to_owned(),
@@ -71,7 +81,7 @@ pub async fn put(tx: &mut WriteTx, app: &App, holder: Holder<'_>, state: &[u8]) 
     };
     let sealed = seal::seal(app.config.encryption_keys.first()?, &app.dice, &seal_purpose(&id), state)?;
     let (purpose, expires) = (holder.purpose(), app.now().plus_millis(CHALLENGE_LIFETIME));
-    match holder {
+    let put = match holder {
         Holder::Registration(session, account) | Holder::StepUp(session, account) => on_write!(tx, |conn| sqlx::query(OF_SESSION)
             .bind(id)
             .bind(purpose)
@@ -80,7 +90,7 @@ pub async fn put(tx: &mut WriteTx, app: &App, holder: Holder<'_>, state: &[u8]) 
             .bind(sealed)
             .bind(expires)
             .execute(conn)
-            .await)?,
+            .await),
         Holder::Pending(login, account) => on_write!(tx, |conn| sqlx::query(OF_PENDING)
             .bind(id)
             .bind(purpose)
@@ -89,12 +99,15 @@ pub async fn put(tx: &mut WriteTx, app: &App, holder: Holder<'_>, state: &[u8]) 
             .bind(sealed)
             .bind(expires)
             .execute(conn)
-            .await)?,
+            .await),
         Holder::Stranger(_) => {
-            on_write!(tx, |conn| sqlx::query(OF_NOBODY).bind(id).bind(purpose).bind(sealed).bind(expires).execute(conn).await)?
+            on_write!(tx, |conn| sqlx::query(OF_NOBODY).bind(id).bind(purpose).bind(sealed).bind(expires).execute(conn).await)
         }
     };
-    Ok(())
+    put.map(drop).map_err(|error| match &error {
+        sqlx::Error::Database(database) if database.is_foreign_key_violation() => holder.ended(),
+        _ => AppError::from(error),
+    })
 }
 
 /// Takes what an answer is to be judged by: once, as soon as the transaction is committed. None when nothing was asked, it was too long ago, or
@@ -113,12 +126,13 @@ pub async fn claim(tx: &mut WriteTx, app: &App, holder: Holder<'_>) -> AppResult
     let Some((id, sealed, _)) = found.filter(|(_, _, expires)| app.now() < *expires) else { return Ok(None) };
     match seal::open(app.config.encryption_keys.all(), &seal_purpose(&id), &sealed) {
         Ok(state) => Ok(Some(state)),
-        // The key was taken away while the challenge was open: whoever answers asks for another one.
+        // Another process has sealed it with a key that this one was not given: whoever answers asks for another one.
         Err(OpenError::UnknownKey) => Ok(None),
         Err(error) => Err(AppError::from(error)),
     }
 }
 
-fn seal_purpose(id: &str) -> String {
+/// What the challenge with this id is sealed for.
+pub fn seal_purpose(id: &str) -> String {
     format!("passkey-challenge/{id}")
 }

@@ -10,6 +10,7 @@ use super::http::NewPasskey;
 use super::repo::{self, PasskeyRow};
 use crate::app::App;
 use crate::audit::{self, Action, Actor, Event};
+use crate::auth::members::is_unseen;
 use crate::auth::mfa::factors::{self, Changed};
 use crate::auth::mfa::recovery::service::Codes;
 use crate::auth::mfa::{Proof, step_up};
@@ -30,10 +31,11 @@ const MOST: i64 = 100;
 const UNKNOWN: AppError = AppError::NotFound("passkey");
 
 fn judge_name(name: &str) -> Result<&str, Invalid> {
-    if (1..=LONGEST_NAME).contains(&name.chars().count()) && !name.chars().any(char::is_control) {
+    let is_unfit = |character: char| character.is_control() || is_unseen(character);
+    if (1..=LONGEST_NAME).contains(&name.chars().count()) && !name.chars().any(is_unfit) {
         Ok(name)
     } else {
-        Err(Invalid::from("must be 1 to 100 characters, none of them control characters"))
+        Err(Invalid::from("must be 1 to 100 characters, none of them control characters or invisible ones"))
     }
 }
 

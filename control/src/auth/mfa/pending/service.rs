@@ -23,7 +23,7 @@ const ATTEMPTS: i64 = 5;
 const MOST: i64 = 100;
 
 /// Whatever was wrong: nobody learns whether there is, or was, such a login.
-const WRONG: AppError = AppError::WrongCredentials("the pending login or its proof is not valid: try again, or log in again");
+pub const WRONG: AppError = AppError::WrongCredentials("the pending login or its proof is not valid: try again, or log in again");
 
 /// A pending login that was just made.
 #[derive(Debug)]

@@ -102,7 +102,7 @@ pub async fn confirm_totp(
     Json(confirmation): Json<Confirmation>,
 ) -> AppResult<Json<ConfirmedOut>> {
     let mut faults = Faults::default();
-    let code = faults.take("code", confirmation.code.text());
+    let code = faults.take("code", confirmation.code.filled_text());
     let proof = faults.take("stepUp", Proof::of(&confirmation.step_up));
     let (Some(code), Some(proof)) = (code, proof) else { return Err(faults.into_error()) };
     let codes = service::confirm(&app, &caller, from, code, proof.as_ref()).await?;

@@ -89,7 +89,7 @@ pub async fn start_passkey_login(
     Json(waiting): Json<WaitingLogin>,
 ) -> AppResult<Json<OptionsOut>> {
     let mut faults = Faults::default();
-    let Some(token) = faults.take("pendingToken", waiting.pending_token.text()) else { return Err(faults.into_error()) };
+    let Some(token) = faults.take("pendingToken", waiting.pending_token.filled_text()) else { return Err(faults.into_error()) };
     Ok(Json(OptionsOut { options: service::ask_pending(&app, from, token).await? }))
 }
 
@@ -107,7 +107,7 @@ pub async fn log_in_with_passkey(
     Json(shown): Json<LoginAssertion>,
 ) -> AppResult<Json<SessionOut>> {
     let mut faults = Faults::default();
-    let token = faults.take("pendingToken", shown.pending_token.text());
+    let token = faults.take("pendingToken", shown.pending_token.filled_text());
     let response = faults.take("response", shown.response.object());
     let (Some(token), Some(response)) = (token, response) else { return Err(faults.into_error()) };
     Ok(Json(service::complete_pending(&app, from, token, response).await?.into()))
@@ -144,7 +144,7 @@ pub async fn sign_in_with_passkey(
     Json(shown): Json<SignInAssertion>,
 ) -> AppResult<Json<SessionOut>> {
     let mut faults = Faults::default();
-    let challenge_id = faults.take("challengeId", shown.challenge_id.text());
+    let challenge_id = faults.take("challengeId", shown.challenge_id.filled_text());
     let response = faults.take("response", shown.response.object());
     let (Some(challenge_id), Some(response)) = (challenge_id, response) else { return Err(faults.into_error()) };
     Ok(Json(service::sign_in(&app, from, challenge_id, response).await?.into()))

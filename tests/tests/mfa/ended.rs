@@ -1,0 +1,29 @@
+//! What ends while it asks for a challenge of a passkey: the session, or the login that waits.
+
+use serde_json::json;
+use tests::TestApp;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_ends_while_it_asks_is_told_so() {
+    let app = TestApp::spawn_with_passkeys().await;
+    let ada = app.with_both("ada").await;
+    app.whenever("BEFORE INSERT ON passkey_challenges FOR EACH ROW", "DELETE FROM access_keys;").await;
+    for path in ["/v1/mfa/passkeys/register/options", "/v1/mfa/step-up/options"] {
+        let answer = ada.session.post(path, json!({})).await;
+        answer.refused_with(401, None);
+        assert_eq!(answer.header("www-authenticate"), "Bearer", "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_that_ends_while_it_asks_is_told_what_one_that_has_ended_is() {
+    let app = TestApp::spawn_with_passkeys().await;
+    let ada = app.with_both("ada").await;
+    let (used, pending) = (app.pend("ada").await, app.pend("ada").await);
+    used.totp(&ada.code()).await.assert(200);
+    let text = used.options().await.refused(401);
+    app.whenever("BEFORE INSERT ON passkey_challenges FOR EACH ROW", "DELETE FROM pending_logins;").await;
+    let answer = pending.options().await;
+    assert_eq!(answer.refused(401), text);
+    answer.refused_with(401, None);
+}
