@@ -41,13 +41,17 @@ enum Who {
     DashboardAlone,
     /// Collaborators of an app in one of these roles; API keys with one of these scopes.
     App { roles: &'static [&'static str], scopes: &'static [&'static str] },
+    /// Collaborators of an app in one of these roles, of others; of itself everybody who has the permission with this name. No API key.
+    AppOrOneself { roles: &'static [&'static str], of_oneself: &'static str },
 }
 
 const ALL_SCOPES: &[&str] = &["read", "deploy", "apps"];
-const READ_APP: Who = Who::App { roles: &["Owner", "Admin", "Developer", "Viewer"], scopes: ALL_SCOPES };
+const ROLES: &[&str] = &["Owner", "Admin", "Developer", "Viewer"];
+const READ_APP: Who = Who::App { roles: ROLES, scopes: ALL_SCOPES };
 const RELEASE: Who = Who::App { roles: &["Owner", "Admin", "Developer"], scopes: &["deploy"] };
 const OWN: Who = Who::App { roles: &["Owner"], scopes: &[] };
 const SHARE: Who = Who::App { roles: &["Owner", "Admin"], scopes: &[] };
+const REMOVE: Who = Who::AppOrOneself { roles: &["Owner", "Admin"], of_oneself: "collaborators.leave" };
 const MANAGE: Who = Who::App { roles: &["Owner", "Admin"], scopes: &["apps"] };
 
 /// An operation, who may use it, and the status when it is done.
@@ -118,7 +122,7 @@ const TABLE: &[Row] = &[
     ("GET /v1/apps/{app}/collaborators", READ_APP, 200),
     ("POST /v1/apps/{app}/collaborators/{email}", SHARE, 201),
     ("PATCH /v1/apps/{app}/collaborators/{email}", SHARE, 200),
-    ("DELETE /v1/apps/{app}/collaborators/{email}", SHARE, 204),
+    ("DELETE /v1/apps/{app}/collaborators/{email}", REMOVE, 204),
     ("GET /v1/apps/{app}/audit", MANAGE, 200),
     ("GET /v1/apps/{app}/deployments", READ_APP, 200),
     ("POST /v1/apps/{app}/deployments", MANAGE, 201),
@@ -219,11 +223,20 @@ enum Expected {
 const PLAINLY: Expected = Expected::Refused(403, None);
 const TOLD: Expected = Expected::Refused(403, Some("dashboard_session_required"));
 
+/// The permissions that exactly these roles have, and API keys with any of exactly these scopes.
+fn permissions(roles: &[&str], scopes: &[&str]) -> impl Iterator<Item = &'static str> {
+    PERMISSIONS.iter().filter_map(move |(name, held_by, by)| {
+        let held_by: BTreeSet<_> = held_by.iter().map(|role| role.as_str()).collect();
+        let by: BTreeSet<_> = by.iter().map(|scope| scope.as_str()).collect();
+        (held_by == roles.iter().copied().collect() && by == scopes.iter().copied().collect()).then_some(*name)
+    })
+}
+
 impl Who {
     fn callers(self) -> Vec<Caller> {
         match self {
             Self::Open => KINDS.to_vec(),
-            Self::App { .. } => [CREDENTIALS, INVALID, OTHERS].concat(),
+            Self::App { .. } | Self::AppOrOneself { .. } => [CREDENTIALS, INVALID, OTHERS].concat(),
             _ => [CREDENTIALS, INVALID].concat(),
         }
     }
@@ -231,6 +244,10 @@ impl Who {
     #[expect(clippy::match_same_arms, reason = "the order of refusals is what is written down here")]
     fn expects(self, caller: Caller) -> Expected {
         let has_scope = |scopes: &[&str], held: &[&str]| held.iter().any(|scope| scopes.contains(scope));
+        if let Self::AppOrOneself { roles, .. } = self {
+            // The question is about somebody else.
+            return Self::App { roles, scopes: &[] }.expects(caller);
+        }
         match (self, caller) {
             (Self::Open, _) => Expected::Done,
             (_, Caller::Nobody | Caller::Expired(_) | Caller::Revoked(_) | Caller::Malformed) => Expected::Refused(401, None),
@@ -258,11 +275,12 @@ impl Who {
             Self::NotApiKey => *guards == words(&["not an API key"]),
             Self::Login | Self::CommandLine => *guards == words(&["login session"]),
             Self::Dashboard | Self::DashboardAlone => *guards == words(&["dashboard session"]),
-            Self::App { roles, scopes } => PERMISSIONS.iter().any(|(name, held_by, by)| {
-                let held_by: BTreeSet<_> = held_by.iter().map(|role| role.as_str()).collect();
-                let by: BTreeSet<_> = by.iter().map(|scope| scope.as_str()).collect();
-                *guards == words(&[name]) && held_by == roles.iter().copied().collect() && by == scopes.iter().copied().collect()
-            }),
+            Self::App { roles, scopes } => permissions(roles, scopes).any(|name| *guards == words(&[name])),
+            Self::AppOrOneself { roles, of_oneself } => {
+                let is_everybodys = permissions(ROLES, &[]).any(|name| name == of_oneself);
+                let either = |name| json!([{ "bearer": [name] }, { "bearer": [of_oneself] }]);
+                is_everybodys && permissions(roles, &[]).any(|name| *guards == either(name))
+            }
         }
     }
 }
@@ -710,6 +728,10 @@ async fn every_operation_has_a_row() {
         let guards = &document["paths"][path][method.to_lowercase()]["security"];
         assert!(who.is_called(guards), "{operation} is {who:?} in the table, and {guards} in the document");
     }
+    // Each permission is some operation's, but the one that only unhides what answers have.
+    let text = document["paths"].to_string();
+    let unused = PERMISSIONS.iter().map(|(name, ..)| *name).filter(|name| !text.contains(&json!({ "bearer": [name] }).to_string()));
+    assert_eq!(unused.collect::<Vec<_>>(), ["deploymentKeys.read"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,8 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use control::db::{Db, Dialect, migrate};
+use control::db::{Db, Dialect, Tx, migrate};
 use control::on;
+use sqlx::AssertSqlSafe;
 use tests::TestApp;
 
 fn folder(dialect: &str) -> PathBuf {
@@ -118,6 +119,58 @@ async fn real(db: &Db) -> BTreeSet<String> {
 async fn this_database_has_exactly_the_columns_that_are_written() {
     let app = TestApp::spawn().await;
     assert_eq!(real(app.db()).await, written("sqlite"));
+}
+
+/// `index on table (columns)` of every index that the texts of a folder make, each on one line.
+fn written_indexes() -> BTreeSet<String> {
+    let texts: Vec<String> = files("sqlite").into_values().collect();
+    let lines = texts.iter().flat_map(|text| text.lines()).filter_map(|line| line.strip_prefix("CREATE INDEX "));
+    lines.map(|line| line.trim_end_matches(';').replace(" ON ", " on ")).collect()
+}
+
+/// The indexes that the database of this run really has, but those that keys and constraints make.
+async fn real_indexes(db: &Db) -> BTreeSet<String> {
+    let sql = match db.dialect() {
+        Dialect::Sqlite => "SELECT sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL",
+        Dialect::Postgres => {
+            "SELECT i.indexdef FROM pg_indexes i WHERE i.schemaname = 'public' AND i.tablename NOT LIKE '\\_%' \
+             AND NOT EXISTS (SELECT 1 FROM pg_constraint c WHERE c.conname = i.indexname)"
+        }
+    };
+    let mut tx = db.read().await.unwrap();
+    let texts: Vec<String> = on!(tx, |conn| sqlx::query_scalar(sql).fetch_all(conn).await).unwrap();
+    let plain = |text: &String| text.replace(" USING btree", "").replace(" ON public.", " ON ").replace(" ON ", " on ");
+    texts.iter().map(plain).map(|text| text.strip_prefix("CREATE INDEX ").unwrap().to_owned()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn this_database_has_exactly_the_indexes_that_are_written() {
+    let app = TestApp::spawn().await;
+    let written = written_indexes();
+    assert!(written.len() > 10, "{written:?}");
+    assert_eq!(real_indexes(app.db()).await, written);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_apps_keys_are_found_without_reading_all_that_ever_were() {
+    let app = TestApp::spawn().await;
+    let keys =
+        control::deployments::repo::SQL.iter().find(|sql| sql.starts_with("SELECT deployment_key FROM deployment_keys WHERE app_id"));
+    let mut tx = app.db().write().await.unwrap();
+    let plan: Vec<String> = match tx.parts() {
+        Tx::Sqlite(tx) => {
+            let explain = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", keys.unwrap()));
+            let rows: Vec<(i64, i64, i64, String)> = sqlx::query_as(explain).bind("an app").fetch_all(&mut **tx).await.unwrap();
+            rows.into_iter().map(|row| row.3).collect()
+        }
+        Tx::Postgres(tx) => {
+            // Of a few rows all are read at once, which costs less than any index.
+            sqlx::query("SET LOCAL enable_seqscan = off").execute(&mut **tx).await.unwrap();
+            let explain = AssertSqlSafe(format!("EXPLAIN {}", keys.unwrap()));
+            sqlx::query_scalar(explain).bind("an app").fetch_all(&mut **tx).await.unwrap()
+        }
+    };
+    assert!(plan.iter().any(|line| line.contains("deployment_keys_by_app")), "{plan:#?}");
 }
 
 /// The address of the test's database.

@@ -106,7 +106,7 @@ permissions! {
     ManageApp = "apps.manage": Owner | Admin, by Apps;
     /// Add, change and remove collaborators.
     ManageCollaborators = "collaborators.manage": Owner | Admin, by;
-    /// Give up one's own access, which is how [`ManageCollaborators`] begins: whom a request is about shows later.
+    /// Give up one's own access. A removal demands no more at first: whom it is about shows later, and others need [`ManageCollaborators`].
     LeaveApp = "collaborators.leave": Owner | Admin | Developer | Viewer, by;
     /// Delete the app, transfer it.
     OwnApp = "apps.own": Owner, by;

@@ -133,12 +133,19 @@ pub async fn update_collaborator(
 }
 
 /// Remove a collaborator, or leave the app, at once for all credentials of the account. The owner cannot go. No API key may.
+///
+/// Others are removed by whoever has `collaborators.manage`. Every collaborator has `collaborators.leave`, and may give up its own access.
 #[utoipa::path(
     delete,
     path = "/v1/apps/{app}/collaborators/{email}",
     tag = "collaborators",
-    security(("bearer" = ["collaborators.manage"])),
-    responses((status = 204), (status = 409))
+    security(("bearer" = ["collaborators.manage"]), ("bearer" = ["collaborators.leave"])),
+    responses(
+        (status = 204),
+        (status = 403, description = "the address is another one's, and the caller does not have `collaborators.manage`; or an API key asks"),
+        (status = 404, description = "there is no such app, or the address is no collaborator's"),
+        (status = 409, description = "the address is the owner's"),
+    )
 )]
 pub async fn remove_collaborator(
     State(app): State<AppState>,

@@ -50,6 +50,12 @@ pub const ALL: &[Pair] = &[
         sqlite: include_str!("../../../migrations/sqlite/0005_cli.sql"),
         postgres: include_str!("../../../migrations/postgres/0005_cli.sql"),
     },
+    Pair {
+        version: 6,
+        name: "keys_by_app",
+        sqlite: include_str!("../../../migrations/sqlite/0006_keys_by_app.sql"),
+        postgres: include_str!("../../../migrations/postgres/0006_keys_by_app.sql"),
+    },
 ];
 
 /// The migrator for SQLite.

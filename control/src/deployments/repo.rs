@@ -23,7 +23,7 @@ const IDS: &str = "SELECT id FROM deployments WHERE app_id = $1";
 const LOCK: &str = "UPDATE deployments SET counting_epoch = counting_epoch WHERE id = $1 RETURNING deployment_key";
 const RENAME: &str = "UPDATE deployments SET name = $2 WHERE id = $1";
 const DELETE: &str = "DELETE FROM deployments WHERE id = $1";
-// Counters of the epoch before count as absent from then on. They are not deleted here: a batch of reports may be about to change them.
+// Counters of the epoch before count as absent from then on. They are not deleted here: there can be many, and they go in steps.
 const RAISE_EPOCH: &str = "UPDATE deployments SET counting_epoch = counting_epoch + 1 WHERE id = $1";
 const DELETE_RELEASES: &str = "DELETE FROM releases WHERE deployment_id = $1";
 const LET_GO: &str = "UPDATE blobs SET last_used_time = CASE WHEN last_used_time >= $3 THEN last_used_time + 1 ELSE $3 END \

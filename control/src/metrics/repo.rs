@@ -1,7 +1,8 @@
 //! SQL of the counters.
 //!
-//! Counter rows are added to and never deleted while a batch may still know their epoch; those of older epochs are simply not read. So a batch
-//! that commits just after a history was cleared finds the row that it lowers, and no counter is negative at any time.
+//! Counter rows are added to. Those of older epochs count as absent, and [`crate::reports::gone`] deletes them. A row that a batch lowers is of
+//! the deployment's epoch still when the batch has locked it, else the batch is counted anew; and a row of that epoch is deleted by nobody. So no
+//! counter, of whatever epoch, is negative at any time.
 
 use std::collections::BTreeSet;
 

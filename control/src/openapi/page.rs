@@ -138,14 +138,12 @@ impl OperationPart {
 
 /// What a caller must have, in words.
 fn needs(operation: &Value) -> String {
-    let needed: Vec<&str> = elements(operation, "security")
-        .flat_map(|need| members(need, "bearer").map(|(name, _)| name).chain(elements(need, "bearer").filter_map(Value::as_str)))
-        .collect();
-    let is_open = elements(operation, "security").next().is_none();
-    match needed.as_slice() {
-        [] if is_open => "no credential".to_owned(),
-        [] => "any credential".to_owned(),
-        needed => needed.join(", "),
+    let words = |need| elements(need, "bearer").filter_map(Value::as_str).collect::<Vec<_>>().join(", ");
+    let alternatives: Vec<String> = elements(operation, "security").map(words).collect();
+    match alternatives.as_slice() {
+        [] => "no credential".to_owned(),
+        needs if needs.iter().any(String::is_empty) => "any credential".to_owned(),
+        needs => needs.join(" or "),
     }
 }
 

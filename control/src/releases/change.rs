@@ -15,7 +15,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::http::ReleaseAnswer;
-use super::info::{GivenInfo, stored_rollout};
+use super::info::{GivenInfo, ReleaseChanges, given_label, stored_rollout};
 use super::repo::{self, ReleaseRow};
 use super::service;
 use crate::app::{App, AppState};
@@ -40,29 +40,6 @@ pub struct ReleasePatch {
     #[serde(default)]
     #[schema(value_type = Option<ReleaseChanges>)]
     pub package_info: Member,
-}
-
-/// `packageInfo` of a change. What is not given stays as it is.
-#[derive(ToSchema)]
-#[schema(rename_all = "camelCase")]
-#[expect(dead_code, reason = "no value is made of what only describes")]
-struct ReleaseChanges {
-    /// The binary versions it is for: a version or a range as npm understands it.
-    #[schema(max_length = 255)]
-    app_version: Option<String>,
-    /// Release notes; the length is counted in UTF-16 code units. Those of a promoted release stay.
-    #[schema(max_length = 10000)]
-    description: Option<String>,
-    /// Whether clients must take it.
-    is_mandatory: Option<bool>,
-    /// Whether it is offered to nobody.
-    is_disabled: Option<bool>,
-    /// The percentage of clients that it is offered to: not lower than it is, and only while the release is the newest and not yet for everybody.
-    #[schema(minimum = 1, maximum = 100)]
-    rollout: Option<i32>,
-    /// The hash of its contents. No other one is taken.
-    #[schema(pattern = "^[0-9a-f]{64}$")]
-    package_hash: Option<String>,
 }
 
 /// The route of this file.
@@ -117,7 +94,7 @@ struct Patch {
 impl Patch {
     fn read(patch: &ReleasePatch) -> AppResult<Self> {
         let mut faults = Faults::default();
-        let label = faults.take("label", patch.label.optional_text().and_then(|label| label.map(Label::try_from).transpose()));
+        let label = faults.take("label", given_label(&patch.label));
         let info = GivenInfo::of(&patch.package_info, &mut faults);
         match label {
             Some(label) if faults.is_empty() => Ok(Self { label, info }),

@@ -3,7 +3,9 @@
 use serde_json::{Map, Value};
 use shared::Invalid;
 use shared::hash::PackageHash;
+use shared::keys::Label;
 use shared::version::Range;
+use utoipa::ToSchema;
 
 use crate::web::{Faults, Member};
 
@@ -50,6 +52,31 @@ impl ReleaseInfo {
             _ => Err(faults.into_text()),
         }
     }
+}
+
+/// `packageInfo` of a change or a promotion. What is not given stays as it is, or is inherited, and so is what is empty in a promotion; its
+/// rollout is 100 unless given.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[expect(dead_code, reason = "no value is made of what only describes")]
+pub(super) struct ReleaseChanges {
+    /// The binary versions it is for: a version or a range as npm understands it.
+    #[schema(max_length = 255)]
+    app_version: Option<String>,
+    /// Release notes; the length is counted in UTF-16 code units. Those that a release was promoted with stay.
+    #[schema(max_length = 10000)]
+    description: Option<String>,
+    /// Whether clients must take it.
+    is_mandatory: Option<bool>,
+    /// Whether it is offered to nobody.
+    is_disabled: Option<bool>,
+    /// The percentage of clients that it is offered to; 100 is everybody. A change must not lower it, and is taken only while the release is the
+    /// newest and not yet for everybody.
+    #[schema(minimum = 1, maximum = 100)]
+    rollout: Option<i32>,
+    /// The hash of its contents. A change takes no other one; a promotion that names another one is refused.
+    #[schema(pattern = "^[0-9a-f]{64}$")]
+    package_hash: Option<String>,
 }
 
 /// A `packageInfo` of which each member may be absent: what a patch changes, and what a promotion does not inherit.
@@ -100,6 +127,11 @@ impl GivenInfo {
             package_hash: None,
         }
     }
+}
+
+/// The label that a body may name a release by.
+pub(super) fn given_label(label: &Member) -> Result<Option<Label>, Invalid> {
+    label.optional_text()?.map(Label::try_from).transpose()
 }
 
 /// A rollout as it is stored: everybody is none.

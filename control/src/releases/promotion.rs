@@ -12,7 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::http::{ReleaseAnswer, created};
-use super::info::{GivenInfo, stored_rollout};
+use super::info::{GivenInfo, ReleaseChanges, given_label, stored_rollout};
 use super::repo::{self, LabelRow, ReleaseRow};
 use super::service;
 use crate::app::{App, AppState};
@@ -40,31 +40,8 @@ pub struct NewPromotion {
     pub label: Member,
     /// What differs from the release that is promoted.
     #[serde(default)]
-    #[schema(value_type = Option<PromotedRelease>)]
+    #[schema(value_type = Option<ReleaseChanges>)]
     pub package_info: Member,
-}
-
-/// `packageInfo` of a promotion. What is not given, and an empty text, is inherited; `rollout` is not, it is 100 unless given.
-#[derive(ToSchema)]
-#[schema(rename_all = "camelCase")]
-#[expect(dead_code, reason = "no value is made of what only describes")]
-struct PromotedRelease {
-    /// The binary versions it is for: a version or a range as npm understands it.
-    #[schema(max_length = 255)]
-    app_version: Option<String>,
-    /// Release notes; the length is counted in UTF-16 code units. They cannot be changed afterwards.
-    #[schema(max_length = 10000)]
-    description: Option<String>,
-    /// Whether clients must take it.
-    is_mandatory: Option<bool>,
-    /// Whether it is offered to nobody.
-    is_disabled: Option<bool>,
-    /// The percentage of clients that it is offered to; 100 and null are everybody.
-    #[schema(minimum = 1, maximum = 100)]
-    rollout: Option<i32>,
-    /// The hash of its contents, when it is to be promoted only if it still has that one.
-    #[schema(pattern = "^[0-9a-f]{64}$")]
-    package_hash: Option<String>,
 }
 
 /// The route of this file.
@@ -85,7 +62,8 @@ pub fn routes() -> OpenApiRouter<AppState> {
         (
             status = 409,
             description = "the destination is the source, the newest release there is in an unfinished rollout, or its current release for these \
-                versions has the same contents; the source has no release that is enabled, or the one asked for is disabled"
+                versions has the same contents; the source has no release that is enabled, or the one asked for is disabled; the packageHash is \
+                not that of the release; the release was deleted at the same moment"
         ),
     )
 )]
@@ -116,7 +94,7 @@ impl Promotion {
     fn read(new: &NewPromotion) -> AppResult<Self> {
         let mut faults = Faults::default();
         let destination = faults.take("destination", new.destination.text().and_then(Name::try_from));
-        let label = faults.take("label", new.label.optional_text().and_then(|label| label.map(Label::try_from).transpose()));
+        let label = faults.take("label", given_label(&new.label));
         let info = GivenInfo::inheriting(&new.package_info, &mut faults);
         match (destination, label) {
             (Some(destination), Some(label)) if faults.is_empty() => Ok(Self { destination, label, info }),

@@ -12,6 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::http::{ReleaseAnswer, created};
+use super::info::given_label;
 use super::repo::{self, LabelRow, ReleaseRow};
 use super::service;
 use crate::app::{App, AppState};
@@ -60,8 +61,7 @@ pub async fn roll_back_release(
 ) -> AppResult<impl IntoResponse> {
     let new = body.map(|Json(new)| new).unwrap_or_default();
     let mut faults = Faults::default();
-    let target = new.target_release.optional_text().and_then(|label| label.map(Label::try_from).transpose());
-    let Some(target) = faults.take("targetRelease", target) else { return Err(faults.into_error()) };
+    let Some(target) = faults.take("targetRelease", given_label(&new.target_release)) else { return Err(faults.into_error()) };
     let mut tx = grant.begin(&app).await?;
     let (locked, row) = roll_back(&mut tx, &app, &grant, &actor, &deployment, target).await?;
     tx.commit().await?;

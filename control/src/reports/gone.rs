@@ -1,9 +1,11 @@
 //! What reports have left of apps, deployments and histories that are gone: a device's row each, and counters. There can be millions, so whoever deletes an
 //! app leaves them, and they go in steps.
 //!
-//! Nobody notes what is gone: each step looks at the next apps and deployments that have such rows, round and round. A batch of reports that commits just
-//! after a deletion leaves rows of something gone; the next round finds them. A device's row stays as long as its app does, also when the deployment that
-//! the device was in is deleted: it holds what the device has reported of the others, and which report came last.
+//! Nobody notes what is gone: each step looks at the next apps and deployments that have such rows, round and round. A batch of reports that
+//! commits just after a deletion adds to rows of something gone, or makes them anew; the next round finds them. It lowers none of them: before it
+//! commits, it looks whether what it lowers is there still ([`crate::reports::service`]), so that nothing must be kept here for batches under
+//! way. A device's row stays as long as its app does, also when the deployment that the device was in is deleted: it holds what the device has
+//! reported of the others, and which report came last.
 
 use shared::ids::{AppId, DeploymentId};
 

@@ -12,7 +12,7 @@ use shared::time::UnixMillis;
 
 use super::Judgement;
 use super::buckets::{self, Buckets};
-use super::counting::{Changes, Event, Place, Sighting, Stamp};
+use super::counting::{Changes, Epochs, Event, Place, Sighting, Stamp};
 use super::flags::Flag;
 use super::repo::{self, ClientKey, DeploymentRow};
 use crate::db::{Db, WriteTx};
@@ -84,8 +84,20 @@ async fn count(tx: &mut WriteTx, most: usize, reports: &[Report], now: UnixMilli
     }
     repo::write_clients(tx, &rows).await?;
     metrics::repo::add(tx, &changes).await?;
+    if !are_current(tx, &changes, &epochs).await? {
+        return Ok(None);
+    }
     let known = |report: &Report| deployments.contains_key(&report.report.deployment_key);
     Ok(Some(reports.iter().map(|report| if known(report) { Judgement::Accepted } else { Judgement::UnknownDeployment }).collect()))
+}
+
+/// Whether the counters that the batch lowers are still of their deployments' epochs, asked when their rows are locked. Those of older epochs are
+/// cleared away: a row that was gone already would have been made anew, below zero.
+async fn are_current(tx: &mut WriteTx, changes: &Changes, epochs: &Epochs) -> sqlx::Result<bool> {
+    let lowered: BTreeSet<&DeploymentId> =
+        changes.0.iter().filter(|(_, change)| change.active < 0).map(|(place, _)| &place.deployment).collect();
+    let now = repo::epochs(tx, &lowered).await?;
+    Ok(lowered.into_iter().all(|deployment| now.get(deployment) == epochs.get(deployment)))
 }
 
 async fn countable<'r>(

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use control::db::Dialect;
 use control::on_write;
-use control::reports::service;
+use control::reports::{gone, service};
 use shared::time::UnixMillis;
 
 use crate::cases::{installed, report};
@@ -112,6 +112,35 @@ async fn a_batch_that_a_clear_overtakes_is_counted_after_it() {
         batch.await.unwrap().unwrap();
         assert_eq!(world.counters().await, world.recount().await);
         assert_eq!(world.counters().await.into_values().collect::<Vec<_>>(), [[1, 0, 1, 0]]);
+    }
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_makes_no_counter_anew_that_was_cleared_away_under_it() {
+    let world = World::make().await;
+    // SQLite has one writer: nothing is cleared away there while a batch is counted.
+    if world.db.dialect() == Dialect::Postgres {
+        world.store(&[report("first-staging", Some("tablet"), installed("v1"), 10)]).await;
+        world.store(&[report("first-production", Some("phone"), installed("v1"), 10)]).await;
+        // Somebody holds the counter that the phone comes to. It is locked before the one that the phone leaves, and after the epochs are read.
+        let mut holder = world.db.write().await.unwrap();
+        let lock = "UPDATE metric_counters SET active = active FROM deployments d WHERE d.id = deployment_id AND d.deployment_key = 'first-staging'";
+        assert_eq!(on_write!(holder, |conn| sqlx::query(lock).execute(conn).await).unwrap(), 1);
+        let db = world.db.clone();
+        let late = report("first-staging", Some("phone"), installed("v1"), 20);
+        let batch = tokio::spawn(async move { service::store(&db, 200, &[late], UnixMillis(5_000)).await });
+        while world.waiting_for_locks().await == 0 {
+            assert!(!batch.is_finished(), "the batch waits for the counter's row");
+        }
+        world.run("UPDATE deployments SET counting_epoch = counting_epoch + 1 WHERE deployment_key = 'first-production'").await;
+        gone::Round::default().step(&world.db).await.unwrap();
+        assert_eq!(world.counters().await.into_values().collect::<Vec<_>>(), [[1, 0, 1, 0]], "production's counter is gone");
+        holder.commit().await.unwrap();
+        batch.await.unwrap().unwrap();
+        assert_eq!(world.negatives().await, 0);
+        assert_eq!(world.counters().await, world.recount().await);
+        assert_eq!(world.counters().await.into_values().collect::<Vec<_>>(), [[2, 0, 2, 0]]);
     }
     world.end().await;
 }

@@ -90,7 +90,7 @@ fn trials(who: Who) -> Vec<(Caller, Loss)> {
     let of_app = [(Caller::Role("Admin"), Loss::Removed), (Caller::Role("Admin"), Loss::Demoted)];
     let of_machines = [(Caller::CliBrowser, Loss::Ended)];
     let others = match who {
-        Who::App { .. } => &of_app[..],
+        Who::App { .. } | Who::AppOrOneself { .. } => &of_app[..],
         Who::CommandLine => &of_machines,
         _ => &[],
     };

@@ -56,6 +56,32 @@ async fn every_operation_is_described_whole() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn every_rule_against_a_promotion_is_told() {
+    let app = TestApp::spawn().await;
+    let document = app.anonymous().get("/v1/openapi.json").await.assert(200);
+    let promote = &document["paths"]["/v1/apps/{app}/deployments/{deployment}/promotions"]["post"];
+    let told = promote["responses"]["409"]["description"].as_str().unwrap();
+    for rule in
+        ["is the source", "unfinished rollout", "same contents", "no release that is enabled", "is disabled", "packageHash", "deleted"]
+    {
+        assert!(told.contains(rule), "{rule}: {told}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_remove_and_who_may_leave_is_told_apart() {
+    let app = TestApp::spawn().await;
+    let document = app.anonymous().get("/v1/openapi.json").await.assert(200);
+    let remove = &document["paths"]["/v1/apps/{app}/collaborators/{email}"]["delete"];
+    let about = remove["description"].as_str().unwrap();
+    assert!(about.contains("`collaborators.manage`") && about.contains("`collaborators.leave`"), "{about}");
+    assert!(remove["responses"]["403"]["description"].as_str().unwrap().contains("`collaborators.manage`"));
+    let page = app.anonymous().get("/v1/docs").await.text();
+    let part = page.split(&format!("<article id=\"{}\">", remove["operationId"].as_str().unwrap())).nth(1).unwrap();
+    assert!(part.split("</article>").next().unwrap().contains("Needs: collaborators.manage or collaborators.leave."), "{part}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn each_path_answers_exactly_the_methods_of_the_document() {
     let app = TestApp::spawn().await;
     let client = app.anonymous();

@@ -179,6 +179,38 @@ async fn the_description_of_a_promoted_release_stays() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_empty_range_is_of_every_version_but_inherited_at_a_promotion() {
+    let (app, ada) = prepared().await;
+    let key = ada.deployment_key("demo", "Staging").await;
+    let is_offered_to = async |version: &str| {
+        let answer = app.anonymous().get(&format!("/v1/public/svc/update_check?deployment_key={key}&app_version={version}")).await;
+        answer.assert(200)["update_info"]["is_available"] == true
+    };
+    let uploaded = ada.upload("demo", "Staging", b"one", json!({ "appVersion": "" })).await.assert(201)["package"].take();
+    assert_eq!(uploaded["appVersion"], "");
+    assert!(is_offered_to("7.3.1").await);
+    patch(&ada, "Staging", json!({ "appVersion": "1.0.0" })).await.assert(200);
+    assert!(!is_offered_to("7.3.1").await);
+    let (_, details, patched) = noted(&app, 200, patch(&ada, "Staging", json!({ "appVersion": "" }))).await;
+    assert_eq!((&patched["appVersion"], &details["changes"]), (&json!(""), &json!({ "appVersion": "" })));
+    assert!(is_offered_to("7.3.1").await);
+    patch(&ada, "Staging", json!({ "appVersion": "" })).await.assert_status(204);
+
+    assert_eq!(promote(&ada, json!({ "appVersion": "^1.0.0" })).await.assert(201)["package"]["appVersion"], "^1.0.0");
+    ada.upload("demo", "Staging", b"two", json!({ "appVersion": "~2.0.0" })).await.assert(201);
+    assert_eq!(promote(&ada, json!({ "appVersion": "" })).await.assert(201)["package"]["appVersion"], "~2.0.0");
+    // Every version is what it inherits from a release that is for every version.
+    ada.upload("demo", "Staging", b"three", json!({ "appVersion": "" })).await.assert(201);
+    assert_eq!(promote(&ada, json!({ "appVersion": "" })).await.assert(201)["package"]["appVersion"], "");
+    // The document asks for no more than the service does.
+    let document = app.anonymous().get("/v1/openapi.json").await.assert(200);
+    for schema in ["NewRelease", "ReleaseChanges"] {
+        let range = &document["components"]["schemas"][schema]["properties"]["appVersion"];
+        assert_eq!((&range["maxLength"], range.get("minLength")), (&json!(255), None), "{schema}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn every_bad_member_is_named_at_once() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({})).await;

@@ -8,6 +8,7 @@ mod listing;
 mod promotions;
 mod rollbacks;
 mod together;
+mod uploads;
 
 use control::db::Dialect;
 use serde_json::{Value, json};
@@ -79,6 +80,13 @@ async fn state(app: &TestApp) -> [Vec<String>; 4] {
         app.texts("SELECT CAST(snapshot_version AS TEXT) FROM deployment_keys ORDER BY deployment_key", &[]).await,
         app.texts("SELECT hash FROM audit_events ORDER BY seq", &[]).await,
     ]
+}
+
+/// What is kept of uploads: how many rows of releases and of blobs there are, and every file of the store. Folders may stay.
+async fn stored(app: &TestApp) -> ([i64; 2], Vec<String>) {
+    let remains = app.remains().await;
+    let files = remains.files.into_keys().filter(|path| path.starts_with("blobs/") && !path.ends_with('/'));
+    ([remains.rows[0], remains.rows[1]], files.collect())
 }
 
 /// Expects a refusal that changes nothing, and gives its text.

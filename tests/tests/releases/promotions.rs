@@ -73,7 +73,7 @@ async fn what_is_given_overrides_and_what_is_unset_or_empty_is_inherited() {
             json!({ "appVersion": null, "description": null, "isMandatory": null, "isDisabled": null, "rollout": null, "packageHash": null }),
             inherited.clone(),
         ),
-        (json!({ "appVersion": "", "description": "" }), inherited.clone()),
+        (json!({ "appVersion": "", "description": "", "packageHash": "" }), inherited.clone()),
         (json!({ "rollout": 100 }), inherited.clone()),
         (
             json!({ "appVersion": "~1.2.0", "description": "another", "isMandatory": false, "isDisabled": true, "rollout": 7 }),

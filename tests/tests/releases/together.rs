@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use control::on_write;
-use reqwest::Method;
 use serde_json::{Value, json};
 use tests::{Answer, Client};
 
-use crate::{below, history, labels, patch, prepared, promote, release, roll_back, state, until_somebody_waits};
+use crate::{below, history, labels, patch, prepared, promote, release, roll_back, state, stored, until_somebody_waits};
 
 /// Runs all of these at once.
 async fn at_once(asking: impl IntoIterator<Item: Future<Output = Answer> + Send + 'static>) -> Vec<Answer> {
@@ -172,25 +171,27 @@ async fn who_loses_the_role_while_waiting_changes_nothing() {
     for content in ["one", "two"] {
         release(&ada, "Staging", content, json!({})).await;
     }
-    for (number, (method, path)) in
-        [(Method::PATCH, "release"), (Method::POST, "promotions"), (Method::POST, "rollbacks")].into_iter().enumerate()
-    {
+    for (number, operation) in ["a change", "a promotion", "a rollback", "an upload"].into_iter().enumerate() {
         let name = format!("bob{number}");
         let bob = app.sign_up(&name).await;
         app.share("ada", "demo", &name, "Developer", app.clock.now().0 + 1).await;
-        let before = state(&app).await;
+        let before = (state(&app).await, stored(&app).await);
         let mut holder = app.db().write().await.unwrap();
         let lock = "UPDATE deployments SET last_label = last_label";
         on_write!(holder, |conn| sqlx::query(lock).execute(conn).await).unwrap();
         let asking = tokio::spawn(async move {
-            let body = json!({ "destination": "Production", "packageInfo": { "isMandatory": true } });
-            bob.send(bob.request(method, &below("Staging", path)).json(&body)).await
+            match operation {
+                "a change" => patch(&bob, "Staging", json!({ "isMandatory": true })).await,
+                "a promotion" => promote(&bob, json!({})).await,
+                "a rollback" => roll_back(&bob, "Staging", Value::Null).await,
+                _ => bob.upload("demo", "Staging", b"three", json!({ "appVersion": "1.0.0" })).await,
+            }
         });
         until_somebody_waits(&app).await;
         let remove = "DELETE FROM collaborators WHERE permission = 'Developer'";
         on_write!(holder, |conn| sqlx::query(remove).execute(conn).await).unwrap();
         holder.commit().await.unwrap();
         asking.await.unwrap().refused(404);
-        assert_eq!(state(&app).await, before, "{path}");
+        assert_eq!((state(&app).await, stored(&app).await), before, "{operation}");
     }
 }
