@@ -11,6 +11,7 @@ use control::config::values::parse_size;
 use control::config::{Config, DatabaseConfig, LogConfig};
 use control::db::Db;
 use control::error::{AppError, chain};
+use control::reports::replay::{Credentials, Place, Replay};
 use control::{accounts, auth, config, rotation, serve, telemetry};
 use shared::time::parse_duration;
 
@@ -38,6 +39,29 @@ enum Action {
     /// Encryption keys
     #[command(subcommand)]
     Keys(KeysAction),
+    /// What clients reported
+    #[command(subcommand)]
+    Reports(ReportsAction),
+}
+
+#[derive(Debug, Subcommand)]
+enum ReportsAction {
+    /// Count dead letters: reports that the edge has parked because it could not deliver them. Each that is counted is deleted where it was; an
+    /// interrupted run can be repeated
+    Replay(ReplayArguments),
+}
+
+#[derive(Debug, Args)]
+struct ReplayArguments {
+    #[arg(
+        long,
+        value_name = "DIR|s3://BUCKET?endpoint=URL&region=NAME",
+        help = "Where they are: the bucket, opened by AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a folder that it was downloaded to"
+    )]
+    from: Place,
+    /// Leave where it is what is counted
+    #[arg(long)]
+    keep: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -146,6 +170,7 @@ async fn run(action: Action) -> Result<(), Failure> {
         Action::AccessKey(AccessKeyAction::Create(new)) => create_access_key(&DatabaseConfig::read(&Environment)?, &new).await,
         Action::Audit(AuditAction::Verify { since }) => verify_audit(&DatabaseConfig::read(&Environment)?, since.as_ref()).await,
         Action::Keys(KeysAction::Rotate) => rotate_keys(&Config::read(&Environment)?).await,
+        Action::Reports(ReportsAction::Replay(arguments)) => replay(&DatabaseConfig::read(&Environment)?, &arguments).await,
     }
 }
 
@@ -209,6 +234,25 @@ async fn rotate_keys(config: &Config) -> Result<(), Failure> {
         config.encryption_keys.first()?.id
     )?;
     Ok(())
+}
+
+async fn replay(config: &DatabaseConfig, arguments: &ReplayArguments) -> Result<(), Failure> {
+    let credentials = Credentials::read(&Environment);
+    if matches!(arguments.from, Place::Bucket(_)) && credentials.is_none() {
+        return Err("a bucket needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY".into());
+    }
+    let db = Db::open(&config.database_url.0).await?;
+    let replay = Replay { db: &db, clock: Clock::System, most_binary_versions: config.limits.binary_versions, is_kept: arguments.keep };
+    // Names may hold anything.
+    let replayed = replay.run(&arguments.from, credentials, |name, reason| eprintln!("left: {}: {reason}", name.escape_debug())).await;
+    db.close().await;
+    let replayed = replayed?;
+    writeln!(std::io::stdout(), "{} dead letters are counted, {} are left", replayed.counted, replayed.left)?;
+    if replayed.left == 0 {
+        Ok(())
+    } else {
+        Err("not every dead letter could be counted and deleted; those that are left are named above".into())
+    }
 }
 
 /// The first line of standard input, without its end.

@@ -7,6 +7,7 @@ use serde_json::Value;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
+use crate::acquisition::Quick;
 use crate::app::AppState;
 use crate::openapi::{self, Beginning, Documentation, document};
 use crate::{accounts, acquisition, apps, audit, auth, collaborators, deployments, front, health, metrics, releases, reports, web};
@@ -43,7 +44,7 @@ pub fn document(base_url: &str) -> Value {
 }
 
 /// The whole service.
-pub fn service(state: &AppState) -> web::Service {
+pub fn service(state: &AppState) -> Quick {
     let (router, _) = documented().split_for_parts();
     let documentation = Documentation::new(&document(&state.config.base_url));
     let router = router
@@ -52,5 +53,5 @@ pub fn service(state: &AppState) -> web::Service {
         .fallback(web::not_found)
         .method_not_allowed_fallback(web::wrong_method)
         .with_state(state.clone());
-    web::layer(router, state)
+    Quick::new(state.clone(), web::layer(router, state))
 }

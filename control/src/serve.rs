@@ -1,5 +1,6 @@
 //! Puts the parts together and serves until told to stop.
 
+use std::convert::Infallible;
 use std::fs::{File, TryLockError};
 use std::io::Write;
 use std::net::SocketAddr;
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use axum::ServiceExt;
 use axum::extract::Request;
+use axum::response::Response;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
@@ -24,10 +26,10 @@ use crate::error::AppError;
 use crate::health::HealthCache;
 use crate::mail::Mailer;
 use crate::reports::Collector;
-use crate::snapshot::{Publisher, SnapshotCache};
+use crate::snapshot::{Publisher, SnapshotCache, Versions};
 use crate::storage::{FolderStore, Storage};
 use crate::work::Work;
-use crate::{accounts, bindings, cleanup, config, mail, router, snapshot, web};
+use crate::{accounts, bindings, cleanup, config, mail, metrics, router, snapshot};
 
 /// The most memory that parsed snapshots may take here, in bytes.
 const SNAPSHOT_CACHE: usize = 32 << 20;
@@ -98,6 +100,7 @@ pub async fn build(config: Config, clock: Clock, dice: Dice) -> Result<AppState,
         clock,
         dice,
         snapshots,
+        versions: Versions::default(),
         publisher,
         mailer,
         challenge,
@@ -133,6 +136,7 @@ pub struct Running {
     publisher: Option<JoinHandle<()>>,
     mail_sender: JoinHandle<()>,
     cleanup: JoinHandle<()>,
+    history: JoinHandle<()>,
     state: AppState,
 }
 
@@ -141,16 +145,20 @@ pub fn spawn(state: AppState, listener: TcpListener, bindings: Option<TcpListene
     let (stop, stopped) = watch::channel(false);
     let publisher = state.config.kv.clone().map(|kv| tokio::spawn(snapshot::publisher::run(state.clone(), kv, stopped.clone())));
     let cleanup = tokio::spawn(cleanup::run(state.clone(), stopped.clone()));
+    let history = tokio::spawn(metrics::history::job::run(state.clone(), stopped.clone()));
     let mail_sender = tokio::spawn(mail::sender::run(state.clone(), stopped.clone()));
     let mut servers = JoinSet::new();
     servers.spawn(serve(listener, router::service(&state), stopped.clone()));
     if let Some(listener) = bindings {
         servers.spawn(serve(listener, bindings::service(&state), stopped));
     }
-    Running { stop, servers, publisher, mail_sender, cleanup, state }
+    Running { stop, servers, publisher, mail_sender, cleanup, history, state }
 }
 
-async fn serve(listener: TcpListener, service: web::Service, mut stopped: watch::Receiver<bool>) -> std::io::Result<()> {
+async fn serve<S>(listener: TcpListener, service: S, mut stopped: watch::Receiver<bool>) -> std::io::Result<()>
+where
+    S: tower::Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + 'static,
+{
     let service = ServiceExt::<Request>::into_make_service_with_connect_info::<SocketAddr>(service);
     let stop = async move {
         // An error means that the sender is gone, and with it whoever could stop this server in order.
@@ -186,6 +194,7 @@ impl Running {
         // The same goes for the others.
         let _ = self.mail_sender.await;
         let _ = self.cleanup.await;
+        let _ = self.history.await;
         self.state.db.close().await;
         // Not left to the last handle's end: a connection that outlived its grace may hold one.
         let _ = self.state.lock.unlock();
@@ -243,7 +252,8 @@ pub async fn run(config: Config) -> Result<(), ServeError> {
 
 /// Says where the service is, and on an empty database what to do first.
 async fn announce(state: &AppState, local: SocketAddr, bindings: Option<SocketAddr>) -> Result<(), ServeError> {
-    tracing::info!(version = env!("CARGO_PKG_VERSION"), address = %local, base_url = state.config.base_url, edge = state.config.kv.is_some(), "serving");
+    let (edge, database) = (state.config.kv.is_some(), state.db.durability().await.map_err(AppError::from)?);
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), address = %local, base_url = state.config.base_url, edge, database, "serving");
     say(&format!("Updraft {} listens on http://{local}; clients reach it at {}", env!("CARGO_PKG_VERSION"), state.config.base_url));
     if let Some(bindings) = bindings {
         say(&format!("A self-hosted edge finds its bindings at {bindings}"));

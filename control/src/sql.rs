@@ -30,6 +30,7 @@ pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
         ("limits", limits::repo::SQL),
         ("mail/outbox", mail::outbox::SQL),
         ("metrics", metrics::repo::SQL),
+        ("metrics/history", metrics::history::repo::SQL),
         ("releases", releases::repo::SQL),
         ("releases/blob", releases::blob::SQL),
         ("reports", reports::repo::SQL),

@@ -1,5 +1,7 @@
 //! Points in time, as milliseconds since 1970. The clock that reads them is elsewhere.
 
+use std::fmt;
+
 use crate::Invalid;
 use serde::{Deserialize, Serialize};
 
@@ -34,8 +36,48 @@ impl UnixMillis {
 
     /// The UTC calendar day: `2026-01-31`.
     pub fn utc_date(self) -> String {
-        let (year, month, day) = civil(self.0.div_euclid(DAY));
-        format!("{year:04}-{month:02}-{day:02}")
+        self.utc_day().to_string()
+    }
+
+    /// The UTC calendar day.
+    pub const fn utc_day(self) -> UtcDay {
+        UtcDay(self.0.div_euclid(DAY))
+    }
+}
+
+/// A UTC calendar day, as the number of days since 1970-01-01.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "sqlx", derive(sqlx::Type))]
+#[cfg_attr(feature = "sqlx", sqlx(transparent))]
+pub struct UtcDay(pub i64);
+
+impl UtcDay {
+    /// The day `days` later (earlier when negative), held at the ends of the 64-bit range.
+    #[must_use]
+    pub const fn plus_days(self, days: i64) -> Self {
+        Self(self.0.saturating_add(days))
+    }
+}
+
+/// `2026-01-31`.
+impl fmt::Display for UtcDay {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (year, month, day) = civil(self.0);
+        write!(formatter, "{year:04}-{month:02}-{day:02}")
+    }
+}
+
+/// Exactly `2026-01-31`: four, two and two digits, and a day that there is.
+impl TryFrom<&str> for UtcDay {
+    type Error = Invalid;
+
+    fn try_from(text: &str) -> Result<Self, Invalid> {
+        let wrong = || Invalid::from("must be a date such as 2026-01-31");
+        let number = |range: std::ops::Range<usize>| text.get(range).and_then(|digits| digits.parse::<u16>().ok()).map(i64::from);
+        let (year, month, day) = (number(0..4).ok_or_else(wrong)?, number(5..7).ok_or_else(wrong)?, number(8..10).ok_or_else(wrong)?);
+        let parsed = Self(days_of(year, month, day));
+        // What was no date has become another one, and a sign or another separator is written otherwise.
+        if parsed.to_string() == text { Ok(parsed) } else { Err(wrong()) }
     }
 }
 
@@ -44,7 +86,7 @@ impl UnixMillis {
 /// Years are counted from 1 March, so that the leap day is the last day of its year and every 400 years (146,097 days) repeat.
 fn civil(days: i64) -> (i64, i64, i64) {
     // 719,468 days lie between 0000-03-01 and 1970-01-01.
-    let shifted = days + 719_468;
+    let shifted = days.saturating_add(719_468);
     let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
     let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
@@ -54,6 +96,16 @@ fn civil(days: i64) -> (i64, i64, i64) {
     let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
     let year = year_of_era + era * 400 + i64::from(month <= 2);
     (year, month, day)
+}
+
+/// The opposite of [`civil`]; a month or a day that there is not gives some other date.
+fn days_of(year: i64, month: i64, day: i64) -> i64 {
+    let year_from_march = year - i64::from(month <= 2);
+    let (era, year_of_era) = (year_from_march.div_euclid(400), year_from_march.rem_euclid(400));
+    let month_from_march = (month + 9) % 12;
+    let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era * 146_097 + day_of_era - 719_468
 }
 
 /// Milliseconds from `60d`, `12h`, `15m`, `30s`, `500ms`: a whole number above 0 and its unit.

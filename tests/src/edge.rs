@@ -23,6 +23,12 @@ use crate::wait::eventually;
 /// The namespace that `wrangler.toml` names for development.
 pub const NAMESPACE: &str = "updraft-snapshots";
 
+/// The bucket of dead letters that `wrangler.toml` names for development.
+pub const DEAD_LETTERS: &str = "updraft-dead-letters";
+
+/// What opens that bucket by its S3 interface in tests: the id of a key, and the key.
+pub const BUCKET_KEY: (&str, &str) = ("letters-of-the-tests", "bucket-secret-of-the-tests-0123456789ab");
+
 /// How a test's edge differs from the one of `wrangler.toml`.
 #[derive(Clone, Debug, Default)]
 pub struct EdgeOptions {
@@ -158,7 +164,10 @@ impl Edge {
 
     fn start(server: &DevServer, folder: TempDir, missing: &[&str]) -> Self {
         let command = server.command().unwrap_or_else(|error| panic!("the Worker cannot be started: {error}"));
-        leave_out(server, missing);
+        change_config(server, |config| {
+            open_bucket(config);
+            leave_out(config, missing);
+        });
         let output = Output::default();
         let lines = output.clone();
         let leash = Leashed::spawn(command, StopBy::Terminate, move |line| lines.push(line)).unwrap();
@@ -210,6 +219,18 @@ impl Edge {
         client.send(client.request(Method::PUT, &path).body(bytes.to_vec())).await.assert(200);
     }
 
+    /// The bucket of dead letters, as `updraft-control reports replay --from` takes it; [`BUCKET_KEY`] opens it.
+    pub fn bucket(&self) -> String {
+        format!("s3://{DEAD_LETTERS}?endpoint={}&region=auto", self.kv_api.replace("local/explorer/api", "local/r2/s3"))
+    }
+
+    /// Puts an object into the bucket of dead letters, as nobody but the edge should.
+    pub async fn put_dead_letter(&self, name: &str, bytes: &[u8]) {
+        let client = Client::new(&self.kv_api, None);
+        let path = format!("/r2/buckets/{DEAD_LETTERS}/objects/{}", name.replace('/', "%2F"));
+        client.send(client.request(Method::PUT, &path).body(bytes.to_vec())).await.assert(200);
+    }
+
     /// The names of all objects in the bucket of dead letters.
     pub async fn dead_letters(&self) -> Vec<String> {
         let client = Client::new(&self.kv_api, None);
@@ -252,10 +273,26 @@ fn server(options: &EdgeOptions) -> (DevServer, TempDir) {
     (server, folder)
 }
 
-/// Takes bindings out of the configuration that was just written, wherever they stand in it.
-fn leave_out(server: &DevServer, missing: &[&str]) {
+/// Changes the configuration that was just written.
+fn change_config(server: &DevServer, change: impl FnOnce(&mut Table)) {
     let path = server.work.join("wrangler.toml");
     let mut config: Table = fs::read_to_string(&path).unwrap().parse().unwrap();
+    change(&mut config);
+    fs::write(path, config.to_string()).unwrap();
+}
+
+/// Gives the bucket of dead letters an S3 interface, as it has at Cloudflare.
+fn open_bucket(config: &mut Table) {
+    let buckets = config["r2_buckets"].as_array_mut().unwrap().iter_mut().filter_map(toml::Value::as_table_mut);
+    let key = format!("accessKeyId = \"{}\"\nsecretAccessKey = \"{}\"", BUCKET_KEY.0, BUCKET_KEY.1);
+    for bucket in buckets.filter(|bucket| bucket["bucket_name"].as_str() == Some(DEAD_LETTERS)) {
+        let local = Table::from_iter([("experimental_s3_credentials".to_owned(), toml::Value::Table(key.parse().unwrap()))]);
+        bucket.insert("local_dev".to_owned(), toml::Value::Table(local));
+    }
+}
+
+/// Takes bindings out, wherever they stand.
+fn leave_out(config: &mut Table, missing: &[&str]) {
     for binding in missing {
         let mut lists = Vec::new();
         let (queues, others): (Vec<_>, Vec<_>) = config.iter_mut().partition(|(name, _)| *name == "queues");
@@ -269,5 +306,4 @@ fn leave_out(server: &DevServer, missing: &[&str]) {
         }
         assert_eq!(removed, 1, "{binding} is one binding of wrangler.toml");
     }
-    fs::write(path, config.to_string()).unwrap();
 }

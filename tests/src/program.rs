@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::Client;
+use crate::process::Process;
 use crate::wait::{patience, until};
 
 /// What a run of the program gave.
@@ -24,8 +25,12 @@ pub struct Ended {
     pub err: String,
 }
 
-/// The program that was built with these tests: `target/<profile>/deps/<test>-…` stands beside `target/<profile>/updraft-control`.
+/// The program that `UPDRAFT_CONTROL` names, else the one that was built with these tests: `target/<profile>/deps/<test>-…` stands beside
+/// `target/<profile>/updraft-control`.
 pub fn program() -> PathBuf {
+    if let Some(given) = std::env::var_os("UPDRAFT_CONTROL") {
+        return given.into();
+    }
     let here = std::env::current_exe().unwrap();
     let built = here.ancestors().nth(2).unwrap().join("updraft-control");
     assert!(built.is_file(), "{} is not there: build the workspace, or run `cargo build -p control` first", built.display());
@@ -68,6 +73,16 @@ impl Serving {
         let client = Client::new(&base, None);
         until("the program answers", async || (client.get("/v1/health").await.status == 200).then_some(())).await;
         Self { base, child, errors, _printed: tokio::spawn(all(printed)) }
+    }
+
+    /// What the machine knows of it.
+    pub fn process(&self) -> Process {
+        Process(self.child.id().expect("it has not ended"))
+    }
+
+    /// Kills it, as a crash of the machine would (SIGKILL).
+    pub async fn kill(mut self) {
+        timeout(patience(), self.child.kill()).await.expect("the program ends").unwrap();
     }
 
     /// Stops it in order, and gives what it wrote to standard error.

@@ -150,6 +150,7 @@ impl Sweep {
             (production, "DELETE, GET, HEAD, PATCH"),
             (&format!("{production}/history"), "DELETE, GET, HEAD"),
             (&format!("{production}/metrics"), "GET, HEAD"),
+            (&format!("{production}/metrics/history"), "GET, HEAD"),
             (&format!("{production}/releases"), "GET, HEAD, POST"),
             (&format!("{production}/rollbacks"), "POST"),
         ] {

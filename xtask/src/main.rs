@@ -11,6 +11,7 @@ mod postgres;
 mod python;
 mod secrets;
 mod session;
+mod soak;
 mod stages;
 mod summary;
 mod test;
@@ -19,8 +20,6 @@ mod wasm;
 mod worker;
 
 use std::{env, process::ExitCode};
-
-use xtask::paths;
 
 use crate::session::{Failure, Session};
 
@@ -38,10 +37,17 @@ cargo xtask edge-build
     build the Worker into edge/build, when something changed
 cargo xtask bench edge [--rounds 5] [--seconds 10]
     requests per second and CPU time of an update check, beside Workers that do nothing; wrk is unpacked into the cache where it is missing
+cargo xtask bench checks [--rounds 5] [--seconds 4] [--connections 32]
+    update checks at the control plane, beside a handler that does nothing, both built for release and held to one core
+cargo xtask bench reports [--rounds 5] [--reports 20000] [--batches 4] [--connections 256] [--clients N]
+    reports at the control plane on SQLite, in batches and one by one, beside a bare loop over the same transactions
 cargo xtask bench logins
     200 logins at once, and what wrong passwords tell about who has an account, on the program built for release
 cargo xtask fuzz-api [--minutes 5] [--seed N]
     ask every operation of the interface generated questions, so long with each kind of credential, and judge the answers by its document
+cargo xtask soak [--events 200000] [--clients 5000] [--kills 20] [--seed 1] [--database sqlite|postgres]
+    random events reach a control plane that is killed meanwhile, and every counter is compared with what the set of events says; on both databases
+    when none is named
 cargo xtask setup
     install what the other commands need, and nothing else
 ";
@@ -62,9 +68,9 @@ fn main() -> ExitCode {
         ("test", _) => test::run(&session, rest),
         ("check", []) => check::run(&session),
         ("edge-build", []) => tools::Kit::for_worker(&session).and_then(|kit| worker::build_within_limit(&session, &kit)),
-        ("bench", [what, rest @ ..]) if what == "edge" => bench::Options::parse(rest).and_then(|options| bench::run(&session, &options)),
-        ("bench", [what]) if what == "logins" => bench_logins(&session),
+        ("bench", [what, rest @ ..]) => bench::run(&session, what, rest),
         ("fuzz-api", _) => fuzz::Plan::read(rest).and_then(|plan| fuzz::run(&session, &plan)),
+        ("soak", _) => soak::Plan::read(rest).and_then(|plan| soak::run(&session, &plan)),
         ("setup", []) => tools::install_all(&session),
         ("--help" | "-h" | "help", _) => {
             print!("{HELP}");
@@ -76,13 +82,6 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => report(&failure),
     }
-}
-
-fn bench_logins(session: &Session) -> Result<(), Failure> {
-    session.run(session::cargo().args(["build", "--release", "--package", "control", "--bin", "updraft-control"]))?;
-    let mut bench = session::cargo();
-    bench.args(["bench", "--package", "tests", "--bench", "logins", "--profile", "dev"]);
-    session.run(bench.env("UPDRAFT_CONTROL", paths::target().join("release/updraft-control")))
 }
 
 fn report(failure: &Failure) -> ExitCode {

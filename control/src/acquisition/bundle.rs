@@ -13,7 +13,7 @@ use shared::wire::path::BUNDLES;
 use shared::wire::problem::WRONG_RANGE;
 use tokio_util::io::ReaderStream;
 
-use super::{preflight, put, wrong_method};
+use super::{preflight, prepared, put, wrong_method};
 use crate::app::AppState;
 use crate::error::{AppError, AppResult, ProblemText};
 use crate::web::Path;
@@ -37,7 +37,7 @@ pub(super) fn routes() -> Router<AppState> {
 
 /// An error with the headers of this path: other origins may read it, and nobody keeps it.
 fn refuse(mut response: Response) -> Response {
-    put(response.headers_mut(), headers::preflight(BUNDLE_METHODS));
+    put(response.headers_mut(), &prepared(headers::preflight(BUNDLE_METHODS)));
     response
 }
 
@@ -82,7 +82,7 @@ async fn stream(app: &AppState, blob: &BlobKey, range: std::ops::Range<u64>) -> 
 
 fn answer(status: StatusCode, tag: &str, body: Body) -> Response {
     let mut response = (status, body).into_response();
-    put(response.headers_mut(), headers::bundle());
+    put(response.headers_mut(), &prepared(headers::bundle()));
     if let Ok(tag) = HeaderValue::from_str(tag) {
         response.headers_mut().insert(header::ETAG, tag);
     }

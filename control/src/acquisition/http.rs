@@ -1,10 +1,11 @@
 //! Update checks and reports, on every path of `shared::wire::path`.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::Uri;
+use axum::http::{HeaderMap, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 use shared::ids::ReportId;
@@ -16,7 +17,7 @@ use shared::wire::problem::TOO_MANY_REPORTS;
 use shared::wire::report::{MAX_JSON_BODY, REPORT_OK, parse_report};
 use shared::wire::{check, headers};
 
-use super::{preflight, put, wrong_method};
+use super::{preflight, prepared, put, wrong_method};
 use crate::app::AppState;
 use crate::error::{AppError, AppResult};
 use crate::reports::Judgement;
@@ -30,29 +31,41 @@ pub(super) fn routes() -> Router<AppState> {
 
 fn methods(endpoint: Endpoint) -> MethodRouter<AppState> {
     let methods = endpoint.job.methods();
+    let headers = Arc::new(prepared(headers::acquisition(&endpoint)));
+    let of_wrong_methods = Arc::clone(&headers);
     let served = match endpoint.job {
         Job::Check => get(async move |State(app): State<AppState>, uri: Uri| {
-            dress(&endpoint, check_for_update(&app, &endpoint, uri.query().unwrap_or_default()).await)
+            dress(&headers, check_for_update(&app, &endpoint, uri.query().unwrap_or_default()).await)
         }),
         Job::DeployReport | Job::DownloadReport => {
-            post(async move |State(app): State<AppState>, request: Request| dress(&endpoint, take_report(&app, &endpoint, request).await))
+            post(async move |State(app): State<AppState>, request: Request| dress(&headers, take_report(&app, &endpoint, request).await))
         }
     };
-    served.options(async move || preflight(methods)).fallback(async move || dress_response(&endpoint, wrong_method(methods)))
+    served.options(async move || preflight(methods)).fallback(async move || {
+        let mut response = wrong_method(methods);
+        put(response.headers_mut(), &of_wrong_methods);
+        response
+    })
 }
 
 /// The answer with the headers of its path, errors included; the layers around the router write the envelope.
-fn dress(endpoint: &Endpoint, answer: AppResult<String>) -> Response {
-    dress_response(endpoint, answer.into_response())
-}
-
-fn dress_response(endpoint: &Endpoint, mut response: Response) -> Response {
-    put(response.headers_mut(), headers::acquisition(endpoint));
-    response
+pub(super) fn dress(headers: &HeaderMap, answer: AppResult<String>) -> Response {
+    match answer {
+        Ok(text) => {
+            let mut response = Response::new(Body::from(text));
+            *response.headers_mut() = headers.clone();
+            response
+        }
+        Err(error) => {
+            let mut response = error.into_response();
+            put(response.headers_mut(), headers);
+            response
+        }
+    }
 }
 
 /// Is there an update for this client? `query` as it was sent.
-async fn check_for_update(app: &AppState, endpoint: &Endpoint, query: &str) -> AppResult<String> {
+pub(super) async fn check_for_update(app: &AppState, endpoint: &Endpoint, query: &str) -> AppResult<String> {
     let request = check::parse_query(query).map_err(|fault| AppError::Invalid(fault.to_string()))?;
     let snapshot = snapshot::current(app, &request.deployment_key).await?;
     let snapshot = snapshot.filter(|snapshot| !snapshot.is_tombstone()).ok_or(AppError::NotFound("deployment"))?;

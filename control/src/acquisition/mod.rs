@@ -1,10 +1,12 @@
 //! The acquisition paths, served natively: update checks, reports, the bytes of bundles, and one snapshot at a time for the edge.
 //!
-//! What is answered, and with which headers, is `shared`'s, so that it is the same at the edge. Not here: counting. Start reading at [`routes`].
+//! What is answered, and with which headers, is `shared`'s, so that it is the same at the edge. Most checks are answered by
+//! [`Quick`], before the router. Not here: counting. Start reading at [`routes`].
 
 mod bundle;
 pub mod document;
 mod http;
+mod quick;
 
 use axum::Router;
 use axum::extract::State;
@@ -13,6 +15,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use shared::keys::DeploymentKey;
 use shared::wire::headers;
+
+pub use quick::Quick;
 
 use crate::app::AppState;
 use crate::error::{AppError, AppResult};
@@ -35,7 +39,7 @@ async fn get_snapshot(State(app): State<AppState>, Path(key): Path<String>, Inte
 /// 204 to OPTIONS; `methods` are the path's.
 fn preflight(methods: &'static str) -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();
-    put(response.headers_mut(), headers::preflight(methods));
+    put(response.headers_mut(), &prepared(headers::preflight(methods)));
     response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(methods));
     response
 }
@@ -47,13 +51,19 @@ fn wrong_method(methods: &'static str) -> Response {
     response
 }
 
-/// Sets headers of `shared`'s; in place of those that are there under the same name.
-fn put<V: AsRef<str>>(to: &mut HeaderMap, headers: Vec<(&'static str, V)>) {
-    for (name, value) in headers {
+/// Headers of `shared`'s, as this server takes them. What a path answers many times a second is made once.
+fn prepared<V: AsRef<str>>(headers: Vec<(&'static str, V)>) -> HeaderMap {
+    let pairs = headers.into_iter().filter_map(|(name, value)| {
         // Names and values are constants of `shared`, all of them in order.
-        if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value.as_ref())) {
-            to.insert(name, value);
-        }
+        Some((HeaderName::from_bytes(name.as_bytes()).ok()?, HeaderValue::from_str(value.as_ref()).ok()?))
+    });
+    pairs.collect()
+}
+
+/// Sets headers; in place of those that are there under the same name.
+fn put(to: &mut HeaderMap, headers: &HeaderMap) {
+    for (name, value) in headers {
+        to.insert(name.clone(), value.clone());
     }
 }
 

@@ -30,6 +30,14 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Readers of SQLite; they do not block each other, and more than a few per core only cost memory.
 const SQLITE_READERS: u32 = 8;
 
+/// Pages in SQLite's WAL before a commit also moves them to the database's file: 16 MiB. Each move waits for the disk twice, and writes a page that
+/// changed in many commits once; with SQLite's own 1,000 pages, reports of a million devices would bring one every few commits.
+const WAL_PAGES: &str = "4000";
+
+/// What the connection that writes keeps of the database, in KiB, negated as SQLite has it. With its own 2 MiB the pages that one group of reports
+/// changes would not fit, and were written out twice.
+const WRITER_CACHE: &str = "-16000";
+
 /// Connections of one replica to PostgreSQL that read, and as many that write.
 const POSTGRES_CONNECTIONS: u32 = 8;
 
@@ -49,26 +57,28 @@ impl Db {
         }
     }
 
+    /// How [`open`](Self::open) connects to SQLite for writing, but for what a commit waits for: measurements choose that.
+    pub fn sqlite_writer(url: &str, synchronous: SqliteSynchronous) -> Result<SqliteConnectOptions, ConnectError> {
+        Ok(sqlite(url)?.synchronous(synchronous).pragma("wal_autocheckpoint", WAL_PAGES).pragma("cache_size", WRITER_CACHE))
+    }
+
     async fn open_sqlite(url: &str) -> Result<Self, ConnectError> {
         // FULL: a report is answered only once it would survive a power cut.
-        let options = SqliteConnectOptions::from_str(url)
-            .map_err(ConnectError::Open)?
-            .create_if_missing(true)
-            .foreign_keys(true)
-            .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(SqliteSynchronous::Full)
-            .busy_timeout(Duration::from_secs(10));
+        let synchronous = SqliteSynchronous::Full;
         let write = SqlitePoolOptions::new()
             .max_connections(1)
             .acquire_timeout(ACQUIRE_TIMEOUT)
-            .connect_with(options.clone())
+            // A connection to a file does not go away by itself; asking it before each use would double the steps of a short read.
+            .test_before_acquire(false)
+            .connect_with(Self::sqlite_writer(url, synchronous)?)
             .await
             .map_err(ConnectError::Open)?;
         migrate_sqlite(&write).await.map_err(ConnectError::Migrate)?;
         let read = SqlitePoolOptions::new()
             .max_connections(SQLITE_READERS)
             .acquire_timeout(ACQUIRE_TIMEOUT)
-            .connect_with(options.pragma("query_only", "on"))
+            .test_before_acquire(false)
+            .connect_with(sqlite(url)?.synchronous(synchronous).pragma("query_only", "on"))
             .await
             .map_err(ConnectError::Open)?;
         Ok(Self::Sqlite { read, write })
@@ -87,6 +97,12 @@ impl Db {
         migrating.close().await;
         Ok(Self::Postgres { read: limited(options.clone()).await?, write: limited(options).await? })
     }
+}
+
+/// What all connections to SQLite have in common.
+fn sqlite(url: &str) -> Result<SqliteConnectOptions, ConnectError> {
+    let options = SqliteConnectOptions::from_str(url).map_err(ConnectError::Open)?;
+    Ok(options.create_if_missing(true).foreign_keys(true).journal_mode(SqliteJournalMode::Wal).busy_timeout(Duration::from_secs(10)))
 }
 
 async fn limited(options: PgConnectOptions) -> Result<PgPool, ConnectError> {

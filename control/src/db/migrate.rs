@@ -56,6 +56,12 @@ pub const ALL: &[Pair] = &[
         sqlite: include_str!("../../../migrations/sqlite/0006_keys_by_app.sql"),
         postgres: include_str!("../../../migrations/postgres/0006_keys_by_app.sql"),
     },
+    Pair {
+        version: 7,
+        name: "history",
+        sqlite: include_str!("../../../migrations/sqlite/0007_history.sql"),
+        postgres: include_str!("../../../migrations/postgres/0007_history.sql"),
+    },
 ];
 
 /// The migrator for SQLite.

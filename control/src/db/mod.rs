@@ -8,6 +8,7 @@ pub mod migrate;
 
 use std::ops::{Deref, DerefMut};
 
+use sqlx::pool::PoolConnection;
 use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
 
 pub use connect::ConnectError;
@@ -49,6 +50,16 @@ pub enum Tx {
     Postgres(Transaction<'static, Postgres>),
 }
 
+/// A connection for single statements that read, each of which sees what was committed when it began: one exchange with the database instead of the
+/// three or four of a transaction. For what is asked over and over; whatever reads twice takes a [`ReadTx`].
+#[derive(Debug)]
+pub enum Glance {
+    /// SQLite.
+    Sqlite(PoolConnection<Sqlite>),
+    /// PostgreSQL.
+    Postgres(PoolConnection<Postgres>),
+}
+
 /// A transaction that reads one consistent state.
 #[derive(Debug)]
 pub struct ReadTx(Tx);
@@ -66,6 +77,14 @@ impl Db {
         }))
     }
 
+    /// A connection for single statements that read.
+    pub async fn glance(&self) -> sqlx::Result<Glance> {
+        Ok(match self {
+            Self::Sqlite { read, .. } => Glance::Sqlite(read.acquire().await?),
+            Self::Postgres { read, .. } => Glance::Postgres(read.acquire().await?),
+        })
+    }
+
     /// Begins a writing transaction. On SQLite it is `BEGIN IMMEDIATE`: a transaction that reads first and writes later would otherwise be refused
     /// whenever another wrote in between.
     pub async fn write(&self) -> sqlx::Result<WriteTx> {
@@ -80,6 +99,28 @@ impl Db {
         match self {
             Self::Sqlite { .. } => Dialect::Sqlite,
             Self::Postgres { .. } => Dialect::Postgres,
+        }
+    }
+
+    /// What a commit means, as the connections that write say it themselves: for the log, so that whoever operates this sees it.
+    pub async fn durability(&self) -> sqlx::Result<String> {
+        match self {
+            Self::Sqlite { write, .. } => {
+                let journal: String = sqlx::query_scalar("PRAGMA journal_mode").fetch_one(write).await?;
+                let synchronous: i64 = sqlx::query_scalar("PRAGMA synchronous").fetch_one(write).await?;
+                let synchronous = match synchronous {
+                    0 => "OFF",
+                    1 => "NORMAL",
+                    2 => "FULL",
+                    _ => "EXTRA",
+                };
+                Ok(format!("SQLite {{journal_mode={journal} synchronous={synchronous}}}"))
+            }
+            Self::Postgres { write, .. } => {
+                let synchronous: String = sqlx::query_scalar("SHOW synchronous_commit").fetch_one(write).await?;
+                let fsync: String = sqlx::query_scalar("SHOW fsync").fetch_one(write).await?;
+                Ok(format!("PostgreSQL {{synchronous_commit={synchronous} fsync={fsync}}}"))
+            }
         }
     }
 

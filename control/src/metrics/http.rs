@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::repo;
+use super::{history, repo};
 use crate::app::AppState;
 use crate::auth::AppGrant;
 use crate::auth::grant::ReadMetrics;
@@ -38,7 +38,7 @@ pub struct MetricsAnswer {
 
 /// The routes of this area.
 pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(read_metrics))
+    OpenApiRouter::new().routes(routes!(read_metrics)).merge(history::http::routes())
 }
 
 /// Read the counts of a deployment: every label and binary version that was reported since the history was last cleared, those at zero included.

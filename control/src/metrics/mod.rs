@@ -1,5 +1,6 @@
-//! The counts of a deployment as its people see them. They are made in `reports`; daily history is not here yet.
+//! The counts of a deployment as its people see them: now, and in `history` by day. They are made in `reports`.
 
+pub mod history;
 pub mod http;
 pub mod repo;
 

@@ -1,7 +1,8 @@
 //! Reports: what clients say they have loaded, run and left, and how that becomes counts (decisions section 7).
 //!
 //! `counting` holds the rules without a database, `service` one transaction per batch, `collector` the group commit of direct reports, `http` what
-//! the edge posts. The bodies of clients are read in `shared::wire::report`; the counts are shown by `metrics`. Start reading at [`service::store`].
+//! the edge posts, `replay` counts what the edge could not deliver. The bodies of clients are read in `shared::wire::report`; the counts are shown by
+//! `metrics`. Start reading at [`service::store`].
 
 pub mod buckets;
 mod collector;
@@ -9,6 +10,7 @@ pub mod counting;
 pub mod flags;
 pub mod gone;
 pub mod http;
+pub mod replay;
 pub mod repo;
 pub mod service;
 
@@ -16,6 +18,17 @@ pub use collector::Collector;
 pub use http::{note, read, routes};
 use shared::ids::ReportId;
 use shared::wire::report::Dropped;
+
+/// What a report has come to in the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// It is counted, or was counted before.
+    Counted,
+    /// Its deployment has no release with its label: it is counted nowhere.
+    NoRelease,
+    /// No deployment has its key, or no longer: it is counted nowhere.
+    NoDeployment,
+}
 
 /// What became of a report; each is final, and an error is not.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +39,16 @@ pub enum Judgement {
     Dropped(String),
     /// No deployment has its key, or no longer.
     UnknownDeployment,
+}
+
+impl From<Outcome> for Judgement {
+    /// Who reports a label that does not exist is not told so.
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Counted | Outcome::NoRelease => Self::Accepted,
+            Outcome::NoDeployment => Self::UnknownDeployment,
+        }
+    }
 }
 
 impl Judgement {

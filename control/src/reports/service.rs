@@ -10,11 +10,11 @@ use shared::keys::{DeploymentKey, Label};
 use shared::report::{Event as Reported, Report};
 use shared::time::UnixMillis;
 
-use super::Judgement;
 use super::buckets::{self, Buckets};
 use super::counting::{Changes, Epochs, Event, Place, Sighting, Stamp};
 use super::flags::Flag;
 use super::repo::{self, ClientKey, DeploymentRow};
+use super::{Judgement, Outcome};
 use crate::db::{Db, WriteTx};
 use crate::metrics;
 
@@ -26,14 +26,20 @@ pub const PURGE_STEP: u64 = 1_000;
 
 /// Counts these reports in one transaction and gives what became of each, in their order. On an error nothing is stored.
 pub async fn store(db: &Db, most_binary_versions: u32, reports: &[Report], now: UnixMillis) -> sqlx::Result<Vec<Judgement>> {
+    let outcomes = outcomes(db, most_binary_versions, reports, now).await?;
+    Ok(outcomes.into_iter().map(Judgement::from).collect())
+}
+
+/// The same as [`store`], for who must know what is counted.
+pub(super) async fn outcomes(db: &Db, most_binary_versions: u32, reports: &[Report], now: UnixMillis) -> sqlx::Result<Vec<Outcome>> {
     let most = usize::try_from(most_binary_versions).unwrap_or(usize::MAX);
     loop {
         let mut tx = db.write().await?;
         // Without an answer a deployment was cleared or deleted under way: what was done is rolled back and done again. Only another such
         // change, committed in between, can bring a further round.
-        if let Some(judgements) = count(&mut tx, most, reports, now).await? {
+        if let Some(outcomes) = count(&mut tx, most, reports, now).await? {
             tx.commit().await?;
-            return Ok(judgements);
+            return Ok(outcomes);
         }
     }
 }
@@ -45,11 +51,13 @@ pub async fn purge(tx: &mut WriteTx, now: UnixMillis) -> sqlx::Result<u64> {
 
 /// A report that counts: its deployment exists and, unless it is about a binary, its release too.
 struct Countable<'r> {
+    /// Its place in the batch.
+    number: usize,
     report: &'r Report,
     deployment: &'r DeploymentRow,
 }
 
-async fn count(tx: &mut WriteTx, most: usize, reports: &[Report], now: UnixMillis) -> sqlx::Result<Option<Vec<Judgement>>> {
+async fn count(tx: &mut WriteTx, most: usize, reports: &[Report], now: UnixMillis) -> sqlx::Result<Option<Vec<Outcome>>> {
     let keys = reports.iter().map(|report| &report.report.deployment_key).collect();
     let deployments = repo::deployments(tx, &keys).await?;
     let countable = countable(tx, &deployments, reports).await?;
@@ -83,12 +91,17 @@ async fn count(tx: &mut WriteTx, most: usize, reports: &[Report], now: UnixMilli
         }
     }
     repo::write_clients(tx, &rows).await?;
-    metrics::repo::add(tx, &changes).await?;
+    metrics::repo::add(tx, &changes, now.utc_day()).await?;
     if !are_current(tx, &changes, &epochs).await? {
         return Ok(None);
     }
-    let known = |report: &Report| deployments.contains_key(&report.report.deployment_key);
-    Ok(Some(reports.iter().map(|report| if known(report) { Judgement::Accepted } else { Judgement::UnknownDeployment }).collect()))
+    let numbers: BTreeSet<usize> = countable.iter().map(|item| item.number).collect();
+    let outcome = |(number, report): (usize, &Report)| match deployments.get(&report.report.deployment_key) {
+        None => Outcome::NoDeployment,
+        Some(_) if numbers.contains(&number) => Outcome::Counted,
+        Some(_) => Outcome::NoRelease,
+    };
+    Ok(Some(reports.iter().enumerate().map(outcome).collect()))
 }
 
 /// Whether the counters that the batch lowers are still of their deployments' epochs, asked when their rows are locked. Those of older epochs are
@@ -105,9 +118,9 @@ async fn countable<'r>(
     deployments: &'r BTreeMap<DeploymentKey, DeploymentRow>,
     reports: &'r [Report],
 ) -> sqlx::Result<Vec<Countable<'r>>> {
-    let of_known = reports.iter().filter_map(|report| {
+    let of_known = reports.iter().enumerate().filter_map(|(number, report)| {
         let deployment = deployments.get(&report.report.deployment_key)?;
-        Some(Countable { report, deployment })
+        Some(Countable { number, report, deployment })
     });
     let mut countable: Vec<_> = of_known.collect();
     let wanted = countable.iter().filter_map(|item| Some((&item.deployment.id, item.release()?.0.number()))).collect();

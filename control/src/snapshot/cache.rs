@@ -5,15 +5,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use shared::keys::DeploymentKey;
 use shared::snapshot::Snapshot;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// What an entry takes besides its snapshot and its key: its places in both maps, rounded up.
 const ENTRY_OVERHEAD: usize = 512;
+
+/// Snapshots that are built at once; fewer than there are connections that read.
+const BUILDS: usize = 4;
 
 /// Snapshots of the deployments last asked for. A cache and never the truth: each is used only for the version that the database names.
 #[derive(Debug)]
 pub struct SnapshotCache {
     most_bytes: usize,
     held: Mutex<Held>,
+    /// Permits for building what is not held.
+    builds: Semaphore,
 }
 
 #[derive(Debug, Default)]
@@ -35,7 +41,7 @@ struct Entry {
 impl SnapshotCache {
     /// An empty cache that holds at most `max_bytes`.
     pub fn new(max_bytes: usize) -> Self {
-        Self { most_bytes: max_bytes, held: Mutex::default() }
+        Self { most_bytes: max_bytes, held: Mutex::default(), builds: Semaphore::new(BUILDS) }
     }
 
     /// The key's snapshot, if it is there in this version.
@@ -52,6 +58,13 @@ impl SnapshotCache {
             held.order.insert(held.tick, owned);
         }
         Some(Arc::clone(&entry.snapshot))
+    }
+
+    /// Waits for a turn to build a snapshot. After a change every check misses at once; whoever gets a turn looks again, since one before it may have built
+    /// what it wants.
+    pub async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+        // It is never closed.
+        self.builds.acquire().await.ok()
     }
 
     /// Keeps a snapshot in place of the one it held for the key; one that is larger than the whole cache is not kept.

@@ -1,6 +1,6 @@
 //! Snapshots: what the edge (and the acquisition paths served here) answer from, made from the database's state.
 //!
-//! `repo` reads the history, `cache` keeps parsed snapshots, `outbox` notes what KV lacks, `publisher` pushes it through `kv`, `reconcile`
+//! `repo` reads the history, `cache` keeps parsed snapshots, `versions` says which of them are still right, `outbox` notes what KV lacks, `publisher` pushes it through `kv`, `reconcile`
 //! repairs what nobody noted. Not here: the snapshot's form and the selection, they are `shared`'s. Start reading at [`current`] and [`publisher`].
 
 mod bulk;
@@ -10,6 +10,7 @@ pub mod outbox;
 pub mod publisher;
 pub mod reconcile;
 pub mod repo;
+mod versions;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +21,7 @@ use shared::time::UnixMillis;
 use tokio::sync::Notify;
 
 pub use cache::SnapshotCache;
+pub use versions::Versions;
 
 use crate::app::App;
 use crate::db::ReadTx;
@@ -60,8 +62,24 @@ impl Publisher {
 /// The parsed snapshot that answers for this key now, built from the database when its version changed. None: the key never was. A deleted
 /// deployment's is a tombstone.
 pub async fn current(app: &App, key: &DeploymentKey) -> AppResult<Option<Arc<Snapshot>>> {
+    let Some(version) = app.versions.of(&app.db, key).await? else { return Ok(None) };
+    if let Some(snapshot) = app.snapshots.get(key, version) {
+        return Ok(Some(snapshot));
+    }
+    // Apart, so that the future of a check that needs none of it stays small: large ones are moved and allocated at a cost that shows.
+    Box::pin(renew(app, key, version)).await
+}
+
+/// Builds the snapshot and keeps it, unless somebody else just did.
+async fn renew(app: &App, key: &DeploymentKey, version: i64) -> AppResult<Option<Arc<Snapshot>>> {
+    let _turn = app.snapshots.turn().await;
+    if let Some(snapshot) = app.snapshots.get(key, version) {
+        return Ok(Some(snapshot));
+    }
     let mut tx = app.db.read().await?;
     let Some(row) = repo::find_key(&mut tx, key).await? else { return Ok(None) };
+    // Another change while this waited for its turn: whoever had a turn since then built what all of them want now. Equal and not newer, as above: a
+    // restored database counts its versions from where it was.
     if let Some(snapshot) = app.snapshots.get(key, row.snapshot_version) {
         return Ok(Some(snapshot));
     }

@@ -1,27 +1,32 @@
 //! SQL of what a snapshot is made from.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use shared::hash::Sha256Hex;
 use shared::ids::{AppId, DeploymentId};
 use shared::keys::{DeploymentKey, Label};
 use shared::snapshot::{DiffSource, HistoryRelease, SnapshotHeader};
 use shared::time::UnixMillis;
+use sqlx::{Database, Encode, Postgres, QueryBuilder, Sqlite, Type};
 
-use crate::db::ReadTx;
+use crate::db::{Glance, ReadTx};
 use crate::error::{AppError, AppResult};
 use crate::on;
+
+/// Keys in one statement.
+const CHUNK: usize = 500;
 
 const FIND_KEY: &str = "SELECT app_id, deployment_id, last_deployment_id, snapshot_version FROM deployment_keys WHERE deployment_key = $1";
 const RELEASES: &str = "SELECT id, label, app_version, description, is_mandatory, is_disabled, rollout, package_hash, blob_sha256, size \
     FROM releases WHERE deployment_id = $1 ORDER BY label DESC";
 const DIFFS: &str = "SELECT d.release_id, d.source_hash, d.blob_sha256, d.size \
     FROM release_diffs d JOIN releases r ON r.id = d.release_id WHERE r.deployment_id = $1 ORDER BY d.release_id, d.source_hash";
+const VERSION: &str = "SELECT snapshot_version FROM deployment_keys WHERE deployment_key = $1";
 const VERSIONS: &str = "SELECT k.deployment_key, k.snapshot_version, k.snapshot_written_time, o.deployment_key AS open \
     FROM deployment_keys k LEFT JOIN snapshot_outbox o ON o.deployment_key = k.deployment_key";
 
 /// Every statement of this file.
-pub const SQL: &[&str] = &[FIND_KEY, RELEASES, DIFFS, VERSIONS];
+pub const SQL: &[&str] = &[FIND_KEY, RELEASES, DIFFS, VERSION, VERSIONS];
 
 /// A deployment key, as far as its snapshot goes.
 #[derive(Debug, sqlx::FromRow)]
@@ -91,6 +96,42 @@ impl VersionRow {
 /// The key's row, by one indexed read; none when the key never was.
 pub async fn find_key(tx: &mut ReadTx, key: &DeploymentKey) -> sqlx::Result<Option<KeyRow>> {
     on!(tx, |conn| sqlx::query_as(FIND_KEY).bind(key.as_str()).fetch_optional(conn).await)
+}
+
+/// The versions of these keys; those that never were are missing.
+pub async fn versions_of(glance: &mut Glance, keys: &BTreeSet<&DeploymentKey>) -> sqlx::Result<HashMap<DeploymentKey, i64>> {
+    let keys: Vec<_> = keys.iter().copied().collect();
+    let mut found = HashMap::with_capacity(keys.len());
+    if let [key] = keys.as_slice() {
+        // Most of the time; so that there is one text that stays prepared.
+        let version: Option<i64> = match glance {
+            Glance::Sqlite(connection) => sqlx::query_scalar(VERSION).bind(key.as_str()).fetch_optional(&mut **connection).await,
+            Glance::Postgres(connection) => sqlx::query_scalar(VERSION).bind(key.as_str()).fetch_optional(&mut **connection).await,
+        }?;
+        found.extend(version.map(|version| ((*key).clone(), version)));
+        return Ok(found);
+    }
+    for chunk in keys.chunks(CHUNK) {
+        let rows: Vec<(DeploymentKey, i64)> = match glance {
+            Glance::Sqlite(connection) => list::<Sqlite>(chunk).build_query_as().persistent(false).fetch_all(&mut **connection).await,
+            Glance::Postgres(connection) => list::<Postgres>(chunk).build_query_as().persistent(false).fetch_all(&mut **connection).await,
+        }?;
+        found.extend(rows);
+    }
+    Ok(found)
+}
+
+fn list<'k, D: Database>(keys: &'k [&'k DeploymentKey]) -> QueryBuilder<D>
+where
+    &'k str: Encode<'k, D> + Type<D>,
+{
+    let mut query = QueryBuilder::new("SELECT deployment_key, snapshot_version FROM deployment_keys WHERE deployment_key IN (");
+    let mut list = query.separated(", ");
+    for key in keys {
+        list.push_bind(key.as_str());
+    }
+    query.push(")");
+    query
 }
 
 /// The deployment's whole history, newest first.

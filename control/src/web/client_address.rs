@@ -40,9 +40,14 @@ pub(super) async fn middleware(State(app): State<AppState>, mut request: Request
     }
 }
 
+/// Whether the request says on whose behalf it comes, rightly or not.
+pub(crate) fn speaks_for_a_client(headers: &HeaderMap) -> bool {
+    headers.contains_key(ADDRESS) || headers.contains_key(SIGNATURE)
+}
+
 fn address(app: &AppState, request: &Request) -> Result<IpAddr, AppError> {
     let headers = request.headers();
-    if headers.contains_key(ADDRESS) || headers.contains_key(SIGNATURE) {
+    if speaks_for_a_client(headers) {
         return edge_address(app, request).ok_or_else(|| {
             tracing::warn!("a request carries an invalid edge address: edge secret or clock");
             AppError::Invalid("the edge's address signature is not valid: edge secret or clock".to_owned())
@@ -62,8 +67,14 @@ fn edge_address(app: &AppState, request: &Request) -> Option<IpAddr> {
     let text = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
     let (address, signature) = (text(ADDRESS)?, text(SIGNATURE)?);
     let path = request.extensions().get::<SentPath>()?;
-    let valid =
-        shared::signature::verify_address(&app.config.edge_secret, signature, request.method().as_str(), &path.0, app.now(), address);
+    let valid = shared::signature::verify_address(
+        &app.config.edge_secret,
+        signature,
+        request.method().as_str(),
+        path.0.as_str(),
+        app.now(),
+        address,
+    );
     let address: IpAddr = address.parse().ok().filter(|_| valid)?;
     // A socket for both families has IPv4 clients, too.
     Some(address.to_canonical())

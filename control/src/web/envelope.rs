@@ -24,8 +24,7 @@ pub struct RequestIdHeader(pub RequestId);
 
 /// Runs the request and dresses its answer.
 pub(super) async fn middleware(State(app): State<AppState>, mut request: Request, next: Next) -> Response {
-    // Without randomness there is no id, and no answer without an id: one made of the time alone keeps the envelope's form in that one case.
-    let id = app.request_id().unwrap_or_else(|_| RequestId::v7(app.now(), [0; 10]));
+    let id = new_id(&app);
     request.extensions_mut().insert(RequestIdHeader(id.clone()));
     let is_of_edge = request.headers().contains_key(client_address::SIGNATURE);
     let (request, rest) = linger::watch(request);
@@ -41,6 +40,16 @@ pub(super) async fn middleware(State(app): State<AppState>, mut request: Request
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     dress(&app, &id, response)
+}
+
+/// Dresses an answer that was made without this layer.
+pub(crate) fn finish(app: &AppState, response: Response) -> Response {
+    dress(app, &new_id(app), response)
+}
+
+fn new_id(app: &AppState) -> RequestId {
+    // Without randomness there is no id, and no answer without an id: one made of the time alone keeps the envelope's form in that one case.
+    app.request_id().unwrap_or_else(|_| RequestId::v7(app.now(), [0; 10]))
 }
 
 fn dress(app: &AppState, id: &RequestId, mut response: Response) -> Response {
@@ -78,7 +87,7 @@ fn problem_text(response: &mut Response) -> Option<ProblemText> {
 }
 
 /// A panic costs one 500; its text goes to the log through the panic hook and never to the client.
-pub(super) fn panicked(_panic: Box<dyn Any + Send + 'static>) -> Response {
+pub(crate) fn panicked(_panic: Box<dyn Any + Send + 'static>) -> Response {
     let mut response = StatusCode::INTERNAL_SERVER_ERROR.into_response();
     response.extensions_mut().insert(FailureCause("the handler panicked".to_owned()));
     response.extensions_mut().insert(ProblemText::from("internal error"));

@@ -26,7 +26,7 @@ impl FromRequest<AppState> for InternalCall {
         let sent = parts.extensions.get::<SentPath>().cloned().ok_or_else(refused)?;
         let bytes = read_body(&parts.headers, body, MAX_INTERNAL_BODY).await?;
         let secrets = &app.config.edge_secret;
-        if shared::signature::verify_call(secrets, &signature, parts.method.as_str(), &sent.0, app.now(), &bytes) {
+        if shared::signature::verify_call(secrets, &signature, parts.method.as_str(), sent.0.as_str(), app.now(), &bytes) {
             return Ok(Self(bytes));
         }
         tracing::warn!("an internal call carries an invalid signature: edge secret or clock");

@@ -19,7 +19,9 @@ use tower::util::MapRequest;
 use tower_http::catch_panic::CatchPanicLayer;
 
 pub use client_address::ClientAddress;
+pub(crate) use client_address::speaks_for_a_client;
 pub use envelope::{RequestIdHeader, not_found, wrong_method};
+pub(crate) use envelope::{finish, panicked};
 pub use internal::InternalCall;
 pub use json::{Json, check_type, read_body};
 pub use member::{Faults, Member, Nullable};
@@ -32,7 +34,7 @@ use crate::app::AppState;
 
 /// The path and query as the client sent them, before trailing slashes were cut: what signatures are made over.
 #[derive(Clone, Debug)]
-pub struct SentPath(pub String);
+pub struct SentPath(pub PathAndQuery);
 
 /// The router with everything that surrounds it.
 pub type Service = MapRequest<Router, fn(Request) -> Request>;
@@ -48,7 +50,8 @@ pub fn layer(router: Router, state: &AppState) -> Service {
 
 /// Trailing slashes are accepted on every path (decisions section 1).
 fn trim_trailing_slashes(mut request: Request) -> Request {
-    let sent = request.uri().path_and_query().map_or("/", PathAndQuery::as_str).to_owned();
+    // A handle to the same bytes, not a copy of them.
+    let sent = request.uri().path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
     let path = request.uri().path();
     let trimmed = path.trim_end_matches('/');
     if trimmed.len() < path.len() {

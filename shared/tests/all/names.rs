@@ -8,7 +8,7 @@ use shared::hash::{BlobKey, Sha256Hex};
 use shared::ids::{AppId, ReportId};
 use shared::keys::{BinaryVersion, ClientId, DeploymentKey, Label, Name};
 use shared::kv::{KvKey, SnapshotKey, SnapshotMetadata, snapshot_key};
-use shared::time::UnixMillis;
+use shared::time::{UnixMillis, UtcDay};
 use std::fmt::Debug;
 use std::str::FromStr;
 
@@ -117,6 +117,54 @@ fn times_are_written_as_the_interface_has_them() {
     for extreme in [i64::MIN, i64::MAX] {
         assert!(UnixMillis(extreme).iso8601().ends_with('Z'));
         assert_eq!(UnixMillis(extreme).plus_millis(extreme.signum()).as_millis(), extreme);
+    }
+}
+
+#[test]
+fn days_are_read_as_they_are_written_and_nothing_else_is_a_day() {
+    for (number, text) in [(0, "1970-01-01"), (20_484, "2026-01-31"), (11_016, "2000-02-29"), (-1, "1969-12-31"), (2_932_896, "9999-12-31")]
+    {
+        assert_eq!(UtcDay::try_from(text), Ok(UtcDay(number)), "{text}");
+        assert_eq!(UtcDay(number).to_string(), text);
+    }
+    for number in -800_000..800_000 {
+        let day = UtcDay(number);
+        let text = day.to_string();
+        // Until the year 0, and from the year 10,000 on, it takes more than four digits.
+        assert_eq!(UtcDay::try_from(text.as_str()).ok(), Some(day).filter(|_| !text.starts_with('-') && text.len() == 10), "{text}");
+    }
+    for wrong in [
+        "",
+        "2026-1-31",
+        "2026-01-1",
+        "26-01-31",
+        "2026-02-29",
+        "1900-02-29",
+        "2026-04-31",
+        "2026-00-10",
+        "2026-13-10",
+        "2026-01-00",
+        "2026-01-32",
+        "2026/01/31",
+        "20260131",
+        "2026-01-31T00:00:00Z",
+        " 2026-01-31",
+        "2026-01-31 ",
+        "+026-01-31",
+        "-026-01-31",
+        "2026-+1-31",
+        "2026-01--1",
+        "２026-01-31",
+        "2026-01-3１",
+        "today",
+        "0",
+        "\0\0\0\0-\0\0-\0\0",
+    ] {
+        assert!(UtcDay::try_from(wrong).is_err(), "{wrong}");
+    }
+    for extreme in [i64::MIN, i64::MAX] {
+        assert_eq!(UtcDay(extreme).plus_days(extreme.signum()), UtcDay(extreme));
+        assert_eq!(UnixMillis(extreme).utc_day(), UtcDay(extreme.div_euclid(86_400_000)));
     }
 }
 

@@ -14,6 +14,7 @@ mod not_control;
 mod outage;
 mod panics;
 mod pass_through;
+mod replay;
 mod reports;
 mod snapshots;
 mod stand_in;

@@ -7,6 +7,7 @@ use control::clock::Clock;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tests::edge::{EdgeApp, EdgeOptions};
+use tests::random::Random;
 use tests::relay::Relay;
 use tests::self_hosted::SelfHosted;
 use tests::wait::eventually;
@@ -31,31 +32,14 @@ const UNKNOWN_AT_EDGE: &[u16] = &[404, 503];
 const DEPLOY: &str = "/v1/public/svc/report_status/deploy";
 const DOWNLOAD: &str = "/v1/public/svc/report_status/download";
 
-/// xorshift64: the same flood on each run.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
+/// A key that has the right form and is nobody's.
+fn random_key(random: &mut Random) -> String {
+    let length = 16 + random.place(85);
+    let mut key = format!("{:016x}", random.bits());
+    while key.len() < length {
+        key.push(char::from(*random.one_of(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ-_0123")));
     }
-
-    fn below(&mut self, most: u64) -> u64 {
-        // The upper bits: the lower ones of this generator are the weaker ones.
-        (self.next() >> 32) % most
-    }
-
-    /// A key that has the right form and is nobody's.
-    fn key(&mut self) -> String {
-        let length = 16 + usize::try_from(self.below(85)).unwrap();
-        let mut key = format!("{:016x}", self.next());
-        while key.len() < length {
-            key.push(char::from(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ-_0123"[usize::try_from(self.below(32)).unwrap()]));
-        }
-        key
-    }
+    key
 }
 
 /// A request and the statuses that may answer it.
@@ -86,7 +70,7 @@ fn check_path(key: &str) -> String {
 }
 
 fn checks(random: &mut Random, unknown: &'static [u16]) -> Vec<Sent> {
-    (0..EACH).map(|_| check(&random.key(), unknown)).collect()
+    (0..EACH).map(|_| check(&random_key(random), unknown)).collect()
 }
 
 /// Reports for a deployment with [`RELEASES`] releases, and what is to be counted of them.
@@ -125,7 +109,7 @@ fn reports(random: &mut Random, key: &str, unknown: &'static [u16]) -> (Vec<Sent
                 }
             }
             6 => {
-                body["deployment_key"] = json!(random.key());
+                body["deployment_key"] = json!(random_key(random));
                 allowed = unknown;
             }
             _ => {
@@ -245,7 +229,7 @@ impl Watched {
 async fn checks_of_random_keys_ask_control_so_often_at_most_and_those_of_others_are_answered() {
     let edge = Watched::spawn().await;
     let client = edge.app.anonymous();
-    edge.send(checks(&mut Random(0x9e37_79b9_7f4a_7c15), UNKNOWN_AT_EDGE)).await;
+    edge.send(checks(&mut Random::new(0x9e37_79b9_7f4a_7c15), UNKNOWN_AT_EDGE)).await;
 
     // A key is remembered to be nobody's, so that it costs nothing when it comes again.
     let again = "again-and-again-0123456789";
@@ -263,7 +247,7 @@ async fn checks_of_random_keys_ask_control_so_often_at_most_and_those_of_others_
 #[tokio::test(flavor = "multi_thread")]
 async fn random_reports_through_the_queue_leave_no_more_rows_than_there_are_clients_and_counters() {
     let edge = Watched::spawn().await;
-    let (requests, expected) = reports(&mut Random(0x2545_f491_4f6c_dd1d), &edge.key, UNKNOWN_AT_EDGE);
+    let (requests, expected) = reports(&mut Random::new(0x2545_f491_4f6c_dd1d), &edge.key, UNKNOWN_AT_EDGE);
     edge.send(requests).await;
     assert_rows(&edge.app.control, &expected).await;
     let metrics = edge.owner.metrics("app", "Production").await;
@@ -277,7 +261,7 @@ async fn a_flood_of_random_checks_and_reports_stays_within_the_bounds_without_an
     let client = app.anonymous();
     client.get(&check_path(&key)).await.assert(200);
     let held = app.state().snapshots.bytes();
-    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let mut random = Random::new(0x2545_f491_4f6c_dd1d);
     let unknown: &[u16] = &[404];
     let mut requests = checks(&mut random, unknown);
     let (reports, expected) = reports(&mut random, &key, unknown);
@@ -293,7 +277,7 @@ async fn one_flood_after_the_other_leaves_the_isolate_its_memory() {
     let app = SelfHosted::spawn(&[("LIMIT_REPORTS", ANY_NUMBER)]).await;
     let key = publish(&app.control.sign_up("ada").await).await;
     let client = app.anonymous();
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut random = Random::new(0x9e37_79b9_7f4a_7c15);
     let mut memory = Vec::new();
     // The first one makes V8 take the room that it works in; from then on every key, label, version and client is new, and nothing may grow.
     for _ in 0..3 {

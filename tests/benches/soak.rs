@@ -1,0 +1,37 @@
+//! The soak at full size, on the database of `TEST_DATABASE`: `--events`, `--clients`, `--kills` and `--seed` with a number each. Prints what it did and fails
+//! when anything is not as it has to be.
+//!
+//! The program is `updraft-control` beside this one, or what `UPDRAFT_CONTROL` names.
+
+use std::process::ExitCode;
+
+use tests::soak::{Plan, run};
+
+/// What was asked for; nothing when that cannot be read. Cargo adds `--bench`.
+fn plan() -> Option<Plan> {
+    let mut plan = Plan { events: 200_000, clients: 5_000, kills: 20, seed: 1 };
+    let mut words = std::env::args().skip(1).filter(|word| word != "--bench");
+    while let Some(name) = words.next() {
+        let number = words.next()?.parse::<u64>().ok()?;
+        let count = usize::try_from(number).ok()?;
+        match name.as_str() {
+            "--events" => plan.events = count,
+            "--clients" => plan.clients = count,
+            "--kills" => plan.kills = count,
+            "--seed" => plan.seed = number,
+            _ => return None,
+        }
+    }
+    (plan.clients > 0 && plan.events >= 10).then_some(plan)
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let Some(plan) = plan() else {
+        eprintln!("soak: --events (10 or more), --clients (1 or more), --kills and --seed take a number each");
+        return ExitCode::FAILURE;
+    };
+    let outcome = run(plan).await;
+    println!("{outcome}");
+    if outcome.faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,347 @@
+//! How the events reach control: in batches, as the edge's consumer sends them when much goes wrong, and directly.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use control::clock::Clock;
+use reqwest::Method;
+use reqwest::header::HeaderValue;
+use serde_json::{Value, json};
+use shared::ids::ReportId;
+use shared::time::UnixMillis;
+use shared::wire::path;
+use shared::wire::report::{BatchAnswer, MAX_BATCH_REPORTS};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+
+use super::events::{Event, Events};
+use super::server::Caller;
+use crate::random::Random;
+use crate::raw;
+use crate::reports::{Counts, batch};
+
+/// How long after its time an event may be delivered for the first time, in milliseconds: within it they come in any order.
+const REORDERED_MILLIS: u64 = 10 * 60_000;
+
+/// Of a hundred events so many are delivered twice, in batches of their own.
+const TWICE: u64 = 5;
+
+/// What happens to a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// It is sent until it is answered.
+    Delivered,
+    /// … and once more later: the Queue has not taken in that it was acknowledged.
+    DeliveredAgain,
+    /// It is answered, and nobody hears the answer.
+    AnswerLost,
+    /// The connection ends before the answer.
+    HungUp,
+}
+
+#[derive(Clone, Debug)]
+struct Batch {
+    reports: Vec<Value>,
+    /// What control will drop, in order.
+    dropped: Vec<String>,
+    /// Events that are in no batch before this one.
+    news: usize,
+    fate: Fate,
+}
+
+/// What was done, for people.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    /// Batches, each counted once.
+    pub batches: u64,
+    /// Batches that were answered and delivered again, or whose answer nobody heard.
+    pub redelivered: u64,
+    /// Connections that ended before their answer.
+    pub hung_up: u64,
+    /// Reports that clients sent directly and that were answered.
+    pub direct: u64,
+    /// Requests of both kinds that nobody answered, or that were put off.
+    pub in_vain: u64,
+    /// How often a counter was read.
+    pub reads: u64,
+}
+
+/// What those who deliver share.
+#[derive(Debug)]
+pub struct Line {
+    batches: Mutex<VecDeque<Batch>>,
+    /// Events that were answered.
+    pub done: watch::Sender<usize>,
+    tally: Mutex<Tally>,
+    faults: Mutex<Vec<String>>,
+}
+
+impl Tally {
+    /// What there was none of, although a run with kills is for it; in words.
+    pub fn quiet(&self, kills: usize) -> Vec<String> {
+        let kinds = [
+            (self.reads, "a counter was read meanwhile"),
+            (self.redelivered, "a batch was delivered again"),
+            (self.hung_up, "a connection ended before its answer"),
+            (self.in_vain, "a request was in vain"),
+        ];
+        let quiet = kinds.into_iter().filter(|(count, _)| kills > 0 && *count == 0);
+        quiet.map(|(_, what)| format!("never has it happened that {what}")).collect()
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Line {
+    /// Packs the events that the edge has taken in.
+    pub fn pack(events: &Events, random: &mut Random) -> Self {
+        let mut deliveries = Vec::new();
+        for (number, stamped) in events.stamped.iter().enumerate() {
+            for _ in 0..if random.chance(TWICE) { 2 } else { 1 } {
+                deliveries.push((stamped.received.unsigned_abs() + random.below(REORDERED_MILLIS), number));
+            }
+        }
+        deliveries.sort_unstable();
+        let (mut batches, mut rest) = (VecDeque::new(), deliveries.as_slice());
+        let mut is_new = vec![true; events.stamped.len()];
+        while !rest.is_empty() {
+            let size = if random.chance(60) { MAX_BATCH_REPORTS } else { 1 + random.place(MAX_BATCH_REPORTS) };
+            let (first, others) = rest.split_at(size.min(rest.len()));
+            rest = others;
+            let mut batch = Batch { reports: Vec::new(), dropped: Vec::new(), news: 0, fate: fate(random) };
+            for (_, number) in first {
+                let stamped = &events.stamped[*number];
+                batch.reports.push(stamped.value());
+                batch.news += usize::from(std::mem::take(&mut is_new[*number]));
+                if stamped.event.deployment.is_none() {
+                    batch.dropped.push(stamped.id.clone());
+                }
+            }
+            if random.chance(5) && batch.reports.len() < MAX_BATCH_REPORTS {
+                let id = ReportId::v7(UnixMillis(1), [u8::try_from(random.below(256)).unwrap(); 10]).to_string();
+                batch.reports.insert(random.place(batch.reports.len()), json!({ "id": id, "event": "exploded", "received": 1 }));
+                batch.dropped.push(id);
+            }
+            batch.dropped.sort_unstable();
+            batches.push_back(batch);
+        }
+        Self { batches: Mutex::new(batches), done: watch::Sender::new(0), tally: Mutex::default(), faults: Mutex::default() }
+    }
+
+    /// Notes that something is not as it has to be.
+    pub fn fault(&self, fault: String) {
+        locked(&self.faults).push(fault);
+    }
+
+    /// Everything that was not as it has to be.
+    pub fn faults(&self) -> Vec<String> {
+        locked(&self.faults).clone()
+    }
+
+    /// What was done.
+    pub fn tally(&self) -> Tally {
+        *locked(&self.tally)
+    }
+
+    /// Changes the tally.
+    pub fn note(&self, change: impl FnOnce(&mut Tally)) {
+        change(&mut locked(&self.tally));
+    }
+
+    /// Notes what makes it useless to go on; nobody is to wait for the rest.
+    fn give_up(&self, fault: String) {
+        self.fault(fault);
+        self.done.send_replace(usize::MAX);
+    }
+
+    fn finished(&self, events: usize) {
+        self.done.send_modify(|done| *done = done.saturating_add(events));
+    }
+
+    /// Delivers batches until none is left.
+    pub async fn deliver(&self, mut caller: Caller, mut random: Random) {
+        loop {
+            let Some(mut next) = locked(&self.batches).pop_front() else { return };
+            if next.fate == Fate::HungUp {
+                self.hang_up(&mut caller, &next.reports).await;
+            }
+            let asked = caller.ask(|client| batch(client, Clock::System.now(), &next.reports)).await;
+            match asked {
+                Ok((answer, in_vain)) => {
+                    self.judge(&next, answer.status.as_u16(), &answer.body);
+                    self.note(|tally| tally.in_vain += in_vain);
+                }
+                Err(fault) => return self.give_up(format!("batches are not answered: {fault}")),
+            }
+            self.note(|tally| match next.news {
+                0 => tally.redelivered += 1,
+                _ => tally.batches += 1,
+            });
+            self.finished(next.news);
+            let later = match next.fate {
+                Fate::Delivered | Fate::HungUp => continue,
+                // Somewhere among those that come next, or at once.
+                Fate::DeliveredAgain => random.place(40),
+                Fate::AnswerLost => 0,
+            };
+            (next.fate, next.news) = (Fate::Delivered, 0);
+            let mut batches = locked(&self.batches);
+            let place = later.min(batches.len());
+            batches.insert(place, next);
+        }
+    }
+
+    /// Sends a batch and does not wait for the answer.
+    async fn hang_up(&self, caller: &mut Caller, reports: &[Value]) {
+        let (base, client) = caller.up().await;
+        let (mut bytes, body) = raw::parts(batch(&client, Clock::System.now(), reports).build().unwrap()).await;
+        bytes.extend(body);
+        // Whether it gets there is not the point.
+        if let Ok(mut stream) = TcpStream::connect(base.trim_start_matches("http://")).await
+            && stream.write_all(&bytes).await.is_ok()
+        {
+            self.note(|tally| tally.hung_up += 1);
+        }
+    }
+
+    fn judge(&self, batch: &Batch, status: u16, body: &[u8]) {
+        let answer: Option<BatchAnswer> = serde_json::from_slice(body).ok().filter(|_| status == 200);
+        let Some(answer) = answer else {
+            return self.fault(format!("a batch was answered {status}: {}", String::from_utf8_lossy(body)));
+        };
+        let accepted = batch.reports.len() - batch.dropped.len();
+        let mut dropped: Vec<String> = answer.dropped.into_iter().map(|dropped| dropped.id).collect();
+        dropped.sort_unstable();
+        if usize::try_from(answer.accepted).unwrap() != accepted || dropped != batch.dropped {
+            self.fault(format!(
+                "{accepted} reports were to be accepted and {:?} dropped, not {} and {dropped:?}",
+                batch.dropped, answer.accepted
+            ));
+        }
+    }
+
+    /// Sends reports of these clients as they would: each client waits for the answer before it goes on, and says the same again when there is none.
+    pub async fn report(&self, clients: Vec<Vec<Event>>, mut caller: Caller, mut random: Random) {
+        let paths = path::all();
+        let headers = [&b"4.2.3"[..], b"^4.2.2", b"", b"\xff garbage"].map(|value| HeaderValue::from_bytes(value).unwrap());
+        // In turns, as clients come.
+        let longest = clients.iter().map(Vec::len).max().unwrap_or(0);
+        for turn in 0..longest {
+            for event in clients.iter().filter_map(|events| events.get(turn)) {
+                // Members are named either way on every path.
+                let case = random.one_of(&paths).1.case;
+                let (job, body) = event.body(case, &mut random);
+                let fitting: Vec<&String> = paths.iter().filter(|(_, endpoint)| endpoint.job == job).map(|(path, _)| path).collect();
+                let path = *random.one_of(&fitting);
+                let header = random.one_of(&headers).clone();
+                let asked = caller
+                    .ask(|client| client.request(Method::POST, path).header("x-codepush-sdk-version", header.clone()).json(&body))
+                    .await;
+                let expected = if event.deployment.is_some() { 200 } else { 404 };
+                match asked {
+                    Ok((answer, in_vain)) if answer.status == expected => self.note(|tally| {
+                        tally.direct += 1;
+                        tally.in_vain += in_vain;
+                    }),
+                    Ok((answer, _)) => self.fault(format!("{path} with {body} was answered {}: {}", answer.status, answer.text())),
+                    Err(fault) => return self.give_up(format!("direct reports are not answered: {fault}")),
+                }
+                self.finished(1);
+            }
+            // The order of one client's reports is that of their times: its next one must not come in within the same millisecond.
+            let answered = Clock::System.now();
+            while Clock::System.now() <= answered {
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    /// Reads the counters all the time, until `is_over` and once after it: none is ever negative, and what has happened does not become undone.
+    pub async fn watch(&self, deployments: &[String], mut caller: Caller, is_over: watch::Receiver<bool>) {
+        let mut seen = vec![Counts::new(); deployments.len()];
+        loop {
+            let is_last = *is_over.borrow();
+            for (path, seen) in deployments.iter().zip(&mut seen) {
+                let answer = match caller.ask(|client| client.request(Method::GET, path)).await {
+                    Ok((answer, _)) => answer,
+                    Err(fault) => return self.give_up(format!("counters are not answered: {fault}")),
+                };
+                let counts = crate::reports::read(&answer.assert(200)["metrics"]);
+                self.note(|tally| tally.reads += u64::try_from(counts.len()).unwrap());
+                for fault in undone(seen, &counts) {
+                    self.fault(format!("{path}, {fault}"));
+                }
+                *seen = counts;
+            }
+            if is_last {
+                return;
+            }
+        }
+    }
+}
+
+/// What cannot be when these counts follow those, in words: a counter that is negative, or says that something has not happened after all, or has gone.
+fn undone(before: &Counts, counts: &Counts) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (place, counts) in counts {
+        // Active goes up and down; the rest only up.
+        let floor = before.get(place).copied().unwrap_or_default();
+        if counts[0] < 0 || (1..4).any(|column| counts[column] < floor[column]) {
+            faults.push(format!("{place}: {counts:?} after {floor:?}"));
+        }
+    }
+    let gone = before.iter().filter(|(place, _)| !counts.contains_key(*place));
+    faults.extend(gone.map(|(place, before)| format!("{place}: gone after {before:?}")));
+    faults
+}
+
+fn fate(random: &mut Random) -> Fate {
+    match random.below(100) {
+        0..8 => Fate::DeliveredAgain,
+        8..14 => Fate::AnswerLost,
+        14..20 => Fate::HungUp,
+        _ => Fate::Delivered,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reports::counts;
+
+    #[test]
+    fn a_counter_that_goes_down_below_zero_or_away_is_a_fault() {
+        let before = counts([("1.0", [2, 0, 0, 0]), ("v1", [1, 2, 3, 4])]);
+        let after = |place: &str, numbers| {
+            let mut after = before.clone();
+            after.insert(place.to_owned(), numbers);
+            undone(&before, &after).len()
+        };
+        for well in [[1, 2, 3, 4], [0, 2, 3, 4], [9, 3, 4, 5]] {
+            assert_eq!(after("v1", well), 0, "{well:?}");
+        }
+        for wrong in [[-1, 2, 3, 4], [1, 1, 3, 4], [1, 2, 2, 4], [1, 2, 3, 3]] {
+            assert_eq!(after("v1", wrong), 1, "{wrong:?}");
+        }
+        assert_eq!((after("v2", [1, 1, 1, 1]), after("v2", [-1, 0, 0, 0])), (0, 1));
+        for place in ["1.0", "v1"] {
+            let mut after = before.clone();
+            after.remove(place);
+            assert_eq!(undone(&before, &after).len(), 1, "{place}");
+        }
+    }
+
+    #[test]
+    fn a_run_with_kills_in_which_nothing_goes_wrong_is_a_fault() {
+        let well = Tally { redelivered: 1, hung_up: 1, in_vain: 1, reads: 1, ..Tally::default() };
+        assert_eq!(well.quiet(1), Vec::<String>::new());
+        for quiet in
+            [Tally { redelivered: 0, ..well }, Tally { hung_up: 0, ..well }, Tally { in_vain: 0, ..well }, Tally { reads: 0, ..well }]
+        {
+            assert_eq!((quiet.quiet(1).len(), quiet.quiet(0).len()), (1, 0), "{quiet:?}");
+        }
+    }
+}

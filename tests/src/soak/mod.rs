@@ -1,0 +1,187 @@
+//! Soak: random events of many clients reach a control plane that is killed again and again, by deliveries that repeat and reorder them, and the
+//! counters come to what the set of events says.
+//!
+//! `events` makes what happens, from a seed; `delivery` sends it, in batches and directly; `server` is the real program on its data; `model` computes
+//! the counters from the events alone. Start reading at [`run`].
+
+pub mod delivery;
+pub mod events;
+pub mod model;
+pub mod server;
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Display, Formatter};
+use std::sync::Arc;
+
+use control::clock::Clock;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::Client;
+use crate::program::Serving;
+use crate::random::Random;
+use crate::reports::Counts;
+use delivery::{Line, Tally};
+use events::{APPS, Deployment};
+use server::{Caller, Place};
+
+/// Batches under way at once, as many as production's consumer has.
+const CONSUMERS: usize = 4;
+
+/// Clients that send directly at once.
+const SENDERS: usize = 12;
+
+/// The most memory that control may ever have, in bytes.
+pub const MOST_MEMORY: u64 = 200_000_000;
+
+/// How much happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Events, those that clients send directly included.
+    pub events: usize,
+    /// Clients.
+    pub clients: usize,
+    /// How often control is killed.
+    pub kills: usize,
+    /// What chance begins with.
+    pub seed: u64,
+}
+
+impl Plan {
+    /// Binary versions of a deployment that have names: fewer than clients run.
+    fn binary_versions(&self) -> usize {
+        (self.events / 500).clamp(20, 200)
+    }
+}
+
+/// What a run came to.
+#[derive(Debug)]
+pub struct Outcome {
+    plan: Plan,
+    tally: Tally,
+    /// The most memory that control had, in bytes.
+    peak: u64,
+    summary: BTreeMap<&'static str, i64>,
+    /// Everything that was not as it has to be, in words; empty when all is well.
+    pub faults: Vec<String>,
+}
+
+impl Display for Outcome {
+    fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
+        let (plan, tally) = (self.plan, self.tally);
+        writeln!(to, "{} events of {} clients, seed {}, {} kills of control", plan.events, plan.clients, plan.seed, plan.kills)?;
+        writeln!(
+            to,
+            "delivered: {} batches, {} of them again, {} connections hung up; {} reports sent directly; {} requests in vain",
+            tally.batches, tally.redelivered, tally.hung_up, tally.direct, tally.in_vain
+        )?;
+        let summary = |name| self.summary.get(name).copied().unwrap_or_default();
+        writeln!(
+            to,
+            "counted: {} active, {} downloaded, {} installed, {} failed in {} counters, read {} times meanwhile",
+            summary("active"),
+            summary("downloaded"),
+            summary("installed"),
+            summary("failed"),
+            summary("counters"),
+            tally.reads
+        )?;
+        writeln!(to, "greatest memory of control: {} MB (at most {})", self.peak / 1_000_000, MOST_MEMORY / 1_000_000)?;
+        for fault in self.faults.iter().take(20) {
+            writeln!(to, "WRONG: {fault}")?;
+        }
+        match self.faults.len() {
+            0 => write!(to, "every counter is what the set of events says, and none was ever negative"),
+            count => write!(to, "{count} faults"),
+        }
+    }
+}
+
+/// Runs a plan on the database of `TEST_DATABASE`.
+pub async fn run(plan: Plan) -> Outcome {
+    let (place, token) = Place::make(&plan).await;
+    let serving = place.start().await;
+    let owner = Client::new(&serving.base, Some(token.clone()));
+    let deployments = server::publish(&owner).await;
+    let mut random = Random::new(plan.seed);
+    let events = events::make(&plan, &deployments, Clock::System.now(), &mut random);
+    let line = Arc::new(Line::pack(&events, &mut random));
+
+    let (base, listening) = watch::channel(Some(serving.base.clone()));
+    let (over, is_over) = watch::channel(false);
+    let mut delivering = JoinSet::new();
+    for _ in 0..CONSUMERS {
+        let (line, caller, random) = (Arc::clone(&line), Caller::new(listening.clone(), None), Random::new(random.bits()));
+        delivering.spawn(async move { line.deliver(caller, random).await });
+    }
+    for sender in 0..SENDERS {
+        let clients = events.direct.iter().skip(sender).step_by(SENDERS).cloned().collect();
+        let (line, caller, random) = (Arc::clone(&line), Caller::new(listening.clone(), None), Random::new(random.bits()));
+        delivering.spawn(async move { line.report(clients, caller, random).await });
+    }
+    let watching = {
+        let (line, caller, paths) = (Arc::clone(&line), Caller::new(listening, Some(token.clone())), paths(&deployments));
+        tokio::spawn(async move { line.watch(&paths, caller, is_over).await })
+    };
+
+    let (serving, mut peak) = kill(&plan, &place, serving, &base, &line, &mut random).await;
+    delivering.join_all().await;
+    over.send_replace(true);
+    watching.await.unwrap();
+    let counted = counted(&serving, &token, &deployments).await;
+    peak = peak.max(serving.process().peak());
+    serving.stop().await;
+    // What it has in memory only would be gone now.
+    let serving = place.start().await;
+    let again = self::counted(&serving, &token, &deployments).await;
+    serving.stop().await;
+
+    let (mut faults, peak) = (line.faults(), peak * 1024);
+    faults.extend(line.tally().quiet(plan.kills));
+    faults.extend(model::differences(&deployments, &events, plan.binary_versions(), &counted));
+    if again != counted {
+        faults.push("after a restart other counters were there".to_owned());
+    }
+    if peak > MOST_MEMORY {
+        faults.push(format!("control had {peak} bytes of memory"));
+    }
+    Outcome { plan, tally: line.tally(), peak, summary: model::summary(&counted), faults }
+}
+
+/// Kills control at times spread over all that is delivered, while requests are under way, and starts it again each time. Gives the last program,
+/// and the most memory that one had, in KiB.
+async fn kill(
+    plan: &Plan,
+    place: &Place,
+    mut serving: Serving,
+    base: &watch::Sender<Option<String>>,
+    line: &Line,
+    random: &mut Random,
+) -> (Serving, u64) {
+    let (mut done, mut peak) = (line.done.subscribe(), 0);
+    let stretch = plan.events / (plan.kills + 1);
+    for kill in 1..=plan.kills {
+        // Between two kills there is a quarter of a stretch at least.
+        let due = stretch * kill - random.place(stretch * 3 / 4 + 1);
+        done.wait_for(|events| *events >= due).await.unwrap();
+        peak = peak.max(serving.process().peak());
+        base.send_replace(None);
+        serving.kill().await;
+        serving = place.start().await;
+        base.send_replace(Some(serving.base.clone()));
+    }
+    (serving, peak)
+}
+
+fn paths(deployments: &[Deployment]) -> Vec<String> {
+    deployments.iter().map(|deployment| format!("/v1/apps/{}/deployments/{}/metrics", APPS[deployment.app].0, deployment.name)).collect()
+}
+
+async fn counted(serving: &Serving, token: &str, deployments: &[Deployment]) -> Vec<Counts> {
+    let client = Client::new(&serving.base, Some(token.to_owned()));
+    let mut counted = Vec::new();
+    for deployment in deployments {
+        counted.push(client.counts(APPS[deployment.app].0, deployment.name).await);
+    }
+    counted
+}

@@ -1,0 +1,186 @@
+//! What the counters have to be, computed from the set of events: nothing here knows in which order they were delivered, or how often.
+//!
+//! The one thing that depends on the order is which binary versions got a name before there were too many. The names are taken as they were given;
+//! that they are as many as there may be, and what is counted under each, is computed.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use super::events::{Deployment, Event, Events, RELEASES, What};
+use crate::reports::Counts;
+
+const OTHER: &str = "other";
+
+/// A client within an app, and when it said last where it is: by time, then id. Direct reports come after all that the edge has taken in, in their
+/// order.
+type Newest<'e> = HashMap<(usize, &'e str), ((u8, i64, &'e str), &'e Event)>;
+
+/// Compares the counters as they were read with what they have to be, by deployment. Gives every difference in words.
+pub fn differences(deployments: &[Deployment], events: &Events, most_names: usize, counted: &[Counts]) -> Vec<String> {
+    let mut faults = Vec::new();
+    let names: Vec<BTreeSet<&str>> =
+        counted.iter().map(|counts| counts.keys().map(String::as_str).filter(|name| is_plain(name)).collect()).collect();
+    for ((place, deployment), names) in deployments.iter().enumerate().zip(&names) {
+        let seen = versions(events, place);
+        let expected = seen.len().min(most_names);
+        if names.len() != expected || !names.is_subset(&seen) {
+            faults.push(format!("{}: {} binary versions have names instead of {expected}", deployment.name, names.len()));
+        }
+    }
+    for ((deployment, expected), counted) in deployments.iter().zip(expected(deployments.len(), events, deployments, &names)).zip(counted) {
+        let places: BTreeSet<&String> = expected.keys().chain(counted.keys()).collect();
+        for place in places {
+            let (expected, counted) = (expected.get(place), counted.get(place));
+            if expected != counted {
+                faults.push(format!(
+                    "app {}, {}, {place}: {} instead of {}",
+                    deployment.app,
+                    deployment.name,
+                    counted.map_or("nothing".to_owned(), |counts| format!("{counts:?}")),
+                    expected.map_or("nothing".to_owned(), |counts| format!("{counts:?}")),
+                ));
+            }
+        }
+    }
+    faults
+}
+
+fn expected(deployments: usize, events: &Events, list: &[Deployment], names: &[BTreeSet<&str>]) -> Vec<Counts> {
+    let mut counts = vec![Counts::new(); deployments];
+    let mut once: HashSet<(usize, &str, &str, What)> = HashSet::new();
+    let mut ids: HashSet<&str> = HashSet::new();
+    let mut newest = Newest::new();
+    let stamped = events.stamped.iter().map(|stamped| ((0, stamped.received, stamped.id.as_str()), &stamped.event));
+    let direct = events.direct.iter().flat_map(|reports| (0..).zip(reports).map(|(number, event)| ((1, number, ""), event)));
+    for (stamp, event) in stamped.chain(direct) {
+        let Some(deployment) = event.deployment.filter(|_| event.what == What::Binary || has_release(&event.place)) else { continue };
+        let Some(client) = &event.client else {
+            if event.what != What::Binary && ids.insert(stamp.2) {
+                raise(&mut counts[deployment], event);
+            }
+            continue;
+        };
+        match event.what {
+            // Its row is there as soon as anybody has reported it.
+            What::Binary => {
+                counts[deployment].entry(bucket(event, &names[deployment])).or_default();
+            }
+            what => {
+                if once.insert((deployment, client, &event.place, what)) {
+                    raise(&mut counts[deployment], event);
+                }
+            }
+        }
+        if matches!(event.what, What::Binary | What::Installed) {
+            let place = newest.entry((list[deployment].app, client)).or_insert((stamp, event));
+            if stamp > place.0 {
+                *place = (stamp, event);
+            }
+        }
+    }
+    for (_, event) in newest.into_values() {
+        let deployment = event.deployment.unwrap();
+        counts[deployment].entry(bucket(event, &names[deployment])).or_default()[0] += 1;
+    }
+    counts
+}
+
+fn raise(counts: &mut Counts, event: &Event) {
+    let column = match event.what {
+        What::Binary => return,
+        What::Downloaded => 1,
+        What::Installed => 2,
+        What::Failed => 3,
+    };
+    counts.entry(event.place.clone()).or_default()[column] += 1;
+}
+
+/// What the event's place is counted under.
+fn bucket(event: &Event, names: &BTreeSet<&str>) -> String {
+    let is_named = event.what != What::Binary || names.contains(event.place.as_str());
+    if is_named { event.place.clone() } else { OTHER.to_owned() }
+}
+
+/// The binary versions that clients with ids have reported to a deployment and that could have a name.
+fn versions(events: &Events, deployment: usize) -> BTreeSet<&str> {
+    let all = events.stamped.iter().map(|stamped| &stamped.event).chain(events.direct.iter().flatten());
+    let of = all.filter(|event| event.deployment == Some(deployment) && event.what == What::Binary && event.client.is_some());
+    of.map(|event| event.place.as_str()).filter(|name| is_plain(name)).collect()
+}
+
+/// Whether a name is neither a label's nor that of all the rest.
+fn is_plain(name: &str) -> bool {
+    let digits = name.strip_prefix('v').unwrap_or_default();
+    let is_label = !digits.is_empty() && !digits.starts_with('0') && digits.bytes().all(|byte| byte.is_ascii_digit());
+    name != OTHER && !is_label
+}
+
+fn has_release(label: &str) -> bool {
+    label.strip_prefix('v').and_then(|number| number.parse::<u64>().ok()).is_some_and(|number| (1..=RELEASES).contains(&number))
+}
+
+/// How many counters of each kind there are, for people.
+pub fn summary(counted: &[Counts]) -> BTreeMap<&'static str, i64> {
+    let mut summary = BTreeMap::new();
+    for counts in counted {
+        *summary.entry("counters").or_default() += i64::try_from(counts.len()).unwrap();
+        for numbers in counts.values() {
+            for (name, number) in ["active", "downloaded", "installed", "failed"].into_iter().zip(numbers) {
+                *summary.entry(name).or_default() += number;
+            }
+        }
+    }
+    summary
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::soak::events::Stamped;
+
+    fn stamped(received: i64, id: &str, client: Option<&str>, what: What, place: &str) -> Stamped {
+        let event = Event { deployment: Some(0), key: "key".to_owned(), client: client.map(str::to_owned), what, place: place.to_owned() };
+        Stamped { received, id: id.to_owned(), event }
+    }
+
+    #[test]
+    fn a_small_set_comes_to_what_can_be_counted_by_hand() {
+        let deployments = [Deployment { app: 0, name: "Production", key: "key".to_owned() }];
+        let events = Events {
+            stamped: vec![
+                stamped(1, "a", Some("one"), What::Binary, "1.0"),
+                stamped(2, "b", Some("one"), What::Installed, "v1"),
+                stamped(2, "a", Some("one"), What::Binary, "2.0"),
+                stamped(3, "c", Some("one"), What::Installed, "v99"),
+                stamped(1, "d", Some("two"), What::Binary, "2.0"),
+                stamped(1, "e", Some("two"), What::Downloaded, "v1"),
+                stamped(2, "f", Some("two"), What::Downloaded, "v1"),
+                stamped(2, "g", None, What::Downloaded, "v1"),
+                stamped(2, "h", None, What::Binary, "3.0"),
+                stamped(2, "i", Some("three"), What::Binary, "v1"),
+            ],
+            direct: vec![vec![Event {
+                deployment: Some(0),
+                key: "key".to_owned(),
+                client: Some("two".to_owned()),
+                what: What::Failed,
+                place: "v2".to_owned(),
+            }]],
+        };
+        let counted = crate::reports::counts([("1.0", [0, 0, 0, 0]), ("other", [2, 0, 0, 0]), ("v1", [1, 2, 1, 0]), ("v2", [0, 0, 0, 1])]);
+        assert_eq!(differences(&deployments, &events, 1, std::slice::from_ref(&counted)), Vec::<String>::new());
+        // Every number that is off by one is seen, and so is a row too many and one too few.
+        for place in counted.keys() {
+            for column in 0..4 {
+                let mut wrong = counted.clone();
+                wrong.get_mut(place).unwrap()[column] += 1;
+                assert_eq!(differences(&deployments, &events, 1, &[wrong]).len(), 1, "{place}, {column}");
+            }
+            let mut wrong = counted.clone();
+            wrong.remove(place);
+            assert!(!differences(&deployments, &events, 1, &[wrong]).is_empty(), "{place}");
+        }
+        let mut wrong = counted;
+        wrong.insert("v3".to_owned(), [0; 4]);
+        assert_eq!(differences(&deployments, &events, 1, &[wrong]).len(), 1);
+    }
+}

@@ -1,0 +1,150 @@
+//! The control plane under soak: the real program, killed and started again on the same data, and what it answers meanwhile.
+
+use std::collections::BTreeMap;
+
+use control::accounts;
+use control::audit::Actor;
+use control::auth::keys;
+use control::clock::{Clock, Dice};
+use control::config::AccountLimits;
+use control::db::Db;
+use reqwest::RequestBuilder;
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::sync::watch;
+
+use super::Plan;
+use super::events::{APPS, Deployment, RELEASES};
+use crate::app::{DOWNLOAD_SECRET, EDGE_SECRET};
+use crate::database::TestDatabase;
+use crate::people::PASSWORD_HASH;
+use crate::program::Serving;
+use crate::{Answer, Client};
+
+const ENCRYPTION_KEY: &str = "s1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+
+/// Requests in a row that may fail while nobody has killed the program.
+const MOST_FAILURES: usize = 20;
+
+/// The program's data and settings.
+#[derive(Debug)]
+pub struct Place {
+    settings: BTreeMap<String, String>,
+    // In this order: the database is dropped before the folder goes.
+    _database: TestDatabase,
+    _folder: TempDir,
+}
+
+/// Whoever asks the program something while it may be killed at any time.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// The program's address; none while it is down.
+    base: watch::Receiver<Option<String>>,
+    client: Client,
+}
+
+impl Place {
+    /// An empty database, with an account; gives its access key too.
+    pub async fn make(plan: &Plan) -> (Self, String) {
+        let (database, folder) = (TestDatabase::create().await, TempDir::new().unwrap());
+        let data = folder.path().join("data");
+        std::fs::create_dir_all(&data).unwrap();
+        let url = database.url().unwrap_or_else(|| format!("sqlite://{}", data.join("updraft.db").display()));
+        let any_number = "1000000000/1m".to_owned();
+        let settings = [
+            ("DATA_DIR", data.display().to_string()),
+            ("DATABASE_URL", url.clone()),
+            ("EDGE_SECRET", EDGE_SECRET.to_owned()),
+            ("DOWNLOAD_SECRET", DOWNLOAD_SECRET.to_owned()),
+            ("ENCRYPTION_KEY", ENCRYPTION_KEY.to_owned()),
+            ("LIMIT_REPORTS", any_number.clone()),
+            ("LIMIT_MANAGEMENT_API", any_number.clone()),
+            ("LIMIT_UPLOADS", any_number),
+            ("LIMIT_BINARY_VERSIONS", plan.binary_versions().to_string()),
+            // Thousands of dropped reports are part of the plan.
+            ("LOG", "error".to_owned()),
+        ];
+        let settings = settings.into_iter().map(|(name, value)| (format!("UPDRAFT_{name}"), value)).collect();
+
+        let db = Db::open(&url).await.unwrap();
+        let now = Clock::System.now();
+        let mut tx = db.write().await.unwrap();
+        let new = accounts::service::NewAccount {
+            email: "ada@example.com",
+            name: None,
+            password_hash: PASSWORD_HASH,
+            limits: AccountLimits::default(),
+        };
+        let account = accounts::service::create(&mut tx, &Actor::operator(), &new, &Dice::System, now).await.unwrap();
+        let ttl = keys::service::DEFAULT_TTL;
+        let key = keys::service::create(&mut tx, &account, "soak", "127.0.0.1", ttl, &Dice::System, now).await.unwrap();
+        tx.commit().await.unwrap();
+        db.close().await;
+        (Self { settings, _database: database, _folder: folder }, key.reveal().to_owned())
+    }
+
+    /// Starts the program on this data.
+    pub async fn start(&self) -> Serving {
+        Serving::start(&self.settings).await
+    }
+}
+
+/// Makes the apps with their releases, and gives the deployments.
+pub async fn publish(owner: &Client) -> Vec<Deployment> {
+    let mut deployments = Vec::new();
+    for (app, (app_name, names)) in APPS.into_iter().enumerate() {
+        owner.create_app(app_name).await;
+        for &name in names {
+            if !["Production", "Staging"].contains(&name) {
+                owner.post(&format!("/v1/apps/{app_name}/deployments"), json!({ "name": name })).await.assert(201);
+            }
+            for number in 1..=RELEASES {
+                let content = format!("{app_name} {name} {number}");
+                owner.upload(app_name, name, content.as_bytes(), json!({ "appVersion": "*" })).await.assert(201);
+            }
+            deployments.push(Deployment { app, name, key: owner.deployment_key(app_name, name).await });
+        }
+    }
+    deployments
+}
+
+impl Caller {
+    /// With this credential, if any.
+    pub fn new(base: watch::Receiver<Option<String>>, token: Option<String>) -> Self {
+        Self { base, client: Client::new("", token) }
+    }
+
+    /// Waits until the program is up, and gives its address and a client of it.
+    pub async fn up(&mut self) -> (String, Client) {
+        let base = self.base.wait_for(Option::is_some).await.expect("the run is not over").clone().unwrap();
+        let client = self.client.at(&base);
+        (base, client)
+    }
+
+    /// Asks until there is an answer, and gives how often that was in vain, too: what nobody answered, and what was put off, is asked again, however
+    /// often the program is killed. An error when it goes on failing although nobody has killed the program.
+    pub async fn ask(&mut self, request: impl Fn(&Client) -> RequestBuilder) -> Result<(Answer, u64), String> {
+        let (mut in_vain, mut failures) = (0, 0);
+        loop {
+            let (base, client) = self.up().await;
+            let fault = match read(request(&client)).await {
+                Ok(answer) if answer.status != 503 => return Ok((answer, in_vain)),
+                Ok(answer) => answer.text(),
+                Err(error) => format!("{error:?}"),
+            };
+            in_vain += 1;
+            // Whoever kills it says so before.
+            let was_killed = self.base.borrow().as_ref() != Some(&base);
+            failures = if was_killed { 0 } else { failures + 1 };
+            if failures > MOST_FAILURES {
+                return Err(fault);
+            }
+        }
+    }
+}
+
+async fn read(request: RequestBuilder) -> Result<Answer, reqwest::Error> {
+    let response = request.send().await?;
+    let (asked, status, headers) = (response.url().path().to_owned(), response.status(), response.headers().clone());
+    Ok(Answer { asked, status, headers, body: response.bytes().await?.to_vec() })
+}
