@@ -10,7 +10,7 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::acquisition::Quick;
 use crate::app::AppState;
 use crate::openapi::{self, Beginning, Documentation, document};
-use crate::{accounts, acquisition, apps, audit, auth, collaborators, deployments, front, health, metrics, releases, reports, web};
+use crate::{accounts, acquisition, apps, audit, auth, collaborators, dashboard, deployments, health, metrics, releases, reports, web};
 
 /// The operations of the interface: each comes with what the document says of it.
 fn documented() -> OpenApiRouter<AppState> {
@@ -35,7 +35,7 @@ fn documented() -> OpenApiRouter<AppState> {
 
 /// What is no operation of the interface, and the acquisition paths, whose aliases are many: `acquisition::document` describes them.
 fn undocumented() -> Router<AppState> {
-    Router::new().merge(front::routes()).merge(acquisition::routes()).merge(reports::routes())
+    Router::new().merge(acquisition::routes()).merge(reports::routes())
 }
 
 /// The interface's document for a service at this base address.
@@ -49,6 +49,7 @@ pub fn service(state: &AppState) -> Quick {
     let documentation = Documentation::new(&document(&state.config.base_url));
     let router = router
         .merge(undocumented())
+        .merge(dashboard::routes(state))
         .layer(Extension(Arc::new(documentation)))
         .fallback(web::not_found)
         .method_not_allowed_fallback(web::wrong_method)

@@ -135,7 +135,8 @@ impl Sweep {
         for path in ["/", "/health", "/v1/health", "/v1/health?live"] {
             for method in ["GET", "HEAD"] {
                 let request = self.request(method, path);
-                self.expect(200, Dress::Plain, request).await;
+                // The first path leads to the dashboard.
+                self.expect(if path == "/" { 303 } else { 200 }, Dress::Plain, request).await;
             }
             if !path.contains('?') {
                 self.other_methods(path, "GET, HEAD", Dress::Plain).await;

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::app::AppState;
+use crate::app::{App, AppState};
 use crate::audit::{self, Action, Actor, Event};
 use crate::auth::cli::notice;
 use crate::auth::keys::repo::{self, Credential};
@@ -95,10 +95,14 @@ pub fn routes() -> OpenApiRouter<AppState> {
     responses((status = 200, body = SessionsAnswer))
 )]
 pub async fn list_sessions(State(app): State<AppState>, caller: LoginSession) -> AppResult<Json<SessionsAnswer>> {
-    let mut tx = app.db.read().await?;
-    let sessions = repo::logins(&mut tx, caller.account()).await?;
-    let sessions = sessions.into_iter().filter(|found| is_alive(&app, found)).map(|found| SessionOut::new(found, caller.credential()));
+    let sessions = list(&app, &caller).await?.into_iter().map(|found| SessionOut::new(found, caller.credential()));
     Ok(Json(SessionsAnswer { sessions: sessions.collect() }))
+}
+
+/// The account's sessions that can still be used, those that command lines hold among them; oldest first.
+pub async fn list(app: &App, caller: &LoginSession) -> AppResult<Vec<Credential>> {
+    let sessions = repo::logins(&mut app.db.read().await?, caller.account()).await?;
+    Ok(sessions.into_iter().filter(|found| is_alive(app, found)).collect())
 }
 
 /// End every dashboard session; with `?keepCurrent=true` every other one.
@@ -116,14 +120,20 @@ pub async fn end_dashboard_sessions(
     actor: Actor,
     RawQuery(query): RawQuery,
 ) -> AppResult<Json<RevokedAnswer>> {
-    let keep = keeps_current(query.as_deref().unwrap_or_default())?.then(|| caller.credential());
-    let mut tx = caller.begin_holding_account(&app).await?;
+    let keeps = keeps_current(query.as_deref().unwrap_or_default())?;
+    Ok(Json(RevokedAnswer { revoked: end_dashboard(&app, &caller, &actor, keeps).await? }))
+}
+
+/// Ends every dashboard session, or every other one, and tells how many could still be used. Errors: 401.
+pub async fn end_dashboard(app: &App, caller: &LoginSession, actor: &Actor, keeps_current: bool) -> AppResult<usize> {
+    let keep = keeps_current.then(|| caller.credential());
+    let mut tx = caller.begin_holding_account(app).await?;
     let ended = repo::delete_dashboard(&mut tx, caller.account(), keep).await?;
-    let revoked = ended.iter().filter(|ended| is_alive(&app, ended)).count();
+    let revoked = ended.iter().filter(|ended| is_alive(app, ended)).count();
     let event = Event::new(Action::EndSessions, caller.account()).with(json!({ "sessions": revoked, "keepCurrent": keep.is_some() }));
-    audit::note(&mut tx, &actor, event, &app.dice, app.now()).await?;
+    audit::note(&mut tx, actor, event, &app.dice, app.now()).await?;
     tx.commit().await?;
-    Ok(Json(RevokedAnswer { revoked }))
+    Ok(revoked)
 }
 
 /// End the session that the request is made with.
@@ -134,22 +144,24 @@ pub async fn end_dashboard_sessions(
     security(("bearer" = ["login session"])),
     responses((status = 204))
 )]
-pub async fn end_current_session(
-    State(app): State<AppState>,
-    caller: LoginSession,
-    actor: Actor,
-    from: ClientAddress,
-) -> AppResult<StatusCode> {
-    let mut tx = caller.begin_holding_account(&app).await?;
+pub async fn end_current_session(State(app): State<AppState>, caller: LoginSession, from: ClientAddress) -> AppResult<StatusCode> {
+    end_current(&app, &caller, from).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Ends the session that the caller has, and tells the owner when it is a command line's. Errors: 401 when it has ended already.
+pub async fn end_current(app: &App, caller: &LoginSession, from: ClientAddress) -> AppResult<()> {
+    let mut tx = caller.begin_holding_account(app).await?;
     let ended = repo::find(&mut tx, caller.account(), caller.credential()).await?.ok_or(AppError::Unauthenticated)?;
     if repo::delete(&mut tx, caller.account(), caller.credential()).await? == 0 {
         return Err(AppError::Unauthenticated);
     }
-    notice::put_removed(&mut tx, &app, &caller, from, &[&ended]).await?;
-    audit::note(&mut tx, &actor, Event::new(Action::EndSession, caller.credential()), &app.dice, app.now()).await?;
+    notice::put_removed(&mut tx, app, caller, from, &[&ended]).await?;
+    let event = Event::new(Action::EndSession, caller.credential());
+    audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, app.now()).await?;
     tx.commit().await?;
     app.mailer.wake();
-    Ok(StatusCode::NO_CONTENT)
+    Ok(())
 }
 
 /// End the sessions that were made from an address or by a machine of this name.
@@ -182,7 +194,7 @@ pub async fn end_sessions_from_source(
     Ok(StatusCode::NO_CONTENT)
 }
 
-fn is_alive(app: &AppState, found: &Credential) -> bool {
+fn is_alive(app: &App, found: &Credential) -> bool {
     session::is_alive(found, &app.config.limits.sessions, app.now())
 }
 

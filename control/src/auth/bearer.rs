@@ -192,12 +192,27 @@ impl FromRequestParts<AppState> for SignedIn {
     }
 }
 
+/// The caller whose dashboard session this is: what the dashboard's cookie holds, which no operation of the interface reads. Errors: 401, also for every
+/// other kind of credential; 429.
+pub(crate) async fn by_dashboard_session(app: &App, token: &str) -> AppResult<SignedIn> {
+    let caller = by_access_key(app, token).await?;
+    if caller.kind != CredentialKind::DashboardSession {
+        return Err(AppError::Unauthenticated);
+    }
+    admit(app, caller)
+}
+
 async fn sign_in(app: &AppState, headers: &HeaderMap) -> AppResult<SignedIn> {
     let token = bearer(headers).ok_or(AppError::Unauthenticated)?;
     let caller = match ApiKeyToken::parse(token) {
         Some(token) => by_api_key(app, &token).await?,
         None => by_access_key(app, token).await?,
     };
+    admit(app, caller)
+}
+
+/// Counts a request of the caller. Errors: 429.
+fn admit(app: &App, caller: SignedIn) -> AppResult<SignedIn> {
     // After the credential is known to be one: nobody else can use its allowance up.
     let mut callers = app.callers.lock().unwrap_or_else(PoisonError::into_inner);
     let admitted = callers.admit(caller.credential.as_str(), app.config.limits.management, app.now().as_millis());

@@ -1,12 +1,13 @@
 //! Settings: environment variables with the prefix `UPDRAFT_`, read once at the start.
 //!
-//! `settings` is the list that `--help` prints, `values` parses sizes and networks, `outside` mail server and challenge, `secrets` makes and
+//! `settings` is the list that `--help` prints, `values` parses sizes and networks, `outside` mail server and challenge, `pages` the dashboard's address, `secrets` makes and
 //! keeps the three secrets.
 //! Start reading at [`Config::read`].
 
 pub mod check;
 pub mod command_line;
 pub mod outside;
+mod pages;
 pub mod secrets;
 pub mod settings;
 pub mod strangers;
@@ -256,7 +257,7 @@ impl Config {
         let settings = Settings(environment);
         let base_url = settings.address("BASE_URL")?.unwrap_or_else(|| "http://localhost:8080".to_owned());
         let upload_url = settings.address("UPLOAD_URL")?.unwrap_or_else(|| base_url.clone());
-        let dashboard_url = settings.address("DASHBOARD_URL")?.unwrap_or_else(|| format!("{base_url}/dashboard"));
+        let dashboard_url = pages::address(&settings, &base_url)?;
         let listen = settings.text("LISTEN");
         let listen = listen.parse().map_err(|_| ConfigError::setting("LISTEN", "must be an address and a port, such as 127.0.0.1:8080"))?;
         let bindings_listen = bindings_listen(&settings)?;

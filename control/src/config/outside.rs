@@ -71,6 +71,8 @@ pub struct TurnstileConfig {
     pub site_key: String,
     /// The verifier's address.
     pub url: String,
+    /// The address of the script that shows the challenge on pages.
+    pub script: String,
 }
 
 impl std::fmt::Debug for TurnstileConfig {
@@ -151,10 +153,11 @@ fn smtp(text: &str) -> Result<SmtpConfig, ConfigError> {
 }
 
 pub(super) fn turnstile(settings: &Settings<'_>) -> Result<Option<TurnstileConfig>, ConfigError> {
-    let url = settings.address("TURNSTILE_URL")?.unwrap_or_else(|| settings.text("TURNSTILE_URL"));
+    let address = |name| Ok::<_, ConfigError>(settings.address(name)?.unwrap_or_else(|| settings.text(name)));
+    let (url, script) = (address("TURNSTILE_URL")?, address("TURNSTILE_SCRIPT")?);
     match (settings.optional("TURNSTILE_SECRET"), settings.optional("TURNSTILE_SITE_KEY")) {
         (None, None) => Ok(None),
-        (Some(secret), Some(site_key)) => Ok(Some(TurnstileConfig { secret, site_key, url })),
+        (Some(secret), Some(site_key)) => Ok(Some(TurnstileConfig { secret, site_key, url, script })),
         (None, Some(_)) => Err(ConfigError::setting("TURNSTILE_SECRET", "is needed when UPDRAFT_TURNSTILE_SITE_KEY is set")),
         (Some(_), None) => Err(ConfigError::setting("TURNSTILE_SITE_KEY", "is needed when UPDRAFT_TURNSTILE_SECRET is set")),
     }

@@ -81,6 +81,7 @@ settings![
     ("TURNSTILE_SECRET", "", "the secret of the human-verification challenge, which is on when this and the site key are set"),
     ("TURNSTILE_SITE_KEY", "", "the challenge's public key, for pages"),
     ("TURNSTILE_URL", "https://challenges.cloudflare.com/turnstile/v0/siteverify", "where the challenge's tokens are verified"),
+    ("TURNSTILE_SCRIPT", "https://challenges.cloudflare.com/turnstile/v0/api.js", "the script that shows the challenge on pages"),
     ("LOG", "info", "what is logged: a level, or a filter such as control=debug"),
     ("LOG_FORMAT", "text", "text or json"),
     ("LIMIT_MAX_API_KEYS", "25", "API keys per account, for accounts made from now on"),

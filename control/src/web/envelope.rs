@@ -81,9 +81,11 @@ fn problem_text(response: &mut Response) -> Option<ProblemText> {
     }
     let status = response.status();
     let refused = status.is_client_error() || status.is_server_error();
-    let is_json = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
+    // Pages say in their own words what was refused.
+    let has_own_form = |kind: &HeaderValue| [&b"application/json"[..], b"text/html"].iter().any(|own| kind.as_bytes().starts_with(own));
+    let is_own = response.headers().get(header::CONTENT_TYPE).is_some_and(has_own_form);
     let plain = || ProblemText::from(status.canonical_reason().unwrap_or("the request was refused").to_lowercase().as_str());
-    (refused && !is_json).then(plain)
+    (refused && !is_own).then(plain)
 }
 
 /// A panic costs one 500; its text goes to the log through the panic hook and never to the client.

@@ -85,6 +85,13 @@ impl Member {
     }
 }
 
+/// A form's field: always a text.
+impl From<&str> for Member {
+    fn from(text: &str) -> Self {
+        Self(Value::String(text.to_owned()))
+    }
+}
+
 /// A member of which null says something else than absence: that there is to be none.
 #[derive(Clone, Debug, Default)]
 pub enum Nullable {

@@ -54,8 +54,8 @@ async fn every_management_route_needs_a_credential_before_anything_else() {
         }
     }
     // What needs none.
-    for path in ["/", "/health", "/v1/health", "/v1/health?live"] {
-        anonymous.get(path).await.assert_status(200);
+    for (path, status) in [("/", 303), ("/health", 200), ("/v1/health", 200), ("/v1/health?live", 200)] {
+        anonymous.get(path).await.assert_status(status);
     }
 }
 

@@ -35,16 +35,6 @@ async fn a_sound_service_says_so_to_everybody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_front_page_names_the_version_and_the_docs() {
-    let app = TestApp::spawn().await;
-    let page = app.anonymous().get("/").await;
-    page.assert_status(200);
-    assert!(page.header("content-type").starts_with("text/html"));
-    assert!(page.text().contains("0.1.0") && page.text().contains(&app.base), "{}", page.text());
-    assert!(page.header("content-security-policy").contains("default-src 'none'"));
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn an_edge_that_lags_is_degraded_and_never_a_503() {
     let app = TestApp::spawn_with(unreachable_edge()).await;
     let client = app.anonymous();

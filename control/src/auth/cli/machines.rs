@@ -134,7 +134,7 @@ pub async fn remove_machine(
 }
 
 /// Ends the credential of a machine and tells the owner. Errors: 404 for what is none of the caller's machines.
-async fn remove(app: &App, caller: &LoginSession, from: ClientAddress, id: &AccessKeyId) -> AppResult<()> {
+pub async fn remove(app: &App, caller: &LoginSession, from: ClientAddress, id: &AccessKeyId) -> AppResult<()> {
     let mut tx = caller.begin_holding_account(app).await?;
     let machine = repo::find(&mut tx, caller.account(), id).await?.filter(|found| is_machine(app, found)).ok_or(UNKNOWN)?;
     if repo::delete(&mut tx, caller.account(), id).await? == 0 {

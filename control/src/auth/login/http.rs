@@ -33,6 +33,20 @@ pub struct NewLogin {
     pub challenge_token: Member,
 }
 
+impl NewLogin {
+    /// The attempt. Errors: 400.
+    pub fn judge(&self) -> AppResult<Login> {
+        let mut faults = Faults::default();
+        let email = faults.take("email", members::email(&self.email));
+        let password = faults.take("password", members::password(&self.password));
+        let challenge_token = faults.take("challengeToken", members::challenge_token(&self.challenge_token));
+        let (Some(email), Some(password), Some(challenge_token)) = (email, password, challenge_token) else {
+            return Err(faults.into_error());
+        };
+        Ok(Login { email, password: password.to_owned(), challenge_token: challenge_token.map(str::to_owned) })
+    }
+}
+
 /// A session.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -115,11 +129,5 @@ pub async fn log_in(
     Extension(from): Extension<ClientAddress>,
     Json(new): Json<NewLogin>,
 ) -> AppResult<Json<LoginOut>> {
-    let mut faults = Faults::default();
-    let email = faults.take("email", members::email(&new.email));
-    let password = faults.take("password", members::password(&new.password));
-    let challenge_token = faults.take("challengeToken", members::challenge_token(&new.challenge_token));
-    let (Some(email), Some(password), Some(challenge_token)) = (email, password, challenge_token) else { return Err(faults.into_error()) };
-    let login = Login { email, password: password.to_owned(), challenge_token: challenge_token.map(str::to_owned) };
-    Ok(Json(service::log_in(&app, from, &login).await?.into()))
+    Ok(Json(service::log_in(&app, from, &new.judge()?).await?.into()))
 }

@@ -1,0 +1,7 @@
+// Of pages that one keeps on paper: a button that prints.
+"use strict";
+document.addEventListener("click", (event) => {
+  if (event.target.closest("[data-prints]")) {
+    print();
+  }
+});

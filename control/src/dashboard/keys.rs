@@ -1,0 +1,231 @@
+//! Keys: access keys, which can do what their owner can, and API keys, which are cut down to scopes ([`super::api_keys`]). A raw key is in the answer to
+//! the form that made it, and nowhere else.
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+use serde_json::json;
+use shared::time::UnixMillis;
+
+use super::cli::Obstacle;
+use super::confirm::Question;
+use super::fields::Fields;
+use super::flash::Flash;
+use super::form::{Field, Form};
+use super::frame::Frame;
+use super::view::{self, day, moment};
+use super::{api_keys, until};
+use crate::app::AppState;
+use crate::auth::keys::http::{AccessKeyPatch, NewAccessKey};
+use crate::auth::keys::repo::Credential;
+use crate::auth::keys::service::{self, DEFAULT_TTL};
+use crate::auth::{DashboardSession, NewCredentials, NotApiKey};
+use crate::error::{AppError, AppResult};
+use crate::web::{ClientAddress, KeyPath, Member, encode_segment};
+
+#[derive(Template)]
+#[template(path = "dashboard/keys.html")]
+struct KeysPage<'p> {
+    frame: &'p Frame,
+    access_keys: Vec<Shown>,
+    api_keys: Vec<api_keys::Shown>,
+}
+
+/// An access key, as the page shows it.
+struct Shown {
+    page: String,
+    name: String,
+    made: String,
+    address: String,
+    used: String,
+    until: String,
+    is_over: bool,
+}
+
+impl Shown {
+    fn of(frame: &Frame, key: Credential) -> Self {
+        Self {
+            page: frame.path(&page_of(&key.friendly_name)),
+            made: day(key.created_time),
+            address: key.created_by,
+            used: key.last_used_time.map_or_else(|| "not yet".to_owned(), moment),
+            until: day(key.expires),
+            is_over: key.expires <= frame.now(),
+            name: key.friendly_name,
+        }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "dashboard/key_new.html")]
+struct New<'p> {
+    frame: &'p Frame,
+    form: &'p Form,
+    obstacle: Option<Obstacle>,
+}
+
+#[derive(Template)]
+#[template(path = "dashboard/key.html")]
+struct Change<'p> {
+    frame: &'p Frame,
+    form: &'p Form,
+    page: String,
+    name: &'p str,
+}
+
+/// A key that was just made. It has no `Debug`: the raw key is in it.
+#[derive(Template)]
+#[template(path = "dashboard/key_made.html")]
+pub(super) struct Made<'p> {
+    pub(super) frame: &'p Frame,
+    pub(super) name: &'p str,
+    pub(super) key: &'p str,
+    /// What is said of its use.
+    pub(super) text: &'static str,
+}
+
+pub(super) async fn show(State(app): State<AppState>, frame: Frame, session: DashboardSession, caller: NotApiKey) -> AppResult<Response> {
+    let mut tx = app.db.read().await?;
+    let found = service::list(&mut tx, &app, &caller).await?;
+    let access_keys = found.into_iter().filter(|key| !key.kind().is_login()).map(|key| Shown::of(&frame, key)).collect();
+    let api_keys = api_keys::list(&mut tx, &frame, &session).await?;
+    view::page(&KeysPage { frame: &frame, access_keys, api_keys })
+}
+
+fn page_of(name: &str) -> String {
+    format!("/keys/access/{}", encode_segment(name))
+}
+
+fn name_field(name: &str) -> Field {
+    Field::text("friendlyName", "Name").hint("So that you know it again, such as the machine that it is for.").value(name)
+}
+
+/// How long a key lives that is to end with this day.
+fn ttl(day: &str, now: UnixMillis) -> AppResult<Member> {
+    let judged = until::end_of(day).map(|end| end.0 - now.0);
+    match judged {
+        Ok(ttl) if ttl > 0 => serde_json::from_value(json!(ttl)).map_err(AppError::internal),
+        Ok(_) => Err(AppError::Invalid("ttl: must not be over".to_owned())),
+        Err(fault) => Err(AppError::Invalid(format!("ttl: {fault}"))),
+    }
+}
+
+fn new_form(name: &str, day: &str) -> Form {
+    Form::of([name_field(name), until::field("ttl", day)])
+}
+
+pub(super) async fn show_new(
+    State(app): State<AppState>,
+    frame: Frame,
+    _session: DashboardSession,
+    right: Result<NewCredentials, AppError>,
+) -> AppResult<Response> {
+    let obstacle = right.err().map(|error| Obstacle::of(&frame, error, frame.here())).transpose()?;
+    let form = new_form("", &until::shown(app.now().plus_millis(DEFAULT_TTL)));
+    form.page(&New { frame: &frame, form: &form, obstacle })
+}
+
+pub(super) async fn make(
+    State(app): State<AppState>,
+    frame: Frame,
+    session: DashboardSession,
+    right: NewCredentials,
+    from: ClientAddress,
+    sent: Fields,
+) -> AppResult<Response> {
+    let made = match ttl(sent.text("ttl"), app.now()) {
+        Ok(ttl) => {
+            let new =
+                NewAccessKey { name: Member::default(), friendly_name: sent.member("friendlyName"), description: Member::default(), ttl };
+            service::add(&app, &session, right, from, &new).await
+        }
+        Err(error) => Err(error),
+    };
+    match made {
+        Ok((key, token)) => {
+            let text = "It can do what you can, for command lines and programs of yours: keep it like a password.";
+            view::page(&Made { frame: &frame, name: &key.friendly_name, key: token.reveal(), text })
+        }
+        Err(error) => {
+            let form = new_form(sent.text("friendlyName"), sent.text("ttl")).refuse(error)?;
+            form.page(&New { frame: &frame, form: &form, obstacle: None })
+        }
+    }
+}
+
+/// The access key of this name; sessions have names, too, and a page of their own.
+async fn find(app: &AppState, session: &DashboardSession, name: &str) -> AppResult<Credential> {
+    let found = service::find(&mut app.db.read().await?, app, session, name).await?;
+    Some(found).filter(|key| !key.kind().is_login()).ok_or(AppError::NotFound("access key"))
+}
+
+pub(super) async fn show_one(
+    State(app): State<AppState>,
+    frame: Frame,
+    session: DashboardSession,
+    KeyPath(name): KeyPath,
+) -> AppResult<Response> {
+    let key = find(&app, &session, &name).await?;
+    let form = new_form(&key.friendly_name, &until::shown(key.expires));
+    form.page(&Change { frame: &frame, form: &form, page: page_of(&name), name: &name })
+}
+
+pub(super) async fn change(
+    State(app): State<AppState>,
+    frame: Frame,
+    session: DashboardSession,
+    from: ClientAddress,
+    KeyPath(name): KeyPath,
+    sent: Fields,
+) -> AppResult<Response> {
+    let key = find(&app, &session, &name).await?;
+    let day = sent.text("ttl");
+    // Its day as it was changes nothing: a lifetime begins anew otherwise.
+    let lifetime = if day == until::shown(key.expires) { Ok(Member::default()) } else { ttl(day, app.now()) };
+    let changed = match lifetime {
+        Ok(ttl) => {
+            let none = Member::default;
+            let patch = AccessKeyPatch { name: none(), friendly_name: sent.member("friendlyName"), description: none(), ttl };
+            service::update(&app, &session, from, &name, &patch).await
+        }
+        Err(error) => Err(error),
+    };
+    match changed {
+        Ok(key) => frame.redirect_saying("/keys", &Flash::good(format!("The key {} is changed.", key.friendly_name))),
+        Err(error) => {
+            let form = new_form(sent.text("friendlyName"), day).refuse(error)?;
+            form.page(&Change { frame: &frame, form: &form, page: page_of(&name), name: &name })
+        }
+    }
+}
+
+pub(super) async fn show_deletion(
+    State(app): State<AppState>,
+    frame: Frame,
+    session: DashboardSession,
+    KeyPath(name): KeyPath,
+) -> AppResult<Response> {
+    find(&app, &session, &name).await?;
+    let question = Question {
+        frame: &frame,
+        page: frame.path(&format!("{}/delete", page_of(&name))),
+        title: format!("Delete the key {name}?"),
+        text: "Whatever uses it is refused at once, and it cannot be brought back.",
+        button: "Delete it",
+        back: "/keys",
+    };
+    question.ask()
+}
+
+pub(super) async fn delete(
+    State(app): State<AppState>,
+    frame: Frame,
+    session: DashboardSession,
+    caller: NotApiKey,
+    from: ClientAddress,
+    KeyPath(name): KeyPath,
+) -> AppResult<Response> {
+    find(&app, &session, &name).await?;
+    service::remove(&app, &caller, from, &name).await?;
+    frame.redirect_saying("/keys", &Flash::good(format!("The key {name} is deleted.")))
+}

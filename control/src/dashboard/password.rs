@@ -1,0 +1,75 @@
+//! A password that was forgotten, and the page that the mail leads to.
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+
+use super::fields::Fields;
+use super::flash::Flash;
+use super::form::{Field, Form};
+use super::frame::Frame;
+use super::sign_up::{refuse_challenged, token_field, with_challenge};
+use crate::app::AppState;
+use crate::auth::reset::http::{Forgotten, Reset};
+use crate::auth::reset::service;
+use crate::error::AppResult;
+use crate::web::ClientAddress;
+
+#[derive(Template)]
+#[template(path = "dashboard/forgot_password.html")]
+struct Forgot<'p> {
+    frame: &'p Frame,
+    form: &'p Form,
+}
+
+#[derive(Template)]
+#[template(path = "dashboard/reset_password.html")]
+struct ResetPassword<'p> {
+    frame: &'p Frame,
+    form: &'p Form,
+}
+
+fn forgot_form(sent: &Fields) -> Form {
+    Form::of([Field::email("email", "E-mail address").value(sent.text("email"))])
+}
+
+pub(super) async fn show_forgotten(frame: Frame) -> AppResult<Response> {
+    let form = forgot_form(&Fields::default());
+    Ok(with_challenge(&frame, form.page(&Forgot { frame: &frame, form: &form })?))
+}
+
+pub(super) async fn forget(State(app): State<AppState>, frame: Frame, from: ClientAddress, sent: Fields) -> AppResult<Response> {
+    let forgotten = Forgotten { email: sent.member("email"), challenge_token: sent.optional_member("challengeToken") };
+    match service::forgot(&app, from, &forgotten).await {
+        Ok(()) => {
+            let text = "If this address has an account, a mail is on its way. Open its link to choose a new password.";
+            frame.redirect_saying("/sign-in?again", &Flash::good(text))
+        }
+        Err(error) => {
+            let form = refuse_challenged(forgot_form(&sent), error)?;
+            Ok(with_challenge(&frame, form.page(&Forgot { frame: &frame, form: &form })?))
+        }
+    }
+}
+
+fn reset_form(sent: &Fields) -> Form {
+    Form::of([token_field(sent), Field::new_password("password", "New password")])
+}
+
+pub(super) async fn show_reset(frame: Frame) -> AppResult<Response> {
+    let form = reset_form(&Fields::default());
+    form.page(&ResetPassword { frame: &frame, form: &form })
+}
+
+pub(super) async fn reset(State(app): State<AppState>, frame: Frame, from: ClientAddress, sent: Fields) -> AppResult<Response> {
+    let reset = Reset { token: sent.optional_member("token"), password: sent.member("password") };
+    match service::reset(&app, from, &reset).await {
+        Ok(()) => {
+            frame.redirect_saying("/sign-in?again", &Flash::good("Your password is new, and every session has ended. Sign in with it."))
+        }
+        Err(error) => {
+            let form = reset_form(&sent).refuse(error)?;
+            form.page(&ResetPassword { frame: &frame, form: &form })
+        }
+    }
+}

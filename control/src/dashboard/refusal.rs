@@ -1,0 +1,81 @@
+//! What was refused outside of a form, as a page: not there, not allowed, too often, our fault.
+
+use askama::Template;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+
+use super::flash::Flash;
+use super::frame::Frame;
+use super::view::{self, sentence, wait};
+use crate::error::{Code, FailureCause, ProblemText};
+
+#[derive(Template)]
+#[template(path = "dashboard/refusal.html")]
+struct Refusal<'p> {
+    frame: &'p Frame,
+    status: u16,
+    title: &'static str,
+    text: String,
+    action: Option<(&'static str, String)>,
+}
+
+/// The answer as a page when it is a refusal; whoever is not signed in (any more) is led to where that can be done.
+pub(super) fn as_page(frame: &Frame, mut answer: Response, is_read: bool) -> Response {
+    let Some(problem) = answer.extensions_mut().remove::<ProblemText>() else { return answer };
+    if answer.status() == StatusCode::UNAUTHORIZED && answer.headers().contains_key(header::WWW_AUTHENTICATE) {
+        return sign_in(frame, is_read).unwrap_or_else(IntoResponse::into_response);
+    }
+    match page(frame, &answer, &problem) {
+        Ok(mut page) => {
+            // The log's line, and what the headers tell clients.
+            if let Some(cause) = answer.extensions_mut().remove::<FailureCause>() {
+                page.extensions_mut().insert(cause);
+            }
+            for name in [header::RETRY_AFTER, header::ALLOW, header::CONNECTION] {
+                if let Some(value) = answer.headers_mut().remove(&name) {
+                    page.headers_mut().insert(name, value);
+                }
+            }
+            page
+        }
+        Err(error) => error.into_response(),
+    }
+}
+
+/// To the sign-in page, and back from there when nothing was sent that would be lost.
+fn sign_in(frame: &Frame, is_read: bool) -> crate::error::AppResult<Response> {
+    let next = frame.site().next(frame.here()).filter(|next| is_read && *next != frame.path("/"));
+    let response = frame.redirect_to(&frame.site().with_next("/sign-in", next))?;
+    let flash = if is_read { return Ok(response) } else { Flash::bad("You are not signed in any more. Sign in, and do it again.") };
+    frame.saying(response, &flash)
+}
+
+fn page(frame: &Frame, answer: &Response, problem: &ProblemText) -> crate::error::AppResult<Response> {
+    let status = answer.status();
+    let title = match status {
+        StatusCode::NOT_FOUND => "There is no such page",
+        StatusCode::FORBIDDEN => "This is not allowed",
+        StatusCode::TOO_MANY_REQUESTS => "Too much at once",
+        StatusCode::METHOD_NOT_ALLOWED => "This page cannot be used like that",
+        StatusCode::SERVICE_UNAVAILABLE => "Not available for the moment",
+        status if status.is_server_error() => "Something went wrong here",
+        _ => "This did not work",
+    };
+    let seconds = answer.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()).and_then(|value| value.parse().ok());
+    let mut text = match status {
+        StatusCode::NOT_FOUND => "It may have moved, or what it was about is gone.".to_owned(),
+        StatusCode::INTERNAL_SERVER_ERROR => {
+            "This is our fault, and it was noted. Try again; if it stays, tell those who run this service.".to_owned()
+        }
+        _ => sentence(&problem.text),
+    };
+    if let Some(seconds) = seconds {
+        text = format!("{text} Try again in {}.", wait(seconds));
+    }
+    let action = match problem.code {
+        Some(Code::MfaSetupRequired) => Some(("Set up a second factor", frame.path("/security"))),
+        Some(Code::ReauthRequired) => Some(("Sign in again", frame.path("/sign-in?again"))),
+        _ => None,
+    };
+    view::page_with(status, &Refusal { frame, status: status.as_u16(), title, text, action })
+}

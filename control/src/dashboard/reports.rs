@@ -1,0 +1,56 @@
+//! What browsers report of pages that broke their own policy: one line for the log, with nothing in it that somebody wrote.
+
+use std::sync::PoisonError;
+
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use serde_json::Value;
+use shared::limit::{Rate, network};
+
+use crate::app::AppState;
+use crate::error::AppResult;
+use crate::web::{ClientAddress, read_body};
+
+/// The largest report, in bytes.
+const MOST: usize = 16 << 10;
+
+/// Reports of one network that are logged per minute; anybody may send some.
+const LOGGED: u32 = 10;
+
+/// The directives that can be broken (Content Security Policy level 3).
+const DIRECTIVES: [&str; 14] = [
+    "default-src",
+    "script-src",
+    "script-src-elem",
+    "script-src-attr",
+    "style-src",
+    "style-src-elem",
+    "style-src-attr",
+    "img-src",
+    "font-src",
+    "connect-src",
+    "frame-src",
+    "form-action",
+    "base-uri",
+    "frame-ancestors",
+];
+
+pub(super) async fn post(State(app): State<AppState>, from: ClientAddress, request: Request) -> AppResult<StatusCode> {
+    let (parts, body) = request.into_parts();
+    let body = read_body(&parts.headers, body, MOST).await?;
+    let rate = Rate { count: LOGGED, window: app.config.limits.management.window };
+    let key = format!("csp-report {}", network(from.0));
+    let admitted = app.callers.lock().unwrap_or_else(PoisonError::into_inner).admit(&key, rate, app.now().as_millis());
+    if admitted.is_ok() {
+        tracing::warn!(directive = directive(&body), "a browser reports that a page of the dashboard broke its content security policy");
+    }
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Which rule was broken, when it is one that there is.
+fn directive(body: &[u8]) -> &'static str {
+    let report: Value = serde_json::from_slice(body).unwrap_or_default();
+    let named = report.pointer("/csp-report/effective-directive").or(report.pointer("/csp-report/violated-directive"));
+    let named = named.and_then(Value::as_str).and_then(|text| text.split(' ').next()).unwrap_or_default();
+    DIRECTIVES.into_iter().find(|directive| *directive == named).unwrap_or("unknown")
+}

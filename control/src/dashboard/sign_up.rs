@@ -1,0 +1,140 @@
+//! Signing up: the form, the mail that follows, and the page that the mail leads to.
+
+use askama::Template;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use super::fields::Fields;
+use super::flash::Flash;
+use super::form::{Field, Form};
+use super::frame::Frame;
+use super::headers::Needs;
+use crate::app::AppState;
+use crate::auth::registration::http::{NewRegistration, Resend, ShownToken};
+use crate::auth::registration::service;
+use crate::error::{AppError, AppResult, Code};
+use crate::web::ClientAddress;
+
+#[derive(Template)]
+#[template(path = "dashboard/sign_up.html")]
+struct SignUp<'p> {
+    frame: &'p Frame,
+    form: &'p Form,
+}
+
+#[derive(Template)]
+#[template(path = "dashboard/sign_up_sent.html")]
+struct Sent<'p> {
+    frame: &'p Frame,
+    form: &'p Form,
+}
+
+#[derive(Template)]
+#[template(path = "dashboard/verify_email.html")]
+struct Verify<'p> {
+    frame: &'p Frame,
+    form: &'p Form,
+}
+
+fn sign_up_form(sent: &Fields) -> Form {
+    Form::of([
+        Field::text("name", "Name")
+            .value(sent.text("name"))
+            .autocomplete("name")
+            .hint("How others see you. You can change it later.")
+            .optional(),
+        Field::email("email", "E-mail address").value(sent.text("email")),
+        Field::new_password("password", "Password"),
+    ])
+}
+
+/// The page that shows a form with the challenge, where there is one.
+pub(super) fn with_challenge(frame: &Frame, page: Response) -> Response {
+    match frame.site().widget() {
+        Some(widget) => Needs { challenge: Some(widget.origin.clone()), ..Needs::default() }.put(page),
+        None => page,
+    }
+}
+
+/// A refusal of a form with a challenge, in words that say what to do with it.
+pub(super) fn refuse_challenged(form: Form, error: AppError) -> AppResult<Form> {
+    match error {
+        AppError::Coded(Code::ChallengeRequired, _) => {
+            let text = "Show that you are human: do what the box above the button asks for, and send the form again.";
+            Ok(form.refuse_saying(StatusCode::FORBIDDEN, text))
+        }
+        error => form.refuse(error),
+    }
+}
+
+pub(super) async fn show(frame: Frame) -> AppResult<Response> {
+    let form = sign_up_form(&Fields::default());
+    Ok(with_challenge(&frame, form.page(&SignUp { frame: &frame, form: &form })?))
+}
+
+pub(super) async fn submit(State(app): State<AppState>, frame: Frame, from: ClientAddress, sent: Fields) -> AppResult<Response> {
+    let new = NewRegistration {
+        email: sent.member("email"),
+        password: sent.member("password"),
+        name: sent.optional_member("name"),
+        challenge_token: sent.optional_member("challengeToken"),
+    };
+    match service::register(&app, from, &new).await {
+        Ok(()) => frame.redirect("/sign-up/sent"),
+        Err(error) => {
+            let form = refuse_challenged(sign_up_form(&sent), error)?;
+            Ok(with_challenge(&frame, form.page(&SignUp { frame: &frame, form: &form })?))
+        }
+    }
+}
+
+fn sent_form(sent: &Fields) -> Form {
+    Form::of([Field::email("email", "E-mail address").value(sent.text("email"))])
+}
+
+pub(super) async fn show_sent(frame: Frame) -> AppResult<Response> {
+    let form = sent_form(&Fields::default());
+    form.page(&Sent { frame: &frame, form: &form })
+}
+
+pub(super) async fn send_again(State(app): State<AppState>, frame: Frame, from: ClientAddress, sent: Fields) -> AppResult<Response> {
+    match service::resend(&app, from, &Resend { email: sent.member("email") }).await {
+        Ok(()) => {
+            let text = "If a sign-up waits for this address, another mail is on its way. The link of the earlier mail is void.";
+            frame.redirect_saying("/sign-up/sent", &Flash::good(text))
+        }
+        Err(error) => {
+            let form = sent_form(&sent).refuse(error)?;
+            form.page(&Sent { frame: &frame, form: &form })
+        }
+    }
+}
+
+/// The field for the token of a mail: filled in from the link's address by a script, or by hand.
+pub(super) fn token_field(sent: &Fields) -> Field {
+    let hint = "What stands behind #token= in the link of the mail. If your browser runs scripts, it is filled in.";
+    Field::text("token", "Token").value(sent.text("token")).hint(hint).class("token")
+}
+
+fn verify_form(sent: &Fields) -> Form {
+    Form::of([token_field(sent)])
+}
+
+pub(super) async fn show_verify(frame: Frame) -> AppResult<Response> {
+    let form = verify_form(&Fields::default());
+    form.page(&Verify { frame: &frame, form: &form })
+}
+
+pub(super) async fn verify(State(app): State<AppState>, frame: Frame, from: ClientAddress, sent: Fields) -> AppResult<Response> {
+    match service::verify(&app, from, &ShownToken { token: sent.optional_member("token") }).await {
+        Ok(()) => frame.redirect_saying(
+            "/sign-in?again",
+            &Flash::good("Your e-mail address is confirmed, and your account is there. Sign in with it."),
+        ),
+        Err(error) => {
+            let form = verify_form(&sent).refuse(error)?;
+            form.page(&Verify { frame: &frame, form: &form })
+        }
+    }
+}

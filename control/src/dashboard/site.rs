@@ -1,0 +1,189 @@
+//! Where the pages stand, and what follows from that.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use reqwest::Url;
+
+use super::assets;
+use crate::config::Config;
+use crate::config::outside::is_loopback_address;
+
+/// The longest way back that a page takes along, in bytes.
+const LONGEST_NEXT: usize = 512;
+
+/// The pages' place; clones share it.
+#[derive(Clone, Debug)]
+pub struct Site(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    base: String,
+    origin: String,
+    is_plain: bool,
+    is_unsafe: bool,
+    has_registration: bool,
+    widget: Option<Widget>,
+}
+
+/// The human-verification challenge, as pages show it.
+#[derive(Clone, Debug)]
+pub struct Widget {
+    /// The public key.
+    pub site_key: String,
+    /// The script's address.
+    pub script: String,
+    /// The origin of the script and of the frame that it makes.
+    pub origin: String,
+}
+
+impl Site {
+    /// The place that the settings name.
+    pub fn of(config: &Config) -> Self {
+        let url = Url::parse(&config.dashboard_url).ok();
+        let path = url.as_ref().map_or("/dashboard", Url::path);
+        let widget = config.turnstile.as_ref().and_then(|turnstile| {
+            let origin = Url::parse(&turnstile.script).ok()?.origin().ascii_serialization();
+            Some(Widget { site_key: turnstile.site_key.clone(), script: turnstile.script.clone(), origin })
+        });
+        let (is_http, is_here) = (config.dashboard_url.starts_with("http://"), is_loopback_address(&config.dashboard_url));
+        Self(Arc::new(Inner {
+            base: path.trim_end_matches('/').to_owned(),
+            origin: url.as_ref().map(|url| url.origin().ascii_serialization()).unwrap_or_default(),
+            is_plain: is_http && is_here,
+            is_unsafe: is_http && !is_here,
+            has_registration: config.is_registration_open,
+            widget,
+        }))
+    }
+
+    /// What every path of a page begins with: `/dashboard`, or nothing where pages stand at the root.
+    pub fn base(&self) -> &str {
+        &self.0.base
+    }
+
+    /// The origin that browsers name for the pages.
+    pub fn origin(&self) -> &str {
+        &self.0.origin
+    }
+
+    /// Whether pages are reached without TLS on this machine alone. Everywhere else cookies travel encrypted or not at all.
+    pub fn is_plain(&self) -> bool {
+        self.0.is_plain
+    }
+
+    /// Whether pages are to be reached without TLS from other machines: browsers then keep none of their cookies.
+    pub fn is_unsafe(&self) -> bool {
+        self.0.is_unsafe
+    }
+
+    /// Whether strangers may register.
+    pub fn has_registration(&self) -> bool {
+        self.0.has_registration
+    }
+
+    /// The challenge, where one is configured.
+    pub fn widget(&self) -> Option<&Widget> {
+        self.0.widget.as_ref()
+    }
+
+    /// The address of a page: `page` begins with a slash, and is that alone for the first page.
+    pub fn path(&self, page: &str) -> String {
+        match (self.base(), page) {
+            ("", page) => page.to_owned(),
+            (base, "/") => base.to_owned(),
+            (base, page) => format!("{base}{page}"),
+        }
+    }
+
+    /// The address of a file that pages are made of, by its name in `control/assets`.
+    pub fn asset(&self, name: &str) -> String {
+        self.path(&format!("/assets/{}", assets::hashed(name)))
+    }
+
+    /// The address of a page to which whoever has to do something else first comes back, when it is one of ours: an address that leads anywhere else
+    /// is none.
+    pub fn next<'n>(&self, next: &'n str) -> Option<&'n str> {
+        let path = next.split('?').next().unwrap_or_default();
+        let rest = path.strip_prefix(self.base())?;
+        let is_ours = rest.starts_with('/') || (rest.is_empty() && !path.is_empty());
+        // Browsers read a backslash as a slash, and two slashes as the beginning of another host; dots lead out of the folder.
+        let is_plain = next.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\' && byte != b'#');
+        let leads_out =
+            path.contains("//") || path.split('/').any(|segment| segment.to_ascii_lowercase().replace("%2e", ".").starts_with('.'));
+        (is_ours && is_plain && !leads_out && next.len() <= LONGEST_NEXT).then_some(next)
+    }
+
+    /// A page with a way back from it.
+    pub fn with_next(&self, page: &str, next: Option<&str>) -> String {
+        let mut path = self.path(page);
+        if let Some(next) = next {
+            let next: String = form_urlencoded::byte_serialize(next.as_bytes()).collect();
+            let mark = if page.contains('?') { '&' } else { '?' };
+            // Writing into a text does not fail.
+            let _ = write!(path, "{mark}next={next}");
+        }
+        path
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site(base: &str) -> Site {
+        Site(Arc::new(Inner {
+            base: base.to_owned(),
+            origin: String::new(),
+            is_plain: true,
+            is_unsafe: false,
+            has_registration: true,
+            widget: None,
+        }))
+    }
+
+    #[test]
+    fn a_way_back_leads_to_a_page() {
+        let (site, root) = (site("/dashboard"), site(""));
+        for next in ["/dashboard", "/dashboard?a=b", "/dashboard/keys", "/dashboard/activate?user_code=BCDF-GHJK", "/dashboard/a/b?c=//d"] {
+            assert_eq!(site.next(next), Some(next));
+            assert_eq!(root.next(next), Some(next));
+        }
+        assert_eq!(root.next("/"), Some("/"));
+        let long = format!("/dashboard/{}", "x".repeat(LONGEST_NEXT));
+        for next in [
+            "",
+            "//evil.example",
+            "/\\evil.example",
+            "/dashboard\\..\\x",
+            "/dashboard//evil.example",
+            "https://evil.example/dashboard",
+            "javascript:alert(1)",
+            "dashboard",
+            "/dashboard/../v1/account",
+            "/dashboard/%2e%2E/v1",
+            "/dashboard/./x",
+            "/dashboard/a b",
+            "/dashboard/a\nb",
+            "/dashboard/ü",
+            "/dashboard#x",
+            "@evil.example",
+            &long,
+        ] {
+            assert_eq!(site.next(next), None, "{next}");
+            assert_eq!(root.next(next), None, "{next}");
+        }
+        for next in ["/", "/dashboards", "/v1/account"] {
+            assert_eq!(site.next(next), None, "{next}");
+        }
+    }
+
+    #[test]
+    fn addresses_of_pages_are_made_of_the_base() {
+        assert_eq!((site("/d").path("/"), site("/d").path("/keys"), site("").path("/"), site("").path("/keys")), {
+            ("/d".to_owned(), "/d/keys".to_owned(), "/".to_owned(), "/keys".to_owned())
+        });
+        assert_eq!(site("/d").with_next("/sign-in", Some("/d/keys?a=b&c")), "/d/sign-in?next=%2Fd%2Fkeys%3Fa%3Db%26c");
+        assert_eq!(site("/d").with_next("/sign-in?again", Some("/d")), "/d/sign-in?again&next=%2Fd");
+    }
+}

@@ -1,0 +1,46 @@
+//! The day until which a key is valid, as forms ask for it: the key works to the end of that day, in UTC.
+
+use shared::Invalid;
+use shared::time::UnixMillis;
+use time::{Date, Month, Time};
+
+use super::form::Field;
+
+/// A form's field for such a day.
+pub(super) fn field(name: &'static str, value: &str) -> Field {
+    Field { kind: "date", hint: "To the end of that day, in UTC.", ..Field::text(name, "Valid until").value(value) }
+}
+
+/// The day of a time as a field holds it: `2026-12-03`.
+pub(super) fn shown(time: UnixMillis) -> String {
+    time.utc_date()
+}
+
+/// The end of a day that a field holds.
+pub(super) fn end_of(day: &str) -> Result<UnixMillis, Invalid> {
+    let wrong = || Invalid::from("must be a day such as 2026-12-03");
+    let mut parts = day.split('-');
+    let (year, month, day) = (parts.next(), parts.next(), parts.next());
+    let date = || {
+        let month: u8 = month?.parse().ok()?;
+        Date::from_calendar_date(year?.parse().ok()?, Month::try_from(month).ok()?, day?.parse().ok()?).ok()
+    };
+    let date = date().filter(|date| parts.next().is_none() && (0..=9_999).contains(&date.year())).ok_or_else(wrong)?;
+    let next = date.with_time(Time::MIDNIGHT).assume_utc().unix_timestamp() + 86_400;
+    Ok(UnixMillis(next * 1_000 - 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_ends_just_before_the_next() {
+        assert_eq!(end_of("2026-12-03").unwrap().iso8601(), "2026-12-03T23:59:59.999Z");
+        assert_eq!(end_of("9999-12-31").unwrap().0, 253_402_300_799_999);
+        assert_eq!(shown(end_of("2028-02-29").unwrap()), "2028-02-29");
+        for wrong in ["", "x", "2026-12", "2026-12-03-04", "2026-02-29", "2026-13-01", "12026-01-01", "-1-01-01", "2026-12-03T10:00"] {
+            assert!(end_of(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Templates to responses, and the words that pages share.
+
+use askama::Template;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use shared::time::UnixMillis;
+use time::OffsetDateTime;
+
+use crate::error::{AppError, AppResult};
+
+/// The pages of the navigation, for whoever is signed in: the label and the page. Each stands here once it is there.
+pub const NAVIGATION: &[(&str, &str)] =
+    &[("Home", "/"), ("Account", "/account"), ("Second factors", "/security"), ("Sessions and machines", "/sessions"), ("Keys", "/keys")];
+
+/// What is behind a page of the navigation, as the first page says it.
+pub fn about(page: &str) -> &'static str {
+    match page {
+        "/account" => "Your name, your password, what the account may have.",
+        "/security" => "Passkeys, an authenticator app, recovery codes.",
+        "/sessions" => "Where you are signed in, and which machines may use your account.",
+        "/keys" => "Access keys for you, API keys for programs.",
+        _ => "",
+    }
+}
+
+/// A page.
+pub fn page(template: &impl Template) -> AppResult<Response> {
+    page_with(StatusCode::OK, template)
+}
+
+/// A page with another status.
+pub fn page_with(status: StatusCode, template: &impl Template) -> AppResult<Response> {
+    let html = template.render().map_err(AppError::internal)?;
+    Ok((status, [(header::CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response())
+}
+
+/// A time as people read it, in UTC: `3 December 2026, 14:05 UTC`.
+pub fn moment(time: UnixMillis) -> String {
+    at(time).map_or_else(|| time.iso8601(), |at| format!("{}, {:02}:{:02} UTC", date(at), at.hour(), at.minute()))
+}
+
+/// A day as people read it, in UTC: `3 December 2026`.
+pub fn day(time: UnixMillis) -> String {
+    at(time).map_or_else(|| time.utc_date(), date)
+}
+
+fn at(time: UnixMillis) -> Option<OffsetDateTime> {
+    OffsetDateTime::from_unix_timestamp(time.0.div_euclid(1_000)).ok()
+}
+
+fn date(at: OffsetDateTime) -> String {
+    format!("{} {} {}", at.day(), at.month(), at.year())
+}
+
+/// How long to wait, for people: never less than it is.
+pub fn wait(seconds: u64) -> String {
+    let (number, unit) = match seconds {
+        0..=90 => (seconds.max(1), "second"),
+        91..=5_400 => (seconds.div_ceil(60), "minute"),
+        _ => (seconds.div_ceil(3_600), "hour"),
+    };
+    if number == 1 { format!("1 {unit}") } else { format!("{number} {unit}s") }
+}
+
+/// A fault's or a refusal's words as a sentence.
+pub fn sentence(text: &str) -> String {
+    let mut characters = text.chars();
+    let first: String = characters.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();
+    let end = if text.ends_with(['.', '!', '?']) { "" } else { "." };
+    format!("{first}{}{end}", characters.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_in_words() {
+        let time = UnixMillis(1_796_306_745_000);
+        assert_eq!((day(time), moment(time)), ("3 December 2026".to_owned(), "3 December 2026, 14:05 UTC".to_owned()));
+        assert!(moment(UnixMillis(i64::MAX)).ends_with('Z'));
+        let waits = [(0, "1 second"), (90, "90 seconds"), (91, "2 minutes"), (3_600, "60 minutes"), (5_401, "2 hours")];
+        for (seconds, words) in waits {
+            assert_eq!(wait(seconds), words);
+        }
+        assert_eq!(sentence("is ünfit"), "Is ünfit.");
+        assert_eq!(sentence("What?"), "What?");
+    }
+}

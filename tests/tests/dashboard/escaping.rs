@@ -1,0 +1,101 @@
+//! Text that somebody typed stays text, wherever a page shows it.
+
+use serde_json::json;
+use tests::reader::unescape;
+use tests::{Reader, TestApp};
+
+/// What would run if a page took it for more than text.
+pub(crate) const ATTEMPTS: [&str; 5] = [
+    "<script>alert(1)</script>",
+    "\"><img src=x onerror=alert(1)>",
+    "' autofocus onfocus=alert(1) x='",
+    "</title><svg onload=alert(1)>",
+    "{{ 7 * 7 }} {% raw %} & &lt;b&gt;",
+];
+
+/// The page shows the text as it is, and nothing of it as anything else.
+#[track_caller]
+pub(crate) fn stays_text(html: &str, text: &str) {
+    if text.contains(['<', '"', '\'']) {
+        assert!(!html.contains(text), "{text} in\n{html}");
+    }
+    assert!(unescape(html).contains(text), "{text} is not shown in\n{html}");
+}
+
+async fn sent_back(reader: &mut Reader, page: &str, field: &str, text: &str) {
+    let opened = reader.open(page).await;
+    let answer = reader.send(&opened.form().with(&[(field, text)])).await;
+    stays_text(&answer.html(), text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_form_is_sent_back_with_stays_text() {
+    let app = TestApp::spawn_among_strangers(tests::Options::default()).await;
+    for (number, text) in ATTEMPTS.iter().enumerate() {
+        let mut reader = app.reader();
+        reader.client = reader.client.from(&format!("198.51.100.{number}"));
+        for (page, field) in [
+            ("/dashboard/sign-up", "name"),
+            ("/dashboard/sign-up", "email"),
+            ("/dashboard/sign-up/sent", "email"),
+            ("/dashboard/sign-in", "email"),
+            ("/dashboard/forgot-password", "email"),
+            ("/dashboard/verify-email", "token"),
+            ("/dashboard/reset-password", "token"),
+        ] {
+            sent_back(&mut reader, page, field, text).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn passwords_are_never_sent_back() {
+    let app = TestApp::spawn().await;
+    let mut reader = app.reader();
+    for page in ["/dashboard/sign-up", "/dashboard/sign-in", "/dashboard/reset-password"] {
+        let opened = reader.open(page).await;
+        let mut form = opened.form();
+        form.fields.values_mut().for_each(|value| {
+            if value.is_empty() {
+                "sent-by-the-test".clone_into(value);
+            }
+        });
+        form.fields.insert("password".to_owned(), "hunter2-hunter2".to_owned());
+        let answer = reader.send(&form).await;
+        assert!(!answer.html().contains("hunter2"), "{}", answer.html());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_accounts_name_stays_text() {
+    let app = TestApp::spawn().await;
+    app.register("ada").await;
+    let ada = app.log_in("ada").await;
+    let mut reader = app.signed_in_reader("ada").await;
+    for text in ATTEMPTS {
+        ada.patch("/v1/account", json!({ "name": text })).await.assert(200);
+        let page = reader.open("/dashboard").await.has_status(200);
+        stays_text(&page.html(), text);
+        let page = reader.open("/dashboard/nowhere").await.has_status(404);
+        stays_text(&page.html(), text);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_stands_in_an_address_stays_text() {
+    let app = TestApp::spawn().await;
+    let mut reader = app.reader();
+    for text in ATTEMPTS {
+        let query: String = form_urlencoded::byte_serialize(text.as_bytes()).collect();
+        for path in [
+            format!("/dashboard/sign-in?next={query}"),
+            format!("/dashboard/sign-in?next=/dashboard/{query}"),
+            format!("/dashboard/{query}"),
+        ] {
+            let html = reader.open(&path).await.html();
+            for part in ["<script>alert", "<img src=x", "onfocus=alert(1) x", "<svg onload"] {
+                assert!(!html.contains(part), "{path}: {html}");
+            }
+        }
+    }
+}

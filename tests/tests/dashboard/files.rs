@@ -1,0 +1,40 @@
+//! The files that pages are made of.
+
+use reqwest::Method;
+use tests::TestApp;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn they_are_ours_named_by_their_contents_and_kept_for_ever() {
+    let app = TestApp::spawn().await;
+    let mut reader = app.reader();
+    let html = [reader.open("/dashboard/verify-email").await.html(), reader.open("/dashboard/sign-in").await.html()].concat();
+    let mut files: Vec<&str> = html.split("\"/dashboard/assets/").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+    files.sort_unstable();
+    files.dedup();
+    assert!(files.len() >= 4, "{files:?}");
+    let mut total = 0;
+    for file in files {
+        let answer = reader.ask(Method::GET, &format!("/dashboard/assets/{file}"), &[], None).await;
+        answer.assert_status(200);
+        assert_eq!(answer.header("cache-control"), "public, max-age=31536000, immutable", "{file}");
+        assert_eq!(answer.header("x-content-type-options"), "nosniff");
+        assert!(answer.optional_header("set-cookie").is_none(), "{file}");
+        let kind = answer.header("content-type");
+        let expected = match file.rsplit('.').next().unwrap() {
+            "css" => "text/css; charset=utf-8",
+            "js" => "text/javascript; charset=utf-8",
+            "svg" => "image/svg+xml",
+            other => panic!("{other}"),
+        };
+        assert_eq!(kind, expected, "{file}");
+        let text = answer.text();
+        for foreign in ["@import", "url(", "//cdn", "https://", "eval(", "innerHTML"] {
+            assert!(!text.contains(foreign), "{file}: {foreign}");
+        }
+        total += answer.body.len();
+    }
+    assert!(total < 100_000, "{total} bytes");
+    for unknown in ["dashboard.css", "dashboard-000000000000.css", "..%2F..%2FCargo.toml"] {
+        reader.ask(Method::GET, &format!("/dashboard/assets/{unknown}"), &[], None).await.refused(404);
+    }
+}

@@ -1,0 +1,44 @@
+//! The cookie is for pages and the bearer credential for the interface; neither counts for the other.
+
+use reqwest::Method;
+use tests::TestApp;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_interface_knows_no_cookie() {
+    let app = TestApp::spawn().await;
+    app.register("ada").await;
+    let mut reader = app.signed_in_reader("ada").await;
+    for path in ["/v1/account", "/v1/authenticated", "/v1/apps", "/v1/account/sessions", "/v1/mfa"] {
+        let answer = reader.ask(Method::GET, path, &[("sec-fetch-site", "same-origin")], None).await;
+        answer.refused(401);
+        assert_eq!(answer.optional_header("set-cookie"), None);
+    }
+    let headers = [("content-type", "application/json"), ("sec-fetch-site", "same-origin")];
+    reader.ask(Method::POST, "/v1/apps", &headers, Some("{\"name\":\"demo\"}".to_owned())).await.refused(401);
+    reader.ask(Method::DELETE, "/v1/account/sessions", &headers, None).await.refused(401);
+    reader.open("/dashboard").await.shows("Hello");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_know_no_bearer_credential() {
+    let app = TestApp::spawn().await;
+    app.register("ada").await;
+    let session = app.log_in("ada").await;
+    let key = app.named_key("ada", "key").await;
+    for client in [&session, &key] {
+        let answer = client.get("/dashboard").await;
+        answer.assert_status(303);
+        assert!(answer.header("location").starts_with("/dashboard/sign-in"));
+    }
+    // Nor a cookie with any other credential in it.
+    let api_key = app.api_key("ada", &["read"]).await;
+    let others = app.other_sessions("ada").await;
+    for client in [&key, &api_key].into_iter().chain(&others) {
+        let mut reader = app.reader();
+        reader.cookies.insert("updraft".to_owned(), client.token().to_owned());
+        reader.open("/dashboard").await.is_at("/dashboard/sign-in");
+    }
+    let mut reader = app.reader();
+    reader.cookies.insert("updraft".to_owned(), session.token().to_owned());
+    reader.open("/dashboard").await.shows("Hello");
+}

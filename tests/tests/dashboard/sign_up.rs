@@ -1,0 +1,126 @@
+//! Signing up by forms alone: the mail, the token, the account.
+
+use tests::people::PASSWORD;
+use tests::turnstile::Turnstile;
+use tests::{Options, Reader, TestApp};
+
+async fn sign_up(reader: &mut Reader, name: &str) -> tests::reader::Page {
+    let fields = [("name", "Ada"), ("email", &format!("{name}@example.com")), ("password", PASSWORD)];
+    reader.fill("/dashboard/sign-up", &fields).await
+}
+
+/// No token ever stands in a request line.
+#[track_caller]
+fn kept_secret(reader: &Reader, tokens: &[&str]) {
+    for asked in &reader.asked {
+        for token in tokens {
+            assert!(!token.is_empty() && !asked.contains(token), "{asked}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stranger_signs_up_by_the_mail_and_signs_in_and_out() {
+    let app = TestApp::spawn().await;
+    let mut reader = app.reader();
+    sign_up(&mut reader, "ada").await.is_at("/dashboard/sign-up/sent").shows("Look into your mail");
+    let mail = app.last_mail_to("ada@example.com").await;
+    assert!(mail.link().starts_with(&format!("{}/dashboard/verify-email#token=", app.base)), "{}", mail.link());
+    // Opening the link, as mail scanners do, does nothing.
+    let page = reader.open("/dashboard/verify-email").await.shows("Confirm your e-mail address").shows("#token=");
+    let home = page.clone();
+    let signed_in = reader.send(&page.form().with(&[("token", &mail.token())])).await.is_at("/dashboard/sign-in");
+    signed_in.shows("Your e-mail address is confirmed");
+    let page = reader.sign_in("ada@example.com", PASSWORD).await.is_at("/dashboard").shows("Hello, Ada").shows("ada@example.com");
+    let session = reader.cookies["updraft"].clone();
+    let page = reader.send(&page.form_to("/dashboard/sign-out")).await.is_at("/dashboard/sign-in").shows("You are signed out.");
+    assert!(!reader.cookies.contains_key("updraft"));
+    app.anonymous().with_token(Some(session.clone())).get("/v1/account").await.refused(401);
+    kept_secret(&reader, &[&mail.token(), &session, &page.form().fields["csrf"], &home.form().fields["csrf"]]);
+    // The same token again.
+    let again = reader.fill("/dashboard/verify-email", &[("token", &mail.token())]).await.has_status(400);
+    again.shows("Token is not valid, was used, or is too old; ask for another mail.");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_wrong_stands_at_its_field() {
+    let app = TestApp::spawn().await;
+    let mut reader = app.reader();
+    let page = reader.fill("/dashboard/sign-up", &[("email", "nobody"), ("password", "short"), ("name", "Ada")]).await.has_status(400);
+    let html = page.html();
+    assert!(
+        html.contains("<p class=\"error\" id=\"email-error\">E-mail address must be an e-mail address of at most 255 characters.</p>"),
+        "{html}"
+    );
+    assert!(html.contains("<p class=\"error\" id=\"password-error\">Password must be 12 to 1000 characters.</p>"), "{html}");
+    assert!(html.contains("aria-describedby=\"password-hint password-error\" aria-invalid=\"true\""), "{html}");
+    assert!(html.contains("role=\"alert\"") && html.contains("<a href=\"#email\">E-mail address must"), "{html}");
+    assert_eq!((page.form().fields["email"].as_str(), page.form().fields["name"].as_str()), ("nobody", "Ada"));
+    assert_eq!(page.form().fields["password"], "");
+    assert_eq!(html.matches(" autofocus").count(), 1);
+    reader
+        .send(&page.form().with(&[("email", "ada@example.com"), ("password", "ada@example.com")]))
+        .await
+        .shows("Password is too easily guessed;");
+    reader.send(&page.form().with(&[("email", "ada@example.com"), ("password", PASSWORD)])).await.is_at("/dashboard/sign-up/sent");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_learns_by_a_page_whether_an_address_has_an_account() {
+    let app = TestApp::spawn().await;
+    app.register("ada").await;
+    let mut pages = Vec::new();
+    for name in ["ada", "bob"] {
+        let mut reader = app.reader();
+        let page = sign_up(&mut reader, name).await;
+        pages.push((page.path.clone(), page.html().replace(&page.form().fields["csrf"], "")));
+    }
+    assert_eq!(pages[0], pages[1]);
+    assert_eq!(app.last_mail_to("ada@example.com").await.subject, "You have an account already");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_mail_is_sent_again_and_voids_the_first() {
+    let app = TestApp::spawn().await;
+    let mut reader = app.reader();
+    sign_up(&mut reader, "ada").await;
+    let first = app.last_mail_to("ada@example.com").await.token();
+    reader.fill("/dashboard/sign-up/sent", &[("email", "ada@example.com")]).await.shows("another mail is on its way");
+    let second = app.last_mail_to("ada@example.com").await.token();
+    assert_ne!(first, second);
+    reader.fill("/dashboard/verify-email", &[("token", &first)]).await.has_status(400);
+    reader.fill("/dashboard/verify-email", &[("token", &second)]).await.is_at("/dashboard/sign-in");
+    reader.fill("/dashboard/sign-up/sent", &[("email", "none")]).await.has_status(400).shows("E-mail address must be");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_takes_nobody_says_so() {
+    let app = TestApp::spawn_with(Options::default().with("REGISTRATION", "closed")).await;
+    let mut reader = app.reader();
+    let page = reader.open("/dashboard/sign-up").await.shows("This service takes no sign-ups");
+    assert_eq!(page.forms().len(), 0);
+    assert!(!reader.open("/dashboard/sign-in").await.html().contains("/sign-up"));
+    reader.fill("/dashboard/sign-up/sent", &[("email", "ada@example.com")]).await.has_status(403).shows("Registration is closed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn too_many_sign_ups_are_told_how_long_to_wait() {
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_REGISTER", "1/1h")).await;
+    let mut reader = app.reader();
+    sign_up(&mut reader, "ada").await.is_at("/dashboard/sign-up/sent");
+    let page = sign_up(&mut reader, "bob").await.has_status(429).shows("Try again in 60 minutes.");
+    assert_eq!(page.answer.header("retry-after"), "3600");
+    assert_eq!(page.form().fields["email"], "bob@example.com");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_challenge_is_asked_for_where_one_is_configured() {
+    let turnstile = Turnstile::start().await;
+    let app = TestApp::spawn_with(turnstile.options(Options::default())).await;
+    let mut reader = app.reader();
+    let page = sign_up(&mut reader, "ada").await.has_status(403).shows("Show that you are human");
+    let mut form = page.form().with(&[("password", PASSWORD)]);
+    form.fields.insert("challengeToken".to_owned(), "good".to_owned());
+    reader.send(&form).await.is_at("/dashboard/sign-up/sent");
+    assert_eq!(turnstile.asked().len(), 1);
+}
