@@ -147,7 +147,7 @@ pub(super) async fn middleware(State((app, site)): State<(AppState, Site)>, mut 
     // A bearer credential is for the interface; here only the cookie counts.
     request.headers_mut().remove(header::AUTHORIZATION);
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
-    let path = request.extensions().get::<SentPath>().map(|sent| sent.0.clone()).unwrap_or_default();
+    let path = request.extensions().get::<SentPath>().map(|sent| sent.0.to_string()).unwrap_or_default();
     let (frame, given, begun) = begin(&app, &site, request.headers(), path).await;
     let mut is_ended = given.session.is_some() && given.caller.is_none() && begun.is_ok();
     let answer = match begun {
