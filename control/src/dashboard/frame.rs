@@ -1,6 +1,6 @@
 //! What surrounds every page: who looks at it, what its forms carry, what it says once, and what its headers are.
 //!
-//! Everything under the pages' paths goes through [`middleware`], so that no page can forget any of it. A credential in the headers counts for nothing
+//! Everything under the pages' paths goes through `middleware`, so that no page can forget any of it. A credential in the headers counts for nothing
 //! here, and the cookie for nothing elsewhere.
 
 use std::sync::Arc;
