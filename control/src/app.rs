@@ -54,6 +54,8 @@ pub struct App {
     pub reporters: Mutex<Limiter>,
     /// Counts requests by credential.
     pub callers: Mutex<Limiter>,
+    /// Counts what browsers report of pages, by client address: anybody may send that, and fill this one alone.
+    pub policy_reports: Mutex<Limiter>,
     /// Counts uploads by credential.
     pub uploaders: Mutex<Limiter>,
     /// Whom passkeys are for.

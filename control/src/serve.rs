@@ -92,7 +92,7 @@ pub async fn build(config: Config, clock: Clock, dice: Dice) -> Result<AppState,
     let challenge = Challenge::new(config.turnstile.clone(), clock.clone(), dice.clone()).map_err(AppError::internal)?;
     let passwords = Passwords::new(dice.clone());
     let relying_party = RelyingParty::of(&config.dashboard_url);
-    let (reporters, callers, uploaders) = (Mutex::default(), Mutex::default(), Mutex::default());
+    let (reporters, callers, policy_reports, uploaders) = (Mutex::default(), Mutex::default(), Mutex::default(), Mutex::default());
     Ok(AppState(Arc::new(App {
         db,
         storage,
@@ -107,6 +107,7 @@ pub async fn build(config: Config, clock: Clock, dice: Dice) -> Result<AppState,
         collector,
         reporters,
         callers,
+        policy_reports,
         uploaders,
         relying_party,
         passwords,

@@ -3,6 +3,45 @@
 "use strict";
 document.documentElement.classList.add("scripted");
 
+// A form is sent once: the answer to a second press would take the place of the first one's, which may show what is shown once. Last of all listeners,
+// for what others have prevented was not sent. Forms whose answer is a file stay on their page.
+let sent = new WeakSet();
+addEventListener("submit", (event) => {
+  const form = event.target;
+  if (event.defaultPrevented || "again" in form.dataset || form.method === "dialog") {
+    return;
+  }
+  if (sent.has(form)) {
+    event.preventDefault();
+  } else {
+    sent.add(form);
+  }
+});
+addEventListener("pageshow", (event) => {
+  sent = new WeakSet();
+  // What is shown once is not shown again to whoever goes back in this browser; by the address, for the page may be the answer to a form.
+  if (event.persisted && document.querySelector(".secret")) {
+    location.replace(location.pathname + location.search);
+  }
+});
+
+// Says something to whoever does not see the page.
+const say = (text) => {
+  let status = document.getElementById("said");
+  if (!status) {
+    status = document.createElement("p");
+    status.id = "said";
+    status.className = "hidden";
+    status.setAttribute("aria-live", "polite");
+    status.setAttribute("role", "status");
+  }
+  // What is outside of an open dialog says nothing.
+  (document.querySelector("dialog[open]") ?? document.body).append(status);
+  // A place that was just made says nothing yet.
+  setTimeout(() => (status.textContent = text), 100);
+  setTimeout(() => (status.textContent = ""), 3000);
+};
+
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-copies], [data-opens]");
   if (!button) {
@@ -18,14 +57,17 @@ document.addEventListener("click", async (event) => {
     return;
   }
   const source = document.getElementById(button.dataset.copies);
-  const label = button.textContent;
+  // Pressed again, it may still say what it has done.
+  button.dataset.label ??= button.textContent;
   try {
     await navigator.clipboard.writeText(source.innerText.trim());
     button.textContent = "Copied";
+    say("Copied");
   } catch {
     // No clipboard on pages without TLS: the text is marked, to be copied by hand.
     getSelection().selectAllChildren(source);
     button.textContent = "Marked: copy it";
+    say("Marked: copy it");
   }
-  setTimeout(() => (button.textContent = label), 3000);
+  setTimeout(() => (button.textContent = button.dataset.label), 3000);
 });

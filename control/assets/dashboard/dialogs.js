@@ -2,6 +2,8 @@
 // followed as any link is.
 "use strict";
 (() => {
+  let isOpening = false;
+
   const usable = () => document.createElement("dialog").showModal;
 
   const fetched = async (address) => {
@@ -37,7 +39,13 @@
       return;
     }
     event.preventDefault();
+    // A second press while the first one's question comes.
+    if (isOpening) {
+      return;
+    }
+    isOpening = true;
     const content = await fetched(link.href).catch(() => null);
+    isOpening = false;
     if (content) {
       shown(content);
     } else {

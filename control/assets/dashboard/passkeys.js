@@ -76,10 +76,11 @@
     }
   };
 
-  // Does what a part of the page with data-passkey says; whether the form has an answer then.
+  // Does what a part of the page with data-passkey says; whether the form has an answer then. The buttons of a form that is sent next stay disabled.
   const perform = async (part) => {
     const form = part.closest("form");
     const buttons = form.querySelectorAll("button");
+    let hasAnswer = false;
     show(part, "");
     buttons.forEach((button) => (button.disabled = true));
     part.setAttribute("aria-busy", "true");
@@ -96,14 +97,15 @@
       if (form.elements.challengeId) {
         form.elements.challengeId.value = said.challengeId;
       }
-      return true;
+      hasAnswer = true;
     } catch (error) {
       show(part, error instanceof Problem ? error.message : (WORDS[error.name] ?? OTHERWISE));
-      return false;
-    } finally {
-      part.removeAttribute("aria-busy");
+    }
+    part.removeAttribute("aria-busy");
+    if (!hasAnswer || !("sends" in part.dataset)) {
       buttons.forEach((button) => (button.disabled = false));
     }
+    return hasAnswer;
   };
 
   // Past what the form asks of fields that a passkey makes needless; the others were asked before.
@@ -140,8 +142,16 @@
     }
   });
 
-  // A form that needs a passkey and nothing else is sent by its own button.
+  // A form that needs a passkey and nothing else is sent by its own button; one that is sent by a passkey alone has none, and the enter key in a field
+  // is that passkey's button.
   document.addEventListener("submit", async (event) => {
+    const all = [...event.target.querySelectorAll("[data-passkey][data-sends]")];
+    const own = all.find((part) => !part.closest(".step-up") && !event.target.elements[part.dataset.field].value);
+    if (own) {
+      event.preventDefault();
+      own.querySelector("button").click();
+      return;
+    }
     const part = wantsProof(event.target);
     if (!part || !("sends" in part.dataset)) {
       return;
@@ -152,10 +162,11 @@
     }
   });
 
-  // What a browser kept of a page that comes back, or is loaded again, was used up.
+  // What a browser kept of a page that comes back, or is loaded again, was used up. By the address: a page may be the answer to a form, which is not sent
+  // again.
   addEventListener("pageshow", (event) => {
     if (event.persisted) {
-      location.reload();
+      location.replace(location.pathname + location.search);
       return;
     }
     for (const part of document.querySelectorAll("[data-passkey]")) {

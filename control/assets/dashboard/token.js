@@ -1,16 +1,36 @@
 // Of the pages that mails lead to: the token stands behind the address's #, which never leaves the browser. It moves into the form's field, and out of
-// the address. Loaded before the page is drawn, so that nothing moves.
+// the address; the tab keeps it, for a form that was refused as out of date is opened again by an address without it. Loaded before the page is drawn, so
+// that nothing moves.
 "use strict";
 (() => {
-  const token = new URLSearchParams(location.hash.slice(1)).get("token");
+  const KEY = `token ${location.pathname}`;
+  // Some browsers refuse to keep anything.
+  const kept = (use) => {
+    try {
+      return use(sessionStorage);
+    } catch {
+      return null;
+    }
+  };
+
+  const given = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (given) {
+    kept((storage) => storage.setItem(KEY, given));
+    history.replaceState(null, "", location.pathname + location.search);
+  }
+  const token = given ?? kept((storage) => storage.getItem(KEY));
   if (!token) {
     return;
   }
-  document.documentElement.classList.add("has-token");
-  history.replaceState(null, "", location.pathname + location.search);
+  const classes = document.documentElement.classList;
+  classes.add("has-token");
   document.addEventListener("DOMContentLoaded", () => {
     const field = document.getElementById("token");
-    if (field) {
+    if (field?.getAttribute("aria-invalid")) {
+      // It leads nowhere: another one may be typed.
+      kept((storage) => storage.removeItem(KEY));
+      classes.remove("has-token");
+    } else if (field) {
       field.value = token;
     }
   });

@@ -78,7 +78,13 @@ pub(super) async fn rename(
 ) -> AppResult<Response> {
     let none = Member::default;
     let patch = AccountPatch { name: sent.member("name"), password: none(), current_password: none(), step_up: none() };
-    match service::update(&app, &session, from, &patch).await {
+    // A form without the field would change nothing, and say that it did.
+    let changed = if patch.name.is_given() {
+        service::update(&app, &session, from, &patch).await
+    } else {
+        Err(AppError::Invalid("name: is needed".to_owned()))
+    };
+    match changed {
         Ok(()) => frame.redirect_saying("/account", &Flash::good("Your name is changed.")),
         Err(error) => {
             let form = name_form(sent.text("name")).refuse(error)?;

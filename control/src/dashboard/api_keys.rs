@@ -11,7 +11,7 @@ use super::fields::Fields;
 use super::flash::Flash;
 use super::form::{Field, Form};
 use super::frame::Frame;
-use super::keys::Made;
+use super::keys::{Made, SHOWN_DAY};
 use super::until;
 use super::view::{self, day, moment};
 use crate::app::AppState;
@@ -116,8 +116,26 @@ struct KeyPage<'p> {
     obstacle: Option<Obstacle>,
     /// Where it is sent.
     page: String,
-    /// The key's name when there is one already.
-    key: Option<&'p str>,
+    /// The key when there is one already.
+    key: Option<Existing<'p>>,
+}
+
+/// A key that is changed.
+struct Existing<'p> {
+    name: &'p str,
+    /// The day that the form was shown with at first.
+    shown_day: String,
+    /// The scopes that the form was shown with at first.
+    shown_scopes: String,
+}
+
+/// The field with the scopes that a form was shown with at first.
+const SHOWN_SCOPES: &str = "shownScopes";
+
+/// The ticked scopes as one text.
+fn text_of(choices: &[Choice]) -> String {
+    let ticked: Vec<&str> = choices.iter().filter(|choice| choice.is_ticked).map(|choice| choice.scope).collect();
+    ticked.join(" ")
 }
 
 impl<'p> KeyPage<'p> {
@@ -193,8 +211,9 @@ pub(super) async fn show_one(
 ) -> AppResult<Response> {
     let key = find(&app, &session, &id).await?;
     let form = key_form(&key.name, &day_of(&key));
-    let page = frame.path(&page_of(&id));
-    form.page(&KeyPage { page, key: Some(&key.name), ..KeyPage::new(&frame, &form, choices_of(key.scopes()?)) })
+    let (page, choices) = (frame.path(&page_of(&id)), choices_of(key.scopes()?));
+    let existing = Existing { name: &key.name, shown_day: day_of(&key), shown_scopes: text_of(&choices) };
+    form.page(&KeyPage { page, key: Some(existing), ..KeyPage::new(&frame, &form, choices) })
 }
 
 pub(super) async fn change(
@@ -207,11 +226,13 @@ pub(super) async fn change(
 ) -> AppResult<Response> {
     let key = find(&app, &session, &id).await?;
     let (choices, day) = (sent_choices(&sent), sent.text("expires_at"));
-    // Its day as it was leaves the time of day as it was, too.
-    let expiry = if day == day_of(&key) { Ok(Nullable::Absent) } else { expiry(day).map(Nullable::Given) };
+    // What is as it was shown changes nothing, whatever it has become meanwhile; a day then leaves the time of day as it was, too.
+    let same_scopes = sent.get(SHOWN_SCOPES) == Some(text_of(&choices).as_str());
+    let expiry = if sent.get(SHOWN_DAY) == Some(day) { Ok(Nullable::Absent) } else { expiry(day).map(Nullable::Given) };
     let changed = match expiry {
         Ok(expires_at) => {
-            let patch = ApiKeyPatch { name: sent.member("name"), scopes: scopes(&choices)?, expires_at };
+            let scopes = if same_scopes { Member::default() } else { scopes(&choices)? };
+            let patch = ApiKeyPatch { name: sent.member("name"), scopes, expires_at };
             service::update(&app, &session, from, &id, &patch).await
         }
         Err(error) => Err(error),
@@ -221,7 +242,9 @@ pub(super) async fn change(
         Err(error) => {
             let form = refuse(key_form(sent.text("name"), day), error)?;
             let page = frame.path(&page_of(&id));
-            form.page(&KeyPage { page, key: Some(&key.name), ..KeyPage::new(&frame, &form, choices) })
+            let (shown_day, shown_scopes) = (sent.text(SHOWN_DAY).to_owned(), sent.text(SHOWN_SCOPES).to_owned());
+            let existing = Existing { name: &key.name, shown_day, shown_scopes };
+            form.page(&KeyPage { page, key: Some(existing), ..KeyPage::new(&frame, &form, choices) })
         }
     }
 }

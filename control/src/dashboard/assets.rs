@@ -22,6 +22,8 @@ const FILES: &[(&str, &str, &[u8])] = &[
     // Of pages with questions: shows them as dialogs.
     ("dialogs.js", JAVASCRIPT, include_bytes!("../../assets/dashboard/dialogs.js")),
     ("print.js", JAVASCRIPT, include_bytes!("../../assets/dashboard/print.js")),
+    // Of the page on which a command line is let in: a moment to look at it.
+    ("decide.js", JAVASCRIPT, include_bytes!("../../assets/dashboard/decide.js")),
     // Of the page after a command line was approved or denied: leads back to it.
     ("terminal.js", JAVASCRIPT, include_bytes!("../../assets/dashboard/terminal.js")),
 ];

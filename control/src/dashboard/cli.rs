@@ -1,6 +1,9 @@
 //! Command lines that ask to be let in: the code that leads to a request, the request, and what became of it.
 //!
-//! Nothing is decided by opening a page, nor by a link that has the code in it: only a pressed button decides.
+//! Nothing is decided by opening a page, nor by a link that has the code in it: only a pressed button decides. A request by a code is let in only by a form
+//! that has this code: whoever follows a link to the request's own page has compared nothing, and may look and deny.
+
+use std::net::IpAddr;
 
 use askama::Template;
 use axum::extract::{FromRequestParts, RawQuery, State};
@@ -75,7 +78,10 @@ struct Asker {
     program: Option<String>,
     platform: Option<String>,
     address: String,
+    /// Whether its network is the browser's.
     is_here: bool,
+    /// Whether its network is known to be another one.
+    is_elsewhere: bool,
     asked: String,
     until: String,
     /// Where the browser takes the answer.
@@ -83,20 +89,31 @@ struct Asker {
 }
 
 impl Asker {
-    fn of(row: AuthorizationRow, from: ClientAddress) -> Self {
+    fn of(frame: &Frame, row: AuthorizationRow, from: ClientAddress) -> Self {
         let version = row.device.client_version.map(|version| format!(" {version}")).unwrap_or_default();
+        // Behind a proxy that does not say for whom it asks, all addresses are the proxy's: they tell nothing.
+        let address = row.created_by.parse().ok().filter(|address| frame.site().is_plain() || !is_inner(*address));
         // As limits take two addresses for the same.
-        let is_here = row.created_by.parse().is_ok_and(|address| network(address) == network(from.0));
+        let is_here = address.map(|address| network(address) == network(from.0));
         Self {
             machine: row.device.name,
             program: row.device.client_name.map(|name| format!("{name}{version}")),
             platform: row.device.client_platform,
             address: row.created_by,
-            is_here,
+            is_here: is_here == Some(true),
+            is_elsewhere: is_here == Some(false),
             asked: moment(row.created_time),
             until: moment(row.expires),
             listens_at: row.redirect_uri,
         }
+    }
+}
+
+/// Whether an address is of this machine, or of a network that is not the internet.
+fn is_inner(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.is_loopback() || address.is_private() || address.is_link_local(),
+        IpAddr::V6(address) => address.is_loopback() || address.is_unique_local() || address.is_unicast_link_local(),
     }
 }
 
@@ -110,6 +127,10 @@ struct RequestPage<'p> {
     again: String,
     asker: &'p Asker,
     obstacle: Option<Obstacle>,
+    /// Whether it is let in only by the code that its terminal shows, which was not given.
+    wants_code: bool,
+    /// The code that was given, and leads to it.
+    user_code: Option<String>,
 }
 
 /// What became of a request.
@@ -144,9 +165,16 @@ pub(super) async fn show_activate(frame: Frame, _session: DashboardSession, RawQ
     form.page(&Activate { frame: &frame, form: &form, is_filled_in: given.is_some() })
 }
 
-pub(super) async fn activate(State(app): State<AppState>, frame: Frame, session: DashboardSession, sent: Fields) -> AppResult<Response> {
-    let error = match decision::resolve(&app, &session, &UserCodeIn { user_code: sent.member("userCode") }).await {
-        Ok(id) => return frame.redirect(&page_of(&id)),
+pub(super) async fn activate(
+    State(app): State<AppState>,
+    frame: Frame,
+    session: DashboardSession,
+    Leave(leave): Leave,
+    from: ClientAddress,
+    sent: Fields,
+) -> AppResult<Response> {
+    let error = match decision::resolve(&app, &session, &typed(&sent)).await {
+        Ok(id) => return request_page(&app, &frame, &session, leave.err(), from, &id, code_of(&sent).as_ref()).await,
         Err(AppError::NotFound(_)) => {
             let text = "userCode: leads to no command line that waits: it is mistyped, too old, or somebody has decided already";
             AppError::Invalid(text.to_owned())
@@ -157,8 +185,21 @@ pub(super) async fn activate(State(app): State<AppState>, frame: Frame, session:
     form.page(&Activate { frame: &frame, form: &form, is_filled_in: false })
 }
 
+fn typed(sent: &Fields) -> UserCodeIn {
+    UserCodeIn { user_code: sent.member("userCode") }
+}
+
+fn code_of(sent: &Fields) -> Option<UserCode> {
+    UserCode::parse(sent.text("userCode")).ok()
+}
+
 fn page_of(id: &CliAuthorizationId) -> String {
     format!("/cli/authorize/{id}")
+}
+
+/// Where somebody who has shown this code comes back to the request.
+fn page_by(code: &UserCode) -> String {
+    format!("/activate?user_code={code}")
 }
 
 pub(super) async fn show(
@@ -170,18 +211,34 @@ pub(super) async fn show(
     id: Result<AuthorizationPath, AppError>,
 ) -> AppResult<Response> {
     let Ok(AuthorizationPath(id)) = id else { return unknown(&frame) };
-    let (row, state) = match decision::read(&app, &session, &id).await {
-        Err(AppError::NotFound(_)) => return unknown(&frame),
+    request_page(&app, &frame, &session, leave.err(), from, &id, None).await
+}
+
+/// A request, and what may be done with it: `hindrance` is what keeps the session from letting it in, `code` the user code that led to it.
+async fn request_page(
+    app: &AppState,
+    frame: &Frame,
+    session: &DashboardSession,
+    hindrance: Option<AppError>,
+    from: ClientAddress,
+    id: &CliAuthorizationId,
+    code: Option<&UserCode>,
+) -> AppResult<Response> {
+    let (row, state) = match decision::read(app, session, id).await {
+        Err(AppError::NotFound(_)) => return unknown(frame),
         read => read?,
     };
+    let mode = row.mode()?;
     if state != request::State::Pending {
-        return view::page(&settled(&frame, row.mode()?, state));
+        return view::page(&settled(frame, mode, state));
     }
-    let page = frame.path(&page_of(&id));
-    let obstacle = leave.err().map(|error| Obstacle::of(&frame, error, &page)).transpose()?;
-    let asker = Asker::of(row, from);
-    let again = frame.site().with_next("/sign-in?again", Some(&page));
-    view::page(&RequestPage { frame: &frame, page: &page, email: session.email(), again, asker: &asker, obstacle })
+    let wants_code = mode == Mode::Device && code.is_none();
+    let (page, here) = (frame.path(&page_of(id)), frame.path(&code.map_or_else(|| page_of(id), page_by)));
+    let obstacle = hindrance.map(|error| Obstacle::of(frame, error, &here)).transpose()?;
+    let asker = Asker::of(frame, row, from);
+    let again = frame.site().with_next("/sign-in?again", Some(&here));
+    let user_code = code.map(UserCode::to_string);
+    view::page(&RequestPage { frame, page: &page, email: session.email(), again, asker: &asker, obstacle, wants_code, user_code })
 }
 
 pub(super) async fn decide(
@@ -195,7 +252,10 @@ pub(super) async fn decide(
 ) -> AppResult<Response> {
     let Ok(AuthorizationPath(id)) = id else { return unknown(&frame) };
     let decided = match (sent.text("decision"), leave) {
-        ("approve", Ok((right, recent))) => decision::approve(&app, &session, right, recent, from, &id).await,
+        ("approve", Ok((right, recent))) => match check_code(&app, &session, &id, &sent).await {
+            Ok(()) => decision::approve(&app, &session, right, recent, from, &id).await,
+            Err(error) => Err(error),
+        },
         ("approve", Err(error)) => Err(error),
         ("deny", _) => decision::deny(&app, &session, from, &id).await,
         _ => Err(AppError::Invalid("decision: must be approve or deny".to_owned())),
@@ -203,10 +263,29 @@ pub(super) async fn decide(
     match decided {
         Ok(Decided { redirect_uri: Some(back), .. }) => view::page(&on_the_way(&frame, sent.text("decision") == "approve", back)),
         // The page says where it stands, or what helps.
-        Ok(_) | Err(AppError::Conflict(_) | AppError::Coded(Code::MfaSetupRequired | Code::ReauthRequired, _)) => {
-            frame.redirect(&page_of(&id))
+        Ok(_) | Err(AppError::Conflict(_)) => frame.redirect(&page_of(&id)),
+        Err(AppError::Coded(Code::MfaSetupRequired | Code::ReauthRequired, _)) => {
+            frame.redirect(&code_of(&sent).map_or_else(|| page_of(&id), |code| page_by(&code)))
         }
         Err(AppError::NotFound(_)) => unknown(&frame),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether whoever lets a request in has the code that its terminal shows, where it has one: a press on a button tells nothing, for another site may have
+/// led to it. Errors: 404, 409 when the code is not this request's or nothing waits for a decision, 429.
+async fn check_code(app: &AppState, session: &DashboardSession, id: &CliAuthorizationId, sent: &Fields) -> AppResult<()> {
+    let (row, state) = decision::read(app, session, id).await?;
+    if row.mode()? == Mode::Pkce {
+        return Ok(());
+    }
+    let other = || AppError::Conflict("the code is not this request's".to_owned());
+    if state != request::State::Pending {
+        return Err(other());
+    }
+    match decision::resolve(app, session, &typed(sent)).await {
+        Ok(found) if found == *id => Ok(()),
+        Ok(_) | Err(AppError::Invalid(_) | AppError::NotFound(_)) => Err(other()),
         Err(error) => Err(error),
     }
 }
@@ -229,7 +308,7 @@ fn settled(frame: &Frame, mode: Mode, state: request::State) -> Settled<'_> {
             ("You have let it in", "Done: go back to your terminal. It notices within some seconds. You can close this page.")
         }
         (request::State::Pending | request::State::Approved, Mode::Pkce) => {
-            ("You have let it in", "Your browser has taken the answer to your terminal. If that still waits, start again there.")
+            ("You have let it in", "Your browser has taken the answer to your terminal. If your terminal still waits, start again there.")
         }
         (request::State::Consumed, _) => ("It is in", "Done: go back to your terminal. You can close this page."),
         (request::State::Denied, _) => ("You have denied it", "This command line is not let in. You can close this page."),

@@ -18,8 +18,8 @@ use crate::auth::{DashboardSession, NewCredentials, NotApiKey};
 use crate::error::{AppError, AppResult};
 use crate::web::{ClientAddress, Member};
 
-/// The longest name of a machine that a key is named by, in characters: a number may come after it.
-const LONGEST: usize = 200;
+/// The longest name of a machine, in characters (RFC 1035 section 2.3.4 has 63 for each of its parts).
+const LONGEST: usize = 64;
 
 #[derive(Template)]
 #[template(path = "dashboard/cli_key.html")]
@@ -42,10 +42,11 @@ struct KeyMade<'p> {
     server: &'p str,
 }
 
-/// A machine's name as somebody wrote it into an address.
+/// A machine's name as somebody wrote it into an address; nothing when it does not look like one, for the page would say it in a sentence of its own.
 fn hostname_of(text: &str) -> String {
-    let plain: String = text.chars().filter(|character| !character.is_control()).take(LONGEST).collect();
-    plain.trim().to_owned()
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_' | ' ');
+    let name = text.trim();
+    if name.len() <= LONGEST && name.chars().all(is_plain) { name.to_owned() } else { String::new() }
 }
 
 fn key_form(name: &str) -> Form {

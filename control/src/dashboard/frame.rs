@@ -148,8 +148,10 @@ pub(super) async fn middleware(State((app, site)): State<(AppState, Site)>, mut 
     request.headers_mut().remove(header::AUTHORIZATION);
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
     let path = request.extensions().get::<SentPath>().map(|sent| sent.0.to_string()).unwrap_or_default();
+    // Elsewhere the cookie stays: an answer that comes late would take away the session that the browser has got meanwhile.
+    let is_sign_in = *request.method() == Method::GET && path.split('?').next() == Some(site.path("/sign-in").as_str());
     let (frame, given, begun) = begin(&app, &site, request.headers(), path).await;
-    let mut is_ended = given.session.is_some() && given.caller.is_none() && begun.is_ok();
+    let mut is_ended = is_sign_in && given.session.is_some() && given.caller.is_none() && begun.is_ok();
     let answer = match begun {
         Ok(()) => match admit(&site, &given, request, is_read).await {
             Ok(mut request) => {

@@ -71,6 +71,8 @@ struct Change<'p> {
     form: &'p Form,
     page: String,
     name: &'p str,
+    /// The day that the form was shown with at first.
+    shown_day: &'p str,
 }
 
 /// A key that was just made. It has no `Debug`: the raw key is in it.
@@ -99,6 +101,9 @@ fn page_of(name: &str) -> String {
 fn name_field(name: &str) -> Field {
     Field::text("friendlyName", "Name").hint("So that you know it again, such as the machine that it is for.").value(name)
 }
+
+/// The field with the day that a form was shown with at first.
+pub(super) const SHOWN_DAY: &str = "shownDay";
 
 /// How long a key lives that is to end with this day.
 fn ttl(day: &str, now: UnixMillis) -> AppResult<Member> {
@@ -166,8 +171,9 @@ pub(super) async fn show_one(
     KeyPath(name): KeyPath,
 ) -> AppResult<Response> {
     let key = find(&app, &session, &name).await?;
-    let form = new_form(&key.friendly_name, &until::shown(key.expires));
-    form.page(&Change { frame: &frame, form: &form, page: page_of(&name), name: &name })
+    let day = until::shown(key.expires);
+    let form = new_form(&key.friendly_name, &day);
+    form.page(&Change { frame: &frame, form: &form, page: page_of(&name), name: &name, shown_day: &day })
 }
 
 pub(super) async fn change(
@@ -178,10 +184,10 @@ pub(super) async fn change(
     KeyPath(name): KeyPath,
     sent: Fields,
 ) -> AppResult<Response> {
-    let key = find(&app, &session, &name).await?;
+    find(&app, &session, &name).await?;
     let day = sent.text("ttl");
-    // Its day as it was changes nothing: a lifetime begins anew otherwise.
-    let lifetime = if day == until::shown(key.expires) { Ok(Member::default()) } else { ttl(day, app.now()) };
+    // The day as it was shown changes nothing, whatever it has become meanwhile: a lifetime begins anew otherwise.
+    let lifetime = if sent.get(SHOWN_DAY) == Some(day) { Ok(Member::default()) } else { ttl(day, app.now()) };
     let changed = match lifetime {
         Ok(ttl) => {
             let none = Member::default;
@@ -194,7 +200,8 @@ pub(super) async fn change(
         Ok(key) => frame.redirect_saying("/keys", &Flash::good(format!("The key {} is changed.", key.friendly_name))),
         Err(error) => {
             let form = new_form(sent.text("friendlyName"), day).refuse(error)?;
-            form.page(&Change { frame: &frame, form: &form, page: page_of(&name), name: &name })
+            let shown_day = sent.text(SHOWN_DAY);
+            form.page(&Change { frame: &frame, form: &form, page: page_of(&name), name: &name, shown_day })
         }
     }
 }

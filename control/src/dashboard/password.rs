@@ -8,7 +8,7 @@ use super::fields::Fields;
 use super::flash::Flash;
 use super::form::{Field, Form};
 use super::frame::Frame;
-use super::sign_up::{refuse_challenged, token_field, with_challenge};
+use super::sign_up::{has_challenge, refuse_challenged, token_field, with_challenge};
 use crate::app::AppState;
 use crate::auth::reset::http::{Forgotten, Reset};
 use crate::auth::reset::service;
@@ -20,6 +20,7 @@ use crate::web::ClientAddress;
 struct Forgot<'p> {
     frame: &'p Frame,
     form: &'p Form,
+    has_challenge: bool,
 }
 
 #[derive(Template)]
@@ -34,8 +35,9 @@ fn forgot_form(sent: &Fields) -> Form {
 }
 
 pub(super) async fn show_forgotten(frame: Frame) -> AppResult<Response> {
-    let form = forgot_form(&Fields::default());
-    Ok(with_challenge(&frame, form.page(&Forgot { frame: &frame, form: &form })?))
+    let sent = Fields::default();
+    let (form, has_challenge) = (forgot_form(&sent), has_challenge(&frame, &sent, None));
+    Ok(with_challenge(&frame, form.page(&Forgot { frame: &frame, form: &form, has_challenge })?, has_challenge))
 }
 
 pub(super) async fn forget(State(app): State<AppState>, frame: Frame, from: ClientAddress, sent: Fields) -> AppResult<Response> {
@@ -46,8 +48,9 @@ pub(super) async fn forget(State(app): State<AppState>, frame: Frame, from: Clie
             frame.redirect_saying("/sign-in?again", &Flash::good(text))
         }
         Err(error) => {
+            let has_challenge = has_challenge(&frame, &sent, Some(&error));
             let form = refuse_challenged(forgot_form(&sent), error)?;
-            Ok(with_challenge(&frame, form.page(&Forgot { frame: &frame, form: &form })?))
+            Ok(with_challenge(&frame, form.page(&Forgot { frame: &frame, form: &form, has_challenge })?, has_challenge))
         }
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn as_page(frame: &Frame, mut answer: Response, is_read: bool) -> Res
     if answer.status() == StatusCode::UNAUTHORIZED && answer.headers().contains_key(header::WWW_AUTHENTICATE) {
         return sign_in(frame, is_read).unwrap_or_else(IntoResponse::into_response);
     }
-    match page(frame, &answer, &problem) {
+    match page(frame, &answer, &problem, is_read) {
         Ok(mut page) => {
             // The log's line, and what the headers tell clients.
             if let Some(cause) = answer.extensions_mut().remove::<FailureCause>() {
@@ -50,7 +50,17 @@ fn sign_in(frame: &Frame, is_read: bool) -> crate::error::AppResult<Response> {
     frame.saying(response, &flash)
 }
 
-fn page(frame: &Frame, answer: &Response, problem: &ProblemText) -> crate::error::AppResult<Response> {
+/// The last parts of the paths of pages that are only sent to, and cannot be opened.
+const SENT_ONLY: [&str; 6] = ["end", "end-others", "sign-out", "passkey", "options", "download"];
+
+/// The page whose form was refused, to be opened anew.
+fn again(frame: &Frame) -> Option<String> {
+    let page = frame.here().split('?').next().and_then(|path| frame.site().next(path))?;
+    let is_shown = page.rsplit('/').next().is_some_and(|last| !SENT_ONLY.contains(&last));
+    is_shown.then(|| page.to_owned())
+}
+
+fn page(frame: &Frame, answer: &Response, problem: &ProblemText, is_read: bool) -> crate::error::AppResult<Response> {
     let status = answer.status();
     let title = match status {
         StatusCode::NOT_FOUND => "There is no such page",
@@ -75,6 +85,7 @@ fn page(frame: &Frame, answer: &Response, problem: &ProblemText) -> crate::error
     let action = match problem.code {
         Some(Code::MfaSetupRequired) => Some(("Set up a second factor", frame.path("/security"))),
         Some(Code::ReauthRequired) => Some(("Sign in again", frame.path("/sign-in?again"))),
+        None if status == StatusCode::FORBIDDEN && !is_read => again(frame).map(|page| ("Open the page again", page)),
         _ => None,
     };
     view::page_with(status, &Refusal { frame, status: status.as_u16(), title, text, action })

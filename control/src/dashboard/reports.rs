@@ -39,8 +39,9 @@ pub(super) async fn post(State(app): State<AppState>, from: ClientAddress, reque
     let (parts, body) = request.into_parts();
     let body = read_body(&parts.headers, body, MOST).await?;
     let rate = Rate { count: LOGGED, window: app.config.limits.management.window };
-    let key = format!("csp-report {}", network(from.0));
-    let admitted = app.callers.lock().unwrap_or_else(PoisonError::into_inner).admit(&key, rate, app.now().as_millis());
+    let mut reports = app.policy_reports.lock().unwrap_or_else(PoisonError::into_inner);
+    let admitted = reports.admit(&network(from.0), rate, app.now().as_millis());
+    drop(reports);
     if admitted.is_ok() {
         tracing::warn!(directive = directive(&body), "a browser reports that a page of the dashboard broke its content security policy");
     }

@@ -120,8 +120,9 @@ pub(super) async fn refused(
     next: Option<String>,
     error: AppError,
 ) -> AppResult<Response> {
-    let Some(ways) = pending.ways(app).await? else { return ended(frame, next.as_deref()) };
+    // A fault of ours is told whatever has become of the login.
     let form = code_form().refuse(error)?;
+    let Some(ways) = pending.ways(app).await? else { return ended(frame, next.as_deref()) };
     code_page(frame, &form, next, ways)
 }
 
@@ -139,8 +140,8 @@ pub(super) async fn submit(
     match totp::service::log_in(&app, from, &pending.0, &code).await {
         Ok(logged_in) => session::begin(&app, &frame, before, from, &logged_in, next.as_deref()).await,
         Err(error) => {
-            let Some(ways) = pending.ways(&app).await? else { return ended(&frame, next.as_deref()) };
             let form = refuse(code_form(), error, "The code is wrong, or was used already. Wait for the next one.")?;
+            let Some(ways) = pending.ways(&app).await? else { return ended(&frame, next.as_deref()) };
             code_page(&frame, &form, next, ways)
         }
     }
@@ -174,8 +175,8 @@ pub(super) async fn submit_recovery(
             frame.saying(response, &Flash::good(format!("You are signed in. {codes} left; you can make new ones at any time.")))
         }
         Err(error) => {
-            let Some(ways) = pending.ways(&app).await? else { return ended(&frame, next.as_deref()) };
             let form = refuse(recovery_form(), error, "This is no recovery code of yours, or it was used already.")?;
+            let Some(ways) = pending.ways(&app).await? else { return ended(&frame, next.as_deref()) };
             recovery_page(&frame, &form, next, ways)
         }
     }

@@ -13,7 +13,7 @@ use crate::app::AppState;
 use crate::audit::Actor;
 use crate::auth::cli::machines;
 use crate::auth::keys::repo::Credential;
-use crate::auth::{DashboardSession, NotApiKey, keys};
+use crate::auth::{CredentialKind, DashboardSession, NotApiKey, keys};
 use crate::error::{AppError, AppResult};
 use crate::web::{ClientAddress, CredentialPath};
 
@@ -37,6 +37,8 @@ struct Shown {
     used: String,
     until: String,
     is_current: bool,
+    /// Whether the end of all others would end it.
+    is_other: bool,
 }
 
 impl Shown {
@@ -50,6 +52,7 @@ impl Shown {
             used: found.last_used_time.map_or_else(|| "not yet".to_owned(), moment),
             until: moment(found.expires),
             is_current: found.id == *session.credential(),
+            is_other: found.kind() == CredentialKind::DashboardSession && found.id != *session.credential(),
         }
     }
 }
@@ -59,7 +62,7 @@ pub(super) async fn show(State(app): State<AppState>, frame: Frame, session: Das
     let (machines, sessions): (Vec<_>, Vec<_>) = found.iter().rev().partition(|found| found.kind().is_cli());
     let shown = |found: Vec<&Credential>| found.into_iter().map(|found| Shown::of(&frame, &session, found)).collect::<Vec<_>>();
     let (sessions, machines) = (shown(sessions), shown(machines));
-    let has_others = sessions.iter().any(|shown| !shown.is_current);
+    let has_others = sessions.iter().any(|shown| shown.is_other);
     view::page(&SessionsPage { frame: &frame, sessions, machines, has_others })
 }
 

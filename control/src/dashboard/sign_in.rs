@@ -109,7 +109,7 @@ pub(super) async fn submit(
             let has_challenge = matches!(error, AppError::Coded(Code::ChallengeRequired, _)) || sent.has("challengeToken");
             let form = refuse_challenged(sign_in_form(&sent), error)?;
             let page = form.page(&SignIn { frame: &frame, form: &form, next, is_again: before.0.is_some(), has_challenge })?;
-            Ok(if has_challenge { with_challenge(&frame, page) } else { page })
+            Ok(with_challenge(&frame, page, has_challenge))
         }
     }
 }

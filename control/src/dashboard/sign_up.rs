@@ -21,6 +21,7 @@ use crate::web::ClientAddress;
 struct SignUp<'p> {
     frame: &'p Frame,
     form: &'p Form,
+    has_challenge: bool,
 }
 
 #[derive(Template)]
@@ -49,9 +50,15 @@ fn sign_up_form(sent: &Fields) -> Form {
     ])
 }
 
-/// The page that shows a form with the challenge, where there is one.
-pub(super) fn with_challenge(frame: &Frame, page: Response) -> Response {
-    match frame.site().widget() {
+/// Whether a form for strangers has the challenge. Its script is somebody else's: it runs for whoever is signed in only when there is no way without.
+pub(super) fn has_challenge(frame: &Frame, sent: &Fields, error: Option<&AppError>) -> bool {
+    let is_asked_for = matches!(error, Some(AppError::Coded(Code::ChallengeRequired, _)));
+    frame.visitor().is_none() || is_asked_for || sent.has("challengeToken")
+}
+
+/// The page that shows a form with the challenge, when it has one and there is one.
+pub(super) fn with_challenge(frame: &Frame, page: Response, has_challenge: bool) -> Response {
+    match frame.site().widget().filter(|_| has_challenge) {
         Some(widget) => Needs { challenge: Some(widget.origin.clone()), ..Needs::default() }.put(page),
         None => page,
     }
@@ -69,8 +76,9 @@ pub(super) fn refuse_challenged(form: Form, error: AppError) -> AppResult<Form> 
 }
 
 pub(super) async fn show(frame: Frame) -> AppResult<Response> {
-    let form = sign_up_form(&Fields::default());
-    Ok(with_challenge(&frame, form.page(&SignUp { frame: &frame, form: &form })?))
+    let sent = Fields::default();
+    let (form, has_challenge) = (sign_up_form(&sent), has_challenge(&frame, &sent, None));
+    Ok(with_challenge(&frame, form.page(&SignUp { frame: &frame, form: &form, has_challenge })?, has_challenge))
 }
 
 pub(super) async fn submit(State(app): State<AppState>, frame: Frame, from: ClientAddress, sent: Fields) -> AppResult<Response> {
@@ -83,8 +91,9 @@ pub(super) async fn submit(State(app): State<AppState>, frame: Frame, from: Clie
     match service::register(&app, from, &new).await {
         Ok(()) => frame.redirect("/sign-up/sent"),
         Err(error) => {
+            let has_challenge = has_challenge(&frame, &sent, Some(&error));
             let form = refuse_challenged(sign_up_form(&sent), error)?;
-            Ok(with_challenge(&frame, form.page(&SignUp { frame: &frame, form: &form })?))
+            Ok(with_challenge(&frame, form.page(&SignUp { frame: &frame, form: &form, has_challenge })?, has_challenge))
         }
     }
 }

@@ -36,7 +36,10 @@ async fn the_account_page_shows_what_there_is_and_changes_the_name() {
     page.shows("Your name is changed.").shows("value=\"Ada Lovelace\"");
     reader.open("/dashboard").await.shows("Hello, Ada Lovelace");
     let refused = reader.fill("/dashboard/account", &[("name", "")]).await.has_status(400);
-    refused.shows("Your name must be 1 to 255 characters").shows("Ada Lovelace</span>");
+    let page = refused.shows("Your name must be 1 to 255 characters").shows("Ada Lovelace</span>");
+    let mut without = page.form();
+    without.fields.remove("name");
+    reader.send(&without).await.has_status(400).shows("Your name is needed.").shows("Ada Lovelace</span>");
     for text in ATTEMPTS {
         let page = reader.fill("/dashboard/account", &[("name", text)]).await.has_status(200);
         stays_text(&page.html(), text);

@@ -51,6 +51,11 @@ fn has_no_form(page: &Page, decision: &str) {
     assert!(page.forms().iter().all(|form| form.fields.get("decision").is_none_or(|found| found != decision)), "{}", page.html());
 }
 
+/// The request as its code leads to it.
+async fn activated(reader: &mut Reader, request: &Value) -> Page {
+    reader.fill("/dashboard/activate", &[("userCode", text(request, "userCode"))]).await.has_status(200)
+}
+
 async fn decide(reader: &mut Reader, page: &str, decision: &str) -> Page {
     let opened = reader.open(page).await.has_status(200);
     reader.send(&form(&opened, decision)).await
@@ -130,8 +135,7 @@ async fn a_code_that_was_copied_leads_to_the_request_and_decides_nothing() {
     // Nothing of the request is shown before the button is pressed.
     assert!(!page.html().contains("build server") && page.html().contains("Go on only if your terminal shows the same code"));
     assert_eq!(page.form().fields["userCode"], text(&request, "userCode"));
-    let page =
-        reader.send(&page.form()).await.is_at(&page_of(&request)).shows("build server").shows("If somebody sent you a link or a code");
+    let page = reader.send(&page.form()).await.has_status(200).shows("build server").shows("If somebody sent you a link or a code");
     assert_eq!(poll(&app.anonymous(), &request).await.refused(400), "authorization_pending");
     reader.send(&form(&page, "approve")).await.is_at(&page_of(&request)).has_status(200).shows("go back to your terminal");
     app.clock.advance(5_000);
@@ -141,7 +145,7 @@ async fn a_code_that_was_copied_leads_to_the_request_and_decides_nothing() {
     let request = by_device(&app.anonymous(), &json!({})).await;
     let page = reader.open(text(&request, "verificationUri").strip_prefix(&app.base).unwrap()).await.shows("Type it here");
     let typed = text(&request, "userCode").to_lowercase().replace('-', " ");
-    let page = reader.send(&page.form().with(&[("userCode", &typed)])).await.is_at(&page_of(&request));
+    let page = reader.send(&page.form().with(&[("userCode", &typed)])).await.has_status(200);
     reader.send(&form(&page, "deny")).await.is_at(&page_of(&request)).shows("You have denied it");
     assert_eq!(poll(&app.anonymous(), &request).await.refused(400), "access_denied");
 }
@@ -187,13 +191,13 @@ async fn requests_that_are_over_or_not_there_have_pages_that_say_so() {
     }
     // Decided by somebody else: there is no more to see than of one that never was.
     let request = by_device(&app.anonymous(), &json!({ "deviceName": "build server" })).await;
-    let page = reader.open(&page_of(&request)).await.has_status(200);
+    let page = activated(&mut reader, &request).await;
     decide(&mut bob, &page_of(&request), "deny").await.shows("You have denied it");
     let late = reader.send(&form(&page, "approve")).await.has_status(404).shows("There is no such request");
     assert!(!late.html().contains("build server"));
     // Decided already, by the same account.
     let request = by_device(&app.anonymous(), &json!({})).await;
-    let page = reader.open(&page_of(&request)).await;
+    let page = activated(&mut reader, &request).await;
     decide(&mut reader, &page_of(&request), "deny").await;
     reader.send(&form(&page, "approve")).await.is_at(&page_of(&request)).shows("You have denied it");
     // Too late.
@@ -254,11 +258,15 @@ async fn an_account_past_its_time_without_a_second_factor_is_led_to_setting_one_
     let mut reader = app.signed_in_reader("ada").await;
     app.miss_mfa_deadline("ada").await;
     let request = by_device(&app.anonymous(), &json!({})).await;
-    let page = reader.open(&page_of(&request)).await.shows("Set up a second factor");
+    let page = activated(&mut reader, &request).await.shows("Set up a second factor");
     has_no_form(&page, "approve");
     let mut forged = form(&page, "deny");
     forged.fields.insert("decision".to_owned(), "approve".to_owned());
     reader.send(&forged).await.is_at(&page_of(&request)).shows("Let this command line in?");
+    // With its code, back to where that is sent from.
+    forged.fields.insert("userCode".to_owned(), text(&request, "userCode").to_owned());
+    let page = reader.send(&forged).await.is_at("/dashboard/activate").has_status(200);
+    assert_eq!(page.form().fields["userCode"], text(&request, "userCode"));
     assert_eq!(poll(&app.anonymous(), &request).await.refused(400), "authorization_pending");
     let page = reader.open("/dashboard/cli/key?hostname=laptop").await.shows("Set up a second factor");
     assert_eq!(page.forms().len(), 1, "{}", page.html());
@@ -277,11 +285,114 @@ async fn the_page_tells_whether_the_request_comes_from_where_the_browser_is() {
         let request = by_device(&app.anonymous().from(cli), &json!({})).await;
         reader.client = reader.client.from(browser);
         let html = reader.open(&page_of(&request)).await.shows(cli).html();
-        assert_eq!(
-            (html.contains(">like this browser<"), html.contains(">not like this browser<")),
-            (is_here, !is_here),
-            "{cli} {browser}"
-        );
+        // The same network is no reason to trust, for it may be a proxy's.
+        let said =
+            (html.contains("<span class=\"soft\">like this browser<"), html.contains("<span class=\"tag warn\">not like this browser<"));
+        assert_eq!(said, (is_here, !is_here), "{cli} {browser}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_that_may_be_a_proxys_tells_nothing() {
+    let options = Options::default().with("BASE_URL", "https://updraft.example").with("LIMIT_CLI_STARTS", "1000/10m");
+    let app = TestApp::spawn_among_strangers(options).await;
+    app.register("ada").await;
+    let mut reader = app.signed_in_reader("ada").await;
+    for (address, is_known) in [
+        ("127.0.0.1", false),
+        ("10.1.2.3", false),
+        ("192.168.0.1", false),
+        ("169.254.0.1", false),
+        ("::1", false),
+        ("fd00::1", false),
+        ("fe80::1", false),
+        ("198.51.100.7", true),
+        ("2001:db8::1", true),
+    ] {
+        let request = by_device(&app.anonymous().from(address), &json!({})).await;
+        reader.client = reader.client.from(address);
+        let html = reader.open(&page_of(&request)).await.shows("Asks from").html();
+        assert_eq!(html.contains("like this browser"), is_known, "{address}: {html}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_by_a_code_is_let_in_by_its_code_alone() {
+    let (app, mut reader) = ada().await;
+    let request = by_device(&app.anonymous(), &json!({ "deviceName": "build server" })).await;
+    // Whoever was led to its page has compared nothing.
+    let page = reader.open(&page_of(&request)).await.has_status(200).shows("build server").shows("type the code that your terminal shows");
+    has_no_form(&page, "approve");
+    assert!(page.html().contains("href=\"/dashboard/activate\"") && !page.html().contains(text(&request, "userCode")), "{}", page.html());
+    let mut forged = form(&page, "deny");
+    forged.fields.insert("decision".to_owned(), "approve".to_owned());
+    // No code, no code's letters, a code that leads nowhere, another request's.
+    let other = by_device(&app.anonymous(), &json!({})).await;
+    for wrong in [None, Some(""), Some("x"), Some("BCDF-GHJK"), Some(text(&other, "userCode"))] {
+        if let Some(wrong) = wrong {
+            forged.fields.insert("userCode".to_owned(), wrong.to_owned());
+        }
+        let page = reader.send(&forged).await.is_at(&page_of(&request)).has_status(200).shows("Let this command line in?");
+        has_no_form(&page, "approve");
+    }
+    for request in [&request, &other] {
+        assert_eq!(poll(&app.anonymous(), request).await.refused(400), "authorization_pending");
+    }
+    // Its code leads to a form that has it, on no address; and lets it in.
+    let page = activated(&mut reader, &request).await.is_at("/dashboard/activate").shows("build server").shows("/assets/decide-");
+    assert!(page.html().contains("<button type=\"submit\" data-considered>Let it in</button>"), "{}", page.html());
+    let approve = form(&page, "approve");
+    assert_eq!((approve.action.as_str(), approve.fields["userCode"].as_str()), (page_of(&request).as_str(), text(&request, "userCode")));
+    reader.send(&approve).await.is_at(&page_of(&request)).has_status(200).shows("go back to your terminal");
+    app.clock.advance(5_000);
+    poll(&app.anonymous(), &request).await.assert(200);
+    // Wrong ones are counted as those that are typed are.
+    forged.action = page_of(&other);
+    forged.fields.insert("userCode".to_owned(), "BCDF-GHJK".to_owned());
+    for _ in 0..9 {
+        reader.send(&forged).await.is_at(&page_of(&other));
+    }
+    forged.fields.insert("userCode".to_owned(), text(&other, "userCode").to_owned());
+    reader.send(&forged).await.has_status(429).shows("Try again in");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_signing_in_again_the_code_leads_back_to_the_request() {
+    let (app, mut reader) = ada().await;
+    let mut holder = app.holder("ada").await;
+    holder.enrol_totp().await.assert(200);
+    app.clock.advance(16 * 60_000);
+    let request = by_device(&app.anonymous(), &json!({ "deviceName": "build server" })).await;
+    let page = activated(&mut reader, &request).await.shows("sign in once more");
+    has_no_form(&page, "approve");
+    let html = page.html();
+    let (_, rest) = html.split_once("href=\"/dashboard/sign-in?again").unwrap();
+    let again = format!("/dashboard/sign-in?again{}", unescape(rest.split('"').next().unwrap()));
+    let page = reader.open(&again).await.is_at("/dashboard/sign-in");
+    let page = reader.send(&page.form().with(&[("email", "ada@example.com"), ("password", PASSWORD)])).await;
+    let page = reader.send(&page.form().with(&[("code", &holder.code())])).await.is_at("/dashboard/activate");
+    assert_eq!(page.form().fields["userCode"], text(&request, "userCode"));
+    let page = reader.send(&page.form()).await.shows("build server");
+    reader.send(&form(&page, "approve")).await.is_at(&page_of(&request)).shows("go back to your terminal");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_says_of_a_machine_only_what_looks_like_a_machines_name() {
+    let (_app, mut reader) = ada().await;
+    let long = "x".repeat(64);
+    for name in ["old-laptop", "Build_Server 2", "ci-17.example.com", &long] {
+        let query: String = form_urlencoded::byte_serialize(name.as_bytes()).collect();
+        let page = reader.open(&format!("/dashboard/cli/key?hostname={query}")).await.shows(&format!("<bdi>{name}</bdi>"));
+        assert_eq!(page.form().fields["friendlyName"], name);
+    }
+    let too_long = "x".repeat(65);
+    for text in ["you (call +1 555 0100)", "a/b", "a:b", "a\u{202e}b", "a\nb", "Ä", &too_long] {
+        let query: String = form_urlencoded::byte_serialize(text.as_bytes()).collect();
+        let page = reader.open(&format!("/dashboard/cli/key?hostname={query}")).await.shows("A command line asks for an access key");
+        let mut form = page.form();
+        assert_eq!((form.fields["friendlyName"].as_str(), form.fields["hostname"].as_str()), ("", ""), "{text}");
+        form.fields.insert("hostname".to_owned(), text.to_owned());
+        reader.send(&form).await.has_status(400).shows("A command line asks for an access key");
     }
 }
 
@@ -296,8 +407,8 @@ async fn what_a_command_line_says_of_itself_stays_text() {
         assert_eq!(unescape(&page.html()).matches(attempt).count(), 4, "{}", page.html());
         let query: String = form_urlencoded::byte_serialize(attempt.as_bytes()).collect();
         let page = reader.open(&format!("/dashboard/cli/key?hostname={query}")).await.has_status(200);
-        stays_text(&page.html(), attempt);
-        let made = reader.send(&page.form()).await.has_status(200);
+        assert!(!unescape(&page.html()).contains(attempt), "{}", page.html());
+        let made = reader.send(&page.form().with(&[("friendlyName", attempt)])).await.has_status(200);
         stays_text(&made.html(), attempt);
     }
 }

@@ -82,6 +82,14 @@ async fn an_idle_session_ends_and_leads_back_to_where_it_was() {
     app.clock.advance(3 * 86_400_000 + 5 * 60_000);
     let answer = reader.ask(Method::GET, "/dashboard", &[], None).await;
     answer.assert_status(303);
+    // An answer that comes late takes away no session that the browser has got meanwhile; the sign-in page, where there is none, takes the old one.
+    assert_eq!(set(&answer, "updraft"), None);
+    for path in ["/dashboard/design", "/dashboard/nowhere", "/dashboard/sign-in/second-factor", "/dashboard/forgot-password"] {
+        assert_eq!(set(&reader.ask(Method::GET, path, &[], None).await, "updraft"), None, "{path}");
+    }
+    assert_eq!(set(&reader.ask(Method::POST, "/dashboard/sign-in", &[], None).await, "updraft"), None);
+    let answer = reader.ask(Method::GET, "/dashboard/sign-in?next=%2Fdashboard", &[], None).await;
+    answer.assert_status(200);
     assert_eq!(set(&answer, "updraft").unwrap().0, "");
 }
 

@@ -4,7 +4,7 @@ use reqwest::Method;
 use tests::people::PASSWORD;
 use tests::{Answer, Reader, TestApp};
 
-use crate::{PAGES, address};
+use crate::{For, PAGES, address};
 
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
 const OURS: (&str, &str) = ("sec-fetch-site", "same-origin");
@@ -106,6 +106,23 @@ async fn every_page_and_every_method_that_changes_something_wants_a_token() {
         }
         assert!(reader.open("/dashboard/design").await.answer.status == 200);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_that_is_out_of_date_is_opened_again_by_a_link() {
+    let app = TestApp::spawn().await;
+    let mut reader = app.reader();
+    for (page, who) in PAGES {
+        let answer = reader.ask(Method::POST, &address(page), &[FORM, OURS], Some(body("wrong"))).await;
+        let link = format!("<a class=\"button\" href=\"{}\">Open the page again</a>", address(page));
+        assert_eq!(answer.text().contains(&link), *who != For::Sent, "{page}: {}", answer.text());
+        assert_eq!(answer.text().contains("Open the page again"), *who != For::Sent, "{page}: {}", answer.text());
+    }
+    // Nothing of what a foreign form has in its address, and nothing that is no page of ours.
+    let answer = reader.ask(Method::POST, "/dashboard/activate?user_code=BCDF-GHJK", &[FORM], None).await;
+    assert!(answer.text().contains("href=\"/dashboard/activate\">Open the page again"), "{}", answer.text());
+    let answer = reader.ask(Method::POST, "/dashboard//evil.example", &[FORM], None).await;
+    assert!(!answer.text().contains("evil.example"), "{}", answer.text());
 }
 
 #[tokio::test(flavor = "multi_thread")]

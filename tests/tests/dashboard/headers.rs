@@ -1,6 +1,9 @@
 //! What browsers are told about every page.
 
 use reqwest::Method;
+use serde_json::json;
+use shared::limit::{Limiter, Rate};
+use tests::people::PASSWORD;
 use tests::turnstile::Turnstile;
 use tests::{Answer, Options, Reader, TestApp};
 
@@ -130,7 +133,7 @@ async fn too_many_requests_are_told_on_a_page_with_the_time_to_wait() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_MANAGEMENT_API", "3/1m")).await;
     app.register("ada").await;
     let mut reader = app.reader();
-    reader.sign_in("ada@example.com", tests::people::PASSWORD).await;
+    reader.sign_in("ada@example.com", PASSWORD).await;
     let page = loop {
         let page = reader.open("/dashboard").await;
         if page.answer.status != 200 {
@@ -174,6 +177,44 @@ async fn the_challenges_script_may_run_where_the_challenge_is_and_nowhere_else()
         assert_eq!(html.contains("src=\"https://challenge.example/v0/api.js\""), has_challenge, "{page}");
         assert_eq!(html.contains("data-sitekey=\"site-key\" data-response-field-name=\"challengeToken\""), has_challenge, "{page}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_challenges_script_runs_for_whoever_is_signed_in_only_when_it_is_asked_for() {
+    let turnstile = Turnstile::start().await;
+    let options = turnstile.options(Options::default()).with("TURNSTILE_SCRIPT", "https://challenge.example/v0/api.js");
+    let app = TestApp::spawn_with(options).await;
+    let ada = json!({ "email": "ada@example.com", "password": PASSWORD, "challengeToken": "good" });
+    app.anonymous().post("/v1/auth/register", ada).await.assert(202);
+    let token = app.last_mail_to("ada@example.com").await.token();
+    app.anonymous().post("/v1/auth/verify-email", json!({ "token": token })).await.assert(200);
+    let mut reader = app.signed_in_reader("ada").await;
+    let fields = [("name", "Bob"), ("email", "bob@example.com"), ("password", PASSWORD)];
+    for (path, fields) in [("/dashboard/sign-up", &fields[..]), ("/dashboard/forgot-password", &fields[1..2])] {
+        let page = reader.open(path).await.has_status(200);
+        assert!(!page.html().contains("challenge"), "{path}: {}", page.html());
+        assert!(!page.answer.header("content-security-policy").contains("challenge.example"), "{path}");
+        let page = reader.send(&page.form().with(fields)).await.has_status(403).shows("Show that you are human");
+        let page = page.shows("src=\"https://challenge.example/v0/api.js\"").shows("class=\"cf-turnstile\"");
+        assert!(page.answer.header("content-security-policy").contains("frame-src https://challenge.example"), "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reports_of_strangers_push_out_nobodys_count() {
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_MANAGEMENT_API", "1/1m")).await;
+    app.register("ada").await;
+    let ada = app.log_in("ada").await;
+    let state = app.state();
+    *state.callers.lock().unwrap() = Limiter::default();
+    ada.get("/v1/authenticated").await.assert(200);
+    ada.get("/v1/authenticated").await.refused(429);
+    // As many as are remembered, less one: of the next two, the second pushes out the first of all.
+    for number in 0..16_382 {
+        state.callers.lock().unwrap().admit(&number.to_string(), Rate { count: 1, window: 60_000 }, app.clock.now().as_millis()).unwrap();
+    }
+    app.reader().ask(Method::POST, "/dashboard/csp-report", &[], Some("{}".to_owned())).await.assert_status(204);
+    ada.get("/v1/authenticated").await.refused(429);
 }
 
 #[tokio::test(flavor = "multi_thread")]

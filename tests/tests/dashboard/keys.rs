@@ -69,6 +69,35 @@ async fn an_access_key_is_made_shown_once_changed_and_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_form_changes_what_was_changed_in_it_and_leaves_what_changed_meanwhile() {
+    let (app, mut reader) = ada().await;
+    app.named_key("ada", "laptop").await;
+    let page = "/dashboard/keys/access/laptop";
+    let form = reader.open(page).await.form();
+    reader.fill(page, &[("ttl", &day(&app, 7))]).await.is_at("/dashboard/keys");
+    // The earlier form, refused once in between.
+    let refused = reader.send(&form.with(&[("friendlyName", "")])).await.has_status(400).form();
+    assert_eq!((refused.fields["ttl"].as_str(), refused.fields["shownDay"].as_str()), (day(&app, 60).as_str(), day(&app, 60).as_str()));
+    reader.send(&refused.with(&[("friendlyName", "tower")])).await.shows("The key tower is changed.");
+    assert_eq!(reader.open("/dashboard/keys/access/tower").await.form().fields["ttl"], day(&app, 7));
+
+    let mut form = reader.open("/dashboard/keys/api/new").await.form().with(&[("name", "ci"), ("expires_at", &day(&app, 60))]);
+    form.fields.insert("scopeRead".to_owned(), "on".to_owned());
+    form.fields.insert("scopeDeploy".to_owned(), "on".to_owned());
+    reader.send(&form).await.has_status(200);
+    let one = format!("/dashboard/keys/api/{}", api_keys(&app).await.remove(0)["id"].as_str().unwrap());
+    let form = reader.open(&one).await.form();
+    let mut narrower = form.clone().with(&[("expires_at", &day(&app, 7))]);
+    narrower.fields.remove("scopeDeploy");
+    reader.send(&narrower).await.is_at("/dashboard/keys");
+    let refused = reader.send(&form.with(&[("name", "")])).await.has_status(400).form();
+    reader.send(&refused.with(&[("name", "builds")])).await.shows("The API key builds is changed.");
+    let key = api_keys(&app).await.remove(0);
+    assert_eq!((&key["name"], &key["scopes"]), (&"builds".into(), &serde_json::json!(["read"])));
+    assert_eq!(key["expires_at"], format!("{}T23:59:59.999Z", day(&app, 7)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_wrong_with_an_access_key_stands_at_its_field() {
     let (app, mut reader) = ada().await;
     app.named_key("ada", "taken").await;

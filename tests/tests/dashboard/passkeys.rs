@@ -195,7 +195,7 @@ async fn a_dashboard_at_an_ip_address_has_no_passkeys_and_says_so() {
     }
     let form = reader.open(SECURITY).await.form_to("/dashboard/security/authenticator");
     let refused = ask(&mut reader, &form, "/dashboard/security/passkeys/options").await;
-    assert_eq!(refused.assert(501)["problem"], "Passkeys need a dashboard at a domain name, not at an IP address.");
+    assert_eq!(refused.assert(501)["problem"], "Passkeys need a dashboard at a domain name, not at an IP address, and over https.");
     let page = app.reader().open("/dashboard/sign-in").await;
     assert!(!page.html().contains("passkey"), "{}", page.html());
 }

@@ -53,6 +53,20 @@ async fn all_other_sessions_are_ended_and_machines_stay() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_the_end_of_all_others_would_leave_is_no_reason_to_offer_it() {
+    let (app, mut reader) = ada().await;
+    app.signed_in_reader("ada").await;
+    reader.open("/dashboard/sessions").await.shows("End all others");
+    // From before origins were kept: a session that is ended by itself.
+    let current = reader.open("/dashboard/sessions").await;
+    let other = ends(&current).remove(0);
+    let id = other.action.strip_prefix("/dashboard/sessions/").and_then(|rest| rest.strip_suffix("/end")).unwrap();
+    assert_eq!(app.change("UPDATE access_keys SET credential_origin = NULL WHERE id = $1", &[id]).await, 1);
+    let page = reader.open("/dashboard/sessions").await.has_status(200);
+    assert_eq!((ends(&page).len(), page.html().contains("End all others")), (1, false), "{}", page.html());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_machine_is_shown_as_it_calls_itself_and_is_signed_out() {
     let (app, mut reader) = ada().await;
     let laptop = machine(&app, "Ada's laptop").await;
