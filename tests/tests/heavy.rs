@@ -6,16 +6,19 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
+use futures_util::future::join_all;
 use reqwest::Method;
 use reqwest::multipart::{Form, Part};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use shared::hash::Sha256Hex;
+use shared::time::UtcDay;
 use tests::edge::EdgeApp;
 use tests::output::Output;
 use tests::process::Process;
+use tests::program::Serving;
 use tests::wait::eventually;
-use tests::{Bundle, Client, TestApp};
+use tests::{Bundle, Client, Options, TestApp};
 use xtask::leash::{self, Leashed, StopBy};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
@@ -157,4 +160,55 @@ async fn an_upload_of_150_mb_and_its_download_leave_the_worker_under_128_mb_abov
     );
     // The sum of each one's own peak is no less than what they had together at any time.
     assert!(after_download < idle + MOST_GROWTH, "workerd went from {idle} to {after_download} KiB");
+}
+
+/// A year of days with a thousand labels each, as the daily job would have stored them by now.
+async fn fill_history(app: &TestApp) -> (UtcDay, UtcDay) {
+    let deployment = app.texts("SELECT id FROM deployments ORDER BY name DESC", &[]).await.remove(0);
+    let labels = (1..=1_000).map(|number| (format!("v{number}"), json!([1_234_567, 2_345_678, 3_456_789, 4_567]))).collect();
+    let labels = Value::Object(labels).to_string();
+    let last = app.clock.now().utc_day();
+    let first = last.plus_days(-364);
+    let mut tx = app.db().write().await.unwrap();
+    for number in 0..365 {
+        let sql = "INSERT INTO metric_days (deployment_id, epoch, day, first_day, labels, is_closed) \
+            SELECT id, counting_epoch, $2, $3, $4, TRUE FROM deployments WHERE id = $1";
+        let day = first.plus_days(number);
+        let stored =
+            control::on_write!(tx, |conn| sqlx::query(sql).bind(&deployment).bind(day).bind(first).bind(&labels).execute(conn).await);
+        assert_eq!(stored.unwrap(), 1);
+    }
+    tx.commit().await.unwrap();
+    (first, last)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_year_of_a_thousand_labels_is_never_in_memory_at_once() {
+    let mut app = TestApp::spawn_with(Options::default().with("LIMIT_RETENTION_DAYS", "365")).await;
+    let owner = app.sign_up("ada").await;
+    owner.create_app("app").await;
+    let (first, last) = fill_history(&app).await;
+    app.stop().await;
+    let serving = Serving::start(&app.settings()).await;
+    let reader = owner.at(&serving.base);
+    let path = format!("/v1/apps/app/deployments/Staging/metrics/history?from={first}&to={last}");
+    let before = serving.process().peak();
+    // Several readers at once.
+    let lengths = join_all((0..4).map(|_| async {
+        let mut answer = reader.request(Method::GET, &path).send().await.unwrap();
+        assert_eq!(answer.status(), 200);
+        let (mut length, mut end) = (0, Vec::new());
+        while let Some(chunk) = answer.chunk().await.unwrap() {
+            length += chunk.len();
+            end = chunk.to_vec();
+        }
+        assert!(end.ends_with(b"}}]}"), "{}", String::from_utf8_lossy(&end));
+        length
+    }))
+    .await;
+    let after = serving.process().peak();
+    println!("control's VmHWM: {before} KiB at the start, {after} KiB after four answers of {lengths:?} bytes");
+    assert!(lengths.iter().all(|length| *length > 40 * MIB && *length == lengths[0]), "{lengths:?}");
+    // Each of them is more than that.
+    assert!(after < before + 40 * 1024, "{before} KiB before, {after} KiB after");
 }

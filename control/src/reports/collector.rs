@@ -97,15 +97,15 @@ impl Counter {
         let (reports, answers): (Vec<_>, Vec<_>) = group.into_iter().map(|waiting| (waiting.report, waiting.answer)).unzip();
         let own = self.clone();
         // A task of its own, so that a panic costs this group its answers and not every later report its counting.
-        let outcome = tokio::spawn(async move { service::store(&own.db, own.most_binary_versions, &reports, own.clock.now()).await });
-        let judgements = match outcome.await {
-            Ok(Ok(judgements)) => judgements,
+        let outcome = tokio::spawn(async move { service::outcomes(&own.db, own.most_binary_versions, &reports, own.clock.now()).await });
+        let outcomes = match outcome.await {
+            Ok(Ok(outcomes)) => outcomes,
             Ok(Err(error)) => return refuse(answers, chain(&error)),
             Err(_) => return refuse(answers, "counting panicked".to_owned()),
         };
-        for (answer, judgement) in answers.into_iter().zip(judgements) {
+        for (answer, outcome) in answers.into_iter().zip(outcomes) {
             // A client that has gone needs no answer; its report is counted.
-            drop(answer.send(Ok(judgement)));
+            drop(answer.send(outcome.map(Judgement::from).map_err(|error| chain(&error).into())));
         }
     }
 
@@ -126,7 +126,7 @@ impl Counter {
     }
 }
 
-/// Nothing was stored; each request logs the cause with its own answer.
+/// Not all of them are stored; each request logs the cause with its own answer.
 fn refuse(answers: Vec<oneshot::Sender<Answer>>, cause: String) {
     let cause: Arc<str> = cause.into();
     for answer in answers {

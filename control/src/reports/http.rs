@@ -19,7 +19,7 @@ pub fn routes() -> Router<AppState> {
 }
 
 /// Count a batch of reports. Each is judged alone: one that cannot be counted, ever, is dropped and named in the answer. Any status but 200 says
-/// that nothing was stored and that the batch is to be sent again.
+/// that not all of it was stored and that the batch is to be sent again.
 pub async fn take_reports(State(app): State<AppState>, InternalCall(body): InternalCall) -> AppResult<Json<BatchAnswer>> {
     let batch: ReportBatch = serde_json::from_slice(&body).map_err(|error| {
         AppError::Invalid(format!("the body is not a batch of reports (line {}, column {})", error.line(), error.column()))

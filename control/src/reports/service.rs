@@ -24,15 +24,41 @@ const ID_LIFE_MILLIS: i64 = 15 * 86_400_000;
 /// Ids forgotten in one step.
 pub const PURGE_STEP: u64 = 1_000;
 
-/// Counts these reports in one transaction and gives what became of each, in their order. On an error nothing is stored.
+/// Counts these reports and gives what became of each, in their order. On an error not all of them are stored; they may be given again.
 pub async fn store(db: &Db, most_binary_versions: u32, reports: &[Report], now: UnixMillis) -> sqlx::Result<Vec<Judgement>> {
     let outcomes = outcomes(db, most_binary_versions, reports, now).await?;
-    Ok(outcomes.into_iter().map(Judgement::from).collect())
+    outcomes.into_iter().map(|outcome| outcome.map(Judgement::from)).collect()
 }
 
-/// The same as [`store`], for who must know what is counted.
-pub(super) async fn outcomes(db: &Db, most_binary_versions: u32, reports: &[Report], now: UnixMillis) -> sqlx::Result<Vec<Outcome>> {
+/// The same as [`store`], for who must know what is counted and what is not.
+///
+/// The reports share one transaction. When a row that one of them needs cannot be read, each gets a transaction of its own: those beside it are not to
+/// wait for a repair. On the outer error, which any database fault but that is, not all of them are stored.
+pub(super) async fn outcomes(
+    db: &Db,
+    most_binary_versions: u32,
+    reports: &[Report],
+    now: UnixMillis,
+) -> sqlx::Result<Vec<sqlx::Result<Outcome>>> {
     let most = usize::try_from(most_binary_versions).unwrap_or(usize::MAX);
+    match together(db, most, reports, now).await {
+        Ok(outcomes) => return Ok(outcomes.into_iter().map(Ok).collect()),
+        Err(error) if is_unreadable(&error) => {}
+        Err(error) => return Err(error),
+    }
+    let mut outcomes = Vec::with_capacity(reports.len());
+    for report in reports {
+        match together(db, most, std::slice::from_ref(report), now).await {
+            Ok(outcome) => outcomes.extend(outcome.into_iter().map(Ok)),
+            Err(error) if is_unreadable(&error) => outcomes.push(Err(error)),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(outcomes)
+}
+
+/// Counts these reports in one transaction. On an error nothing is stored.
+async fn together(db: &Db, most: usize, reports: &[Report], now: UnixMillis) -> sqlx::Result<Vec<Outcome>> {
     loop {
         let mut tx = db.write().await?;
         // Without an answer a deployment was cleared or deleted under way: what was done is rolled back and done again. Only another such
@@ -42,6 +68,11 @@ pub(super) async fn outcomes(db: &Db, most_binary_versions: u32, reports: &[Repo
             return Ok(outcomes);
         }
     }
+}
+
+/// Whether the fault is what a row holds: it is the same at every further try.
+fn is_unreadable(error: &sqlx::Error) -> bool {
+    matches!(error, sqlx::Error::Decode(_) | sqlx::Error::ColumnDecode { .. })
 }
 
 /// Forgets ids that are old enough, at most [`PURGE_STEP`] of them; gives how many. A job calls it until it gives less.

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod anonymous;
+mod damage;
 mod golden;
 mod moves;
 mod order;

@@ -1,8 +1,15 @@
 //! The operation that shows daily history.
+//!
+//! A deployment may have a thousand labels and a year of days, which is tens of megabytes of answer. So it is read and sent a few days at a time, each few
+//! in a transaction of their own, and only as fast as they are taken.
 
 use std::collections::BTreeMap;
 
+use axum::body::Body;
 use axum::extract::{RawQuery, State};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
 use serde::Serialize;
 use shared::keys::Label;
 use shared::time::UtcDay;
@@ -15,12 +22,16 @@ use super::repo::{self, Series};
 use crate::app::AppState;
 use crate::auth::AppGrant;
 use crate::auth::grant::ReadMetrics;
+use crate::db::{Db, ReadTx};
 use crate::deployments::service as deployments;
-use crate::error::{AppError, AppResult};
-use crate::web::{DeploymentPath, Faults, Json};
+use crate::error::{AppError, AppResult, chain};
+use crate::web::{DeploymentPath, Faults};
 
 /// Days that are shown unless the query says otherwise.
 const DEFAULT_DAYS: i64 = 30;
+
+/// Days that are read, and held, at once.
+const DAYS_AT_ONCE: usize = 8;
 
 /// The counts of one label at the end of a day, or, of the current day, when the job last looked.
 #[derive(Debug, Serialize, ToSchema)]
@@ -95,7 +106,7 @@ pub async fn read_metrics_history(
     grant: AppGrant<ReadMetrics>,
     DeploymentPath(name): DeploymentPath,
     RawQuery(query): RawQuery,
-) -> AppResult<Json<MetricsHistoryAnswer>> {
+) -> AppResult<Response> {
     let asked = Asked::parse(query.as_deref().unwrap_or_default())?;
     let mut tx = app.db.read().await?;
     let deployment = deployments::find(&mut tx, grant.app(), &name).await?;
@@ -104,14 +115,98 @@ pub async fn read_metrics_history(
     let newest = repo::newest(&mut tx, &series).await?;
     let starts = newest.map(|newest| newest.first_day);
     let (from, to) = asked.clamp(app.now().utc_day(), starts, retention);
-    // With the day that the first one is compared with.
-    let stored = repo::list(&mut tx, &series, from.plus_days(-1), to).await?;
-    Ok(Json(MetricsHistoryAnswer {
+    let mut days = Days::new(series, from, to);
+    let first = days.next(&mut tx).await?;
+    drop(tx);
+    let answer = MetricsHistoryAnswer {
         from: from.to_string(),
         to: to.to_string(),
         history_starts_at: starts.map(|day| day.to_string()),
-        days: shown(&stored, from),
-    }))
+        days: Vec::new(),
+    };
+    let mut opening = serde_json::to_vec(&answer).map_err(AppError::internal)?;
+    // The days come between the last brackets.
+    opening.truncate(opening.len().saturating_sub(CLOSING.len()));
+    opening.extend(first);
+    let body = Body::from_stream(stream::try_unfold(Part::Opening(opening, days, app.db.clone()), Part::send));
+    Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
+}
+
+/// How an answer ends.
+const CLOSING: &str = "]}";
+
+/// What is sent next.
+enum Part {
+    Opening(Vec<u8>, Days, Db),
+    Days(Days, Db),
+    Nothing,
+}
+
+impl Part {
+    /// Gives what is sent now, and what is sent after it. A fault ends the connection before the answer's end, which no client takes for a whole one.
+    async fn send(self) -> sqlx::Result<Option<(Vec<u8>, Self)>> {
+        let (mut bytes, days, db) = match self {
+            Self::Opening(bytes, days, db) => (bytes, days, db),
+            Self::Days(mut days, db) => {
+                let read = async { days.next(&mut db.read().await?).await };
+                let bytes =
+                    read.await.inspect_err(|error| tracing::warn!(cause = %chain(error), "an answer of daily history ended early"))?;
+                (bytes, days, db)
+            }
+            Self::Nothing => return Ok(None),
+        };
+        if days.is_more() {
+            return Ok(Some((bytes, Self::Days(days, db))));
+        }
+        bytes.extend_from_slice(CLOSING.as_bytes());
+        Ok(Some((bytes, Self::Nothing)))
+    }
+}
+
+/// The days of an answer that are still to be read. If the history is cleared meanwhile, none of the rest is there any more.
+struct Days {
+    series: Series,
+    /// The day to go on with; none at the end.
+    next: Option<UtcDay>,
+    from: UtcDay,
+    to: UtcDay,
+    /// The last one that was read.
+    before: Option<(UtcDay, Labels)>,
+    is_first: bool,
+}
+
+impl Days {
+    /// Begins with the day that the first one is compared with.
+    fn new(series: Series, from: UtcDay, to: UtcDay) -> Self {
+        Self { series, next: Some(from.plus_days(-1)), from, to, before: None, is_first: true }
+    }
+
+    /// Whether there may be more.
+    fn is_more(&self) -> bool {
+        self.next.is_some()
+    }
+
+    /// Reads some days, and gives them as members of a JSON array that has those before them.
+    async fn next(&mut self, tx: &mut ReadTx) -> sqlx::Result<Vec<u8>> {
+        let Some(next) = self.next.take() else { return Ok(Vec::new()) };
+        let most = i64::try_from(DAYS_AT_ONCE).unwrap_or(i64::MAX);
+        let stored = repo::list(tx, &self.series, next, self.to, most).await?;
+        if stored.len() == DAYS_AT_ONCE {
+            self.next = stored.last().map(|(day, _)| day.plus_days(1)).filter(|next| *next <= self.to);
+        }
+        let mut bytes = Vec::new();
+        for (day, labels) in stored {
+            if day >= self.from {
+                let before = self.before.as_ref().filter(|(before, _)| before.plus_days(1) == day).map(|(_, labels)| labels);
+                if !std::mem::take(&mut self.is_first) {
+                    bytes.push(b',');
+                }
+                serde_json::to_writer(&mut bytes, &shown(day, &labels, before)).map_err(|error| sqlx::Error::Encode(Box::new(error)))?;
+            }
+            self.before = Some((day, labels));
+        }
+        Ok(bytes)
+    }
 }
 
 /// The range that was asked for.
@@ -150,21 +245,8 @@ impl Asked {
     }
 }
 
-/// The stored days, which ascend, from one on.
-fn shown(stored: &[(UtcDay, Labels)], from: UtcDay) -> Vec<DayOut> {
-    let mut before: Option<&(UtcDay, Labels)> = None;
-    let mut days = Vec::with_capacity(stored.len());
-    for one in stored {
-        let (day, labels) = one;
-        let before = before.replace(one).filter(|(before, _)| before.plus_days(1) == *day).map(|(_, labels)| labels);
-        if *day >= from {
-            days.push(DayOut {
-                date: day.to_string(),
-                labels: labels.0.iter().map(|(label, now)| (*label, out(*label, *now, before))).collect(),
-            });
-        }
-    }
-    days
+fn shown(day: UtcDay, labels: &Labels, before: Option<&Labels>) -> DayOut {
+    DayOut { date: day.to_string(), labels: labels.0.iter().map(|(label, now)| (*label, out(*label, *now, before))).collect() }
 }
 
 /// A label that the day before did not have counts from nothing.

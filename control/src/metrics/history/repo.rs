@@ -24,7 +24,8 @@ const CLOSE: &str =
     "UPDATE metric_days SET labels = $4, is_closed = TRUE WHERE deployment_id = $1 AND epoch = $2 AND day = $3 AND NOT is_closed";
 const SAVE: &str = "INSERT INTO metric_days (deployment_id, epoch, day, first_day, labels, is_closed) VALUES ($1, $2, $3, $4, $5, FALSE) \
     ON CONFLICT (deployment_id, epoch, day) DO UPDATE SET labels = excluded.labels WHERE NOT metric_days.is_closed";
-const LIST: &str = "SELECT day, labels FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND day >= $3 AND day <= $4 ORDER BY day";
+const LIST: &str =
+    "SELECT day, labels FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND day >= $3 AND day <= $4 ORDER BY day LIMIT $5";
 const IS_EXPIRED: &str = "SELECT 1 FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND day < $3 AND is_closed LIMIT 1";
 const DELETE_EXPIRED: &str = "DELETE FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND is_closed \
     AND day IN (SELECT day FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND day < $3 AND is_closed ORDER BY day LIMIT $4)";
@@ -189,10 +190,16 @@ pub async fn save(tx: &mut WriteTx, series: &Series, open: &OpenDay) -> sqlx::Re
         .await)
 }
 
-/// The days of the series from one to another, both included, ascending. A row that cannot be read is an error.
-pub async fn list(tx: &mut ReadTx, series: &Series, from: UtcDay, to: UtcDay) -> sqlx::Result<Vec<(UtcDay, Labels)>> {
-    let rows: Vec<(UtcDay, String)> =
-        on!(tx, |conn| sqlx::query_as(LIST).bind(&series.deployment).bind(series.epoch).bind(from).bind(to).fetch_all(conn).await)?;
+/// The first days of the series from one to another, both included, at most `most` of them, ascending. A row that cannot be read is an error.
+pub async fn list(tx: &mut ReadTx, series: &Series, from: UtcDay, to: UtcDay, most: i64) -> sqlx::Result<Vec<(UtcDay, Labels)>> {
+    let rows: Vec<(UtcDay, String)> = on!(tx, |conn| sqlx::query_as(LIST)
+        .bind(&series.deployment)
+        .bind(series.epoch)
+        .bind(from)
+        .bind(to)
+        .bind(most)
+        .fetch_all(conn)
+        .await)?;
     let read = |(day, labels): (UtcDay, String)| Ok((day, serde_json::from_str(&labels)?));
     rows.into_iter().map(read).collect::<Result<_, serde_json::Error>>().map_err(|error| sqlx::Error::Decode(Box::new(error)))
 }

@@ -65,7 +65,7 @@ pub enum ReplayError {
     /// The bucket listed names again, or in another order than S3 does: the run would find no end, or skip some.
     #[error("the bucket's listing is not in the order of the names, or does not begin after the one that it was asked to begin after")]
     Order,
-    /// The database refused; nothing of the batch was counted or deleted.
+    /// The database refused; of the batch nothing was deleted.
     #[error("the dead letters could not be counted")]
     Database(#[from] sqlx::Error),
 }
@@ -143,11 +143,12 @@ impl Replay<'_> {
         let mut finished = Vec::with_capacity(counted.len());
         for (name, outcome) in counted.into_iter().zip(outcomes) {
             match outcome {
-                Outcome::Counted => finished.push(name),
+                Ok(Outcome::Counted) => finished.push(name),
                 // It may be that of another service, or of one whose database is about to be restored.
-                Outcome::NoDeployment => leave(&name, "no deployment has its key", replayed),
+                Ok(Outcome::NoDeployment) => leave(&name, "no deployment has its key", replayed),
                 // Its release may come back with a newer backup.
-                Outcome::NoRelease => leave(&name, "no release has its label", replayed),
+                Ok(Outcome::NoRelease) => leave(&name, "no release has its label", replayed),
+                Err(error) => leave(&name, &format!("is not counted: a row that it changes cannot be read: {}", chain(&error)), replayed),
             }
         }
         replayed.counted += u64::try_from(finished.len()).unwrap_or(u64::MAX);
