@@ -1,11 +1,14 @@
 //! A real browser with a profile of its own: Chromium without a window, driven through chromedriver. It reaches this machine and nothing else.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use axum::Router;
 use axum::response::Html;
+use fantoccini::wd::WebDriverCompatibleCommand;
 use fantoccini::{Client, ClientBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
+use reqwest::{Method, Url};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -23,7 +26,27 @@ pub struct Browser {
     output: Output,
     // In this order: the browser ends before its profile goes.
     _driver: Leashed,
-    _folder: TempDir,
+    folder: TempDir,
+}
+
+/// A command of `WebDriver`, or of chromedriver, by its place under the session.
+#[derive(Debug)]
+struct Command {
+    path: String,
+    body: Option<Value>,
+}
+
+impl WebDriverCompatibleCommand for Command {
+    fn endpoint(&self, base: &Url, session: Option<&str>) -> Result<Url, <Url as FromStr>::Err> {
+        base.join(&format!("session/{}/{}", session.unwrap_or_default(), self.path))
+    }
+
+    fn method_and_body(&self, _: &Url) -> (Method, Option<String>) {
+        match &self.body {
+            Some(body) => (Method::POST, Some(body.to_string())),
+            None => (Method::GET, None),
+        }
+    }
 }
 
 impl Browser {
@@ -56,12 +79,32 @@ impl Browser {
             output.show("chromedriver");
             panic!("the browser does not start: {error}")
         });
-        Self { window, output, _driver: driver, _folder: folder }
+        Self { window, output, _driver: driver, folder }
     }
 
     /// Runs the body of a function in the page, waits for the promise that it returns, if it does, and gives the value.
     pub async fn run(&self, script: &str, arguments: &[Value]) -> Value {
         self.window.execute(script, arguments.to_vec()).await.unwrap_or_else(|error| panic!("{error}\n{script}"))
+    }
+
+    /// A command by its place under the session: POST with a body, else GET. Fails with what the driver says.
+    pub async fn command(&self, path: &str, body: Option<Value>) -> Result<Value, String> {
+        self.window.issue_cmd(Command { path: path.to_owned(), body }).await.map_err(|error| format!("{path}: {error}"))
+    }
+
+    /// A command of Chromium's own, by the name that its `DevTools` protocol gives it.
+    pub async fn chromium(&self, name: &str, parameters: Value) -> Value {
+        self.command("goog/cdp/execute", Some(json!({ "cmd": name, "params": parameters }))).await.unwrap()
+    }
+
+    /// What a log of this kind (`browser`: the console; `performance`: what the network did) has had since it was read last.
+    pub async fn log(&self, kind: &str) -> Vec<Value> {
+        self.command("se/log", Some(json!({ "type": kind }))).await.unwrap().as_array().unwrap().clone()
+    }
+
+    /// The folder that downloads come into.
+    pub fn downloads(&self) -> PathBuf {
+        self.folder.path().join("downloads")
     }
 }
 
@@ -97,7 +140,12 @@ fn capabilities(program: &Path, folder: &Path) -> Value {
         // Its sandbox refuses root.
         arguments.push("--no-sandbox");
     }
-    json!({ "browserName": "chrome", "goog:chromeOptions": { "binary": program, "args": arguments } })
+    let downloads = json!({ "download.default_directory": folder.join("downloads"), "download.prompt_for_download": false });
+    json!({
+        "browserName": "chrome",
+        "goog:chromeOptions": { "binary": program, "args": arguments, "prefs": downloads },
+        "goog:loggingPrefs": { "browser": "ALL", "performance": "ALL" },
+    })
 }
 
 /// Serves an empty page on a port of its own, which makes it an origin of its own, and gives its address; it ends with the test's runtime.

@@ -43,7 +43,9 @@ pub mod soak;
 pub mod stand_in;
 pub mod strangers;
 pub mod totp;
+pub mod tour;
 pub mod turnstile;
+pub mod visit;
 pub mod wait;
 
 pub use app::{Options, TestApp};
@@ -55,3 +57,4 @@ pub use mailbox::ReceivedMail;
 pub use reader::Reader;
 pub use second_factors::Holder;
 pub use totp::Totp;
+pub use visit::{Hands, Visit};

@@ -9,6 +9,7 @@ mod lock;
 mod npm;
 mod postgres;
 mod python;
+mod screenshots;
 mod secrets;
 mod session;
 mod soak;
@@ -48,6 +49,8 @@ cargo xtask fuzz-api [--minutes 5] [--seed N]
 cargo xtask soak [--events 200000] [--clients 5000] [--kills 20] [--seed 1] [--database sqlite|postgres]
     random events reach a control plane that is killed meanwhile, and every counter is compared with what the set of events says; on both databases
     when none is named
+cargo xtask screenshots
+    make the pictures of the dashboard's pages in docs/screenshots anew, with the browser of the tests
 cargo xtask setup
     install what the other commands need, and nothing else
 ";
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
         ("bench", [what, rest @ ..]) => bench::run(&session, what, rest),
         ("fuzz-api", _) => fuzz::Plan::read(rest).and_then(|plan| fuzz::run(&session, &plan)),
         ("soak", _) => soak::Plan::read(rest).and_then(|plan| soak::run(&session, &plan)),
+        ("screenshots", []) => screenshots::run(&session),
         ("setup", []) => tools::install_all(&session),
         ("--help" | "-h" | "help", _) => {
             print!("{HELP}");

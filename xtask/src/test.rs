@@ -51,7 +51,7 @@ fn add_all(session: &Session, stages: &mut Stages, has_browser: bool) {
         on_both(session, stages, Tests::All(&[]));
     } else {
         stages.note("there is no browser (chromium with chromedriver): the tests that need one were left out".to_owned());
-        on_both(session, stages, Tests::All(&["--filterset", "not binary(browser)"]));
+        on_both(session, stages, Tests::All(&["--filterset", "not binary(/^(browser|dashboard_browser)$/)"]));
     }
 }
 

@@ -1,0 +1,81 @@
+//! Pictures of the dashboard's pages: on a desk in light, some in dark, and on a phone. `cargo xtask screenshots` runs it.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a picture that cannot be made fails by panicking")]
+
+use std::fs;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+use tests::{Hands, TestApp, Visit, tour};
+use xtask::paths;
+
+/// The pages of which there are pictures, by their names in the tour.
+const PAGES: [&str; 16] = [
+    "sign-in",
+    "sign-up",
+    "sign-up-refused",
+    "second-factor",
+    "home",
+    "account",
+    "security",
+    "security-dialog",
+    "authenticator-setup",
+    "recovery-codes",
+    "sessions",
+    "keys",
+    "key-made",
+    "activate",
+    "cli-request",
+    "design",
+];
+
+/// Those of which there are some in dark, too.
+const DARK: [&str; 4] = ["sign-in", "security", "keys", "cli-request"];
+
+/// 15 January 2027, 10:30 UTC: pictures differ by what was changed, and not by the day.
+const TIME: i64 = 1_800_009_000_000;
+
+#[tokio::main]
+async fn main() {
+    let folder = paths::root().join("docs/screenshots");
+    fs::create_dir_all(&folder).unwrap();
+    for old in fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if old.extension().is_some_and(|end| end == "png") {
+            fs::remove_file(old).unwrap();
+        }
+    }
+    for (device, width, height) in [("desktop", 1_200, 750), ("phone", 390, 760)] {
+        let app = TestApp::spawn_for_browsers().await;
+        app.clock.advance(TIME - app.clock.now().0);
+        let visit = Visit::start(&app, Hands::Mouse).await;
+        let screen = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": device == "phone" });
+        visit.browser.chromium("Emulation.setDeviceMetricsOverride", screen).await;
+        visit.browser.chromium("Emulation.setScrollbarsHidden", json!({ "hidden": true })).await;
+        tour::all(&app, &visit, async |name| {
+            if !PAGES.contains(&name) {
+                return;
+            }
+            visit.prefer("light").await;
+            fs::write(folder.join(format!("{name}-{device}.png")), picture(&visit).await).unwrap();
+            if DARK.contains(&name) {
+                visit.prefer("dark").await;
+                fs::write(folder.join(format!("{name}-{device}-dark.png")), picture(&visit).await).unwrap();
+            }
+        })
+        .await;
+    }
+    println!("the pictures are in {}", folder.display());
+}
+
+/// The whole page, also what would have to be scrolled to; with a dialog, what is seen.
+async fn picture(visit: &Visit) -> Vec<u8> {
+    let script = "const page = document.documentElement;
+        scrollTo(0, 0);
+        return [document.body.clientWidth, document.querySelector('dialog[open]') ? innerHeight : Math.max(innerHeight, page.scrollHeight)];";
+    let size = visit.browser.run(script, &[]).await;
+    let clip = json!({ "x": 0, "y": 0, "width": size[0], "height": size[1], "scale": 1 });
+    let taken = json!({ "format": "png", "captureBeyondViewport": true, "clip": clip });
+    let picture = visit.browser.chromium("Page.captureScreenshot", taken).await;
+    STANDARD.decode(picture["data"].as_str().unwrap()).unwrap()
+}

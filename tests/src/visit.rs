@@ -1,0 +1,325 @@
+//! Somebody at a browser who uses the dashboard: opens pages, reads them, fills fields in and presses buttons, with a mouse, with the keyboard alone, or
+//! with scripts turned off.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+use xtask::probe;
+
+use crate::browser::Browser;
+use crate::people::PASSWORD;
+use crate::wait::eventually;
+use crate::{Options, TestApp};
+
+/// The tabulator key, as `WebDriver` names it.
+const TAB: char = '\u{e004}';
+/// The enter key.
+const ENTER: char = '\u{e007}';
+/// The control key.
+const CONTROL: char = '\u{e009}';
+/// The escape key.
+pub const ESCAPE: char = '\u{e00c}';
+
+/// More often than this nobody presses the tabulator key to get somewhere.
+const MOST_TABS: usize = 120;
+
+/// What somebody uses a page with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hands {
+    /// A mouse, and a keyboard for text.
+    Mouse,
+    /// The keyboard alone.
+    Keyboard,
+    /// A mouse, in a browser that runs no scripts.
+    NoScripts,
+}
+
+impl Hands {
+    /// All there are.
+    pub const ALL: [Self; 3] = [Self::Mouse, Self::Keyboard, Self::NoScripts];
+    /// Those with which a browser can show a passkey.
+    pub const SCRIPTED: [Self; 2] = [Self::Mouse, Self::Keyboard];
+}
+
+/// Finds what is pressed: in the open dialog if there is one, else in the page, its content before what surrounds that.
+const FIND_BUTTON: &str = "
+    const [text] = arguments;
+    const dialog = document.querySelector('dialog[open]');
+    const scopes = dialog ? [dialog] : [document.querySelector('main'), document.body];
+    const named = element => element.innerText.replace(/\\s+/g, ' ').trim();
+    for (const scope of scopes.filter(Boolean)) {
+        const all = [...scope.querySelectorAll('button, a[href], summary')];
+        const found = all.find(element => element.checkVisibility() && !element.disabled && named(element) === text);
+        if (found) return found;
+    }
+    return null;";
+
+const FIND_FIELD: &str = "
+    const [id] = arguments;
+    const scope = document.querySelector('dialog[open]') ?? document;
+    const field = scope.querySelector(`#${CSS.escape(id)}, input[type=checkbox][name=\"${CSS.escape(id)}\"]`);
+    return field?.checkVisibility() ? field : null;";
+
+/// Whether an element has the focus, and whether that can be seen.
+const FOCUS: &str = "
+    const [element] = arguments;
+    if (document.activeElement !== element) return 'elsewhere';
+    const style = getComputedStyle(element);
+    const isRinged = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2;
+    return isRinged || style.boxShadow !== 'none' ? 'seen' : 'unseen';";
+
+/// Somebody at a browser of their own.
+#[derive(Debug)]
+pub struct Visit {
+    /// The browser.
+    pub browser: Browser,
+    /// What its pages are used with.
+    pub hands: Hands,
+    base: String,
+}
+
+impl Options {
+    /// With pages at a name for this machine, for which browsers keep passkeys.
+    #[must_use]
+    pub fn for_browsers(mut self) -> Self {
+        let port = probe::free_port().unwrap();
+        self.listen = Some(([127, 0, 0, 1], port).into());
+        self.with("BASE_URL", format!("http://localhost:{port}"))
+    }
+}
+
+impl TestApp {
+    /// A server for [`Visit`].
+    pub async fn spawn_for_browsers() -> Self {
+        Self::spawn_with(Options::default().for_browsers()).await
+    }
+}
+
+impl Visit {
+    /// A browser that nobody is signed in with.
+    pub async fn start(app: &TestApp, hands: Hands) -> Self {
+        let browser = Browser::start().await;
+        // As in a window that somebody looks at.
+        browser.chromium("Emulation.setFocusEmulationEnabled", json!({ "enabled": true })).await;
+        if hands == Hands::NoScripts {
+            browser.chromium("Emulation.setScriptExecutionDisabled", json!({ "value": true })).await;
+        }
+        Self { browser, hands, base: app.settings()["UPDRAFT_BASE_URL"].clone() }
+    }
+
+    /// The address of a path.
+    pub fn address(&self, path: &str) -> String {
+        if path.starts_with('/') { format!("{}{path}", self.base) } else { path.to_owned() }
+    }
+
+    /// Opens a page by its path or its address.
+    pub async fn open(&self, path: &str) {
+        self.browser.window.goto(&self.address(path)).await.unwrap();
+    }
+
+    /// The path and query that the browser is at.
+    pub async fn path(&self) -> String {
+        let address = self.browser.window.current_url().await.unwrap();
+        address.as_str().strip_prefix(&self.base).unwrap_or(address.as_str()).to_owned()
+    }
+
+    /// A script's value, once it is not null; `what` names it in the message of the failure.
+    async fn found(&self, what: &str, script: &str, argument: &str) -> Value {
+        eventually(what, async || {
+            let found = self.browser.window.execute(script, vec![json!(argument)]).await.map_err(|error| error.to_string())?;
+            if found.is_null() { Err(format!("on the page:\n{}", self.text().await)) } else { Ok(found) }
+        })
+        .await
+    }
+
+    /// The text of the page as it is seen.
+    pub async fn text(&self) -> String {
+        let text = self.browser.window.execute("return document.body.innerText;", Vec::new()).await;
+        text.map_or_else(|error| error.to_string(), |text| text.as_str().unwrap_or_default().to_owned())
+    }
+
+    /// Waits until the page shows a text, whatever spaces are in it.
+    pub async fn sees(&self, text: &str) {
+        let script = "return document.body.innerText.replace(/\\s+/g, ' ').includes(arguments[0]) || null;";
+        self.found(&format!("`{text}` is seen"), script, text).await;
+    }
+
+    /// Waits until the page with this heading is there, whole.
+    pub async fn is_at(&self, heading: &str) {
+        let script = "const heading = document.querySelector('h1')?.innerText.replace(/\\s+/g, ' ').trim();
+            return (document.readyState === 'complete' && heading === arguments[0]) || null;";
+        self.found(&format!("the page `{heading}`"), script, heading).await;
+    }
+
+    /// What an element holds that a style selector finds: its value, or its text.
+    pub async fn read(&self, selector: &str) -> String {
+        let script = "const found = document.querySelector(arguments[0]); return found ? (found.value ?? found.innerText) : null;";
+        let found = self.found(&format!("`{selector}`"), script, selector).await;
+        found.as_str().unwrap().trim().to_owned()
+    }
+
+    /// Every text of elements that a style selector finds.
+    pub async fn read_all(&self, selector: &str) -> Vec<String> {
+        let script = "return [...document.querySelectorAll(arguments[0])].map(element => element.innerText.trim());";
+        let found = self.browser.run(script, &[json!(selector)]).await;
+        found.as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Types into the field with this id, in the place of what it holds.
+    pub async fn fill(&self, id: &str, text: &str) {
+        let field = self.found(&format!("the field `{id}`"), FIND_FIELD, id).await;
+        if self.hands == Hands::Keyboard {
+            self.tab_to(&field, id).await;
+            self.keys(&[CONTROL, 'a']).await;
+        } else {
+            self.act(&field, "clear", json!({})).await;
+        }
+        self.act(&field, "value", json!({ "text": text })).await;
+    }
+
+    /// Ticks the box of this name.
+    pub async fn tick(&self, name: &str) {
+        let field = self.found(&format!("the box `{name}`"), FIND_FIELD, name).await;
+        if self.hands == Hands::Keyboard {
+            self.tab_to(&field, name).await;
+            self.keys(&[' ']).await;
+        } else {
+            self.act(&field, "click", json!({})).await;
+        }
+    }
+
+    /// Presses the button, or follows the link, with this text.
+    pub async fn press(&self, text: &str) {
+        let button = self.found(&format!("the button or link `{text}`"), FIND_BUTTON, text).await;
+        if self.hands == Hands::Keyboard {
+            self.tab_to(&button, text).await;
+            self.keys(&[ENTER]).await;
+        } else {
+            self.act(&button, "click", json!({})).await;
+        }
+    }
+
+    /// Gets to an element by the tabulator key alone, and sees that it is there.
+    async fn tab_to(&self, element: &Value, what: &str) {
+        for _ in 0..MOST_TABS {
+            let focus = self.browser.run(FOCUS, std::slice::from_ref(element)).await;
+            match focus.as_str().unwrap() {
+                "seen" => return,
+                "unseen" => panic!("`{what}` has the focus, and nothing shows it"),
+                _ => self.keys(&[TAB]).await,
+            }
+        }
+        panic!("the tabulator key does not lead to `{what}`:\n{}", self.text().await)
+    }
+
+    /// Presses these keys, the first ones held until the last was pressed.
+    pub async fn keys(&self, keys: &[char]) {
+        let down = keys.iter().map(|key| json!({ "type": "keyDown", "value": key.to_string() }));
+        let up = keys.iter().rev().map(|key| json!({ "type": "keyUp", "value": key.to_string() }));
+        let actions: Vec<Value> = down.chain(up).collect();
+        let body = json!({ "actions": [{ "type": "key", "id": "keyboard", "actions": actions }] });
+        self.browser.command("actions", Some(body)).await.unwrap();
+    }
+
+    async fn act(&self, element: &Value, action: &str, body: Value) {
+        let id = element.as_object().and_then(|found| found.values().next()).and_then(Value::as_str).unwrap();
+        self.browser.command(&format!("element/{id}/{action}"), Some(body)).await.unwrap();
+    }
+
+    /// Gives the browser a cookie of the dashboard's. A page of it is open.
+    pub async fn put_cookie(&self, name: &str, value: &str) {
+        let cookie = json!({ "cookie": { "name": name, "value": value, "path": "/", "httpOnly": true } });
+        self.browser.command("cookie", Some(cookie)).await.unwrap();
+    }
+
+    /// Signs `<name>@example.com`, who has [`PASSWORD`], in on the page that is open or the sign-in page.
+    pub async fn type_password(&self, name: &str) {
+        self.is_at("Sign in").await;
+        self.fill("email", &format!("{name}@example.com")).await;
+        self.fill("password", PASSWORD).await;
+        self.press("Sign in").await;
+    }
+
+    /// An authenticator of this browser's own; with `has_resident_keys` one that finds its passkeys without being told which.
+    pub async fn plug_in_authenticator(&self, has_resident_keys: bool) -> String {
+        let authenticator = json!({
+            "protocol": "ctap2",
+            "transport": if has_resident_keys { "internal" } else { "usb" },
+            "hasResidentKey": has_resident_keys,
+            "hasUserVerification": true,
+            "isUserVerified": true,
+        });
+        let id = self.browser.command("webauthn/authenticator", Some(authenticator)).await.unwrap();
+        id.as_str().unwrap().to_owned()
+    }
+
+    /// Takes an authenticator away.
+    pub async fn unplug(&self, authenticator: &str) {
+        self.browser.chromium("WebAuthn.removeVirtualAuthenticator", json!({ "authenticatorId": authenticator })).await;
+    }
+
+    /// What the console complains of since it was asked last: broken policies, scripts that fail. That a page was answered with a refusal is no complaint.
+    pub async fn complaints(&self) -> Vec<String> {
+        let said = self.browser.log("browser").await;
+        let text = said.iter().map(|entry| entry["message"].as_str().unwrap_or_default().to_owned());
+        // The browser's own pages have scripts as well.
+        text.filter(|text| !text.contains("the server responded with a status of 4") && !text.starts_with("chrome:")).collect()
+    }
+
+    /// Every address that the browser has asked for since it was asked last, with the pages that it named as those that led there.
+    pub async fn asked(&self) -> Vec<String> {
+        let events = self.browser.log("performance").await;
+        let messages = events.iter().filter_map(|event| serde_json::from_str::<Value>(event["message"].as_str()?).ok());
+        let sent = messages.filter(|event| event["message"]["method"] == "Network.requestWillBeSent");
+        let line = |event: Value| {
+            let request = &event["message"]["params"]["request"];
+            let referrer = request["headers"]["Referer"].as_str().unwrap_or_default();
+            format!("{} {} from {referrer}", request["method"].as_str().unwrap_or_default(), request["url"].as_str().unwrap_or_default())
+        };
+        sent.map(line).collect()
+    }
+
+    /// How many bytes have come over the network, headers and all, since the browser was asked last what it has asked for.
+    pub async fn weight(&self) -> f64 {
+        let events = self.browser.log("performance").await;
+        let messages = events.iter().filter_map(|event| serde_json::from_str::<Value>(event["message"].as_str()?).ok());
+        let mut ours = HashSet::new();
+        let mut weight = 0.0;
+        for event in messages {
+            let parameters = &event["message"]["params"];
+            let id = parameters["requestId"].as_str().unwrap_or_default();
+            match event["message"]["method"].as_str().unwrap_or_default() {
+                "Network.requestWillBeSent" if parameters["request"]["url"].as_str().is_some_and(|url| url.starts_with(&self.base)) => {
+                    ours.insert(id.to_owned());
+                }
+                "Network.loadingFinished" if ours.contains(id) => weight += parameters["encodedDataLength"].as_f64().unwrap_or_default(),
+                _ => {}
+            }
+        }
+        weight
+    }
+
+    /// How much of the page has moved by itself since it was opened (cumulative layout shift).
+    pub async fn shift(&self) -> f64 {
+        // The entries that were kept come in order of their kinds: once the first paint is there, all before it are.
+        let script = "return new Promise((resolve) => {
+            let sum = 0;
+            const observer = new PerformanceObserver((list) => {
+                for (const entry of list.getEntries()) {
+                    if (entry.entryType === 'layout-shift' && !entry.hadRecentInput) sum += entry.value;
+                }
+                if (list.getEntriesByName('first-contentful-paint').length) resolve(sum);
+            });
+            observer.observe({ type: 'layout-shift', buffered: true });
+            observer.observe({ type: 'paint', buffered: true });
+        });";
+        self.browser.run(script, &[]).await.as_f64().unwrap()
+    }
+
+    /// Has pages drawn for somebody who prefers `light` or `dark`, and no motion.
+    pub async fn prefer(&self, scheme: &str) {
+        let features =
+            json!([{ "name": "prefers-color-scheme", "value": scheme }, { "name": "prefers-reduced-motion", "value": "reduce" }]);
+        self.browser.chromium("Emulation.setEmulatedMedia", json!({ "features": features })).await;
+    }
+}

@@ -1,0 +1,117 @@
+//! What the pages' scripts do that a form alone cannot.
+
+use control::auth::session::SessionOrigin;
+use serde_json::{Value, json};
+use tests::people::PASSWORD;
+use tests::wait::eventually;
+use tests::{Hands, TestApp, Visit};
+
+use crate::codes;
+
+/// A browser in which `ada@example.com` is signed in.
+async fn ada() -> (TestApp, Visit) {
+    let app = TestApp::spawn_for_browsers().await;
+    app.register("ada").await;
+    let visit = Visit::start(&app, Hands::Mouse).await;
+    visit.plug_in_authenticator(true).await;
+    visit.open("/dashboard").await;
+    visit.type_password("ada").await;
+    visit.is_at("Hello, ada@example.com").await;
+    (app, visit)
+}
+
+/// Waits until a script says that something is so.
+async fn is_so(visit: &Visit, script: &str) {
+    eventually(script, async || {
+        let said = visit.browser.window.execute(script, Vec::new()).await.map_err(|error| error.to_string())?;
+        if said == json!(true) { Ok(()) } else { Err(format!("{said} on the page:\n{}", visit.text().await)) }
+    })
+    .await;
+}
+
+/// What a script says.
+async fn run(visit: &Visit, script: &str) -> Value {
+    visit.browser.run(script, &[]).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_is_sent_once_and_what_is_shown_once_is_gone_for_whoever_comes_back() {
+    let (_app, visit) = ada().await;
+    visit.open("/dashboard/keys/new").await;
+    visit.fill("friendlyName", "laptop").await;
+    let twice = "const form = document.querySelector('main form');
+        form.requestSubmit();
+        return !form.dispatchEvent(new SubmitEvent('submit', { bubbles: true, cancelable: true }));";
+    assert_eq!(run(&visit, twice).await, true, "the second press is stopped");
+    visit.is_at("Your new key").await;
+    visit.press("Copy the key").await;
+    is_so(&visit, "return document.querySelector('[role=status][aria-live=polite]')?.textContent === 'Copied';").await;
+    // As a browser tells a page that it has kept.
+    run(&visit, "dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }));").await;
+    visit.is_at("Make an access key").await;
+    assert_eq!(visit.path().await, "/dashboard/keys/new");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_line_is_let_in_by_a_button_that_somebody_had_time_to_look_at() {
+    let (app, visit) = ada().await;
+    let request = app.anonymous().post("/v1/auth/cli/device", json!({})).await.assert(201);
+    visit.open(request["verificationUriComplete"].as_str().unwrap()).await;
+    visit.press("Go on").await;
+    visit.is_at("Let this command line in?").await;
+    is_so(&visit, "return document.querySelector('[data-considered]').disabled === false;").await;
+    for event in ["dispatchEvent(new Event('blur'))", "dispatchEvent(new Event('focus'))", "dispatchEvent(new Event('pageshow'))"] {
+        let disabled = run(&visit, &format!("{event}; return document.querySelector('[data-considered]').disabled;")).await;
+        assert_eq!(disabled, true, "{event}");
+        is_so(&visit, "return document.querySelector('[data-considered]').disabled === false;").await;
+    }
+    visit.press("Let it in").await;
+    visit.sees("go back to your terminal").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_token_of_a_mail_outlives_a_form_that_was_out_of_date() {
+    let (app, visit) = ada().await;
+    app.anonymous().post("/v1/auth/forgot-password", json!({ "email": "ada@example.com" })).await.assert(202);
+    let mail = app.last_mail_to("ada@example.com").await;
+    visit.open(&mail.link()).await;
+    visit.is_at("Choose a new password").await;
+    assert_eq!(visit.path().await, "/dashboard/reset-password");
+    run(&visit, "document.querySelector('main form').elements.csrf.value = 'x';").await;
+    visit.fill("password", PASSWORD).await;
+    visit.press("Set the password").await;
+    visit.press("Open the page again").await;
+    visit.is_at("Choose a new password").await;
+    assert_eq!(visit.read("#token").await, mail.token());
+    visit.fill("password", "another long passphrase nobody knows").await;
+    visit.press("Set the password").await;
+    visit.sees("Your password is new").await;
+    // It was used: another may be typed.
+    visit.open("/dashboard/reset-password").await;
+    visit.fill("password", "another long passphrase nobody knows").await;
+    visit.press("Set the password").await;
+    visit.sees("Token is not valid").await;
+    visit.fill("token", "x").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_enter_key_in_a_passkeys_name_makes_the_passkey() {
+    let (_app, visit) = ada().await;
+    visit.open("/dashboard/security/passkeys/new").await;
+    visit.fill("name", "Laptop").await;
+    visit.keys(&['\u{e007}']).await;
+    codes(&visit).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_presses_open_one_question() {
+    let (app, visit) = ada().await;
+    app.named_key("ada", "laptop").await;
+    app.open_session("ada", SessionOrigin::Dashboard).await;
+    visit.open("/dashboard/keys").await;
+    visit.asked().await;
+    run(&visit, "const link = document.querySelector('a[data-shows]'); link.click(); link.click();").await;
+    visit.sees("Delete the key laptop?").await;
+    let asked = visit.asked().await;
+    assert_eq!(asked.iter().filter(|asked| asked.contains("/delete ")).count(), 1, "{asked:?}");
+}
