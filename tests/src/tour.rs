@@ -42,6 +42,8 @@ impl<L: AsyncFnMut(&str)> Tour<'_, L> {
     /// Looks at the page that came of what was done.
     async fn shown(&mut self, name: &str, heading: &str) {
         self.visit.is_at(heading).await;
+        // As it is once a button that waits may be pressed.
+        self.visit.until("!document.querySelector('[data-considered]:disabled')").await;
         (self.look)(name).await;
     }
 

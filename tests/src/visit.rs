@@ -151,6 +151,11 @@ impl Visit {
         self.found(&format!("the page `{heading}`"), script, heading).await;
     }
 
+    /// Waits until this condition, in the language of scripts, is true.
+    pub async fn until(&self, condition: &str) {
+        self.found(condition, &format!("return ({condition}) || null;"), "").await;
+    }
+
     /// What an element holds that a style selector finds: its value, or its text.
     pub async fn read(&self, selector: &str) -> String {
         let script = "const found = document.querySelector(arguments[0]); return found ? (found.value ?? found.innerText) : null;";

@@ -3,7 +3,6 @@
 use control::auth::session::SessionOrigin;
 use serde_json::{Value, json};
 use tests::people::PASSWORD;
-use tests::wait::eventually;
 use tests::{Hands, TestApp, Visit};
 
 use crate::codes;
@@ -18,15 +17,6 @@ async fn ada() -> (TestApp, Visit) {
     visit.type_password("ada").await;
     visit.is_at("Hello, ada@example.com").await;
     (app, visit)
-}
-
-/// Waits until a script says that something is so.
-async fn is_so(visit: &Visit, script: &str) {
-    eventually(script, async || {
-        let said = visit.browser.window.execute(script, Vec::new()).await.map_err(|error| error.to_string())?;
-        if said == json!(true) { Ok(()) } else { Err(format!("{said} on the page:\n{}", visit.text().await)) }
-    })
-    .await;
 }
 
 /// What a script says.
@@ -45,7 +35,7 @@ async fn a_form_is_sent_once_and_what_is_shown_once_is_gone_for_whoever_comes_ba
     assert_eq!(run(&visit, twice).await, true, "the second press is stopped");
     visit.is_at("Your new key").await;
     visit.press("Copy the key").await;
-    is_so(&visit, "return document.querySelector('[role=status][aria-live=polite]')?.textContent === 'Copied';").await;
+    visit.until("document.querySelector('[role=status][aria-live=polite]')?.textContent === 'Copied'").await;
     // As a browser tells a page that it has kept.
     run(&visit, "dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }));").await;
     visit.is_at("Make an access key").await;
@@ -59,11 +49,11 @@ async fn a_command_line_is_let_in_by_a_button_that_somebody_had_time_to_look_at(
     visit.open(request["verificationUriComplete"].as_str().unwrap()).await;
     visit.press("Go on").await;
     visit.is_at("Let this command line in?").await;
-    is_so(&visit, "return document.querySelector('[data-considered]').disabled === false;").await;
+    visit.until("document.querySelector('[data-considered]').disabled === false").await;
     for event in ["dispatchEvent(new Event('blur'))", "dispatchEvent(new Event('focus'))", "dispatchEvent(new Event('pageshow'))"] {
         let disabled = run(&visit, &format!("{event}; return document.querySelector('[data-considered]').disabled;")).await;
         assert_eq!(disabled, true, "{event}");
-        is_so(&visit, "return document.querySelector('[data-considered]').disabled === false;").await;
+        visit.until("document.querySelector('[data-considered]').disabled === false").await;
     }
     visit.press("Let it in").await;
     visit.sees("go back to your terminal").await;
