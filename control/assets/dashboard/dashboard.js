@@ -4,7 +4,9 @@
 document.documentElement.classList.add("scripted");
 
 // A form is sent once: the answer to a second press would take the place of the first one's, which may show what is shown once. Last of all listeners,
-// for what others have prevented was not sent. Forms whose answer is a file stay on their page.
+// for what others have prevented was not sent. Forms whose answer is a file stay on their page. No answer may come: then it can be sent again after a
+// while, and at once with something else in it.
+const PAUSE = 10_000;
 let sent = new WeakSet();
 addEventListener("submit", (event) => {
   const form = event.target;
@@ -13,10 +15,13 @@ addEventListener("submit", (event) => {
   }
   if (sent.has(form)) {
     event.preventDefault();
+    say("This was sent, and the answer is on its way. If none comes, try again in a moment.");
   } else {
     sent.add(form);
+    setTimeout(() => sent.delete(form), PAUSE);
   }
 });
+addEventListener("input", (event) => sent.delete(event.target.form));
 addEventListener("pageshow", (event) => {
   sent = new WeakSet();
   // What is shown once is not shown again to whoever goes back in this browser; by the address, for the page may be the answer to a form.
@@ -25,26 +30,33 @@ addEventListener("pageshow", (event) => {
   }
 });
 
-// Says something to whoever does not see the page.
+// Says something in a toast, which is read out as well.
 const say = (text) => {
-  let status = document.getElementById("said");
-  if (!status) {
-    status = document.createElement("p");
-    status.id = "said";
-    status.className = "hidden";
-    status.setAttribute("aria-live", "polite");
-    status.setAttribute("role", "status");
+  let toast = document.getElementById("toast");
+  if (!toast) {
+    toast = document.createElement("p");
+    toast.id = "toast";
+    toast.className = "toast";
+    toast.setAttribute("aria-live", "polite");
+    toast.setAttribute("role", "status");
   }
-  // What is outside of an open dialog says nothing.
-  (document.querySelector("dialog[open]") ?? document.body).append(status);
+  // What is outside of an open dialog is neither heard nor seen.
+  (document.querySelector("dialog[open]") ?? document.body).append(toast);
+  clearTimeout(say.next);
   // A place that was just made says nothing yet.
-  setTimeout(() => (status.textContent = text), 100);
-  setTimeout(() => (status.textContent = ""), 3000);
+  say.next = setTimeout(() => {
+    toast.textContent = text;
+    say.next = setTimeout(() => (toast.textContent = ""), 6000);
+  }, 100);
 };
 
 document.addEventListener("click", async (event) => {
-  const button = event.target.closest("[data-copies], [data-opens]");
+  const button = event.target.closest("[data-copies], [data-opens], [data-says]");
   if (!button) {
+    return;
+  }
+  if (button.dataset.says) {
+    say(button.dataset.says);
     return;
   }
   if (button.dataset.opens) {

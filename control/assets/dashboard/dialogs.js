@@ -1,55 +1,43 @@
-// A link with data-shows opens the page that it leads to as a dialog on this one: a question with a form. Where anything else comes of it, the link is
-// followed as any link is.
+// A link whose target is #question opens the page that it leads to as a dialog on this one: a question with a form, which htmx fetches. Where anything
+// else comes of it, or nothing, the link is followed as any link is.
 "use strict";
 (() => {
-  let isOpening = false;
+  const dialog = document.createElement("dialog");
+  dialog.id = "question";
+  dialog.setAttribute("aria-labelledby", "question-title");
+  dialog.addEventListener("close", () => dialog.replaceChildren());
+  document.body.append(dialog);
 
-  const usable = () => document.createElement("dialog").showModal;
+  const follow = (link) => location.assign(link.href);
 
-  const fetched = async (address) => {
-    const answer = await fetch(address, { redirect: "error", headers: { Accept: "text/html" } });
-    const page = answer.ok ? new DOMParser().parseFromString(await answer.text(), "text/html") : null;
-    return page?.querySelector("main form[method=post]") ? page.querySelector("main") : null;
-  };
+  document.addEventListener("htmx:before:swap", (event) => {
+    const { ctx, tasks } = event.detail;
+    if (!ctx.response.raw.ok || !tasks[0]?.fragment.querySelector("form[method=post]")) {
+      event.preventDefault();
+      follow(ctx.sourceElement);
+    }
+  });
 
-  const shown = (content) => {
-    const dialog = document.createElement("dialog");
-    dialog.append(...document.adoptNode(content).childNodes);
-    // A page has one heading of the first rank.
-    const heading = document.createElement("h2");
+  document.addEventListener("htmx:error", (event) => {
+    if (event.detail.ctx) {
+      follow(event.detail.ctx.sourceElement);
+    }
+  });
+
+  document.addEventListener("htmx:after:swap", () => {
     const title = dialog.querySelector("h1");
-    heading.id = "dialog-title";
-    heading.append(...title.childNodes);
-    title.replaceWith(heading);
-    dialog.setAttribute("aria-labelledby", heading.id);
-    dialog.addEventListener("close", () => dialog.remove());
-    document.body.append(dialog);
+    title.id = "question-title";
+    // A key that is held down, which opened this, must not press a button of it.
+    dialog.querySelectorAll("[autofocus]").forEach((element) => element.removeAttribute("autofocus"));
+    title.tabIndex = -1;
+    title.autofocus = true;
     dialog.showModal();
-  };
+  });
 
-  document.addEventListener("click", async (event) => {
+  document.addEventListener("click", (event) => {
     if (event.target.closest("dialog [data-closes]")) {
       event.preventDefault();
       event.target.closest("dialog").close();
-      return;
-    }
-    const link = event.target.closest("a[data-shows]");
-    // Whoever wants a new tab gets one.
-    if (!link || !usable() || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) {
-      return;
-    }
-    event.preventDefault();
-    // A second press while the first one's question comes.
-    if (isOpening) {
-      return;
-    }
-    isOpening = true;
-    const content = await fetched(link.href).catch(() => null);
-    isOpening = false;
-    if (content) {
-      shown(content);
-    } else {
-      location.assign(link.href);
     }
   });
 })();

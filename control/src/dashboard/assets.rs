@@ -13,12 +13,14 @@ use crate::web::Path;
 const FILES: &[(&str, &str, &[u8])] = &[
     ("dashboard.css", "text/css; charset=utf-8", include_bytes!("../../assets/dashboard/dashboard.css")),
     ("icon.svg", "image/svg+xml", include_bytes!("../../assets/dashboard/icon.svg")),
-    // Of every page: dialogs, and buttons that copy.
+    // Of every page: dialogs, toasts, buttons that copy, forms that are sent once.
     ("dashboard.js", JAVASCRIPT, include_bytes!("../../assets/dashboard/dashboard.js")),
     // Of the pages that mails lead to: takes the token out of the address.
     ("token.js", JAVASCRIPT, include_bytes!("../../assets/dashboard/token.js")),
     // Of pages with passkeys: asks the browser for one.
     ("passkeys.js", JAVASCRIPT, include_bytes!("../../assets/dashboard/passkeys.js")),
+    // Of pages that are changed in part: htmx 4.0.1 (htmx.org, BSD Zero Clause License), as its npm package has it.
+    ("htmx.min.js", JAVASCRIPT, include_bytes!("../../assets/dashboard/htmx.min.js")),
     // Of pages with questions: shows them as dialogs.
     ("dialogs.js", JAVASCRIPT, include_bytes!("../../assets/dashboard/dialogs.js")),
     ("print.js", JAVASCRIPT, include_bytes!("../../assets/dashboard/print.js")),

@@ -3,8 +3,11 @@
 use std::collections::HashSet;
 
 use askama::Template;
+use axum::Router;
 use axum::extract::{RawQuery, State};
-use axum::response::Response;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
 
 use super::cli::Obstacle;
 use super::fields::Fields;
@@ -66,6 +69,28 @@ async fn free_name(app: &AppState, caller: &NotApiKey, hostname: &str) -> AppRes
 
 const DAYS: i64 = service::DEFAULT_TTL / 86_400_000;
 
+/// The addresses that command lines of CodePush open in a browser, behind the address that they were given, for somebody who is to come back with a key:
+/// `login` and `register` and, to add another way to sign in, `link` (wire part 4.1).
+pub(super) fn logins() -> Router<AppState> {
+    ["login", "register", "link"].into_iter().fold(Router::new(), |router, name| {
+        router.route(&format!("/auth/{name}"), get(to_key)).route(&format!("/v1/auth/{name}"), get(to_key))
+    })
+}
+
+async fn to_key(State(app): State<AppState>, RawQuery(query): RawQuery) -> AppResult<Response> {
+    let hostname = hostname_asked(query.as_deref());
+    let query = form_urlencoded::Serializer::new(String::new()).append_pair("hostname", &hostname).finish();
+    let address = format!("{}/cli/key?{query}", app.config.dashboard_url);
+    let location = HeaderValue::try_from(address).map_err(AppError::internal)?;
+    Ok((StatusCode::SEE_OTHER, [(header::LOCATION, location)]).into_response())
+}
+
+/// The machine's name in a query.
+fn hostname_asked(query: Option<&str>) -> String {
+    let mut pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+    pairs.find(|(name, _)| name == "hostname").map(|(_, hostname)| hostname_of(&hostname)).unwrap_or_default()
+}
+
 pub(super) async fn show(
     State(app): State<AppState>,
     frame: Frame,
@@ -74,8 +99,7 @@ pub(super) async fn show(
     caller: NotApiKey,
     RawQuery(query): RawQuery,
 ) -> AppResult<Response> {
-    let mut pairs = form_urlencoded::parse(query.as_deref().unwrap_or_default().as_bytes());
-    let hostname = pairs.find(|(name, _)| name == "hostname").map(|(_, hostname)| hostname_of(&hostname)).unwrap_or_default();
+    let hostname = hostname_asked(query.as_deref());
     let obstacle = right.err().map(|error| Obstacle::of(&frame, error, frame.here())).transpose()?;
     let form = key_form(&free_name(&app, &caller, &hostname).await?);
     form.page(&KeyPage { frame: &frame, form: &form, hostname: &hostname, days: DAYS, obstacle })
@@ -93,8 +117,10 @@ pub(super) async fn make(
     let new = NewAccessKey { name: none(), friendly_name: sent.member("friendlyName"), description: none(), ttl: none() };
     match service::add(&app, &session, right, from, &new).await {
         Ok((key, token)) => {
-            let (name, until, server) = (&key.friendly_name, day(key.expires), &app.config.base_url);
-            view::page(&KeyMade { frame: &frame, name, key: token.reveal(), until, server })
+            // Command lines put their paths behind what they are told.
+            let server = format!("{}/v1", app.config.base_url);
+            let (name, until) = (&key.friendly_name, day(key.expires));
+            view::page(&KeyMade { frame: &frame, name, key: token.reveal(), until, server: &server })
         }
         Err(error) => {
             let form = key_form(sent.text("friendlyName")).refuse(error)?;

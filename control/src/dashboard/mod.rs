@@ -126,11 +126,11 @@ pub fn routes(app: &AppState) -> Router<AppState> {
     let files = Router::new().route("/assets/{file}", get(assets::get)).route("/csp-report", post(reports::post));
     if site.base().is_empty() {
         // Beside the interface: what is no page is answered as the interface answers it.
-        return surrounded(pages().router).merge(files);
+        return surrounded(pages().router).merge(files).merge(cli_key::logins());
     }
     let pages = surrounded(pages().router.fallback(no_page)).merge(files);
     let address = app.config.dashboard_url.clone();
-    Router::new().route("/", get(async move || to_dashboard(&address))).nest(site.base(), pages)
+    Router::new().route("/", get(async move || to_dashboard(&address))).merge(cli_key::logins()).nest(site.base(), pages)
 }
 
 async fn no_page() -> AppError {

@@ -48,12 +48,16 @@ const ROUTES: &[(&str, &[&str])] = &[
     ("/v1/apps/demo/deployments/Staging/rollbacks", &["POST"]),
     ("/v1/apps/demo/deployments/Staging/history", &["DELETE", "GET", "HEAD"]),
     ("/v1/apps/demo/deployments/Staging/metrics", &["GET", "HEAD"]),
-    ("/v1/auth/register", &["POST"]),
+    ("/v1/auth/register", &["GET", "HEAD", "POST"]),
     ("/v1/auth/verify-email", &["POST"]),
     ("/v1/auth/resend-verification", &["POST"]),
     ("/v1/auth/forgot-password", &["POST"]),
     ("/v1/auth/reset-password", &["POST"]),
-    ("/v1/auth/login", &["POST"]),
+    ("/v1/auth/login", &["GET", "HEAD", "POST"]),
+    ("/v1/auth/link", &["GET", "HEAD"]),
+    ("/auth/login", &["GET", "HEAD"]),
+    ("/auth/register", &["GET", "HEAD"]),
+    ("/auth/link", &["GET", "HEAD"]),
     ("/internal/v1/reports", &["POST"]),
     ("/internal/v1/snapshots/0123456789", &["GET", "HEAD"]),
 ];
@@ -67,7 +71,7 @@ async fn head_answers_as_get_without_a_body() {
         }
         let get = ada.get(path).await;
         // The first path leads to the dashboard, and says nothing itself.
-        let leads_on = *path == "/";
+        let leads_on = matches!(*path, "/" | "/v1/auth/login" | "/v1/auth/register" | "/v1/auth/link") || path.starts_with("/auth/");
         get.assert_status(if leads_on { 303 } else { 200 });
         let head = ada.send(ada.request(Method::HEAD, path)).await;
         head.assert_status(get.status.as_u16());

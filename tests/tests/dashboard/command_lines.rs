@@ -429,8 +429,12 @@ async fn a_key_to_paste_is_made_by_the_button_and_shown_once() {
     let (_, rest) = html.split_once("id=\"raw-key\">").unwrap();
     let key = rest.split('<').next().unwrap().to_owned();
     assert!(key.starts_with("svc_ak_"), "{key}");
-    assert!(html.contains(&format!("code-push login {} --accessKey {key}<", app.base)), "{html}");
-    app.anonymous().with_token(Some(key.clone())).get("/v1/authenticated").await.assert(200);
+    // The command is what it takes: a command line puts its paths behind the address.
+    let (_, command) = html.split_once("id=\"command\">code-push login ").unwrap();
+    let (server, rest) = command.split_once(" --accessKey ").unwrap();
+    assert!(rest.starts_with(&format!("{key}<")), "{html}");
+    let login = Client::new(server, Some(key.clone()));
+    assert_eq!(login.get("/authenticated").await.assert(200), json!({ "authenticated": true }));
     assert!(reader.asked.iter().all(|asked| !asked.contains(&key)));
     assert_eq!(keys().await, ["old-laptop"]);
     // The name is taken now: the page offers another, and says so when it is typed all the same.
@@ -443,4 +447,25 @@ async fn a_key_to_paste_is_made_by_the_button_and_shown_once() {
     let answer = reader.ask(Method::POST, "/dashboard/cli/key?hostname=x", &[("sec-fetch-site", "same-origin")], None).await;
     answer.assert_status(403);
     assert_eq!(keys().await, ["old-laptop"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_addresses_that_old_command_lines_open_lead_to_the_key() {
+    let (app, mut reader) = ada().await;
+    let key = format!("{}/dashboard/cli/key?hostname=", app.base);
+    let anonymous = app.anonymous();
+    for name in ["login", "register", "link"] {
+        for path in [format!("/auth/{name}"), format!("/v1/auth/{name}")] {
+            for (query, hostname) in [("", ""), ("?hostname=old-laptop", "old-laptop"), ("?x=1&hostname=Ada%20s%20laptop", "Ada+s+laptop")]
+            {
+                let answer = anonymous.get(&format!("{path}{query}")).await;
+                answer.assert_status(303);
+                assert_eq!(answer.header("location"), format!("{key}{hostname}"), "{path}{query}");
+            }
+            // Nobody's words, and no other place.
+            let answer = anonymous.get(&format!("{path}?hostname=%0d%0aset-cookie:x&next=https://elsewhere.example")).await;
+            assert_eq!(answer.header("location"), key, "{path}");
+        }
+    }
+    reader.open("/auth/login?hostname=old-laptop").await.shows("<bdi>old-laptop</bdi>");
 }

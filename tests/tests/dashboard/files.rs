@@ -1,7 +1,10 @@
 //! The files that pages are made of.
 
+use std::fs;
+
 use reqwest::Method;
 use tests::TestApp;
+use xtask::paths;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn they_are_ours_named_by_their_contents_and_kept_for_ever() {
@@ -37,4 +40,12 @@ async fn they_are_ours_named_by_their_contents_and_kept_for_ever() {
     for unknown in ["dashboard.css", "dashboard-000000000000.css", "..%2F..%2FCargo.toml"] {
         reader.ask(Method::GET, &format!("/dashboard/assets/{unknown}"), &[], None).await.refused(404);
     }
+}
+
+#[test]
+fn htmx_is_what_its_package_has() {
+    let ours = fs::read(paths::root().join("control/assets/dashboard/htmx.min.js")).unwrap();
+    // `cargo xtask setup` puts it there, in the version of package.json.
+    let theirs = fs::read(paths::root().join("node_modules/htmx.org/dist/htmx.min.js")).unwrap();
+    assert!(ours == theirs);
 }

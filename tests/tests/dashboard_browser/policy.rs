@@ -144,7 +144,7 @@ async fn a_dialog_is_left_by_a_key_and_the_cursor_is_where_it_was() {
     visit.press("Delete laptop").await;
     visit.sees("Delete the key laptop?").await;
     visit.keys(&[ESCAPE]).await;
-    let script = "return document.querySelector('dialog') ? null : document.activeElement.innerText.trim();";
+    let script = "return document.querySelector('dialog[open]') ? null : document.activeElement.innerText.trim();";
     let focused = eventually("the dialog goes", async || {
         let focused = visit.browser.run(script, &[]).await;
         focused.as_str().map(str::to_owned).ok_or_else(|| "it is there".to_owned())

@@ -29,6 +29,16 @@ async fn a_form_is_sent_once_and_what_is_shown_once_is_gone_for_whoever_comes_ba
     let (_app, visit) = ada().await;
     visit.open("/dashboard/keys/new").await;
     visit.fill("friendlyName", "laptop").await;
+    // Presses, of which none is followed by the browser itself; whether each would be.
+    let presses = "const form = document.querySelector('main form');
+        const press = () => form.dispatchEvent(new SubmitEvent('submit', { bubbles: true, cancelable: true }));
+        const pressed = [press(), press()];
+        form.elements.friendlyName.dispatchEvent(new InputEvent('input', { bubbles: true }));
+        return [...pressed, press(), press()];";
+    assert_eq!(run(&visit, presses).await, json!([true, false, true, false]), "again only with something else in it");
+    visit.until("document.querySelector('.toast')?.textContent.startsWith('This was sent')").await;
+    run(&visit, "document.querySelector('main form').elements.friendlyName.dispatchEvent(new InputEvent('input', { bubbles: true }));")
+        .await;
     let twice = "const form = document.querySelector('main form');
         form.requestSubmit();
         return !form.dispatchEvent(new SubmitEvent('submit', { bubbles: true, cancelable: true }));";
@@ -100,8 +110,48 @@ async fn two_presses_open_one_question() {
     app.open_session("ada", SessionOrigin::Dashboard).await;
     visit.open("/dashboard/keys").await;
     visit.asked().await;
-    run(&visit, "const link = document.querySelector('a[data-shows]'); link.click(); link.click();").await;
+    run(&visit, "const link = document.querySelector('a[data-hx-get]'); link.click(); link.click();").await;
     visit.sees("Delete the key laptop?").await;
     let asked = visit.asked().await;
     assert_eq!(asked.iter().filter(|asked| asked.contains("/delete ")).count(), 1, "{asked:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_is_held_down_answers_no_question() {
+    let (app, visit) = ada().await;
+    app.named_key("ada", "laptop").await;
+    visit.open("/dashboard/keys").await;
+    run(&visit, "document.querySelector('a[data-hx-get]').focus();").await;
+    // Chromium presses what has the focus for each repetition, too.
+    let enter = |kind: &str, repeats: bool| json!({ "type": kind, "key": "Enter", "code": "Enter", "text": "\r", "windowsVirtualKeyCode": 13, "autoRepeat": repeats });
+    visit.browser.chromium("Input.dispatchKeyEvent", enter("keyDown", false)).await;
+    visit.until("document.querySelector('dialog[open] h1') === document.activeElement").await;
+    for _ in 0..5 {
+        visit.browser.chromium("Input.dispatchKeyEvent", enter("keyDown", true)).await;
+    }
+    visit.browser.chromium("Input.dispatchKeyEvent", enter("keyUp", false)).await;
+    visit.sees("Delete the key laptop?").await;
+    assert_eq!(visit.read_all("dialog[open] .danger").await, ["Delete it"]);
+    // By keys alone it is answered all the same, and can be left.
+    visit.keys(&['\u{e00c}']).await;
+    visit.until("!document.querySelector('dialog[open]') && document.activeElement.matches('a[data-hx-get]')").await;
+    assert_eq!(visit.read("tbody th").await, "laptop");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_that_cannot_be_asked_here_is_asked_on_its_own_page() {
+    let (app, visit) = ada().await;
+    app.named_key("ada", "phone").await;
+    app.named_key("ada", "laptop").await;
+    visit.open("/dashboard/keys").await;
+    // Its key has gone meanwhile.
+    app.change("DELETE FROM access_keys WHERE friendly_name = 'laptop'", &[]).await;
+    run(&visit, "[...document.querySelectorAll('a[data-hx-get]')].find((link) => link.textContent.includes('laptop')).click();").await;
+    visit.is_at("There is no such page").await;
+    assert!(visit.path().await.ends_with("/delete"));
+    visit.open("/dashboard/keys").await;
+    app.log_in("ada").await.delete("/v1/sessions/127.0.0.1").await;
+    // The session has ended: what would come is the sign-in page, by a redirect.
+    run(&visit, "document.querySelector('a[data-hx-get]').click();").await;
+    visit.is_at("Sign in").await;
 }

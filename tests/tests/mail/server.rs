@@ -101,11 +101,15 @@ async fn a_mail_arrives_once_after_the_server_stalled() {
 async fn a_server_that_says_nothing_is_left_after_a_time() {
     let mut server = MailServer::start(Tls::Off, false).await;
     server.fail(json!([{ "stage": "RCPT", "do": "stall" }])).await;
-    let app = app(format!("smtp://127.0.0.1:{}?timeout=300ms", server.port)).await;
+    let mut app = app(format!("smtp://127.0.0.1:{}?timeout=300ms", server.port)).await;
     send(&app.state(), "ada@example.com", verification(1)).await;
     server.failed(1).await;
     while_time_passes(&app, "the mail is tried again", async || server.failures() > 1).await;
+    // On a busy machine a server that is well may need longer than that, and would get the mail twice.
+    app.stop().await;
     server.fail(json!([])).await;
+    app.configure("SMTP_URL", &format!("smtp://127.0.0.1:{}", server.port));
+    app.start().await;
     work_off(&app).await;
     assert_eq!(server.mails(1).await.len(), 1);
 }
