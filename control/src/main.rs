@@ -169,7 +169,7 @@ async fn run(action: Action) -> Result<(), Failure> {
         Action::Account(AccountAction::SetLimits(patch)) => set_limits(&DatabaseConfig::read(&Environment)?, &patch).await,
         Action::AccessKey(AccessKeyAction::Create(new)) => create_access_key(&DatabaseConfig::read(&Environment)?, &new).await,
         Action::Audit(AuditAction::Verify { since }) => verify_audit(&DatabaseConfig::read(&Environment)?, since.as_ref()).await,
-        Action::Keys(KeysAction::Rotate) => rotate_keys(&Config::read(&Environment)?).await,
+        Action::Keys(KeysAction::Rotate) => rotate_keys().await,
         Action::Reports(ReportsAction::Replay(arguments)) => replay(&DatabaseConfig::read(&Environment)?, &arguments).await,
     }
 }
@@ -201,7 +201,7 @@ async fn set_limits(config: &DatabaseConfig, patch: &AccountLimitsPatch) -> Resu
         retention_days: patch.retention_days,
         upload_bytes: patch.max_upload_bytes,
     };
-    let db = Db::open(&config.database_url.0).await?;
+    let db = Db::open_existing(&config.database_url.0).await?;
     let mut tx = db.write().await?;
     accounts::service::set_limits(&mut tx, &Actor::operator(), &patch.email, limits, &Dice::System, Clock::System.now()).await?;
     tx.commit().await?;
@@ -211,7 +211,7 @@ async fn set_limits(config: &DatabaseConfig, patch: &AccountLimitsPatch) -> Resu
 }
 
 async fn verify_audit(config: &DatabaseConfig, since: Option<&Kept>) -> Result<(), Failure> {
-    let db = Db::open(&config.database_url.0).await?;
+    let db = Db::open_existing(&config.database_url.0).await?;
     let verified = audit::verify(&mut db.read().await?, since).await?;
     db.close().await;
     let unbroken = verified?;
@@ -220,8 +220,10 @@ async fn verify_audit(config: &DatabaseConfig, since: Option<&Kept>) -> Result<(
     Ok(())
 }
 
-async fn rotate_keys(config: &Config) -> Result<(), Failure> {
-    let db = Db::open(&config.database_url.0).await?;
+async fn rotate_keys() -> Result<(), Failure> {
+    let db = Db::open_existing(&DatabaseConfig::read(&Environment)?.database_url.0).await?;
+    // After that, or where there is no database there would be new secrets.
+    let config = Config::read(&Environment)?;
     let rotated = rotation::rotate(&db, &config.encryption_keys, &Dice::System, Clock::System.now()).await?;
     db.close().await;
     writeln!(
@@ -241,7 +243,7 @@ async fn replay(config: &DatabaseConfig, arguments: &ReplayArguments) -> Result<
     if matches!(arguments.from, Place::Bucket(_)) && credentials.is_none() {
         return Err("a bucket needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY".into());
     }
-    let db = Db::open(&config.database_url.0).await?;
+    let db = Db::open_existing(&config.database_url.0).await?;
     let replay = Replay { db: &db, clock: Clock::System, most_binary_versions: config.limits.binary_versions, is_kept: arguments.keep };
     // Names may hold anything.
     let replayed = replay.run(&arguments.from, credentials, |name, reason| eprintln!("left: {}: {reason}", name.escape_debug())).await;
@@ -270,7 +272,7 @@ fn read_password() -> Result<String, Failure> {
 
 async fn create_access_key(config: &DatabaseConfig, new: &NewKey) -> Result<(), Failure> {
     let email = accounts::service::normalise_email(&new.email)?;
-    let db = Db::open(&config.database_url.0).await?;
+    let db = Db::open_existing(&config.database_url.0).await?;
     let mut tx = db.write().await?;
     let account = accounts::repo::find_by_email(&mut tx, &email).await?.ok_or(AppError::NotFound("account"))?;
     let token = auth::keys::service::create_by_operator(&mut tx, &account, &new.name, new.ttl, &Dice::System, Clock::System.now()).await?;

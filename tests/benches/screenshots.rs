@@ -7,7 +7,8 @@ use std::fs;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
-use tests::{Hands, TestApp, Visit, tour};
+use tests::tour::{self, Words};
+use tests::{Hands, TestApp, Visit};
 use xtask::paths;
 
 /// The pages of which there are pictures, by their names in the tour.
@@ -52,15 +53,15 @@ async fn main() {
         let screen = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": device == "phone" });
         visit.browser.chromium("Emulation.setDeviceMetricsOverride", screen).await;
         visit.browser.chromium("Emulation.setScrollbarsHidden", json!({ "hidden": true })).await;
-        tour::all(&app, &visit, async |name| {
+        tour::all(&app, &visit, &Words::plain(), async |visit: &Visit, name: &str| {
             if !PAGES.contains(&name) {
                 return;
             }
             visit.prefer("light").await;
-            fs::write(folder.join(format!("{name}-{device}.png")), picture(&visit).await).unwrap();
+            fs::write(folder.join(format!("{name}-{device}.png")), picture(visit).await).unwrap();
             if DARK.contains(&name) {
                 visit.prefer("dark").await;
-                fs::write(folder.join(format!("{name}-{device}-dark.png")), picture(&visit).await).unwrap();
+                fs::write(folder.join(format!("{name}-{device}-dark.png")), picture(visit).await).unwrap();
             }
         })
         .await;

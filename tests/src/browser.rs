@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use axum::Router;
+use axum::http::StatusCode;
 use axum::response::Html;
 use fantoccini::wd::WebDriverCompatibleCommand;
 use fantoccini::{Client, ClientBuilder};
@@ -150,9 +151,17 @@ fn capabilities(program: &Path, folder: &Path) -> Value {
 
 /// Serves an empty page on a port of its own, which makes it an origin of its own, and gives its address; it ends with the test's runtime.
 pub async fn empty_page() -> String {
+    serve(Router::new().fallback(async || Html("<!doctype html><title>empty</title>"))).await
+}
+
+/// The same with answers without a content: a browser that is led there stays where it is.
+pub async fn silent_page() -> String {
+    serve(Router::new().fallback(async || StatusCode::NO_CONTENT)).await
+}
+
+async fn serve(router: Router) -> String {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
-    let router = Router::new().fallback(async || Html("<!doctype html><title>empty</title>"));
     tokio::spawn(async move { axum::serve(listener, router).await });
     base
 }

@@ -184,10 +184,10 @@ impl Page {
         forms.into_iter().next().unwrap()
     }
 
-    /// The form that is sent to a path.
+    /// The form that is sent to a path, whatever its query.
     #[track_caller]
     pub fn form_to(&self, action: &str) -> Form {
-        let found = self.forms().into_iter().find(|form| form.action == action);
+        let found = self.forms().into_iter().find(|form| form.action.split('?').next() == Some(action));
         found.unwrap_or_else(|| panic!("{}: no form to {action} in\n{}", self.answer.asked, self.html()))
     }
 

@@ -1,4 +1,4 @@
-//! A verifier of challenges in place of Cloudflare's, as its documentation describes it: a token passes once.
+//! A verifier of challenges in place of Cloudflare's, as its documentation describes it: a token passes once. Its script makes a frame, and a token.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
-use axum::routing::post;
+use axum::response::{Html, IntoResponse, Response};
+use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -16,6 +16,26 @@ use crate::Options;
 
 /// The secret that it knows the service by.
 pub const SECRET: &str = "turnstile-secret-of-the-tests";
+
+/// What its script does to a page: a frame of its own in each place for one, and a field with a token that passes.
+const SCRIPT: &str = r#"
+    const { origin } = new URL(document.currentScript.src);
+    const show = () => {
+        for (const place of document.querySelectorAll(".cf-turnstile")) {
+            const frame = document.createElement("iframe");
+            Object.assign(frame, { src: `${origin}/frame`, title: "Human verification", width: 300, height: 65 });
+            frame.style.border = "0";
+            const field = document.createElement("input");
+            Object.assign(field, { type: "hidden", name: place.dataset.responseFieldName, value: `good-${crypto.randomUUID()}` });
+            place.append(frame, field);
+        }
+    };
+    if (document.readyState === "loading") {
+        addEventListener("DOMContentLoaded", show);
+    } else {
+        show();
+    }
+"#;
 
 /// How it answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +61,8 @@ pub enum Mood {
 pub struct Turnstile {
     /// The address to post to.
     pub url: String,
+    /// The address of the script for pages.
+    pub script: String,
     state: Shared,
 }
 
@@ -57,11 +79,14 @@ impl Turnstile {
     /// Starts a verifier that answers well.
     pub async fn start() -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-        let url = format!("http://{}/siteverify", listener.local_addr().unwrap());
+        let base = format!("http://{}", listener.local_addr().unwrap());
         let state = Arc::new(Mutex::new(Inner { mood: Mood::Well, spent: HashSet::new(), asked: Vec::new() }));
-        let router = Router::new().route("/siteverify", post(verify)).with_state(Arc::clone(&state));
+        let script = async || ([("content-type", "text/javascript")], SCRIPT);
+        let frame = async || Html("<!doctype html><html lang=en><title>Human verification</title><p>Human");
+        let pages = Router::new().route("/api.js", get(script)).route("/frame", get(frame));
+        let router = Router::new().route("/siteverify", post(verify)).with_state(Arc::clone(&state)).merge(pages);
         tokio::spawn(async move { axum::serve(listener, router).await });
-        Self { url, state }
+        Self { url: format!("{base}/siteverify"), script: format!("{base}/api.js"), state }
     }
 
     /// Options of a server that asks this verifier.

@@ -2,6 +2,7 @@
 //! with scripts turned off.
 
 use std::collections::HashSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 use xtask::probe;
@@ -60,13 +61,28 @@ const FIND_FIELD: &str = "
     const field = scope.querySelector(`#${CSS.escape(id)}, input[type=checkbox][name=\"${CSS.escape(id)}\"]`);
     return field?.checkVisibility() ? field : null;";
 
-/// Whether an element has the focus, and whether that can be seen.
+/// Whether an element has the focus, and whether that can be seen: by a ring, a shadow or a border that it has only then.
 const FOCUS: &str = "
     const [element] = arguments;
     if (document.activeElement !== element) return 'elsewhere';
-    const style = getComputedStyle(element);
-    const isRinged = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2;
-    return isRinged || style.boxShadow !== 'none' ? 'seen' : 'unseen';";
+    const look = () => {
+        const style = getComputedStyle(element);
+        const isRinged = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2;
+        return [isRinged && `${style.outline} ${style.outlineOffset}`, style.boxShadow, style.borderColor].join();
+    };
+    const focused = look();
+    element.blur();
+    const left = look();
+    element.focus();
+    if (document.activeElement !== element || look() !== focused) throw new Error('the focus does not come back');
+    return focused === left ? 'unseen' : 'seen';";
+
+/// What the network did that nobody has asked for yet, and every address that was opened as a page.
+#[derive(Debug, Default)]
+struct Network {
+    events: Vec<Value>,
+    pages: HashSet<String>,
+}
 
 /// Somebody at a browser of their own.
 #[derive(Debug)]
@@ -76,6 +92,7 @@ pub struct Visit {
     /// What its pages are used with.
     pub hands: Hands,
     base: String,
+    network: Mutex<Network>,
 }
 
 impl Options {
@@ -95,6 +112,10 @@ impl TestApp {
     }
 }
 
+fn base_of(app: &TestApp) -> String {
+    app.settings()["UPDRAFT_BASE_URL"].clone()
+}
+
 impl Visit {
     /// A browser that nobody is signed in with.
     pub async fn start(app: &TestApp, hands: Hands) -> Self {
@@ -104,7 +125,12 @@ impl Visit {
         if hands == Hands::NoScripts {
             browser.chromium("Emulation.setScriptExecutionDisabled", json!({ "value": true })).await;
         }
-        Self { browser, hands, base: app.settings()["UPDRAFT_BASE_URL"].clone() }
+        Self { browser, hands, base: base_of(app), network: Mutex::default() }
+    }
+
+    /// Goes on at another server.
+    pub fn turn_to(&mut self, app: &TestApp) {
+        self.base = base_of(app);
     }
 
     /// The address of a path.
@@ -263,21 +289,45 @@ impl Visit {
         self.browser.chromium("WebAuthn.removeVirtualAuthenticator", json!({ "authenticatorId": authenticator })).await;
     }
 
-    /// What the console complains of since it was asked last: broken policies, scripts that fail. That a page was answered with a refusal is no complaint.
+    /// What the console complains of since it was asked last: broken policies, scripts that fail, files that are missing. That a page was answered with
+    /// a refusal is no complaint.
     pub async fn complaints(&self) -> Vec<String> {
         let said = self.browser.log("browser").await;
         let text = said.iter().map(|entry| entry["message"].as_str().unwrap_or_default().to_owned());
+        let network = self.listen().await;
+        let is_refused_page = |text: &str| {
+            let refused = text.split_once(" - Failed to load resource: the server responded with a status of ");
+            refused.is_some_and(|(address, _)| network.pages.contains(address))
+        };
         // The browser's own pages have scripts as well.
-        text.filter(|text| !text.contains("the server responded with a status of 4") && !text.starts_with("chrome:")).collect()
+        text.filter(|text| !is_refused_page(text) && !text.starts_with("chrome:")).collect()
+    }
+
+    /// What the network did since this was asked last, besides what is kept already.
+    async fn listen(&self) -> MutexGuard<'_, Network> {
+        let said = self.browser.log("performance").await;
+        let mut network = self.network.lock().unwrap_or_else(PoisonError::into_inner);
+        for event in said.iter().filter_map(|event| serde_json::from_str::<Value>(event["message"].as_str()?).ok()) {
+            let (method, parameters) = (&event["message"]["method"], &event["message"]["params"]);
+            if method == "Network.requestWillBeSent" && parameters["type"] == "Document" {
+                network.pages.extend(parameters["request"]["url"].as_str().map(str::to_owned));
+            }
+            network.events.push(event["message"].clone());
+        }
+        network
+    }
+
+    /// What it did since this was called last.
+    async fn events(&self) -> Vec<Value> {
+        std::mem::take(&mut self.listen().await.events)
     }
 
     /// Every address that the browser has asked for since it was asked last, with the pages that it named as those that led there.
     pub async fn asked(&self) -> Vec<String> {
-        let events = self.browser.log("performance").await;
-        let messages = events.iter().filter_map(|event| serde_json::from_str::<Value>(event["message"].as_str()?).ok());
-        let sent = messages.filter(|event| event["message"]["method"] == "Network.requestWillBeSent");
-        let line = |event: Value| {
-            let request = &event["message"]["params"]["request"];
+        let events = self.events().await;
+        let sent = events.iter().filter(|event| event["method"] == "Network.requestWillBeSent");
+        let line = |event: &Value| {
+            let request = &event["params"]["request"];
             let referrer = request["headers"]["Referer"].as_str().unwrap_or_default();
             format!("{} {} from {referrer}", request["method"].as_str().unwrap_or_default(), request["url"].as_str().unwrap_or_default())
         };
@@ -286,14 +336,12 @@ impl Visit {
 
     /// How many bytes have come over the network, headers and all, since the browser was asked last what it has asked for.
     pub async fn weight(&self) -> f64 {
-        let events = self.browser.log("performance").await;
-        let messages = events.iter().filter_map(|event| serde_json::from_str::<Value>(event["message"].as_str()?).ok());
         let mut ours = HashSet::new();
         let mut weight = 0.0;
-        for event in messages {
-            let parameters = &event["message"]["params"];
+        for event in self.events().await {
+            let parameters = &event["params"];
             let id = parameters["requestId"].as_str().unwrap_or_default();
-            match event["message"]["method"].as_str().unwrap_or_default() {
+            match event["method"].as_str().unwrap_or_default() {
                 "Network.requestWillBeSent" if parameters["request"]["url"].as_str().is_some_and(|url| url.starts_with(&self.base)) => {
                     ours.insert(id.to_owned());
                 }
@@ -306,8 +354,10 @@ impl Visit {
 
     /// How much of the page has moved by itself since it was opened (cumulative layout shift).
     pub async fn shift(&self) -> f64 {
+        // What the last script has moved is drawn by the first of two frames, and counted by the second.
         // The entries that were kept come in order of their kinds: once the first paint is there, all before it are.
-        let script = "return new Promise((resolve) => {
+        let script = "const drawn = () => new Promise((resolve) => requestAnimationFrame(resolve));
+        return drawn().then(drawn).then(() => new Promise((resolve) => {
             let sum = 0;
             const observer = new PerformanceObserver((list) => {
                 for (const entry of list.getEntries()) {
@@ -317,7 +367,7 @@ impl Visit {
             });
             observer.observe({ type: 'layout-shift', buffered: true });
             observer.observe({ type: 'paint', buffered: true });
-        });";
+        }));";
         self.browser.run(script, &[]).await.as_f64().unwrap()
     }
 

@@ -227,8 +227,8 @@ async fn bad_accounts_are_refused_and_say_why() {
 #[tokio::test(flavor = "multi_thread")]
 async fn bad_keys_are_refused_and_say_why() {
     let place = Place::new().await;
-    refused(&place.create_key("ada@example.com", &["--name", "first"]).await, "account was not found");
     assert_eq!(place.create_account("ada@example.com", PASSWORD).await.code, Some(0));
+    refused(&place.create_key("bob@example.com", &["--name", "first"]).await, "account was not found");
     assert_eq!(place.create_key("ada@example.com", &["--name", "first"]).await.code, Some(0));
     refused(&place.create_key("ada@example.com", &["--name", "first"]).await, "exists");
     refused(&place.create_key("ada@example.com", &["--name", ""]).await, "1 to 255");
@@ -272,6 +272,7 @@ async fn an_accounts_limits_are_set_one_by_one_or_together() {
 async fn what_the_operator_does_is_in_the_audit_trail_and_an_edited_row_is_named() {
     let place = Place::new().await;
     let verify = async || place.run(&["audit", "verify"], "").await;
+    assert_eq!(Server::start(&place).await.end(Signal::TERM).await.code, Some(0));
     let empty = verify().await;
     assert_eq!((empty.code, empty.out.starts_with("0 rows, unbroken")), (Some(0), true), "{empty:?}");
     assert_eq!(place.create_account("ada@example.com", PASSWORD).await.code, Some(0));
@@ -313,6 +314,27 @@ async fn an_empty_database_says_what_to_do_first() {
     let ended = Server::start(&place).await.end(Signal::INT).await;
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(!ended.out.contains("account create"), "there is an account now: {}", ended.out);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_about_a_database_make_none_where_there_is_none() {
+    let place = Place::embedded();
+    for arguments in [
+        &["account", "set-limits", "--email", "ada@example.com", "--max-api-keys", "1"][..],
+        &["access-key", "create", "--email", "ada@example.com", "--name", "laptop"],
+        &["audit", "verify"],
+        &["keys", "rotate"],
+        &["reports", "replay", "--from", "."],
+    ] {
+        let ended = place.run(arguments, "").await;
+        assert_eq!((ended.code, ended.out.as_str()), (Some(1), ""), "{ended:?}");
+        assert!(ended.err.contains("there is no database at") && ended.err.contains("UPDRAFT_DATA_DIR"), "{ended:?}");
+        let made = std::fs::read_dir(place.data()).map_or(0, Iterator::count);
+        assert_eq!(made, 0, "{arguments:?}");
+    }
+    // One that is there, and empty, is another matter.
+    assert_eq!(place.create_account("ada@example.com", PASSWORD).await.code, Some(0));
+    assert_eq!(place.run(&["audit", "verify"], "").await.code, Some(0));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -208,6 +208,8 @@ fn greet(options: &Options, control: &Path, data: &Path) {
     println!(
         "
 Updraft is up. Ctrl-C stops it.
+  dashboard:       {edge}/dashboard
+  mails:           {}, as files; their links stand in this log
   devices, API:    {edge}
   control plane:   http://localhost:{}
   data, secrets:   {}
@@ -217,6 +219,7 @@ Try this, in another terminal, in {}:
   KEY=$({program} access-key create --email you@example.com --name laptop)
   curl -H \"Authorization: Bearer $KEY\" -H 'Content-Type: application/json' -d '{{\"name\":\"demo\"}}' {edge}/v1/apps
 ",
+        data.join("mail").display(),
         options.control_port,
         data.display(),
         root.display(),

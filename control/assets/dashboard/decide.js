@@ -5,12 +5,18 @@
   const PAUSE = 1000;
   let timer;
 
+  const set = (isDisabled, text) => {
+    document.querySelectorAll("[data-considered]").forEach((button) => (button.disabled = isDisabled));
+    document.querySelectorAll(".considering").forEach((place) => (place.textContent = text));
+  };
+
   const begin = () => {
     clearTimeout(timer);
-    const buttons = document.querySelectorAll("[data-considered]");
-    buttons.forEach((button) => (button.disabled = true));
     if (document.visibilityState === "visible" && document.hasFocus()) {
-      timer = setTimeout(() => buttons.forEach((button) => (button.disabled = false)), PAUSE);
+      set(true, "One moment: look at what asks.");
+      timer = setTimeout(() => set(false, ""), PAUSE);
+    } else {
+      set(true, "Click anywhere on this page first.");
     }
   };
 

@@ -105,7 +105,6 @@ fn refuse(step_up: &mut StepUp, mut form: Form, sent: &Fields, error: AppError, 
     }
     for field in form.fields.iter_mut().filter(|field| field.name == password) {
         field.error = Some("The password is wrong.".to_owned());
-        field.has_focus = true;
     }
     Ok(form.refuse_saying(StatusCode::UNAUTHORIZED, "Nothing was changed."))
 }

@@ -3,7 +3,10 @@
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::json;
+use shared::ids::ApiKeyId;
 
 use super::cli::Obstacle;
 use super::confirm::Question;
@@ -19,9 +22,10 @@ use crate::auth::api_keys::http::{ApiKeyPatch, NewApiKey};
 use crate::auth::api_keys::repo::{self, ApiKey};
 use crate::auth::api_keys::service;
 use crate::auth::scope::{Scope, ScopeSet};
-use crate::auth::{DashboardSession, DashboardSessionAlone, NewCredentials};
+use crate::auth::{DashboardSession, DashboardSessionAlone, LoginSession, NewCredentials};
 use crate::db::ReadTx;
 use crate::error::{AppError, AppResult};
+use crate::seal;
 use crate::web::{ClientAddress, KeyPath, Member, Nullable};
 
 /// An API key, as pages show it.
@@ -71,7 +75,7 @@ struct Choice {
 fn choices(is_ticked: impl Fn(Scope, &str) -> bool) -> Vec<Choice> {
     let choice = |scope: Scope| {
         let (name, text) = match scope {
-            Scope::Deploy => ("scopeDeploy", "release: upload, promote, roll back"),
+            Scope::Deploy => ("scopeDeploy", "upload, promote and roll back releases"),
             Scope::Read => ("scopeRead", "look at apps, releases and metrics"),
             Scope::Apps => ("scopeApps", "make and manage apps and deployments"),
         };
@@ -114,6 +118,8 @@ struct KeyPage<'p> {
     fault: Option<String>,
     choices: Vec<Choice>,
     obstacle: Option<Obstacle>,
+    /// What makes it one key however often the form is sent; of a key that is to be made.
+    once: Option<String>,
     /// Where it is sent.
     page: String,
     /// The key when there is one already.
@@ -141,7 +147,7 @@ fn text_of(choices: &[Choice]) -> String {
 impl<'p> KeyPage<'p> {
     fn new(frame: &'p Frame, form: &'p Form, choices: Vec<Choice>) -> Self {
         let (name, end, fault) = (form.field("name"), form.field("expires_at"), form.field("scopes").error);
-        Self { frame, form, name, end, fault, choices, obstacle: None, page: frame.path("/keys/api/new"), key: None }
+        Self { frame, form, name, end, fault, choices, obstacle: None, once: None, page: frame.path("/keys/api/new"), key: None }
     }
 }
 
@@ -153,17 +159,45 @@ fn key_form(name: &str, day: &str) -> Form {
 
 /// Says at each field what is wrong with it; of the boxes, in words of the page.
 fn refuse(form: Form, error: AppError) -> AppResult<Form> {
-    let mut form = form.refuse(error)?;
-    for field in form.fields.iter_mut().filter(|field| field.name == "scopes" && field.error.is_some()) {
-        field.error = Some("Choose what it may do: one or more.".to_owned());
+    let mut form = form.refuse(error)?.in_words("scopes", "Choose what it may do: one or more.");
+    if form.field("expires_at").error.is_some_and(|fault| fault.ends_with("must be in the future.")) {
+        form = form.in_words("expires_at", until::OVER);
     }
     Ok(form)
 }
 
-pub(super) async fn show_new(frame: Frame, _session: DashboardSession, right: Result<NewCredentials, AppError>) -> AppResult<Response> {
+/// The field with the id of the key that a form makes, sealed for the account: nobody chooses ids, and a form that is sent again, as by loading the answer
+/// again, makes no second key.
+const ONCE: &str = "once";
+
+fn purpose_of_once(session: &LoginSession) -> String {
+    format!("dashboard/api-key/{}", session.account())
+}
+
+fn once(app: &AppState, session: &LoginSession) -> AppResult<String> {
+    let id = service::new_id(app)?;
+    let sealed = seal::seal(app.config.encryption_keys.first()?, &app.dice, &purpose_of_once(session), id.as_str().as_bytes())?;
+    Ok(URL_SAFE_NO_PAD.encode(sealed))
+}
+
+/// The id that a form has. Errors: 400 when it has none that was made for it.
+fn sent_id(app: &AppState, session: &LoginSession, sent: &Fields) -> AppResult<ApiKeyId> {
+    let sealed = URL_SAFE_NO_PAD.decode(sent.text(ONCE)).ok();
+    let plain = sealed.and_then(|sealed| seal::open(app.config.encryption_keys.all(), &purpose_of_once(session), &sealed).ok());
+    let id = plain.and_then(|plain| ApiKeyId::try_from(String::from_utf8(plain).ok()?).ok());
+    id.ok_or_else(|| AppError::Invalid("This form is out of date: send it again".to_owned()))
+}
+
+pub(super) async fn show_new(
+    State(app): State<AppState>,
+    frame: Frame,
+    session: DashboardSession,
+    right: Result<NewCredentials, AppError>,
+) -> AppResult<Response> {
     let obstacle = right.err().map(|error| Obstacle::of(&frame, error, frame.here())).transpose()?;
     let form = key_form("", "");
-    form.page(&KeyPage { obstacle, ..KeyPage::new(&frame, &form, sent_choices(&Fields::default())) })
+    let once = Some(once(&app, &session)?);
+    form.page(&KeyPage { obstacle, once, ..KeyPage::new(&frame, &form, sent_choices(&Fields::default())) })
 }
 
 pub(super) async fn make(
@@ -175,10 +209,10 @@ pub(super) async fn make(
     sent: Fields,
 ) -> AppResult<Response> {
     let choices = sent_choices(&sent);
-    let made = match expiry(sent.text("expires_at")) {
-        Ok(expires_at) => {
+    let made = match expiry(sent.text("expires_at")).and_then(|expires| Ok((expires, sent_id(&app, &session, &sent)?))) {
+        Ok((expires_at, id)) => {
             let new = NewApiKey { name: sent.member("name"), scopes: scopes(&choices)?, expires_at };
-            service::create(&app, &session, right, from, &new).await
+            service::create_once(&app, &session, right, from, &new, &id).await
         }
         Err(error) => Err(error),
     };
@@ -187,9 +221,15 @@ pub(super) async fn make(
             let text = "It can do what its scopes allow, on the apps that you reach: keep it like a password.";
             view::page(&Made { frame: &frame, name: &key.name, key: token.reveal(), text })
         }
+        Err(AppError::Conflict(_)) => {
+            let text =
+                "That form was sent before; the key that it made is in the list. It is shown once: if you did not copy it, revoke it.";
+            frame.redirect_saying("/keys", &Flash::good(text))
+        }
         Err(error) => {
             let form = refuse(key_form(sent.text("name"), sent.text("expires_at")), error)?;
-            form.page(&KeyPage::new(&frame, &form, choices))
+            let once = Some(once(&app, &session)?);
+            form.page(&KeyPage { once, ..KeyPage::new(&frame, &form, choices) })
         }
     }
 }

@@ -16,6 +16,7 @@ use shared::limit::network;
 use super::fields::Fields;
 use super::form::{Field, Form};
 use super::frame::Frame;
+use super::refusal;
 use super::view::{self, moment};
 use crate::app::AppState;
 use crate::auth::cli::decision::{self, Decided};
@@ -42,9 +43,9 @@ impl Obstacle {
     pub(super) fn of(frame: &Frame, error: AppError, here: &str) -> AppResult<Self> {
         match error {
             AppError::Coded(Code::MfaSetupRequired, _) => Ok(Self {
-                text: "The time to set up a second factor is over: set one up first, then come back to this page.",
+                text: "The time to set up a second factor is over: set one up first. You come back to this page then.",
                 label: "Set up a second factor",
-                address: frame.path("/security"),
+                address: refusal::set_up(frame, Some(here)),
             }),
             AppError::Coded(Code::ReauthRequired, _) => Ok(Self {
                 text: "You signed in some time ago. To let a command line in, sign in once more: you come back to this page.",
@@ -176,13 +177,19 @@ pub(super) async fn activate(
     let error = match decision::resolve(&app, &session, &typed(&sent)).await {
         Ok(id) => return request_page(&app, &frame, &session, leave.err(), from, &id, code_of(&sent).as_ref()).await,
         Err(AppError::NotFound(_)) => {
-            let text = "userCode: leads to no command line that waits: it is mistyped, too old, or somebody has decided already";
+            let text = "userCode: No command line waits for this code: it is mistyped, too old, or somebody has decided already";
             AppError::Invalid(text.to_owned())
         }
         Err(error) => error,
     };
     let form = activate_form(sent.text("userCode")).refuse(error)?;
     form.page(&Activate { frame: &frame, form: &form, is_filled_in: false })
+}
+
+/// The page to which a form of this area belongs that has a code, with the code; opening it decides nothing. `None` for every other form.
+pub(super) fn way_back(frame: &Frame, sent: &Fields) -> Option<String> {
+    let is_ours = frame.is_at("/activate") || frame.is_at("/cli/authorize");
+    code_of(sent).filter(|_| is_ours).map(|code| frame.path(&page_by(&code)))
 }
 
 fn typed(sent: &Fields) -> UserCodeIn {

@@ -78,11 +78,19 @@ pub(super) fn logins() -> Router<AppState> {
 }
 
 async fn to_key(State(app): State<AppState>, RawQuery(query): RawQuery) -> AppResult<Response> {
-    let hostname = hostname_asked(query.as_deref());
-    let query = form_urlencoded::Serializer::new(String::new()).append_pair("hostname", &hostname).finish();
-    let address = format!("{}/cli/key?{query}", app.config.dashboard_url);
+    let address = format!("{}{}", app.config.dashboard_url, page_of(&hostname_asked(query.as_deref())));
     let location = HeaderValue::try_from(address).map_err(AppError::internal)?;
     Ok((StatusCode::SEE_OTHER, [(header::LOCATION, location)]).into_response())
+}
+
+/// The page with a form's machine; `None` for every other form.
+pub(super) fn way_back(frame: &Frame, sent: &Fields) -> Option<String> {
+    let hostname = hostname_of(sent.text("hostname"));
+    (frame.is_at("/cli/key") && !hostname.is_empty()).then(|| page_of(&hostname)).map(|page| frame.path(&page))
+}
+
+fn page_of(hostname: &str) -> String {
+    format!("/cli/key?{}", form_urlencoded::Serializer::new(String::new()).append_pair("hostname", hostname).finish())
 }
 
 /// The machine's name in a query.

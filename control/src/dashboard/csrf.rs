@@ -50,6 +50,8 @@ pub fn check_token<'s>(shown: Option<&str>, secrets: impl IntoIterator<Item = &'
 
 fn refused() -> AppError {
     AppError::Forbidden(
-        "this did not come from the page that it should come from, or the page is out of date: go back, reload it, and try again".into(),
+        "this did not come from the page that it should come from, the page is out of date, or your browser keeps no cookies for this site: go back, \
+            reload it, and try again"
+            .into(),
     )
 }

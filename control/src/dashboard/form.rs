@@ -1,10 +1,12 @@
 //! Forms: their fields, and what is said at each when a service refuses what was sent.
 
+use std::any::Any;
+
 use askama::Template;
 use axum::http::{StatusCode, header};
 use axum::response::Response;
 
-use super::view::{self, page_with, sentence, wait};
+use super::view::{self, sentence, wait};
 use crate::error::{AppError, AppResult};
 
 /// A field and what is shown with it. Templates show it by `form::field` of `dashboard/form.html`.
@@ -117,6 +119,8 @@ pub struct Form {
     pub fields: Vec<Field>,
     /// What is wrong that no field is to blame for.
     pub refusal: Option<String>,
+    /// Whether the page begins at what is said of the refusal: where no field is to blame.
+    pub has_focus: bool,
     /// The page's status.
     status: StatusCode,
     retry_after: Option<u64>,
@@ -161,14 +165,35 @@ impl Form {
             | AppError::NotConfigured(_) => self.refusal = Some(sentence(&error.to_string())),
             _ => return Err(error),
         }
-        // Whoever cannot see the page hears the summary first; the cursor then stands where something is to be done.
-        let first_bad = self.fields.iter().position(|field| field.error.is_some());
-        if let Some(first) = first_bad {
-            for (place, field) in self.fields.iter_mut().enumerate() {
-                field.has_focus = place == first;
-            }
-        }
+        self.place_focus();
         Ok(self)
+    }
+
+    /// Whoever cannot see the page hears the summary first; the cursor then stands where something is to be done, or, where no field is to blame, at what
+    /// is said.
+    fn place_focus(&mut self) {
+        let first_bad = self.fields.iter().position(|field| field.error.is_some());
+        for (place, field) in self.fields.iter_mut().enumerate() {
+            field.has_focus = first_bad == Some(place);
+        }
+        self.has_focus = first_bad.is_none();
+    }
+
+    /// Says this of a field that is at fault, in the place of what the service said.
+    #[must_use]
+    pub fn in_words(mut self, name: &str, text: &str) -> Self {
+        for field in self.fields.iter_mut().filter(|field| field.name == name && field.error.is_some()) {
+            field.error = Some(text.to_owned());
+        }
+        self
+    }
+
+    /// The page begins elsewhere: at a field that is none of these.
+    #[must_use]
+    pub fn unfocused(mut self) -> Self {
+        self.has_focus = false;
+        self.fields.iter_mut().for_each(|field| field.has_focus = false);
+        self
     }
 
     /// The same in words of the page's own.
@@ -176,12 +201,25 @@ impl Form {
     pub fn refuse_saying(mut self, status: StatusCode, text: impl Into<String>) -> Self {
         self.status = status;
         self.refusal = Some(text.into());
+        self.place_focus();
         self
+    }
+
+    /// The same for what is wrong with its only field.
+    #[must_use]
+    pub fn refuse_field(mut self, status: StatusCode, fault: &str, text: impl Into<String>) -> Self {
+        for field in &mut self.fields {
+            field.error = Some(fault.to_owned());
+        }
+        self.refuse_saying(status, text)
     }
 
     /// The page that shows it, with the status of its refusal.
     pub fn page(&self, template: &impl Template) -> AppResult<Response> {
-        let mut response = page_with(self.status, template)?;
+        let is_refused = self.is_refused();
+        let values: [(&str, &dyn Any); 1] = [(view::IS_REFUSED, &is_refused)];
+        let html = template.render_with_values(&values).map_err(AppError::internal)?;
+        let mut response = view::html(self.status, html);
         if let Some(seconds) = self.retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
         }
@@ -200,6 +238,8 @@ impl Form {
                 Some((field, said))
             });
             match named {
+                // In words of a page's own, which say it all.
+                Some((field, said)) if said.starts_with(char::is_uppercase) => field.error = Some(sentence(said)),
                 Some((field, said)) => field.error = Some(sentence(&format!("{} {said}", field.label))),
                 None => others.push(view::sentence(fault)),
             }
@@ -236,7 +276,14 @@ mod tests {
 
         let form = Form::of([Field::text("name", "Name")]);
         let form = form.refuse(AppError::Invalid("the body ended early".to_owned())).unwrap();
-        assert_eq!((form.refusal.as_deref(), form.is_refused()), (Some("The body ended early."), true));
+        assert_eq!((form.refusal.as_deref(), form.is_refused(), form.has_focus), (Some("The body ended early."), true, true));
+
+        let form = Form::of([Field::text("ttl", "Valid until"), Field::text("name", "Name").focused()]);
+        let form =
+            form.refuse(AppError::Invalid("ttl: Choose a day; name: is needed".to_owned())).unwrap().in_words("name", "Give it a name.");
+        let said = |place: usize| form.fields[place].error.as_deref();
+        assert_eq!((said(0), said(1)), (Some("Choose a day."), Some("Give it a name.")));
+        assert_eq!((form.fields[0].has_focus, form.fields[1].has_focus, form.has_focus), (true, false, false));
     }
 
     #[test]

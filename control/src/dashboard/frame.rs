@@ -152,9 +152,13 @@ pub(super) async fn middleware(State((app, site)): State<(AppState, Site)>, mut 
     let is_sign_in = *request.method() == Method::GET && path.split('?').next() == Some(site.path("/sign-in").as_str());
     let (frame, given, begun) = begin(&app, &site, request.headers(), path).await;
     let mut is_ended = is_sign_in && given.session.is_some() && given.caller.is_none() && begun.is_ok();
+    let mut sent = (!is_read).then(Fields::default);
     let answer = match begun {
         Ok(()) => match admit(&site, &given, request, is_read).await {
             Ok(mut request) => {
+                if let Some(fields) = request.extensions().get::<Fields>() {
+                    sent = Some(fields.clone());
+                }
                 if let Some(caller) = &given.caller {
                     request.extensions_mut().insert(caller.clone());
                 }
@@ -165,7 +169,7 @@ pub(super) async fn middleware(State((app, site)): State<(AppState, Site)>, mut 
         },
         Err(error) => error.into_response(),
     };
-    let mut response = refusal::as_page(&frame, answer, is_read);
+    let mut response = refusal::as_page(&frame, answer, sent.as_ref());
     let needs = response.extensions_mut().remove::<Needs>().unwrap_or_default();
     if session::sets(&site, &response, Cookie::Session) {
         is_ended = false;

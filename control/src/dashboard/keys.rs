@@ -110,7 +110,7 @@ fn ttl(day: &str, now: UnixMillis) -> AppResult<Member> {
     let judged = until::end_of(day).map(|end| end.0 - now.0);
     match judged {
         Ok(ttl) if ttl > 0 => serde_json::from_value(json!(ttl)).map_err(AppError::internal),
-        Ok(_) => Err(AppError::Invalid("ttl: must not be over".to_owned())),
+        Ok(_) => Err(AppError::Invalid(format!("ttl: {}", until::OVER))),
         Err(fault) => Err(AppError::Invalid(format!("ttl: {fault}"))),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A script asks the browser and sends what it answers by the page's own form, so that each refusal is the page again.
 
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use serde_json::json;
 
@@ -10,7 +10,7 @@ use super::fields::Fields;
 use super::frame::Frame;
 use super::second_factor::{self, Pending};
 use super::session::{self, Before};
-use super::sign_in::{self, next_of};
+use super::sign_in::{self, Asked, next_of};
 use super::step_up;
 use crate::app::AppState;
 use crate::auth::mfa::passkeys::sign_in::service;
@@ -23,6 +23,21 @@ const WRONG: &str = "The passkey was not accepted, or that took too long. Try ag
 pub(super) async fn options(State(app): State<AppState>, from: ClientAddress) -> AppResult<Response> {
     let asked = service::ask_anybody(&app, from).await;
     step_up::asked(asked.map(|asked| json!({ "challengeId": asked.challenge_id, "options": asked.options })))
+}
+
+/// A refusal is shown at the address that the form was sent to: whoever opens that gets the page with the form.
+pub(super) async fn show(frame: Frame, RawQuery(query): RawQuery) -> AppResult<Response> {
+    lead_to(&frame, "/sign-in", query.as_deref())
+}
+
+/// The same of the second step.
+pub(super) async fn show_pending(frame: Frame, RawQuery(query): RawQuery) -> AppResult<Response> {
+    lead_to(&frame, "/sign-in/second-factor", query.as_deref())
+}
+
+fn lead_to(frame: &Frame, page: &str, query: Option<&str>) -> AppResult<Response> {
+    let Asked { next, .. } = Asked::of(frame, query);
+    frame.redirect_to(&frame.site().with_next(page, next.as_deref()))
 }
 
 pub(super) async fn submit(

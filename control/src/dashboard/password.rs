@@ -1,14 +1,15 @@
 //! A password that was forgotten, and the page that the mail leads to.
 
 use askama::Template;
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::response::Response;
 
 use super::fields::Fields;
 use super::flash::Flash;
 use super::form::{Field, Form};
 use super::frame::Frame;
-use super::sign_up::{has_challenge, refuse_challenged, token_field, with_challenge};
+use super::sign_in::{Asked, next_of};
+use super::sign_up::{has_challenge, refuse_challenged, say_token, token_field, with_challenge};
 use crate::app::AppState;
 use crate::auth::reset::http::{Forgotten, Reset};
 use crate::auth::reset::service;
@@ -20,6 +21,7 @@ use crate::web::ClientAddress;
 struct Forgot<'p> {
     frame: &'p Frame,
     form: &'p Form,
+    next: Option<String>,
     has_challenge: bool,
 }
 
@@ -34,23 +36,26 @@ fn forgot_form(sent: &Fields) -> Form {
     Form::of([Field::email("email", "E-mail address").value(sent.text("email"))])
 }
 
-pub(super) async fn show_forgotten(frame: Frame) -> AppResult<Response> {
+pub(super) async fn show_forgotten(frame: Frame, RawQuery(query): RawQuery) -> AppResult<Response> {
+    let Asked { next, .. } = Asked::of(&frame, query.as_deref());
     let sent = Fields::default();
     let (form, has_challenge) = (forgot_form(&sent), has_challenge(&frame, &sent, None));
-    Ok(with_challenge(&frame, form.page(&Forgot { frame: &frame, form: &form, has_challenge })?, has_challenge))
+    Ok(with_challenge(&frame, form.page(&Forgot { frame: &frame, form: &form, next, has_challenge })?, has_challenge))
 }
 
 pub(super) async fn forget(State(app): State<AppState>, frame: Frame, from: ClientAddress, sent: Fields) -> AppResult<Response> {
+    let next = next_of(&frame, &sent);
     let forgotten = Forgotten { email: sent.member("email"), challenge_token: sent.optional_member("challengeToken") };
     match service::forgot(&app, from, &forgotten).await {
         Ok(()) => {
             let text = "If this address has an account, a mail is on its way. Open its link to choose a new password.";
-            frame.redirect_saying("/sign-in?again", &Flash::good(text))
+            let response = frame.redirect_to(&frame.site().with_next("/sign-in?again", next.as_deref()))?;
+            frame.saying(response, &Flash::good(text))
         }
         Err(error) => {
             let has_challenge = has_challenge(&frame, &sent, Some(&error));
             let form = refuse_challenged(forgot_form(&sent), error)?;
-            Ok(with_challenge(&frame, form.page(&Forgot { frame: &frame, form: &form, has_challenge })?, has_challenge))
+            Ok(with_challenge(&frame, form.page(&Forgot { frame: &frame, form: &form, next, has_challenge })?, has_challenge))
         }
     }
 }
@@ -71,7 +76,7 @@ pub(super) async fn reset(State(app): State<AppState>, frame: Frame, from: Clien
             frame.redirect_saying("/sign-in?again", &Flash::good("Your password is new, and every session has ended. Sign in with it."))
         }
         Err(error) => {
-            let form = reset_form(&sent).refuse(error)?;
+            let form = say_token(reset_form(&sent).refuse(error)?, "ask for another mail");
             form.page(&ResetPassword { frame: &frame, form: &form })
         }
     }

@@ -4,10 +4,12 @@ use askama::Template;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
+use super::fields::Fields;
 use super::flash::Flash;
 use super::frame::Frame;
 use super::view::{self, sentence, wait};
-use crate::error::{Code, FailureCause, ProblemText};
+use super::{cli, cli_key};
+use crate::error::{AppResult, Code, FailureCause, ProblemText};
 
 #[derive(Template)]
 #[template(path = "dashboard/refusal.html")]
@@ -20,11 +22,13 @@ struct Refusal<'p> {
 }
 
 /// The answer as a page when it is a refusal; whoever is not signed in (any more) is led to where that can be done.
-pub(super) fn as_page(frame: &Frame, mut answer: Response, is_read: bool) -> Response {
+/// `sent` is what the form holds that was sent; a request that only reads has none.
+pub(super) fn as_page(frame: &Frame, mut answer: Response, sent: Option<&Fields>) -> Response {
     let Some(problem) = answer.extensions_mut().remove::<ProblemText>() else { return answer };
     if answer.status() == StatusCode::UNAUTHORIZED && answer.headers().contains_key(header::WWW_AUTHENTICATE) {
-        return sign_in(frame, is_read).unwrap_or_else(IntoResponse::into_response);
+        return sign_in(frame, sent).unwrap_or_else(IntoResponse::into_response);
     }
+    let is_read = sent.is_none();
     match page(frame, &answer, &problem, is_read) {
         Ok(mut page) => {
             // The log's line, and what the headers tell clients.
@@ -42,16 +46,27 @@ pub(super) fn as_page(frame: &Frame, mut answer: Response, is_read: bool) -> Res
     }
 }
 
-/// To the sign-in page, and back from there when nothing was sent that would be lost.
-fn sign_in(frame: &Frame, is_read: bool) -> crate::error::AppResult<Response> {
-    let next = frame.site().next(frame.here()).filter(|next| is_read && *next != frame.path("/"));
-    let response = frame.redirect_to(&frame.site().with_next("/sign-in", next))?;
-    let flash = if is_read { return Ok(response) } else { Flash::bad("You are not signed in any more. Sign in, and do it again.") };
-    frame.saying(response, &flash)
+/// To the sign-in page, and back from there: to the page that was asked for, or to that of the form, for what was sent is not sent again by itself.
+fn sign_in(frame: &Frame, sent: Option<&Fields>) -> AppResult<Response> {
+    let next = match sent {
+        None => frame.site().next(frame.here()).map(str::to_owned),
+        Some(sent) => cli::way_back(frame, sent).or_else(|| cli_key::way_back(frame, sent)).or_else(|| again(frame)),
+    };
+    let next = next.filter(|next| *next != frame.path("/"));
+    let response = frame.redirect_to(&frame.site().with_next("/sign-in", next.as_deref()))?;
+    if sent.is_none() {
+        return Ok(response);
+    }
+    frame.saying(response, &Flash::bad("You are not signed in any more. Sign in, and do it again."))
 }
 
 /// The last parts of the paths of pages that are only sent to, and cannot be opened.
-const SENT_ONLY: [&str; 6] = ["end", "end-others", "sign-out", "passkey", "options", "download"];
+const SENT_ONLY: [&str; 5] = ["end", "end-others", "sign-out", "options", "download"];
+
+/// Where somebody without a second factor sets one up, and comes back from.
+pub(super) fn set_up(frame: &Frame, next: Option<&str>) -> String {
+    frame.site().with_next("/security/authenticator", next)
+}
 
 /// The page whose form was refused, to be opened anew.
 fn again(frame: &Frame) -> Option<String> {
@@ -60,7 +75,7 @@ fn again(frame: &Frame) -> Option<String> {
     is_shown.then(|| page.to_owned())
 }
 
-fn page(frame: &Frame, answer: &Response, problem: &ProblemText, is_read: bool) -> crate::error::AppResult<Response> {
+fn page(frame: &Frame, answer: &Response, problem: &ProblemText, is_read: bool) -> AppResult<Response> {
     let status = answer.status();
     let title = match status {
         StatusCode::NOT_FOUND => "There is no such page",
@@ -83,7 +98,7 @@ fn page(frame: &Frame, answer: &Response, problem: &ProblemText, is_read: bool) 
         text = format!("{text} Try again in {}.", wait(seconds));
     }
     let action = match problem.code {
-        Some(Code::MfaSetupRequired) => Some(("Set up a second factor", frame.path("/security"))),
+        Some(Code::MfaSetupRequired) => Some(("Set up a second factor", set_up(frame, again(frame).as_deref()))),
         Some(Code::ReauthRequired) => Some(("Sign in again", frame.path("/sign-in?again"))),
         None if status == StatusCode::FORBIDDEN && !is_read => again(frame).map(|page| ("Open the page again", page)),
         _ => None,

@@ -4,6 +4,7 @@
 
 use askama::Template;
 use axum::extract::{FromRequestParts, RawQuery, State};
+use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::Response;
 
@@ -86,6 +87,14 @@ fn ended(frame: &Frame, next: Option<&str>) -> AppResult<Response> {
     Ok(session::with_cookies(response, [Cookie::Pending.end(frame.site())?]))
 }
 
+/// Where a page leads when no login waits: whoever is signed in has come back here from behind, and goes on.
+fn over(frame: &Frame, next: Option<&str>) -> AppResult<Response> {
+    if frame.visitor().is_none() {
+        return ended(frame, next);
+    }
+    frame.redirect_to(next.unwrap_or(&frame.path("/")))
+}
+
 fn code_form() -> Form {
     Form::of([Field::code("code", "Code of your authenticator app").focused()])
 }
@@ -97,7 +106,7 @@ fn recovery_form() -> Form {
 
 pub(super) async fn show(State(app): State<AppState>, frame: Frame, pending: Pending, RawQuery(query): RawQuery) -> AppResult<Response> {
     let Asked { next, .. } = Asked::of(&frame, query.as_deref());
-    let Some(ways) = pending.ways(&app).await? else { return ended(&frame, next.as_deref()) };
+    let Some(ways) = pending.ways(&app).await? else { return over(&frame, next.as_deref()) };
     let form = code_form();
     code_page(&frame, &form, next, ways)
 }
@@ -154,7 +163,7 @@ pub(super) async fn show_recovery(
     RawQuery(query): RawQuery,
 ) -> AppResult<Response> {
     let Asked { next, .. } = Asked::of(&frame, query.as_deref());
-    let Some(ways) = pending.ways(&app).await? else { return ended(&frame, next.as_deref()) };
+    let Some(ways) = pending.ways(&app).await? else { return over(&frame, next.as_deref()) };
     let form = recovery_form();
     recovery_page(&frame, &form, next, ways)
 }
@@ -172,7 +181,10 @@ pub(super) async fn submit_recovery(
         Ok((logged_in, remaining)) => {
             let response = session::begin(&app, &frame, before, from, &logged_in, next.as_deref()).await?;
             let codes = if remaining == 1 { "1 recovery code is".to_owned() } else { format!("{remaining} recovery codes are") };
-            frame.saying(response, &Flash::good(format!("You are signed in. {codes} left; you can make new ones at any time.")))
+            frame.saying(
+                response,
+                &Flash::good(format!("You are signed in. {codes} left; new ones need your passkey or authenticator app.")),
+            )
         }
         Err(error) => {
             let form = refuse(recovery_form(), error, "This is no recovery code of yours, or it was used already.")?;
@@ -185,7 +197,7 @@ pub(super) async fn submit_recovery(
 /// The pages know what was wrong: the login is still there, so it was the code.
 fn refuse(form: Form, error: AppError, wrong: &'static str) -> AppResult<Form> {
     match error {
-        AppError::WrongCredentials(_) => form.refuse(AppError::WrongCredentials(wrong)),
+        AppError::WrongCredentials(_) => Ok(form.refuse_field(StatusCode::UNAUTHORIZED, wrong, "You are not signed in yet.")),
         error => form.refuse(error),
     }
 }

@@ -27,6 +27,8 @@ struct SignIn<'p> {
     next: Option<String>,
     is_again: bool,
     has_challenge: bool,
+    /// Whether the password was right, and the address is not confirmed yet.
+    is_unconfirmed: bool,
 }
 
 /// What the address of a sign-in page says besides.
@@ -58,9 +60,15 @@ pub(super) fn next_of(frame: &Frame, sent: &Fields) -> Option<String> {
     sent.get("next").and_then(|next| frame.site().next(next)).map(str::to_owned)
 }
 
-fn sign_in_form(sent: &Fields) -> Form {
-    let email = Field::email("email", "E-mail address").value(sent.text("email"));
-    Form::of([email, Field::password("password", "Password")])
+impl<'p> SignIn<'p> {
+    fn new(frame: &'p Frame, form: &'p Form, next: Option<String>) -> Self {
+        Self { frame, form, next, is_again: false, has_challenge: false, is_unconfirmed: false }
+    }
+}
+
+fn sign_in_form(email: &str) -> Form {
+    let password = Field::password("password", "Password");
+    Form::of([Field::email("email", "E-mail address").value(email), if email.is_empty() { password } else { password.focused() }])
 }
 
 pub(super) async fn show(frame: Frame, RawQuery(query): RawQuery) -> AppResult<Response> {
@@ -68,16 +76,16 @@ pub(super) async fn show(frame: Frame, RawQuery(query): RawQuery) -> AppResult<R
     if frame.visitor().is_some() && !is_again {
         return frame.redirect_to(next.as_deref().unwrap_or(&frame.path("/")));
     }
-    let form = sign_in_form(&Fields::default());
     // Whoever comes from a mail has not been in.
-    let is_again = frame.visitor().is_some();
-    form.page(&SignIn { frame: &frame, form: &form, next, is_again, has_challenge: false })
+    let again = frame.visitor().map(|visitor| visitor.email.as_str());
+    let form = sign_in_form(again.unwrap_or_default());
+    form.page(&SignIn { is_again: again.is_some(), ..SignIn::new(&frame, &form, next) })
 }
 
 /// The page again, after another way to sign in was refused.
 pub(super) fn refused(frame: &Frame, before: &Before, next: Option<String>, error: AppError) -> AppResult<Response> {
-    let form = sign_in_form(&Fields::default()).refuse(error)?;
-    form.page(&SignIn { frame, form: &form, next, is_again: before.0.is_some(), has_challenge: false })
+    let form = sign_in_form("").refuse(error)?;
+    form.page(&SignIn { is_again: before.0.is_some(), ..SignIn::new(frame, &form, next) })
 }
 
 pub(super) async fn submit(
@@ -107,8 +115,10 @@ pub(super) async fn submit(
         }
         Err(error) => {
             let has_challenge = matches!(error, AppError::Coded(Code::ChallengeRequired, _)) || sent.has("challengeToken");
-            let form = refuse_challenged(sign_in_form(&sent), error)?;
-            let page = form.page(&SignIn { frame: &frame, form: &form, next, is_again: before.0.is_some(), has_challenge })?;
+            let is_unconfirmed = matches!(error, AppError::Forbidden(_));
+            let form = refuse_challenged(sign_in_form(sent.text("email")), error)?;
+            let is_again = before.0.is_some();
+            let page = form.page(&SignIn { is_again, has_challenge, is_unconfirmed, ..SignIn::new(&frame, &form, next) })?;
             Ok(with_challenge(&frame, page, has_challenge))
         }
     }

@@ -1,7 +1,7 @@
 //! Signing up: the form, the mail that follows, and the page that the mail leads to.
 
 use askama::Template;
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 
@@ -10,6 +10,7 @@ use super::flash::Flash;
 use super::form::{Field, Form};
 use super::frame::Frame;
 use super::headers::Needs;
+use super::sign_in::{Asked, next_of};
 use crate::app::AppState;
 use crate::auth::registration::http::{NewRegistration, Resend, ShownToken};
 use crate::auth::registration::service;
@@ -21,6 +22,7 @@ use crate::web::ClientAddress;
 struct SignUp<'p> {
     frame: &'p Frame,
     form: &'p Form,
+    next: Option<String>,
     has_challenge: bool,
 }
 
@@ -29,6 +31,7 @@ struct SignUp<'p> {
 struct Sent<'p> {
     frame: &'p Frame,
     form: &'p Form,
+    next: Option<String>,
 }
 
 #[derive(Template)]
@@ -75,13 +78,15 @@ pub(super) fn refuse_challenged(form: Form, error: AppError) -> AppResult<Form> 
     }
 }
 
-pub(super) async fn show(frame: Frame) -> AppResult<Response> {
+pub(super) async fn show(frame: Frame, RawQuery(query): RawQuery) -> AppResult<Response> {
+    let Asked { next, .. } = Asked::of(&frame, query.as_deref());
     let sent = Fields::default();
     let (form, has_challenge) = (sign_up_form(&sent), has_challenge(&frame, &sent, None));
-    Ok(with_challenge(&frame, form.page(&SignUp { frame: &frame, form: &form, has_challenge })?, has_challenge))
+    Ok(with_challenge(&frame, form.page(&SignUp { frame: &frame, form: &form, next, has_challenge })?, has_challenge))
 }
 
 pub(super) async fn submit(State(app): State<AppState>, frame: Frame, from: ClientAddress, sent: Fields) -> AppResult<Response> {
+    let next = next_of(&frame, &sent);
     let new = NewRegistration {
         email: sent.member("email"),
         password: sent.member("password"),
@@ -89,11 +94,11 @@ pub(super) async fn submit(State(app): State<AppState>, frame: Frame, from: Clie
         challenge_token: sent.optional_member("challengeToken"),
     };
     match service::register(&app, from, &new).await {
-        Ok(()) => frame.redirect("/sign-up/sent"),
+        Ok(()) => frame.redirect_to(&frame.site().with_next("/sign-up/sent", next.as_deref())),
         Err(error) => {
             let has_challenge = has_challenge(&frame, &sent, Some(&error));
             let form = refuse_challenged(sign_up_form(&sent), error)?;
-            Ok(with_challenge(&frame, form.page(&SignUp { frame: &frame, form: &form, has_challenge })?, has_challenge))
+            Ok(with_challenge(&frame, form.page(&SignUp { frame: &frame, form: &form, next, has_challenge })?, has_challenge))
         }
     }
 }
@@ -102,20 +107,23 @@ fn sent_form(sent: &Fields) -> Form {
     Form::of([Field::email("email", "E-mail address").value(sent.text("email"))])
 }
 
-pub(super) async fn show_sent(frame: Frame) -> AppResult<Response> {
+pub(super) async fn show_sent(frame: Frame, RawQuery(query): RawQuery) -> AppResult<Response> {
+    let Asked { next, .. } = Asked::of(&frame, query.as_deref());
     let form = sent_form(&Fields::default());
-    form.page(&Sent { frame: &frame, form: &form })
+    form.page(&Sent { frame: &frame, form: &form, next })
 }
 
 pub(super) async fn send_again(State(app): State<AppState>, frame: Frame, from: ClientAddress, sent: Fields) -> AppResult<Response> {
+    let next = next_of(&frame, &sent);
     match service::resend(&app, from, &Resend { email: sent.member("email") }).await {
         Ok(()) => {
             let text = "If a sign-up waits for this address, another mail is on its way. The link of the earlier mail is void.";
-            frame.redirect_saying("/sign-up/sent", &Flash::good(text))
+            let response = frame.redirect_to(&frame.site().with_next("/sign-up/sent", next.as_deref()))?;
+            frame.saying(response, &Flash::good(text))
         }
         Err(error) => {
             let form = sent_form(&sent).refuse(error)?;
-            form.page(&Sent { frame: &frame, form: &form })
+            form.page(&Sent { frame: &frame, form: &form, next })
         }
     }
 }
@@ -124,6 +132,11 @@ pub(super) async fn send_again(State(app): State<AppState>, frame: Frame, from: 
 pub(super) fn token_field(sent: &Fields) -> Field {
     let hint = "What stands behind #token= in the link of the mail. If your browser runs scripts, it is filled in.";
     Field::text("token", "Token").value(sent.text("token")).hint(hint).class("token")
+}
+
+/// Says of a token what somebody understands who has only followed a link; `help` is what helps.
+pub(super) fn say_token(form: Form, help: &str) -> Form {
+    form.in_words("token", &format!("This link is not valid, was used already, or is too old: {help}."))
 }
 
 fn verify_form(sent: &Fields) -> Form {
@@ -142,7 +155,7 @@ pub(super) async fn verify(State(app): State<AppState>, frame: Frame, from: Clie
             &Flash::good("Your e-mail address is confirmed, and your account is there. Sign in with it."),
         ),
         Err(error) => {
-            let form = verify_form(&sent).refuse(error)?;
+            let form = say_token(verify_form(&sent).refuse(error)?, "have another mail sent");
             form.page(&Verify { frame: &frame, form: &form })
         }
     }

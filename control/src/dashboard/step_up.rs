@@ -64,10 +64,11 @@ impl StepUp {
     }
 
     /// Says what was wrong: with the proof in the words of pages, with all else as [`Form::refuse`].
-    pub fn refuse(&mut self, mut form: Form, sent: &Fields, error: AppError) -> AppResult<Form> {
+    pub fn refuse(&mut self, form: Form, sent: &Fields, error: AppError) -> AppResult<Form> {
         if !matches!(error, AppError::Coded(Code::StepUpRequired, _)) {
             return form.refuse(error);
         }
+        let mut is_code_wrong = false;
         let text = if !sent.text(ANSWER).is_empty() {
             "The passkey was not accepted. Show it once more."
         } else if sent.text(CODE).trim().is_empty() {
@@ -76,11 +77,12 @@ impl StepUp {
             if let Some(code) = &mut self.code {
                 code.error = Some("The code is wrong, or was used already. Wait for the next one.".to_owned());
                 code.has_focus = true;
-                form.fields.iter_mut().for_each(|field| field.has_focus = false);
+                is_code_wrong = true;
             }
             "Nothing was changed: the second factor was not accepted."
         };
-        Ok(form.refuse_saying(StatusCode::FORBIDDEN, text))
+        let form = form.refuse_saying(StatusCode::FORBIDDEN, text);
+        Ok(if is_code_wrong { form.unfocused() } else { form })
     }
 }
 

@@ -11,6 +11,9 @@ pub(super) fn field(name: &'static str, value: &str) -> Field {
     Field { kind: "date", hint: "To the end of that day, in UTC.", ..Field::text(name, "Valid until").value(value) }
 }
 
+/// What is said of a day that is over.
+pub(super) const OVER: &str = "Choose a day that is not over.";
+
 /// The day of a time as a field holds it: `2026-12-03`.
 pub(super) fn shown(time: UnixMillis) -> String {
     time.utc_date()

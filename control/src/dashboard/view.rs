@@ -30,8 +30,15 @@ pub fn page(template: &impl Template) -> AppResult<Response> {
 
 /// A page with another status.
 pub fn page_with(status: StatusCode, template: &impl Template) -> AppResult<Response> {
-    let html = template.render().map_err(AppError::internal)?;
-    Ok((status, [(header::CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response())
+    Ok(html(status, template.render().map_err(AppError::internal)?))
+}
+
+/// The value by which a template is told that the page shows a form that was refused: its title says so first.
+pub const IS_REFUSED: &str = "is_refused";
+
+/// A page that was rendered.
+pub(super) fn html(status: StatusCode, html: String) -> Response {
+    (status, [(header::CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response()
 }
 
 /// A time as people read it, in UTC: `3 December 2026, 14:05 UTC`.

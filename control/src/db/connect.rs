@@ -1,5 +1,6 @@
 //! Opens the pools. The URL's scheme chooses the database.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -16,6 +17,9 @@ pub enum ConnectError {
     /// The address is of neither kind.
     #[error("DATABASE_URL: must begin with sqlite: or postgres://")]
     Scheme,
+    /// There is nothing at the address of a file.
+    #[error("there is no database at {}: UPDRAFT_DATA_DIR or UPDRAFT_DATABASE_URL say where it is; `serve` and `account create` make one", .0.display())]
+    Absent(PathBuf),
     /// The database refused.
     #[error("the database could not be opened")]
     Open(#[source] sqlx::Error),
@@ -55,6 +59,18 @@ impl Db {
         } else {
             Err(ConnectError::Scheme)
         }
+    }
+
+    /// The same for who has nothing to do where there is none: a file is not made.
+    pub async fn open_existing(url: &str) -> Result<Self, ConnectError> {
+        if url.starts_with("sqlite:") {
+            let options = sqlite(url)?;
+            let file = options.get_filename();
+            if !file.exists() {
+                return Err(ConnectError::Absent(file.to_owned()));
+            }
+        }
+        Self::open(url).await
     }
 
     /// How [`open`](Self::open) connects to SQLite for writing, but for what a commit waits for: measurements choose that.

@@ -132,12 +132,12 @@ fn letter(kind: &Kind, dashboard: &str) -> Letter {
             letter.closing = NOT_YOU;
         }
         Kind::RecoveryCodeUsed { time, address, remaining } => {
-            letter.subject = "A recovery code was used for recovery";
+            letter.subject = "A recovery code was used to sign in";
             letter
                 .say("Somebody, probably you, logged in to your Updraft account with your password and a recovery code, which is used up.");
             letter.circumstances(*time, address);
             let codes = if *remaining == 1 { "1 recovery code is".to_owned() } else { format!("{remaining} recovery codes are") };
-            letter.say(format!("{codes} left. New ones can be made on the dashboard."));
+            letter.say(format!("{codes} left. New ones can be made on the dashboard, with your passkey or your authenticator app."));
             letter.closing = NOT_YOU;
         }
         Kind::AppGivenAway(transfer) => letter.app_given_away(transfer),

@@ -156,7 +156,7 @@ async fn a_wrong_code_is_told_at_its_field_and_too_many_with_the_time_to_wait() 
     reader.fill("/dashboard/activate", &[("userCode", "no")]).await.has_status(400).shows("Code must be eight letters such as BCDF-GHJK");
     for _ in 0..10 {
         let page = reader.fill("/dashboard/activate", &[("userCode", "BCDF-GHJK")]).await.has_status(400);
-        page.shows("Code leads to no command line that waits").shows("value=\"BCDF-GHJK\"");
+        page.shows("No command line waits for this code").shows("value=\"BCDF-GHJK\"");
     }
     let page = reader.fill("/dashboard/activate", &[("userCode", "BCDF-GHJK")]).await.has_status(429).shows("Try again in");
     assert!(!page.answer.header("retry-after").is_empty());

@@ -142,10 +142,47 @@ async fn a_setup_that_took_too_long_begins_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_confirmation_that_is_sent_again_says_that_the_app_is_set_up() {
+    let app = TestApp::spawn().await;
+    app.sign_up("ada").await;
+    let mut reader = app.signed_in_reader("ada").await;
+    let (page, totp) = begin(&mut reader).await;
+    let form = page.form_to(AUTHENTICATOR).with(&[("code", &totp.code(app.clock.now()))]);
+    reader.send(&form).await.shows("Your recovery codes");
+    let again = reader.send(&form).await.is_at(SECURITY).shows("It is set up. Make new recovery codes if you did not keep them.");
+    again.shows(">on</span>").shows("10 left");
+    // Also while another one is being set up.
+    begin(&mut reader).await;
+    reader.send(&form).await.is_at(SECURITY).shows("It is set up.");
+    // Somebody else's is nobody's.
+    app.sign_up("bob").await;
+    let mut bob = app.signed_in_reader("bob").await;
+    let (page, _) = begin(&mut bob).await;
+    bob.send(&page.form_to(AUTHENTICATOR).with(&[("secret", &form.fields["secret"]), ("code", "123456")])).await.is_at(AUTHENTICATOR);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_older_of_two_setups_says_that_it_was_replaced() {
+    let app = TestApp::spawn().await;
+    app.sign_up("ada").await;
+    let mut reader = app.signed_in_reader("ada").await;
+    let (older, old) = begin(&mut reader).await;
+    let (newer, new) = begin(&mut reader).await;
+    for code in [old.code(app.clock.now()), new.code(app.clock.now())] {
+        let page = reader.send(&older.form_to(AUTHENTICATOR).with(&[("code", &code)])).await.is_at(AUTHENTICATOR);
+        page.shows("Another set-up was begun since").shows("Show the QR code");
+    }
+    // It has not cost the newer one anything.
+    let form = newer.form_to(AUTHENTICATOR).with(&[("code", &new.code(app.clock.now()))]);
+    reader.send(&form).await.has_status(200).shows("Your recovery codes");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_app_is_removed_by_a_code_of_it() {
     let app = TestApp::spawn().await;
     let (mut reader, holder) = with_totp(&app).await;
     let page = reader.open(REMOVE).await.has_status(200).shows("This is your last second factor.");
+    let page = page.shows("Lost it? You can still end sessions and use your apps.").shows("not even with a recovery code");
     is_sound(&page.answer);
     let wrong = holder.wrong_code();
     let page =

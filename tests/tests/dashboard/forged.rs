@@ -1,7 +1,9 @@
 //! Requests that do not come from one of our pages change nothing, in whatever way they lack it.
 
 use reqwest::Method;
+use serde_json::json;
 use tests::people::PASSWORD;
+use tests::reader::{Form, Page};
 use tests::{Answer, Reader, TestApp};
 
 use crate::{For, PAGES, address};
@@ -17,6 +19,7 @@ fn body(csrf: &str) -> String {
 fn refused(answer: &Answer) {
     answer.assert_status(403);
     assert!(answer.text().contains("did not come from the page"), "{}", answer.text());
+    assert!(answer.text().contains("or your browser keeps no cookies for this site"), "{}", answer.text());
 }
 
 async fn signs_out(reader: &Reader, headers: &[(&str, &str)], body: Option<String>) -> bool {
@@ -132,7 +135,61 @@ async fn a_form_that_outlived_its_session_leads_to_the_sign_in_page() {
     let mut reader = app.signed_in_reader("ada").await;
     let form = reader.open("/dashboard").await.form_to("/dashboard/sign-out");
     app.clock.advance(20 * 86_400_000);
-    reader.send(&form).await.is_at("/dashboard/sign-in").shows("You are not signed in any more");
+    let page = reader.send(&form).await.is_at("/dashboard/sign-in").shows("You are not signed in any more");
+    assert!(!page.form().fields.contains_key("next"), "{}", page.html());
+}
+
+/// The sign-in page to which a form leads that outlived its session, and where the sign-in leads.
+async fn outlived(app: &TestApp, form: &Form) -> Page {
+    let mut reader = app.signed_in_reader("ada").await;
+    let ended = app.anonymous().with_token(Some(reader.cookies["updraft"].clone()));
+    let mut form = form.clone();
+    form.fields.insert("csrf".to_owned(), reader.open("/dashboard").await.form_to("/dashboard/sign-out").fields["csrf"].clone());
+    ended.delete("/v1/account/sessions/current").await.assert_status(204);
+    let page = reader.send(&form).await.is_at("/dashboard/sign-in").shows("You are not signed in any more. Sign in, and do it again.");
+    reader.send(&page.form().with(&[("email", "ada@example.com"), ("password", PASSWORD)])).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_signs_in_after_that_is_at_the_page_of_the_form_and_nothing_was_done() {
+    let app = TestApp::spawn().await;
+    app.register("ada").await;
+    let form = |action: &str, fields: &[(&str, &str)]| Form {
+        action: action.to_owned(),
+        fields: fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+    };
+    let new = form("/dashboard/keys/new", &[("friendlyName", "laptop"), ("ttl", "2099-01-01")]);
+    outlived(&app, &new).await.is_at("/dashboard/keys/new").has_status(200);
+    let page = app.signed_in_reader("ada").await.open("/dashboard/keys").await;
+    assert!(!page.html().contains("laptop"), "{}", page.html());
+    // What the form had in its address is somebody else's.
+    let page = outlived(&app, &form("/dashboard/keys/new?next=//evil.example#x", &[])).await;
+    assert_eq!(page.path, "/dashboard/keys/new");
+
+    let device = app.anonymous().post("/v1/auth/cli/device", json!({})).await.assert(201);
+    let (code, id) = (device["userCode"].as_str().unwrap(), device["authorizationId"].as_str().unwrap());
+    let request = format!("/dashboard/cli/authorize/{id}");
+    let decision = form(&request, &[("decision", "approve"), ("userCode", code)]);
+    for form in [form("/dashboard/activate", &[("userCode", &code.to_lowercase())]), decision] {
+        let page = outlived(&app, &form).await.has_status(200);
+        assert_eq!(
+            (page.path.as_str(), page.form().fields["userCode"].as_str()),
+            (format!("/dashboard/activate?user_code={code}").as_str(), code)
+        );
+    }
+    let poll = json!({ "grantType": "device_code", "deviceCode": device["deviceCode"] });
+    assert_eq!(app.anonymous().post("/v1/auth/cli/token", poll).await.refused(400), "authorization_pending");
+    // Without a code, or with what is none.
+    outlived(&app, &form(&request, &[("decision", "deny")])).await.is_at(&request).shows("Let this command line in?");
+    let page = outlived(&app, &form("/dashboard/activate", &[("userCode", "x&next=//evil.example")])).await;
+    assert_eq!(page.path, "/dashboard/activate");
+    let key = form("/dashboard/cli/key", &[("hostname", "old-laptop"), ("friendlyName", "old-laptop")]);
+    let page = outlived(&app, &key).await.shows("<bdi>old-laptop</bdi>");
+    assert_eq!(page.path, "/dashboard/cli/key?hostname=old-laptop");
+    // A code in another form leads nowhere.
+    outlived(&app, &form("/dashboard/keys/new", &[("userCode", code)])).await.is_at("/dashboard/keys/new");
+    // What cannot be opened is no page to come back to.
+    outlived(&app, &form("/dashboard/sessions/end-others", &[])).await.is_at("/dashboard").shows("Hello");
 }
 
 #[tokio::test(flavor = "multi_thread")]

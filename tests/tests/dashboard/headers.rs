@@ -55,6 +55,10 @@ pub(crate) fn is_sound(answer: &Answer) {
     for named in html.split("aria-describedby=\"").skip(1).flat_map(|rest| rest.split('"').next().unwrap().split(' ')) {
         assert!(html.contains(&format!(" id=\"{named}\"")), "{asked}: nothing has the id {named}");
     }
+    assert!(html.matches(" autofocus").count() <= 1, "{asked}: the page begins at two places");
+    // The design page shows how a refusal looks.
+    let is_refused = html.contains("class=\"notice bad\" role=\"alert\"") && !asked.contains("/design");
+    assert_eq!(html.contains("<title>Error: "), is_refused, "{asked}: the title does not say what the page is in\n{html}");
     let forms = html.matches("method=\"post\"").count();
     assert_eq!(html.matches("name=\"csrf\"").count(), forms, "{asked}: a form without a token");
     assert!(answer.body.len() < 60_000, "{asked}: {} bytes", answer.body.len());
@@ -97,7 +101,7 @@ async fn every_page_is_guarded_and_sound_for_whoever_is_signed_in() {
     let mut reader = app.signed_in_reader("ada").await;
     // The sign-in page leads on.
     reader.open("/dashboard/sign-in").await.is_at("/dashboard").shows("Hello, ada@example.com");
-    for (page, who) in PAGES.iter().filter(|(page, who)| *page != "/sign-in" && *who != For::Pending) {
+    for (page, who) in PAGES.iter().filter(|(page, who)| *page != "/sign-in" && ![For::Pending, For::Onward].contains(who)) {
         let answer = reader.ask(Method::GET, &address(page), &[], None).await;
         is_guarded(&app, &answer);
         if *who != For::Sent && !page.contains('{') {

@@ -105,7 +105,8 @@ async fn what_is_wrong_with_an_access_key_stands_at_its_field() {
     reader.fill(new, &[("friendlyName", "")]).await.has_status(400).shows("Name must be 1 to 255 characters");
     reader.fill(new, &[("friendlyName", "taken")]).await.has_status(409).shows("An access key named taken exists.");
     let yesterday = day(&app, -1);
-    let page = reader.fill(new, &[("friendlyName", "x"), ("ttl", &yesterday)]).await.has_status(400).shows("Valid until must not be over.");
+    let page =
+        reader.fill(new, &[("friendlyName", "x"), ("ttl", &yesterday)]).await.has_status(400).shows("Choose a day that is not over.");
     assert_eq!(page.form().fields["ttl"], yesterday);
     reader.fill(new, &[("friendlyName", "x"), ("ttl", "soon")]).await.has_status(400).shows("Valid until must be a day such as");
     // A session has a name as well, and is no key.
@@ -147,7 +148,7 @@ async fn an_api_key_is_made_shown_once_changed_and_revoked() {
     reader.send(&form.with(&[("expires_at", "")])).await.is_at("/dashboard/keys");
     assert_eq!(api_keys(&app).await.remove(0)["expires_at"], Value::Null);
     let form = reader.open(&one).await.form();
-    reader.send(&form.with(&[("expires_at", &day(&app, -2))])).await.has_status(400).shows("Valid until must be in the future.");
+    reader.send(&form.with(&[("expires_at", &day(&app, -2))])).await.has_status(400).shows("Choose a day that is not over.");
 
     let page = reader.open(&format!("{one}/revoke")).await.has_status(200).shows("Revoke the API key ci of the app?");
     with_key(&app, &key).get("/v1/apps").await.assert(200);
@@ -157,6 +158,43 @@ async fn an_api_key_is_made_shown_once_changed_and_revoked() {
     let form = reader.open(&one).await.form();
     reader.send(&form).await.has_status(409).shows("The API key is revoked.");
     assert!(reader.asked.iter().all(|asked| !asked.contains(&key)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_that_is_sent_again_makes_no_second_api_key() {
+    let (app, mut reader) = ada().await;
+    let mut form = reader.open("/dashboard/keys/api/new").await.form().with(&[("name", "ci")]);
+    form.fields.insert("scopeRead".to_owned(), "on".to_owned());
+    reader.send(&form).await.has_status(200).shows("Your new key");
+    reader.send(&form).await.is_at("/dashboard/keys").shows("That form was sent before; the key that it made is in the list.");
+    // Nor with other contents, nor by two at once, nor after the key was revoked.
+    reader.send(&form.clone().with(&[("name", "other")])).await.is_at("/dashboard/keys");
+    let id = api_keys(&app).await.remove(0)["id"].as_str().unwrap().to_owned();
+    reader.fill(&format!("/dashboard/keys/api/{id}/revoke"), &[]).await.is_at("/dashboard/keys");
+    reader.send(&form).await.is_at("/dashboard/keys").shows("That form was sent before");
+    assert_eq!(api_keys(&app).await.len(), 1);
+    let mut form = reader.open("/dashboard/keys/api/new").await.form().with(&[("name", "ci")]);
+    form.fields.insert("scopeRead".to_owned(), "on".to_owned());
+    let (mut one, mut two) = (reader.clone(), reader.clone());
+    let (one, two) = tokio::join!(one.post(&form), two.post(&form));
+    let mut statuses = [one.status.as_u16(), two.status.as_u16()];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 303]);
+    // A form that was refused is another one; the same name may be given twice by two forms.
+    let refused = reader.fill("/dashboard/keys/api/new", &[("name", "ci")]).await.has_status(400);
+    let mut form = refused.form();
+    form.fields.insert("scopeRead".to_owned(), "on".to_owned());
+    reader.send(&form).await.has_status(200).shows("Your new key");
+    assert_eq!(api_keys(&app).await.len(), 3);
+    // Nobody makes an id of their own, nor uses another account's.
+    app.register("bob").await;
+    let mut bob = app.signed_in_reader("bob").await;
+    let csrf = bob.open("/dashboard/keys/api/new").await.form().fields["csrf"].clone();
+    let of_ada = reader.open("/dashboard/keys/api/new").await.form().fields["once"].clone();
+    for once in [of_ada.as_str(), "", "x", "0189abcd-0000-7000-8000-000000000000"] {
+        let refused = bob.send(&form.clone().with(&[("csrf", &csrf), ("once", once)])).await.has_status(400);
+        refused.shows("This form is out of date: send it again.");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -34,6 +34,8 @@ enum For {
     Pending,
     /// It is only sent to.
     Sent,
+    /// It is only sent to; whoever opens it is led to the page that has its form.
+    Onward,
 }
 
 /// Every page, and who may see it. A page that is not here fails a test.
@@ -46,9 +48,9 @@ const PAGES: &[(&str, For)] = &[
     ("/sign-in", For::All),
     ("/sign-in/second-factor", For::Pending),
     ("/sign-in/recovery-code", For::Pending),
-    ("/sign-in/passkey", For::Sent),
+    ("/sign-in/passkey", For::Onward),
     ("/sign-in/passkey/options", For::Sent),
-    ("/sign-in/second-factor/passkey", For::Sent),
+    ("/sign-in/second-factor/passkey", For::Onward),
     ("/sign-in/second-factor/options", For::Sent),
     ("/sign-out", For::Sent),
     ("/forgot-password", For::All),

@@ -45,7 +45,7 @@ async fn add(reader: &mut Reader, authenticator: &mut Authenticator, name: &str)
 async fn with_passkey(app: &TestApp) -> (Reader, Authenticator) {
     app.sign_up("ada").await;
     let (mut reader, mut authenticator) = (app.signed_in_reader("ada").await, Authenticator::new(ORIGIN));
-    add(&mut reader, &mut authenticator, "Laptop").await.has_status(200);
+    add(&mut reader, &mut authenticator, "Laptop").await.has_status(200).shows("href=\"/dashboard/security\">I have kept them");
     (reader, authenticator)
 }
 
@@ -92,6 +92,28 @@ async fn a_passkey_is_added_renamed_and_removed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_first_passkey_leads_back_to_what_needed_one() {
+    let app = TestApp::spawn_with_passkeys().await;
+    app.sign_up("ada").await;
+    let mut reader = app.signed_in_reader("ada").await;
+    let page = reader.open("/dashboard/security/authenticator?next=%2Fdashboard%2Fkeys%2Fnew").await.has_status(200);
+    let page = page.shows("<a href=\"/dashboard/security/passkeys/new?next=%2Fdashboard%2Fkeys%2Fnew\">Add a passkey</a>");
+    is_sound(&page.answer);
+    let page = reader.open("/dashboard/security/passkeys/new?next=%2Fdashboard%2Fkeys%2Fnew").await;
+    let form = page.form_to(NEW);
+    let refused = reader.send(&form.with(&[("response", "{}")])).await.has_status(400);
+    is_sound(&refused.answer);
+    let form = refused.form_to(NEW);
+    let options = options(&mut reader, &form, "/dashboard/security/passkeys/options").await;
+    let response = Authenticator::new(ORIGIN).register(&options).to_string();
+    let page = reader.send(&form.with(&[("response", &response)])).await.has_status(200);
+    page.shows("href=\"/dashboard/keys/new\">I have kept them");
+    // Whoever has one is offered no first one.
+    let page = reader.open("/dashboard/security/authenticator").await;
+    assert!(!page.html().contains("Rather a passkey?"), "{}", page.html());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_second_passkey_needs_a_proof_of_the_first() {
     let app = TestApp::spawn_with_passkeys().await;
     let (mut reader, mut first) = with_passkey(&app).await;
@@ -126,8 +148,12 @@ async fn a_passkey_alone_signs_in() {
     let id = asked["challengeId"].as_str().unwrap().to_owned();
     let lie = authenticator.clone().assert_but(&asked["options"], &Lie::FlippedBit).to_string();
     let refused = reader.send(&form.clone().with(&[("challengeId", &id), ("response", &lie)])).await.has_status(401);
-    let refused = refused.shows("The passkey was not accepted");
+    let refused = refused.shows("The passkey was not accepted").shows("role=\"alert\" tabindex=\"-1\" autofocus>");
     is_sound(&refused.answer);
+    // Loaded again by its address, it is the page that has the form.
+    let page = reader.open(&refused.path).await.has_status(200);
+    assert_eq!(page.path, "/dashboard/sign-in?next=%2Fdashboard%2Fsecurity");
+    reader.open("/dashboard/sign-in/passkey?next=//evil.example").await.has_status(200).is_at("/dashboard/sign-in");
     let form = refused.form_to("/dashboard/sign-in/passkey");
     let asked = ask(&mut reader, &form, "/dashboard/sign-in/passkey/options").await.assert(200);
     let id = asked["challengeId"].as_str().unwrap().to_owned();
@@ -158,6 +184,8 @@ async fn a_passkey_completes_a_sign_in_with_a_password() {
     let lie = authenticator.clone().assert_but(&asked, &Lie::OtherKey).to_string();
     let refused = reader.send(&form.with(&[("response", &lie)])).await.has_status(401).shows("The passkey was not accepted");
     is_sound(&refused.answer);
+    let page = reader.open(&refused.path).await.has_status(200).shows("Second step");
+    assert_eq!(page.path, "/dashboard/sign-in/second-factor?next=%2Fdashboard%2Fsecurity");
     let form = refused.form_to("/dashboard/sign-in/second-factor/passkey");
     let asked = options(&mut reader, &form, "/dashboard/sign-in/second-factor/options").await;
     let answer = authenticator.assert(&asked).to_string();

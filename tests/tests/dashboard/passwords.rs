@@ -28,7 +28,7 @@ async fn a_forgotten_password_is_replaced_by_the_mail() {
     reader.sign_in("ada@example.com", NEW).await.is_at("/dashboard").shows("Hello");
     assert!(reader.asked.iter().all(|asked| !asked.contains(&mail.token())), "{:?}", reader.asked);
     let again = reader.fill("/dashboard/reset-password", &[("token", &mail.token()), ("password", NEW)]).await.has_status(400);
-    again.shows("Token is not valid, was used, or is too old; ask for another mail.");
+    again.shows("This link is not valid, was used already, or is too old: ask for another mail.");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,6 +4,8 @@ use tests::people::PASSWORD;
 use tests::turnstile::Turnstile;
 use tests::{Options, TestApp};
 
+use crate::headers::is_sound;
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_wrong_is_said_and_the_address_stays() {
     let app = TestApp::spawn().await;
@@ -11,6 +13,11 @@ async fn what_is_wrong_is_said_and_the_address_stays() {
     let mut reader = app.reader();
     let page = reader.sign_in("ada@example.com", "not hers").await.has_status(401).is_at("/dashboard/sign-in");
     let page = page.shows("The e-mail address or the password is wrong.");
+    // No field is to blame: the page begins at what it says, and its title says so first.
+    is_sound(&page.answer);
+    let page = page.shows("<div class=\"notice bad\" role=\"alert\" tabindex=\"-1\" autofocus>").shows("<title>Error: Sign in ");
+    assert_eq!(page.html().matches(" autofocus").count(), 1);
+    assert!(!page.html().contains("Have it sent again"), "{}", page.html());
     assert_eq!(page.form().fields["email"], "ada@example.com");
     // The same as of nobody.
     let nobody = reader.sign_in("nobody@example.com", "not hers").await.has_status(401);
@@ -24,7 +31,28 @@ async fn an_address_that_is_not_confirmed_is_told_what_to_do() {
     let app = TestApp::spawn().await;
     let mut reader = app.reader();
     reader.fill("/dashboard/sign-up", &[("email", "ada@example.com"), ("password", PASSWORD)]).await;
-    reader.sign_in("ada@example.com", PASSWORD).await.has_status(403).shows("not verified yet: open the link in the mail.");
+    let page = reader.sign_in("ada@example.com", PASSWORD).await.has_status(403).shows("not verified yet: open the link in the mail.");
+    page.shows("<a href=\"/dashboard/sign-up/sent\">Have it sent again</a>");
+    // Whoever does not know the password learns nothing.
+    let page = reader.sign_in("ada@example.com", "wrong").await.has_status(401);
+    assert!(!page.html().contains("Have it sent again"), "{}", page.html());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_signs_in_again_need_not_type_the_address() {
+    let app = TestApp::spawn().await;
+    app.register("ada").await;
+    let mut reader = app.signed_in_reader("ada").await;
+    let page = reader.open("/dashboard/sign-in?again").await.shows("Sign in again").shows("<title>Sign in ");
+    assert_eq!(page.form().fields["email"], "ada@example.com");
+    let html = page.html();
+    let password = html.split("<input id=\"password\"").nth(1).unwrap().split('>').next().unwrap();
+    assert!(password.ends_with(" autofocus") && html.matches(" autofocus").count() == 1, "{html}");
+    reader.send(&page.form().with(&[("password", PASSWORD)])).await.is_at("/dashboard").shows("Hello");
+    // Nobody else is told an address.
+    let page = app.reader().open("/dashboard/sign-in?again").await;
+    assert_eq!(page.form().fields["email"], "");
+    assert!(!page.html().contains(" autofocus"), "{}", page.html());
 }
 
 #[tokio::test(flavor = "multi_thread")]

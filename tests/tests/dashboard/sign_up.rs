@@ -23,7 +23,7 @@ fn kept_secret(reader: &Reader, tokens: &[&str]) {
 async fn a_stranger_signs_up_by_the_mail_and_signs_in_and_out() {
     let app = TestApp::spawn().await;
     let mut reader = app.reader();
-    sign_up(&mut reader, "ada").await.is_at("/dashboard/sign-up/sent").shows("Look into your mail");
+    sign_up(&mut reader, "ada").await.is_at("/dashboard/sign-up/sent").shows("Check your e-mail");
     let mail = app.last_mail_to("ada@example.com").await;
     assert!(mail.link().starts_with(&format!("{}/dashboard/verify-email#token=", app.base)), "{}", mail.link());
     // Opening the link, as mail scanners do, does nothing.
@@ -39,7 +39,11 @@ async fn a_stranger_signs_up_by_the_mail_and_signs_in_and_out() {
     kept_secret(&reader, &[&mail.token(), &session, &page.form().fields["csrf"], &home.form().fields["csrf"]]);
     // The same token again.
     let again = reader.fill("/dashboard/verify-email", &[("token", &mail.token())]).await.has_status(400);
-    again.shows("Token is not valid, was used, or is too old; ask for another mail.");
+    again
+        .shows("This link is not valid, was used already, or is too old: have another mail sent.")
+        .shows("Confirmed already? <a href=\"/dashboard/sign-in\">Sign in</a>");
+    let page = reader.open("/dashboard/verify-email").await;
+    assert!(!page.html().contains("Confirmed already?"), "{}", page.html());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,8 +1,8 @@
 //! Where a sign-in leads: to the page that was asked for, and never out of the dashboard.
 
 use reqwest::Method;
-use tests::TestApp;
 use tests::people::PASSWORD;
+use tests::{Options, TestApp, Totp};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_asked_for_a_page_comes_there_after_the_sign_in() {
@@ -21,6 +21,62 @@ async fn whoever_asked_for_a_page_comes_there_after_the_sign_in() {
     reader.send(&page.form().with(&[("password", PASSWORD)])).await.is_at("/dashboard/design").has_status(200);
     // Whoever is signed in goes there at once.
     reader.open("/dashboard/sign-in?next=%2Fdashboard%2Fdesign").await.is_at("/dashboard/design");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_way_is_kept_over_a_forgotten_password_and_a_sign_up() {
+    const NEXT: &str = "?next=%2Fdashboard%2Fdesign";
+    let app = TestApp::spawn().await;
+    app.register("ada").await;
+    let mut reader = app.reader();
+    let page = reader.open(&format!("/dashboard/sign-in{NEXT}")).await;
+    let page = page.shows(&format!("\"/dashboard/forgot-password{NEXT}\"")).shows(&format!("\"/dashboard/sign-up{NEXT}\""));
+    // It is kept by a refusal.
+    reader.send(&page.form()).await.has_status(400).shows(&format!("\"/dashboard/sign-up{NEXT}\""));
+    let back = format!("\"/dashboard/sign-in{NEXT}\"");
+    let page = reader.open(&format!("/dashboard/forgot-password{NEXT}")).await.shows(&back);
+    let page = reader.send(&page.form()).await.has_status(400).shows(&back);
+    let page = reader.send(&page.form().with(&[("email", "ada@example.com")])).await.is_at("/dashboard/sign-in");
+    reader.send(&page.form().with(&[("email", "ada@example.com"), ("password", PASSWORD)])).await.is_at("/dashboard/design");
+
+    let mut reader = app.reader();
+    let page = reader.open(&format!("/dashboard/sign-up{NEXT}")).await.shows(&back);
+    let page = reader.send(&page.form()).await.has_status(400).shows(&back);
+    let page = reader.send(&page.form().with(&[("email", "bob@example.com"), ("password", PASSWORD)])).await;
+    assert_eq!(page.path, format!("/dashboard/sign-up/sent{NEXT}"));
+    let page = reader.send(&page.form()).await.has_status(400).shows(&back);
+    let page = reader.send(&page.form().with(&[("email", "bob@example.com")])).await.shows(&back);
+    assert_eq!(page.path, format!("/dashboard/sign-up/sent{NEXT}"));
+    let page = reader.open(&format!("/dashboard/sign-in{NEXT}")).await;
+    let page = reader.send(&page.form().with(&[("email", "bob@example.com"), ("password", PASSWORD)])).await.has_status(403);
+    page.shows(&format!("\"/dashboard/sign-up/sent{NEXT}\">Have it sent again"));
+    for page in ["/dashboard/forgot-password", "/dashboard/sign-up", "/dashboard/sign-up/sent"] {
+        let page = reader.open(&format!("{page}?next=//evil.example")).await.has_status(200);
+        assert!(!page.html().contains("evil.example"), "{}", page.html());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn setting_up_a_second_factor_leads_back_to_what_needed_one() {
+    let options = Options::default().with("LIMIT_SESSION", "90d").with("LIMIT_SESSION_IDLE", "90d");
+    let app = TestApp::spawn_with(options).await;
+    app.register("ada").await;
+    let mut reader = app.signed_in_reader("ada").await;
+    let late = reader.open("/dashboard/keys/new").await.form().with(&[("friendlyName", "x")]);
+    app.miss_mfa_deadline("ada").await;
+    let set_up = "/dashboard/security/authenticator?next=%2Fdashboard%2Fkeys%2Fnew";
+    let link = format!("<a class=\"button\" href=\"{set_up}\">Set up a second factor</a>");
+    reader.open("/dashboard/keys/new").await.shows("You come back to this page then.").shows(&link);
+    reader.send(&late).await.has_status(403).shows(&link);
+    let page = reader.open(set_up).await;
+    let page = reader.send(&page.form()).await.shows("Scan this");
+    let totp = Totp::new(&page.form().fields["secret"]);
+    let page = reader.send(&page.form().with(&[("code", "12")])).await.has_status(401);
+    let page = reader.send(&page.form().with(&[("code", &totp.code(app.clock.now()))])).await.has_status(200);
+    page.shows("<a class=\"button\" href=\"/dashboard/keys/new\">I have kept them</a>");
+    reader.open("/dashboard/keys/new").await.form();
+    let page = reader.open("/dashboard/security/authenticator?next=//evil.example").await.has_status(200);
+    assert!(!page.form_to("/dashboard/security/authenticator").fields.contains_key("next"), "{}", page.html());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -159,12 +159,49 @@ async fn command_lines_that_show_a_code_are_let_in_and_kept_out() {
         visit.open(request["verificationUri"].as_str().unwrap()).await;
         visit.fill("userCode", "BCDF-GHJK").await;
         visit.press("Go on").await;
-        visit.sees("Code leads to no command line that waits").await;
+        visit.sees("No command line waits for this code").await;
         visit.fill("userCode", request["userCode"].as_str().unwrap()).await;
         visit.press("Go on").await;
         visit.press("Deny").await;
         visit.is_at("You have denied it").await;
         assert_eq!(poll(&request).await.refused(400), "access_denied");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_is_signed_out_while_a_command_line_waits_signs_in_and_comes_back() {
+    with_all(async |app, visit| {
+        signed_in(app, visit).await;
+        let cli = app.anonymous();
+        let request = cli.post("/v1/auth/cli/device", json!({ "deviceName": "build server" })).await.assert(201);
+        let end = async || {
+            let other = app.log_in("ada").await;
+            other.delete("/v1/account/sessions?keepCurrent=true").await.assert(200);
+        };
+        let back = async || {
+            visit.sees("You are not signed in any more").await;
+            visit.type_password("ada").await;
+            visit.is_at("Code of a command line").await;
+            assert_eq!(visit.read("#userCode").await, request["userCode"].as_str().unwrap());
+            visit.press("Go on").await;
+            visit.is_at("Let this command line in?").await;
+        };
+        // While the code is typed.
+        visit.open(request["verificationUri"].as_str().unwrap()).await;
+        visit.fill("userCode", request["userCode"].as_str().unwrap()).await;
+        end().await;
+        visit.press("Go on").await;
+        back().await;
+        // While the request is looked at.
+        end().await;
+        visit.press("Let it in").await;
+        back().await;
+        visit.press("Let it in").await;
+        visit.is_at("You have let it in").await;
+        app.clock.advance(5_000);
+        let poll = json!({ "grantType": "device_code", "deviceCode": request["deviceCode"] });
+        assert_eq!(cli.post("/v1/auth/cli/token", poll).await.assert(200)["account"]["email"], "ada@example.com");
     })
     .await;
 }

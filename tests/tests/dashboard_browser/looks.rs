@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use serde_json::json;
-use tests::{Hands, TestApp, Visit, tour};
+use tests::tour::{self, Words};
+use tests::{Hands, TestApp, Visit};
 use xtask::paths;
 
 /// The most that a page and all it is made of may weigh on the network, in bytes.
@@ -31,16 +32,23 @@ fn checker() -> String {
     std::fs::read_to_string(file).unwrap()
 }
 
+/// Opens every page in every state, and gives the paths that one server's visitors opened.
+async fn everywhere(visit: &mut Visit, app: &TestApp, words: &Words, mut look: impl AsyncFnMut(&Visit, &str)) -> Vec<String> {
+    let opened = tour::all(app, visit, words, &mut look).await;
+    tour::elsewhere(visit, look).await;
+    opened
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_checker_finds_nothing_on_any_page_in_light_and_in_dark() {
     let app = TestApp::spawn_for_browsers().await;
-    let visit = Visit::start(&app, Hands::Mouse).await;
+    let mut visit = Visit::start(&app, Hands::Mouse).await;
     let checker = checker();
     let mut found = Vec::new();
-    tour::all(&app, &visit, async |name| {
+    everywhere(&mut visit, &app, &Words::plain(), async |visit: &Visit, name: &str| {
         for scheme in ["light", "dark"] {
             visit.prefer(scheme).await;
-            found.extend(faults(&visit, &checker).await.into_iter().map(|fault| format!("{name}, {scheme}: {fault}")));
+            found.extend(faults(visit, &checker).await.into_iter().map(|fault| format!("{name}, {scheme}: {fault}")));
         }
     })
     .await;
@@ -54,67 +62,109 @@ async fn the_checker_finds_nothing_on_any_page_in_light_and_in_dark() {
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_are_light_stay_where_they_are_and_keep_to_their_policy() {
     let app = TestApp::spawn_for_browsers().await;
-    let visit = Visit::start(&app, Hands::Mouse).await;
+    let mut visit = Visit::start(&app, Hands::Mouse).await;
     // Each page brings all that it is made of.
     visit.browser.chromium("Network.setCacheDisabled", json!({ "cacheDisabled": true })).await;
-    let opened = tour::all(&app, &visit, async |name| {
+    let mut weighed = 0;
+    let opened = everywhere(&mut visit, &app, &Words::plain(), async |visit: &Visit, name: &str| {
         let (weight, shift) = (visit.weight().await, visit.shift().await);
-        assert!(weight > 1_000.0, "{name}: {weight} bytes");
+        // What somebody opened on a page that was there already has cost nothing.
+        weighed += i32::from(weight > 1_000.0);
         assert!(weight <= HEAVIEST, "{name}: {weight} bytes");
         assert!(shift <= LARGEST_SHIFT, "{name}: moved by {shift}");
         // The checker of the other test puts scripts in; here there are only the page's own.
         assert_eq!(visit.complaints().await, Vec::<String>::new(), "{name}");
     })
     .await;
+    assert!(weighed > 90, "{weighed} pages were weighed");
     every_page_was_opened(&opened);
-    // What moves is noticed.
-    let script = "document.body.prepend(Object.assign(document.createElement('p'), { textContent: 'x', className: 'lead' }));
-        return new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));";
+    visit.turn_to(&app);
     visit.open("/dashboard/design").await;
+    // What moves is noticed, and what is missing.
+    let script = "document.body.prepend(Object.assign(document.createElement('p'), { textContent: 'x', className: 'lead' }));";
     visit.browser.run(script, &[]).await;
     assert!(visit.shift().await > LARGEST_SHIFT);
+    let script = "return new Promise((resolve) => document.head.append(Object.assign(document.createElement('script'),
+        { src: '/dashboard/assets/missing.js', onerror: () => resolve(null) })));";
+    visit.browser.run(script, &[]).await;
+    let said = visit.complaints().await.join("\n");
+    assert!(said.contains("/missing.js - Failed to load"), "{said}");
 }
 
-/// Every page that can be opened was, but for those that have no look of their own.
+/// Every page that can be opened was, but for those that have no look of their own. A page stands for itself alone.
 #[track_caller]
 fn every_page_was_opened(opened: &[String]) {
-    let shape = |path: &str| -> Vec<String> { path.split(['?', '#']).next().unwrap().split('/').skip(1).map(str::to_owned).collect() };
-    let fits = |page: &[String], path: &[String]| {
-        page.len() == path.len() && page.iter().zip(path).all(|(page, path)| page.starts_with('{') || page == path)
-    };
     let sent = ["/options", "/sign-in/passkey", "/second-factor/passkey", "/sign-out", "/download", "/end", "/end-others"];
-    let pages = control::dashboard::pages().paths;
-    let opened: BTreeSet<Vec<String>> = opened.iter().map(|path| shape(path)).collect();
-    let missing: Vec<&&str> = pages
-        .iter()
-        .filter(|page| !sent.iter().any(|end| page.ends_with(end)))
-        .filter(|page| {
-            let page = shape(format!("/dashboard{page}").trim_end_matches('/'));
-            !opened.iter().any(|path| fits(&page, path))
-        })
-        .collect();
+    let missing = missing(opened, control::dashboard::pages().paths.into_iter().filter(|page| !sent.iter().any(|end| page.ends_with(end))));
     assert!(missing.is_empty(), "no tour of {missing:?}");
 }
 
+/// The pages, as routes have them, that none of these paths leads to.
+fn missing<'p>(opened: &[String], pages: impl IntoIterator<Item = &'p str>) -> Vec<&'p str> {
+    let shape = |path: &str| -> Vec<String> { path.split(['?', '#']).next().unwrap().split('/').skip(1).map(str::to_owned).collect() };
+    let mut opened: BTreeSet<Vec<String>> = opened.iter().map(|path| shape(path)).collect();
+    let page_of = |page: &str| shape(format!("/dashboard{page}").trim_end_matches('/'));
+    let (open_ended, exact): (Vec<&str>, Vec<&str>) = pages.into_iter().partition(|page| page.contains('{'));
+    let mut missing: Vec<&str> = exact.into_iter().filter(|page| !opened.remove(&page_of(page))).collect();
+    let fits = |page: &[String], path: &[String]| {
+        page.len() == path.len() && page.iter().zip(path).all(|(page, path)| page.starts_with('{') || page == path)
+    };
+    missing.extend(open_ended.into_iter().filter(|page| !opened.iter().any(|path| fits(&page_of(page), path))));
+    missing
+}
+
+#[test]
+fn a_page_does_not_stand_for_another_one() {
+    let pages = ["/", "/keys/{key}", "/keys/new", "/keys/{key}/end"];
+    let opened = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect::<Vec<_>>();
+    assert_eq!(missing(&opened(&["/dashboard", "/dashboard/keys/new?x", "/dashboard/keys/x/end"]), pages), ["/keys/{key}"]);
+    assert_eq!(missing(&opened(&["/dashboard", "/dashboard/keys/x#y", "/dashboard/keys/x/end"]), pages), ["/keys/new"]);
+    assert!(missing(&opened(&["/dashboard", "/dashboard/keys/new", "/dashboard/keys/x", "/dashboard/keys/x/end"]), pages).is_empty());
+}
+
+/// What is wider than the screen, or than the dialog that is open, or nothing.
+async fn wide(visit: &Visit) -> Vec<String> {
+    let script = "const dialog = document.querySelector('dialog[open]');
+        const scopes = [document.documentElement, dialog].filter((scope) => scope && scope.scrollWidth > scope.clientWidth);
+        return scopes.flatMap((scope) => {
+            const most = scope.getBoundingClientRect().left + scope.clientWidth;
+            const beyond = [...scope.querySelectorAll('*')].filter((element) => element.getBoundingClientRect().right > most
+                || (element.scrollWidth > element.clientWidth && element.clientWidth > 0));
+            return [scope, ...beyond].map((element) => `${element.tagName} ${element.className} ${element.scrollWidth}`);
+        });";
+    let found = visit.browser.run(script, &[]).await;
+    found.as_array().unwrap().iter().map(|element| element.as_str().unwrap().to_owned()).collect()
+}
+
+/// As on a screen of this width, in pixels.
+async fn screen(visit: &Visit, width: u32, is_phone: bool) {
+    let screen = json!({ "width": width, "height": 640, "deviceScaleFactor": if is_phone { 2 } else { 1 }, "mobile": is_phone });
+    visit.browser.chromium("Emulation.setDeviceMetricsOverride", screen).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn the_narrowest_phone_shows_every_page_without_scrolling_sideways() {
+async fn the_narrowest_phone_and_a_desk_show_every_page_without_scrolling_sideways_whatever_anything_is_called() {
     let app = TestApp::spawn_for_browsers().await;
-    let visit = Visit::start(&app, Hands::Mouse).await;
+    let mut visit = Visit::start(&app, Hands::Mouse).await;
     // WCAG 2.2, 1.4.10; it is also what is left of 1280 at four times the size.
-    let phone = json!({ "width": 320, "height": 640, "deviceScaleFactor": 2, "mobile": true });
-    visit.browser.chromium("Emulation.setDeviceMetricsOverride", phone).await;
+    screen(&visit, 320, true).await;
     let checker = checker();
     let mut found = Vec::new();
-    tour::all(&app, &visit, async |name| {
-        let wide = "const most = document.documentElement.clientWidth;
-            return document.documentElement.scrollWidth <= most ? [] : [...document.body.querySelectorAll('*')]
-                .filter((element) => element.getBoundingClientRect().right > most)
-                .map((element) => `${element.tagName} ${element.className} ${element.getBoundingClientRect().right}`);";
-        let wide = visit.browser.run(wide, &[]).await;
-        assert_eq!(wide, json!([]), "{name}");
-        assert!(visit.shift().await <= LARGEST_SHIFT, "{name}");
-        found.extend(faults(&visit, &checker).await.into_iter().map(|fault| format!("{name}: {fault}")));
+    everywhere(&mut visit, &app, &Words::long(), async |visit: &Visit, name: &str| {
+        found.extend(wide(visit).await.into_iter().map(|element| format!("{name}: {element}")));
+        let shift = visit.shift().await;
+        if shift > LARGEST_SHIFT {
+            found.push(format!("{name}: moved by {shift}"));
+        }
+        found.extend(faults(visit, &checker).await.into_iter().map(|fault| format!("{name}: {fault}")));
+        screen(visit, 1_200, false).await;
+        found.extend(wide(visit).await.into_iter().map(|element| format!("{name} on a desk: {element}")));
+        screen(visit, 320, true).await;
     })
     .await;
     assert!(found.is_empty(), "{}", found.join("\n"));
+    // What is too wide is noticed.
+    visit.browser.run("document.body.append(Object.assign(document.createElement('pre'), { textContent: 'x'.repeat(400) }));", &[]).await;
+    visit.browser.run("document.querySelector('pre').style.overflowWrap = 'normal';", &[]).await;
+    assert_ne!(wide(&visit).await, Vec::<String>::new());
 }

@@ -6,6 +6,7 @@ mod journeys;
 mod looks;
 mod passkeys;
 mod policy;
+mod refusals;
 mod scripts;
 mod terminal;
 
@@ -18,7 +19,7 @@ async fn sign_up(app: &TestApp, visit: &Visit) {
     visit.fill("email", "ada@example.com").await;
     visit.fill("password", tests::people::PASSWORD).await;
     visit.press("Sign up").await;
-    visit.is_at("Look into your mail").await;
+    visit.is_at("Check your e-mail").await;
     let mail = app.last_mail_to("ada@example.com").await;
     visit.open(&mail.link()).await;
     visit.is_at("Confirm your e-mail address").await;

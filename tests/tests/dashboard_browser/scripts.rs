@@ -63,8 +63,10 @@ async fn a_command_line_is_let_in_by_a_button_that_somebody_had_time_to_look_at(
     for event in ["dispatchEvent(new Event('blur'))", "dispatchEvent(new Event('focus'))", "dispatchEvent(new Event('pageshow'))"] {
         let disabled = run(&visit, &format!("{event}; return document.querySelector('[data-considered]').disabled;")).await;
         assert_eq!(disabled, true, "{event}");
+        assert_eq!(visit.read(".considering").await, "One moment: look at what asks.", "{event}");
         visit.until("document.querySelector('[data-considered]').disabled === false").await;
     }
+    visit.until("document.querySelector('.considering').textContent === ''").await;
     visit.press("Let it in").await;
     visit.sees("go back to your terminal").await;
 }
@@ -90,7 +92,7 @@ async fn the_token_of_a_mail_outlives_a_form_that_was_out_of_date() {
     visit.open("/dashboard/reset-password").await;
     visit.fill("password", "another long passphrase nobody knows").await;
     visit.press("Set the password").await;
-    visit.sees("Token is not valid").await;
+    visit.sees("This link is not valid").await;
     visit.fill("token", "x").await;
 }
 

@@ -83,7 +83,7 @@ async fn a_recovery_code_that_was_used_is_told_with_how_many_are_left() {
         let body = json!({ "pendingToken": token, "code": ada.codes[left] });
         app.stranger("198.51.100.9").post("/v1/auth/mfa/recovery", body).await.assert(200);
         let mail = one_more(&app, &ada, before).await;
-        assert_eq!(mail.subject, "A recovery code was used for recovery");
+        assert_eq!(mail.subject, "A recovery code was used to sign in");
         assert!(mail.text.contains("198.51.100.9") && mail.text.contains(&format!("{left} recovery codes are left")), "{}", mail.text);
     }
 }

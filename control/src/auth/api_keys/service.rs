@@ -26,9 +26,27 @@ use crate::web::{ClientAddress, Faults, Member, Nullable};
 pub async fn create(
     app: &App,
     caller: &DashboardSessionAlone,
+    right: NewCredentials,
+    from: ClientAddress,
+    new: &NewApiKey,
+) -> AppResult<(ApiKey, PlainToken)> {
+    create_once(app, caller, right, from, new, &new_id(app)?).await
+}
+
+/// An id for a key that is to be made.
+pub fn new_id(app: &App) -> AppResult<ApiKeyId> {
+    Ok(ApiKeyId::v7(app.now(), app.dice.bytes()?))
+}
+
+/// The same with an id that [`new_id`] made for the caller's account before, so that a request that comes twice makes one key. Errors: 409 when the account
+/// has a key with this id, and those of [`create`].
+pub async fn create_once(
+    app: &App,
+    caller: &DashboardSessionAlone,
     _right: NewCredentials,
     from: ClientAddress,
     new: &NewApiKey,
+    id: &ApiKeyId,
 ) -> AppResult<(ApiKey, PlainToken)> {
     let mut faults = Faults::default();
     let name = faults.take("name", new.name.text().and_then(judge_name));
@@ -40,9 +58,11 @@ pub async fn create(
     let mut tx = caller.begin_holding_account(app).await?;
     let now = app.now();
     NewCredentials::of(&mut tx, caller.account(), app).await?;
-    let id = ApiKeyId::v7(now, app.dice.bytes()?);
+    if repo::find(&mut tx, caller.account(), id.as_str()).await?.is_some() {
+        return Err(AppError::Conflict("this API key was made already".to_owned()));
+    }
     admit_one_more(&mut tx, caller.account(), now).await?;
-    let row = NewApiKeyRow { id: &id, account: caller.account(), name, prefix, hash: &token.hash(), scopes, expires, created: now };
+    let row = NewApiKeyRow { id, account: caller.account(), name, prefix, hash: &token.hash(), scopes, expires, created: now };
     repo::insert(&mut tx, &row).await?;
     let made = repo::find(&mut tx, caller.account(), id.as_str()).await?.ok_or(AppError::NotFound("API key"))?;
     tell(&mut tx, app, caller, from, &made, Kind::KeyAdded).await?;

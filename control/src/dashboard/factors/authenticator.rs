@@ -1,7 +1,7 @@
 //! Authenticator apps: set up with a QR code, confirmed with a code, removed.
 
 use askama::Template;
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use base32::Alphabet;
@@ -11,12 +11,13 @@ use crate::app::AppState;
 use crate::auth::DashboardSession;
 use crate::auth::mfa::factors;
 use crate::auth::mfa::totp::seed::{self, Seed};
-use crate::auth::mfa::totp::service;
+use crate::auth::mfa::totp::service::{self, Standing};
 use crate::dashboard::fields::Fields;
 use crate::dashboard::flash::Flash;
 use crate::dashboard::form::{Field, Form};
 use crate::dashboard::frame::Frame;
 use crate::dashboard::headers::Needs;
+use crate::dashboard::sign_in::{Asked, next_of};
 use crate::dashboard::step_up::{self, StepUp};
 use crate::dashboard::view;
 use crate::error::{AppError, AppResult};
@@ -27,6 +28,9 @@ use crate::web::ClientAddress;
 struct Begin<'p> {
     frame: &'p Frame,
     has_one: bool,
+    /// Whether a passkey would do as well, which the account does not have either.
+    is_first: bool,
+    next: Option<String>,
 }
 
 #[derive(Template)]
@@ -35,6 +39,7 @@ struct Setup<'p> {
     frame: &'p Frame,
     form: &'p Form,
     step_up: &'p StepUp,
+    next: Option<String>,
     /// Nothing when the page does not know it any more.
     seed: Option<ShownSeed>,
 }
@@ -58,15 +63,23 @@ impl ShownSeed {
 
     /// The seed that the page itself holds while it is not confirmed: nothing else shows it a second time.
     fn sent(sent: &Fields, email: &str) -> AppResult<Option<Self>> {
-        let bytes = base32::decode(Alphabet::Rfc4648 { padding: false }, sent.text("secret"));
-        let bytes = bytes.filter(|bytes| bytes.len() == seed::LENGTH);
-        bytes.map(|bytes| Self::of(&Seed::new(&bytes, email)?)).transpose()
+        sent_bytes(sent).map(|bytes| Self::of(&Seed::new(&bytes, email)?)).transpose()
     }
 }
 
-pub(in crate::dashboard) async fn show(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> AppResult<Response> {
+fn sent_bytes(sent: &Fields) -> Option<Vec<u8>> {
+    base32::decode(Alphabet::Rfc4648 { padding: false }, sent.text("secret")).filter(|bytes| bytes.len() == seed::LENGTH)
+}
+
+pub(in crate::dashboard) async fn show(
+    State(app): State<AppState>,
+    frame: Frame,
+    session: DashboardSession,
+    RawQuery(query): RawQuery,
+) -> AppResult<Response> {
+    let Asked { next, .. } = Asked::of(&frame, query.as_deref());
     let found = factors::find(&mut app.db.read().await?, session.account()).await?;
-    view::page(&Begin { frame: &frame, has_one: found.authenticators > 0 })
+    view::page(&Begin { frame: &frame, has_one: found.authenticators > 0, is_first: !found.are_on(), next })
 }
 
 fn code_form() -> Form {
@@ -89,27 +102,39 @@ pub(in crate::dashboard) async fn submit(
     }
     let seed = service::set_up(&app, &session, from).await?;
     let (form, step_up) = (code_form(), step_up_of(&app, &session).await?);
-    let page = Setup { frame: &frame, form: &form, step_up: &step_up, seed: Some(ShownSeed::of(&seed)?) };
+    let next = next_of(&frame, &sent);
+    let page = Setup { frame: &frame, form: &form, step_up: &step_up, next, seed: Some(ShownSeed::of(&seed)?) };
     Ok(with_picture(form.page(&page)?))
 }
 
 async fn confirm(app: &AppState, frame: &Frame, session: &DashboardSession, from: ClientAddress, sent: &Fields) -> AppResult<Response> {
+    if let Some(bytes) = sent_bytes(sent) {
+        let said = match service::standing(app, session, &bytes).await? {
+            // A page that is loaded again sends its form again.
+            Standing::InForce => Some(("/security", Flash::good("It is set up. Make new recovery codes if you did not keep them."))),
+            Standing::Replaced => {
+                let text = "Another set-up was begun since, so the code of this one counts for nothing. Finish that one, or begin again.";
+                Some(("/security/authenticator", Flash::bad(text)))
+            }
+            Standing::Waits | Standing::Gone => None,
+        };
+        if let Some((page, flash)) = said {
+            return frame.redirect_saying(page, &flash);
+        }
+    }
+    let next = next_of(frame, sent);
     let mut step_up = step_up_of(app, session).await?;
     let proof = step_up::member(sent)?;
     match service::confirm(app, session, from, sent.text("code"), step_up::proof(&proof)?.as_ref()).await {
-        Ok(Some(codes)) => recovery::shown(frame, codes, true),
+        Ok(Some(codes)) => recovery::shown(frame, codes, true, next),
         Ok(None) => frame.redirect_saying("/security", &Flash::good("The authenticator app is set up.")),
         Err(AppError::Conflict(_)) => {
             let text = "That took too long, or the app was set up anew somewhere else. Begin again, with the new QR code.";
             frame.redirect_saying("/security/authenticator", &Flash::bad(text))
         }
         Err(AppError::WrongCredentials(_)) => {
-            let mut form = code_form();
             let wrong = "The code is wrong. Type the one that the app shows now; the clock of the phone has to be right.";
-            for field in &mut form.fields {
-                field.error = Some(wrong.to_owned());
-            }
-            let form = form.refuse_saying(StatusCode::UNAUTHORIZED, "The app is not set up yet.");
+            let form = code_form().refuse_field(StatusCode::UNAUTHORIZED, wrong, "The app is not set up yet.");
             again(frame, &form, &step_up, sent, session)
         }
         Err(error) => {
@@ -120,8 +145,8 @@ async fn confirm(app: &AppState, frame: &Frame, session: &DashboardSession, from
 }
 
 fn again(frame: &Frame, form: &Form, step_up: &StepUp, sent: &Fields, session: &DashboardSession) -> AppResult<Response> {
-    let seed = ShownSeed::sent(sent, session.email())?;
-    Ok(with_picture(form.page(&Setup { frame, form, step_up, seed })?))
+    let (next, seed) = (next_of(frame, sent), ShownSeed::sent(sent, session.email())?);
+    Ok(with_picture(form.page(&Setup { frame, form, step_up, next, seed })?))
 }
 
 fn with_picture(page: Response) -> Response {

@@ -1,7 +1,7 @@
 //! Passkeys: added by the browser, renamed, removed.
 
 use askama::Template;
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Value, json};
@@ -16,6 +16,7 @@ use crate::dashboard::fields::Fields;
 use crate::dashboard::flash::Flash;
 use crate::dashboard::form::{Field, Form};
 use crate::dashboard::frame::Frame;
+use crate::dashboard::sign_in::{Asked, next_of};
 use crate::dashboard::step_up::{self, StepUp};
 use crate::error::{AppError, AppResult};
 use crate::web::{ClientAddress, PasskeyPath};
@@ -26,6 +27,7 @@ struct New<'p> {
     frame: &'p Frame,
     form: &'p Form,
     step_up: &'p StepUp,
+    next: Option<String>,
 }
 
 #[derive(Template)]
@@ -49,9 +51,15 @@ async fn step_up_of(app: &AppState, session: &DashboardSession) -> AppResult<Ste
     Ok(StepUp::of(app, session).await?.before_another())
 }
 
-pub(in crate::dashboard) async fn show_new(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> AppResult<Response> {
+pub(in crate::dashboard) async fn show_new(
+    State(app): State<AppState>,
+    frame: Frame,
+    session: DashboardSession,
+    RawQuery(query): RawQuery,
+) -> AppResult<Response> {
+    let Asked { next, .. } = Asked::of(&frame, query.as_deref());
     let (form, step_up) = (new_form(&Fields::default()), step_up_of(&app, &session).await?);
-    form.page(&New { frame: &frame, form: &form, step_up: &step_up })
+    form.page(&New { frame: &frame, form: &form, step_up: &step_up, next })
 }
 
 /// Asks what a new passkey is to be made by.
@@ -69,9 +77,10 @@ pub(in crate::dashboard) async fn add(
 ) -> AppResult<Response> {
     let response = serde_json::from_value(Value::Object(step_up::answer(sent.text("response")))).map_err(AppError::internal)?;
     let new = NewPasskey { response, name: sent.optional_member("name"), step_up: step_up::member(&sent)? };
+    let next = next_of(&frame, &sent);
     match service::add(&app, &session, from, &new).await {
         Ok(added) => match added.codes {
-            Some(codes) => recovery::shown(&frame, codes, true),
+            Some(codes) => recovery::shown(&frame, codes, true, next),
             None => frame.redirect_saying("/security", &Flash::good(format!("The passkey {} was added.", added.passkey.name))),
         },
         Err(error) => {
@@ -84,7 +93,7 @@ pub(in crate::dashboard) async fn add(
                 }
                 error => step_up.refuse(new_form(&sent), &sent, error)?,
             };
-            form.page(&New { frame: &frame, form: &form, step_up: &step_up })
+            form.page(&New { frame: &frame, form: &form, step_up: &step_up, next })
         }
     }
 }

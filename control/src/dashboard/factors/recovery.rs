@@ -23,11 +23,14 @@ struct Shown<'p> {
     frame: &'p Frame,
     codes: Vec<String>,
     is_first: bool,
+    /// Where it goes on.
+    next: String,
 }
 
-/// The page that shows codes, this once. `is_first` tells whether second factors were turned on by what made them.
-pub(super) fn shown(frame: &Frame, codes: Codes, is_first: bool) -> AppResult<Response> {
-    view::page(&Shown { frame, codes: codes.reveal(), is_first })
+/// The page that shows codes, this once. `is_first` tells whether second factors were turned on by what made them; `next` is the page that waited for that.
+pub(super) fn shown(frame: &Frame, codes: Codes, is_first: bool, next: Option<String>) -> AppResult<Response> {
+    let next = next.unwrap_or_else(|| frame.path("/security"));
+    view::page(&Shown { frame, codes: codes.reveal(), is_first, next })
 }
 
 fn change<'p>(frame: &'p Frame, form: &'p Form, step_up: &'p StepUp) -> Change<'p> {
@@ -63,7 +66,7 @@ pub(in crate::dashboard) async fn make(
 ) -> AppResult<Response> {
     let proof = step_up::member(&sent)?;
     match service::regenerate(&app, &session, from, step_up::proof(&proof)?.as_ref()).await {
-        Ok(codes) => shown(&frame, codes, false),
+        Ok(codes) => shown(&frame, codes, false, None),
         Err(error) => {
             let mut step_up = StepUp::of(&app, &session).await?;
             let form = step_up.refuse(Form::default(), &sent, error)?;

@@ -1,6 +1,7 @@
 //! The rules of authenticator apps.
 
 use shared::ids::AccountId;
+use subtle::ConstantTimeEq;
 
 use super::repo;
 use super::seed::{self, Seed};
@@ -44,6 +45,36 @@ pub async fn set_up(app: &App, caller: &DashboardSession, from: ClientAddress) -
     audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, now).await?;
     tx.commit().await?;
     Ok(seed)
+}
+
+/// What has become of a seed that the caller was shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Its codes count.
+    InForce,
+    /// It waits to be confirmed.
+    Waits,
+    /// Another waits in its place.
+    Replaced,
+    /// None waits.
+    Gone,
+}
+
+/// What has become of a seed, of whose bytes only the caller's own are known to anybody.
+pub async fn standing(app: &App, caller: &DashboardSession, seed: &[u8]) -> AppResult<Standing> {
+    let mut tx = app.db.read().await?;
+    let (account, keys) = (caller.account(), app.config.encryption_keys.all());
+    let is = |purpose: &str, sealed: &[u8]| -> AppResult<bool> { Ok(seal::open(keys, purpose, sealed)?.ct_eq(seed).into()) };
+    if let Some(sealed) = repo::find(&mut tx, account).await?
+        && is(&purpose(account.as_str()), &sealed)?
+    {
+        return Ok(Standing::InForce);
+    }
+    match repo::find_setup(&mut tx, account, app.now()).await? {
+        Some(sealed) if is(&setup_purpose(account.as_str()), &sealed)? => Ok(Standing::Waits),
+        Some(_) => Ok(Standing::Replaced),
+        None => Ok(Standing::Gone),
+    }
 }
 
 /// Puts the seed in force that waits, by a code of it. Gives recovery codes when this turned second factors on. Errors: 401 for a wrong code, which

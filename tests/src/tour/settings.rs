@@ -1,0 +1,145 @@
+//! Pages for whoever is signed in: the account, second factors, sessions, keys.
+
+use control::auth::session::{Device, SessionOrigin};
+use serde_json::json;
+
+use super::Tour;
+use crate::people::PASSWORD;
+use crate::{Authenticator, Holder, Totp, Visit};
+
+impl<L: AsyncFnMut(&Visit, &str)> Tour<'_, L> {
+    /// Whoever has just signed up.
+    pub(super) async fn newcomer(&mut self) {
+        let name = self.words.newcomer.as_str();
+        self.app.sign_up(name).await;
+        // The time to set up a second factor begins with the first login.
+        self.app.try_log_in(name, PASSWORD).await.assert(200);
+        self.sign_in(name).await;
+        self.page("home-new", "", &format!("Hello, {name}@example.com")).await;
+        self.page("security-off", "/security", "Second factors off").await;
+        self.page("recovery-codes-none", "/security/recovery-codes", "Recovery codes").await;
+        self.page("authenticator", "/security/authenticator", "Authenticator app").await;
+        self.visit.press("Show the QR code").await;
+        self.shown("authenticator-setup", "Set up an authenticator app").await;
+        self.visit.press("No camera? Type the key instead").await;
+        let totp = Totp::new(&self.visit.read("input[name=secret]").await);
+        self.shown("authenticator-setup-key", "Set up an authenticator app").await;
+        self.visit.fill("code", "12").await;
+        self.refused("authenticator-refused", "Confirm", "The app is not set up yet.", "Set up an authenticator app").await;
+        self.visit.fill("code", &totp.code(self.app.clock.now())).await;
+        self.visit.press("Confirm").await;
+        self.shown("recovery-codes", "Your recovery codes").await;
+        self.page("keys-none", "/keys", "Keys").await;
+        self.page("sessions-one", "/sessions", "Sessions and machines").await;
+    }
+
+    /// Somebody who has everything.
+    pub(super) async fn populate(&mut self) -> Holder {
+        let words = self.words;
+        self.app.sign_up(&words.account).await;
+        let mut holder = self.app.holder(&words.account).await;
+        holder.authenticator = Authenticator::new(self.visit.address("/").trim_end_matches('/'));
+        holder.session.patch("/v1/account", json!({ "name": words.name })).await.assert(200);
+        holder.enrol_passkey(Some(&words.passkey)).await.assert(200);
+        holder.enrol_totp().await.assert(200);
+        self.app.named_key(&words.account, &words.other_key).await;
+        holder.session.post("/v1/api-keys", json!({ "name": words.api_key, "scopes": ["read"] })).await.assert(201);
+        let device = Device {
+            id: None,
+            name: Some(words.machine.clone()),
+            client_name: Some("updraft".to_owned()),
+            client_version: Some("1.2.3".to_owned()),
+            client_platform: Some("linux x64".to_owned()),
+        };
+        self.app.open_session_of(&words.account, SessionOrigin::CliBrowser, "198.51.100.7", &device).await;
+        self.app.open_session_of(&words.account, SessionOrigin::Dashboard, "2001:db8::17", &Device::default()).await;
+        holder
+    }
+
+    pub(super) async fn account(&mut self, holder: &Holder) {
+        let home = format!("Hello, {}", self.words.name);
+        self.page("home", "", &home).await;
+        self.page("account", "/account", "Account").await;
+        self.visit.press("Change the name").await;
+        self.visit.sees("Your name is changed.").await;
+        self.shown("account-changed", "Account").await;
+        self.page("account-password", "/account/password", "Change the password").await;
+        self.visit.fill("currentPassword", "wrong").await;
+        self.visit.fill("password", "another long passphrase nobody knows").await;
+        self.visit.fill("stepUpCode", &holder.wrong_code()).await;
+        self.refused("account-password-refused", "Change the password", "Nothing was changed", "Change the password").await;
+        self.visit.fill("currentPassword", PASSWORD).await;
+        self.visit.fill("password", "short").await;
+        self.visit.fill("stepUpCode", &holder.code()).await;
+        self.refused("account-password-short", "Change the password", "password must be", "Change the password").await;
+        self.page("account-delete", "/account/delete", "Delete the account").await;
+        self.visit.fill("password", "wrong").await;
+        self.visit.fill("stepUpCode", &holder.wrong_code()).await;
+        self.refused("account-delete-refused", "Delete it for good", "Nothing was changed", "Delete the account").await;
+        self.page("sessions", "/sessions", "Sessions and machines").await;
+    }
+
+    pub(super) async fn factors(&mut self, holder: &Holder) {
+        let passkey = holder.passkeys().await[0]["id"].as_str().unwrap().to_owned();
+        self.page("security", "/security", "Second factors on").await;
+        self.visit.press("Make new codes").await;
+        self.visit.sees("The codes that you have now").await;
+        self.shown("security-dialog", "Second factors on").await;
+        self.page("passkey-new", "/security/passkeys/new", "Add a passkey").await;
+        self.page("passkey", &format!("/security/passkeys/{passkey}"), "Rename a passkey").await;
+        let heading = format!("Remove the passkey {}", self.words.passkey);
+        self.page("passkey-remove", &format!("/security/passkeys/{passkey}/remove"), &heading).await;
+        self.page("authenticator-again", "/security/authenticator", "Authenticator app").await;
+        self.page("authenticator-remove", "/security/authenticator/remove", "Remove the authenticator app").await;
+        self.visit.fill("stepUpCode", &holder.wrong_code()).await;
+        self.refused("authenticator-remove-refused", "Remove it", "Nothing was changed", "Remove the authenticator app").await;
+        self.page("recovery-codes-ask", "/security/recovery-codes", "New recovery codes").await;
+    }
+
+    pub(super) async fn keys(&mut self, holder: &Holder) {
+        let words = self.words;
+        let keys = holder.session.get("/v1/api-keys").await.assert(200);
+        let api_key = format!("/keys/api/{}", keys["apiKeys"][0]["id"].as_str().unwrap());
+        let key = format!("/keys/access/{}", words.key);
+        self.page("key-new", "/keys/new", "Make an access key").await;
+        self.visit.fill("friendlyName", &words.key).await;
+        self.set("ttl", "2020-01-01").await;
+        self.refused("key-new-refused", "Make the key", "Choose a day that is not over.", "Make an access key").await;
+        self.open("/keys/new", "Make an access key").await;
+        self.visit.fill("friendlyName", &words.key).await;
+        self.visit.press("Make the key").await;
+        self.shown("key-made", "Your new key").await;
+        self.page("key", &key, "Change a key").await;
+        self.set("ttl", "2020-01-01").await;
+        self.refused("key-refused", "Change it", "Choose a day that is not over.", "Change a key").await;
+        self.page("key-delete", &format!("{key}/delete"), &format!("Delete the key {}?", words.key)).await;
+        self.page("api-key-new", "/keys/api/new", "Make an API key").await;
+        self.visit.fill("name", "build").await;
+        self.refused("api-key-refused", "Make the key", "Choose what it may do", "Make an API key").await;
+        self.visit.tick("scopeDeploy").await;
+        self.visit.press("Make the key").await;
+        self.shown("api-key-made", "Your new key").await;
+        self.page("api-key", &api_key, "Change an API key").await;
+        self.page("api-key-revoke", &format!("{api_key}/revoke"), &format!("Revoke the API key {}?", words.api_key)).await;
+        self.visit.press("Revoke it").await;
+        self.visit.sees("is revoked.").await;
+        self.page("keys", "/keys", "Keys").await;
+        self.visit.press(&format!("Delete {}", words.key)).await;
+        self.visit.sees(&format!("Delete the key {}?", words.key)).await;
+        self.shown("keys-dialog", "Keys").await;
+    }
+
+    /// Somebody whose only second factor is a passkey.
+    pub(super) async fn passkey_alone(&mut self) {
+        self.app.sign_up("eve").await;
+        let mut eve = self.app.holder("eve").await;
+        eve.authenticator = Authenticator::new(self.visit.address("/").trim_end_matches('/'));
+        eve.enrol_passkey(None).await.assert(200);
+        self.sign_in("eve").await;
+        self.page("recovery-codes-ask-passkey", "/security/recovery-codes", "New recovery codes").await;
+        self.page("passkey-new-another", "/security/passkeys/new", "Add a passkey").await;
+        self.page("account-delete-passkey", "/account/delete", "Delete the account").await;
+        self.first_step("eve").await;
+        self.shown("second-factor-passkey", "Second step").await;
+    }
+}

@@ -1,0 +1,86 @@
+//! Pages for whoever is not signed in, on the way in, or refused outside of a form.
+
+use super::Tour;
+use crate::people::{PASSWORD, login};
+use crate::{Holder, Visit};
+
+impl<L: AsyncFnMut(&Visit, &str)> Tour<'_, L> {
+    pub(super) async fn strangers(&mut self) {
+        self.page("sign-in", "/sign-in", "Sign in").await;
+        self.visit.fill("email", "nobody@example.com").await;
+        self.visit.fill("password", "wrong").await;
+        self.refused("sign-in-refused", "Sign in", "wrong", "Sign in").await;
+        self.app.anonymous().post("/v1/auth/register", login("carol@example.com", PASSWORD)).await.assert(202);
+        self.visit.fill("email", "carol@example.com").await;
+        self.visit.fill("password", PASSWORD).await;
+        self.refused("sign-in-unconfirmed", "Sign in", "not verified yet", "Sign in").await;
+        self.passkey_refused().await;
+        self.page("sign-up", "/sign-up", "Sign up").await;
+        self.visit.fill("email", "dave@example.com").await;
+        self.visit.fill("password", "short").await;
+        self.refused("sign-up-refused", "Sign up", "Password must be", "Sign up").await;
+        self.page("sign-up-sent", "/sign-up/sent", "Check your e-mail").await;
+        self.visit.fill("email", "nobody").await;
+        self.refused("sign-up-sent-refused", "Send it again", "E-mail address must be", "Check your e-mail").await;
+        self.page("verify-email", "/verify-email", "Confirm your e-mail address").await;
+        self.visit.fill("token", "x").await;
+        self.refused("verify-email-refused", "Confirm the address", "This link is not valid", "Confirm your e-mail address").await;
+        self.page("verify-email-link", "/verify-email?x#token=from-a-mail", "Confirm your e-mail address").await;
+        self.page("forgot-password", "/forgot-password", "Forgotten password").await;
+        self.visit.fill("email", "nobody").await;
+        self.refused("forgot-password-refused", "Send the mail", "E-mail address must be", "Forgotten password").await;
+        self.page("reset-password", "/reset-password", "Choose a new password").await;
+        self.visit.fill("token", "x").await;
+        self.visit.fill("password", "another long passphrase nobody knows").await;
+        self.refused("reset-password-refused", "Set the password", "This link is not valid", "Choose a new password").await;
+        self.page("design", "/design", "Design system").await;
+        self.open("/design", "Design system").await;
+        self.visit.press("Open a dialog").await;
+        self.visit.until("document.querySelector('dialog[open]')").await;
+        self.shown("design-dialog", "Design system").await;
+        self.open("/design", "Design system").await;
+        self.visit.press("Show a toast").await;
+        self.visit.until("document.querySelector('.toast')?.textContent").await;
+        self.shown("design-toast", "Design system").await;
+    }
+
+    /// A sign-in by an authenticator that has no passkey.
+    async fn passkey_refused(&mut self) {
+        let authenticator = self.visit.plug_in_authenticator(true).await;
+        self.open("/sign-in", "Sign in").await;
+        self.visit.press("Sign in with a passkey").await;
+        self.visit.sees("No passkey was chosen").await;
+        self.shown("sign-in-passkey-refused", "Sign in").await;
+        self.visit.unplug(&authenticator).await;
+    }
+
+    pub(super) async fn second_step(&mut self, holder: &Holder) {
+        self.first_step(&holder.name).await;
+        self.opened.push("/dashboard/sign-in/second-factor".to_owned());
+        self.shown("second-factor", "Second step").await;
+        self.visit.fill("code", &holder.wrong_code()).await;
+        self.refused("second-factor-refused", "Sign in", "The code is wrong", "Second step").await;
+        self.page("recovery-code", "/sign-in/recovery-code", "Recovery code").await;
+        self.visit.fill("code", "abcd-2345-wxyz-67aa").await;
+        self.refused("recovery-code-refused", "Sign in", "no recovery code of yours", "Recovery code").await;
+        // Without the cookie of the first step.
+        self.forget().await;
+        self.visit.open("/dashboard/sign-in/second-factor").await;
+        self.visit.sees("This sign-in took too long").await;
+        self.shown("sign-in-ended", "Sign in").await;
+        self.sign_in(&holder.name).await;
+        self.page("sign-in-again", "/sign-in?again", "Sign in again").await;
+    }
+
+    /// What is refused outside of a form.
+    pub(super) async fn refusals(&mut self) {
+        self.page("not-found", "/nowhere", "There is no such page").await;
+        self.page("wrong-method", "/sign-out", "This page cannot be used like that").await;
+        self.open("/account", "Account").await;
+        self.visit.browser.run("document.querySelectorAll('[name=csrf]').forEach((field) => (field.value = 'x'));", &[]).await;
+        self.visit.press("Change the name").await;
+        self.shown("out-of-date", "This is not allowed").await;
+        self.forget().await;
+        self.page("not-found-stranger", "/nowhere", "There is no such page").await;
+    }
+}

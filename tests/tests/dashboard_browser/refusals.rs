@@ -1,0 +1,101 @@
+//! Where the cursor stands after a refusal, so that whoever does not see the page is told what went wrong.
+
+use serde_json::{Value, json};
+use tests::{Hands, TestApp, Visit};
+
+/// What the page with a refusal says of itself: its title, and what has the focus.
+const REFUSAL: &str = "
+    const active = document.activeElement;
+    const described = (active.getAttribute('aria-describedby') ?? '').split(/\\s+/).filter(Boolean);
+    return {
+        title: document.title,
+        id: active.id,
+        isNotice: active.matches('.notice.bad[role=alert]'),
+        text: active.innerText.trim(),
+        isInvalid: active.getAttribute('aria-invalid') === 'true',
+        descriptions: described.map((id) => document.getElementById(id)?.innerText.trim() ?? null),
+    };";
+
+/// Sends the form, also where the browser would stop it, and reads the page with the refusal that says this.
+async fn refused(visit: &Visit, button: &str, text: &str) -> Value {
+    visit.browser.run("document.querySelectorAll('form').forEach((form) => (form.noValidate = true));", &[]).await;
+    visit.press(button).await;
+    visit.sees(text).await;
+    visit.until("document.readyState === 'complete'").await;
+    visit.browser.run(REFUSAL, &[]).await
+}
+
+/// The focus is in this field, which is said to be wrong, and why.
+#[track_caller]
+fn blames(refusal: &Value, field: &str, why: &str) {
+    assert!(refusal["title"].as_str().unwrap().starts_with("Error: "), "{refusal}");
+    assert_eq!((&refusal["id"], &refusal["isInvalid"]), (&json!(field), &json!(true)), "{refusal}");
+    let descriptions = refusal["descriptions"].as_array().unwrap();
+    assert!(descriptions.iter().all(|description| description.as_str().is_some_and(|text| !text.is_empty())), "{refusal}");
+    assert!(descriptions.iter().any(|description| description.as_str().unwrap().contains(why)), "{refusal}");
+}
+
+/// The focus is on the notice that says why, for no field is to blame.
+#[track_caller]
+fn notes(refusal: &Value, why: &str) {
+    assert!(refusal["title"].as_str().unwrap().starts_with("Error: "), "{refusal}");
+    assert_eq!(refusal["isNotice"], true, "{refusal}");
+    assert!(refusal["text"].as_str().unwrap().contains(why), "{refusal}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_stranger_is_led_to_what_is_wrong() {
+    let app = TestApp::spawn_for_browsers().await;
+    let visit = Visit::start(&app, Hands::Keyboard).await;
+    visit.open("/dashboard/sign-in").await;
+    assert!(!visit.browser.window.title().await.unwrap().contains("Error"));
+    visit.fill("email", "nobody@example.com").await;
+    visit.fill("password", "wrong").await;
+    notes(&refused(&visit, "Sign in", "or the password is wrong").await, "or the password is wrong");
+    visit.fill("email", "nobody").await;
+    visit.fill("password", "wrong").await;
+    blames(&refused(&visit, "Sign in", "E-mail address must be").await, "email", "E-mail address must be");
+
+    visit.open("/dashboard/sign-up").await;
+    visit.fill("email", "ada@example.com").await;
+    visit.fill("password", "short").await;
+    blames(&refused(&visit, "Sign up", "Password must be").await, "password", "Password must be");
+    visit.fill("email", "ada").await;
+    visit.fill("password", "short").await;
+    blames(&refused(&visit, "Sign up", "E-mail address must be").await, "email", "E-mail address must be");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_is_refused_at_the_second_step_is_led_to_the_code() {
+    let app = TestApp::spawn_for_browsers().await;
+    app.register("ada").await;
+    let mut holder = app.holder("ada").await;
+    holder.enrol_totp().await.assert(200);
+    let visit = Visit::start(&app, Hands::Keyboard).await;
+    visit.open("/dashboard/sign-in").await;
+    visit.type_password("ada").await;
+    visit.is_at("Second step").await;
+    visit.fill("code", &holder.wrong_code()).await;
+    blames(&refused(&visit, "Sign in", "The code is wrong").await, "code", "The code is wrong");
+    visit.press("Use a recovery code").await;
+    visit.is_at("Recovery code").await;
+    visit.fill("code", "abcd-2345-wxyz-67aa").await;
+    blames(&refused(&visit, "Sign in", "no recovery code of yours").await, "code", "no recovery code of yours");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_key_is_led_to_its_field_or_to_the_notice() {
+    let app = TestApp::spawn_for_browsers().await;
+    app.register("ada").await;
+    app.named_key("ada", "laptop").await;
+    let visit = Visit::start(&app, Hands::Keyboard).await;
+    visit.open("/dashboard/keys/new").await;
+    visit.type_password("ada").await;
+    visit.is_at("Make an access key").await;
+    visit.fill("friendlyName", "another").await;
+    visit.browser.run("document.getElementById('ttl').value = '2020-01-01';", &[]).await;
+    blames(&refused(&visit, "Make the key", "Choose a day that is not over").await, "ttl", "Choose a day that is not over");
+    visit.open("/dashboard/keys/new").await;
+    visit.fill("friendlyName", "laptop").await;
+    notes(&refused(&visit, "Make the key", "named laptop exists").await, "named laptop exists");
+}
