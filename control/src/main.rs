@@ -86,6 +86,9 @@ enum AccountAction {
     Create(NewAccount),
     /// Change what an account may have
     SetLimits(AccountLimitsPatch),
+    /// Remove every second factor of an account whose owner has lost them all. Make sure first that it is the owner who asks: the password alone is
+    /// enough to sign in then. The owner is told by mail; sessions and keys stay
+    RemoveSecondFactors(OneAccount),
 }
 
 #[derive(Debug, Args)]
@@ -99,6 +102,13 @@ struct NewAccount {
     /// Read the password from standard input; a password on a command line would be seen by every process
     #[arg(long, required = true)]
     password_stdin: bool,
+}
+
+#[derive(Debug, Args)]
+struct OneAccount {
+    /// The account's e-mail address
+    #[arg(long)]
+    email: String,
 }
 
 #[derive(Debug, Args)]
@@ -167,6 +177,7 @@ async fn run(action: Action) -> Result<(), Failure> {
         Action::Serve => Ok(serve::run(Config::read(&Environment)?).await?),
         Action::Account(AccountAction::Create(new)) => create_account(&DatabaseConfig::read(&Environment)?, &new).await,
         Action::Account(AccountAction::SetLimits(patch)) => set_limits(&DatabaseConfig::read(&Environment)?, &patch).await,
+        Action::Account(AccountAction::RemoveSecondFactors(account)) => remove_second_factors(&account.email).await,
         Action::AccessKey(AccessKeyAction::Create(new)) => create_access_key(&DatabaseConfig::read(&Environment)?, &new).await,
         Action::Audit(AuditAction::Verify { since }) => verify_audit(&DatabaseConfig::read(&Environment)?, since.as_ref()).await,
         Action::Keys(KeysAction::Rotate) => rotate_keys().await,
@@ -207,6 +218,23 @@ async fn set_limits(config: &DatabaseConfig, patch: &AccountLimitsPatch) -> Resu
     tx.commit().await?;
     db.close().await;
     eprintln!("The account's limits were set.");
+    Ok(())
+}
+
+async fn remove_second_factors(email: &str) -> Result<(), Failure> {
+    let db = Db::open_existing(&DatabaseConfig::read(&Environment)?.database_url.0).await?;
+    let config = Config::read(&Environment)?;
+    // The owner's mail waits in the database, sealed.
+    config::check::check(&db, &config.encryption_keys).await?;
+    let mut tx = db.write().await?;
+    let (keys, dice, now) = (&config.encryption_keys, Dice::System, Clock::System.now());
+    let removed = auth::mfa::factors::remove_all(&mut tx, &Actor::operator(), email, keys, &dice, now).await?;
+    tx.commit().await?;
+    db.close().await;
+    eprintln!(
+        "Removed: passkeys {}, authenticator apps {}. The account's password alone is enough to sign in.",
+        removed.passkeys, removed.authenticators
+    );
     Ok(())
 }
 

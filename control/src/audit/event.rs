@@ -53,6 +53,8 @@ actions! {
     AddAuthenticator = "authenticator.add" of "account";
     /// The authenticator app was removed.
     RemoveAuthenticator = "authenticator.remove" of "account";
+    /// The operator removed every second factor of an account.
+    RemoveSecondFactors = "second_factors.remove" of "account";
     /// A passkey was added.
     AddPasskey = "passkey.add" of "passkey";
     /// A passkey was renamed.

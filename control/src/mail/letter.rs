@@ -125,6 +125,7 @@ fn letter(kind: &Kind, dashboard: &str) -> Letter {
         }
         Kind::FactorAdded { factor, is_first } => letter.factor_added(factor, *is_first),
         Kind::FactorRemoved { factor, is_last } => letter.factor_removed(factor, *is_last),
+        Kind::FactorsRemoved { time } => letter.factors_removed(*time),
         Kind::RecoveryCodesReplaced { time, address } => {
             letter.subject = "Your recovery codes were replaced";
             letter.say("The recovery codes of your Updraft account were replaced by new ones. The ones before are worth nothing now.");
@@ -202,6 +203,16 @@ impl Letter {
             self.say("Your account has no second factor any more: your password alone is enough to log in, and recovery codes are worth nothing.");
         }
         self.factor(subject, what, factor);
+    }
+
+    fn factors_removed(&mut self, time: UnixMillis) {
+        self.subject = "Your second factors were removed";
+        self.say(
+            "Those who run this service have removed every second factor of your Updraft account, as somebody, probably you, asked them to. \
+            Your password alone is enough to log in now, and recovery codes are worth nothing. Set up a second factor again as soon as you can.",
+        );
+        self.say(format!("Time: {}.", time.iso8601()));
+        self.closing = NOT_YOU;
     }
 
     fn factor(&mut self, subject: &'static str, what: &str, notice: &FactorNotice) {

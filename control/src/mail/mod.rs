@@ -80,6 +80,11 @@ pub enum Kind {
         /// Whether it turned second factors off.
         is_last: bool,
     },
+    /// The operator has removed every second factor.
+    FactorsRemoved {
+        /// When.
+        time: UnixMillis,
+    },
     /// There are new recovery codes.
     RecoveryCodesReplaced {
         /// When.
@@ -211,6 +216,7 @@ impl std::fmt::Debug for Kind {
             Self::MachineRemoved(_) => "MachineRemoved",
             Self::FactorAdded { .. } => "FactorAdded",
             Self::FactorRemoved { .. } => "FactorRemoved",
+            Self::FactorsRemoved { .. } => "FactorsRemoved",
             Self::RecoveryCodesReplaced { .. } => "RecoveryCodesReplaced",
             Self::RecoveryCodeUsed { .. } => "RecoveryCodeUsed",
             Self::AppGivenAway(_) => "AppGivenAway",

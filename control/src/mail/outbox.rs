@@ -10,6 +10,7 @@ use shared::time::UnixMillis;
 
 use super::Mail;
 use crate::app::App;
+use crate::clock::Dice;
 use crate::config::secrets::EncryptionKeys;
 use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult};
@@ -33,10 +34,14 @@ static PUT: AtomicU16 = AtomicU16::new(0);
 
 /// Puts a mail into the outbox, in the transaction of what it is about. Call [`super::Mailer::wake`] after the commit.
 pub async fn put(tx: &mut WriteTx, app: &App, mail: &Mail) -> AppResult<()> {
-    let now = app.now();
-    let id = id(now, app.dice.bytes()?);
+    put_at(tx, &app.config.encryption_keys, &app.dice, app.now(), mail).await
+}
+
+/// The same where the service is not running; it sends the mail when it is.
+pub async fn put_at(tx: &mut WriteTx, keys: &EncryptionKeys, dice: &Dice, now: UnixMillis, mail: &Mail) -> AppResult<()> {
+    let id = id(now, dice.bytes()?);
     let plain = serde_json::to_vec(mail).map_err(AppError::internal)?;
-    let sealed = seal::seal(app.config.encryption_keys.first()?, &app.dice, &purpose(id.as_str()), &plain)?;
+    let sealed = seal::seal(keys.first()?, dice, &purpose(id.as_str()), &plain)?;
     on_write!(tx, |conn| sqlx::query(INSERT).bind(&id).bind(&sealed).bind(now).execute(conn).await)?;
     Ok(())
 }

@@ -9,6 +9,7 @@ mod fido2;
 mod limits;
 mod logged;
 mod notices;
+mod operator;
 mod passkey_login;
 mod passkeys;
 mod passwordless;

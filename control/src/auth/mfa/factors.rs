@@ -1,14 +1,19 @@
 //! What second factors an account has, and what follows from the first that comes and the last that goes.
 
+use serde_json::json;
 use shared::ids::AccountId;
 use shared::time::UnixMillis;
 
 use super::recovery::service::Codes;
 use super::step_up::SteppedUp;
-use super::{Factor, passkeys, pending, recovery};
+use super::{Factor, passkeys, pending, recovery, totp};
+use crate::accounts;
 use crate::app::App;
+use crate::audit::{self, Action, Actor, Event};
+use crate::clock::Dice;
+use crate::config::secrets::EncryptionKeys;
 use crate::db::{ReadTx, WriteTx};
-use crate::error::AppResult;
+use crate::error::{AppError, AppResult};
 use crate::mail::{FactorKind, FactorNotice, Kind, Mail, outbox};
 use crate::on;
 use crate::web::ClientAddress;
@@ -86,6 +91,34 @@ pub async fn removed(tx: &mut WriteTx, app: &App, held: &SteppedUp, from: Client
     }
     tell(tx, app, held, from, changed, |factor| Kind::FactorRemoved { factor, is_last: !are_on }).await?;
     Ok(are_on)
+}
+
+/// Removes every second factor of the account with this address, with its recovery codes and the logins that wait for a factor, in the transaction's last
+/// statements, and tells the owner: for an operator whom somebody has convinced that they own the account and have lost them all. Sessions and keys stay.
+/// Errors: 404 without such an account; 409 when it has none.
+pub async fn remove_all(
+    tx: &mut WriteTx,
+    actor: &Actor,
+    email: &str,
+    keys: &EncryptionKeys,
+    dice: &Dice,
+    now: UnixMillis,
+) -> AppResult<Factors> {
+    let email = accounts::service::normalise_email(email)?;
+    let account = accounts::repo::find_by_email(tx, &email).await?.ok_or(AppError::NotFound("account"))?;
+    accounts::repo::hold(tx, &account).await?.ok_or(AppError::NotFound("account"))?;
+    let factors = find(tx, &account).await?;
+    if !factors.are_on() {
+        return Err(AppError::Conflict("the account has no second factor".to_owned()));
+    }
+    passkeys::repo::delete_all(tx, &account).await?;
+    totp::repo::delete(tx, &account).await?;
+    recovery::repo::delete_all(tx, &account).await?;
+    pending::repo::cancel(tx, &account).await?;
+    outbox::put_at(tx, keys, dice, now, &Mail { to: email, kind: Kind::FactorsRemoved { time: now } }).await?;
+    let details = json!({ "passkeys": factors.passkeys, "authenticators": factors.authenticators });
+    audit::note(tx, actor, Event::new(Action::RemoveSecondFactors, &account).with(details), dice, now).await?;
+    Ok(factors)
 }
 
 async fn tell(

@@ -22,9 +22,10 @@ const USE: &str =
 const RENAME: &str = "UPDATE passkeys SET name = $3 WHERE id = $1 AND account_id = $2 RETURNING id, account_id, credential_id, credential, name, \
     is_backup_eligible, is_backed_up, transports, counter, created_time, last_used_time";
 const DELETE: &str = "DELETE FROM passkeys WHERE id = $1 AND account_id = $2";
+const DELETE_ALL: &str = "DELETE FROM passkeys WHERE account_id = $1";
 
 /// Every statement of this file.
-pub const SQL: &[&str] = &[LIST, FIND, OWNER, HOLD, INSERT, USE, RENAME, DELETE];
+pub const SQL: &[&str] = &[LIST, FIND, OWNER, HOLD, INSERT, USE, RENAME, DELETE, DELETE_ALL];
 
 /// A stored passkey.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -107,6 +108,11 @@ pub async fn note_use(tx: &mut WriteTx, row: &PasskeyRow, used: &Stored, now: Un
 /// Renames one of the account's passkeys, and gives it.
 pub async fn rename(tx: &mut WriteTx, account: &AccountId, id: &PasskeyId, name: &str) -> sqlx::Result<Option<PasskeyRow>> {
     on!(tx, |conn| sqlx::query_as(RENAME).bind(id).bind(account).bind(name).fetch_optional(conn).await)
+}
+
+/// Removes all of the account's passkeys.
+pub async fn delete_all(tx: &mut WriteTx, account: &AccountId) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(DELETE_ALL).bind(account).execute(conn).await)
 }
 
 /// Removes one of the account's passkeys.
