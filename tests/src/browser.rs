@@ -76,18 +76,10 @@ impl Browser {
         .await;
         let mut builder = ClientBuilder::new(HttpConnector::new());
         builder.capabilities(capabilities(&found.program, folder.path()).as_object().unwrap().clone());
-        let mut starts = 1;
-        let window = loop {
-            match builder.connect(&format!("http://127.0.0.1:{port}")).await {
-                Ok(window) => break window,
-                // Chromium itself, once in some hundred starts on a busy machine; nothing of the test has begun then.
-                Err(error) if starts < 3 && error.to_string().contains("Chrome instance exited") => starts += 1,
-                Err(error) => {
-                    output.show("chromedriver");
-                    panic!("the browser does not start: {error}")
-                }
-            }
-        };
+        let window = builder.connect(&format!("http://127.0.0.1:{port}")).await.unwrap_or_else(|error| {
+            output.show("chromedriver");
+            panic!("the browser does not start: {error}")
+        });
         Self { window, output, _driver: driver, folder }
     }
 
