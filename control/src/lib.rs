@@ -15,6 +15,7 @@ pub mod clock;
 pub mod collaborators;
 pub mod config;
 pub mod dashboard;
+pub mod dates;
 pub mod db;
 pub mod deployments;
 pub mod error;

@@ -1,5 +1,6 @@
 //! A real browser with a profile of its own: Chromium without a window, driven through chromedriver. It reaches this machine and nothing else.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -14,10 +15,10 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use xtask::leash::{self, Leashed, StopBy};
-use xtask::{paths, probe};
+use xtask::paths;
 
 use crate::output::Output;
-use crate::wait::eventually;
+use crate::wait::until;
 
 /// A browser with one window; it ends with this value.
 #[derive(Debug)]
@@ -55,9 +56,11 @@ impl Browser {
     pub async fn start() -> Self {
         let found = paths::browser().expect("chromium and chromedriver are on PATH: as root, `cargo xtask test` installs them");
         let folder = TempDir::new().unwrap();
-        let port = probe::free_port().unwrap();
+        let log = folder.path().join("chromedriver.log");
         let mut command = leash::command(found.driver, StopBy::Terminate);
-        command.arg(format!("--port={port}")).current_dir(folder.path());
+        // What Chromium says comes with what the driver prints; what the driver does is in a file, as it is too much to keep.
+        command.args(["--port=0", "--enable-chrome-logs", "--verbose"]).arg(format!("--log-path={}", log.display()));
+        command.current_dir(folder.path());
         // What Chromium keeps beside its profile, such as the certificates that it trusts, is the test's own too.
         command.env("HOME", folder.path()).env("TMPDIR", folder.path());
         for name in ["XDG_CONFIG_HOME", "XDG_CACHE_HOME", "DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS"] {
@@ -66,18 +69,19 @@ impl Browser {
         let output = Output::default();
         let lines = output.clone();
         let mut driver = Leashed::spawn(command, StopBy::Terminate, move |line| lines.push(line)).unwrap();
-        eventually("chromedriver's start", async || {
+        let port = until("chromedriver says its port", async || {
             if let Some(status) = driver.status() {
                 output.show("chromedriver");
                 panic!("chromedriver ended with {status}");
             }
-            if probe::answers(port, "/status") { Ok(()) } else { Err("no answer".to_owned()) }
+            output.lines().iter().find_map(|line| port_in(line))
         })
         .await;
         let mut builder = ClientBuilder::new(HttpConnector::new());
         builder.capabilities(capabilities(&found.program, folder.path()).as_object().unwrap().clone());
         let window = builder.connect(&format!("http://127.0.0.1:{port}")).await.unwrap_or_else(|error| {
             output.show("chromedriver");
+            eprintln!("{}", fs::read_to_string(&log).unwrap_or_else(|error| error.to_string()));
             panic!("the browser does not start: {error}")
         });
         Self { window, output, _driver: driver, folder }
@@ -115,6 +119,11 @@ impl Drop for Browser {
             self.output.show("chromedriver");
         }
     }
+}
+
+/// The port that chromedriver has taken, from the line in which it says so.
+fn port_in(line: &str) -> Option<u16> {
+    line.strip_prefix("ChromeDriver was started successfully on port ")?.trim_end_matches('.').parse().ok()
 }
 
 fn capabilities(program: &Path, folder: &Path) -> Value {

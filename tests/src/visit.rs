@@ -354,9 +354,14 @@ impl Visit {
 
     /// How much of the page has moved by itself since it was opened (cumulative layout shift).
     pub async fn shift(&self) -> f64 {
+        self.shift_after("").await
+    }
+
+    /// The same once a script has run that changes the page.
+    pub async fn shift_after(&self, change: &str) -> f64 {
         // What the last script has moved is drawn by the first of two frames, and counted by the second.
         // The entries that were kept come in order of their kinds: once the first paint is there, all before it are.
-        let script = "const drawn = () => new Promise((resolve) => requestAnimationFrame(resolve));
+        let count = "const drawn = () => new Promise((resolve) => requestAnimationFrame(resolve));
         return drawn().then(drawn).then(() => new Promise((resolve) => {
             let sum = 0;
             const observer = new PerformanceObserver((list) => {
@@ -368,7 +373,7 @@ impl Visit {
             observer.observe({ type: 'layout-shift', buffered: true });
             observer.observe({ type: 'paint', buffered: true });
         }));";
-        self.browser.run(script, &[]).await.as_f64().unwrap()
+        self.browser.run(&format!("{change}\n{count}"), &[]).await.as_f64().unwrap()
     }
 
     /// Has pages drawn for somebody who prefers `light` or `dark`, and no motion.

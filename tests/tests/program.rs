@@ -321,6 +321,7 @@ async fn commands_about_a_database_make_none_where_there_is_none() {
     let place = Place::embedded();
     for arguments in [
         &["account", "set-limits", "--email", "ada@example.com", "--max-api-keys", "1"][..],
+        &["account", "remove-second-factors", "--email", "ada@example.com"],
         &["access-key", "create", "--email", "ada@example.com", "--name", "laptop"],
         &["audit", "verify"],
         &["keys", "rotate"],

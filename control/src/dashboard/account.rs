@@ -15,6 +15,7 @@ use super::view::day;
 use crate::accounts::http::{AccountDeletion, AccountOut, AccountPatch};
 use crate::accounts::service;
 use crate::app::AppState;
+use crate::apps;
 use crate::auth::DashboardSession;
 use crate::error::{AppError, AppResult};
 use crate::web::{ClientAddress, Member};
@@ -45,6 +46,8 @@ struct Deletion<'p> {
     form: &'p Form,
     step_up: &'p StepUp,
     email: &'p str,
+    /// The apps that keep it from ending.
+    apps: Vec<String>,
 }
 
 /// A size as people read it: whole mebibytes where it is that many.
@@ -151,8 +154,13 @@ fn deletion_form() -> Form {
 }
 
 pub(super) async fn show_deletion(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> AppResult<Response> {
-    let (form, step_up) = (deletion_form(), StepUp::of(&app, &session).await?);
-    form.page(&Deletion { frame: &frame, form: &form, step_up: &step_up, email: session.email() })
+    deletion_page(&app, &frame, &session, &deletion_form(), &StepUp::of(&app, &session).await?).await
+}
+
+async fn deletion_page(app: &AppState, frame: &Frame, session: &DashboardSession, form: &Form, step_up: &StepUp) -> AppResult<Response> {
+    let reached = apps::repo::list(&mut app.db.read().await?, session.account()).await?;
+    let owned = reached.into_iter().filter(|app| app.owner_email == session.email());
+    form.page(&Deletion { frame, form, step_up, email: session.email(), apps: owned.map(|app| app.name).collect() })
 }
 
 pub(super) async fn delete(
@@ -168,7 +176,7 @@ pub(super) async fn delete(
         Err(error) => {
             let mut step_up = StepUp::of(&app, &session).await?;
             let form = refuse(&mut step_up, deletion_form(), &sent, error, "password")?;
-            form.page(&Deletion { frame: &frame, form: &form, step_up: &step_up, email: session.email() })
+            deletion_page(&app, &frame, &session, &form, &step_up).await
         }
     }
 }

@@ -3,9 +3,8 @@
 use askama::Template;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use shared::time::UnixMillis;
-use time::OffsetDateTime;
 
+pub use crate::dates::{day, moment};
 use crate::error::{AppError, AppResult};
 
 /// The pages of the navigation, for whoever is signed in: the label and the page. Each stands here once it is there.
@@ -41,24 +40,6 @@ pub(super) fn html(status: StatusCode, html: String) -> Response {
     (status, [(header::CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response()
 }
 
-/// A time as people read it, in UTC: `3 December 2026, 14:05 UTC`.
-pub fn moment(time: UnixMillis) -> String {
-    at(time).map_or_else(|| time.iso8601(), |at| format!("{}, {:02}:{:02} UTC", date(at), at.hour(), at.minute()))
-}
-
-/// A day as people read it, in UTC: `3 December 2026`.
-pub fn day(time: UnixMillis) -> String {
-    at(time).map_or_else(|| time.utc_date(), date)
-}
-
-fn at(time: UnixMillis) -> Option<OffsetDateTime> {
-    OffsetDateTime::from_unix_timestamp(time.0.div_euclid(1_000)).ok()
-}
-
-fn date(at: OffsetDateTime) -> String {
-    format!("{} {} {}", at.day(), at.month(), at.year())
-}
-
 /// How long to wait, for people: never less than it is.
 pub fn wait(seconds: u64) -> String {
     let (number, unit) = match seconds {
@@ -82,10 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_told_in_words() {
-        let time = UnixMillis(1_796_306_745_000);
-        assert_eq!((day(time), moment(time)), ("3 December 2026".to_owned(), "3 December 2026, 14:05 UTC".to_owned()));
-        assert!(moment(UnixMillis(i64::MAX)).ends_with('Z'));
+    fn waits_are_told_in_words_and_faults_in_sentences() {
         let waits = [(0, "1 second"), (90, "90 seconds"), (91, "2 minutes"), (3_600, "60 minutes"), (5_401, "2 hours")];
         for (seconds, words) in waits {
             assert_eq!(wait(seconds), words);

@@ -4,6 +4,7 @@ use askama::Template;
 use shared::time::UnixMillis;
 
 use super::{FactorKind, FactorNotice, Key, KeyNotice, Kind, MachineNotice, NewPassword, Transfer};
+use crate::dates::second;
 use crate::error::{AppError, AppResult};
 
 /// What the owner of an account is told to do about a second factor that somebody else has meddled with.
@@ -67,7 +68,7 @@ fn letter(kind: &Kind, dashboard: &str) -> Letter {
             letter.say(format!(
                 "Registered: {} from the client address {}. If that was not you, do not confirm, even if you have registered yourself: that \
                  mail has another time.",
-                time.iso8601(),
+                second(*time),
                 plain(address)
             ));
             letter.say(format!("The link is valid for {} and can be used once.", in_words(*lifetime)));
@@ -150,7 +151,31 @@ fn letter(kind: &Kind, dashboard: &str) -> Letter {
             letter.closing = "If it was not you, write to those who run this service at once.";
         }
     }
+    if let Some((label, page)) = page(kind) {
+        letter.action = Some(Action { label, link: format!("{dashboard}{page}") });
+    }
     letter
+}
+
+/// The page of a notice, where its owner sees how things stand now: its label and its path.
+fn page(kind: &Kind) -> Option<(&'static str, &'static str)> {
+    match kind {
+        Kind::PasswordChanged(_) | Kind::PasswordReset(_) => Some(("Not you? Ask for a new password", "/forgot-password")),
+        Kind::KeyAdded(_) | Kind::KeyRemoved(_) => Some(("Look at your keys", "/keys")),
+        Kind::MachineAdded(_) | Kind::MachineRemoved(_) => Some(("Look at your machines", "/sessions")),
+        Kind::FactorAdded { .. }
+        | Kind::FactorRemoved { .. }
+        | Kind::FactorsRemoved { .. }
+        | Kind::RecoveryCodesReplaced { .. }
+        | Kind::RecoveryCodeUsed { .. } => Some(("Look at your second factors", "/security")),
+        // These have a link of their own, or nothing that a page shows (yet).
+        Kind::VerifyEmail { .. }
+        | Kind::AlreadyRegistered
+        | Kind::ResetPassword { .. }
+        | Kind::AccountDeleted { .. }
+        | Kind::AppGivenAway(_)
+        | Kind::AppReceived(_) => None,
+    }
 }
 
 impl Letter {
@@ -159,7 +184,7 @@ impl Letter {
     }
 
     fn circumstances(&mut self, time: UnixMillis, address: &str) {
-        self.say(format!("Time: {}. Client address: {}.", time.iso8601(), plain(address)));
+        self.say(format!("Time: {}. Client address: {}.", second(time), plain(address)));
     }
 
     fn app_given_away(&mut self, transfer: &Transfer) {
@@ -211,7 +236,7 @@ impl Letter {
             "Those who run this service have removed every second factor of your Updraft account, as somebody, probably you, asked them to. \
             Your password alone is enough to log in now, and recovery codes are worth nothing. Set up a second factor again as soon as you can.",
         );
-        self.say(format!("Time: {}.", time.iso8601()));
+        self.say(format!("Time: {}.", second(time)));
         self.closing = NOT_YOU;
     }
 
@@ -233,7 +258,7 @@ impl Letter {
 
     fn machines(&mut self, subject: &'static str, what: &str, notice: &MachineNotice) {
         self.subject = subject;
-        self.say(format!("Time: {}. Client address: {}.", notice.time.iso8601(), plain(&notice.address)));
+        self.circumstances(notice.time, &notice.address);
         self.say(what);
         self.list = notice.machines.iter().map(|machine| plain(machine)).collect();
         self.closing = "If it was not you, change your password at once: a new one ends all sessions, and what command lines may do.";
@@ -241,7 +266,7 @@ impl Letter {
 
     fn transfer(&mut self, subject: &'static str, what: &str, transfer: &Transfer) {
         self.subject = subject;
-        self.say(format!("Time: {}.", transfer.time.iso8601()));
+        self.say(format!("Time: {}.", second(transfer.time)));
         self.say(what);
         self.list = vec![plain(&transfer.app)];
     }
@@ -252,8 +277,7 @@ impl Letter {
             self.say("These keys stay valid. Delete those that you do not know or no longer need:");
             self.list = new.keys.iter().map(|name| plain(name)).collect();
         }
-        self.closing =
-            "If it was not you, ask for a new password on the login page at once, and delete the access keys that you do not know.";
+        self.closing = "If it was not you, ask for a new password at once, and delete the access keys that you do not know.";
     }
 }
 
@@ -301,7 +325,7 @@ mod tests {
         )
         .unwrap();
         assert!(rendered.text.contains(&format!("\n{link}\n")), "{}", rendered.text);
-        assert!(rendered.text.contains("1970-01-01T00:00:00.000Z from the client address 192.0.2.1"), "{}", rendered.text);
+        assert!(rendered.text.contains("1 January 1970, 00:00:00 UTC from the client address 192.0.2.1"), "{}", rendered.text);
         assert!(rendered.html.contains(&format!("href=\"{link}\"")), "{}", rendered.html);
         assert!(!rendered.html.contains("<img") && !rendered.html.contains("src="), "nothing is loaded from anywhere");
     }

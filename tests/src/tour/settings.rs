@@ -76,6 +76,9 @@ impl<L: AsyncFnMut(&Visit, &str)> Tour<'_, L> {
         self.visit.fill("password", "wrong").await;
         self.visit.fill("stepUpCode", &holder.wrong_code()).await;
         self.refused("account-delete-refused", "Delete it for good", "Nothing was changed", "Delete the account").await;
+        holder.session.create_app(&self.words.app).await;
+        self.page("account-delete-owner", "/account/delete", "Delete the account").await;
+        holder.session.delete(&format!("/v1/apps/{}", self.words.app)).await.assert_status(204);
         self.page("sessions", "/sessions", "Sessions and machines").await;
     }
 

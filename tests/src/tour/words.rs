@@ -24,6 +24,8 @@ pub struct Words {
     pub(super) machine: String,
     /// What a command line says of its machine.
     pub(super) hostname: String,
+    /// An app.
+    pub(super) app: String,
 }
 
 impl Words {
@@ -39,6 +41,7 @@ impl Words {
             passkey: "Laptop".to_owned(),
             machine: "Ada's laptop".to_owned(),
             hostname: "old laptop".to_owned(),
+            app: "demo".to_owned(),
         }
     }
 
@@ -55,6 +58,7 @@ impl Words {
             passkey: of("Passkey", 100),
             machine: of("machine", LABEL),
             hostname: of("hostname", LABEL),
+            app: of("Application", 255),
         }
     }
 }

@@ -90,11 +90,21 @@ async fn with_a_second_factor_a_new_password_and_the_end_ask_for_one() {
 async fn an_account_is_deleted_by_its_password_when_it_owns_nothing() {
     let (app, mut reader) = ada().await;
     let ada = app.log_in("ada").await;
-    ada.create_app("demo").await;
     let page = reader.fill("/dashboard/account/delete", &[("password", "wrong")]).await.has_status(401).shows("The password is wrong.");
-    let page = reader.send(&page.form().with(&[("password", PASSWORD)])).await.has_status(409);
-    let page = page.shows("The account owns apps: delete them or transfer them first.");
-    ada.delete("/v1/apps/demo").await.assert_status(204);
+    // An app that came meanwhile; and whoever owns one is told before they type anything.
+    ada.create_app("<i>demo").await;
+    let refused = reader.send(&page.form().with(&[("password", PASSWORD)])).await.has_status(409);
+    refused.shows("The account owns apps: delete them or transfer them first.").shows("<bdi>&#60;i&#62;demo</bdi>");
+    let told = reader.open("/dashboard/account/delete").await.has_status(200).shows("It cannot end while it owns apps");
+    assert!(!told.html().contains("action=\"/dashboard/account/delete\""), "{}", told.html());
+    // One that others own is no hindrance.
+    app.sign_up("bob").await;
+    let bob = app.log_in("bob").await;
+    bob.create_app("theirs").await;
+    bob.post("/v1/apps/theirs/collaborators/ada@example.com", json!({})).await.assert_status(201);
+    ada.delete("/v1/apps/%3Ci%3Edemo").await.assert_status(204);
+    let page = reader.open("/dashboard/account/delete").await;
+    assert!(!page.html().contains("theirs"), "{}", page.html());
     reader.send(&page.form().with(&[("password", PASSWORD)])).await.is_at("/dashboard/sign-in").shows("Your account is deleted.");
     assert!(!reader.cookies.contains_key("updraft"));
     reader.open("/dashboard").await.is_at("/dashboard/sign-in");

@@ -82,8 +82,7 @@ async fn pages_are_light_stay_where_they_are_and_keep_to_their_policy() {
     visit.open("/dashboard/design").await;
     // What moves is noticed, and what is missing.
     let script = "document.body.prepend(Object.assign(document.createElement('p'), { textContent: 'x', className: 'lead' }));";
-    visit.browser.run(script, &[]).await;
-    assert!(visit.shift().await > LARGEST_SHIFT);
+    assert!(visit.shift_after(script).await > LARGEST_SHIFT);
     let script = "return new Promise((resolve) => document.head.append(Object.assign(document.createElement('script'),
         { src: '/dashboard/assets/missing.js', onerror: () => resolve(null) })));";
     visit.browser.run(script, &[]).await;

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use control::mail::{Kind, NewPassword, reset_password_link, verify_email_link};
+use control::mail::{FactorKind, FactorNotice, Key, KeyNotice, Kind, MachineNotice, NewPassword, reset_password_link, verify_email_link};
 use shared::time::UnixMillis;
 use tests::{Options, TestApp};
 
@@ -59,9 +59,9 @@ async fn each_kind_of_mail_says_what_it_is_about() {
         (verification(1), "Confirm your e-mail address", "valid for 96 hours"),
         (Kind::AlreadyRegistered, "You have an account already", "It has an account already"),
         (reset, "Reset your password", "valid for 1 hour"),
-        (Kind::PasswordChanged(new(&[])), "Your password was changed", "2023-11-14T22:13:20.000Z. Client address: 192.0.2.7"),
+        (Kind::PasswordChanged(new(&[])), "Your password was changed", "14 November 2023, 22:13:20 UTC. Client address: 192.0.2.7"),
         (Kind::PasswordReset(new(&["ci <b>", "laptop"])), "Your password was reset", "- ci <b>\n- laptop\n"),
-        (gone, "Your account was deleted", "2023-11-14T22:13:20.000Z. Client address: 192.0.2.7"),
+        (gone, "Your account was deleted", "14 November 2023, 22:13:20 UTC. Client address: 192.0.2.7"),
     ];
     for (kind, ..) in &expected {
         send(&app.state(), "ada@example.com", kind.clone()).await;
@@ -75,6 +75,44 @@ async fn each_kind_of_mail_says_what_it_is_about() {
         assert!(!mail.html.contains("ci <b>"), "{}", mail.html);
         for loaded in ["<img", "src=", "url(", "<script"] {
             assert!(!mail.html.contains(loaded), "{}", mail.html);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_notice_leads_to_the_page_of_what_it_is_about() {
+    let app = TestApp::spawn().await;
+    let (time, address) = (UnixMillis(0), "192.0.2.7".to_owned());
+    let new = NewPassword { time, address: address.clone(), keys: Vec::new() };
+    let key = |key| KeyNotice { time, address: "192.0.2.7".to_owned(), key, name: "ci".to_owned() };
+    let machine = MachineNotice { time, address: address.clone(), machines: vec!["laptop".to_owned()] };
+    let factor = FactorNotice { time, address: address.clone(), factor: FactorKind::Passkey, name: Some("phone".to_owned()) };
+    let notices = [
+        (Kind::PasswordChanged(new.clone()), "/forgot-password"),
+        (Kind::PasswordReset(new), "/forgot-password"),
+        (Kind::KeyAdded(key(Key::Access)), "/keys"),
+        (Kind::KeyAdded(key(Key::Api)), "/keys"),
+        (Kind::KeyRemoved(key(Key::Access)), "/keys"),
+        (Kind::MachineAdded(machine.clone()), "/sessions"),
+        (Kind::MachineRemoved(machine), "/sessions"),
+        (Kind::FactorAdded { factor: factor.clone(), is_first: false }, "/security"),
+        (Kind::FactorRemoved { factor, is_last: true }, "/security"),
+        (Kind::FactorsRemoved { time }, "/security"),
+        (Kind::RecoveryCodesReplaced { time, address: address.clone() }, "/security"),
+        (Kind::RecoveryCodeUsed { time, address, remaining: 1 }, "/security"),
+    ];
+    for (kind, page) in notices {
+        let said = format!("{kind:?}");
+        send(&app.state(), "ada@example.com", kind).await;
+        let mail = app.mails_to("ada@example.com").await.pop().unwrap();
+        let link = format!("{}/dashboard{page}", app.base);
+        assert!(mail.text.contains(&format!(":\n{link}\n")) && mail.html.contains(&format!("href=\"{link}\"")), "{said}: {}", mail.text);
+        let answer = app.anonymous().get(&format!("/dashboard{page}")).await;
+        if page == "/forgot-password" {
+            answer.assert_status(200);
+        } else {
+            answer.assert_status(303);
+            assert!(answer.header("location").ends_with(&format!("/sign-in?next=%2Fdashboard%2F{}", &page[1..])), "{said}");
         }
     }
 }
