@@ -277,7 +277,7 @@ async fn replay(config: &DatabaseConfig, arguments: &ReplayArguments) -> Result<
     let replayed = replay.run(&arguments.from, credentials, |name, reason| eprintln!("left: {}: {reason}", name.escape_debug())).await;
     db.close().await;
     let replayed = replayed?;
-    writeln!(std::io::stdout(), "{} dead letters are counted, {} are left", replayed.counted, replayed.left)?;
+    writeln!(std::io::stdout(), "dead letters counted: {}, left: {}", replayed.counted, replayed.left)?;
     if replayed.left == 0 {
         Ok(())
     } else {
