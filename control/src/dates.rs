@@ -18,6 +18,12 @@ pub fn day(time: UnixMillis) -> String {
     at(time).map_or_else(|| time.utc_date(), date)
 }
 
+/// Until when something holds: the day alone when it holds to the day's end, as forms that ask for a day have it.
+pub fn end(time: UnixMillis) -> String {
+    let next = time.plus_millis(1);
+    if time.utc_day() < next.utc_day() { day(time) } else { moment(time) }
+}
+
 fn at(time: UnixMillis) -> Option<OffsetDateTime> {
     OffsetDateTime::from_unix_timestamp(time.0.div_euclid(1_000)).ok()
 }
@@ -42,6 +48,7 @@ mod tests {
             ["3 December 2026", "3 December 2026, 14:05 UTC", "3 December 2026, 14:05:45 UTC"]
         );
         assert!(moment(UnixMillis(i64::MAX)).ends_with('Z') && second(UnixMillis(i64::MAX)).ends_with('Z'));
+        assert_eq!([end(time), end(UnixMillis(1_796_342_399_999))], ["3 December 2026, 14:05 UTC", "3 December 2026"]);
         assert_eq!(second(UnixMillis(-1)), "31 December 1969, 23:59:59 UTC");
     }
 }

@@ -64,12 +64,21 @@ async fn send(call: &Call<'_>, report: &Report) -> Result<(), worker::Error> {
     call.env.queue(env::REPORTS)?.send_raw(message).await
 }
 
+/// The longest body that is read although it is too large, in bytes.
+const MOST_UNWANTED: usize = 64 << 10;
+
 /// The whole body of a JSON request: 413 when it is too large, 415 when there is one that says it is something else. No stated type counts
 /// as JSON.
 async fn json_body(request: &web_sys::Request) -> Result<Vec<u8>, Failure> {
     let headers = request.headers();
     let body = match (headers.get("content-length")?.and_then(|length| length.parse::<usize>().ok()), request.body()) {
-        (Some(length), _) if length > MAX_JSON_BODY => return Err(too_large()),
+        (Some(length), stream) if length > MAX_JSON_BODY => {
+            // A connection on which a body was not read to its end is closed, and whoever still sends may never see the answer.
+            if stream.is_some() && length <= MOST_UNWANTED {
+                drop(JsFuture::from(request.array_buffer()?).await);
+            }
+            return Err(too_large());
+        }
         // The runtime reads no more than the stated length.
         (Some(_), Some(_)) => js_sys::Uint8Array::new(&JsFuture::from(request.array_buffer()?).await?).to_vec(),
         (None, Some(stream)) => body::read_at_most(&stream, MAX_JSON_BODY).await?.ok_or_else(too_large)?,

@@ -50,7 +50,7 @@ const FIND_BUTTON: &str = "
     const named = element => element.innerText.replace(/\\s+/g, ' ').trim();
     for (const scope of scopes.filter(Boolean)) {
         const all = [...scope.querySelectorAll('button, a[href], summary')];
-        const found = all.find(element => element.checkVisibility() && !element.disabled && named(element) === text);
+        const found = all.find(element => element.checkVisibility() && !element.disabled && element.ariaDisabled !== 'true' && named(element) === text);
         if (found) return found;
     }
     return null;";

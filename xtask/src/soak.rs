@@ -60,6 +60,7 @@ pub(crate) fn run(session: &Session, plan: &Plan) -> Result<(), Failure> {
     }
     let Some(is_required) = plan.postgres else { return Ok(()) };
     let given = env::var("TEST_POSTGRES_URL").ok().filter(|url| !url.is_empty());
+    let is_required = is_required || env::var_os("UPDRAFT_REQUIRE_POSTGRES").is_some_and(|value| value == "1");
     if given.is_none() && !is_required && !Cluster::is_installed() {
         say("PostgreSQL is not installed (no initdb): the soak ran on SQLite only");
         return Ok(());

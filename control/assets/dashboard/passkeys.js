@@ -18,6 +18,8 @@
     ConstraintError: "This device cannot check that it is you. Set up a screen lock or a PIN on it, or choose another device.",
   };
   const OUT_OF_DATE = "This page is out of date. Reload it, and try again.";
+  const TOO_OFTEN = "Too much at once. Wait a minute, and try again.";
+  const NOT_NOW = "This is not available for the moment. Try again in a moment.";
   const OTHERWISE = "This did not work. Try again.";
 
   const decoded = (text) => Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt(0));
@@ -63,8 +65,9 @@
     const answer = await fetch(address, { method: "POST", headers, redirect: "manual" });
     const said = await answer.json().catch(() => null);
     if (!answer.ok || !said?.options) {
-      // A session that has ended leads to the sign-in page; a refusal of the page itself is a page.
-      throw new Problem(said?.problem ?? OUT_OF_DATE);
+      // A session that has ended leads to the sign-in page; a refusal of the page itself is a page, and so is a fault.
+      const otherwise = answer.status === 429 ? TOO_OFTEN : answer.status >= 500 ? NOT_NOW : OUT_OF_DATE;
+      throw new Problem(said?.problem ?? otherwise);
     }
     return said;
   };
@@ -103,7 +106,7 @@
     }
     part.removeAttribute("aria-busy");
     if (!hasAnswer || !("sends" in part.dataset)) {
-      buttons.forEach((button) => (button.disabled = false));
+      buttons.forEach((button) => (button.disabled = "shown" in button.dataset));
     }
     return hasAnswer;
   };
@@ -136,6 +139,7 @@
       send(form);
     } else {
       button.disabled = true;
+      button.dataset.shown = "";
       button.textContent = "Shown";
       // To what is to be done next.
       form.querySelector("[data-passkey][data-sends] button")?.focus();
@@ -159,6 +163,8 @@
     event.preventDefault();
     if (await perform(part)) {
       send(event.target);
+    } else {
+      event.submitter?.focus();
     }
   });
 

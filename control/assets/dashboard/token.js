@@ -13,16 +13,31 @@
     }
   };
 
-  const given = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (given) {
-    kept((storage) => storage.setItem(KEY, given));
-    history.replaceState(null, "", location.pathname + location.search);
-  }
-  const token = given ?? kept((storage) => storage.getItem(KEY));
+  const take = () => {
+    const given = new URLSearchParams(location.hash.slice(1)).get("token");
+    if (given) {
+      kept((storage) => storage.setItem(KEY, given));
+      history.replaceState(null, "", location.pathname + location.search);
+    }
+    return given;
+  };
+
+  const classes = document.documentElement.classList;
+  // Another link of another mail, opened where the page is already.
+  addEventListener("hashchange", () => {
+    const given = take();
+    const field = document.getElementById("token");
+    if (given && field) {
+      field.value = given;
+      field.removeAttribute("aria-invalid");
+      classes.add("has-token");
+    }
+  });
+
+  const token = take() ?? kept((storage) => storage.getItem(KEY));
   if (!token) {
     return;
   }
-  const classes = document.documentElement.classList;
   classes.add("has-token");
   document.addEventListener("DOMContentLoaded", () => {
     const field = document.getElementById("token");

@@ -167,6 +167,15 @@ impl RecentLogin {
     fn is_too_old(has_second_factor: bool, logged_in: UnixMillis, window: i64, now: UnixMillis) -> bool {
         has_second_factor && logged_in.plus_millis(window) < now
     }
+
+    /// Whether this login is young enough, or the refusal. Asked again in the transaction that lets a command line in: a second factor may have come since.
+    pub async fn of(tx: &mut ReadTx, caller: &SignedIn, app: &App) -> AppResult<Self> {
+        let has_second_factor = mfa::is_enabled(tx, caller.account()).await?;
+        if Self::is_too_old(has_second_factor, caller.created(), app.config.limits.cli.freshness, app.now()) {
+            return Err(AppError::Coded(Code::ReauthRequired, "this login is too old to let a command line in: log in again first"));
+        }
+        Ok(Self(PhantomData))
+    }
 }
 
 /// Take it after the guard on the credential and after [`NewCredentials`], whose refusals come first.
@@ -175,11 +184,7 @@ impl FromRequestParts<AppState> for RecentLogin {
 
     async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
         let caller = SignedIn::from_request_parts(parts, app).await?;
-        let has_second_factor = mfa::is_enabled(&mut app.db.read().await?, caller.account()).await?;
-        if Self::is_too_old(has_second_factor, caller.created(), app.config.limits.cli.freshness, app.now()) {
-            return Err(AppError::Coded(Code::ReauthRequired, "this login is too old to let a command line in: log in again first"));
-        }
-        Ok(Self(PhantomData))
+        Self::of(&mut app.db.read().await?, &caller, app).await
     }
 }
 

@@ -7,7 +7,7 @@
 pub mod check;
 pub mod command_line;
 pub mod outside;
-mod pages;
+pub mod pages;
 pub mod secrets;
 pub mod settings;
 pub mod strangers;

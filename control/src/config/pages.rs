@@ -8,6 +8,12 @@ use super::settings::Settings;
 /// First segments of paths that are the interface's or the devices'; pages beneath them would stand in each other's way.
 const TAKEN: [&str; 7] = ["v1", "v0.1", "internal", "health", "authenticated", "updatecheck", "reportstatus"];
 
+/// Whether a path begins with a segment that is no page's, wherever pages stand.
+pub fn is_taken(path: &str) -> bool {
+    let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
+    TAKEN.contains(&first.to_ascii_lowercase().as_str())
+}
+
 /// The address of the dashboard's pages: the setting, or a path under the base address.
 pub(super) fn address(settings: &Settings<'_>, base_url: &str) -> Result<String, ConfigError> {
     let Some(address) = settings.address("DASHBOARD_URL")? else { return Ok(format!("{base_url}/dashboard")) };
@@ -23,7 +29,7 @@ pub(super) fn address(settings: &Settings<'_>, base_url: &str) -> Result<String,
     if !segments.clone().all(is_plain) {
         return wrong("must have a path of letters, digits, dashes, dots and underscores, or none");
     }
-    if segments.next().is_some_and(|first| TAKEN.contains(&first.to_ascii_lowercase().as_str())) {
+    if segments.next().is_some_and(is_taken) {
         return wrong("must not stand under a path of the interface, such as /v1");
     }
     Ok(address)

@@ -16,7 +16,7 @@ use super::form::{Field, Form};
 use super::frame::Frame;
 use super::keys::{Made, SHOWN_DAY};
 use super::until;
-use super::view::{self, day, moment};
+use super::view::{self, end, moment};
 use crate::app::AppState;
 use crate::auth::api_keys::http::{ApiKeyPatch, NewApiKey};
 use crate::auth::api_keys::repo::{self, ApiKey};
@@ -49,7 +49,7 @@ pub(super) async fn list(tx: &mut ReadTx, frame: &Frame, session: &DashboardSess
             page: frame.path(&page_of(key.id.as_str())),
             scopes: key.scopes()?.names().join(", "),
             used: key.last_used_time.map_or_else(|| "not yet".to_owned(), moment),
-            until: key.expires_time.map_or_else(|| "no end".to_owned(), day),
+            until: until_of(&key),
             is_revoked: key.revoked_time.is_some(),
             is_over: !key.is_alive(frame.now()),
             name: key.name,
@@ -129,6 +129,8 @@ struct KeyPage<'p> {
 /// A key that is changed.
 struct Existing<'p> {
     name: &'p str,
+    /// Until when it works now.
+    until: String,
     /// The day that the form was shown with at first.
     shown_day: String,
     /// The scopes that the form was shown with at first.
@@ -239,6 +241,11 @@ async fn find(app: &AppState, session: &DashboardSession, id: &str) -> AppResult
     found.ok_or(AppError::NotFound("API key"))
 }
 
+/// Until when a key works, in words.
+fn until_of(key: &ApiKey) -> String {
+    key.expires_time.map_or_else(|| "no end".to_owned(), end)
+}
+
 fn day_of(key: &ApiKey) -> String {
     key.expires_time.map(until::shown).unwrap_or_default()
 }
@@ -252,7 +259,7 @@ pub(super) async fn show_one(
     let key = find(&app, &session, &id).await?;
     let form = key_form(&key.name, &day_of(&key));
     let (page, choices) = (frame.path(&page_of(&id)), choices_of(key.scopes()?));
-    let existing = Existing { name: &key.name, shown_day: day_of(&key), shown_scopes: text_of(&choices) };
+    let existing = Existing { name: &key.name, until: until_of(&key), shown_day: day_of(&key), shown_scopes: text_of(&choices) };
     form.page(&KeyPage { page, key: Some(existing), ..KeyPage::new(&frame, &form, choices) })
 }
 
@@ -283,7 +290,7 @@ pub(super) async fn change(
             let form = refuse(key_form(sent.text("name"), day), error)?;
             let page = frame.path(&page_of(&id));
             let (shown_day, shown_scopes) = (sent.text(SHOWN_DAY).to_owned(), sent.text(SHOWN_SCOPES).to_owned());
-            let existing = Existing { name: &key.name, shown_day, shown_scopes };
+            let existing = Existing { name: &key.name, until: until_of(&key), shown_day, shown_scopes };
             form.page(&KeyPage { page, key: Some(existing), ..KeyPage::new(&frame, &form, choices) })
         }
     }

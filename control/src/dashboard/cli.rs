@@ -94,8 +94,9 @@ impl Asker {
         let version = row.device.client_version.map(|version| format!(" {version}")).unwrap_or_default();
         // Behind a proxy that does not say for whom it asks, all addresses are the proxy's: they tell nothing.
         let address = row.created_by.parse().ok().filter(|address| frame.site().is_plain() || !is_inner(*address));
-        // As limits take two addresses for the same.
-        let is_here = address.map(|address| network(address) == network(from.0));
+        // As limits take two addresses for the same. Of one address by IPv4 and another by IPv6 nothing can be said: a machine may have both.
+        let is_comparable = |address: &IpAddr| address.to_canonical().is_ipv4() == from.0.to_canonical().is_ipv4();
+        let is_here = address.filter(is_comparable).map(|address| network(address) == network(from.0));
         Self {
             machine: row.device.name,
             program: row.device.client_name.map(|name| format!("{name}{version}")),

@@ -13,7 +13,7 @@ use super::cli::Obstacle;
 use super::fields::Fields;
 use super::form::{Field, Form};
 use super::frame::Frame;
-use super::view::{self, day};
+use super::view::{self, moment};
 use crate::app::AppState;
 use crate::auth::keys::http::NewAccessKey;
 use crate::auth::keys::service;
@@ -127,7 +127,7 @@ pub(super) async fn make(
         Ok((key, token)) => {
             // Command lines put their paths behind what they are told.
             let server = format!("{}/v1", app.config.base_url);
-            let (name, until) = (&key.friendly_name, day(key.expires));
+            let (name, until) = (&key.friendly_name, moment(key.expires));
             view::page(&KeyMade { frame: &frame, name, key: token.reveal(), until, server: &server })
         }
         Err(error) => {

@@ -13,7 +13,7 @@ use super::fields::Fields;
 use super::flash::Flash;
 use super::form::{Field, Form};
 use super::frame::Frame;
-use super::view::{self, day, moment};
+use super::view::{self, day, end, moment};
 use super::{api_keys, until};
 use crate::app::AppState;
 use crate::auth::keys::http::{AccessKeyPatch, NewAccessKey};
@@ -49,7 +49,7 @@ impl Shown {
             made: day(key.created_time),
             address: key.created_by,
             used: key.last_used_time.map_or_else(|| "not yet".to_owned(), moment),
-            until: day(key.expires),
+            until: end(key.expires),
             is_over: key.expires <= frame.now(),
             name: key.friendly_name,
         }
@@ -71,6 +71,8 @@ struct Change<'p> {
     form: &'p Form,
     page: String,
     name: &'p str,
+    /// Until when it works now.
+    until: String,
     /// The day that the form was shown with at first.
     shown_day: &'p str,
 }
@@ -173,7 +175,7 @@ pub(super) async fn show_one(
     let key = find(&app, &session, &name).await?;
     let day = until::shown(key.expires);
     let form = new_form(&key.friendly_name, &day);
-    form.page(&Change { frame: &frame, form: &form, page: page_of(&name), name: &name, shown_day: &day })
+    form.page(&Change { frame: &frame, form: &form, page: page_of(&name), name: &name, until: end(key.expires), shown_day: &day })
 }
 
 pub(super) async fn change(
@@ -184,7 +186,7 @@ pub(super) async fn change(
     KeyPath(name): KeyPath,
     sent: Fields,
 ) -> AppResult<Response> {
-    find(&app, &session, &name).await?;
+    let key = find(&app, &session, &name).await?;
     let day = sent.text("ttl");
     // The day as it was shown changes nothing, whatever it has become meanwhile: a lifetime begins anew otherwise.
     let lifetime = if sent.get(SHOWN_DAY) == Some(day) { Ok(Member::default()) } else { ttl(day, app.now()) };
@@ -201,7 +203,7 @@ pub(super) async fn change(
         Err(error) => {
             let form = new_form(sent.text("friendlyName"), day).refuse(error)?;
             let shown_day = sent.text(SHOWN_DAY);
-            form.page(&Change { frame: &frame, form: &form, page: page_of(&name), name: &name, shown_day })
+            form.page(&Change { frame: &frame, form: &form, page: page_of(&name), name: &name, until: end(key.expires), shown_day })
         }
     }
 }

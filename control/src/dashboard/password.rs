@@ -73,7 +73,7 @@ pub(super) async fn reset(State(app): State<AppState>, frame: Frame, from: Clien
     let reset = Reset { token: sent.optional_member("token"), password: sent.member("password") };
     match service::reset(&app, from, &reset).await {
         Ok(()) => {
-            frame.redirect_saying("/sign-in?again", &Flash::good("Your password is new, and every session has ended. Sign in with it."))
+            frame.redirect_saying("/sign-in?other", &Flash::good("Your password is new, and every session has ended. Sign in with it."))
         }
         Err(error) => {
             let form = say_token(reset_form(&sent).refuse(error)?, "ask for another mail");

@@ -48,6 +48,9 @@ pub(super) fn as_page(frame: &Frame, mut answer: Response, sent: Option<&Fields>
 
 /// To the sign-in page, and back from there: to the page that was asked for, or to that of the form, for what was sent is not sent again by itself.
 fn sign_in(frame: &Frame, sent: Option<&Fields>) -> AppResult<Response> {
+    if frame.is_at("/sign-out") {
+        return frame.redirect_saying("/sign-in", &Flash::good("You are signed out."));
+    }
     let next = match sent {
         None => frame.site().next(frame.here()).map(str::to_owned),
         Some(sent) => cli::way_back(frame, sent).or_else(|| cli_key::way_back(frame, sent)).or_else(|| again(frame)),

@@ -5,17 +5,15 @@ use std::sync::PoisonError;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use serde_json::Value;
-use shared::limit::{Rate, network};
+use shared::limit::network;
 
 use crate::app::AppState;
 use crate::error::AppResult;
+use crate::limits;
 use crate::web::{ClientAddress, read_body};
 
 /// The largest report, in bytes.
 const MOST: usize = 16 << 10;
-
-/// Reports of one network that are logged per minute; anybody may send some.
-const LOGGED: u32 = 10;
 
 /// The directives that can be broken (Content Security Policy level 3).
 const DIRECTIVES: [&str; 14] = [
@@ -36,16 +34,17 @@ const DIRECTIVES: [&str; 14] = [
 ];
 
 pub(super) async fn post(State(app): State<AppState>, from: ClientAddress, request: Request) -> AppResult<StatusCode> {
+    admit(&app, from).map_err(limits::too_many)?;
     let (parts, body) = request.into_parts();
     let body = read_body(&parts.headers, body, MOST).await?;
-    let rate = Rate { count: LOGGED, window: app.config.limits.management.window };
-    let mut reports = app.policy_reports.lock().unwrap_or_else(PoisonError::into_inner);
-    let admitted = reports.admit(&network(from.0), rate, app.now().as_millis());
-    drop(reports);
-    if admitted.is_ok() {
-        tracing::warn!(directive = directive(&body), "a browser reports that a page of the dashboard broke its content security policy");
-    }
+    tracing::warn!(directive = directive(&body), "a browser reports that a page of the dashboard broke its content security policy");
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Anybody may send some, as with other requests without a credential. Counted in memory: a restart may forget them, for they change nothing.
+fn admit(app: &AppState, from: ClientAddress) -> Result<(), u64> {
+    let mut reports = app.policy_reports.lock().unwrap_or_else(PoisonError::into_inner);
+    reports.admit(&network(from.0), app.config.limits.strangers.posts, app.now().as_millis())
 }
 
 /// Which rule was broken, when it is one that there is.

@@ -53,6 +53,13 @@ pub(super) struct Ways {
     pub(super) has_recovery: bool,
 }
 
+impl Ways {
+    /// Whether there is one.
+    pub(super) fn is_any(self) -> bool {
+        self.has_passkey || self.has_totp || self.has_recovery
+    }
+}
+
 /// The token of the login that waits.
 pub(super) struct Pending(pub(super) String);
 

@@ -36,9 +36,9 @@ impl Visitor {
         self.name.as_deref().unwrap_or(&self.email)
     }
 
-    /// The last day on which the account may be without a second factor.
-    pub fn deadline_day(&self) -> String {
-        self.deadline.map(view::day).unwrap_or_default()
+    /// Until when the account may be without a second factor, in words.
+    pub fn deadline_moment(&self) -> String {
+        self.deadline.map(view::moment).unwrap_or_default()
     }
 
     /// Whether the time to set up a second factor is over.

@@ -38,6 +38,8 @@ pub(super) struct Asked {
     pub(super) next: Option<String>,
     /// Whether somebody who is signed in is to sign in once more.
     pub(super) is_again: bool,
+    /// Whether it may be somebody else who does.
+    is_other: bool,
 }
 
 impl Asked {
@@ -48,6 +50,7 @@ impl Asked {
             match name.as_ref() {
                 "next" => asked.next = frame.site().next(&value).map(str::to_owned),
                 "again" => asked.is_again = true,
+                "other" => (asked.is_again, asked.is_other) = (true, true),
                 _ => {}
             }
         }
@@ -72,12 +75,12 @@ fn sign_in_form(email: &str) -> Form {
 }
 
 pub(super) async fn show(frame: Frame, RawQuery(query): RawQuery) -> AppResult<Response> {
-    let Asked { next, is_again } = Asked::of(&frame, query.as_deref());
+    let Asked { next, is_again, is_other } = Asked::of(&frame, query.as_deref());
     if frame.visitor().is_some() && !is_again {
         return frame.redirect_to(next.as_deref().unwrap_or(&frame.path("/")));
     }
-    // Whoever comes from a mail has not been in.
-    let again = frame.visitor().map(|visitor| visitor.email.as_str());
+    // Whoever comes from a mail has not been in, and may have another account than this browser.
+    let again = frame.visitor().map(|visitor| visitor.email.as_str()).filter(|_| !is_other);
     let form = sign_in_form(again.unwrap_or_default());
     form.page(&SignIn { is_again: again.is_some(), ..SignIn::new(&frame, &form, next) })
 }

@@ -32,6 +32,8 @@ struct Sent<'p> {
     frame: &'p Frame,
     form: &'p Form,
     next: Option<String>,
+    /// Whether somebody asks for another mail, and none is on its way.
+    is_again: bool,
 }
 
 #[derive(Template)]
@@ -108,22 +110,22 @@ fn sent_form(sent: &Fields) -> Form {
 }
 
 pub(super) async fn show_sent(frame: Frame, RawQuery(query): RawQuery) -> AppResult<Response> {
-    let Asked { next, .. } = Asked::of(&frame, query.as_deref());
+    let Asked { next, is_again, .. } = Asked::of(&frame, query.as_deref());
     let form = sent_form(&Fields::default());
-    form.page(&Sent { frame: &frame, form: &form, next })
+    form.page(&Sent { frame: &frame, form: &form, next, is_again })
 }
 
 pub(super) async fn send_again(State(app): State<AppState>, frame: Frame, from: ClientAddress, sent: Fields) -> AppResult<Response> {
     let next = next_of(&frame, &sent);
     match service::resend(&app, from, &Resend { email: sent.member("email") }).await {
         Ok(()) => {
-            let text = "If a sign-up waits for this address, another mail is on its way. The link of the earlier mail is void.";
+            let text = "If a sign-up waits for this address, another mail is on its way. Once it has come, only its link works.";
             let response = frame.redirect_to(&frame.site().with_next("/sign-up/sent", next.as_deref()))?;
             frame.saying(response, &Flash::good(text))
         }
         Err(error) => {
             let form = sent_form(&sent).refuse(error)?;
-            form.page(&Sent { frame: &frame, form: &form, next })
+            form.page(&Sent { frame: &frame, form: &form, next, is_again: sent.has("again") })
         }
     }
 }
@@ -151,7 +153,7 @@ pub(super) async fn show_verify(frame: Frame) -> AppResult<Response> {
 pub(super) async fn verify(State(app): State<AppState>, frame: Frame, from: ClientAddress, sent: Fields) -> AppResult<Response> {
     match service::verify(&app, from, &ShownToken { token: sent.optional_member("token") }).await {
         Ok(()) => frame.redirect_saying(
-            "/sign-in?again",
+            "/sign-in?other",
             &Flash::good("Your e-mail address is confirmed, and your account is there. Sign in with it."),
         ),
         Err(error) => {

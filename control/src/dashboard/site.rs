@@ -6,8 +6,8 @@ use std::sync::Arc;
 use reqwest::Url;
 
 use super::assets;
-use crate::config::Config;
 use crate::config::outside::is_loopback_address;
+use crate::config::{Config, pages};
 
 /// The longest way back that a page takes along, in bytes.
 const LONGEST_NEXT: usize = 512;
@@ -111,7 +111,9 @@ impl Site {
         let is_plain = next.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\' && byte != b'#');
         let leads_out =
             path.contains("//") || path.split('/').any(|segment| segment.to_ascii_lowercase().replace("%2e", ".").starts_with('.'));
-        (is_ours && is_plain && !leads_out && next.len() <= LONGEST_NEXT).then_some(next)
+        // Where pages stand at the root, bundles and the interface stand beside them.
+        let is_page = !pages::is_taken(path);
+        (is_ours && is_page && is_plain && !leads_out && next.len() <= LONGEST_NEXT).then_some(next)
     }
 
     /// A page with a way back from it.
@@ -150,6 +152,7 @@ mod tests {
             assert_eq!(root.next(next), Some(next));
         }
         assert_eq!(root.next("/"), Some("/"));
+        assert_eq!((root.next("/v1/public/svc/bundles/x"), root.next("/V0.1/x")), (None, None));
         let long = format!("/dashboard/{}", "x".repeat(LONGEST_NEXT));
         for next in [
             "",

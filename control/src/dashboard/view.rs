@@ -4,7 +4,7 @@ use askama::Template;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-pub use crate::dates::{day, moment};
+pub use crate::dates::{day, end, moment};
 use crate::error::{AppError, AppResult};
 
 /// The pages of the navigation, for whoever is signed in: the label and the page. Each stands here once it is there.

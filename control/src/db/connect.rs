@@ -23,6 +23,9 @@ pub enum ConnectError {
     /// The database refused.
     #[error("the database could not be opened")]
     Open(#[source] sqlx::Error),
+    /// PostgreSQL would refuse some names and versions.
+    #[error("the database's encoding is {0}: make one with the encoding UTF8")]
+    Encoding(String),
     /// A migration failed or was edited after it was applied.
     #[error("the database's schema could not be brought up to date")]
     Migrate(#[source] sqlx::migrate::MigrateError),
@@ -109,6 +112,10 @@ impl Db {
             .connect_with(options.clone())
             .await
             .map_err(ConnectError::Open)?;
+        let encoding: String = sqlx::query_scalar("SHOW server_encoding").fetch_one(&migrating).await.map_err(ConnectError::Open)?;
+        if encoding != "UTF8" {
+            return Err(ConnectError::Encoding(encoding));
+        }
         migrate::postgres().run(&migrating).await.map_err(ConnectError::Migrate)?;
         migrating.close().await;
         Ok(Self::Postgres { read: limited(options.clone()).await?, write: limited(options).await? })

@@ -62,6 +62,12 @@ pub const ALL: &[Pair] = &[
         sqlite: include_str!("../../../migrations/sqlite/0007_history.sql"),
         postgres: include_str!("../../../migrations/postgres/0007_history.sql"),
     },
+    Pair {
+        version: 8,
+        name: "key_since",
+        sqlite: include_str!("../../../migrations/sqlite/0008_key_since.sql"),
+        postgres: include_str!("../../../migrations/postgres/0008_key_since.sql"),
+    },
 ];
 
 /// The migrator for SQLite.

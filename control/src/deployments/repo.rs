@@ -9,8 +9,8 @@ use crate::{on, on_write};
 
 const LIST: &str = "SELECT id, app_id, name, deployment_key, counting_epoch, created_time FROM deployments WHERE app_id = $1 ORDER BY name";
 const FIND: &str = "SELECT id, app_id, name, deployment_key, counting_epoch, created_time FROM deployments WHERE app_id = $1 AND name = $2";
-const INSERT: &str = "INSERT INTO deployments (id, app_id, name, deployment_key, last_label, counting_epoch, created_time) \
-    VALUES ($1, $2, $3, $4, 0, 0, $5)";
+const INSERT: &str = "INSERT INTO deployments (id, app_id, name, deployment_key, last_label, counting_epoch, created_time, key_since) \
+    VALUES ($1, $2, $3, $4, 0, 0, $5, $6)";
 const FIND_KEY: &str = "SELECT account_id, deployment_id, snapshot_version FROM deployment_keys WHERE deployment_key = $1";
 const INSERT_KEY: &str = "INSERT INTO deployment_keys (deployment_key, account_id, app_id, deployment_id, last_deployment_id, snapshot_version) \
     VALUES ($1, $2, $3, $4, $4, 0)";
@@ -92,16 +92,18 @@ pub async fn find(tx: &mut ReadTx, app: &AppId, name: &str) -> sqlx::Result<Opti
     on!(tx, |conn| sqlx::query_as(FIND).bind(app).bind(name).fetch_optional(conn).await)
 }
 
-/// Stores a deployment.
-pub async fn insert(
-    tx: &mut WriteTx,
-    id: &DeploymentId,
-    app: &AppId,
-    name: &str,
-    key: &DeploymentKey,
-    now: UnixMillis,
-) -> sqlx::Result<u64> {
-    on_write!(tx, |conn| sqlx::query(INSERT).bind(id).bind(app).bind(name).bind(key.as_str()).bind(now).execute(conn).await)
+/// Stores a deployment. `key_since` is when it took its key over from another, 0 when none had it: reports from before are the other one's.
+pub async fn insert(tx: &mut WriteTx, row: &DeploymentRow, key_since: UnixMillis) -> sqlx::Result<u64> {
+    let DeploymentRow { id, app_id, name, deployment_key, created_time, .. } = row;
+    on_write!(tx, |conn| sqlx::query(INSERT)
+        .bind(id)
+        .bind(app_id)
+        .bind(name.as_str())
+        .bind(deployment_key.as_str())
+        .bind(*created_time)
+        .bind(key_since)
+        .execute(conn)
+        .await)
 }
 
 /// A key that is or was in use.

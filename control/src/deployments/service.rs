@@ -71,24 +71,26 @@ pub async fn insert(
         KeyChoice::Given { key, by } => (key, by),
     };
     let taken = || "this deployment key is taken".to_owned();
-    match repo::find_key(tx, &key).await? {
+    let key_since = match repo::find_key(tx, &key).await? {
         None => {
             repo::insert_key(tx, &key, account, app, &id).await.or_conflict(taken)?;
+            UnixMillis(0)
         }
         // Of an app that they have nothing to do with, the owner's collaborators must not bring clients to theirs.
-        Some(known) if known.account_id == *account && repo::reuse_key(tx, &key, account, app, &id, &by).await? == 1 => {}
+        Some(known) if known.account_id == *account && repo::reuse_key(tx, &key, account, app, &id, &by).await? == 1 => now,
         Some(_) => return Err(AppError::Conflict(taken())),
-    }
-    repo::insert(tx, &id, app, name, &key, now).await.or_conflict(|| format!("a deployment named {name} exists"))?;
-    outbox::enqueue(tx, &key, now).await?;
-    Ok(DeploymentRow {
+    };
+    let row = DeploymentRow {
         id,
         app_id: app.clone(),
         name: name.to_owned(),
         deployment_key: key.as_str().to_owned(),
         counting_epoch: 0,
         created_time: now,
-    })
+    };
+    repo::insert(tx, &row, key_since).await.or_conflict(|| format!("a deployment named {name} exists"))?;
+    outbox::enqueue(tx, &key, now).await?;
+    Ok(row)
 }
 
 /// Gives a deployment another name, in the transaction's last statements. Errors: 404, 409 when the app has a deployment of that name.

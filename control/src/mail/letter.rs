@@ -237,7 +237,7 @@ impl Letter {
             Your password alone is enough to log in now, and recovery codes are worth nothing. Set up a second factor again as soon as you can.",
         );
         self.say(format!("Time: {}.", second(time)));
-        self.closing = NOT_YOU;
+        self.closing = "If you did not ask for it, write to those who run this service at once, and change your password.";
     }
 
     fn factor(&mut self, subject: &'static str, what: &str, notice: &FactorNotice) {

@@ -45,6 +45,8 @@ pub struct DeploymentRow {
     pub deployment_key: DeploymentKey,
     /// Counters of an older epoch count as absent.
     pub counting_epoch: i64,
+    /// Reports from before this time are of a deleted deployment that had the key before.
+    pub key_since: UnixMillis,
 }
 
 #[derive(sqlx::FromRow)]
@@ -65,8 +67,9 @@ pub async fn deployments(tx: &mut ReadTx, keys: &BTreeSet<&DeploymentKey>) -> sq
     let mut found = BTreeMap::new();
     for chunk in keys.chunks(CHUNK) {
         let rows: Vec<DeploymentRow> = on!(tx, |conn| {
-            let mut query =
-                QueryBuilder::new("SELECT id, app_id, deployment_key, counting_epoch FROM deployments WHERE deployment_key IN (");
+            let mut query = QueryBuilder::new(
+                "SELECT id, app_id, deployment_key, counting_epoch, key_since FROM deployments WHERE deployment_key IN (",
+            );
             let mut list = query.separated(", ");
             for key in chunk {
                 list.push_bind(key.as_str());

@@ -32,7 +32,7 @@ pub async fn store(db: &Db, most_binary_versions: u32, reports: &[Report], now: 
 
 /// The same as [`store`], for who must know what is counted and what is not.
 ///
-/// The reports share one transaction. When a row that one of them needs cannot be read, each gets a transaction of its own: those beside it are not to
+/// The reports share one transaction. When a row that one of them needs cannot be read, or the database does not take what one of them holds, each gets a transaction of its own: those beside it are not to
 /// wait for a repair. On the outer error, which any database fault but that is, not all of them are stored.
 pub(super) async fn outcomes(
     db: &Db,
@@ -70,9 +70,14 @@ async fn together(db: &Db, most: usize, reports: &[Report], now: UnixMillis) -> 
     }
 }
 
-/// Whether the fault is what a row holds: it is the same at every further try.
+/// Whether the fault is what a row or a report holds: it is the same at every further try. Of those that the database finds, PostgreSQL's class 22 (data
+/// exceptions) is that.
 fn is_unreadable(error: &sqlx::Error) -> bool {
-    matches!(error, sqlx::Error::Decode(_) | sqlx::Error::ColumnDecode { .. })
+    match error {
+        sqlx::Error::Decode(_) | sqlx::Error::ColumnDecode { .. } => true,
+        sqlx::Error::Database(database) => database.code().is_some_and(|code| code.len() == 5 && code.starts_with("22")),
+        _ => false,
+    }
 }
 
 /// Forgets ids that are old enough, at most [`PURGE_STEP`] of them; gives how many. A job calls it until it gives less.
@@ -127,7 +132,7 @@ async fn count(tx: &mut WriteTx, most: usize, reports: &[Report], now: UnixMilli
         return Ok(None);
     }
     let numbers: BTreeSet<usize> = countable.iter().map(|item| item.number).collect();
-    let outcome = |(number, report): (usize, &Report)| match deployments.get(&report.report.deployment_key) {
+    let outcome = |(number, report): (usize, &Report)| match deployment_of(&deployments, report) {
         None => Outcome::NoDeployment,
         Some(_) if numbers.contains(&number) => Outcome::Counted,
         Some(_) => Outcome::NoRelease,
@@ -144,15 +149,20 @@ async fn are_current(tx: &mut WriteTx, changes: &Changes, epochs: &Epochs) -> sq
     Ok(lowered.into_iter().all(|deployment| now.get(deployment) == epochs.get(deployment)))
 }
 
+/// The deployment that a report is of, if that is there still: one that took the key over from another takes none of the other one's reports.
+fn deployment_of<'d>(deployments: &'d BTreeMap<DeploymentKey, DeploymentRow>, report: &Report) -> Option<&'d DeploymentRow> {
+    deployments.get(&report.report.deployment_key).filter(|deployment| deployment.key_since <= report.received)
+}
+
 async fn countable<'r>(
     tx: &mut WriteTx,
     deployments: &'r BTreeMap<DeploymentKey, DeploymentRow>,
     reports: &'r [Report],
 ) -> sqlx::Result<Vec<Countable<'r>>> {
-    let of_known = reports.iter().enumerate().filter_map(|(number, report)| {
-        let deployment = deployments.get(&report.report.deployment_key)?;
-        Some(Countable { number, report, deployment })
-    });
+    let of_known = reports
+        .iter()
+        .enumerate()
+        .filter_map(|(number, report)| Some(Countable { number, report, deployment: deployment_of(deployments, report)? }));
     let mut countable: Vec<_> = of_known.collect();
     let wanted = countable.iter().filter_map(|item| Some((&item.deployment.id, item.release()?.0.number()))).collect();
     let labels = repo::known_labels(tx, &wanted).await?;

@@ -22,6 +22,7 @@ impl<L: AsyncFnMut(&Visit, &str)> Tour<'_, L> {
         self.page("sign-up-sent", "/sign-up/sent", "Check your e-mail").await;
         self.visit.fill("email", "nobody").await;
         self.refused("sign-up-sent-refused", "Send it again", "E-mail address must be", "Check your e-mail").await;
+        self.page("sign-up-sent-again", "/sign-up/sent?again", "Another mail").await;
         self.page("verify-email", "/verify-email", "Confirm your e-mail address").await;
         self.visit.fill("token", "x").await;
         self.refused("verify-email-refused", "Confirm the address", "This link is not valid", "Confirm your e-mail address").await;

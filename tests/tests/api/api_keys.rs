@@ -260,8 +260,7 @@ async fn after_the_deadline_without_a_second_factor_keys_only_shrink() {
         json!({ "scopes": ["read", "deploy", "apps"] }),
         json!({ "scopes": ["apps"] }),
         json!({ "expires_at": null }),
-        json!({ "expires_at": away(&app, 29 * DAY) }),
-        json!({ "expires_at": away(&app, HOUR) }),
+        json!({ "expires_at": away(&app, 31 * DAY) }),
         json!({ "name": "x", "expires_at": null }),
     ] {
         session.patch(&path(&made), wider).await.refused_with(403, code);
@@ -269,11 +268,13 @@ async fn after_the_deadline_without_a_second_factor_keys_only_shrink() {
     for other in [&cli, &named] {
         other.post(KEYS, json!({ "name": "x", "scopes": ["read"] })).await.refused_with(403, Some("dashboard_session_required"));
     }
-    // Renaming and narrowing stay allowed, and so does an end that is as it was.
+    // Renaming and narrowing stay allowed, and so does an end that is as it was, or sooner.
     session.patch(&path(&made), json!({ "name": "x", "scopes": ["deploy", "read"], "expires_at": until })).await.assert(200);
     let narrowed = session.patch(&path(&made), json!({ "scopes": ["read"] })).await.assert(200);
     assert_eq!((&narrowed["name"], &narrowed["scopes"]), (&json!("x"), &json!(["read"])));
     session.patch(&path(&made), json!({ "scopes": ["read", "deploy"] })).await.refused_with(403, code);
+    session.patch(&path(&made), json!({ "expires_at": away(&app, HOUR) })).await.assert(200);
+    session.patch(&path(&made), json!({ "expires_at": away(&app, HOUR + 1) })).await.refused_with(403, code);
     client(&app, &made).get("/v1/apps").await.assert(200);
     session.delete(&path(&made)).await.assert(204);
 }

@@ -22,6 +22,7 @@ mod documentation;
 mod health;
 mod history;
 mod internal;
+mod jobs;
 mod login;
 mod login_limits;
 mod names;

@@ -1,5 +1,6 @@
 //! Rows that cannot be read: what they cost those who have nothing to do with them.
 
+use control::db::Dialect;
 use futures_util::future::join_all;
 use serde_json::json;
 use tempfile::TempDir;
@@ -30,6 +31,26 @@ async fn a_batch_with_a_client_that_cannot_be_read_is_refused_and_the_others_are
         client.send(batch(&client, world.app.clock.now(), &reports)).await.assert(503);
         assert_eq!(world.ada.counts("demo", "Staging").await, counts([("v1", [52, 1, 52, 0])]));
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_database_does_not_take_of_one_report_costs_the_others_nothing() {
+    let world = World::new().await;
+    if world.app.db().dialect() == Dialect::Sqlite {
+        // It takes whatever a report can hold.
+        return;
+    }
+    let (_, staging) = world.app_with("demo", 1).await;
+    let function = "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION USING ERRCODE = ''22P05''; END'";
+    world.app.change(function, &[]).await;
+    let trigger = "CREATE TRIGGER refuse BEFORE INSERT ON report_clients FOR EACH ROW \
+        WHEN (NEW.client = substr(sha256(CAST('poison' AS bytea)), 1, 16)) EXECUTE FUNCTION refuse()";
+    world.app.change(trigger, &[]).await;
+    let of = |number: u32| if number == 20 { "poison".to_owned() } else { format!("client {number}") };
+    let reports: Vec<_> = (0..50).map(|number| stamped(number, 10, &staging, Some(&of(number)), "installed", "v1")).collect();
+    let client = world.app.anonymous();
+    client.send(batch(&client, world.app.clock.now(), &reports)).await.assert(503);
+    assert_eq!(world.ada.counts("demo", "Staging").await, counts([("v1", [49, 0, 49, 0])]));
 }
 
 #[tokio::test(flavor = "multi_thread")]

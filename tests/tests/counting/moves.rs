@@ -1,9 +1,9 @@
 //! Where a client is: in one place of an app at a time.
 
 use serde_json::{Value, json};
-use tests::reports::counts;
+use tests::reports::{batch, counts};
 
-use crate::{DEPLOY, World};
+use crate::{DEPLOY, World, stamped};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_is_in_one_place_of_an_app_whatever_leads_there() {
@@ -106,4 +106,34 @@ async fn a_release_that_is_not_there_is_nowhere_to_be() {
     }
     assert_eq!(world.ada.counts("demo", "Staging").await, counts([("v1", [1, 0, 1, 0])]), "it has not left");
     assert_eq!(world.ada.counts("demo", "Production").await, counts([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reports_of_a_deleted_deployment_are_not_those_of_the_next_with_its_key() {
+    let world = World::new().await;
+    let (_, staging) = world.app_with("demo", 1).await;
+    let upload = async || {
+        let answer = world.ada.upload("demo", "Staging", b"the first", json!({ "appVersion": "1.0.0" })).await;
+        assert_eq!(answer.assert(201)["package"]["label"], "v1");
+    };
+    let now = || world.app.clock.now().0;
+    let old = now();
+    let reports = |first: u32, received: i64| {
+        [
+            stamped(first, received, &staging, Some("a"), "installed", "v1"),
+            stamped(first + 1, received, &staging, Some("b"), "binary", "1.0.0"),
+            stamped(first + 2, received, &staging, None, "downloaded", "v1"),
+        ]
+    };
+    world.app.clock.advance(60_000);
+    world.ada.delete("/v1/apps/demo/deployments/Staging").await.assert_status(204);
+    world.ada.post("/v1/apps/demo/deployments", json!({ "name": "Staging", "key": staging })).await.assert(201);
+    upload().await;
+    // Those of the first one were on their way for long.
+    let client = world.app.anonymous();
+    let late = client.send(batch(&client, world.app.clock.now(), &reports(1, old))).await.assert(200);
+    assert_eq!(late["dropped"].as_array().unwrap().len(), 3, "{late}");
+    assert_eq!(world.ada.counts("demo", "Staging").await, counts([]));
+    world.app.deliver(&reports(4, now())).await;
+    assert_eq!(world.ada.counts("demo", "Staging").await, counts([("v1", [1, 1, 1, 0]), ("1.0.0", [1, 0, 0, 0])]));
 }

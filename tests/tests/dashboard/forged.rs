@@ -135,7 +135,7 @@ async fn a_form_that_outlived_its_session_leads_to_the_sign_in_page() {
     let mut reader = app.signed_in_reader("ada").await;
     let form = reader.open("/dashboard").await.form_to("/dashboard/sign-out");
     app.clock.advance(20 * 86_400_000);
-    let page = reader.send(&form).await.is_at("/dashboard/sign-in").shows("You are not signed in any more");
+    let page = reader.send(&form).await.is_at("/dashboard/sign-in").shows("You are signed out.");
     assert!(!page.form().fields.contains_key("next"), "{}", page.html());
 }
 

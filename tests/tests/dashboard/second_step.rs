@@ -41,6 +41,24 @@ async fn a_code_of_the_authenticator_app_completes_a_sign_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn whoever_has_nothing_left_to_show_is_told_whom_to_ask() {
+    let app = TestApp::spawn().await;
+    with_totp(&app).await;
+    let mut reader = first_step(&app).await;
+    app.change("DELETE FROM recovery_codes", &[]).await;
+    let page =
+        reader.open("/dashboard/sign-in/second-factor").await.shows("Lost it, and no recovery code left? Ask whoever runs this service");
+    assert_eq!(page.form().action, "/dashboard/sign-in/second-factor");
+    is_sound(&page.answer);
+    // As with passkeys at an address that has none.
+    app.change("DELETE FROM authenticators", &[]).await;
+    let page = reader.open("/dashboard/sign-in/second-factor").await.has_status(200);
+    let page = page.shows("None of your second factors can be shown here.").shows("Ask whoever runs this service for help");
+    assert_eq!(page.forms().len(), 0, "{}", page.html());
+    is_sound(&page.answer);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_recovery_code_completes_a_sign_in_once() {
     let app = TestApp::spawn().await;
     let holder = with_totp(&app).await;

@@ -32,7 +32,7 @@ async fn an_address_that_is_not_confirmed_is_told_what_to_do() {
     let mut reader = app.reader();
     reader.fill("/dashboard/sign-up", &[("email", "ada@example.com"), ("password", PASSWORD)]).await;
     let page = reader.sign_in("ada@example.com", PASSWORD).await.has_status(403).shows("not verified yet: open the link in the mail.");
-    page.shows("<a href=\"/dashboard/sign-up/sent\">Have it sent again</a>");
+    page.shows("<a href=\"/dashboard/sign-up/sent?again\">Have it sent again</a>");
     // Whoever does not know the password learns nothing.
     let page = reader.sign_in("ada@example.com", "wrong").await.has_status(401);
     assert!(!page.html().contains("Have it sent again"), "{}", page.html());

@@ -47,6 +47,19 @@ async fn a_stranger_signs_up_by_the_mail_and_signs_in_and_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn whoever_confirms_an_account_in_anothers_browser_signs_in_with_their_own_address() {
+    let app = TestApp::spawn().await;
+    app.register("ada").await;
+    sign_up(&mut app.reader(), "bob").await;
+    let token = app.last_mail_to("bob@example.com").await.token();
+    let mut reader = app.signed_in_reader("ada").await;
+    let page = reader.fill("/dashboard/verify-email", &[("token", &token)]).await.is_at("/dashboard/sign-in");
+    assert!(page.form_to("/dashboard/sign-in").fields["email"].is_empty(), "{}", page.html());
+    let form = page.form_to("/dashboard/sign-in").with(&[("email", "bob@example.com"), ("password", PASSWORD)]);
+    reader.send(&form).await.is_at("/dashboard").shows("bob@example.com");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_wrong_stands_at_its_field() {
     let app = TestApp::spawn().await;
     let mut reader = app.reader();
@@ -94,6 +107,17 @@ async fn the_mail_is_sent_again_and_voids_the_first() {
     assert_ne!(first, second);
     reader.fill("/dashboard/verify-email", &[("token", &first)]).await.has_status(400);
     reader.fill("/dashboard/verify-email", &[("token", &second)]).await.is_at("/dashboard/sign-in");
+    // Whoever asks for another mail is not told that one is on its way.
+    let page = reader.open("/dashboard/verify-email").await.shows("href=\"/dashboard/sign-up/sent?again\"");
+    assert!(!page.html().contains("on its way"));
+    let page = reader.open("/dashboard/sign-up/sent?again").await.shows("Another mail");
+    assert!(!page.html().contains("on its way"), "{}", page.html());
+    let page = reader.send(&page.form().with(&[("email", "none")])).await.has_status(400).shows("Another mail");
+    reader
+        .send(&page.form().with(&[("email", "ada@example.com")]))
+        .await
+        .is_at("/dashboard/sign-up/sent")
+        .shows("another mail is on its way");
     reader.fill("/dashboard/sign-up/sent", &[("email", "none")]).await.has_status(400).shows("E-mail address must be");
 }
 

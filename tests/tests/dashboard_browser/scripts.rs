@@ -2,7 +2,7 @@
 
 use control::auth::session::SessionOrigin;
 use serde_json::{Value, json};
-use tests::people::PASSWORD;
+use tests::people::{PASSWORD, login};
 use tests::{Hands, TestApp, Visit};
 
 use crate::codes;
@@ -59,13 +59,25 @@ async fn a_command_line_is_let_in_by_a_button_that_somebody_had_time_to_look_at(
     visit.open(request["verificationUriComplete"].as_str().unwrap()).await;
     visit.press("Go on").await;
     visit.is_at("Let this command line in?").await;
-    visit.until("document.querySelector('[data-considered]').disabled === false").await;
+    visit.until("document.querySelector('[data-considered]').ariaDisabled === 'false'").await;
+    run(&visit, "document.querySelector('[data-considered]').focus();").await;
+    // Whoever looks at the terminal in between comes back to the button.
+    let pressed = "const button = document.querySelector('[data-considered]');
+        const isSent = button.form.dispatchEvent(new SubmitEvent('submit', { bubbles: true, cancelable: true, submitter: button }));
+        return [button.ariaDisabled, isSent, document.activeElement === button, document.querySelector('.considering').textContent];";
     for event in ["dispatchEvent(new Event('blur'))", "dispatchEvent(new Event('focus'))", "dispatchEvent(new Event('pageshow'))"] {
-        let disabled = run(&visit, &format!("{event}; return document.querySelector('[data-considered]').disabled;")).await;
-        assert_eq!(disabled, true, "{event}");
-        assert_eq!(visit.read(".considering").await, "One moment: look at what asks.", "{event}");
-        visit.until("document.querySelector('[data-considered]').disabled === false").await;
+        let found = run(&visit, &format!("{event}; {pressed}")).await;
+        assert_eq!(found, json!(["true", false, true, "One moment: look at what asks."]), "{event}");
+        visit.until("document.querySelector('[data-considered]').ariaDisabled === 'false'").await;
     }
+    // Behind another window.
+    let found = run(&visit, &format!("document.hasFocus = () => false; dispatchEvent(new Event('blur')); {pressed}")).await;
+    assert_eq!(found, json!(["true", false, true, "Click anywhere on this page first."]));
+    let back = format!("delete document.hasFocus; dispatchEvent(new Event('focus')); {pressed}");
+    assert_eq!(run(&visit, &back).await, json!(["true", false, true, "One moment: look at what asks."]));
+    // Denying waits for nothing.
+    let deny = "return document.querySelector('.decide button.danger').form.dispatchEvent(new SubmitEvent('submit', { bubbles: true, cancelable: true }));";
+    assert_eq!(run(&visit, deny).await, true);
     visit.until("document.querySelector('.considering').textContent === ''").await;
     visit.press("Let it in").await;
     visit.sees("go back to your terminal").await;
@@ -94,6 +106,29 @@ async fn the_token_of_a_mail_outlives_a_form_that_was_out_of_date() {
     visit.press("Set the password").await;
     visit.sees("This link is not valid").await;
     visit.fill("token", "x").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_mails_link_opened_in_the_same_tab_takes_the_place_of_the_first() {
+    let app = TestApp::spawn_for_browsers().await;
+    let visit = Visit::start(&app, Hands::Mouse).await;
+    let stranger = app.anonymous();
+    stranger.post("/v1/auth/register", login("ada@example.com", PASSWORD)).await.assert(202);
+    let first = app.last_mail_to("ada@example.com").await;
+    stranger.post("/v1/auth/resend-verification", json!({ "email": "ada@example.com" })).await.assert(202);
+    let second = app.last_mail_to("ada@example.com").await;
+    visit.open(&first.link()).await;
+    visit.is_at("Confirm your e-mail address").await;
+    visit.press("Confirm the address").await;
+    visit.sees("This link is not valid").await;
+    // Nothing is loaded: only what stands behind the number sign is another one.
+    run(&visit, &format!("document.title = 'the same page'; location.hash = 'token={}';", second.token())).await;
+    visit.until("location.hash === ''").await;
+    assert_eq!(visit.read("#token").await, second.token());
+    let found = run(&visit, "return [document.title, document.getElementById('token').checkVisibility()];").await;
+    assert_eq!(found, json!(["the same page", false]));
+    visit.press("Confirm the address").await;
+    visit.sees("Your e-mail address is confirmed").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -25,6 +25,8 @@ struct Owner {
     key: String,
     model: Model,
     labels: Vec<String>,
+    /// What was sent, and on which day.
+    sent: Vec<(UtcDay, Value)>,
 }
 
 impl Owner {
@@ -33,7 +35,7 @@ impl Owner {
         let sql = "UPDATE accounts SET retention_days = CAST($2 AS BIGINT) WHERE email = $1";
         assert_eq!(app.change(sql, &[&format!("{name}@example.com"), &retention.to_string()]).await, 1);
         let (_, key) = client.create_app(name).await;
-        Self { name, client, retention, key, model: Model::default(), labels: Vec::new() }
+        Self { name, client, retention, key, model: Model::default(), labels: Vec::new(), sent: Vec::new() }
     }
 
     async fn release(&mut self, content: &str) {
@@ -58,12 +60,23 @@ impl Owner {
         entropy[..4].copy_from_slice(&number.to_be_bytes());
         let id = ReportId::v7(UnixMillis(received), entropy).to_string();
         let sent = report(&id, received, &self.key, device.as_deref(), what, &place);
-        // Once more is as if it had come once; that is the same within a day and on the next.
+        // Once more is as if it had come once.
         let times = if random.chance(10) { 2 } else { 1 };
         for _ in 0..times {
             app.deliver(std::slice::from_ref(&sent)).await;
         }
+        self.sent.push((today(app), sent));
         self.model.report(today(app), Event { device, what, place, received });
+    }
+
+    /// Delivers something once more that was sent up to two weeks ago, be its day closed or its release cleared away. The model is not told.
+    async fn repeat(&mut self, app: &TestApp, random: &mut Random) {
+        let oldest = today(app).plus_days(-13);
+        self.sent.retain(|(day, _)| *day >= oldest);
+        if !self.sent.is_empty() {
+            let (_, sent) = random.one_of(&self.sent);
+            app.deliver(std::slice::from_ref(sent)).await;
+        }
     }
 
     /// Compares every answer that there can be.
@@ -136,6 +149,7 @@ async fn forty_days(seed: u64) {
                     number += 1;
                     owner.report(&app, &mut random, number).await;
                 }
+                owner.repeat(&app, &mut random).await;
             }
             // One that runs once may do so in the morning, before most of the day's reports.
             if part < i64::try_from(runs).unwrap() {

@@ -76,8 +76,21 @@ async fn clearing_at_the_same_time_as_reports_leaves_no_count_that_is_negative()
     for report in reports {
         assert_eq!(report.await.unwrap(), 200);
     }
+    // Each counter of now says how many clients are there, as their rows have it; the others count as absent.
+    let counted = "SELECT m.place || ' ' || CAST(m.active AS TEXT) FROM metric_counters m \
+        JOIN deployments d ON d.id = m.deployment_id AND d.counting_epoch = m.epoch WHERE m.active <> 0 ORDER BY 1";
+    let there = "SELECT m.place || ' ' || CAST(COUNT(*) AS TEXT) FROM report_clients m \
+        JOIN deployments d ON d.id = m.deployment_id AND d.counting_epoch = m.epoch GROUP BY m.place ORDER BY 1";
+    assert_eq!(app.texts(counted, &[]).await, app.texts(there, &[]).await);
     assert_eq!(app.number("SELECT COUNT(*) FROM metric_counters WHERE active < 0").await, 0);
+    // Whoever reports after that is counted, each in one place.
+    for number in 0..10 {
+        let body = json!({ "deployment_key": staging, "app_version": "3.0.0", "client_unique_id": format!("d{number}") });
+        app.clock.advance(1);
+        app.anonymous().post("/v1/public/svc/report_status/deploy", body).await.assert(200);
+    }
     let shown = ada.metrics("demo", "Staging").await;
-    let active: i64 = shown.as_object().unwrap().values().map(|counts| counts["active"].as_i64().unwrap()).sum();
-    assert!((0..=10).contains(&active), "{shown}");
+    for (place, counts) in shown.as_object().unwrap() {
+        assert_eq!(counts["active"], if place == "3.0.0" { 10 } else { 0 }, "{shown}");
+    }
 }

@@ -95,7 +95,9 @@ pub async fn update(app: &AppState, caller: &DashboardSession, from: ClientAddre
     }
     let (had, until) = (before.scopes()?, before.expires_time);
     let (name, scopes, expires) = (name.unwrap_or(&before.name), scopes.unwrap_or(had), expires.unwrap_or(until));
-    if expires != until || !scopes.is_within(had) {
+    // Widening (decisions section 4): a scope more, or an end that is later or gone.
+    let lasts_longer = until.is_some_and(|until| expires.is_none_or(|expires| until < expires));
+    if lasts_longer || !scopes.is_within(had) {
         NewCredentials::of(&mut tx, caller.account(), app).await?;
     }
     if !before.is_alive(now) && expires.is_none_or(|expires| now < expires) {

@@ -76,6 +76,8 @@ pub async fn approve(
     let code = PlainToken::code(&app.dice)?;
     let code_expires = app.now().plus_millis(app.config.limits.cli.code);
     let mut tx = caller.begin_holding_account(app).await?;
+    NewCredentials::of(&mut tx, caller.account(), app).await?;
+    RecentLogin::of(&mut tx, caller, app).await?;
     let hash = code.hash();
     let row = decide(&mut tx, app, caller, id, |mode| Decision::Approve {
         session: caller.credential(),

@@ -7,14 +7,14 @@
 use std::time::Duration;
 
 use shared::ids::DeploymentId;
-use shared::time::UtcDay;
+use shared::time::{UnixMillis, UtcDay};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::labels::{Counter, Labels};
 use super::repo::{self, OpenDay, Series};
 use crate::app::{App, AppState};
-use crate::db::Db;
+use crate::db::{Db, ReadTx};
 use crate::error::chain;
 
 /// From one round to the next. What day it is when it comes, the injected clock says.
@@ -26,6 +26,8 @@ const RETRY: Duration = Duration::from_mins(1);
 /// Deployments that are looked up at once.
 const PAGE: i64 = 100;
 
+/// How far a replica's clock may be ahead of another's: a change of the next day is taken for one when the day has that little left, in milliseconds.
+const MIDNIGHT: i64 = 10 * 60_000;
 /// Days that are deleted in one transaction.
 const BATCH: i64 = 50;
 
@@ -63,11 +65,11 @@ pub async fn round(app: &App) -> usize {
         let Some(last) = page.last() else { return failures };
         last.id.as_str().clone_into(&mut after);
         for row in page {
-            let today = app.now().utc_day();
+            let now = app.now();
             let series = Series { deployment: row.id, epoch: row.counting_epoch };
             let kept = async {
-                keep(&app.db, &series, today).await?;
-                expire(&app.db, &series, today, row.retention_days).await
+                keep(&app.db, &series, now).await?;
+                expire(&app.db, &series, now.utc_day()).await
             };
             if let Err(error) = kept.await {
                 let deployment = series.deployment.as_str();
@@ -88,36 +90,38 @@ async fn page(db: &Db, after: &str) -> sqlx::Result<Vec<repo::ReleasedRow>> {
 }
 
 /// Writes only where something differs: most deployments are quiet most of the time.
-async fn keep(db: &Db, series: &Series, today: UtcDay) -> sqlx::Result<()> {
+async fn keep(db: &Db, series: &Series, now: UnixMillis) -> sqlx::Result<()> {
     let mut tx = db.read().await?;
     let stored = repo::newest(&mut tx, series).await?;
     let counters = repo::counters(&mut tx, series).await?;
     drop(tx);
     if let Some(stored) = stored
-        && stored.day >= today
-        && are_told(&counters, stored.day)
+        && stored.day >= now.utc_day()
+        && are_told(&counters, stored.day, newest_change(stored.day, now))
         && text(stored.day, &counters)? == stored.labels
     {
         return Ok(());
     }
-    write(db, &series.deployment, today).await
+    write(db, &series.deployment, now).await
 }
 
-async fn write(db: &Db, deployment: &DeploymentId, today: UtcDay) -> sqlx::Result<()> {
+async fn write(db: &Db, deployment: &DeploymentId, now: UnixMillis) -> sqlx::Result<()> {
     let mut tx = db.write().await?;
     let Some(series) = repo::lock(&mut tx, deployment).await? else { return Ok(()) };
     if !repo::has_releases(&mut tx, deployment).await? {
         return Ok(());
     }
     let stored = repo::newest(&mut tx, &series).await?;
+    let today = now.utc_day();
     let day = stored.as_ref().map_or(today, |stored| stored.day.max(today));
     let mut counters = repo::counters(&mut tx, &series).await?;
     let is_new = stored.as_ref().is_none_or(|stored| stored.day < day);
     if let Some(over) = stored.as_ref().filter(|_| is_new) {
         warn_of_untold(&series, over.day, &counters);
     }
-    if is_new || !are_told(&counters, day) {
-        counters = repo::open(&mut tx, &series, counters.iter().map(|counter| counter.label), day).await?;
+    let newest = newest_change(day, now);
+    if is_new || !are_told(&counters, day, newest) {
+        counters = repo::open(&mut tx, &series, counters.iter().map(|counter| counter.label), day, newest).await?;
     }
     if let Some(over) = stored.as_ref().filter(|_| is_new) {
         repo::close(&mut tx, &series, over.day, &text(over.day, &counters)?).await?;
@@ -127,10 +131,15 @@ async fn write(db: &Db, deployment: &DeploymentId, today: UtcDay) -> sqlx::Resul
     tx.commit().await
 }
 
-/// Whether every counter knows that this day is open. A change of the next day may be another replica's, whose midnight came first; one of a later day
-/// is of a clock that was ahead, and until it is taken back none of this day's changes is known as such.
-fn are_told(counters: &[Counter], day: UtcDay) -> bool {
-    counters.iter().all(|counter| counter.open_day == day && counter.day <= day.plus_days(1))
+/// The newest day of which a change may be while `day` is open. Shortly before midnight, one of the next day may be another replica's, whose midnight came
+/// first; every other is of a clock that was ahead, and until it is taken back none of this day's changes is known as such.
+fn newest_change(day: UtcDay, now: UnixMillis) -> UtcDay {
+    if now.plus_millis(MIDNIGHT).utc_day() > day { day.plus_days(1) } else { day }
+}
+
+/// Whether every counter knows that this day is open, and has no change of a day after the `newest` that there can be.
+fn are_told(counters: &[Counter], day: UtcDay, newest: UtcDay) -> bool {
+    counters.iter().all(|counter| counter.open_day == day && counter.day <= newest)
 }
 
 /// Says so when a day is closed with less than there was at its end: a counter never heard that the day was open, and has changed since. It takes a
@@ -148,20 +157,29 @@ fn text(day: UtcDay, counters: &[Counter]) -> sqlx::Result<String> {
 
 /// Deletes the closed days that are no longer needed, each batch in a transaction of its own: all but those that are shown and the one before, with which
 /// the first of those is compared. Reckoned no later than from the day after the newest closed one: a clock that is ahead deletes nothing by itself.
-async fn expire(db: &Db, series: &Series, today: UtcDay, retention: i64) -> sqlx::Result<()> {
+async fn expire(db: &Db, series: &Series, today: UtcDay) -> sqlx::Result<()> {
     let mut tx = db.read().await?;
     let Some(closed) = repo::newest_closed(&mut tx, series).await? else { return Ok(()) };
-    let before = today.min(closed.plus_days(1)).plus_days(-retention);
+    let end = today.min(closed.plus_days(1));
+    let Some(before) = shown_from(&mut tx, series, end).await? else { return Ok(()) };
     let is_expired = repo::is_expired(&mut tx, series, before).await?;
     drop(tx);
     if is_expired {
-        while delete_expired(db, series, before).await? > 0 {}
+        while delete_expired(db, series, end).await? > 0 {}
     }
     Ok(())
 }
 
-async fn delete_expired(db: &Db, series: &Series, before: UtcDay) -> sqlx::Result<u64> {
+/// The first day that the owner's retention leaves, reckoned from `end`; none when the deployment is gone.
+async fn shown_from(tx: &mut ReadTx, series: &Series, end: UtcDay) -> sqlx::Result<Option<UtcDay>> {
+    let retention = repo::retention_of(tx, &series.deployment).await?;
+    Ok(retention.map(|days| end.plus_days(-days)))
+}
+
+/// Reads the retention once more: an operator may have raised it, or the app may be another owner's, since the round began.
+async fn delete_expired(db: &Db, series: &Series, end: UtcDay) -> sqlx::Result<u64> {
     let mut tx = db.write().await?;
+    let Some(before) = shown_from(&mut tx, series, end).await? else { return Ok(0) };
     let deleted = repo::delete_expired(&mut tx, series, before, BATCH).await?;
     tx.commit().await?;
     Ok(deleted)

@@ -10,8 +10,7 @@ use crate::db::{ReadTx, WriteTx};
 use crate::reports::repo::CHUNK;
 use crate::{on, on_write};
 
-const RELEASED: &str = "SELECT d.id, d.counting_epoch, o.retention_days \
-    FROM deployments d JOIN apps a ON a.id = d.app_id JOIN accounts o ON o.id = a.owner_id \
+const RELEASED: &str = "SELECT d.id, d.counting_epoch FROM deployments d \
     WHERE d.id > $1 AND EXISTS (SELECT 1 FROM releases r WHERE r.deployment_id = d.id) ORDER BY d.id LIMIT $2";
 // Changes nothing; another replica's job, and whoever clears or deletes the deployment, waits here.
 const LOCK: &str = "UPDATE deployments SET counting_epoch = counting_epoch WHERE id = $1 RETURNING counting_epoch";
@@ -29,19 +28,34 @@ const LIST: &str =
 const IS_EXPIRED: &str = "SELECT 1 FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND day < $3 AND is_closed LIMIT 1";
 const DELETE_EXPIRED: &str = "DELETE FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND is_closed \
     AND day IN (SELECT day FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND day < $3 AND is_closed ORDER BY day LIMIT $4)";
+const RETENTION_OF: &str = "SELECT o.retention_days FROM deployments d JOIN apps a ON a.id = d.app_id JOIN accounts o ON o.id = a.owner_id \
+    WHERE d.id = $1";
 const RETENTION: &str = "SELECT o.retention_days FROM apps a JOIN accounts o ON o.id = a.owner_id WHERE a.id = $1";
-// What follows the rows of [`open`].
+// What follows the rows of [`open`], whose `day` is the newest that a change may be of.
 const OPENING: &str = " ON CONFLICT (deployment_id, epoch, place) DO UPDATE SET open_day = excluded.open_day, \
-    first_day = CASE WHEN (metric_counters.open_day <> excluded.open_day OR metric_counters.day > excluded.open_day + 1) \
+    first_day = CASE WHEN (metric_counters.open_day <> excluded.open_day OR metric_counters.day > excluded.day) \
         AND metric_counters.first_day > excluded.open_day THEN excluded.open_day ELSE metric_counters.first_day END, \
-    day = CASE WHEN (metric_counters.open_day <> excluded.open_day OR metric_counters.day > excluded.open_day + 1) \
+    day = CASE WHEN (metric_counters.open_day <> excluded.open_day OR metric_counters.day > excluded.day) \
         AND metric_counters.day > excluded.open_day THEN excluded.open_day ELSE metric_counters.day END \
     RETURNING place, active, downloaded, installed, failed, first_day, day, open_day, \
     before_active, before_downloaded, before_installed, before_failed";
 
 /// Every statement of this file that is not a list.
-pub const SQL: &[&str] =
-    &[RELEASED, LOCK, HAS_RELEASES, COUNTERS, NEWEST, NEWEST_CLOSED, CLOSE, SAVE, LIST, IS_EXPIRED, DELETE_EXPIRED, RETENTION];
+pub const SQL: &[&str] = &[
+    RELEASED,
+    LOCK,
+    HAS_RELEASES,
+    COUNTERS,
+    NEWEST,
+    NEWEST_CLOSED,
+    CLOSE,
+    SAVE,
+    LIST,
+    IS_EXPIRED,
+    DELETE_EXPIRED,
+    RETENTION_OF,
+    RETENTION,
+];
 
 /// A deployment that has releases.
 #[derive(Debug, sqlx::FromRow)]
@@ -50,8 +64,6 @@ pub struct ReleasedRow {
     pub id: DeploymentId,
     /// Its counting epoch; days of older ones count as absent.
     pub counting_epoch: i64,
-    /// How many days of history its app's owner may see.
-    pub retention_days: i64,
 }
 
 /// The series of days that one deployment has in one counting epoch.
@@ -134,10 +146,16 @@ pub async fn counters(tx: &mut ReadTx, series: &Series) -> sqlx::Result<Vec<Coun
 
 /// Tells these counters which day is open, and gives them as they are at that moment: they change no more until the transaction ends. One whose last
 /// change is of a later day, by another replica's clock, is told that it was made on this one: the end of this day is not over yet. If it knew already
-/// that this day is open, that holds for a change more than a day ahead only: one of the next day keeps what was there at this day's end.
+/// that this day is open, that holds for a change after the `newest` day that there can be only: another keeps what was there at this day's end.
 ///
 /// It is an upsert, although the rows are there, because it locks them in key order, as batches of reports do.
-pub async fn open(tx: &mut WriteTx, series: &Series, labels: impl Iterator<Item = Label>, day: UtcDay) -> sqlx::Result<Vec<Counter>> {
+pub async fn open(
+    tx: &mut WriteTx,
+    series: &Series,
+    labels: impl Iterator<Item = Label>,
+    day: UtcDay,
+    newest: UtcDay,
+) -> sqlx::Result<Vec<Counter>> {
     let mut places: Vec<String> = labels.map(String::from).collect();
     places.sort_unstable();
     let mut counters = Vec::with_capacity(places.len());
@@ -152,7 +170,7 @@ pub async fn open(tx: &mut WriteTx, series: &Series, labels: impl Iterator<Item 
                     .push_bind(place.as_str())
                     .push("0, 0, 0, 0")
                     .push_bind(day)
-                    .push_bind(day)
+                    .push_bind(newest)
                     .push_bind(day);
             });
             query.push(OPENING);
@@ -220,6 +238,11 @@ pub async fn delete_expired(tx: &mut WriteTx, series: &Series, before: UtcDay, m
         .bind(most)
         .execute(conn)
         .await)
+}
+
+/// How many days of history the owner of the deployment's app may see; none when it is gone.
+pub async fn retention_of(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<Option<i64>> {
+    on!(tx, |conn| sqlx::query_scalar(RETENTION_OF).bind(deployment).fetch_optional(conn).await)
 }
 
 /// How many days of history the app's owner may see.
