@@ -1,8 +1,9 @@
 //! A transaction that does not come to its end.
 
-use control::db::Dialect;
+use control::db::{Db, Dialect};
 use control::on_write;
 use serde_json::json;
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 use tests::TestApp;
 use tests::wait::until;
 
@@ -48,4 +49,21 @@ async fn nobody_waits_for_a_row_for_ever_and_no_transaction_lies_idle_for_ever()
     let mut tx = app.db().write().await.unwrap();
     let found: String = control::on!(tx, |conn| sqlx::query_scalar(sql).fetch_one(conn).await).unwrap();
     assert_eq!(found, "10s 30s");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_does_not_hold_every_text_is_refused_at_the_start() {
+    let app = TestApp::spawn().await;
+    if app.db().dialect() == Dialect::Sqlite {
+        return;
+    }
+    let url = app.settings()["UPDRAFT_DATABASE_URL"].clone();
+    let (server, name) = (std::env::var("TEST_POSTGRES_URL").unwrap(), format!("ascii_{}", url.rsplit('/').next().unwrap()));
+    let mut connection = PgConnection::connect(&server).await.unwrap();
+    let create = format!("CREATE DATABASE {name} ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0");
+    connection.execute(AssertSqlSafe(create)).await.unwrap();
+    let (address, _) = server.rsplit_once('/').unwrap();
+    let refused = Db::open(&format!("{address}/{name}")).await.map(|_| ()).unwrap_err().to_string();
+    connection.execute(AssertSqlSafe(format!("DROP DATABASE {name} WITH (FORCE)"))).await.unwrap();
+    assert_eq!(refused, "the database's encoding is SQL_ASCII: make one with the encoding UTF8");
 }

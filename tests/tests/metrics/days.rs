@@ -190,6 +190,28 @@ async fn ahead(days: i64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn another_replicas_midnight_may_come_a_little_before() {
+    const MINUTE: i64 = 60_000;
+    // So many minutes before midnight the job runs, while another replica counts on the next day already.
+    for (left, is_near) in [(9, true), (11, false)] {
+        let (app, ada, staging) = prepared(1).await;
+        let first = today(&app);
+        install(&app, &staging, "a", "v1").await;
+        round(&app).await;
+        go_to(&app, first.plus_days(1), MINUTE);
+        install(&app, &staging, "b", "v1").await;
+        go_to(&app, first.plus_days(1), -left * MINUTE);
+        round(&app).await;
+        days_later(&app, 1);
+        round(&app).await;
+        let days = whole(&ada).await["days"].clone();
+        let (at_the_end, delta) = if is_near { (1, 1) } else { (2, 0) };
+        assert_eq!(days[0], day(first, [("v1", values([at_the_end, 0, at_the_end, 0], None))]), "{left}");
+        assert_eq!(days[1], day(first.plus_days(1), [("v1", values([2, 0, 2, 0], Some([0, delta, 0])))]), "{left}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_deployment_has_days_from_its_first_release_on_and_each_its_own() {
     let (app, ada, staging) = prepared(0).await;
     round(&app).await;
