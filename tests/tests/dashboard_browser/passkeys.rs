@@ -64,6 +64,44 @@ async fn a_passkey_signs_in_without_a_password_and_shows_itself_for_changes() {
     }
 }
 
+/// What is answered to a script that asks what to ask for, from now on, until the next page.
+async fn answered(visit: &Visit, status: u16) {
+    let script = format!("window.fetch = async () => new Response('<!doctype html><title>no</title>', {{ status: {status} }});");
+    visit.browser.run(&script, &[]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_passkey_that_cannot_be_asked_for_says_why_and_the_cursor_stays() {
+    let app = TestApp::spawn_for_browsers().await;
+    let visit = Visit::start(&app, Hands::Mouse).await;
+    visit.plug_in_authenticator(true).await;
+    sign_up(&app, &visit).await;
+    visit.open("/dashboard/security/passkeys/new").await;
+    for (status, said) in [(403, "This page is out of date"), (429, "Too much at once"), (503, "not available for the moment")] {
+        answered(&visit, status).await;
+        visit.press("Make the passkey").await;
+        visit.sees(said).await;
+        visit.until("document.activeElement.innerText === 'Make the passkey'").await;
+    }
+    visit.open("/dashboard/security/passkeys/new").await;
+    visit.press("Make the passkey").await;
+    codes(&visit).await;
+    // A form that is sent by its own button asks for a passkey then.
+    visit.open("/dashboard/security/recovery-codes").await;
+    answered(&visit, 503).await;
+    visit.press("Make new codes").await;
+    visit.sees("not available for the moment").await;
+    visit.until("document.activeElement.innerText === 'Make new codes'").await;
+    // A proof that was shown already is not asked for once more.
+    visit.open("/dashboard/security/passkeys/new").await;
+    visit.press("Use a passkey").await;
+    visit.until("[...document.querySelectorAll('main button')].some((button) => button.innerText === 'Shown')").await;
+    answered(&visit, 503).await;
+    visit.press("Make the passkey").await;
+    visit.sees("not available for the moment").await;
+    visit.until("[...document.querySelectorAll('main button')].find((button) => button.innerText === 'Shown').disabled").await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_authenticator_that_keeps_no_passkeys_is_refused_in_words_and_another_is_a_second_step() {
     for hands in Hands::SCRIPTED {

@@ -110,7 +110,7 @@ pub async fn read_metrics_history(
     let asked = Asked::parse(query.as_deref().unwrap_or_default())?;
     let mut tx = app.db.read().await?;
     let deployment = deployments::find(&mut tx, grant.app(), &name).await?;
-    let retention = repo::retention_days(&mut tx, grant.app()).await?.ok_or(AppError::NotFound("app"))?;
+    let retention = repo::retention_days(&mut tx, &deployment.id).await?.ok_or(AppError::NotFound("deployment"))?;
     let series = Series { deployment: deployment.id, epoch: deployment.counting_epoch };
     let newest = repo::newest(&mut tx, &series).await?;
     let starts = newest.map(|newest| newest.first_day);

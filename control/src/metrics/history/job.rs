@@ -28,6 +28,7 @@ const PAGE: i64 = 100;
 
 /// How far a replica's clock may be ahead of another's: a change of the next day is taken for one when the day has that little left, in milliseconds.
 const MIDNIGHT: i64 = 10 * 60_000;
+
 /// Days that are deleted in one transaction.
 const BATCH: i64 = 50;
 
@@ -172,7 +173,7 @@ async fn expire(db: &Db, series: &Series, today: UtcDay) -> sqlx::Result<()> {
 
 /// The first day that the owner's retention leaves, reckoned from `end`; none when the deployment is gone.
 async fn shown_from(tx: &mut ReadTx, series: &Series, end: UtcDay) -> sqlx::Result<Option<UtcDay>> {
-    let retention = repo::retention_of(tx, &series.deployment).await?;
+    let retention = repo::retention_days(tx, &series.deployment).await?;
     Ok(retention.map(|days| end.plus_days(-days)))
 }
 

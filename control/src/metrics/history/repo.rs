@@ -1,6 +1,6 @@
 //! SQL of daily history.
 
-use shared::ids::{AppId, DeploymentId};
+use shared::ids::DeploymentId;
 use shared::keys::Label;
 use shared::time::UtcDay;
 use sqlx::QueryBuilder;
@@ -28,9 +28,8 @@ const LIST: &str =
 const IS_EXPIRED: &str = "SELECT 1 FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND day < $3 AND is_closed LIMIT 1";
 const DELETE_EXPIRED: &str = "DELETE FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND is_closed \
     AND day IN (SELECT day FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND day < $3 AND is_closed ORDER BY day LIMIT $4)";
-const RETENTION_OF: &str = "SELECT o.retention_days FROM deployments d JOIN apps a ON a.id = d.app_id JOIN accounts o ON o.id = a.owner_id \
+const RETENTION: &str = "SELECT o.retention_days FROM deployments d JOIN apps a ON a.id = d.app_id JOIN accounts o ON o.id = a.owner_id \
     WHERE d.id = $1";
-const RETENTION: &str = "SELECT o.retention_days FROM apps a JOIN accounts o ON o.id = a.owner_id WHERE a.id = $1";
 // What follows the rows of [`open`], whose `day` is the newest that a change may be of.
 const OPENING: &str = " ON CONFLICT (deployment_id, epoch, place) DO UPDATE SET open_day = excluded.open_day, \
     first_day = CASE WHEN (metric_counters.open_day <> excluded.open_day OR metric_counters.day > excluded.day) \
@@ -41,21 +40,8 @@ const OPENING: &str = " ON CONFLICT (deployment_id, epoch, place) DO UPDATE SET 
     before_active, before_downloaded, before_installed, before_failed";
 
 /// Every statement of this file that is not a list.
-pub const SQL: &[&str] = &[
-    RELEASED,
-    LOCK,
-    HAS_RELEASES,
-    COUNTERS,
-    NEWEST,
-    NEWEST_CLOSED,
-    CLOSE,
-    SAVE,
-    LIST,
-    IS_EXPIRED,
-    DELETE_EXPIRED,
-    RETENTION_OF,
-    RETENTION,
-];
+pub const SQL: &[&str] =
+    &[RELEASED, LOCK, HAS_RELEASES, COUNTERS, NEWEST, NEWEST_CLOSED, CLOSE, SAVE, LIST, IS_EXPIRED, DELETE_EXPIRED, RETENTION];
 
 /// A deployment that has releases.
 #[derive(Debug, sqlx::FromRow)]
@@ -241,11 +227,6 @@ pub async fn delete_expired(tx: &mut WriteTx, series: &Series, before: UtcDay, m
 }
 
 /// How many days of history the owner of the deployment's app may see; none when it is gone.
-pub async fn retention_of(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<Option<i64>> {
-    on!(tx, |conn| sqlx::query_scalar(RETENTION_OF).bind(deployment).fetch_optional(conn).await)
-}
-
-/// How many days of history the app's owner may see.
-pub async fn retention_days(tx: &mut ReadTx, app: &AppId) -> sqlx::Result<Option<i64>> {
-    on!(tx, |conn| sqlx::query_scalar(RETENTION).bind(app).fetch_optional(conn).await)
+pub async fn retention_days(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<Option<i64>> {
+    on!(tx, |conn| sqlx::query_scalar(RETENTION).bind(deployment).fetch_optional(conn).await)
 }
