@@ -1,10 +1,11 @@
 //! The soak at full size, on the database of `TEST_DATABASE`: `--events`, `--clients`, `--kills` and `--seed` with a number each. Prints what it did and fails
-//! when anything is not as it has to be.
+//! when anything is not as it has to be. With `edge` alone the load on the edge instead.
 //!
 //! The program is `updraft-control` beside this one, or what `UPDRAFT_CONTROL` names.
 
 use std::process::ExitCode;
 
+use tests::load::{self, Size};
 use tests::soak::{Plan, run};
 
 /// What was asked for; nothing when that cannot be read. Cargo adds `--bench`.
@@ -27,6 +28,10 @@ fn plan() -> Option<Plan> {
 
 #[tokio::main]
 async fn main() -> ExitCode {
+    if std::env::args().skip(1).filter(|word| word != "--bench").eq(["edge"]) {
+        load::run(Size::LONG).await;
+        return ExitCode::SUCCESS;
+    }
     let Some(plan) = plan() else {
         eprintln!("soak: --events (10 or more), --clients (1 or more), --kills and --seed take a number each");
         return ExitCode::FAILURE;

@@ -24,6 +24,7 @@ pub mod fido2;
 pub mod inside;
 pub mod kv;
 pub mod lie;
+pub mod load;
 pub mod mailbox;
 pub mod multipart;
 pub mod node;

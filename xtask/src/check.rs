@@ -1,5 +1,7 @@
 //! `cargo xtask check`: everything that can be said about the code without running it.
 
+use std::process::Command;
+
 use crate::{
     session::{Failure, Session, cargo},
     stages::Stages,
@@ -12,33 +14,58 @@ const EMPTY: &str = "empty-worker";
 const FORMAT: &[&str] = &["fmt", "--all", "--check"];
 const CLIPPY: &[&str] =
     &["clippy", "--workspace", "--exclude", "edge", "--exclude", EMPTY, "--all-targets", "--all-features", "--", "-D", "warnings"];
-/// `shared` once more, as it must compile for both.
-const CLIPPY_WASM: &[&str] =
-    &["clippy", "--package", "edge", "--package", EMPTY, "--package", "shared", "--lib", "--target", WASM, "--", "-D", "warnings"];
 /// With private items: these crates are read by those who work on them, and by nobody else.
 const DOC: &[&str] = &["doc", "--workspace", "--exclude", "edge", "--exclude", EMPTY, "--no-deps", "--document-private-items"];
-const DOC_WASM: &[&str] = &["doc", "--package", "edge", "--lib", "--no-deps", "--document-private-items", "--target", WASM];
+
+/// `shared` once more, as it must compile for both. In the profile that the Worker is built in: procedural macros are compiled once for both, and what
+/// runs beside this, in the other profile, does not wait for the same folder.
+const CLIPPY_WASM: &[&str] = &[
+    "clippy",
+    "--release",
+    "--package",
+    "edge",
+    "--package",
+    EMPTY,
+    "--package",
+    "shared",
+    "--lib",
+    "--target",
+    WASM,
+    "--",
+    "-D",
+    "warnings",
+];
+const DOC_WASM: &[&str] = &["doc", "--release", "--package", "edge", "--lib", "--no-deps", "--document-private-items", "--target", WASM];
 
 /// Runs every check, prints the count, and fails when one failed.
 pub(crate) fn run(session: &Session) -> Result<(), Failure> {
     let mut stages = Stages::default();
     if stages.check(session, "setup", || tools::install_all(session)) {
-        add(session, &mut stages);
+        stages.side_by_side(|stages| add_native(session, stages), |stages| add_wasm(&session.lane("worker"), stages));
     }
     stages.finish(session)
 }
 
-/// Runs every check, each as a stage.
-pub(crate) fn add(session: &Session, stages: &mut Stages) {
-    for (name, arguments) in [("format", FORMAT), ("clippy", CLIPPY), ("clippy, wasm32", CLIPPY_WASM)] {
-        stages.check(session, name, || session.run(cargo().args(arguments)));
-    }
-    for (name, arguments) in [("documentation", DOC), ("documentation, wasm32", DOC_WASM)] {
-        stages.check(session, name, || session.run(cargo().args(arguments).env("RUSTDOCFLAGS", "-D warnings")));
-    }
+/// Adds the checks of all that runs natively.
+pub(crate) fn add_native(session: &Session, stages: &mut Stages) {
+    stages.check(session, "format", || session.run(cargo().args(FORMAT)));
     stages.check(session, "dependencies (deny)", || {
         let mut deny = tools::command(&tools::deny(session)?);
         session.run(deny.args(["--all-features", "--locked", "check", "bans", "licenses", "sources"]))
     });
-    stages.check(session, "unused dependencies", || session.run(tools::command(&tools::machete(session)?).args(["--with-metadata", "."])));
+    stages.check(session, "unused dependencies", || {
+        session.run(tools::command(&tools::shear(session)?).args(["shear", "--locked", "--deny-warnings"]))
+    });
+    stages.check(session, "clippy", || session.run(cargo().args(CLIPPY)));
+    stages.check(session, "documentation", || session.run(strict(cargo().args(DOC))));
+}
+
+/// Adds the checks of all that runs as Wasm.
+pub(crate) fn add_wasm(session: &Session, stages: &mut Stages) {
+    stages.check(session, "clippy, wasm32", || session.run(cargo().args(CLIPPY_WASM)));
+    stages.check(session, "documentation, wasm32", || session.run(strict(cargo().args(DOC_WASM))));
+}
+
+fn strict(doc: &mut Command) -> &mut Command {
+    doc.env("RUSTDOCFLAGS", "-D warnings")
 }

@@ -49,6 +49,8 @@ cargo xtask fuzz-api [--minutes 5] [--seed N]
 cargo xtask soak [--events 200000] [--clients 5000] [--kills 20] [--seed 1] [--database sqlite|postgres]
     random events reach a control plane that is killed meanwhile, and every counter is compared with what the set of events says; on both databases
     when none is named
+cargo xtask soak edge
+    floods of random requests and 256 devices at once reach the edge, for some minutes: what they may cost in memory, rows and calls is bounded
 cargo xtask screenshots
     make the pictures of the dashboard's pages in docs/screenshots anew, with the browser of the tests
 cargo xtask setup
@@ -73,6 +75,7 @@ fn main() -> ExitCode {
         ("edge-build", []) => tools::Kit::for_worker(&session).and_then(|kit| worker::build_within_limit(&session, &kit)),
         ("bench", [what, rest @ ..]) => bench::run(&session, what, rest),
         ("fuzz-api", _) => fuzz::Plan::read(rest).and_then(|plan| fuzz::run(&session, &plan)),
+        ("soak", [what]) if what == "edge" => soak::run_edge(&session),
         ("soak", _) => soak::Plan::read(rest).and_then(|plan| soak::run(&session, &plan)),
         ("screenshots", []) => screenshots::run(&session),
         ("setup", []) => tools::install_all(&session),

@@ -1,12 +1,13 @@
 //! One run of a command: its failures, the programs it starts, and what Ctrl-C does to them.
 
 use std::{
+    collections::BTreeSet,
     env, fmt,
     io::{self, BufRead, BufReader, Write},
     process::{Command, ExitStatus, Stdio},
     sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicI32, Ordering},
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
     },
     thread,
 };
@@ -45,16 +46,18 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Starts programs one after the other, and passes SIGINT, SIGTERM and SIGHUP on to the one that runs.
+/// Starts programs, and passes SIGINT, SIGTERM and SIGHUP on to those that run.
 pub(crate) struct Session {
     interrupted: Arc<AtomicBool>,
-    /// The number of the running program; 0 when there is none.
-    running: Arc<AtomicI32>,
+    /// The process ids of the running programs.
+    running: Arc<Mutex<BTreeSet<i32>>>,
+    /// Marks what programs print, where several run at once.
+    lane: Option<&'static str>,
 }
 
 impl Session {
     pub(crate) fn start() -> Result<Self, Failure> {
-        let session = Self { interrupted: Arc::default(), running: Arc::default() };
+        let session = Self { interrupted: Arc::default(), running: Arc::default(), lane: None };
         let (interrupted, running) = (Arc::clone(&session.interrupted), Arc::clone(&session.running));
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
         thread::spawn(move || {
@@ -63,7 +66,7 @@ impl Session {
                     // Asked twice: end at once. What is on a leash ends with this process.
                     std::process::exit(130);
                 }
-                if let Some(program) = Pid::from_raw(running.load(Ordering::SeqCst)) {
+                for program in locked(&running).iter().filter_map(|id| Pid::from_raw(*id)) {
                     // It may just have ended by itself.
                     let _gone = kill_process(program, Signal::TERM);
                 }
@@ -72,68 +75,94 @@ impl Session {
         Ok(session)
     }
 
+    /// The same session for work that runs beside other work: each line that its programs print is marked with this name.
+    pub(crate) fn lane(&self, name: &'static str) -> Self {
+        Self { interrupted: Arc::clone(&self.interrupted), running: Arc::clone(&self.running), lane: Some(name) }
+    }
+
+    /// Prints a line, marked in a lane.
+    pub(crate) fn print(&self, line: &str) {
+        // A closed terminal is no reason to lose the count.
+        let _shown = match self.lane {
+            Some(name) => writeln!(io::stdout(), "{name:<7} | {line}"),
+            None => writeln!(io::stdout(), "{line}"),
+        };
+    }
+
     /// Whether Ctrl-C was pressed, or SIGTERM received.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.interrupted.load(Ordering::SeqCst)
     }
 
-    /// Runs a program that prints straight to this terminal and reads nothing.
+    /// Runs a program that reads nothing. It prints straight to this terminal, or in a lane through this program.
     pub(crate) fn run(&self, command: &mut Command) -> Result<(), Failure> {
-        let status = self.status(command, |_| {})?;
+        let status = if self.lane.is_some() {
+            let (output, input) = io::pipe()?;
+            command.stdout(input.try_clone()?).stderr(input);
+            self.follow(command, Some(Box::new(output)), |line| self.print(line))?
+        } else {
+            self.follow(command, None, |_| {})?
+        };
         if status.success() { Ok(()) } else { Err(Failure::Said(format!("{} ended with {status}", name(command)))) }
     }
 
     /// Runs a program whose standard error is both shown and given line by line to `line`.
-    pub(crate) fn run_and_read_errors(&self, command: &mut Command, line: impl FnMut(&str)) -> Result<ExitStatus, Failure> {
-        self.status(command.stderr(Stdio::piped()), line)
+    pub(crate) fn run_and_read_errors(&self, command: &mut Command, mut line: impl FnMut(&str)) -> Result<ExitStatus, Failure> {
+        let (output, input) = io::pipe()?;
+        self.follow(command.stderr(input), Some(Box::new(output)), |text| {
+            self.print(text);
+            line(text);
+        })
     }
 
     /// What a program prints to standard output; nothing of it is shown.
     pub(crate) fn output(&self, command: &mut Command) -> Result<String, Failure> {
         let mut text = String::new();
-        let status = self.follow(command.stdout(Stdio::piped()), |line| {
+        let (output, input) = io::pipe()?;
+        let status = self.follow(command.stdout(input), Some(Box::new(output)), |line| {
             text.push_str(line);
             text.push('\n');
         })?;
         if status.success() { Ok(text) } else { Err(Failure::Said(format!("{} ended with {status}", name(command)))) }
     }
 
-    fn status(&self, command: &mut Command, mut line: impl FnMut(&str)) -> Result<ExitStatus, Failure> {
-        self.follow(command, |text| {
-            // A closed terminal is no reason to lose the count.
-            let _shown = writeln!(io::stdout(), "{text}");
-            line(text);
-        })
-    }
-
-    fn follow(&self, command: &mut Command, mut line: impl FnMut(&str)) -> Result<ExitStatus, Failure> {
+    /// Runs a program to its end; `output` is the other end of a pipe that it prints into, which is read line by line meanwhile.
+    fn follow(&self, command: &mut Command, output: Option<Box<dyn io::Read>>, mut line: impl FnMut(&str)) -> Result<ExitStatus, Failure> {
         if self.is_interrupted() {
             return Err(Failure::Interrupted);
         }
         let mut child =
             command.stdin(Stdio::null()).spawn().map_err(|error| Failure::Said(format!("{} cannot be started: {error}", name(command))))?;
-        self.running.store(i32::try_from(child.id()).unwrap_or(0), Ordering::SeqCst);
+        // This process's copy of the pipe's end is closed, so that reading ends with the program.
+        command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
+        let id = i32::try_from(child.id()).unwrap_or(0);
+        locked(&self.running).insert(id);
         if self.is_interrupted() {
             // The signal came between the two: its thread saw no program to end.
             child.kill()?;
         }
-        let stream: Option<Box<dyn io::Read>> = match (child.stdout.take(), child.stderr.take()) {
-            (Some(output), _) => Some(Box::new(output)),
-            (None, Some(errors)) => Some(Box::new(errors)),
-            (None, None) => None,
-        };
-        let mut bytes = Vec::new();
-        let mut stream = stream.map(BufReader::new);
-        while let Some(stream) = &mut stream
-            && stream.read_until(b'\n', &mut bytes)? > 0
-        {
-            line(String::from_utf8_lossy(&bytes).trim_end_matches(['\r', '\n']));
-            bytes.clear();
-        }
-        let status = child.wait()?;
-        self.running.store(0, Ordering::SeqCst);
+        let read = output.map_or(Ok(()), |output| each_line(output, &mut line));
+        let status = child.wait();
+        locked(&self.running).remove(&id);
+        read?;
+        let status = status?;
         if self.is_interrupted() { Err(Failure::Interrupted) } else { Ok(status) }
     }
+}
+
+/// A panic of another thread leaves the set as it is.
+fn locked(running: &Mutex<BTreeSet<i32>>) -> MutexGuard<'_, BTreeSet<i32>> {
+    running.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn each_line(stream: Box<dyn io::Read>, line: &mut impl FnMut(&str)) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    let mut stream = BufReader::new(stream);
+    while stream.read_until(b'\n', &mut bytes)? > 0 {
+        line(String::from_utf8_lossy(&bytes).trim_end_matches(['\r', '\n']));
+        bytes.clear();
+    }
+    Ok(())
 }
 
 /// Says what is being done, on standard error like cargo does, so that a command's own output stays clean.

@@ -1,5 +1,5 @@
 //! `cargo xtask soak`: 200,000 random events of 5,000 clients reach the control plane, built for release and killed 20 times meanwhile, and the counters
-//! come to what the set of events says. On SQLite, and again on PostgreSQL.
+//! come to what the set of events says. On SQLite, and again on PostgreSQL. `cargo xtask soak edge`: floods of random requests, and many devices at once.
 
 use std::{collections::BTreeMap, env};
 
@@ -8,6 +8,8 @@ use xtask::paths;
 use crate::{
     postgres::Cluster,
     session::{self, Failure, Session, say},
+    tools::Kit,
+    worker,
 };
 
 /// Options that are numbers, passed on as they are.
@@ -49,6 +51,12 @@ impl Plan {
         }
         Ok(plan)
     }
+}
+
+/// Runs the load on the edge, and fails when a bound did not hold.
+pub(crate) fn run_edge(session: &Session) -> Result<(), Failure> {
+    worker::build_within_limit(session, &Kit::for_worker(session)?)?;
+    session.run(session::cargo().args(["bench", "--package", "tests", "--bench", "soak", "--profile", "dev", "--", "edge"]))
 }
 
 /// Runs it, and fails when a counter was wrong.

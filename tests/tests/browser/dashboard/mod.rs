@@ -1,0 +1,56 @@
+//! The dashboard's pages in a real browser: with a mouse, with the keyboard alone, with scripts turned off, and with authenticators.
+
+mod journeys;
+mod looks;
+mod passkeys;
+mod policy;
+mod refusals;
+mod scripts;
+mod terminal;
+
+use tests::{TestApp, Totp, Visit};
+
+/// Signs `ada@example.com` up by the mail, and in.
+async fn sign_up(app: &TestApp, visit: &Visit) {
+    visit.open("/dashboard/sign-up").await;
+    visit.fill("name", "Ada").await;
+    visit.fill("email", "ada@example.com").await;
+    visit.fill("password", tests::people::PASSWORD).await;
+    visit.press("Sign up").await;
+    visit.is_at("Check your e-mail").await;
+    let mail = app.last_mail_to("ada@example.com").await;
+    visit.open(&mail.link()).await;
+    visit.is_at("Confirm your e-mail address").await;
+    if visit.hands == tests::Hands::NoScripts {
+        visit.fill("token", &mail.token()).await;
+    } else {
+        // The token has left the address.
+        assert_eq!(visit.path().await, "/dashboard/verify-email");
+    }
+    visit.press("Confirm the address").await;
+    visit.sees("Your e-mail address is confirmed").await;
+    visit.type_password("ada").await;
+    visit.is_at("Hello, Ada").await;
+    for asked in visit.asked().await {
+        assert!(!asked.contains(&mail.token()), "{asked}");
+    }
+}
+
+async fn sign_out(visit: &Visit) {
+    visit.press("Sign out").await;
+    visit.sees("You are signed out.").await;
+}
+
+/// Reads the key of the page that sets an authenticator app up.
+async fn scan(visit: &Visit) -> Totp {
+    visit.is_at("Set up an authenticator app").await;
+    Totp::new(&visit.read("input[name=secret]").await)
+}
+
+/// The recovery codes that the page shows.
+async fn codes(visit: &Visit) -> Vec<String> {
+    visit.is_at("Your recovery codes").await;
+    let codes = visit.read_all("#codes li").await;
+    assert_eq!(codes.len(), 10);
+    codes
+}

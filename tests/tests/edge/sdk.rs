@@ -1,0 +1,146 @@
+//! The main job, end to end, with the SDKs that are in the field: they are told by nobody that this is not the service they were made for.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use shared::hash::Sha256Hex;
+use tests::edge::{EdgeApp, EdgeOptions, until_counted};
+use tests::node::Sdks;
+use tests::{Bundle, Client};
+
+/// A client as a device has it: which SDK, and what it is called.
+struct Device {
+    name: &'static str,
+    sdk: &'static str,
+    version: &'static str,
+}
+
+const DEVICES: [Device; 2] = [
+    Device { name: "device-with-the-new-sdk", sdk: "code-push", version: "4.2.3" },
+    Device { name: "device-with-the-old-sdk", sdk: "code-push-2", version: "2.0.7" },
+];
+
+/// What the test knows of a release from its own files.
+struct Built {
+    bytes: Vec<u8>,
+    /// Names in the archive with the contents' hashes.
+    files: Value,
+}
+
+/// The built files of a version of react-dom, packed as the CLI packs a folder.
+fn built(package: &str) -> Built {
+    let folder = xtask::paths::root().join("node_modules").join(package).join("umd");
+    let mut names: Vec<String> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.retain(|name| name.ends_with(".production.min.js"));
+    names.sort();
+    assert!(names.len() >= 3, "{package} has production builds: {names:?}");
+    let files: Vec<(String, Vec<u8>)> =
+        names.into_iter().map(|name| (format!("CodePush/{name}"), fs::read(folder.join(&name)).unwrap())).collect();
+    let parts: Vec<(&str, &[u8])> = files.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
+    let hashes = files.iter().map(|(name, bytes)| (name.clone(), json!(Sha256Hex::of(bytes).as_str()))).collect();
+    Built { bytes: Bundle::of(&parts).0, files: Value::Object(hashes) }
+}
+
+async fn upload(owner: &Client, built: &Built, description: &str) -> Value {
+    let info = json!({ "appVersion": "1.0.0", "description": description });
+    owner.upload("app", "Production", &built.bytes, info).await.assert(201)["package"].take()
+}
+
+/// The device is offered this release and takes it: check, download, report of the download. Gives what it then has installed.
+async fn take(app: &EdgeApp, sdks: &mut Sdks, device: &Device, current: &Value, release: &Value, built: &Built) -> Value {
+    let offered = sdks.run(json!({ "do": "check", "client": device.name, "package": current })).await;
+    let expected = json!({
+        "deploymentKey": offered["deploymentKey"],
+        "description": release["description"],
+        "label": release["label"],
+        "appVersion": "1.0.0",
+        "isMandatory": false,
+        "packageHash": release["packageHash"],
+        "packageSize": built.bytes.len(),
+        "downloadUrl": offered["downloadUrl"],
+    });
+    assert_eq!(offered, expected, "{}", device.name);
+    let url = offered["downloadUrl"].as_str().unwrap();
+    assert!(url.starts_with(&format!("{}/", app.edge.base)), "{url}");
+
+    let got = sdks.run(json!({ "do": "download", "url": offered["downloadUrl"] })).await;
+    let expected = json!({
+        "status": 200,
+        "contentLength": built.bytes.len().to_string(),
+        "contentEncoding": null,
+        "size": built.bytes.len(),
+        "sha256": Sha256Hex::of(&built.bytes).as_str(),
+        "packageHash": release["packageHash"],
+        "files": built.files,
+    });
+    assert_eq!(got, expected, "{}", device.name);
+    sdks.run(json!({ "do": "downloaded", "client": device.name, "package": offered })).await;
+    offered
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_generations_of_sdks_take_two_releases_and_are_counted_exactly() {
+    // Short ages: a device that has just taken a release must not be shown it again by an answer from before.
+    let app = EdgeApp::spawn_with(EdgeOptions::default().without_memory()).await;
+    let owner = app.sign_up("ada").await;
+    let (key, _) = owner.create_app("app").await;
+    let mut sdks = Sdks::start();
+    let binary = json!({ "appVersion": "1.0.0" });
+    app.until_pushed(&key).await;
+    for device in &DEVICES {
+        let configuration =
+            json!({ "appVersion": "1.0.0", "clientUniqueId": device.name, "deploymentKey": key, "serverUrl": app.edge.base });
+        assert_eq!(sdks.client(device.name, device.sdk, configuration).await, device.version);
+        assert_eq!(sdks.run(json!({ "do": "check", "client": device.name, "package": binary })).await, Value::Null);
+        sdks.run(json!({ "do": "deployed", "client": device.name, "package": null })).await;
+    }
+    let none = json!({ "active": 0, "downloaded": 0, "installed": 0, "failed": 0 });
+    until_counted(&owner, "app", "Production", &json!({ "1.0.0": { "active": 2, "downloaded": 0, "installed": 0, "failed": 0 } })).await;
+
+    let first = built("react-dom-v1");
+    let release = upload(&owner, &first, "react-dom 18.2.0").await;
+    app.until_offered(&key, "v1").await;
+    let mut installed = Vec::new();
+    for device in &DEVICES {
+        let package = take(&app, &mut sdks, device, &binary, &release, &first).await;
+        sdks.run(json!({
+            "do": "deployed", "client": device.name, "package": package, "status": "DeploymentSucceeded",
+            "previous": "1.0.0", "previousKey": key,
+        }))
+        .await;
+        assert_eq!(sdks.run(json!({ "do": "check", "client": device.name, "package": package })).await, Value::Null, "{}", device.name);
+        installed.push(package);
+    }
+    let v1 = json!({ "active": 2, "downloaded": 2, "installed": 2, "failed": 0 });
+    until_counted(&owner, "app", "Production", &json!({ "1.0.0": none, "v1": v1 })).await;
+
+    let second = built("react-dom-v2");
+    let release = upload(&owner, &second, "react-dom 18.3.1").await;
+    app.until_offered(&key, "v2").await;
+    for (device, current) in DEVICES.iter().zip(&installed) {
+        let package = take(&app, &mut sdks, device, current, &release, &second).await;
+        assert_eq!(package["label"], "v2");
+        // The new one starts and says so twice, as a device does whose first report went unanswered. The old one falls back, and says so twice.
+        let status = if device.sdk == "code-push" { "DeploymentSucceeded" } else { "DeploymentFailed" };
+        for _ in 0..2 {
+            sdks.run(json!({
+                "do": "deployed", "client": device.name, "package": package, "status": status, "previous": "v1", "previousKey": key,
+            }))
+            .await;
+        }
+        if status == "DeploymentSucceeded" {
+            assert_eq!(sdks.run(json!({ "do": "check", "client": device.name, "package": package })).await, Value::Null);
+        }
+    }
+    let v1 = json!({ "active": 1, "downloaded": 2, "installed": 2, "failed": 0 });
+    let v2 = json!({ "active": 1, "downloaded": 2, "installed": 1, "failed": 1 });
+    let mut expected = json!({ "1.0.0": none, "v1": v1, "v2": v2 });
+    until_counted(&owner, "app", "Production", &expected).await;
+
+    // The repeated reports have been counted, or rather not counted, once a later report is.
+    let last = json!({ "appVersion": "9.9.9", "clientUniqueId": "last", "deploymentKey": key, "serverUrl": app.edge.base });
+    sdks.client("last", "code-push", last).await;
+    sdks.run(json!({ "do": "deployed", "client": "last", "package": null })).await;
+    expected["9.9.9"] = json!({ "active": 1, "downloaded": 0, "installed": 0, "failed": 0 });
+    until_counted(&owner, "app", "Production", &expected).await;
+}

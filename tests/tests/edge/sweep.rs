@@ -1,0 +1,360 @@
+//! Every route of edge and control, on success and on every kind of error: what all answers have in common.
+//!
+//! A route that is added belongs into the table of [`Sweep::management`]; acquisition paths come from the one table that both servers use.
+
+use std::collections::BTreeSet;
+
+use control::clock::TestClock;
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+use shared::signature::{Secrets, sign_call};
+use shared::wire::path::{self, Job};
+use tests::app::EDGE_SECRET;
+use tests::edge::{EdgeApp, EdgeOptions};
+use tests::{Answer, Bundle, Client, Options, TestApp};
+use uuid::Uuid;
+
+/// What a client claims its request's id to be.
+const CLAIMED: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
+/// Methods that are tried on every path.
+const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+const HTTPS: &str = "https://updates.example.com";
+
+/// Which headers a path owes besides those of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Dress {
+    Plain,
+    Cors,
+    Bundle,
+}
+
+/// One pass over all routes of one address.
+struct Sweep {
+    owner: Client,
+    is_https: bool,
+    is_edge: bool,
+    ids: BTreeSet<Uuid>,
+    names: u32,
+}
+
+impl Sweep {
+    fn new(owner: Client, is_https: bool, is_edge: bool) -> Self {
+        Self { owner, is_https, is_edge, ids: BTreeSet::new(), names: 0 }
+    }
+
+    /// A name that no other request of this pass has.
+    fn name(&mut self) -> String {
+        self.names += 1;
+        format!("n{}", self.names)
+    }
+
+    fn request(&self, method: &str, path: &str) -> RequestBuilder {
+        self.owner.request(method.parse().unwrap(), path)
+    }
+
+    /// Sends a request with a claimed id, and looks at all that every answer has.
+    async fn expect(&mut self, status: u16, dress: Dress, request: RequestBuilder) -> Answer {
+        let request = request.header("x-request-id", CLAIMED);
+        let is_head = request.try_clone().is_some_and(|request| request.build().unwrap().method() == Method::HEAD);
+        let answer = self.owner.send(request).await;
+        answer.assert_status(status);
+        let asked = &answer.asked;
+
+        let id: Uuid = answer.header("x-request-id").parse().unwrap();
+        assert_eq!(id.get_version_num(), 7, "{asked}");
+        assert_eq!(id.to_string(), answer.header("x-request-id"), "{asked}");
+        assert_ne!(id.to_string(), CLAIMED, "{asked}");
+        assert!(self.ids.insert(id), "{asked}: the id was given before");
+
+        for name in answer.headers.keys() {
+            assert_eq!(answer.headers.get_all(name).iter().count(), 1, "{asked}: {name} is there twice");
+        }
+        assert_eq!(answer.header("x-content-type-options"), "nosniff", "{asked}");
+        let is_bundle = dress == Dress::Bundle && status < 400 && status != 204;
+        let kept = if is_bundle { "public, max-age=86400, immutable, no-transform" } else { "no-store" };
+        assert_eq!(answer.header("cache-control"), kept, "{asked}");
+        let secure = self.is_https.then(|| "max-age=31536000; includeSubDomains".to_owned());
+        assert_eq!(answer.optional_header("strict-transport-security"), secure, "{asked}");
+        let cors = (dress != Dress::Plain).then(|| "*".to_owned());
+        assert_eq!(answer.optional_header("access-control-allow-origin"), cors, "{asked}");
+
+        if status >= 400 {
+            assert_eq!(answer.header("content-type"), "application/json", "{asked}");
+            if is_head {
+                assert!(answer.body.is_empty(), "{asked}");
+            } else {
+                let body = answer.json();
+                let members: Vec<&String> = body.as_object().unwrap().keys().collect();
+                assert_eq!(members, ["error", "requestId"], "{asked}: {body}");
+                assert_eq!(body["requestId"], id.to_string(), "{asked}");
+                assert!(body["error"].as_str().is_some_and(|error| error.len() > 3), "{asked}: {body}");
+            }
+        }
+        assert_eq!(answer.optional_header("allow").is_some(), status == 405 || (status == 204 && dress != Dress::Plain), "{asked}");
+        answer
+    }
+
+    /// Every method that the path does not have is refused; `methods` are those it has, as in `Allow`.
+    async fn other_methods(&mut self, path: &str, methods: &str, dress: Dress) {
+        let known: BTreeSet<&str> = methods.split(", ").collect();
+        for method in METHODS.into_iter().filter(|method| !known.contains(method)) {
+            for slash in ["", "/"] {
+                let request = self.request(method, &format!("{path}{slash}"));
+                let answer = self.expect(405, dress, request).await;
+                let allow = answer.header("allow");
+                assert_eq!(allow.split(',').map(str::trim).collect::<BTreeSet<_>>(), known, "{}", answer.asked);
+            }
+        }
+    }
+
+    /// Everything that can be wrong with a JSON body, whatever it is about. The path takes it by POST.
+    async fn bad_json(&mut self, path: &str, dress: Dress) {
+        let json = "application/json";
+        let large = format!("{{\"name\":\"{}\"}}", "x".repeat(10_230));
+        assert_eq!(large.len(), 10_241);
+        for (status, kind, body) in [
+            (400, json, "{".to_owned()),
+            (400, json, "\u{0}".to_owned()),
+            (400, json, "{}".to_owned()),
+            (400, json, "null".to_owned()),
+            (400, json, String::new()),
+            (413, json, large),
+            (415, "text/plain", "{}".to_owned()),
+            (415, "multipart/form-data; boundary=b", "--b--".to_owned()),
+        ] {
+            for slash in ["", "/"] {
+                let request = self.request("POST", &format!("{path}{slash}")).header("content-type", kind).body(body.clone());
+                self.expect(status, dress, request).await;
+            }
+        }
+    }
+
+    async fn management(&mut self) {
+        for path in ["/", "/health", "/v1/health", "/v1/health?live"] {
+            for method in ["GET", "HEAD"] {
+                let request = self.request(method, path);
+                // The first path leads to the dashboard.
+                self.expect(if path == "/" { 303 } else { 200 }, Dress::Plain, request).await;
+            }
+            if !path.contains('?') {
+                self.other_methods(path, "GET, HEAD", Dress::Plain).await;
+            }
+        }
+        let production = "/v1/apps/app/deployments/Production";
+        for (path, methods) in [
+            ("/v1/apps", "GET, HEAD, POST"),
+            ("/v1/apps/app", "DELETE, GET, HEAD, PATCH"),
+            ("/v1/apps/app/collaborators", "GET, HEAD"),
+            ("/v1/apps/app/deployments", "GET, HEAD, POST"),
+            (production, "DELETE, GET, HEAD, PATCH"),
+            (&format!("{production}/history"), "DELETE, GET, HEAD"),
+            (&format!("{production}/metrics"), "GET, HEAD"),
+            (&format!("{production}/metrics/history"), "GET, HEAD"),
+            (&format!("{production}/releases"), "GET, HEAD, POST"),
+            (&format!("{production}/rollbacks"), "POST"),
+        ] {
+            for slash in ["", "/"] {
+                let path = format!("{path}{slash}");
+                for method in methods.split(", ").filter(|method| ["GET", "HEAD"].contains(method)) {
+                    let request = self.request(method, &path);
+                    self.expect(200, Dress::Plain, request).await;
+                }
+                for method in methods.split(", ") {
+                    let nobody = self.owner.with_token(None);
+                    let answer = self.expect(401, Dress::Plain, nobody.request(method.parse().unwrap(), &path)).await;
+                    assert_eq!(answer.header("www-authenticate"), "Bearer");
+                    let stranger = self.owner.with_token(Some(format!("svc_ak_{}", "A".repeat(43))));
+                    self.expect(401, Dress::Plain, stranger.request(method.parse().unwrap(), &path)).await;
+                    if path.contains("/app/") {
+                        let request = self.request(method, &path.replace("/app/", "/absent/"));
+                        self.expect(404, Dress::Plain, request).await;
+                        let request = self.request(method, &path.replace("Production", "Absent"));
+                        // A PATCH without a body is refused for that.
+                        if path.contains("Production") && method != "PATCH" {
+                            self.expect(404, Dress::Plain, request).await;
+                        }
+                    }
+                }
+            }
+            self.other_methods(path, methods, Dress::Plain).await;
+        }
+        self.other_methods(&format!("{production}/release"), "PATCH", Dress::Plain).await;
+        self.other_methods(&format!("{production}/promotions"), "POST", Dress::Plain).await;
+        self.bad_json(&format!("{production}/promotions"), Dress::Plain).await;
+        for path in ["/v1/apps", "/v1/apps/app/deployments"] {
+            self.bad_json(path, Dress::Plain).await;
+            for slash in ["", "/"] {
+                let name = self.name();
+                let request = self.request("POST", &format!("{path}{slash}")).json(&json!({ "name": name }));
+                let made = self.expect(201, Dress::Plain, request).await;
+                assert_eq!(made.header("location"), format!("{path}/{name}"));
+                let request = self.request("POST", path).json(&json!({ "name": name }));
+                self.expect(409, Dress::Plain, request).await;
+            }
+        }
+        self.uploads(&format!("{production}/releases")).await;
+        for path in ["/v1", "/v1/", "/nothing", "/v1/apps/app/nothing", "/%00", "/a/../b", "/index.php?x=1"] {
+            for method in METHODS {
+                let request = self.request(method, path);
+                self.expect(404, Dress::Plain, request).await;
+            }
+        }
+    }
+
+    async fn uploads(&mut self, path: &str) {
+        let form = |content: &str, info: Value| {
+            let bundle = reqwest::multipart::Part::bytes(Bundle::script(content).0).file_name("bundle.zip");
+            reqwest::multipart::Form::new().text("packageInfo", info.to_string()).part("package", bundle)
+        };
+        let sound = json!({ "appVersion": "1.0.0" });
+        for slash in ["", "/"] {
+            let path = format!("{path}{slash}");
+            let name = self.name();
+            let request = self.request("POST", &path).multipart(form(&name, sound.clone()));
+            self.expect(201, Dress::Plain, request).await;
+            let request = self.request("POST", &path).multipart(form(&name, sound.clone()));
+            self.expect(409, Dress::Plain, request).await;
+            let request = self.request("POST", &path).multipart(form(&name, json!({ "appVersion": "one" })));
+            self.expect(400, Dress::Plain, request).await;
+            let request = self.request("POST", &path).multipart(reqwest::multipart::Form::new().text("packageInfo", "{"));
+            self.expect(400, Dress::Plain, request).await;
+            let request = self.request("POST", &path).json(&sound);
+            self.expect(415, Dress::Plain, request).await;
+            let request = self.request("POST", &path).header("content-type", "multipart/form-data; boundary=b").body("--x");
+            self.expect(400, Dress::Plain, request).await;
+            let nobody = self.owner.with_token(None).request(Method::POST, &path).multipart(form(&name, sound.clone()));
+            self.expect(401, Dress::Plain, nobody).await;
+        }
+    }
+
+    async fn acquisition(&mut self, key: &str) {
+        for (path, endpoint) in path::all() {
+            for slash in ["", "/"] {
+                let path = format!("{path}{slash}");
+                let request = self.request("OPTIONS", &path).header("origin", "https://elsewhere.example");
+                self.expect(204, Dress::Cors, request).await;
+                if endpoint.job == Job::Check {
+                    for method in ["GET", "HEAD"] {
+                        for (status, query) in [
+                            (200, format!("?deploymentKey={key}&appVersion=1.0.0")),
+                            (400, String::new()),
+                            (400, format!("?deployment_key={key}&app_version=%FF")),
+                            (404, "?deployment_key=never-made-0123456789&app_version=1.0.0".to_owned()),
+                        ] {
+                            let request = self.request(method, &format!("{path}{query}"));
+                            self.expect(status, Dress::Cors, request).await;
+                        }
+                    }
+                } else {
+                    let sound = json!({ "deploymentKey": key, "appVersion": "1.0.0", "label": "v1", "clientUniqueId": "c" });
+                    let unknown = json!({ "deploymentKey": "never-made-0123456789", "appVersion": "1.0.0", "label": "v1" });
+                    for (status, body) in [(200, sound), (404, unknown)] {
+                        let request = self.request("POST", &path).json(&body);
+                        self.expect(status, Dress::Cors, request).await;
+                    }
+                }
+            }
+            self.other_methods(&path, endpoint.job.methods(), Dress::Cors).await;
+            if endpoint.job != Job::Check {
+                self.bad_json(&path, Dress::Cors).await;
+            }
+        }
+    }
+
+    async fn bundles(&mut self, url: &str) {
+        let path = url.get(url.find("/v1/public/").unwrap()..).unwrap();
+        let (address, query) = path.split_once('?').unwrap();
+        for method in ["GET", "HEAD"] {
+            for path in [path.to_owned(), format!("{address}/?{query}")] {
+                let request = self.request(method, &path);
+                let answer = self.expect(200, Dress::Bundle, request).await;
+                let request = self.request(method, &path).header("if-none-match", answer.header("etag"));
+                self.expect(304, Dress::Bundle, request).await;
+            }
+            let request = self.request(method, address);
+            self.expect(403, Dress::Bundle, request).await;
+            let request = self.request(method, &format!("{path}x"));
+            self.expect(403, Dress::Bundle, request).await;
+        }
+        for (status, range) in [(206, "bytes=1-2"), (416, "bytes=9999999-")] {
+            let request = self.request("GET", path).header("range", range);
+            self.expect(status, Dress::Bundle, request).await;
+        }
+        let request = self.request("OPTIONS", path);
+        self.expect(204, Dress::Bundle, request).await;
+        self.other_methods(address, "GET, HEAD, OPTIONS", Dress::Bundle).await;
+    }
+
+    /// At the edge nothing internal is there for anybody; at control it is for those who sign.
+    async fn internal(&mut self, key: &str) {
+        let snapshot = format!("/internal/v1/snapshots/{key}");
+        let secrets = Secrets::parse(EDGE_SECRET).unwrap();
+        let owner = self.owner.clone();
+        let signed = |method: &str, path: &str, body: &str| {
+            let signature = sign_call(&secrets, method, path, TestClock::starting_now().now(), body.as_bytes());
+            owner.request(method.parse().unwrap(), path).header("x-updraft-signature", signature).body(body.to_owned())
+        };
+        for (method, path, body, status) in [
+            ("GET", snapshot.as_str(), "", 200),
+            ("GET", "/internal/v1/snapshots/never-made-0123456789", "", 404),
+            ("POST", "/internal/v1/reports", "{\"reports\":[]}", 200),
+            ("POST", "/internal/v1/reports", "{}", 400),
+        ] {
+            let request = signed(method, path, body);
+            self.expect(if self.is_edge { 404 } else { status }, Dress::Plain, request).await;
+            let request = self.request(method, path).body(body.to_owned());
+            self.expect(404, Dress::Plain, request).await;
+        }
+        for path in ["/internal", "/internal/", "/internal/v1/nothing"] {
+            let request = self.request("GET", path);
+            self.expect(404, Dress::Plain, request).await;
+        }
+        for (path, methods) in [(snapshot.as_str(), "GET, HEAD"), ("/internal/v1/reports", "POST")] {
+            if self.is_edge {
+                for method in METHODS {
+                    let request = self.request(method, path);
+                    self.expect(404, Dress::Plain, request).await;
+                }
+            } else {
+                self.other_methods(path, methods, Dress::Plain).await;
+            }
+        }
+    }
+
+    async fn run(mut self) {
+        let (key, _) = self.owner.create_app("app").await;
+        let bundle = Bundle::script("swept");
+        let made = self.owner.upload("app", "Production", &bundle.0, json!({ "appVersion": "1.0.0" })).await.assert(201);
+        self.management().await;
+        self.acquisition(&key).await;
+        self.bundles(made["package"]["blobUrl"].as_str().unwrap()).await;
+        self.internal(&key).await;
+        assert!(self.ids.len() > 1_000, "{} answers", self.ids.len());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_answer_of_control_has_what_answers_owe() {
+    let options = Options { has_machine_clock: true, ..Options::default() };
+    let app = TestApp::spawn_with(options).await;
+    Sweep::new(app.sign_up("ada").await, false, false).run().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_answer_of_control_behind_https_has_what_answers_owe() {
+    let options = Options { has_machine_clock: true, ..Options::default() };
+    let app = TestApp::spawn_with(options.with("BASE_URL", HTTPS)).await;
+    Sweep::new(app.sign_up("ada").await, true, false).run().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_answer_of_the_edge_has_what_answers_owe() {
+    let app = EdgeApp::spawn().await;
+    Sweep::new(app.sign_up("ada").await, false, true).run().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_answer_of_the_edge_behind_https_has_what_answers_owe() {
+    let app = EdgeApp::spawn_with(EdgeOptions::default().with("BASE_URL", HTTPS)).await;
+    Sweep::new(app.sign_up("ada").await, true, true).run().await;
+}

@@ -1,0 +1,744 @@
+//! Who may do what: every operation of the interface's document, asked with every kind of credential and in every role, against one table. And every
+//! change leaves exactly one row in the audit trail.
+
+mod meanwhile;
+mod untrailed;
+
+use std::collections::BTreeSet;
+
+use control::auth::grant::PERMISSIONS;
+use control::auth::session::{Device, SessionOrigin};
+use reqwest::Method;
+use reqwest::multipart::{Form, Part};
+use serde_json::{Value, json};
+use shared::hash::Sha256Hex;
+use tests::people::{PASSWORD, login};
+use tests::second_factors::ORIGIN;
+use tests::{Answer, Authenticator, Client, Holder, Options, TestApp};
+
+/// Who may use an operation.
+#[derive(Clone, Copy, Debug)]
+enum Who {
+    /// Everybody.
+    Open,
+    /// Any valid credential.
+    Any,
+    /// Any but an API key without the scope `apps`.
+    Creator,
+    /// Any but an API key.
+    NotApiKey,
+    /// Any session.
+    Login,
+    /// Any session, of which only a command line's finds what it asks for.
+    CommandLine,
+    /// Sessions of the dashboard; other sessions are told so, keys are refused plainly.
+    Dashboard,
+    /// The same, but keys are told so, too.
+    DashboardAlone,
+    /// Collaborators of an app in one of these roles; API keys with one of these scopes.
+    App { roles: &'static [&'static str], scopes: &'static [&'static str] },
+    /// Collaborators of an app in one of these roles, of others; of itself everybody who has the permission with this name. No API key.
+    AppOrOneself { roles: &'static [&'static str], of_oneself: &'static str },
+}
+
+const ALL_SCOPES: &[&str] = &["read", "deploy", "apps"];
+const ROLES: &[&str] = &["Owner", "Admin", "Developer", "Viewer"];
+const READ_APP: Who = Who::App { roles: ROLES, scopes: ALL_SCOPES };
+const RELEASE: Who = Who::App { roles: &["Owner", "Admin", "Developer"], scopes: &["deploy"] };
+const OWN: Who = Who::App { roles: &["Owner"], scopes: &[] };
+const SHARE: Who = Who::App { roles: &["Owner", "Admin"], scopes: &[] };
+const REMOVE: Who = Who::AppOrOneself { roles: &["Owner", "Admin"], of_oneself: "collaborators.leave" };
+const MANAGE: Who = Who::App { roles: &["Owner", "Admin"], scopes: &["apps"] };
+
+/// An operation, who may use it, and the status when it is done.
+type Row = (&'static str, Who, u16);
+
+/// The table. Each operation of the document has one row, and each row is of one.
+const TABLE: &[Row] = &[
+    ("GET /v1/health", Who::Open, 200),
+    ("GET /v1/openapi.json", Who::Open, 200),
+    ("GET /v1/docs", Who::Open, 200),
+    ("GET /v1/docs/assets/{file}", Who::Open, 200),
+    ("POST /v1/auth/register", Who::Open, 202),
+    ("POST /v1/auth/verify-email", Who::Open, 200),
+    ("POST /v1/auth/resend-verification", Who::Open, 202),
+    ("POST /v1/auth/forgot-password", Who::Open, 202),
+    ("POST /v1/auth/reset-password", Who::Open, 200),
+    ("POST /v1/auth/login", Who::Open, 200),
+    ("POST /v1/auth/cli/authorizations", Who::Open, 201),
+    ("POST /v1/auth/cli/device", Who::Open, 201),
+    ("POST /v1/auth/cli/token", Who::Open, 200),
+    ("GET /v1/cli/authorizations/{authorization}", Who::Dashboard, 200),
+    ("POST /v1/cli/authorizations/{authorization}/approve", Who::Dashboard, 200),
+    ("POST /v1/cli/authorizations/{authorization}/deny", Who::Dashboard, 200),
+    ("POST /v1/cli/authorizations/resolve", Who::Dashboard, 200),
+    ("GET /v1/cli/devices", Who::Login, 200),
+    ("DELETE /v1/cli/devices/current", Who::CommandLine, 204),
+    ("DELETE /v1/cli/devices/{credential}", Who::Login, 204),
+    ("POST /v1/auth/mfa/totp", Who::Open, 200),
+    ("POST /v1/auth/mfa/recovery", Who::Open, 200),
+    ("POST /v1/auth/mfa/options", Who::Open, 200),
+    ("POST /v1/auth/mfa/verify", Who::Open, 200),
+    ("POST /v1/auth/passkey/options", Who::Open, 200),
+    ("POST /v1/auth/passkey/verify", Who::Open, 200),
+    ("GET /v1/mfa", Who::Login, 200),
+    ("POST /v1/mfa/totp/setup", Who::Dashboard, 200),
+    ("POST /v1/mfa/totp/confirm", Who::Dashboard, 200),
+    ("DELETE /v1/mfa/totp", Who::Login, 200),
+    ("POST /v1/mfa/step-up/options", Who::Dashboard, 200),
+    ("POST /v1/mfa/passkeys/register/options", Who::Dashboard, 200),
+    ("POST /v1/mfa/passkeys/register/verify", Who::Dashboard, 200),
+    ("GET /v1/mfa/passkeys", Who::Login, 200),
+    ("PATCH /v1/mfa/passkeys/{passkey}", Who::Login, 200),
+    ("DELETE /v1/mfa/passkeys/{passkey}", Who::Login, 200),
+    ("POST /v1/mfa/recovery-codes", Who::Login, 200),
+    ("GET /v1/authenticated", Who::Any, 200),
+    ("GET /v1/account", Who::Any, 200),
+    ("PATCH /v1/account", Who::Dashboard, 200),
+    ("DELETE /v1/account", Who::Dashboard, 204),
+    ("GET /v1/account/sessions", Who::Login, 200),
+    ("DELETE /v1/account/sessions", Who::Login, 200),
+    ("DELETE /v1/account/sessions/current", Who::Login, 204),
+    ("DELETE /v1/sessions/{source}", Who::Login, 204),
+    ("GET /v1/access-keys", Who::NotApiKey, 200),
+    ("POST /v1/access-keys", Who::Dashboard, 201),
+    ("GET /v1/access-keys/{key}", Who::Login, 200),
+    ("PATCH /v1/access-keys/{key}", Who::Login, 200),
+    ("DELETE /v1/access-keys/{key}", Who::NotApiKey, 204),
+    ("GET /v1/api-keys", Who::NotApiKey, 200),
+    ("POST /v1/api-keys", Who::DashboardAlone, 201),
+    ("PATCH /v1/api-keys/{key}", Who::Dashboard, 200),
+    ("DELETE /v1/api-keys/{key}", Who::Login, 204),
+    ("GET /v1/apps", Who::Any, 200),
+    ("POST /v1/apps", Who::Creator, 201),
+    ("GET /v1/apps/{app}", READ_APP, 200),
+    ("PATCH /v1/apps/{app}", MANAGE, 200),
+    ("DELETE /v1/apps/{app}", OWN, 204),
+    ("POST /v1/apps/{app}/transfer/{email}", OWN, 201),
+    ("GET /v1/apps/{app}/collaborators", READ_APP, 200),
+    ("POST /v1/apps/{app}/collaborators/{email}", SHARE, 201),
+    ("PATCH /v1/apps/{app}/collaborators/{email}", SHARE, 200),
+    ("DELETE /v1/apps/{app}/collaborators/{email}", REMOVE, 204),
+    ("GET /v1/apps/{app}/audit", MANAGE, 200),
+    ("GET /v1/apps/{app}/deployments", READ_APP, 200),
+    ("POST /v1/apps/{app}/deployments", MANAGE, 201),
+    ("GET /v1/apps/{app}/deployments/{deployment}", READ_APP, 200),
+    ("PATCH /v1/apps/{app}/deployments/{deployment}", MANAGE, 200),
+    ("DELETE /v1/apps/{app}/deployments/{deployment}", MANAGE, 204),
+    ("DELETE /v1/apps/{app}/deployments/{deployment}/history", MANAGE, 204),
+    ("POST /v1/apps/{app}/deployments/{deployment}/releases", RELEASE, 201),
+    ("GET /v1/apps/{app}/deployments/{deployment}/releases", READ_APP, 200),
+    ("GET /v1/apps/{app}/deployments/{deployment}/releases/{label}", READ_APP, 200),
+    ("PATCH /v1/apps/{app}/deployments/{deployment}/release", RELEASE, 200),
+    ("POST /v1/apps/{app}/deployments/{deployment}/promotions", RELEASE, 201),
+    ("POST /v1/apps/{app}/deployments/{deployment}/rollbacks", RELEASE, 201),
+    ("GET /v1/apps/{app}/deployments/{deployment}/history", READ_APP, 200),
+    ("GET /v1/apps/{app}/deployments/{deployment}/metrics", READ_APP, 200),
+    ("GET /v1/apps/{app}/deployments/{deployment}/metrics/history", READ_APP, 200),
+    ("GET /v1/public/svc/update_check", Who::Open, 200),
+    ("POST /v1/public/svc/report_status/deploy", Who::Open, 200),
+    ("POST /v1/public/svc/report_status/download", Who::Open, 200),
+    ("GET /v0.1/public/svc/update_check", Who::Open, 200),
+    ("POST /v0.1/public/svc/report_status/deploy", Who::Open, 200),
+    ("POST /v0.1/public/svc/report_status/download", Who::Open, 200),
+    ("GET /updateCheck", Who::Open, 200),
+    ("POST /reportStatus/deploy", Who::Open, 200),
+    ("POST /reportStatus/download", Who::Open, 200),
+    ("GET /v1/public/svc/bundles/{blob}", Who::Open, 200),
+];
+
+/// Whether an operation changes something that the audit trail is about: reports of clients are counted, not noted; a challenge that a passkey is asked
+/// for is a question; and to find a request by the code that its user typed is to read.
+fn is_change(operation: &str) -> bool {
+    let is_report = operation.to_lowercase().replace('_', "").contains("/reportstatus/");
+    let only_finds = operation == "POST /v1/cli/authorizations/resolve";
+    !operation.starts_with("GET ") && !is_report && !only_finds && !operation.ends_with("/options")
+}
+
+/// Somebody who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Caller {
+    Nobody,
+    /// A dashboard session of an account that has nothing to do with the app.
+    Stranger,
+    /// A dashboard session of the owner's, or of a collaborator in this role.
+    Role(&'static str),
+    CliBrowser,
+    CliDevice,
+    SessionWithoutOrigin,
+    NamedKey,
+    ApiKey(&'static [&'static str]),
+    /// A session or an API key whose time is over.
+    Expired(&'static str),
+    /// A session that was ended, or an API key that was revoked.
+    Revoked(&'static str),
+    /// What cannot be a credential.
+    Malformed,
+}
+
+const CREDENTIALS: &[Caller] = &[
+    Caller::Nobody,
+    Caller::Role("Owner"),
+    Caller::CliBrowser,
+    Caller::CliDevice,
+    Caller::SessionWithoutOrigin,
+    Caller::NamedKey,
+    Caller::ApiKey(&["deploy"]),
+    Caller::ApiKey(&["read"]),
+    Caller::ApiKey(&["apps"]),
+    Caller::ApiKey(ALL_SCOPES),
+];
+
+/// Those who have no valid credential, though they show one.
+const INVALID: &[Caller] =
+    &[Caller::Expired("session"), Caller::Expired("API key"), Caller::Revoked("session"), Caller::Revoked("API key"), Caller::Malformed];
+
+/// One of each kind, where nobody is refused.
+const KINDS: &[Caller] = &[
+    Caller::Nobody,
+    Caller::Role("Owner"),
+    Caller::CliBrowser,
+    Caller::CliDevice,
+    Caller::SessionWithoutOrigin,
+    Caller::NamedKey,
+    Caller::ApiKey(ALL_SCOPES),
+    Caller::Expired("session"),
+    Caller::Revoked("API key"),
+    Caller::Malformed,
+];
+
+/// Those besides, where there is an app.
+const OTHERS: &[Caller] = &[Caller::Stranger, Caller::Role("Admin"), Caller::Role("Developer"), Caller::Role("Viewer")];
+
+/// What is expected: done, or a refusal with its status and its code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Expected {
+    Done,
+    Refused(u16, Option<&'static str>),
+}
+
+const PLAINLY: Expected = Expected::Refused(403, None);
+const TOLD: Expected = Expected::Refused(403, Some("dashboard_session_required"));
+
+/// The permissions that exactly these roles have, and API keys with any of exactly these scopes.
+fn permissions(roles: &[&str], scopes: &[&str]) -> impl Iterator<Item = &'static str> {
+    PERMISSIONS.iter().filter_map(move |(name, held_by, by)| {
+        let held_by: BTreeSet<_> = held_by.iter().map(|role| role.as_str()).collect();
+        let by: BTreeSet<_> = by.iter().map(|scope| scope.as_str()).collect();
+        (held_by == roles.iter().copied().collect() && by == scopes.iter().copied().collect()).then_some(*name)
+    })
+}
+
+impl Who {
+    fn callers(self) -> Vec<Caller> {
+        match self {
+            Self::Open => KINDS.to_vec(),
+            Self::App { .. } | Self::AppOrOneself { .. } => [CREDENTIALS, INVALID, OTHERS].concat(),
+            _ => [CREDENTIALS, INVALID].concat(),
+        }
+    }
+
+    #[expect(clippy::match_same_arms, reason = "the order of refusals is what is written down here")]
+    fn expects(self, caller: Caller) -> Expected {
+        let has_scope = |scopes: &[&str], held: &[&str]| held.iter().any(|scope| scopes.contains(scope));
+        if let Self::AppOrOneself { roles, .. } = self {
+            // The question is about somebody else.
+            return Self::App { roles, scopes: &[] }.expects(caller);
+        }
+        match (self, caller) {
+            (Self::Open, _) => Expected::Done,
+            (_, Caller::Nobody | Caller::Expired(_) | Caller::Revoked(_) | Caller::Malformed) => Expected::Refused(401, None),
+            (Self::App { .. }, Caller::Stranger) => Expected::Refused(404, None),
+            (Self::App { roles, .. }, Caller::Role(role)) if !roles.contains(&role) => PLAINLY,
+            (Self::App { scopes, .. }, Caller::ApiKey(held)) if !has_scope(scopes, held) => PLAINLY,
+            (Self::Creator, Caller::ApiKey(held)) if !held.contains(&"apps") => PLAINLY,
+            (Self::NotApiKey | Self::Login | Self::CommandLine | Self::Dashboard, Caller::ApiKey(_)) => PLAINLY,
+            (Self::Login | Self::CommandLine | Self::Dashboard, Caller::NamedKey) => PLAINLY,
+            (Self::CommandLine, Caller::Role(_) | Caller::SessionWithoutOrigin) => Expected::Refused(404, None),
+            (Self::Dashboard, Caller::CliBrowser | Caller::CliDevice | Caller::SessionWithoutOrigin) => TOLD,
+            (Self::DashboardAlone, Caller::Role(_)) => Expected::Done,
+            (Self::DashboardAlone, _) => TOLD,
+            _ => Expected::Done,
+        }
+    }
+
+    /// Whether these are the document's words for it: none for what is open, and for an app the name of a permission with these roles and scopes.
+    fn is_called(self, guards: &Value) -> bool {
+        let words = |words: &[&str]| json!([{ "bearer": words }]);
+        match self {
+            Self::Open => *guards == json!([]),
+            Self::Any => *guards == words(&[]),
+            Self::Creator => *guards == words(&["apps.create"]),
+            Self::NotApiKey => *guards == words(&["not an API key"]),
+            Self::Login | Self::CommandLine => *guards == words(&["login session"]),
+            Self::Dashboard | Self::DashboardAlone => *guards == words(&["dashboard session"]),
+            Self::App { roles, scopes } => permissions(roles, scopes).any(|name| *guards == words(&[name])),
+            Self::AppOrOneself { roles, of_oneself } => {
+                let is_everybodys = permissions(ROLES, &[]).any(|name| name == of_oneself);
+                let either = |name| json!([{ "bearer": [name] }, { "bearer": [of_oneself] }]);
+                is_everybodys && permissions(roles, &[]).any(|name| *guards == either(name))
+            }
+        }
+    }
+}
+
+/// A service that has everything, and limits for the many that all ask from one address.
+async fn prepared() -> TestApp {
+    TestApp::spawn_with(Options::default().with_passkeys().with("LIMIT_CLI_STARTS", "1000/10m")).await
+}
+
+/// What one question needs: an owner of its own with a named key, and what the path names.
+struct Scene<'a> {
+    app: &'a TestApp,
+    operation: &'static str,
+    name: String,
+    owner: Client,
+    /// The owner with second factors, where the operation is about them.
+    holder: Option<Holder>,
+}
+
+impl<'a> Scene<'a> {
+    async fn set(app: &'a TestApp, operation: &'static str, number: usize) -> Self {
+        let name = format!("owner{number}");
+        // Everybody asks from one address, where a limit would stop the many that one test asks for.
+        app.change("DELETE FROM limit_counts", &[]).await;
+        let owner = app.sign_up(&name).await;
+        let scene = Self { app, operation, name, owner, holder: None };
+        if scene.operation.contains("{app}") {
+            scene.owner.create_app("demo").await;
+        }
+        if ["{label}", "/release", "/promotions", "/rollbacks"].iter().any(|end| scene.operation.ends_with(end)) {
+            for content in [b"first", b"other"] {
+                scene.owner.upload("demo", "Staging", content, json!({ "appVersion": "1.0.0" })).await.assert(201);
+            }
+        }
+        scene
+    }
+
+    fn email(&self) -> String {
+        format!("{}@example.com", self.name)
+    }
+
+    async fn client(&self, caller: Caller) -> Client {
+        let session = async |origin| self.app.open_session(&self.name, origin).await;
+        match caller {
+            Caller::Nobody => self.app.anonymous(),
+            Caller::Role("Owner") => session(SessionOrigin::Dashboard).await,
+            Caller::CliBrowser => session(SessionOrigin::CliBrowser).await,
+            Caller::CliDevice => session(SessionOrigin::CliDevice).await,
+            Caller::NamedKey => self.owner.clone(),
+            Caller::ApiKey(scopes) => self.app.api_key(&self.name, scopes).await,
+            Caller::Expired(kind) => {
+                let sql = [
+                    "UPDATE access_keys SET expires = created_time WHERE token_hash = $1",
+                    "UPDATE api_keys SET expires_time = created_time WHERE key_hash = $1",
+                ];
+                self.invalid(kind, sql).await
+            }
+            Caller::Revoked(kind) => {
+                let sql = [
+                    "DELETE FROM access_keys WHERE token_hash = $1",
+                    "UPDATE api_keys SET revoked_time = created_time WHERE key_hash = $1",
+                ];
+                self.invalid(kind, sql).await
+            }
+            Caller::Malformed => self.app.anonymous().with_token(Some("svc_ss_%00'; --".to_owned())),
+            Caller::SessionWithoutOrigin => {
+                let old = session(SessionOrigin::Dashboard).await;
+                self.app.forget_origin(&old).await;
+                old
+            }
+            Caller::Stranger | Caller::Role(_) => {
+                let other = format!("other-of-{}", self.name);
+                self.app.sign_up(&other).await;
+                if let Caller::Role(role) = caller {
+                    self.app.share(&self.name, "demo", &other, role, self.app.clock.now().0 + 1).await;
+                }
+                self.app.open_session(&other, SessionOrigin::Dashboard).await
+            }
+        }
+    }
+
+    /// A client of a credential that is good until one of these statements is run.
+    async fn invalid(&self, kind: &str, sql: [&'static str; 2]) -> Client {
+        let client = match kind {
+            "session" => self.app.open_session(&self.name, SessionOrigin::Dashboard).await,
+            _ => self.app.api_key(&self.name, ALL_SCOPES).await,
+        };
+        client.get("/v1/authenticated").await.assert(200);
+        let hash = Sha256Hex::of(client.token().as_bytes()).to_string();
+        assert_eq!(self.app.change(sql[0], &[&hash]).await + self.app.change(sql[1], &[&hash]).await, 1);
+        client
+    }
+
+    /// The request of the operation, as it succeeds for whoever may make it.
+    async fn question(&mut self, client: &Client) -> reqwest::RequestBuilder {
+        let (method, path) = self.operation.split_once(' ').unwrap();
+        let path = path.replace("{app}", "demo").replace("{deployment}", "Staging").replace("{label}", "v1");
+        let path = match path.split_once('{') {
+            None => path,
+            Some((before, rest)) => format!("{before}{}{}", self.last_segment().await, rest.split_once('}').unwrap().1),
+        };
+        let query = if path.to_lowercase().replace('_', "").ends_with("/updatecheck") {
+            format!("?deployment_key={}&app_version=1.0.0", self.deployment_key().await)
+        } else {
+            String::new()
+        };
+        let request = client.request(method.parse::<Method>().unwrap(), &format!("{path}{query}"));
+        if self.operation.starts_with("POST ") && self.operation.ends_with("/releases") {
+            let info = Part::text(json!({ "appVersion": "1.0.0" }).to_string());
+            return request.multipart(Form::new().part("package", Part::bytes(b"script".to_vec())).part("packageInfo", info));
+        }
+        match self.body(client).await {
+            Some(body) => request.json(&body),
+            None => request,
+        }
+    }
+
+    /// What the last parameter of the path names.
+    async fn last_segment(&mut self) -> String {
+        let (_, rest) = self.operation.split_once("/v1/").unwrap();
+        match rest.split('/').next().unwrap() {
+            "apps" => {
+                let colleague = format!("colleague-of-{}", self.name);
+                self.app.sign_up(&colleague).await;
+                if self.operation.contains("/collaborators/") && !self.operation.starts_with("POST ") {
+                    self.app.share(&self.name, "demo", &colleague, "Viewer", self.app.clock.now().0 + 1).await;
+                }
+                format!("{colleague}@example.com")
+            }
+            "access-keys" => {
+                self.app.named_key(&self.name, "target").await;
+                "target".to_owned()
+            }
+            "api-keys" => {
+                let session = self.app.open_session(&self.name, SessionOrigin::Dashboard).await;
+                let made = session.post("/v1/api-keys", json!({ "name": "target", "scopes": ["read", "deploy"] })).await.assert(201);
+                made["id"].as_str().unwrap().to_owned()
+            }
+            "cli" if self.operation.contains("/authorizations/") => {
+                self.begin_device().await["authorizationId"].as_str().unwrap().to_owned()
+            }
+            "cli" => {
+                let machine = self.app.open_session(&self.name, SessionOrigin::CliBrowser).await;
+                let listed = machine.get("/v1/cli/devices").await.assert(200)["devices"].as_array().unwrap().clone();
+                let own = listed.iter().find(|device| device["isCurrent"] == true).unwrap();
+                own["credentialId"].as_str().unwrap().to_owned()
+            }
+            "sessions" => {
+                self.app.open_session_of(&self.name, SessionOrigin::CliBrowser, "192.0.2.7", &Device::default()).await;
+                "192.0.2.7".to_owned()
+            }
+            "mfa" => self.with_factors().await.passkeys().await[0]["id"].as_str().unwrap().to_owned(),
+            "docs" => {
+                let page = self.app.anonymous().get("/v1/docs").await.text();
+                page.split("/v1/docs/assets/").nth(1).unwrap().split('"').next().unwrap().to_owned()
+            }
+            "public" => {
+                let key = self.deployment_key().await;
+                let answer = self.app.anonymous().get(&format!("/updateCheck?deploymentKey={key}&appVersion=1.0.0")).await.assert(200);
+                let url = answer["updateInfo"]["downloadURL"].as_str().unwrap().to_owned();
+                url.rsplit('/').next().unwrap().to_owned()
+            }
+            other => panic!("{other}: say here what the path of {} names", self.operation),
+        }
+    }
+
+    /// What a command line is answered that begins to be let in by a code.
+    async fn begin_device(&self) -> Value {
+        self.app.anonymous().post("/v1/auth/cli/device", json!({})).await.assert(201)
+    }
+
+    /// The key of a deployment with a release.
+    async fn deployment_key(&self) -> String {
+        let (_, key) = self.owner.create_app("of devices").await;
+        self.owner.upload("of devices", "Staging", b"script", json!({ "appVersion": "1.0.0" })).await.assert(201);
+        key
+    }
+
+    /// The owner with a passkey and an authenticator app.
+    async fn with_factors(&mut self) -> &mut Holder {
+        if self.holder.is_none() {
+            let mut holder = self.app.holder(&self.name).await;
+            holder.enrol_passkey(None).await.assert(200);
+            holder.enrol_totp().await.assert(200);
+            self.holder = Some(holder);
+        }
+        self.holder.as_mut().unwrap()
+    }
+
+    /// What completes a login with a second factor, or changes one.
+    async fn factor_body(&mut self, client: &Client) -> Value {
+        let (app, name, operation) = (self.app, self.name.clone(), self.operation);
+        match operation {
+            "POST /v1/mfa/totp/confirm" => {
+                let holder = app.holder(&name).await;
+                return json!({ "code": holder.set_up_totp().await.code(app.clock.now()) });
+            }
+            "POST /v1/mfa/passkeys/register/verify" => {
+                // Whoever may not be asked cannot answer either.
+                let asked = client.post("/v1/mfa/passkeys/register/options", json!({})).await;
+                let is_asked = asked.status.is_success();
+                let response = if is_asked { Authenticator::new(ORIGIN).register(&asked.json()["options"]) } else { json!({}) };
+                return json!({ "response": response });
+            }
+            "POST /v1/mfa/totp/setup" | "POST /v1/mfa/passkeys/register/options" | "POST /v1/auth/passkey/options" => return json!({}),
+            _ => {}
+        }
+        let holder = self.with_factors().await;
+        let pending = app.pend(&name).await;
+        match operation {
+            "POST /v1/auth/mfa/totp" => json!({ "pendingToken": pending.token, "code": holder.code() }),
+            "POST /v1/auth/mfa/recovery" => json!({ "pendingToken": pending.token, "code": holder.codes[0] }),
+            "POST /v1/auth/mfa/options" => json!({ "pendingToken": pending.token }),
+            "POST /v1/auth/mfa/verify" => {
+                let options = pending.options().await.assert(200)["options"].clone();
+                json!({ "pendingToken": pending.token, "response": holder.authenticator.assert(&options) })
+            }
+            "POST /v1/auth/passkey/verify" => {
+                let asked = app.anonymous().post("/v1/auth/passkey/options", json!({})).await.assert(200);
+                json!({ "challengeId": asked["challengeId"], "response": holder.authenticator.assert(&asked["options"]) })
+            }
+            "PATCH /v1/mfa/passkeys/{passkey}" => json!({ "name": "renamed" }),
+            "POST /v1/mfa/step-up/options" => json!({}),
+            _ => json!({ "stepUp": holder.totp_proof() }),
+        }
+    }
+
+    async fn body(&mut self, client: &Client) -> Option<Value> {
+        if is_of_factors(path_of(self.operation)) {
+            return if self.operation.starts_with("GET ") { None } else { Some(self.factor_body(client).await) };
+        }
+        let new = format!("new-{}", self.email());
+        let register = async || {
+            self.app.anonymous().post("/v1/auth/register", login(&new, PASSWORD)).await.assert(202);
+        };
+        Some(match self.operation {
+            "POST /v1/auth/register" => login(&new, PASSWORD),
+            "POST /v1/auth/verify-email" => {
+                register().await;
+                json!({ "token": self.app.last_mail_to(&new).await.token() })
+            }
+            "POST /v1/auth/resend-verification" => {
+                register().await;
+                json!({ "email": new })
+            }
+            "POST /v1/auth/forgot-password" => json!({ "email": self.email() }),
+            "POST /v1/auth/reset-password" => {
+                self.app.anonymous().post("/v1/auth/forgot-password", json!({ "email": self.email() })).await.assert(202);
+                let token = self.app.last_mail_to(&self.email()).await.token();
+                json!({ "token": token, "password": "another long passphrase nobody guesses" })
+            }
+            "POST /v1/auth/login" => login(&self.email(), PASSWORD),
+            "POST /v1/auth/cli/authorizations" => {
+                let challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+                json!({ "codeChallenge": challenge, "codeChallengeMethod": "S256", "redirectUri": "http://127.0.0.1:49152/" })
+            }
+            "POST /v1/auth/cli/device" => json!({ "deviceName": "laptop" }),
+            "POST /v1/auth/cli/token" => {
+                let (begun, session) = (self.begin_device().await, self.app.open_session(&self.name, SessionOrigin::Dashboard).await);
+                let approve = format!("/v1/cli/authorizations/{}/approve", begun["authorizationId"].as_str().unwrap());
+                session.post(&approve, json!({})).await.assert(200);
+                json!({ "grantType": "device_code", "deviceCode": begun["deviceCode"] })
+            }
+            "POST /v1/cli/authorizations/resolve" => json!({ "userCode": self.begin_device().await["userCode"] }),
+            "PATCH /v1/account" => json!({ "name": "Ada" }),
+            "DELETE /v1/account" => json!({ "password": PASSWORD }),
+            "POST /v1/access-keys" => json!({ "friendlyName": "new" }),
+            "PATCH /v1/access-keys/{key}" => json!({ "friendlyName": "renamed" }),
+            "POST /v1/api-keys" => json!({ "name": "new", "scopes": ["read"] }),
+            "PATCH /v1/api-keys/{key}" => json!({ "scopes": ["read"] }),
+            "POST /v1/apps"
+            | "PATCH /v1/apps/{app}"
+            | "POST /v1/apps/{app}/deployments"
+            | "PATCH /v1/apps/{app}/deployments/{deployment}" => json!({ "name": "new" }),
+            "PATCH /v1/apps/{app}/collaborators/{email}" => json!({ "permission": "Admin" }),
+            "PATCH /v1/apps/{app}/deployments/{deployment}/release" => json!({ "packageInfo": { "isMandatory": true } }),
+            "POST /v1/apps/{app}/deployments/{deployment}/promotions" => json!({ "destination": "Production" }),
+            report if report.to_lowercase().replace('_', "").contains("/reportstatus/") => {
+                json!({ "deployment_key": self.deployment_key().await, "app_version": "1.0.0", "label": "v1", "client_unique_id": "device" })
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// `METHOD path` of every operation in the document.
+fn operations(document: &Value) -> BTreeSet<String> {
+    let paths = document["paths"].as_object().unwrap();
+    let all = paths
+        .iter()
+        .flat_map(|(path, item)| item.as_object().unwrap().keys().map(move |method| format!("{} {path}", method.to_uppercase())));
+    all.collect()
+}
+
+/// What the document and the table do not have in common.
+fn differences(document: &Value, table: &[Row]) -> Vec<String> {
+    let (documented, known) = (operations(document), table.iter().map(|(operation, ..)| (*operation).to_owned()).collect::<BTreeSet<_>>());
+    let without_row = documented.difference(&known).map(|operation| format!("{operation} has no row"));
+    let without_operation = known.difference(&documented).map(|operation| format!("the row {operation} is of no operation"));
+    without_row.chain(without_operation).collect()
+}
+
+/// The changes of the document that were not seen to leave exactly one row in the trail.
+fn unnoted(document: &Value, noted: &BTreeSet<String>) -> Vec<String> {
+    operations(document).into_iter().filter(|operation| is_change(operation) && !noted.contains(operation)).collect()
+}
+
+/// Asks everybody of each row whose path belongs there. Each success of a change must leave exactly one row in the trail, anything else none.
+async fn walk(belongs: impl Fn(&str) -> bool) {
+    let app = prepared().await;
+    let document = app.anonymous().get("/v1/openapi.json").await.assert(200);
+    let (mut noted, mut number) = (BTreeSet::new(), 0);
+    for (operation, who, status) in &rows_of(&belongs) {
+        let mut rows = BTreeSet::new();
+        for caller in who.callers() {
+            number += 1;
+            let mut scene = Scene::set(&app, operation, number).await;
+            let client = scene.client(caller).await;
+            let question = scene.question(&client).await;
+            let before = app.audit_rows().await;
+            let answer = client.send(question).await;
+            let added = app.audit_rows().await - before;
+            judge(operation, caller, who.expects(caller), *status, &answer);
+            is_documented(&document, operation, &answer);
+            if who.expects(caller) == Expected::Done {
+                rows.insert(added);
+            } else {
+                assert_eq!(added, 0, "{operation} by {caller:?} was refused, and is noted");
+            }
+        }
+        assert_eq!(rows, BTreeSet::from([i64::from(is_change(operation))]), "{operation}: rows in the audit trail for each success");
+        if is_change(operation) {
+            noted.insert((*operation).to_owned());
+        }
+    }
+    let missing = unnoted(&document, &noted).into_iter().filter(|operation| belongs(path_of(operation)));
+    assert_eq!(missing.collect::<Vec<_>>(), Vec::<String>::new(), "changes that were not seen to leave a row in the trail");
+}
+
+fn path_of(operation: &str) -> &str {
+    operation.split_once(' ').unwrap().1
+}
+
+fn judge(operation: &str, caller: Caller, expected: Expected, done: u16, answer: &Answer) {
+    let code = |answer: &Answer| answer.json().get("code").and_then(Value::as_str).map(str::to_owned);
+    match expected {
+        Expected::Done => assert_eq!(answer.status.as_u16(), done, "{operation} by {caller:?}: {}", answer.text()),
+        Expected::Refused(status, with) => {
+            assert_eq!(answer.status.as_u16(), status, "{operation} by {caller:?}: {}", answer.text());
+            assert_eq!(code(answer).as_deref(), with, "{operation} by {caller:?}: {}", answer.text());
+        }
+    }
+}
+
+/// The document knows the status, and the body's type.
+fn is_documented(document: &Value, operation: &str, answer: &Answer) {
+    let (method, path) = operation.split_once(' ').unwrap();
+    let status = answer.status.as_u16().to_string();
+    let described = &document["paths"][path][method.to_lowercase()]["responses"][&status];
+    assert!(described.is_object(), "{operation} answers {status}, which its description does not list");
+    let kind = answer.optional_header("content-type").map(|kind| kind.split(';').next().unwrap().to_owned());
+    let kinds: Option<Vec<&str>> =
+        described.get("content").map(|content| content.as_object().unwrap().keys().map(String::as_str).collect());
+    assert_eq!(kind.as_deref().map(|kind| vec![kind]), kinds, "{operation}, {status}: the type of the body");
+}
+
+fn rows_of(belongs: impl Fn(&str) -> bool) -> Vec<Row> {
+    TABLE.iter().copied().filter(|(operation, ..)| belongs(path_of(operation))).collect()
+}
+
+fn is_of_account(path: &str) -> bool {
+    ["/v1/account", "/v1/authenticated", "/v1/sessions"].iter().any(|start| path.starts_with(start))
+}
+
+fn is_of_keys(path: &str) -> bool {
+    path.starts_with("/v1/access-keys") || path.starts_with("/v1/api-keys")
+}
+
+fn is_of_factors(path: &str) -> bool {
+    ["/v1/mfa", "/v1/auth/mfa", "/v1/auth/passkey"].iter().any(|start| path.starts_with(start))
+}
+
+fn is_of_apps(path: &str) -> bool {
+    path.starts_with("/v1/apps")
+}
+
+fn is_of_command_lines(path: &str) -> bool {
+    path.starts_with("/v1/cli/")
+}
+
+fn is_of_devices(path: &str) -> bool {
+    path.contains("/public/svc/") || path.starts_with("/updateCheck") || path.starts_with("/reportStatus")
+}
+
+// Several walks instead of one, so that they run beside each other. Every path belongs to one of them.
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operations_on_accounts_are_for_those_whom_the_table_names() {
+    walk(is_of_account).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operations_on_keys_are_for_those_whom_the_table_names() {
+    walk(is_of_keys).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operations_on_second_factors_are_for_those_whom_the_table_names() {
+    walk(is_of_factors).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operations_on_apps_are_for_those_whom_the_table_names() {
+    walk(is_of_apps).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operations_on_command_lines_are_for_those_whom_the_table_names() {
+    walk(is_of_command_lines).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operations_of_devices_are_for_those_whom_the_table_names() {
+    walk(is_of_devices).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_other_operations_are_for_those_whom_the_table_names() {
+    walk(|path| {
+        let areas = [is_of_account, is_of_keys, is_of_factors, is_of_apps, is_of_command_lines, is_of_devices];
+        !areas.into_iter().any(|is_of| is_of(path))
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_operation_has_a_row() {
+    let app = TestApp::spawn().await;
+    let document = app.anonymous().get("/v1/openapi.json").await.assert(200);
+    assert_eq!(differences(&document, TABLE), Vec::<String>::new());
+    assert_eq!(TABLE.len(), operations(&document).len(), "each row stands there once");
+    // The document's own words say what the table does.
+    for (operation, who, _) in TABLE {
+        let (method, path) = operation.split_once(' ').unwrap();
+        let guards = &document["paths"][path][method.to_lowercase()]["security"];
+        assert!(who.is_called(guards), "{operation} is {who:?} in the table, and {guards} in the document");
+    }
+    // Each permission is some operation's, but the one that only unhides what answers have.
+    let text = document["paths"].to_string();
+    let unused = PERMISSIONS.iter().map(|(name, ..)| *name).filter(|name| !text.contains(&json!({ "bearer": [name] }).to_string()));
+    assert_eq!(unused.collect::<Vec<_>>(), ["deploymentKeys.read"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_planted_operation_fails_both_checks() {
+    let mut document = control::router::document("http://localhost");
+    let noted = operations(&document);
+    assert_eq!((differences(&document, TABLE), unnoted(&document, &noted)), (Vec::new(), Vec::new()));
+    document["paths"]["/v1/planted"] = json!({ "post": {} });
+    assert_eq!(differences(&document, TABLE), ["POST /v1/planted has no row"]);
+    assert_eq!(unnoted(&document, &noted), ["POST /v1/planted"]);
+    let (without, gone) = (TABLE.len() - 1, TABLE.last().unwrap().0);
+    assert!(differences(&document, &TABLE[..without]).contains(&format!("{gone} has no row")));
+}

@@ -1,0 +1,201 @@
+//! Requests that do not come from one of our pages change nothing, in whatever way they lack it.
+
+use reqwest::Method;
+use serde_json::json;
+use tests::people::PASSWORD;
+use tests::reader::{Form, Page};
+use tests::{Answer, Reader, TestApp};
+
+use crate::dashboard::{For, PAGES, address};
+
+const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
+const OURS: (&str, &str) = ("sec-fetch-site", "same-origin");
+
+fn body(csrf: &str) -> String {
+    form_urlencoded::Serializer::new(String::new()).append_pair("csrf", csrf).finish()
+}
+
+#[track_caller]
+fn refused(answer: &Answer) {
+    answer.assert_status(403);
+    assert!(answer.text().contains("did not come from the page"), "{}", answer.text());
+    assert!(answer.text().contains("or your browser keeps no cookies for this site"), "{}", answer.text());
+}
+
+async fn signs_out(reader: &Reader, headers: &[(&str, &str)], body: Option<String>) -> bool {
+    let mut reader = reader.clone();
+    let answer = reader.ask(Method::POST, "/dashboard/sign-out", headers, body).await;
+    if answer.status == 303 {
+        return true;
+    }
+    refused(&answer);
+    false
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_is_signed_in_is_not_signed_out_by_another_page() {
+    let app = TestApp::spawn().await;
+    app.register("ada").await;
+    app.register("bob").await;
+    let mut ada = app.signed_in_reader("ada").await;
+    let mut bob = app.signed_in_reader("bob").await;
+    let token = ada.open("/dashboard").await.form_to("/dashboard/sign-out").fields["csrf"].clone();
+    let of_bob = bob.open("/dashboard").await.form_to("/dashboard/sign-out").fields["csrf"].clone();
+    let of_nobody = app.reader().open("/dashboard/sign-in").await.form().fields["csrf"].clone();
+    // The sender: what the browser says, or, where it says nothing, the origin.
+    for sender in ["cross-site", "same-site", "none", "", "Same-Origin"] {
+        let headers = [FORM, ("sec-fetch-site", sender), ("origin", app.base.as_str())];
+        assert!(!signs_out(&ada, &headers, Some(body(&token))).await, "{sender}");
+    }
+    let of_another_port = format!("{}1", app.base);
+    for origin in ["null", "https://evil.example", "", "http://127.0.0.1", &of_another_port] {
+        assert!(!signs_out(&ada, &[FORM, ("origin", origin)], Some(body(&token))).await, "{origin}");
+    }
+    assert!(!signs_out(&ada, &[FORM], Some(body(&token))).await, "neither");
+    assert!(!signs_out(&ada, &[FORM, ("referer", &format!("{}/dashboard", app.base))], Some(body(&token))).await);
+    // The token: the session's own.
+    for wrong in ["", "x", &of_bob, &of_nobody, &token[1..], &token.to_uppercase(), &ada.cookies["updraft"]] {
+        assert!(!signs_out(&ada, &[FORM, OURS], Some(body(wrong))).await, "{wrong}");
+    }
+    assert!(!signs_out(&ada, &[FORM, OURS], None).await);
+    assert!(!signs_out(&ada, &[("content-type", "text/plain"), OURS], Some(body(&token))).await);
+    assert!(!signs_out(&ada, &[("content-type", "application/json"), OURS], Some(format!("{{\"csrf\":\"{token}\"}}"))).await);
+    assert!(!signs_out(&ada, &[FORM, OURS, ("x-csrf-token", "x")], Some(body(&token))).await, "a wrong header is not made good by a field");
+    // A form cookie beside the session counts for nothing.
+    let mut both = ada.clone();
+    let mut stranger = app.reader();
+    let planted = stranger.open("/dashboard/sign-in").await.form().fields["csrf"].clone();
+    both.cookies.extend(stranger.cookies.clone());
+    assert!(!signs_out(&both, &[FORM, OURS], Some(body(&planted))).await);
+    ada.open("/dashboard").await.has_status(200).shows("Hello");
+    // And so it works, by either way; by a script, too.
+    let mut by_origin = app.signed_in_reader("ada").await;
+    let own = by_origin.open("/dashboard").await.form_to("/dashboard/sign-out").fields["csrf"].clone();
+    assert!(signs_out(&by_origin, &[FORM, ("origin", &app.base)], Some(body(&own))).await);
+    assert!(signs_out(&ada, &[OURS, ("x-csrf-token", &token)], None).await);
+    ada.open("/dashboard").await.is_at("/dashboard/sign-in");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_signed_in_by_another_page() {
+    let app = TestApp::spawn().await;
+    app.register("ada").await;
+    let mut reader = app.reader();
+    let form = reader.open("/dashboard/sign-in").await.form().with(&[("email", "ada@example.com"), ("password", PASSWORD)]);
+    let sent = form_urlencoded::Serializer::new(String::new()).extend_pairs(&form.fields).finish();
+    // The token of somebody else's page, with that page's cookie or without any.
+    let mut victim = app.reader();
+    refused(&victim.ask(Method::POST, "/dashboard/sign-in", &[FORM, OURS], Some(sent.clone())).await);
+    victim.open("/dashboard/sign-in").await;
+    refused(&victim.ask(Method::POST, "/dashboard/sign-in", &[FORM, OURS], Some(sent.clone())).await);
+    let mut own = reader.clone();
+    refused(&own.ask(Method::POST, "/dashboard/sign-in", &[FORM, ("sec-fetch-site", "cross-site")], Some(sent.clone())).await);
+    assert!(own.cookies.keys().all(|name| name != "updraft"));
+    own.ask(Method::POST, "/dashboard/sign-in", &[FORM, OURS], Some(sent)).await.assert_status(303);
+    assert!(own.cookies.contains_key("updraft"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_page_and_every_method_that_changes_something_wants_a_token() {
+    let app = TestApp::spawn().await;
+    app.register("ada").await;
+    for mut reader in [app.reader(), app.signed_in_reader("ada").await] {
+        for (page, _) in PAGES {
+            for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS, Method::from_bytes(b"BREW").unwrap()]
+            {
+                refused(&reader.ask(method.clone(), &address(page), &[FORM, OURS], Some(body("wrong"))).await);
+                refused(&reader.ask(method, &address(page), &[FORM], None).await);
+            }
+        }
+        assert!(reader.open("/dashboard/design").await.answer.status == 200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_that_is_out_of_date_is_opened_again_by_a_link() {
+    let app = TestApp::spawn().await;
+    let mut reader = app.reader();
+    for (page, who) in PAGES {
+        let answer = reader.ask(Method::POST, &address(page), &[FORM, OURS], Some(body("wrong"))).await;
+        let link = format!("<a class=\"button\" href=\"{}\">Open the page again</a>", address(page));
+        assert_eq!(answer.text().contains(&link), *who != For::Sent, "{page}: {}", answer.text());
+        assert_eq!(answer.text().contains("Open the page again"), *who != For::Sent, "{page}: {}", answer.text());
+    }
+    // Nothing of what a foreign form has in its address, and nothing that is no page of ours.
+    let answer = reader.ask(Method::POST, "/dashboard/activate?user_code=BCDF-GHJK", &[FORM], None).await;
+    assert!(answer.text().contains("href=\"/dashboard/activate\">Open the page again"), "{}", answer.text());
+    let answer = reader.ask(Method::POST, "/dashboard//evil.example", &[FORM], None).await;
+    assert!(!answer.text().contains("evil.example"), "{}", answer.text());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_that_outlived_its_session_leads_to_the_sign_in_page() {
+    let app = TestApp::spawn().await;
+    app.register("ada").await;
+    let mut reader = app.signed_in_reader("ada").await;
+    let form = reader.open("/dashboard").await.form_to("/dashboard/sign-out");
+    app.clock.advance(20 * 86_400_000);
+    let page = reader.send(&form).await.is_at("/dashboard/sign-in").shows("You are signed out.");
+    assert!(!page.form().fields.contains_key("next"), "{}", page.html());
+}
+
+/// The sign-in page to which a form leads that outlived its session, and where the sign-in leads.
+async fn outlived(app: &TestApp, form: &Form) -> Page {
+    let mut reader = app.signed_in_reader("ada").await;
+    let ended = app.anonymous().with_token(Some(reader.cookies["updraft"].clone()));
+    let mut form = form.clone();
+    form.fields.insert("csrf".to_owned(), reader.open("/dashboard").await.form_to("/dashboard/sign-out").fields["csrf"].clone());
+    ended.delete("/v1/account/sessions/current").await.assert_status(204);
+    let page = reader.send(&form).await.is_at("/dashboard/sign-in").shows("You are not signed in any more. Sign in, and do it again.");
+    reader.send(&page.form().with(&[("email", "ada@example.com"), ("password", PASSWORD)])).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_signs_in_after_that_is_at_the_page_of_the_form_and_nothing_was_done() {
+    let app = TestApp::spawn().await;
+    app.register("ada").await;
+    let form = |action: &str, fields: &[(&str, &str)]| Form {
+        action: action.to_owned(),
+        fields: fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+    };
+    let new = form("/dashboard/keys/new", &[("friendlyName", "laptop"), ("ttl", "2099-01-01")]);
+    outlived(&app, &new).await.is_at("/dashboard/keys/new").has_status(200);
+    let page = app.signed_in_reader("ada").await.open("/dashboard/keys").await;
+    assert!(!page.html().contains("laptop"), "{}", page.html());
+    // What the form had in its address is somebody else's.
+    let page = outlived(&app, &form("/dashboard/keys/new?next=//evil.example#x", &[])).await;
+    assert_eq!(page.path, "/dashboard/keys/new");
+
+    let device = app.anonymous().post("/v1/auth/cli/device", json!({})).await.assert(201);
+    let (code, id) = (device["userCode"].as_str().unwrap(), device["authorizationId"].as_str().unwrap());
+    let request = format!("/dashboard/cli/authorize/{id}");
+    let decision = form(&request, &[("decision", "approve"), ("userCode", code)]);
+    for form in [form("/dashboard/activate", &[("userCode", &code.to_lowercase())]), decision] {
+        let page = outlived(&app, &form).await.has_status(200);
+        assert_eq!(
+            (page.path.as_str(), page.form().fields["userCode"].as_str()),
+            (format!("/dashboard/activate?user_code={code}").as_str(), code)
+        );
+    }
+    let poll = json!({ "grantType": "device_code", "deviceCode": device["deviceCode"] });
+    assert_eq!(app.anonymous().post("/v1/auth/cli/token", poll).await.refused(400), "authorization_pending");
+    // Without a code, or with what is none.
+    outlived(&app, &form(&request, &[("decision", "deny")])).await.is_at(&request).shows("Let this command line in?");
+    let page = outlived(&app, &form("/dashboard/activate", &[("userCode", "x&next=//evil.example")])).await;
+    assert_eq!(page.path, "/dashboard/activate");
+    let key = form("/dashboard/cli/key", &[("hostname", "old-laptop"), ("friendlyName", "old-laptop")]);
+    let page = outlived(&app, &key).await.shows("<bdi>old-laptop</bdi>");
+    assert_eq!(page.path, "/dashboard/cli/key?hostname=old-laptop");
+    // A code in another form leads nowhere.
+    outlived(&app, &form("/dashboard/keys/new", &[("userCode", code)])).await.is_at("/dashboard/keys/new");
+    // What cannot be opened is no page to come back to.
+    outlived(&app, &form("/dashboard/sessions/end-others", &[])).await.is_at("/dashboard").shows("Hello");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_that_is_too_large_is_refused() {
+    let app = TestApp::spawn().await;
+    let mut reader = app.reader();
+    let large = format!("email={}", "x".repeat(70_000));
+    reader.ask(Method::POST, "/dashboard/sign-in", &[FORM, OURS], Some(large)).await.assert_status(413);
+}

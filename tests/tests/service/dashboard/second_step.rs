@@ -1,0 +1,136 @@
+//! The second step of a sign-in by forms alone: codes, recovery codes, and what ends it.
+
+use tests::people::PASSWORD;
+use tests::reader::Page;
+use tests::{Reader, TestApp};
+
+use crate::dashboard::headers::is_sound;
+
+async fn first_step(app: &TestApp) -> Reader {
+    let mut reader = app.reader();
+    reader.sign_in("ada@example.com", PASSWORD).await.is_at("/dashboard/sign-in/second-factor").shows("Second step");
+    reader
+}
+
+/// `ada@example.com` with [`PASSWORD`] and an authenticator app.
+async fn with_totp(app: &TestApp) -> tests::Holder {
+    app.register("ada").await;
+    let mut holder = app.holder("ada").await;
+    holder.enrol_totp().await.assert(200);
+    holder
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_code_of_the_authenticator_app_completes_a_sign_in() {
+    let app = TestApp::spawn().await;
+    let holder = with_totp(&app).await;
+    let wrong = holder.wrong_code();
+    let mut reader = first_step(&app).await;
+    let token = reader.cookies["updraft-pending"].clone();
+    assert!(token.starts_with("svc_pl_") && !reader.cookies.contains_key("updraft"));
+    let code = holder.code();
+    let (left, right) = code.split_at(3);
+    let refused = reader.fill("/dashboard/sign-in/second-factor", &[("code", &wrong)]).await.has_status(401);
+    is_told_at_the_field(&refused, "The code is wrong, or was used already. Wait for the next one.");
+    let page = reader.send(&refused.form().with(&[("code", &format!("{left} {right}"))])).await.is_at("/dashboard").shows("Hello");
+    assert!(!page.html().contains("class=\"banner\""), "who has a second factor needs no banner");
+    assert!(!reader.cookies.contains_key("updraft-pending"));
+    for asked in &reader.asked {
+        assert!(!asked.contains(&token) && !asked.contains(&code), "{asked}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_has_nothing_left_to_show_is_told_whom_to_ask() {
+    let app = TestApp::spawn().await;
+    with_totp(&app).await;
+    let mut reader = first_step(&app).await;
+    app.change("DELETE FROM recovery_codes", &[]).await;
+    let page =
+        reader.open("/dashboard/sign-in/second-factor").await.shows("Lost it, and no recovery code left? Ask whoever runs this service");
+    assert_eq!(page.form().action, "/dashboard/sign-in/second-factor");
+    is_sound(&page.answer);
+    // As with passkeys at an address that has none.
+    app.change("DELETE FROM authenticators", &[]).await;
+    let page = reader.open("/dashboard/sign-in/second-factor").await.has_status(200);
+    let page = page.shows("None of your second factors can be shown here.").shows("Ask whoever runs this service for help");
+    assert_eq!(page.forms().len(), 0, "{}", page.html());
+    is_sound(&page.answer);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recovery_code_completes_a_sign_in_once() {
+    let app = TestApp::spawn().await;
+    let holder = with_totp(&app).await;
+    let mut reader = first_step(&app).await;
+    let page = reader.open("/dashboard/sign-in/second-factor").await;
+    let page = page.shows("Not at hand? <a href=\"/dashboard/sign-in/recovery-code\">");
+    assert!(!page.html().contains("Neither"), "{}", page.html());
+    let code = holder.codes[0].clone();
+    let page = reader.fill("/dashboard/sign-in/recovery-code", &[("code", &code.to_uppercase())]).await.is_at("/dashboard");
+    page.shows("9 recovery codes are left; new ones need your passkey or authenticator app.");
+    let mail = app.last_mail_to("ada@example.com").await;
+    assert!(mail.text.contains("9 recovery codes are left. New ones can be made on the dashboard, with your passkey"), "{}", mail.text);
+    let mut again = first_step(&app).await;
+    let refused = again.fill("/dashboard/sign-in/recovery-code", &[("code", &code)]).await.has_status(401);
+    is_told_at_the_field(&refused, "This is no recovery code of yours, or it was used already.");
+}
+
+/// A wrong code stands at its field, where the page begins, and its title says that something is wrong.
+#[track_caller]
+fn is_told_at_the_field(page: &Page, text: &str) {
+    is_sound(&page.answer);
+    let html = page.html();
+    assert!(html.contains(&format!("<p class=\"error\" id=\"code-error\">{text}</p>")), "{html}");
+    let input = html.split("<input id=\"code\"").nth(1).unwrap().split('>').next().unwrap();
+    assert!(input.contains("aria-invalid=\"true\"") && input.contains("code-error\"") && input.ends_with(" autofocus"), "{input}");
+    assert!(html.contains("<p>You are not signed in yet.</p>") && html.contains("role=\"alert\">"), "{html}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_goes_back_after_both_steps_is_signed_in_and_told_nothing() {
+    let app = TestApp::spawn().await;
+    let holder = with_totp(&app).await;
+    let mut reader = first_step(&app).await;
+    reader.fill("/dashboard/sign-in/second-factor", &[("code", &holder.code())]).await.is_at("/dashboard");
+    for page in ["/dashboard/sign-in/second-factor", "/dashboard/sign-in/recovery-code"] {
+        let home = reader.open(page).await.is_at("/dashboard").shows("Hello");
+        assert!(!home.html().contains("took too long"), "{}", home.html());
+        let design = reader.open(&format!("{page}?next=%2Fdashboard%2Fdesign")).await.is_at("/dashboard/design");
+        assert!(!design.html().contains("took too long"), "{}", design.html());
+        reader.open(&format!("{page}?next=%2F%2Fevil.example")).await.is_at("/dashboard");
+    }
+    // Whoever signs in once more is at the second step all the same.
+    let form = reader.open("/dashboard/sign-in?again").await.form().with(&[("password", PASSWORD)]);
+    reader.send(&form).await.is_at("/dashboard/sign-in/second-factor").shows("Second step");
+    reader.open("/dashboard/sign-in/second-factor").await.is_at("/dashboard/sign-in/second-factor");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_fails_too_often_or_waits_too_long_begins_again() {
+    let app = TestApp::spawn().await;
+    let wrong = with_totp(&app).await.wrong_code();
+    let mut reader = first_step(&app).await;
+    for _ in 0..4 {
+        reader.fill("/dashboard/sign-in/second-factor", &[("code", &wrong)]).await.has_status(401);
+    }
+    let page = reader.fill("/dashboard/sign-in/second-factor", &[("code", &wrong)]).await;
+    page.is_at("/dashboard/sign-in").shows("took too long, or was tried too often");
+    assert!(!reader.cookies.contains_key("updraft-pending"));
+    let mut reader = first_step(&app).await;
+    let form = reader.open("/dashboard/sign-in/second-factor").await.form();
+    app.clock.advance(5 * 60_000 + 1);
+    reader.send(&form.with(&[("code", &wrong)])).await.is_at("/dashboard/sign-in").shows("took too long");
+    reader.open("/dashboard/sign-in/recovery-code").await.is_at("/dashboard/sign-in");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_way_back_is_kept_over_both_steps() {
+    let app = TestApp::spawn().await;
+    let holder = with_totp(&app).await;
+    let mut reader = app.reader();
+    let page = reader.open("/dashboard/sign-in?next=%2Fdashboard%2Fdesign").await;
+    let page = reader.send(&page.form().with(&[("email", "ada@example.com"), ("password", PASSWORD)])).await;
+    let page = page.is_at("/dashboard/sign-in/second-factor").shows("recovery-code?next=%2Fdashboard%2Fdesign");
+    reader.send(&page.form().with(&[("code", &holder.code())])).await.is_at("/dashboard/design");
+}

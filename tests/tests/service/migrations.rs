@@ -1,0 +1,240 @@
+//! The schema's history: the folders and the list agree, both databases get the same schema, and what was applied is never edited.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use control::db::{Db, Dialect, Tx, migrate};
+use control::on;
+use sqlx::AssertSqlSafe;
+use tests::TestApp;
+
+fn folder(dialect: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../migrations").join(dialect)
+}
+
+/// File names and texts.
+fn files(dialect: &str) -> BTreeMap<String, String> {
+    std::fs::read_dir(folder(dialect))
+        .unwrap()
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            (path.file_name().unwrap().to_str().unwrap().to_owned(), std::fs::read_to_string(path).unwrap())
+        })
+        .collect()
+}
+
+#[test]
+fn the_folders_and_the_list_agree() {
+    let (sqlite, postgres) = (files("sqlite"), files("postgres"));
+    let listed = |text: fn(&migrate::Pair) -> &'static str| -> BTreeMap<String, String> {
+        migrate::ALL.iter().map(|pair| (format!("{:04}_{}.sql", pair.version, pair.name), text(pair).to_owned())).collect()
+    };
+    assert_eq!(sqlite, listed(|pair| pair.sqlite));
+    assert_eq!(postgres, listed(|pair| pair.postgres));
+    let versions: Vec<i64> = migrate::ALL.iter().map(|pair| pair.version).collect();
+    assert_eq!(versions, (1..).take(versions.len()).collect::<Vec<i64>>(), "1 and up without gaps");
+    for (name, text) in sqlite.iter().chain(&postgres) {
+        assert!(text.starts_with("-- "), "{name} opens with why");
+    }
+}
+
+/// What a type of one database is in the other's words.
+fn common(kind: &str) -> String {
+    match kind.to_uppercase().as_str() {
+        "BYTEA" => "BLOB".to_owned(),
+        "INT8" => "BIGINT".to_owned(),
+        "BOOL" => "BOOLEAN".to_owned(),
+        kind => kind.to_owned(),
+    }
+}
+
+/// `table.column type null|not null` of every column that the texts of a folder make. This reads only what the migrations' own style allows: one
+/// column a line, constraints on lines of their own, `ALTER TABLE … ADD COLUMN` on one line.
+fn written(dialect: &str) -> BTreeSet<String> {
+    let mut columns = BTreeSet::new();
+    for text in files(dialect).values() {
+        let mut table = None;
+        for line in text.lines().map(|line| line.trim().trim_end_matches([',', ';'])) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            match words.as_slice() {
+                ["CREATE", "TABLE", name, "("] => table = Some((*name).to_owned()),
+                ["ALTER", "TABLE", name, "ADD", "COLUMN", column, kind, rest @ ..] => {
+                    columns.insert(describe(name, column, kind, &rest.join(" ")));
+                }
+                [")", ..] => table = None,
+                ["PRIMARY" | "UNIQUE" | "FOREIGN" | "CHECK" | "CONSTRAINT" | "--", ..] | [] => {}
+                [column, kind, rest @ ..] => {
+                    if let Some(table) = &table {
+                        columns.insert(describe(table, column, kind, &rest.join(" ")));
+                    }
+                }
+                [other] => panic!("not understood: {other}"),
+            }
+        }
+    }
+    columns
+}
+
+fn describe(table: &str, column: &str, kind: &str, rest: &str) -> String {
+    let required = rest.contains("NOT NULL") || rest.contains("PRIMARY KEY");
+    format!("{table}.{column} {} {}", common(kind), if required { "not null" } else { "null" })
+}
+
+#[test]
+fn both_folders_write_the_same_columns() {
+    let (sqlite, postgres) = (written("sqlite"), written("postgres"));
+    assert!(sqlite.len() > 50, "{sqlite:?}");
+    assert_eq!(sqlite, postgres);
+}
+
+#[test]
+fn both_folders_differ_in_nothing_but_the_type_of_bytes() {
+    for ((name, sqlite), (other, postgres)) in files("sqlite").into_iter().zip(files("postgres")) {
+        let plain =
+            |text: &str| text.lines().filter(|line| !line.starts_with("--")).collect::<Vec<_>>().join("\n").replace("BYTEA", "BLOB");
+        assert_eq!((name, plain(&sqlite)), (other, plain(&postgres)));
+    }
+}
+
+/// The columns that the database of this run really has.
+async fn real(db: &Db) -> BTreeSet<String> {
+    let sql = match db.dialect() {
+        Dialect::Sqlite => {
+            "SELECT t.name, c.name, c.type, CASE WHEN c.\"notnull\" = 1 OR c.pk > 0 THEN 'not null' ELSE 'null' END \
+             FROM sqlite_master t JOIN pragma_table_info(t.name) c WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%' AND t.name NOT LIKE '\\_%' ESCAPE '\\'"
+        }
+        Dialect::Postgres => {
+            "SELECT table_name::text, column_name::text, udt_name::text, CASE is_nullable WHEN 'NO' THEN 'not null' ELSE 'null' END \
+             FROM information_schema.columns WHERE table_schema = 'public' AND table_name NOT LIKE '\\_%'"
+        }
+    };
+    let mut tx = db.read().await.unwrap();
+    let rows: Vec<(String, String, String, String)> = on!(tx, |conn| sqlx::query_as(sql).fetch_all(conn).await).unwrap();
+    rows.into_iter().map(|(table, column, kind, null)| format!("{table}.{column} {} {null}", common(&kind))).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn this_database_has_exactly_the_columns_that_are_written() {
+    let app = TestApp::spawn().await;
+    assert_eq!(real(app.db()).await, written("sqlite"));
+}
+
+/// `index on table (columns)` of every index that the texts of a folder make, each on one line.
+fn written_indexes() -> BTreeSet<String> {
+    let texts: Vec<String> = files("sqlite").into_values().collect();
+    let lines = texts.iter().flat_map(|text| text.lines()).filter_map(|line| line.strip_prefix("CREATE INDEX "));
+    lines.map(|line| line.trim_end_matches(';').replace(" ON ", " on ")).collect()
+}
+
+/// The indexes that the database of this run really has, but those that keys and constraints make.
+async fn real_indexes(db: &Db) -> BTreeSet<String> {
+    let sql = match db.dialect() {
+        Dialect::Sqlite => "SELECT sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL",
+        Dialect::Postgres => {
+            "SELECT i.indexdef FROM pg_indexes i WHERE i.schemaname = 'public' AND i.tablename NOT LIKE '\\_%' \
+             AND NOT EXISTS (SELECT 1 FROM pg_constraint c WHERE c.conname = i.indexname)"
+        }
+    };
+    let mut tx = db.read().await.unwrap();
+    let texts: Vec<String> = on!(tx, |conn| sqlx::query_scalar(sql).fetch_all(conn).await).unwrap();
+    let plain = |text: &String| text.replace(" USING btree", "").replace(" ON public.", " ON ").replace(" ON ", " on ");
+    texts.iter().map(plain).map(|text| text.strip_prefix("CREATE INDEX ").unwrap().to_owned()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn this_database_has_exactly_the_indexes_that_are_written() {
+    let app = TestApp::spawn().await;
+    let written = written_indexes();
+    assert!(written.len() > 10, "{written:?}");
+    assert_eq!(real_indexes(app.db()).await, written);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_apps_keys_are_found_without_reading_all_that_ever_were() {
+    let app = TestApp::spawn().await;
+    let keys =
+        control::deployments::repo::SQL.iter().find(|sql| sql.starts_with("SELECT deployment_key FROM deployment_keys WHERE app_id"));
+    let mut tx = app.db().write().await.unwrap();
+    let plan: Vec<String> = match tx.parts() {
+        Tx::Sqlite(tx) => {
+            let explain = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", keys.unwrap()));
+            let rows: Vec<(i64, i64, i64, String)> = sqlx::query_as(explain).bind("an app").fetch_all(&mut **tx).await.unwrap();
+            rows.into_iter().map(|row| row.3).collect()
+        }
+        Tx::Postgres(tx) => {
+            // Of a few rows all are read at once, which costs less than any index.
+            sqlx::query("SET LOCAL enable_seqscan = off").execute(&mut **tx).await.unwrap();
+            let explain = AssertSqlSafe(format!("EXPLAIN {}", keys.unwrap()));
+            sqlx::query_scalar(explain).bind("an app").fetch_all(&mut **tx).await.unwrap()
+        }
+    };
+    assert!(plan.iter().any(|line| line.contains("deployment_keys_by_app")), "{plan:#?}");
+}
+
+/// The address of the test's database.
+fn url(app: &TestApp) -> String {
+    let settings = app.settings();
+    let embedded = || format!("sqlite://{}", app.folder().join("updraft.db").display());
+    settings.get("UPDRAFT_DATABASE_URL").cloned().unwrap_or_else(embedded)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn applying_twice_changes_nothing() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    let (columns, applied) = (real(app.db()).await, app.number("SELECT COUNT(*) FROM _sqlx_migrations").await);
+    assert_eq!(applied, i64::try_from(migrate::ALL.len()).unwrap());
+    let again = Db::open(&url(&app)).await.unwrap();
+    assert_eq!(real(&again).await, columns);
+    again.close().await;
+    assert_eq!(app.number("SELECT COUNT(*) FROM _sqlx_migrations").await, applied);
+    ada.get("/v1/apps/demo").await.assert(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn replicas_that_start_at_once_apply_each_migration_once() {
+    let app = TestApp::spawn().await;
+    let fresh = match app.db().dialect() {
+        Dialect::Sqlite => format!("sqlite://{}", app.folder().join("updraft.db-fresh").display()),
+        // A database of PostgreSQL cannot be made here but by the test's own means: the one there is, emptied.
+        Dialect::Postgres => {
+            app.change("DROP SCHEMA public CASCADE", &[]).await;
+            app.change("CREATE SCHEMA public", &[]).await;
+            url(&app)
+        }
+    };
+    let opening: Vec<_> = (0..4)
+        .map(|_| {
+            let fresh = fresh.clone();
+            tokio::spawn(async move { Db::open(&fresh).await })
+        })
+        .collect();
+    for opened in opening {
+        let db = opened.await.unwrap().expect("each replica starts");
+        assert_eq!(real(&db).await, written("sqlite"));
+        db.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edited_migration_stops_the_start() {
+    let app = TestApp::spawn().await;
+    let changed = match app.db().dialect() {
+        Dialect::Sqlite => app.change("UPDATE _sqlx_migrations SET checksum = x'00' WHERE version = 1", &[]).await,
+        Dialect::Postgres => app.change("UPDATE _sqlx_migrations SET checksum = '\\x00' WHERE version = 1", &[]).await,
+    };
+    assert_eq!(changed, 1);
+    let error = Db::open(&url(&app)).await.expect_err("an edited migration is refused");
+    let text = control::error::chain(&error);
+    assert!(text.contains("schema") && text.contains('1'), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_is_newer_than_the_program_stops_the_start() {
+    let app = TestApp::spawn().await;
+    let changed = app.change("UPDATE _sqlx_migrations SET version = 9999 WHERE version = 1", &[]).await;
+    assert_eq!(changed, 1);
+    let error = Db::open(&url(&app)).await.expect_err("an unknown migration is refused");
+    assert!(control::error::chain(&error).contains("9999"), "{}", control::error::chain(&error));
+}
