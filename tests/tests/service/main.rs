@@ -6,6 +6,7 @@
 
 mod access;
 mod api;
+mod attacks;
 mod cli_login;
 mod counting;
 mod dashboard;

@@ -1,0 +1,1 @@
+//! Attacks that were carried out once, each as it was described, and what meets them now. One file for each thing that was attacked.
