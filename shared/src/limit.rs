@@ -3,7 +3,7 @@
 //! The time comes in as an argument. What is counted, and under which key, is the caller's: [`network`] makes one of a client's address.
 
 use std::collections::{HashMap, VecDeque};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::Invalid;
 use crate::time::parse_duration;
@@ -73,6 +73,14 @@ impl Limiter {
                 self.windows.remove(&key);
             }
         }
+    }
+}
+
+/// The block of addresses that usually has one owner: the /24 on IPv4, the /48 on IPv6, as `198.51.100.0/24`.
+pub fn wide_network(address: IpAddr) -> String {
+    match address.to_canonical() {
+        IpAddr::V4(address) => format!("{}/24", Ipv4Addr::from_bits(address.to_bits() & (u32::MAX << 8))),
+        IpAddr::V6(address) => format!("{}/48", Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 80))),
     }
 }
 

@@ -180,6 +180,9 @@ def lead(service, kind, case):
         body.update({names[0]: service.deployment_key, names[1]: "1.0.0", "label": "v1"})
     elif asked == "POST /v1/auth/verify-email":
         body["token"] = service.mailed_token(service.newcomer(), "verify-email")
+        # Now and then as it was generated: another password is refused.
+        if CHANCE.random() < 0.5:
+            body["password"] = PASSWORD
     elif asked == "POST /v1/auth/reset-password":
         address = service.newcomer(is_verified=True)
         requests.post(service.base + "/v1/auth/forgot-password", json={"email": address}, timeout=30)

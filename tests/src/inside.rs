@@ -62,6 +62,46 @@ impl TestApp {
         tx.commit().await.unwrap();
     }
 
+    /// Ends what [`TestApp::whenever`] began on a table.
+    pub async fn no_longer(&self, table: &str) {
+        let sql = match self.db().dialect() {
+            Dialect::Sqlite => "DROP TRIGGER meanwhile".to_owned(),
+            Dialect::Postgres => format!("DROP TRIGGER meanwhile ON {table}"),
+        };
+        let mut tx = self.db().write().await.unwrap();
+        on_write!(tx, |conn| sqlx::raw_sql(AssertSqlSafe(sql.as_str())).execute(conn).await).unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    /// Lets the database note each row of these tables that is written, for [`TestApp::counted_writes`].
+    pub async fn count_writes(&self, tables: &[&str]) {
+        let mut sql = "CREATE TABLE counted_writes (what TEXT NOT NULL); ".to_owned();
+        if self.db().dialect() == Dialect::Postgres {
+            sql += "CREATE FUNCTION count_write() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+                INSERT INTO counted_writes VALUES (TG_TABLE_NAME || ' ' || TG_OP); RETURN NULL; END $$; ";
+        }
+        for table in tables {
+            for kind in ["INSERT", "UPDATE", "DELETE"] {
+                let note = match self.db().dialect() {
+                    Dialect::Sqlite => format!("BEGIN INSERT INTO counted_writes VALUES ('{table} {kind}'); END"),
+                    Dialect::Postgres => "EXECUTE FUNCTION count_write()".to_owned(),
+                };
+                sql += &format!("CREATE TRIGGER count_{table}_{kind} AFTER {kind} ON {table} FOR EACH ROW {note}; ");
+            }
+        }
+        let mut tx = self.db().write().await.unwrap();
+        on_write!(tx, |conn| sqlx::raw_sql(AssertSqlSafe(sql.as_str())).execute(conn).await).unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    /// The rows that were written since the last call, each as its table and what was done, sorted.
+    pub async fn counted_writes(&self) -> Vec<String> {
+        let mut writes = self.texts("SELECT what FROM counted_writes", &[]).await;
+        self.change("DELETE FROM counted_writes", &[]).await;
+        writes.sort();
+        writes
+    }
+
     /// Everything about second factors that the database keeps sealed, as it is kept.
     pub async fn sealed(&self) -> Vec<Vec<u8>> {
         let sql = "SELECT sealed FROM authenticators UNION ALL SELECT sealed FROM authenticator_setups \

@@ -27,7 +27,10 @@
   addEventListener("hashchange", () => {
     const given = take();
     const field = document.getElementById("token");
-    if (given && field) {
+    if (given && field?.type === "hidden") {
+      // This page is about the first one. Shown anew, it asks for the next one's.
+      location.replace(location.pathname + location.search);
+    } else if (given && field) {
       field.value = given;
       field.removeAttribute("aria-invalid");
       classes.add("has-token");
@@ -45,7 +48,7 @@
       // It leads nowhere: another one may be typed.
       kept((storage) => storage.removeItem(KEY));
       classes.remove("has-token");
-    } else if (field) {
+    } else if (field && field.type !== "hidden") {
       field.value = token;
     }
   });

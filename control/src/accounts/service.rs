@@ -10,7 +10,7 @@ use super::repo::{self, NewAccountRow};
 use crate::app::App;
 use crate::audit::{self, Action, Actor, Event};
 use crate::auth::login::service as login;
-use crate::auth::mfa::{self, Proof, pending, step_up};
+use crate::auth::mfa::{self, Proof, factors, pending, step_up};
 use crate::auth::{DashboardSession, SignedIn, api_keys, cli, keys, members, password, strength};
 use crate::clock::Dice;
 use crate::config::AccountLimits;
@@ -215,7 +215,8 @@ pub async fn end_old_password(
     pending::repo::cancel(tx, account).await?;
     let mut keys = keys::repo::names(tx, account, now).await?;
     keys.extend(api_keys::repo::names(tx, account, now).await?);
-    Ok(NewPassword { time: now, address: from.0.to_string(), keys })
+    let factors = factors::names(tx, account).await?;
+    Ok(NewPassword { time: now, address: from.0.to_string(), keys, factors, revoked_keys: None })
 }
 
 /// Deletes the caller's account. The keys of deployments that it ever had stay taken. Errors: 401 and 429 as of a login when the password is wrong, 403

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::num::NonZero;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -61,6 +62,7 @@ pub struct Passwords {
     waiting: Arc<Mutex<HashMap<String, usize>>>,
     /// The memory of hashes that are done, for the next ones. An allocator would keep some for each thread that ever hashed.
     memory: Arc<Mutex<Vec<Vec<Block>>>>,
+    hashes: Arc<AtomicU64>,
     dice: Dice,
 }
 
@@ -68,7 +70,13 @@ impl Passwords {
     /// With a permit for each core but one, which is for everybody else.
     pub fn new(dice: Dice) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-        Self { permits: Arc::new(Semaphore::new(cores.saturating_sub(1).max(1))), waiting: Arc::default(), memory: Arc::default(), dice }
+        let permits = Arc::new(Semaphore::new(cores.saturating_sub(1).max(1)));
+        Self { permits, waiting: Arc::default(), memory: Arc::default(), hashes: Arc::default(), dice }
+    }
+
+    /// How many hashes were computed since the start, to store or to compare: what an answer costs must not tell who has an account.
+    pub fn hashes(&self) -> u64 {
+        self.hashes.load(Ordering::Relaxed)
     }
 
     /// Waits for a turn. Errors: 503 when it takes too long, and at once when too many wait from the same network.
@@ -77,7 +85,7 @@ impl Passwords {
         let waited = tokio::time::timeout(LONGEST_WAIT, Arc::clone(&self.permits).acquire_owned()).await;
         let permit = waited.map_err(|_| AppError::unavailable("too many passwords wait to be checked"))?.map_err(AppError::internal)?;
         drop(place);
-        Ok(Turn { permit, memory: Arc::clone(&self.memory), dice: self.dice.clone() })
+        Ok(Turn { permit, memory: Arc::clone(&self.memory), hashes: Arc::clone(&self.hashes), dice: self.dice.clone() })
     }
 }
 
@@ -116,6 +124,7 @@ impl Drop for Place {
 pub struct Turn {
     permit: OwnedSemaphorePermit,
     memory: Arc<Mutex<Vec<Vec<Block>>>>,
+    hashes: Arc<AtomicU64>,
     dice: Dice,
 }
 
@@ -123,16 +132,27 @@ impl Turn {
     /// The PHC string of a new password.
     pub async fn hash(self, password: &str) -> AppResult<String> {
         let (password, salt) = (password.to_owned(), self.dice.bytes()?);
+        self.hashes.fetch_add(1, Ordering::Relaxed);
         self.run(move |blocks| hash_in(blocks, &password, salt)).await
     }
 
     /// Compares a password with the stored hash; without one the answer is no, after as long a time.
     pub async fn verify(self, password: &str, stored: Option<&str>) -> AppResult<Verdict> {
-        let (password, stored) = (password.to_owned(), stored.map(str::to_owned));
-        self.run(move |blocks| match stored {
-            Some(stored) => verify_in(blocks, &password, &stored),
-            // Not for the hash, but for the time that it takes.
-            None => hash_in(blocks, &password, [0; 16]).map(|_| Verdict { matches: false, is_outdated: false }),
+        Ok(self.verify_both(password, stored, None).await?.0)
+    }
+
+    /// The same, and then compares it with `other` if there is one, whatever the first comparison said.
+    pub async fn verify_both(self, password: &str, stored: Option<&str>, other: Option<&str>) -> AppResult<(Verdict, bool)> {
+        let (password, stored, other) = (password.to_owned(), stored.map(str::to_owned), other.map(str::to_owned));
+        self.hashes.fetch_add(1 + u64::from(other.is_some()), Ordering::Relaxed);
+        self.run(move |blocks| {
+            let verdict = match stored {
+                Some(stored) => verify_in(blocks, &password, &stored),
+                // Not for the hash, but for the time that it takes.
+                None => hash_in(blocks, &password, [0; 16]).map(|_| Verdict { matches: false, is_outdated: false }),
+            }?;
+            let other = other.map(|other| verify_in(blocks, &password, &other)).transpose()?;
+            Ok((verdict, other.is_some_and(|other| other.matches)))
         })
         .await
     }

@@ -99,7 +99,13 @@ settings![
     ),
     ("LIMIT_REGISTER", "10/1h", "registrations per client address"),
     ("LIMIT_MAIL_REQUESTS", "5/1h", "requests for verification and reset mails per client address"),
-    ("LIMIT_MAILS", "3/1h", "mails of all kinds that strangers may cause per e-mail address; beyond it nothing is sent"),
+    (
+        "LIMIT_REGISTRATION_MAILS",
+        "3/1h",
+        "mails about registrations per e-mail address and requesting network (IPv4 /24, IPv6 /48); beyond it nothing is sent"
+    ),
+    ("LIMIT_ALL_REGISTRATION_MAILS", "10/1h", "mails about registrations per e-mail address from all networks together"),
+    ("LIMIT_RESET_MAILS", "3/1h", "password resets per e-mail address; beyond it nothing is sent"),
     ("LIMIT_MFA_ATTEMPTS", "10/15m", "failed proofs of a second factor per account: logins, step-ups, confirmations, recovery codes"),
     ("LIMIT_POSTS", "60/10m", "other requests without a credential, and new passwords that are judged, by client address"),
     ("LIMIT_VERIFY_TOKEN", "24h", "how long the link of a verification mail works"),

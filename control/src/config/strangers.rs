@@ -22,8 +22,12 @@ pub struct StrangerLimits {
     pub register: Rate,
     /// Requests for verification and reset mails per client address.
     pub mail_requests: Rate,
-    /// Mails of all kinds per e-mail address.
-    pub mails: Rate,
+    /// Mails about registrations per e-mail address and requesting network.
+    pub registration_mails: Rate,
+    /// Mails about registrations per e-mail address, whoever asks.
+    pub all_registration_mails: Rate,
+    /// Password resets per e-mail address.
+    pub reset_mails: Rate,
     /// Failed proofs of a second factor per account.
     pub mfa_attempts: Rate,
     /// Other requests without a credential per client address.
@@ -42,7 +46,9 @@ impl Default for StrangerLimits {
             login_stop: Rate { count: 10, window: HOUR },
             register: Rate { count: 10, window: HOUR },
             mail_requests: Rate { count: 5, window: HOUR },
-            mails: Rate { count: 3, window: HOUR },
+            registration_mails: Rate { count: 3, window: HOUR },
+            all_registration_mails: Rate { count: 10, window: HOUR },
+            reset_mails: Rate { count: 3, window: HOUR },
             mfa_attempts: Rate { count: 10, window: 15 * MINUTE },
             posts: Rate { count: 60, window: 10 * MINUTE },
             verify_token: 24 * HOUR,
@@ -75,7 +81,9 @@ impl StrangerLimits {
             login_stop: rate("LIMIT_LOGIN_STOP")?,
             register: rate("LIMIT_REGISTER")?,
             mail_requests: rate("LIMIT_MAIL_REQUESTS")?,
-            mails: rate("LIMIT_MAILS")?,
+            registration_mails: rate("LIMIT_REGISTRATION_MAILS")?,
+            all_registration_mails: rate("LIMIT_ALL_REGISTRATION_MAILS")?,
+            reset_mails: rate("LIMIT_RESET_MAILS")?,
             mfa_attempts: rate("LIMIT_MFA_ATTEMPTS")?,
             posts: rate("LIMIT_POSTS")?,
             verify_token: duration("LIMIT_VERIFY_TOKEN")?,

@@ -10,11 +10,13 @@ use super::form::{Field, Form};
 use super::frame::Frame;
 use super::sign_in::{Asked, next_of};
 use super::sign_up::{has_challenge, refuse_challenged, say_token, token_field, with_challenge};
+use super::view;
 use crate::app::AppState;
 use crate::auth::reset::http::{Forgotten, Reset};
 use crate::auth::reset::service;
 use crate::error::AppResult;
-use crate::web::ClientAddress;
+use crate::mail::NewPassword;
+use crate::web::{ClientAddress, Member};
 
 #[derive(Template)]
 #[template(path = "dashboard/forgot_password.html")]
@@ -30,6 +32,16 @@ struct Forgot<'p> {
 struct ResetPassword<'p> {
     frame: &'p Frame,
     form: &'p Form,
+    /// Whether the box is ticked.
+    revokes_keys: bool,
+}
+
+/// What is left of what could be used before the reset.
+#[derive(Template)]
+#[template(path = "dashboard/reset_password_done.html")]
+struct Done<'p> {
+    frame: &'p Frame,
+    kept: &'p NewPassword,
 }
 
 fn forgot_form(sent: &Fields) -> Form {
@@ -66,18 +78,17 @@ fn reset_form(sent: &Fields) -> Form {
 
 pub(super) async fn show_reset(frame: Frame) -> AppResult<Response> {
     let form = reset_form(&Fields::default());
-    form.page(&ResetPassword { frame: &frame, form: &form })
+    form.page(&ResetPassword { frame: &frame, form: &form, revokes_keys: false })
 }
 
 pub(super) async fn reset(State(app): State<AppState>, frame: Frame, from: ClientAddress, sent: Fields) -> AppResult<Response> {
-    let reset = Reset { token: sent.optional_member("token"), password: sent.member("password") };
-    match service::reset(&app, from, &reset).await {
-        Ok(()) => {
-            frame.redirect_saying("/sign-in?other", &Flash::good("Your password is new, and every session has ended. Sign in with it."))
-        }
+    let revokes_keys = sent.has("revokeKeys");
+    let (token, password) = (sent.optional_member("token"), sent.member("password"));
+    match service::reset(&app, from, &Reset { token, password, revoke_keys: Member::from(revokes_keys) }).await {
+        Ok(kept) => view::page(&Done { frame: &frame, kept: &kept }),
         Err(error) => {
             let form = say_token(reset_form(&sent).refuse(error)?, "ask for another mail");
-            form.page(&ResetPassword { frame: &frame, form: &form })
+            form.page(&ResetPassword { frame: &frame, form: &form, revokes_keys })
         }
     }
 }

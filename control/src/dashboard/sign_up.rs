@@ -12,10 +12,12 @@ use super::frame::Frame;
 use super::headers::Needs;
 use super::sign_in::{Asked, next_of};
 use crate::app::AppState;
+use crate::auth::registration::confirm::{self, Waiting};
 use crate::auth::registration::http::{NewRegistration, Resend, ShownToken};
 use crate::auth::registration::service;
+use crate::dates::second;
 use crate::error::{AppError, AppResult, Code};
-use crate::web::ClientAddress;
+use crate::web::{ClientAddress, Member};
 
 #[derive(Template)]
 #[template(path = "dashboard/sign_up.html")]
@@ -130,6 +132,20 @@ pub(super) async fn send_again(State(app): State<AppState>, frame: Frame, from: 
     }
 }
 
+/// The second press: what waits for the token, and the password.
+#[derive(Template)]
+#[template(path = "dashboard/verify_email_password.html")]
+struct Confirm<'p> {
+    frame: &'p Frame,
+    form: &'p Form,
+    waiting: &'p Waiting,
+    /// When it was registered, in words.
+    time: String,
+    token: &'p str,
+    /// Whether the password was another one, which may take the place of the registered one.
+    is_other: bool,
+}
+
 /// The field for the token of a mail: filled in from the link's address by a script, or by hand.
 pub(super) fn token_field(sent: &Fields) -> Field {
     let hint = "What stands behind #token= in the link of the mail. If your browser runs scripts, it is filled in.";
@@ -150,15 +166,47 @@ pub(super) async fn show_verify(frame: Frame) -> AppResult<Response> {
     form.page(&Verify { frame: &frame, form: &form })
 }
 
+/// The first press sends the token alone, the second one the password with it.
 pub(super) async fn verify(State(app): State<AppState>, frame: Frame, from: ClientAddress, sent: Fields) -> AppResult<Response> {
-    match service::verify(&app, from, &ShownToken { token: sent.optional_member("token") }).await {
-        Ok(()) => frame.redirect_saying(
-            "/sign-in?other",
-            &Flash::good("Your e-mail address is confirmed, and your account is there. Sign in with it."),
-        ),
-        Err(error) => {
-            let form = say_token(verify_form(&sent).refuse(error)?, "have another mail sent");
-            form.page(&Verify { frame: &frame, form: &form })
-        }
+    let token = sent.optional_member("token");
+    let refused = |error: AppError| {
+        let form = say_token(verify_form(&sent).refuse(error)?, "have another mail sent");
+        form.page(&Verify { frame: &frame, form: &form })
+    };
+    let ask = |form: &Form, waiting: &Waiting, is_other: bool| {
+        let time = second(waiting.time);
+        form.page(&Confirm { frame: &frame, form, waiting, time, token: sent.text("token").trim(), is_other })
+    };
+    if !sent.has("password") {
+        return match confirm::look_up(&app, from, &token).await {
+            Ok(waiting) => ask(&password_form(), &waiting, false),
+            Err(error) => refused(error),
+        };
     }
+    let replaces = sent.has("replacePassword");
+    let shown = ShownToken { token: token.clone(), password: sent.member("password"), replace_password: Member::from(replaces) };
+    let error = match confirm::verify(&app, from, &shown).await {
+        Ok(()) => {
+            let text = "Your e-mail address is confirmed, and your account is there. Sign in with it.";
+            return frame.redirect_saying("/sign-in?other", &Flash::good(text));
+        }
+        Err(error) => error,
+    };
+    // Whoever has sent too much begins again later; and a token that is over has nothing to show.
+    let waiting = match &error {
+        AppError::TooMany { .. } => return refused(error),
+        _ => match confirm::waiting(&app, &token).await {
+            Ok(waiting) => waiting,
+            Err(_) => return refused(error),
+        },
+    };
+    if let AppError::Conflict(_) = error {
+        let text = "This is not the password of this registration. Try again, or type it again and choose “Use this password instead”.";
+        return ask(&password_form().refuse_saying(StatusCode::CONFLICT, text), &waiting, true);
+    }
+    ask(&password_form().refuse(error)?, &waiting, replaces)
+}
+
+fn password_form() -> Form {
+    Form::of([Field::password("password", "Password").hint("The password that you signed up with.").focused()])
 }

@@ -68,6 +68,12 @@ pub const ALL: &[Pair] = &[
         sqlite: include_str!("../../../migrations/sqlite/0008_key_since.sql"),
         postgres: include_str!("../../../migrations/postgres/0008_key_since.sql"),
     },
+    Pair {
+        version: 10,
+        name: "decoys",
+        sqlite: include_str!("../../../migrations/sqlite/0010_decoys.sql"),
+        postgres: include_str!("../../../migrations/postgres/0010_decoys.sql"),
+    },
 ];
 
 /// The migrator for SQLite.

@@ -12,7 +12,7 @@ use std::net::IpAddr;
 
 use shared::hash::Sha256Hex;
 use shared::ids::AccountId;
-use shared::limit::{Rate, network};
+use shared::limit::{Rate, network, wide_network};
 use shared::time::UnixMillis;
 
 use crate::app::App;
@@ -30,8 +30,12 @@ pub enum Limit {
     Register,
     /// Requests for mails (another verification, a password reset), by client address.
     MailRequests,
-    /// Mails of all kinds that strangers asked for, by e-mail address.
-    Mails,
+    /// Mails about registrations, by e-mail address and the network that asked for them.
+    RegistrationMails,
+    /// The same, by e-mail address alone.
+    AllRegistrationMails,
+    /// Requests for password resets, by e-mail address.
+    ResetMails,
     /// Failed proofs of a second factor, of all kinds together, by account.
     MfaAttempts,
     /// Other requests that need no credential, by client address.
@@ -54,7 +58,9 @@ impl Limit {
             Self::LoginAccount => "login_account",
             Self::Register => "register",
             Self::MailRequests => "mail_requests",
-            Self::Mails => "mails",
+            Self::RegistrationMails => "registration_mails",
+            Self::AllRegistrationMails => "all_registration_mails",
+            Self::ResetMails => "reset_mails",
             Self::MfaAttempts => "mfa_attempts",
             Self::Posts => "posts",
             Self::CliStarts => "cli_starts",
@@ -78,6 +84,11 @@ impl Subject {
     /// An e-mail address in its normal form, whether or not there is an account. Only its hash is kept.
     pub fn email(email: &str) -> Self {
         Self(Sha256Hex::of(email.as_bytes()).to_string())
+    }
+
+    /// An e-mail address as somebody in the network of `from` gives it. Only the hash of both is kept.
+    pub fn email_from(email: &str, from: IpAddr) -> Self {
+        Self(Sha256Hex::of(format!("{email}\n{}", wide_network(from)).as_bytes()).to_string())
     }
 
     /// An account.

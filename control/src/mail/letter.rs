@@ -17,8 +17,17 @@ struct Letter {
     paragraphs: Vec<String>,
     action: Option<Action>,
     list: Vec<String>,
+    /// One more list, with what introduces it.
+    more: Option<Listing>,
     closing: &'static str,
     service: String,
+}
+
+/// A list and what introduces it.
+#[derive(Debug)]
+struct Listing {
+    lead: &'static str,
+    names: Vec<String>,
 }
 
 /// Where the reader may go.
@@ -58,19 +67,22 @@ pub(super) fn render(kind: &Kind, dashboard: &str) -> AppResult<Rendered> {
 }
 
 fn letter(kind: &Kind, dashboard: &str) -> Letter {
-    let mut letter =
-        Letter { subject: "", paragraphs: Vec::new(), action: None, list: Vec::new(), closing: "", service: dashboard.to_owned() };
+    let mut letter = Letter {
+        subject: "",
+        paragraphs: Vec::new(),
+        action: None,
+        list: Vec::new(),
+        more: None,
+        closing: "",
+        service: dashboard.to_owned(),
+    };
     match kind {
         Kind::VerifyEmail { link, lifetime, time, address } => {
             letter.subject = "Confirm your e-mail address";
-            letter.say("Somebody, probably you, registered this e-mail address with Updraft. Confirm it to make the account.");
-            // Whoever registered chose the password: the owner of the address must not confirm somebody else's registration for his own.
-            letter.say(format!(
-                "Registered: {} from the client address {}. If that was not you, do not confirm, even if you have registered yourself: that \
-                 mail has another time.",
-                second(*time),
-                plain(address)
-            ));
+            letter.say("Somebody, probably you, registered this e-mail address with Updraft. Open the link to create the account.");
+            // Whoever registered chose a password: the page asks for the reader's own.
+            letter.say("The page asks for your password. Enter the one that you registered with. If somebody else registered, yours replaces theirs.");
+            letter.say(format!("Registered: {} from the client address {}.", second(*time), plain(address)));
             letter.say(format!("The link is valid for {} and can be used once.", in_words(*lifetime)));
             letter.action = Some(Action { label: "Confirm e-mail address", link: link.clone() });
             letter.closing = "If it was not you, do nothing: without the confirmation there is no account.";
@@ -82,6 +94,8 @@ fn letter(kind: &Kind, dashboard: &str) -> Letter {
             letter.action = Some(Action { label: "Go to the dashboard", link: dashboard.to_owned() });
             letter.closing = "If it was not you, there is nothing you need to do.";
         }
+        // The sender decides on it and never renders it.
+        Kind::ForgotPassword => {}
         Kind::ResetPassword { link, lifetime } => {
             letter.subject = "Reset your password";
             letter.say("Somebody, probably you, asked for a new password for the Updraft account of this e-mail address.");
@@ -171,6 +185,7 @@ fn page(kind: &Kind) -> Option<(&'static str, &'static str)> {
         // These have a link of their own, or nothing that a page shows (yet).
         Kind::VerifyEmail { .. }
         | Kind::AlreadyRegistered
+        | Kind::ForgotPassword
         | Kind::ResetPassword { .. }
         | Kind::AccountDeleted { .. }
         | Kind::AppGivenAway(_)
@@ -273,9 +288,16 @@ impl Letter {
 
     fn new_password(&mut self, new: &NewPassword) {
         self.circumstances(new.time, &new.address);
+        if new.revoked_keys.is_some() {
+            self.say("Every access key and API key of the account was revoked.");
+        }
         if !new.keys.is_empty() {
             self.say("These keys stay valid. Delete those that you do not know or no longer need:");
             self.list = new.keys.iter().map(|name| plain(name)).collect();
+        }
+        if !new.factors.is_empty() {
+            let names = new.factors.iter().map(|name| plain(name)).collect();
+            self.more = Some(Listing { lead: "These second factors stay. Remove those that you do not know:", names });
         }
         self.closing = "If it was not you, ask for a new password at once, and delete the access keys that you do not know.";
     }
@@ -302,11 +324,14 @@ mod tests {
     #[test]
     fn what_users_wrote_is_text_in_both_parts() {
         let keys = vec!["<a href=\"https://evil.example\">ci</a>".to_owned(), "two\r\nlines".to_owned()];
-        let new = NewPassword { time: UnixMillis(0), address: "192.0.2.1".to_owned(), keys };
+        let factors = vec!["Passkey <b>x</b>\n- more".to_owned()];
+        let new = NewPassword { time: UnixMillis(0), address: "192.0.2.1".to_owned(), keys, factors, revoked_keys: None };
         let rendered = render(&Kind::PasswordReset(new), "https://example.com/dashboard").unwrap();
         assert!(!rendered.html.contains("<a href=\"https://evil"), "{}", rendered.html);
         assert!(rendered.html.contains("evil.example") && rendered.html.contains("two  lines"));
         assert!(rendered.text.contains("- <a href=\"https://evil.example\">ci</a>\n") && rendered.text.contains("- two  lines\n"));
+        assert!(rendered.text.contains("do not know:\n\n- Passkey <b>x</b> - more\n\n"), "{}", rendered.text);
+        assert!(!rendered.html.contains("<b>x") && rendered.html.contains("Passkey"), "{}", rendered.html);
     }
 
     #[test]

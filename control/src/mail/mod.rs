@@ -47,6 +47,9 @@ pub enum Kind {
     },
     /// Somebody registered this address, which has an account already.
     AlreadyRegistered,
+    /// Somebody asked for a password reset of this address, which may have no account. Never sent: what becomes of it is decided by the job that sends
+    /// mails, so that the request does the same whoever has the address.
+    ForgotPassword,
     /// Somebody forgot the password.
     ResetPassword {
         /// From [`reset_password_link`].
@@ -121,8 +124,14 @@ pub struct NewPassword {
     pub time: UnixMillis,
     /// The client's address.
     pub address: String,
-    /// The names of the access keys that stay valid.
+    /// The names of the access keys and API keys that stay valid.
     pub keys: Vec<String>,
+    /// The second factors that stay.
+    #[serde(default)]
+    pub factors: Vec<String>,
+    /// How many keys were revoked with the old password; `None` when nobody asked for it.
+    #[serde(default)]
+    pub revoked_keys: Option<u64>,
 }
 
 /// Which kind of key a mail is about.
@@ -207,6 +216,7 @@ impl std::fmt::Debug for Kind {
         formatter.write_str(match self {
             Self::VerifyEmail { .. } => "VerifyEmail",
             Self::AlreadyRegistered => "AlreadyRegistered",
+            Self::ForgotPassword => "ForgotPassword",
             Self::ResetPassword { .. } => "ResetPassword",
             Self::PasswordChanged(_) => "PasswordChanged",
             Self::PasswordReset(_) => "PasswordReset",

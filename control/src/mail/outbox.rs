@@ -91,10 +91,10 @@ pub(super) async fn claim(tx: &mut WriteTx, id: &MailId, owner: &str, now: UnixM
     on!(tx, |conn| sqlx::query_as(CLAIM).bind(id).bind(owner).bind(until).bind(now).fetch_optional(conn).await)
 }
 
-/// Deletes a row that needs no further attempt. One whose lease was lost is its new owner's.
-pub(super) async fn close(tx: &mut WriteTx, id: &MailId, owner: &str) -> sqlx::Result<()> {
-    on_write!(tx, |conn| sqlx::query(DELETE).bind(id).bind(owner).execute(conn).await)?;
-    Ok(())
+/// Deletes a row that needs no further attempt; `false` when its lease was lost, and it is its new owner's.
+pub(super) async fn close(tx: &mut WriteTx, id: &MailId, owner: &str) -> sqlx::Result<bool> {
+    let deleted = on_write!(tx, |conn| sqlx::query(DELETE).bind(id).bind(owner).execute(conn).await)?;
+    Ok(deleted > 0)
 }
 
 /// Gives a row back, to be tried again at `next`.

@@ -16,6 +16,7 @@ use super::outbox::{self, Lease};
 use super::smtp::Server;
 use super::{Kind, folder, message};
 use crate::app::AppState;
+use crate::auth::reset;
 use crate::config::outside::is_loopback_address;
 use crate::error::{AppResult, chain};
 
@@ -154,6 +155,9 @@ impl Sender {
         if mail.kind.lifetime().is_some_and(|lifetime| self.app.now() >= lease.created_time.plus_millis(lifetime)) {
             return Err(Failure::Final("its link has ended".to_owned()));
         }
+        if matches!(mail.kind, Kind::ForgotPassword) {
+            return self.answer(lease, &mail.to).await.map_err(|error| Failure::Passing(chain(&error)));
+        }
         // Such an error may repeat the address, which is not for the log.
         let message = message::build(&self.app.config, lease, &mail).map_err(|_| Failure::Final("it has no valid form".to_owned()))?;
         match &self.way {
@@ -168,6 +172,18 @@ impl Sender {
         }
     }
 
+    /// Puts into the row's place the mail that was asked for, if there is one to be sent.
+    async fn answer(&self, lease: &Lease, email: &str) -> AppResult<()> {
+        let mut tx = self.app.db.write().await?;
+        // Another sender may have taken the lease over, and have done this.
+        if outbox::close(&mut tx, &lease.id, &self.owner).await? {
+            reset::service::answer(&mut tx, &self.app, email, lease.created_time).await?;
+        }
+        tx.commit().await?;
+        self.app.mailer.wake();
+        Ok(())
+    }
+
     async fn settle(&self, lease: &Lease, outcome: &Result<(), Failure>) -> AppResult<()> {
         let (id, attempts, now) = (lease.id.as_str(), lease.attempts, self.app.now());
         let is_old = now.as_millis().saturating_sub(lease.created_time.as_millis()) >= GIVE_UP;
@@ -176,7 +192,7 @@ impl Sender {
             Err(Failure::Passing(_)) if !is_old => {
                 outbox::back_off(&mut tx, &lease.id, &self.owner, now.plus_millis(delay(attempts))).await?;
             }
-            _ => outbox::close(&mut tx, &lease.id, &self.owner).await?,
+            _ => drop(outbox::close(&mut tx, &lease.id, &self.owner).await?),
         }
         tx.commit().await?;
         match outcome {

@@ -92,6 +92,13 @@ impl From<&str> for Member {
     }
 }
 
+/// A box that is ticked or not, or a button that was pressed or not.
+impl From<bool> for Member {
+    fn from(flag: bool) -> Self {
+        Self(Value::Bool(flag))
+    }
+}
+
 /// A member of which null says something else than absence: that there is to be none.
 #[derive(Clone, Debug, Default)]
 pub enum Nullable {

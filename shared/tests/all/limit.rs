@@ -1,6 +1,6 @@
 //! Limits on strangers.
 
-use shared::limit::{Limiter, Rate, network};
+use shared::limit::{Limiter, Rate, network, wide_network};
 use shared::time::parse_duration;
 
 const RATE: Rate = Rate { count: 3, window: 60_000 };
@@ -62,4 +62,19 @@ fn ipv6_counts_by_its_64() {
     assert_ne!(network("2001:db8:1:2::1"), network("2001:db8:1:3::1"));
     assert_eq!(network("::ffff:192.0.2.7"), network("192.0.2.7"));
     assert_ne!(network("192.0.2.7"), network("192.0.2.8"));
+}
+
+#[test]
+fn a_wide_network_is_the_24_of_ipv4_and_the_48_of_ipv6() {
+    for (address, wide) in [
+        ("198.51.100.7", "198.51.100.0/24"),
+        ("::ffff:198.51.100.255", "198.51.100.0/24"),
+        ("0.0.0.0", "0.0.0.0/24"),
+        ("255.255.255.255", "255.255.255.0/24"),
+        ("2001:db8:1:2::3", "2001:db8:1::/48"),
+        ("2001:db8:1:ffff:ffff:ffff:ffff:ffff", "2001:db8:1::/48"),
+        ("::1", "::/48"),
+    ] {
+        assert_eq!(wide_network(address.parse().unwrap()), wide, "{address}");
+    }
 }

@@ -25,7 +25,8 @@ impl<L: AsyncFnMut(&Visit, &str)> Tour<'_, L> {
         self.page("sign-up-sent-again", "/sign-up/sent?again", "Another mail").await;
         self.page("verify-email", "/verify-email", "Confirm your e-mail address").await;
         self.visit.fill("token", "x").await;
-        self.refused("verify-email-refused", "Confirm the address", "This link is not valid", "Confirm your e-mail address").await;
+        self.refused("verify-email-refused", "Continue", "This link is not valid", "Confirm your e-mail address").await;
+        self.confirmation().await;
         self.page("verify-email-link", "/verify-email?x#token=from-a-mail", "Confirm your e-mail address").await;
         self.page("forgot-password", "/forgot-password", "Forgotten password").await;
         self.visit.fill("email", "nobody").await;
@@ -43,6 +44,17 @@ impl<L: AsyncFnMut(&Visit, &str)> Tour<'_, L> {
         self.visit.press("Show a toast").await;
         self.visit.until("document.querySelector('.toast')?.textContent").await;
         self.shown("design-toast", "Design system").await;
+    }
+
+    /// The second press of a confirmation, and a reset that keeps something.
+    async fn confirmation(&mut self) {
+        let token = self.app.last_mail_to("carol@example.com").await.token();
+        self.open("/verify-email", "Confirm your e-mail address").await;
+        self.visit.fill("token", &token).await;
+        self.visit.press("Continue").await;
+        self.shown("verify-email-password", "Enter your password").await;
+        self.visit.fill("password", "not what was registered").await;
+        self.refused("verify-email-other", "Confirm address", "This is not the password", "Enter your password").await;
     }
 
     /// A sign-in by an authenticator that has no passkey.

@@ -23,10 +23,11 @@ const NAMES: &str = "SELECT name FROM api_keys \
     WHERE account_id = $1 AND revoked_time IS NULL AND (expires_time IS NULL OR expires_time > $2) ORDER BY created_time, id";
 const UPDATE: &str = "UPDATE api_keys SET name = $2, scopes = $3, expires_time = $4, updated_time = $5 WHERE id = $1";
 const REVOKE: &str = "UPDATE api_keys SET revoked_time = $2, updated_time = $2 WHERE id = $1 AND revoked_time IS NULL";
+const REVOKE_ALL: &str = "UPDATE api_keys SET revoked_time = $2, updated_time = $2 WHERE account_id = $1 AND revoked_time IS NULL";
 const TOUCH: &str = "UPDATE api_keys SET last_used_time = $2 WHERE id = $1 AND COALESCE(last_used_time, 0) < $2";
 
 /// Every statement of this file.
-pub const SQL: &[&str] = &[INSERT, FIND_BY_PREFIX, LIST, FIND, COUNT_ALIVE, NAMES, UPDATE, REVOKE, TOUCH];
+pub const SQL: &[&str] = &[INSERT, FIND_BY_PREFIX, LIST, FIND, COUNT_ALIVE, NAMES, UPDATE, REVOKE, REVOKE_ALL, TOUCH];
 
 /// A stored API key.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -155,6 +156,11 @@ pub async fn update(
 /// Revokes a key, unless it is.
 pub async fn revoke(tx: &mut WriteTx, id: &ApiKeyId, now: UnixMillis) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(REVOKE).bind(id).bind(now).execute(conn).await)
+}
+
+/// Revokes every key of the account that is not revoked.
+pub async fn revoke_all(tx: &mut WriteTx, account: &AccountId, now: UnixMillis) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(REVOKE_ALL).bind(account).bind(now).execute(conn).await)
 }
 
 /// Notes that the key was used, unless a later use is noted already.

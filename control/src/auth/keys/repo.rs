@@ -26,6 +26,7 @@ const NAMED: &str = "SELECT friendly_name FROM access_keys \
     WHERE account_id = $1 AND NOT is_session AND credential_origin IS NULL AND expires > $2 ORDER BY created_time, id";
 const DELETE: &str = "DELETE FROM access_keys WHERE id = $1 AND account_id = $2";
 const DELETE_LOGINS: &str = "DELETE FROM access_keys WHERE account_id = $1 AND (is_session OR credential_origin IS NOT NULL) AND id <> $2";
+const DELETE_NAMED: &str = "DELETE FROM access_keys WHERE account_id = $1 AND NOT is_session AND credential_origin IS NULL";
 const DELETE_DASHBOARD: &str = "DELETE FROM access_keys WHERE account_id = $1 AND credential_origin = 'dashboard_session' AND id <> $2 \
     RETURNING id, account_id, friendly_name, created_by, created_time, expires, last_used_time, is_session, credential_origin, device_id, \
     device_name, client_name, client_version, client_platform";
@@ -54,6 +55,7 @@ pub const SQL: &[&str] = &[
     NAMED,
     DELETE,
     DELETE_LOGINS,
+    DELETE_NAMED,
     DELETE_DASHBOARD,
     DELETE_OLDEST_DASHBOARD,
     DELETE_FROM_SOURCE,
@@ -208,6 +210,11 @@ pub async fn delete(tx: &mut WriteTx, account: &AccountId, id: &AccessKeyId) -> 
 pub async fn delete_logins(tx: &mut WriteTx, account: &AccountId, keep: Option<&AccessKeyId>) -> sqlx::Result<u64> {
     let keep = keep.map_or("", AccessKeyId::as_str);
     on_write!(tx, |conn| sqlx::query(DELETE_LOGINS).bind(account).bind(keep).execute(conn).await)
+}
+
+/// Removes the account's named access keys, ended ones too.
+pub async fn delete_named(tx: &mut WriteTx, account: &AccountId) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(DELETE_NAMED).bind(account).execute(conn).await)
 }
 
 /// Removes the account's dashboard sessions, but the one to be kept, and gives what they were.

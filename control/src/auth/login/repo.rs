@@ -20,7 +20,7 @@ pub async fn find_account(tx: &mut ReadTx, email: &str) -> sqlx::Result<Option<(
     on!(tx, |conn| sqlx::query_as(FIND_ACCOUNT).bind(email).fetch_optional(conn).await)
 }
 
-/// The hash of the newest registration's password that waits for this address and was made after `since`.
+/// The hash of the password of the address's newest registration, or decoy of one, that was made after `since`.
 pub async fn find_pending(tx: &mut ReadTx, email: &str, since: UnixMillis) -> sqlx::Result<Option<String>> {
     on!(tx, |conn| sqlx::query_scalar(FIND_PENDING).bind(email).bind(since).fetch_optional(conn).await)
 }

@@ -1,8 +1,10 @@
 //! The rules of logging in.
 //!
-//! A guess costs one hash and is counted by client address and by e-mail address, account or not. The limits are looked at before a guess waits for
-//! its turn and when it is its turn, so that no hash is made for nothing, and again in the transaction that counts: only what that finds is answered. So of any number of guesses at once no
-//! more than the limit learn whether they were right.
+//! A guess is compared with the account's hash, or a dummy, and with that of the newest registration of the address or its decoy, if there is one: so it
+//! costs the same whether or not the address has an account, and whoever has registered an address is told the same, too. It is counted by client address
+//! and by e-mail address. The limits are looked at before a guess waits for its turn and when it is its turn, so that no hash is made for nothing, and
+//! again in the transaction that counts: only what that finds is answered. So of any number of guesses at once no more than the limit learn whether they
+//! were right.
 
 use serde_json::json;
 use shared::ids::AccountId;
@@ -81,7 +83,7 @@ pub async fn log_in(app: &App, from: ClientAddress, login: &Login) -> AppResult<
         }
         looked => looked?,
     }
-    let (mut tx, right) = settle(app, from, &login.email, &login.password, guard).await?;
+    let (mut tx, right) = settle(app, from, &login.email, &login.password, guard, Whose::Anybodys).await?;
     let factors = factors::find(&mut tx, &right.account).await?;
     if !factors.are_on() {
         right.failures.clear(&mut tx).await?;
@@ -124,7 +126,7 @@ pub async fn finish(mut tx: WriteTx, app: &App, account: &AccountId, from: Clien
 /// ten failures holds in any case. A right one forgives failed logins where the account has no second factor.
 pub async fn confirm(app: &App, from: ClientAddress, email: &str, password: &str) -> AppResult<String> {
     look(app, from, email, Guard::Stop).await?;
-    let (mut tx, right) = settle(app, from, email, password, Guard::Stop).await?;
+    let (mut tx, right) = settle(app, from, email, password, Guard::Stop, Whose::TheAccounts).await?;
     if mfa::is_enabled(&mut tx, &right.account).await? {
         // As with a login: a right password alone is no success yet.
         right.failures.leave(&mut tx).await?;
@@ -185,77 +187,57 @@ struct Right {
     failures: Count,
 }
 
+/// Whose password may have been given.
+#[derive(Clone, Copy)]
+enum Whose {
+    /// The account's, or that of a registration of the same address.
+    Anybodys,
+    /// The account's: its owner is signed in.
+    TheAccounts,
+}
+
 /// Compares the password, and counts. Gives the open transaction in which the account is held with the hash that was compared.
-async fn settle(app: &App, from: ClientAddress, email: &str, password: &str, guard: Guard) -> AppResult<(WriteTx, Right)> {
+async fn settle(app: &App, from: ClientAddress, email: &str, password: &str, guard: Guard, whose: Whose) -> AppResult<(WriteTx, Right)> {
     // Another login may put a newer hash of the same password in the place of the one that was compared; then the new one is.
     for _ in 0..2 {
         let turn = app.passwords.turn(from).await?;
         // While this waited for its turn, others may have used up the limits.
         look(app, from, email, guard).await?;
-        let known = find(app, email).await?;
-        let verdict = turn.verify(password, known.hash()).await?;
-        let new_hash = match &known {
-            Known::Account(..) if verdict.matches && verdict.is_outdated => Some(app.passwords.turn(from).await?.hash(password).await?),
-            _ => None,
-        };
+        let (account, pending) = find(app, email, whose).await?;
+        let stored = account.as_ref().map(|(_, hash)| hash.as_str());
+        let (verdict, is_pending) = turn.verify_both(password, stored, pending.as_deref()).await?;
+        let new_hash =
+            if verdict.matches && verdict.is_outdated { Some(app.passwords.turn(from).await?.hash(password).await?) } else { None };
         let (mut tx, now) = (app.db.write().await?, app.now());
         let at_address = Count::lock(&mut tx, Limit::LoginAddress, &Subject::address(from.0), now).await?;
         let at_account = Count::lock(&mut tx, Limit::LoginAccount, &Subject::email(email), now).await?;
         guard.check(app, at_address.times(), at_account.times(), now)?;
-        match known {
-            Known::Account(account, hash) if verdict.matches => {
-                at_address.leave(&mut tx).await?;
-                let new_hash = new_hash.unwrap_or_else(|| hash.clone());
-                // Also locks the account against a change of its password that is under way, and finds out about one that is over.
-                if accounts::repo::replace_password(&mut tx, &account, &hash, &new_hash).await? > 0 {
-                    return Ok((tx, Right { account, hash: new_hash, failures: at_account }));
-                }
+        if let Some((account, hash)) = account.filter(|_| verdict.matches) {
+            at_address.leave(&mut tx).await?;
+            let new_hash = new_hash.unwrap_or_else(|| hash.clone());
+            // Also locks the account against a change of its password that is under way, and finds out about one that is over.
+            if accounts::repo::replace_password(&mut tx, &account, &hash, &new_hash).await? > 0 {
+                return Ok((tx, Right { account, hash: new_hash, failures: at_account }));
             }
-            Known::Pending(_) if verdict.matches => {
-                // No failure, but a hash that costs as much as one.
-                at_address.add(&mut tx, app.config.limits.strangers.login_address, now).await?;
-                at_account.leave(&mut tx).await?;
-                tx.commit().await?;
-                return Err(AppError::Forbidden("the e-mail address is not verified yet: open the link in the mail".into()));
-            }
-            _ => {
-                at_address.add(&mut tx, app.config.limits.strangers.login_address, now).await?;
-                at_account.add(&mut tx, app.config.limits.strangers.login_memory(), now).await?;
-                tx.commit().await?;
-                return Err(WRONG);
-            }
+            continue;
         }
+        // The password of a registration is a failure like any other: a stranger may have chosen it.
+        at_address.add(&mut tx, app.config.limits.strangers.login_address, now).await?;
+        at_account.add(&mut tx, app.config.limits.strangers.login_memory(), now).await?;
+        tx.commit().await?;
+        let not_verified = || AppError::Forbidden("the e-mail address is not verified yet: open the link in the mail".into());
+        return Err(if is_pending { not_verified() } else { WRONG });
     }
     Err(AppError::unavailable("an account's password changed while it was compared, and did so again"))
 }
 
-/// Who has an e-mail address.
-enum Known {
-    /// An account, with its password's hash.
-    Account(AccountId, String),
-    /// Nobody yet; the newest registration's hash.
-    Pending(String),
-    /// Nobody.
-    Nobody,
-}
-
-impl Known {
-    fn hash(&self) -> Option<&str> {
-        match self {
-            Self::Account(_, hash) | Self::Pending(hash) => Some(hash),
-            Self::Nobody => None,
-        }
-    }
-}
-
-/// Asks the same of the database whoever has the address.
-async fn find(app: &App, email: &str) -> AppResult<Known> {
+/// The address's account with its hash, and the hash of its newest registration or decoy. Asks the same of the database whoever has the address.
+async fn find(app: &App, email: &str, whose: Whose) -> AppResult<(Option<(AccountId, String)>, Option<String>)> {
     let mut tx = app.db.read().await?;
     let account = repo::find_account(&mut tx, email).await?;
-    let pending = repo::find_pending(&mut tx, email, app.now().plus_millis(-PENDING_LIFETIME)).await?;
-    Ok(match (account, pending) {
-        (Some((account, hash)), _) => Known::Account(account, hash),
-        (None, Some(hash)) => Known::Pending(hash),
-        (None, None) => Known::Nobody,
-    })
+    let pending = match whose {
+        Whose::Anybodys => repo::find_pending(&mut tx, email, app.now().plus_millis(-PENDING_LIFETIME)).await?,
+        Whose::TheAccounts => None,
+    };
+    Ok((account, pending))
 }

@@ -59,6 +59,19 @@ pub async fn find(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<Factors>
     on!(tx, |conn| sqlx::query_as(FIND).bind(account).fetch_one(conn).await)
 }
 
+/// What the account has, in words for its owner: the authenticator app, each passkey by its name, the recovery codes that are left.
+pub async fn names(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<Vec<String>> {
+    let factors = find(tx, account).await?;
+    let mut names: Vec<String> = (0..factors.authenticators).map(|_| "Authenticator app".to_owned()).collect();
+    names.extend(passkeys::repo::list(tx, account).await?.into_iter().map(|passkey| format!("Passkey {}", passkey.name)));
+    match factors.recovery_codes {
+        codes if codes <= 0 || !factors.are_on() => {}
+        1 => names.push("1 recovery code".to_owned()),
+        codes => names.push(format!("{codes} recovery codes")),
+    }
+    Ok(names)
+}
+
 /// Until when the account may be without a second factor, when that was fixed.
 pub async fn deadline(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<Option<UnixMillis>> {
     let deadline: Option<Option<UnixMillis>> = on!(tx, |conn| sqlx::query_scalar(DEADLINE).bind(account).fetch_optional(conn).await)?;

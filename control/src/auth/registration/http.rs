@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::service;
+use super::{confirm, service};
 use crate::app::AppState;
 use crate::error::AppResult;
 use crate::web::{ClientAddress, Json, Member};
@@ -36,14 +36,23 @@ pub struct NewRegistration {
     pub challenge_token: Member,
 }
 
-/// The token of a mail's link.
+/// The token of a mail's link, and the password that the account is to have.
 #[derive(Debug, Deserialize, ToSchema)]
-#[schema(example = json!({ "token": "Zm9yIGV4YW1wbGUgb25seSwgbm90IGEgcmVhbCB0b2tlbg" }))]
+#[serde(rename_all = "camelCase")]
+#[schema(example = json!({ "token": "Zm9yIGV4YW1wbGUgb25seSwgbm90IGEgcmVhbCB0b2tlbg", "password": "a long passphrase nobody guesses" }))]
 pub struct ShownToken {
-    /// A text.
+    /// A text: the token.
     #[serde(default)]
     #[schema(value_type = String, required = true, min_length = 1, max_length = 100)]
     pub token: Member,
+    /// A text: the password that you registered with. Without it the token alone serves, for programs that read their own mail.
+    #[serde(default)]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 1000)]
+    pub password: Member,
+    /// A boolean: whether a password that is not the registered one becomes the account's, and the registered name is dropped.
+    #[serde(default)]
+    #[schema(value_type = Option<bool>)]
+    pub replace_password: Member,
 }
 
 /// An address that wants another mail.
@@ -92,24 +101,26 @@ pub async fn register(
     Ok((StatusCode::ACCEPTED, MessageOut::new("a mail is on its way: open its link to verify the address")))
 }
 
-/// Verify an e-mail address with the token of its mail; the account is made by this.
+/// Verify an e-mail address with the token of its mail; this creates the account. A password other than the registered one is 409 and leaves the
+/// token as it is, unless `replacePassword` is true.
 #[utoipa::path(
     post,
     path = "/v1/auth/verify-email",
     tag = "auth",
     request_body = ShownToken,
-    responses((status = 200, body = MessageOut), (status = 403), (status = 429))
+    responses((status = 200, body = MessageOut), (status = 403), (status = 409), (status = 429))
 )]
 pub async fn verify_email(
     State(app): State<AppState>,
     Extension(from): Extension<ClientAddress>,
     Json(shown): Json<ShownToken>,
 ) -> AppResult<Json<MessageOut>> {
-    service::verify(&app, from, &shown).await?;
+    confirm::verify(&app, from, &shown).await?;
     Ok(MessageOut::new("the address is verified: log in with it"))
 }
 
-/// Send the verification mail again, with a new link. The answer is the same whether or not a registration waits.
+/// Send the verification mail again, with a new link: for the newest registration from your network, else for the newest. The answer is the same
+/// whether or not a registration waits.
 #[utoipa::path(
     post,
     path = "/v1/auth/resend-verification",

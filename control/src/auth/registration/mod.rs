@@ -1,8 +1,11 @@
 //! Registrations: what waits for its e-mail address to be verified, and becomes an account then.
 //!
-//! Several may wait for one address: whoever shows the token of a mail decides which it was. No answer tells whether an address has an account.
+//! Several may wait for one address: the token of a mail decides which it was, and the page behind the mail's link asks for a password, so that the
+//! account never gets one that a stranger chose. No answer tells whether an address has an account: a registration of one that has is stored as a decoy.
 //! Start reading at [`service::register`].
 
+mod budget;
+pub mod confirm;
 pub mod http;
 pub mod repo;
 pub mod service;

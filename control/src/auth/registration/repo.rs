@@ -1,20 +1,25 @@
 //! SQL of registrations.
 
 use shared::ids::RegistrationId;
+use shared::limit::wide_network;
 use shared::time::UnixMillis;
 
 use crate::auth::token::TokenHash;
 use crate::db::{ReadTx, WriteTx};
+use crate::web::ClientAddress;
 use crate::{on, on_write};
 
 // Each is newer than the others of its address, also within a millisecond.
-const INSERT: &str = "INSERT INTO registrations (id, email, name, password_hash, token_hash, token_expires, created_by, created_time) \
-    VALUES ($1, $2, $3, $4, $5, $6, $8, COALESCE((SELECT MAX(created_time) + 1 FROM registrations WHERE email = $2 AND created_time >= $7), $7))";
-const FIND: &str =
-    "SELECT email, name, password_hash FROM registrations WHERE token_hash = $1 AND token_expires > $2 AND created_time > $3";
+const INSERT: &str = "INSERT INTO registrations (id, email, name, password_hash, token_hash, token_expires, created_by, network, is_decoy, \
+    created_time) VALUES ($1, $2, $3, $4, $5, $6, $8, $9, $10, \
+    COALESCE((SELECT MAX(created_time) + 1 FROM registrations WHERE email = $2 AND created_time >= $7), $7))";
+const FIND: &str = "SELECT email, name, password_hash, created_time, created_by FROM registrations \
+    WHERE token_hash = $1 AND token_expires > $2 AND created_time > $3 AND NOT is_decoy";
+// Those of an earlier release have no network, only the address.
 const RENEW: &str = "UPDATE registrations SET token_hash = $3, token_expires = $4 WHERE id = \
-    (SELECT id FROM registrations WHERE email = $1 AND created_time > $2 ORDER BY created_time DESC LIMIT 1) \
-    AND NOT EXISTS (SELECT 1 FROM accounts WHERE email = $1) RETURNING created_time, created_by";
+    (SELECT id FROM registrations WHERE email = $1 AND created_time > $2 \
+    ORDER BY CASE WHEN network = $5 OR (network = '' AND created_by = $6) THEN 0 ELSE 1 END, created_time DESC LIMIT 1) \
+    RETURNING created_time, created_by, is_decoy";
 const DELETE: &str = "DELETE FROM registrations WHERE email = $1";
 
 /// Every statement of this file.
@@ -31,12 +36,16 @@ pub struct NewRegistrationRow<'a> {
     pub name: Option<&'a str>,
     /// The PHC string.
     pub password_hash: &'a str,
-    /// The hash of the mail's token.
+    /// The hash of the mail's token; a decoy's is sent to nobody.
     pub token: &'a TokenHash,
     /// When the token ends.
     pub token_expires: UnixMillis,
     /// The client's address.
     pub created_by: &'a str,
+    /// The network of that address.
+    pub network: &'a str,
+    /// Whether it only stands for a registration, of an address that has an account.
+    pub is_decoy: bool,
     /// When it was made.
     pub created: UnixMillis,
 }
@@ -50,6 +59,21 @@ pub struct RegistrationRow {
     pub name: Option<String>,
     /// The PHC string.
     pub password_hash: String,
+    /// When it was made.
+    pub created_time: UnixMillis,
+    /// The client's address then.
+    pub created_by: String,
+}
+
+/// A registration that has a new token.
+#[derive(Debug, sqlx::FromRow)]
+pub struct Renewed {
+    /// When it was made.
+    pub created_time: UnixMillis,
+    /// The client's address then.
+    pub created_by: String,
+    /// Whether it is a decoy.
+    pub is_decoy: bool,
 }
 
 /// Stores a registration.
@@ -63,28 +87,40 @@ pub async fn insert(tx: &mut WriteTx, new: &NewRegistrationRow<'_>) -> sqlx::Res
         .bind(new.token_expires)
         .bind(new.created)
         .bind(new.created_by)
+        .bind(new.network)
+        .bind(new.is_decoy)
         .execute(conn)
         .await)
 }
 
-/// The registration with this token, unless the token has ended or the registration was made before `since`.
+/// The registration with this token, which no decoy has, unless the token has ended or the registration was made before `since`.
 pub async fn find(tx: &mut ReadTx, token: &TokenHash, now: UnixMillis, since: UnixMillis) -> sqlx::Result<Option<RegistrationRow>> {
     on!(tx, |conn| sqlx::query_as(FIND).bind(token.as_str()).bind(now).bind(since).fetch_optional(conn).await)
 }
 
-/// Gives the newest registration of an address a new token in the place of its old one; nothing when there is none, or an account. Gives when and
-/// from which client address it was made.
+/// Gives a registration of an address, or a decoy, a new token in the place of its old one: the newest from the network of `from` if there is one, else
+/// the newest of all.
 pub async fn renew(
     tx: &mut WriteTx,
     email: &str,
+    from: ClientAddress,
     since: UnixMillis,
     token: &TokenHash,
     expires: UnixMillis,
-) -> sqlx::Result<Option<(UnixMillis, String)>> {
-    on!(tx, |conn| sqlx::query_as(RENEW).bind(email).bind(since).bind(token.as_str()).bind(expires).fetch_optional(conn).await)
+) -> sqlx::Result<Option<Renewed>> {
+    let (network, address) = (wide_network(from.0), from.0.to_string());
+    on!(tx, |conn| sqlx::query_as(RENEW)
+        .bind(email)
+        .bind(since)
+        .bind(token.as_str())
+        .bind(expires)
+        .bind(&network)
+        .bind(&address)
+        .fetch_optional(conn)
+        .await)
 }
 
-/// Deletes every registration of an address.
+/// Deletes every registration and decoy of an address.
 pub async fn delete(tx: &mut WriteTx, email: &str) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(DELETE).bind(email).execute(conn).await)
 }

@@ -1,24 +1,26 @@
 //! The rules of registrations.
 
-use shared::Invalid;
 use shared::ids::RegistrationId;
-use shared::limit::Rate;
+use shared::limit::{Rate, wide_network};
+use shared::time::UnixMillis;
 
 use super::PENDING_LIFETIME;
-use super::http::{NewRegistration, Resend, ShownToken};
-use super::repo::{self, NewRegistrationRow, RegistrationRow};
-use crate::accounts::service::{self as accounts, NewAccount, known_words};
+use super::budget::Budget;
+use super::http::{NewRegistration, Resend};
+use super::repo::{self, NewRegistrationRow, Renewed};
+use crate::accounts::service::known_words;
 use crate::app::App;
 use crate::audit::{self, Action, Actor, Event};
-use crate::auth::token::{PlainToken, TokenHash};
+use crate::auth::token::PlainToken;
 use crate::auth::{login, members};
 use crate::error::{AppError, AppResult};
-use crate::limits::{self, Count, Limit, Subject};
+use crate::limits::{self, Limit, Subject};
 use crate::mail::{self, Kind, Mail};
 use crate::web::{ClientAddress, Faults};
 
-/// Writes a registration and sends the mail that verifies it; whoever has an account already is sent a mail that says so. The work is the same in
-/// both cases. Errors: 403 when registration is closed, or with a code when a challenge token is needed, 400, 429.
+/// Stores a registration, and mails the link that confirms it while the address has mails left. An address that has an account gets a decoy instead,
+/// and its owner a mail that says so. The work is the same in both cases. Errors: 403 when registration is closed, or with a code when a challenge token
+/// is needed, 400, 429.
 pub async fn register(app: &App, from: ClientAddress, new: &NewRegistration) -> AppResult<()> {
     must_be_open(app)?;
     let mut faults = Faults::default();
@@ -46,31 +48,28 @@ pub async fn register(app: &App, from: ClientAddress, new: &NewRegistration) -> 
     let password_hash = app.passwords.turn(from).await?.hash(password).await?;
     let event = Event::about_email(Action::Register, &email);
     let (mut tx, now) = (app.db.write().await?, app.now());
-    let limits = &app.config.limits.strangers;
-    if limits::admit(&mut tx, Limit::Mails, &Subject::email(&email), limits.mails, now).await?.is_ok() {
-        let token = PlainToken::mailed(&app.dice)?;
-        let kind = if login::repo::find_account(&mut tx, &email).await?.is_some() {
-            Kind::AlreadyRegistered
-        } else {
-            let row = NewRegistrationRow {
-                id: &RegistrationId::v7(now, app.dice.bytes()?),
-                email: &email,
-                name,
-                password_hash: &password_hash,
-                token: &token.hash(),
-                token_expires: now.plus_millis(limits.verify_token),
-                created_by: &from.0.to_string(),
-                created: now,
-            };
-            repo::insert(&mut tx, &row).await?;
-            Kind::VerifyEmail {
-                link: mail::verify_email_link(&app.config, token.reveal()),
-                lifetime: limits.verify_token,
-                time: now,
-                address: from.0.to_string(),
-            }
-        };
+    let budget = Budget::lock(&mut tx, from, &email, now).await?;
+    let (token, lifetime) = (PlainToken::mailed(&app.dice)?, app.config.limits.strangers.verify_token);
+    let is_decoy = login::repo::find_account(&mut tx, &email).await?.is_some();
+    let row = NewRegistrationRow {
+        id: &RegistrationId::v7(now, app.dice.bytes()?),
+        email: &email,
+        name,
+        password_hash: &password_hash,
+        token: &token.hash(),
+        token_expires: now.plus_millis(lifetime),
+        created_by: &from.0.to_string(),
+        network: &wide_network(from.0),
+        is_decoy,
+        created: now,
+    };
+    repo::insert(&mut tx, &row).await?;
+    if budget.has_mail(app, now) {
+        let kind = if is_decoy { Kind::AlreadyRegistered } else { verification(app, &token, now, from.0.to_string()) };
         mail::outbox::put(&mut tx, app, &Mail { to: email, kind }).await?;
+        budget.take(&mut tx, app, now).await?;
+    } else {
+        budget.leave(&mut tx).await?;
     }
     audit::note(&mut tx, &Actor::stranger(from), event, &app.dice, now).await?;
     tx.commit().await?;
@@ -78,29 +77,14 @@ pub async fn register(app: &App, from: ClientAddress, new: &NewRegistration) -> 
     Ok(())
 }
 
-/// Makes the account of the registration that the token belongs to; the other registrations of its address are over. Errors: 400 for a token that is
-/// not known, was used, or is too old, 403 when registration is closed, 429.
-pub async fn verify(app: &App, from: ClientAddress, shown: &ShownToken) -> AppResult<()> {
-    must_be_open(app)?;
-    let refused = |fault: Invalid| AppError::Invalid(format!("token: {fault}"));
-    let token = members::mailed_token(&shown.token).map_err(refused)?;
-    admit(app, from, Limit::Posts, app.config.limits.strangers.posts).await?;
-    let (mut tx, now) = (app.db.write().await?, app.now());
-    let found = repo::find(&mut tx, &TokenHash::of(token), now, now.plus_millis(-PENDING_LIFETIME)).await?;
-    let RegistrationRow { email, name, password_hash } = found.ok_or_else(|| refused(members::unknown_token()))?;
-    repo::delete(&mut tx, &email).await?;
-    let account = NewAccount { email: &email, name: name.as_deref(), password_hash: &password_hash, limits: app.config.limits.account };
-    // Of two tokens of one address that are shown at once, the one that makes the account was the first.
-    accounts::create(&mut tx, &Actor::stranger(from), &account, &app.dice, now).await.map_err(|error| match error {
-        AppError::Conflict(_) => refused(members::unknown_token()),
-        other => other,
-    })?;
-    tx.commit().await?;
-    Ok(())
+/// The mail about a registration of this time from this client address.
+fn verification(app: &App, token: &PlainToken, time: UnixMillis, address: String) -> Kind {
+    let (link, lifetime) = (mail::verify_email_link(&app.config, token.reveal()), app.config.limits.strangers.verify_token);
+    Kind::VerifyEmail { link, lifetime, time, address }
 }
 
-/// Sends the newest registration's mail again with a new token, which voids the old one. Nobody learns whether there is one. Errors: 403 when
-/// registration is closed, 400, 429.
+/// Sends the mail of a registration again with a new token, which voids the old one: of the newest from the caller's network, else of the newest. Of a
+/// decoy the account's owner is told again. Nobody learns whether there is one. Errors: 403 when registration is closed, 400, 429.
 pub async fn resend(app: &App, from: ClientAddress, resend: &Resend) -> AppResult<()> {
     must_be_open(app)?;
     let email = members::email(&resend.email).map_err(|fault| AppError::Invalid(format!("email: {fault}")))?;
@@ -108,21 +92,22 @@ pub async fn resend(app: &App, from: ClientAddress, resend: &Resend) -> AppResul
     admit(app, from, Limit::MailRequests, limits.mail_requests).await?;
     let event = Event::about_email(Action::ResendVerification, &email);
     let (mut tx, now) = (app.db.write().await?, app.now());
-    // Only mails that are sent count: else whoever asks in vain would use up those of the owner.
-    let mails = Count::lock(&mut tx, Limit::Mails, &Subject::email(&email), now).await?;
+    let budget = Budget::lock(&mut tx, from, &email, now).await?;
     let token = PlainToken::mailed(&app.dice)?;
     let (since, expires) = (now.plus_millis(-PENDING_LIFETIME), now.plus_millis(limits.verify_token));
-    let renewed = match mails.times().wait(limits.mails, now) {
-        Some(_) => None,
-        None => repo::renew(&mut tx, &email, since, &token.hash(), expires).await?,
+    let has_account = login::repo::find_account(&mut tx, &email).await?.is_some();
+    let renewed = if budget.has_mail(app, now) { repo::renew(&mut tx, &email, from, since, &token.hash(), expires).await? } else { None };
+    let kind = match renewed {
+        Some(_) if has_account => Some(Kind::AlreadyRegistered),
+        // The account that the decoy was about has been deleted since.
+        Some(Renewed { is_decoy: true, .. }) | None => None,
+        Some(Renewed { created_time, created_by, .. }) => Some(verification(app, &token, created_time, created_by)),
     };
-    if let Some((time, address)) = renewed {
-        let link = mail::verify_email_link(&app.config, token.reveal());
-        let kind = Kind::VerifyEmail { link, lifetime: limits.verify_token, time, address };
+    if let Some(kind) = kind {
         mail::outbox::put(&mut tx, app, &Mail { to: email, kind }).await?;
-        mails.add(&mut tx, limits.mails, now).await?;
+        budget.take(&mut tx, app, now).await?;
     } else {
-        mails.leave(&mut tx).await?;
+        budget.leave(&mut tx).await?;
     }
     audit::note(&mut tx, &Actor::stranger(from), event, &app.dice, now).await?;
     tx.commit().await?;
@@ -130,7 +115,7 @@ pub async fn resend(app: &App, from: ClientAddress, resend: &Resend) -> AppResul
     Ok(())
 }
 
-fn must_be_open(app: &App) -> AppResult<()> {
+pub(super) fn must_be_open(app: &App) -> AppResult<()> {
     let closed = || AppError::Forbidden("registration is closed: ask whoever runs this service for an account".into());
     app.config.is_registration_open.then_some(()).ok_or_else(closed)
 }

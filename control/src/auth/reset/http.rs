@@ -31,6 +31,7 @@ pub struct Forgotten {
 
 /// A new password, and the token that allows it.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 #[schema(example = json!({ "token": "Zm9yIGV4YW1wbGUgb25seSwgbm90IGEgcmVhbCB0b2tlbg", "password": "another long passphrase nobody knows" }))]
 pub struct Reset {
     /// A text: the token of the mail's link.
@@ -41,6 +42,10 @@ pub struct Reset {
     #[serde(default)]
     #[schema(value_type = String, required = true, min_length = 12, max_length = 1000)]
     pub password: Member,
+    /// A boolean: whether every access key and API key of the account is revoked as well.
+    #[serde(default)]
+    #[schema(value_type = Option<bool>)]
+    pub revoke_keys: Member,
 }
 
 /// The routes of this area.
@@ -65,7 +70,8 @@ pub async fn forgot_password(
     Ok((StatusCode::ACCEPTED, MessageOut::new("if this address has an account, a mail is on its way")))
 }
 
-/// Put a new password in the place of a forgotten one, with the token of the mail. It ends every session.
+/// Put a new password in the place of a forgotten one, with the token of the mail. It ends every session, and with `revokeKeys` every access key and API
+/// key. Second factors stay.
 #[utoipa::path(
     post,
     path = "/v1/auth/reset-password",

@@ -1,5 +1,8 @@
 //! The rules of password resets.
 
+use serde_json::json;
+use shared::time::UnixMillis;
+
 use super::http::{Forgotten, Reset};
 use super::repo;
 use crate::accounts;
@@ -8,35 +11,28 @@ use crate::app::App;
 use crate::audit::{self, Action, Actor, Event};
 use crate::auth::registration::service::{admit, admit_human};
 use crate::auth::token::{PlainToken, TokenHash};
-use crate::auth::{login, members};
+use crate::auth::{api_keys, cli, keys, login, members};
+use crate::db::WriteTx;
 use crate::error::{AppError, AppResult};
-use crate::limits::{Count, Limit, Subject};
-use crate::mail::{self, Kind, Mail};
+use crate::limits::{self, Limit, Subject};
+use crate::mail::{self, Kind, Mail, NewPassword};
 use crate::web::{ClientAddress, Faults};
 
-/// Sends the owner of an account a link that takes a new password. Several may be open; the first that is used closes the others. Nobody learns
-/// whether there is an account. Errors: 400, 403 with a code when a challenge token is needed, 429.
+/// Notes that somebody asks for a link that takes a new password: [`answer`] sends it, if there is an account. So this does the same for every address,
+/// and nobody learns whether there is one. Several links may be open; the first that is used closes the others. Errors: 400, 403 with a code when a
+/// challenge token is needed, 429.
 pub async fn forgot(app: &App, from: ClientAddress, forgotten: &Forgotten) -> AppResult<()> {
     let mut faults = Faults::default();
     let email = faults.take("email", members::email(&forgotten.email));
     let challenge_token = faults.take("challengeToken", members::challenge_token(&forgotten.challenge_token));
     let (Some(email), Some(challenge_token)) = (email, challenge_token) else { return Err(faults.into_error()) };
-    let limits = &app.config.limits.strangers;
-    admit_human(app, from, challenge_token, Limit::MailRequests, limits.mail_requests).await?;
+    let rates = &app.config.limits.strangers;
+    admit_human(app, from, challenge_token, Limit::MailRequests, rates.mail_requests).await?;
 
     let event = Event::about_email(Action::ForgotPassword, &email);
     let (mut tx, now) = (app.db.write().await?, app.now());
-    // Only mails that are sent count: else whoever asks in vain would use up those of the owner.
-    let mails = Count::lock(&mut tx, Limit::Mails, &Subject::email(&email), now).await?;
-    let account = accounts::repo::find_by_email(&mut tx, &email).await?.filter(|_| mails.times().wait(limits.mails, now).is_none());
-    if let Some(account) = account {
-        let token = PlainToken::mailed(&app.dice)?;
-        repo::insert(&mut tx, &token.hash(), &account, now.plus_millis(limits.reset_token)).await?;
-        let kind = Kind::ResetPassword { link: mail::reset_password_link(&app.config, token.reveal()), lifetime: limits.reset_token };
-        mail::outbox::put(&mut tx, app, &Mail { to: email, kind }).await?;
-        mails.add(&mut tx, limits.mails, now).await?;
-    } else {
-        mails.leave(&mut tx).await?;
+    if limits::admit(&mut tx, Limit::ResetMails, &Subject::email(&email), rates.reset_mails, now).await?.is_ok() {
+        mail::outbox::put(&mut tx, app, &Mail { to: email, kind: Kind::ForgotPassword }).await?;
     }
     audit::note(&mut tx, &Actor::stranger(from), event, &app.dice, now).await?;
     tx.commit().await?;
@@ -44,13 +40,30 @@ pub async fn forgot(app: &App, from: ClientAddress, forgotten: &Forgotten) -> Ap
     Ok(())
 }
 
+/// Sends the link that somebody asked for at `asked`, if the address has an account and its password was not replaced since.
+pub(crate) async fn answer(tx: &mut WriteTx, app: &App, email: &str, asked: UnixMillis) -> AppResult<()> {
+    let Some(account) = accounts::repo::find_by_email(tx, email).await? else { return Ok(()) };
+    // A new password cancels what was asked for before, such as this, and does so in its turn.
+    if accounts::repo::hold(tx, &account).await?.is_none() {
+        return Ok(());
+    }
+    if asked < cli::repo::cancelled_time(tx, &account).await? {
+        return Ok(());
+    }
+    let (token, lifetime) = (PlainToken::mailed(&app.dice)?, app.config.limits.strangers.reset_token);
+    repo::insert(tx, &token.hash(), &account, app.now().plus_millis(lifetime)).await?;
+    let kind = Kind::ResetPassword { link: mail::reset_password_link(&app.config, token.reveal()), lifetime };
+    mail::outbox::put(tx, app, &Mail { to: email.to_owned(), kind }).await
+}
+
 /// Puts a new password in the place of the old one. It ends every session and every command line's credential, closes the other resets, forgives the
-/// failed logins, and tells the owner, with the names of the keys that stay. Errors: 400 for a token that is not known, was used or is too old, and
-/// for a password that is too easily guessed, which leaves the token as it was; 429.
-pub async fn reset(app: &App, from: ClientAddress, reset: &Reset) -> AppResult<()> {
+/// failed logins, revokes the keys if that is asked for, and tells the owner, with the keys and factors that stay, which are given, too. Errors: 400 for
+/// a token that is not known, was used or is too old, and for a password that is too easily guessed, which leaves the token as it was; 429.
+pub async fn reset(app: &App, from: ClientAddress, reset: &Reset) -> AppResult<NewPassword> {
     let mut faults = Faults::default();
     let token = faults.take("token", members::mailed_token(&reset.token));
     let password = faults.take("password", reset.password.text());
+    let revokes = faults.take("revokeKeys", reset.revoke_keys.flag());
     if token.is_some() || password.is_some() {
         admit(app, from, Limit::Posts, app.config.limits.strangers.posts).await?;
     }
@@ -67,7 +80,8 @@ pub async fn reset(app: &App, from: ClientAddress, reset: &Reset) -> AppResult<(
         let known = found.as_ref().map(|(_, row)| known_words(&row.email, row.name.as_deref())).unwrap_or_default();
         faults.take("password", app.passwords.turn(from).await?.judge(password, &known).await?);
     }
-    let (Some(token), Some(password), Some((account, row)), true) = (token, password, found, faults.is_empty()) else {
+    let (Some(token), Some(password), Some(revokes), Some((account, row)), true) = (token, password, revokes, found, faults.is_empty())
+    else {
         return Err(faults.into_error());
     };
 
@@ -79,10 +93,19 @@ pub async fn reset(app: &App, from: ClientAddress, reset: &Reset) -> AppResult<(
     if !is_new || !repo::use_up(&mut tx, &token, now).await? {
         return Err(AppError::Invalid(format!("token: {}", members::unknown_token())));
     }
-    let kind = Kind::PasswordReset(end_old_password(&mut tx, &account, None, from, now).await?);
-    mail::outbox::put(&mut tx, app, &Mail { to: row.email, kind }).await?;
-    audit::note(&mut tx, &Actor::owner(&account, from), Event::new(Action::ResetPassword, &account), &app.dice, now).await?;
+    let revoked_keys = if revokes {
+        Some(keys::repo::delete_named(&mut tx, &account).await? + api_keys::repo::revoke_all(&mut tx, &account, now).await?)
+    } else {
+        None
+    };
+    let notice = NewPassword { revoked_keys, ..end_old_password(&mut tx, &account, None, from, now).await? };
+    mail::outbox::put(&mut tx, app, &Mail { to: row.email, kind: Kind::PasswordReset(notice.clone()) }).await?;
+    let mut event = Event::new(Action::ResetPassword, &account);
+    if let Some(revoked) = revoked_keys {
+        event = event.with(json!({ "revokedKeys": revoked }));
+    }
+    audit::note(&mut tx, &Actor::owner(&account, from), event, &app.dice, now).await?;
     tx.commit().await?;
     app.mailer.wake();
-    Ok(())
+    Ok(notice)
 }

@@ -304,6 +304,8 @@ async fn a_forgotten_password_is_replaced_by_the_mail() {
         let new = "another long passphrase nobody knows";
         visit.fill("password", new).await;
         visit.press("Set the password").await;
+        visit.is_at("Your password is new").await;
+        visit.press("Sign in").await;
         visit.is_at("Sign in").await;
         visit.fill("email", "ada@example.com").await;
         visit.fill("password", new).await;
@@ -312,6 +314,30 @@ async fn a_forgotten_password_is_replaced_by_the_mail() {
         for asked in visit.asked().await {
             assert!(!asked.contains(&mail.token()), "{asked}");
         }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_that_a_stranger_registered_is_confirmed_with_ones_own_password() {
+    with_all(async |app, visit| {
+        let registered = tests::people::login("ada@example.com", "what the stranger thought of first");
+        app.anonymous().post("/v1/auth/register", registered).await.assert(202);
+        let mail = app.last_mail_to("ada@example.com").await;
+        visit.open(&mail.link()).await;
+        if visit.hands == Hands::NoScripts {
+            visit.fill("token", &mail.token()).await;
+        }
+        visit.press("Continue").await;
+        visit.is_at("Enter your password").await;
+        visit.fill("password", tests::people::PASSWORD).await;
+        visit.press("Confirm address").await;
+        visit.sees("This is not the password of this registration.").await;
+        visit.fill("password", tests::people::PASSWORD).await;
+        visit.press("Use this password instead").await;
+        visit.sees("Your e-mail address is confirmed").await;
+        visit.type_password("ada").await;
+        visit.is_at("Hello, ada@example.com").await;
     })
     .await;
 }

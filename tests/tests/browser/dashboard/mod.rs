@@ -27,7 +27,10 @@ async fn sign_up(app: &TestApp, visit: &Visit) {
         // The token has left the address.
         assert_eq!(visit.path().await, "/dashboard/verify-email");
     }
-    visit.press("Confirm the address").await;
+    visit.press("Continue").await;
+    visit.is_at("Enter your password").await;
+    visit.fill("password", tests::people::PASSWORD).await;
+    visit.press("Confirm address").await;
     visit.sees("Your e-mail address is confirmed").await;
     visit.type_password("ada").await;
     visit.is_at("Hello, Ada").await;

@@ -48,7 +48,7 @@ fn segment(name: &str) -> String {
 }
 
 /// The member names of an object, in order.
-fn members(value: &Value) -> Vec<&str> {
+pub(crate) fn members(value: &Value) -> Vec<&str> {
     let mut names: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
     names.sort_unstable();
     names

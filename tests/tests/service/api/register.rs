@@ -58,10 +58,12 @@ async fn an_address_with_an_account_is_answered_the_same_and_told_by_mail() {
     let (known, unknown) = (app.last_mail_to("ada@example.com").await, app.last_mail_to("bob@example.com").await);
     assert!(known.subject.contains("account already") && !known.source.contains("#token="), "{}", known.text);
     assert_ne!(known.subject, unknown.subject);
-    // Nothing has changed for the one who was there first.
-    app.try_log_in("ada", ANOTHER).await.refused(401);
+    // Nothing has changed for the one who was there first, and who has registered is told the same.
+    app.try_log_in("ada", ANOTHER).await.refused(403);
+    app.try_log_in("bob", ANOTHER).await.refused(403);
     app.log_in("ada").await;
-    assert_eq!(app.number("SELECT COUNT(*) FROM registrations").await, 1);
+    assert_eq!(app.number("SELECT COUNT(*) FROM registrations").await, 2);
+    assert_eq!(app.number("SELECT COUNT(*) FROM registrations WHERE is_decoy").await, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,1 +1,6 @@
 //! Attacks that were carried out once, each as it was described, and what meets them now. One file for each thing that was attacked.
+
+mod enumeration;
+mod hijacking;
+mod registration_mails;
+mod revoked_keys;

@@ -22,7 +22,8 @@ async fn a_forgotten_password_is_replaced_by_the_mail() {
     // The token is still in its field, so that only the password is to be typed again.
     let form = page.form();
     assert_eq!((form.fields["token"].as_str(), form.fields["password"].as_str()), (mail.token().as_str(), ""));
-    reader.send(&form.with(&[("password", NEW)])).await.is_at("/dashboard/sign-in").shows("Your password is new");
+    let done = reader.send(&form.with(&[("password", NEW)])).await.has_status(200).shows("Your password is new");
+    assert!(done.html().contains("href=\"/dashboard/sign-in?other\"") && !done.html().contains("Keys that still work"), "{}", done.html());
     old.open("/dashboard").await.is_at("/dashboard/sign-in");
     reader.sign_in("ada@example.com", PASSWORD).await.has_status(401);
     reader.sign_in("ada@example.com", NEW).await.is_at("/dashboard").shows("Hello");

@@ -9,6 +9,12 @@ async fn sign_up(reader: &mut Reader, name: &str) -> tests::reader::Page {
     reader.fill("/dashboard/sign-up", &fields).await
 }
 
+/// Confirms with the token of a mail and then with [`PASSWORD`].
+async fn confirm(reader: &mut Reader, token: &str) -> tests::reader::Page {
+    let page = reader.fill("/dashboard/verify-email", &[("token", token)]).await.has_status(200).shows("Enter your password");
+    reader.send(&page.form().with(&[("password", PASSWORD)])).await
+}
+
 /// No token ever stands in a request line.
 #[track_caller]
 fn kept_secret(reader: &Reader, tokens: &[&str]) {
@@ -29,7 +35,8 @@ async fn a_stranger_signs_up_by_the_mail_and_signs_in_and_out() {
     // Opening the link, as mail scanners do, does nothing.
     let page = reader.open("/dashboard/verify-email").await.shows("Confirm your e-mail address").shows("#token=");
     let home = page.clone();
-    let signed_in = reader.send(&page.form().with(&[("token", &mail.token())])).await.is_at("/dashboard/sign-in");
+    let page = reader.send(&page.form().with(&[("token", &mail.token())])).await.shows("ada@example.com").shows("127.0.0.1");
+    let signed_in = reader.send(&page.form().with(&[("password", PASSWORD)])).await.is_at("/dashboard/sign-in");
     signed_in.shows("Your e-mail address is confirmed");
     let page = reader.sign_in("ada@example.com", PASSWORD).await.is_at("/dashboard").shows("Hello, Ada").shows("ada@example.com");
     let session = reader.cookies["updraft"].clone();
@@ -53,7 +60,7 @@ async fn whoever_confirms_an_account_in_anothers_browser_signs_in_with_their_own
     sign_up(&mut app.reader(), "bob").await;
     let token = app.last_mail_to("bob@example.com").await.token();
     let mut reader = app.signed_in_reader("ada").await;
-    let page = reader.fill("/dashboard/verify-email", &[("token", &token)]).await.is_at("/dashboard/sign-in");
+    let page = confirm(&mut reader, &token).await.is_at("/dashboard/sign-in");
     assert!(page.form_to("/dashboard/sign-in").fields["email"].is_empty(), "{}", page.html());
     let form = page.form_to("/dashboard/sign-in").with(&[("email", "bob@example.com"), ("password", PASSWORD)]);
     reader.send(&form).await.is_at("/dashboard").shows("bob@example.com");
@@ -106,7 +113,7 @@ async fn the_mail_is_sent_again_and_voids_the_first() {
     let second = app.last_mail_to("ada@example.com").await.token();
     assert_ne!(first, second);
     reader.fill("/dashboard/verify-email", &[("token", &first)]).await.has_status(400);
-    reader.fill("/dashboard/verify-email", &[("token", &second)]).await.is_at("/dashboard/sign-in");
+    confirm(&mut reader, &second).await.is_at("/dashboard/sign-in");
     // Whoever asks for another mail is not told that one is on its way.
     let page = reader.open("/dashboard/verify-email").await.shows("href=\"/dashboard/sign-up/sent?again\"");
     assert!(!page.html().contains("on its way"));

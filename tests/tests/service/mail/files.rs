@@ -52,6 +52,8 @@ async fn each_kind_of_mail_says_what_it_is_about() {
         time: UnixMillis(1_700_000_000_000),
         address: "192.0.2.7".to_owned(),
         keys: keys.iter().map(|&key| key.to_owned()).collect(),
+        factors: Vec::new(),
+        revoked_keys: None,
     };
     let gone = Kind::AccountDeleted { time: UnixMillis(1_700_000_000_000), address: "192.0.2.7".to_owned() };
     let reset = Kind::ResetPassword { link: "https://example.com/#token=abc".to_owned(), lifetime: 3_600_000 };
@@ -83,7 +85,7 @@ async fn each_kind_of_mail_says_what_it_is_about() {
 async fn a_notice_leads_to_the_page_of_what_it_is_about() {
     let app = TestApp::spawn().await;
     let (time, address) = (UnixMillis(0), "192.0.2.7".to_owned());
-    let new = NewPassword { time, address: address.clone(), keys: Vec::new() };
+    let new = NewPassword { time, address: address.clone(), keys: Vec::new(), factors: Vec::new(), revoked_keys: None };
     let key = |key| KeyNotice { time, address: "192.0.2.7".to_owned(), key, name: "ci".to_owned() };
     let machine = MachineNotice { time, address: address.clone(), machines: vec!["laptop".to_owned()] };
     let factor = FactorNotice { time, address: address.clone(), factor: FactorKind::Passkey, name: Some("phone".to_owned()) };

@@ -10,7 +10,7 @@ use control::mail::{Kind, Mail, outbox as mail_outbox};
 use shared::time::UnixMillis;
 
 /// Decides on a mail as a service does: in a transaction, waking the sender after the commit.
-async fn send(app: &AppState, to: &str, kind: Kind) {
+pub(crate) async fn send(app: &AppState, to: &str, kind: Kind) {
     let mut tx = app.db.write().await.unwrap();
     mail_outbox::put(&mut tx, app, &Mail { to: to.to_owned(), kind }).await.unwrap();
     tx.commit().await.unwrap();

@@ -109,7 +109,7 @@ async fn what_changes_nothing_is_not_told() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_limit_on_mails_that_strangers_cause_holds_none_of_these_back() {
-    let app = TestApp::spawn_with(Options::default().with("LIMIT_MAILS", "1/1h")).await;
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_RESET_MAILS", "1/1h")).await;
     let mut ada = app.without_factor("ada").await;
     app.anonymous().post("/v1/auth/forgot-password", json!({ "email": ada.email() })).await.assert(202);
     ada.enrol_totp().await.assert(200);

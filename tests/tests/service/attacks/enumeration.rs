@@ -1,0 +1,188 @@
+//! Who has an account: answers, password hashes and writes of the database are the same for an address that has one and for one that has not.
+
+use serde_json::json;
+use tests::people::PASSWORD;
+use tests::strangers::Stranger;
+use tests::{Answer, Options, TestApp};
+
+use crate::api::members;
+
+const ANOTHER: &str = "quite another phrase for the gate";
+
+/// Accounts that are there, and none of these.
+const KNOWN: &str = "ada";
+const UNKNOWN: &str = "eve";
+
+/// What a request has cost: its status, the password hashes, and the rows that were written, by table and kind.
+type Cost = (u16, u64, Vec<String>);
+
+/// A server that counts what it writes, and whose mails wait.
+async fn world() -> TestApp {
+    let app = TestApp::spawn_among_strangers(Options::default()).await;
+    app.sign_up(KNOWN).await;
+    app.whenever(
+        "AFTER INSERT ON mail_outbox FOR EACH ROW",
+        "UPDATE mail_outbox SET next_attempt_time = next_attempt_time + 86400000 WHERE id = NEW.id;",
+    )
+    .await;
+    app.count_writes(&["registrations", "password_resets", "mail_outbox", "limit_counts", "audit_events", "accounts", "access_keys"]).await;
+    app
+}
+
+/// What `asking` costs.
+async fn cost(app: &TestApp, asking: impl Future<Output = Answer>) -> Cost {
+    app.counted_writes().await;
+    let before = app.state().passwords.hashes();
+    let answer = asking.await;
+    let mut names: Vec<String> = members(&answer.json()).into_iter().map(str::to_owned).collect();
+    names.sort();
+    let mut writes = app.counted_writes().await;
+    writes.extend(names);
+    (answer.status.as_u16(), app.state().passwords.hashes() - before, writes)
+}
+
+/// Both cost the same. Gives the status and the hashes.
+async fn alike(app: &TestApp, addresses: [&str; 2], ask: impl AsyncFn(Stranger, &'static str) -> Answer) -> (u16, u64) {
+    let known = cost(app, ask(app.stranger(addresses[0]), KNOWN)).await;
+    let unknown = cost(app, ask(app.stranger(addresses[1]), UNKNOWN)).await;
+    assert_eq!(known, unknown);
+    assert!(known.2.len() > 2, "{known:?}");
+    (known.0, known.1)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn registering_then_logging_in_costs_the_same_and_is_answered_the_same() {
+    let app = world().await;
+    let log_in = |password: &'static str| async move |stranger: Stranger, name: &'static str| stranger.log_in(name, password).await;
+    assert_eq!(alike(&app, ["192.0.2.1", "192.0.2.2"], log_in("wrong")).await, (401, 1));
+    let register = async |stranger: Stranger, name: &'static str| {
+        stranger.post("/v1/auth/register", json!({ "email": format!("{name}@example.com"), "password": ANOTHER })).await
+    };
+    assert_eq!(alike(&app, ["192.0.3.1", "192.0.3.2"], register).await, (202, 1));
+    assert_eq!(alike(&app, ["192.0.4.1", "192.0.4.2"], log_in(ANOTHER)).await, (403, 2));
+    assert_eq!(alike(&app, ["192.0.5.1", "192.0.5.2"], log_in("wrong")).await, (401, 2));
+    // The mail again, and then beyond the budget of the network.
+    let resend = async |stranger: Stranger, name: &'static str| stranger.resend(name).await;
+    for number in 10..14 {
+        let addresses = [format!("192.0.6.{number}"), format!("192.0.6.1{number}")];
+        assert_eq!(alike(&app, [&addresses[0], &addresses[1]], resend).await, (202, 0));
+    }
+    for number in 10..14 {
+        let addresses = [format!("192.0.7.{number}"), format!("192.0.7.1{number}")];
+        assert_eq!(alike(&app, [&addresses[0], &addresses[1]], register).await, (202, 1));
+    }
+    // The owner still signs in, with one comparison more.
+    let (status, hashes, _) = cost(&app, app.stranger("192.0.8.1").log_in(KNOWN, PASSWORD)).await;
+    assert_eq!((status, hashes), (200, 2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn forgetting_a_password_costs_the_same() {
+    let app = world().await;
+    let forget = async |stranger: Stranger, name: &'static str| stranger.forget(name).await;
+    // The fourth is beyond the budget.
+    for number in 10..14 {
+        let addresses = [format!("192.0.2.{number}"), format!("192.0.2.1{number}")];
+        assert_eq!(alike(&app, [&addresses[0], &addresses[1]], forget).await, (202, 0));
+    }
+    app.no_longer("mail_outbox").await;
+    app.clock.advance(86_400_000);
+    for (name, subjects) in [(KNOWN, vec!["Reset your password"; 3]), (UNKNOWN, Vec::new())] {
+        let mails = app.mails_to(&format!("{name}@example.com")).await;
+        assert_eq!(mails.iter().map(|mail| mail.subject.as_str()).collect::<Vec<_>>(), subjects);
+    }
+    assert_eq!(app.number("SELECT COUNT(*) FROM password_resets").await, 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decoy_lives_as_long_as_a_registration_and_makes_no_account() {
+    let mut app = TestApp::spawn_among_strangers(Options::default()).await;
+    app.register(KNOWN).await;
+    let register = async |name: &str| {
+        let body = json!({ "email": format!("{name}@example.com"), "password": ANOTHER });
+        app.stranger("203.0.113.7").post("/v1/auth/register", body).await.assert(202);
+    };
+    register(KNOWN).await;
+    register(UNKNOWN).await;
+    let mails = app.mails_to("ada@example.com").await;
+    assert_eq!(mails.last().unwrap().subject, "You have an account already");
+    assert!(!mails.last().unwrap().text.contains("#token="));
+    app.stranger("203.0.113.7").resend(KNOWN).await.assert(202);
+    assert_eq!(app.last_mail_to("ada@example.com").await.subject, "You have an account already");
+    app.clock.advance(7 * 86_400_000 - 1);
+    for name in [KNOWN, UNKNOWN] {
+        app.try_log_in(name, ANOTHER).await.refused(403);
+    }
+    app.clock.advance(1);
+    for name in [KNOWN, UNKNOWN] {
+        app.try_log_in(name, ANOTHER).await.refused(401);
+    }
+    app.stop().await;
+    app.start().await;
+    tests::wait::until("both are forgotten", async || (app.number("SELECT COUNT(*) FROM registrations").await == 0).then_some(())).await;
+    app.log_in(KNOWN).await;
+    assert_eq!(app.number("SELECT COUNT(*) FROM accounts").await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_newest_registration_or_decoy_is_compared_and_the_account_comes_first() {
+    let app = TestApp::spawn_among_strangers(Options::default()).await;
+    app.register(KNOWN).await;
+    for password in [ANOTHER, PASSWORD] {
+        for name in [KNOWN, UNKNOWN] {
+            let body = json!({ "email": format!("{name}@example.com"), "password": password });
+            app.stranger("203.0.113.7").post("/v1/auth/register", body).await.assert(202);
+        }
+    }
+    for name in [KNOWN, UNKNOWN] {
+        app.stranger("203.0.113.8").log_in(name, ANOTHER).await.refused(401);
+    }
+    app.stranger("203.0.113.9").log_in(UNKNOWN, PASSWORD).await.refused(403);
+    // Whoever knows the account's password is in, although the decoy has the same.
+    app.stranger("203.0.113.9").log_in(KNOWN, PASSWORD).await.assert(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_password_of_a_registration_counts_as_a_failed_login_and_forgives_none() {
+    let app = TestApp::spawn_among_strangers(Options::default()).await;
+    app.sign_up(KNOWN).await;
+    for name in [KNOWN, UNKNOWN] {
+        let body = json!({ "email": format!("{name}@example.com"), "password": ANOTHER });
+        app.stranger("203.0.113.7").post("/v1/auth/register", body).await.assert(202);
+    }
+    for (network, name) in [KNOWN, UNKNOWN].iter().enumerate() {
+        for number in 0..9 {
+            let stranger = app.stranger(&format!("198.51.{network}.{number}"));
+            let (password, status) = if number % 2 == 0 { (ANOTHER, 403) } else { ("wrong", 401) };
+            stranger.log_in(name, password).await.refused(status);
+        }
+        app.stranger(&format!("198.51.{network}.20")).log_in(name, ANOTHER).await.refused(403);
+        // The tenth was one as well.
+        for password in [ANOTHER, PASSWORD, "wrong"] {
+            app.stranger(&format!("198.51.{network}.21")).log_in(name, password).await.refused(429);
+        }
+    }
+    // By client address, too.
+    let app = TestApp::spawn_among_strangers(Options::default()).await;
+    app.stranger("203.0.113.7").register(UNKNOWN).await.assert(202);
+    for _ in 0..5 {
+        app.stranger("198.51.100.1").log_in(UNKNOWN, PASSWORD).await.refused(403);
+    }
+    app.stranger("198.51.100.1").log_in("nobody", PASSWORD).await.refused(429);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn somebody_who_is_signed_in_confirms_with_the_accounts_password_alone() {
+    let app = TestApp::spawn_among_strangers(Options::default()).await;
+    app.register(KNOWN).await;
+    let session = app.log_in(KNOWN).await;
+    let body = json!({ "email": "ada@example.com", "password": ANOTHER });
+    app.stranger("203.0.113.7").post("/v1/auth/register", body).await.assert(202);
+    let before = app.state().passwords.hashes();
+    session.delete_with("/v1/account", json!({ "password": ANOTHER })).await.refused(401);
+    assert_eq!(app.state().passwords.hashes() - before, 1);
+    session.delete_with("/v1/account", json!({ "password": PASSWORD })).await.assert(204);
+    // What stood for a registration does not become one.
+    app.stranger("203.0.113.7").resend(KNOWN).await.assert(202);
+    assert_eq!(app.mails_to("ada@example.com").await.iter().filter(|mail| mail.text.contains("/verify-email#token=")).count(), 1);
+}
