@@ -36,6 +36,7 @@ const edge :Workerd.Worker = (
     (name = "DOWNLOAD_SECRET", fromEnvironment = "DOWNLOAD_SECRET"),
     (name = "CLIENT_ADDRESS", fromEnvironment = "CLIENT_ADDRESS"),
     (name = "LIMIT_REPORTS", fromEnvironment = "LIMIT_REPORTS"),
+    (name = "LIMIT_REPORTS_ADDRESS", fromEnvironment = "LIMIT_REPORTS_ADDRESS"),
     (name = "SNAPSHOT_FRESH_MS", fromEnvironment = "SNAPSHOT_FRESH_MS"),
     (name = "SNAPSHOT_STALE_MS", fromEnvironment = "SNAPSHOT_STALE_MS"),
   ],

@@ -2,11 +2,11 @@
 
 use std::fs::File;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::FromRef;
 use shared::ids::RequestId;
-use shared::limit::Limiter;
+use shared::limit::{Limiter, Rate};
 use shared::time::UnixMillis;
 use shared::wire::check::DownloadUrls;
 use tokio::sync::Semaphore;
@@ -52,12 +52,18 @@ pub struct App {
     pub collector: Collector,
     /// Counts reports by client address and deployment.
     pub reporters: Mutex<Limiter>,
+    /// Counts reports by client address alone.
+    pub reporting_addresses: Mutex<Limiter>,
     /// Counts requests by credential.
     pub callers: Mutex<Limiter>,
+    /// Counts requests by account, whatever credential they are made with.
+    pub accounts: Mutex<Limiter>,
     /// Counts what browsers report of pages, by client address: anybody may send that, and fill this one alone.
     pub policy_reports: Mutex<Limiter>,
     /// Counts uploads by credential.
     pub uploaders: Mutex<Limiter>,
+    /// Counts uploads by account.
+    pub uploading_accounts: Mutex<Limiter>,
     /// Whom passkeys are for.
     pub relying_party: RelyingParty,
     /// Password hashes, made and compared.
@@ -94,6 +100,12 @@ impl App {
     /// The time now.
     pub fn now(&self) -> UnixMillis {
         self.clock.now()
+    }
+
+    /// Counts one request of `key` by one of the limiters in memory. Errors: 429 with this text.
+    pub fn count(&self, limiter: &Mutex<Limiter>, key: &str, rate: Rate, text: &'static str) -> Result<(), AppError> {
+        let admitted = limiter.lock().unwrap_or_else(PoisonError::into_inner).admit(key, rate, self.now().as_millis());
+        admitted.map_err(|seconds| AppError::TooMany { text, retry_after: seconds, is_in_body: false })
     }
 
     /// What signed bundle addresses are made from.

@@ -27,6 +27,9 @@ pub enum AppError {
     /// 403 without a code.
     #[error("{0}")]
     Forbidden(Cow<'static, str>),
+    /// 403 to a login that was right.
+    #[error("this account is suspended: contact your administrator")]
+    Suspended,
     /// 403 with a code that tells programs what would help.
     #[error("{1}")]
     Coded(Code, &'static str),
@@ -114,7 +117,7 @@ impl AppError {
         match self {
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::Unauthenticated | Self::WrongCredentials(_) => StatusCode::UNAUTHORIZED,
-            Self::Forbidden(_) | Self::Coded(..) => StatusCode::FORBIDDEN,
+            Self::Forbidden(_) | Self::Suspended | Self::Coded(..) => StatusCode::FORBIDDEN,
             Self::Invalid(_) => StatusCode::BAD_REQUEST,
             Self::Conflict(_) => StatusCode::CONFLICT,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,

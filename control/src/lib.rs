@@ -24,6 +24,7 @@ pub mod limits;
 pub mod mail;
 pub mod metrics;
 pub mod openapi;
+pub mod quotas;
 pub mod releases;
 pub mod reports;
 pub mod rotation;

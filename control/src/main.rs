@@ -4,15 +4,18 @@ use std::io::{IsTerminal, Read, Write};
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use control::accounts::operator::Operation;
 use control::audit::{self, Actor, Kept};
 use control::clock::{Clock, Dice};
 use control::config::settings::Environment;
 use control::config::values::parse_size;
 use control::config::{Config, DatabaseConfig, LogConfig};
-use control::db::Db;
-use control::error::{AppError, chain};
+use control::db::{Db, WriteTx};
+use control::deployments::operator::KeyOperation;
+use control::error::{AppError, AppResult, chain};
 use control::reports::replay::{Credentials, Place, Replay};
 use control::{accounts, auth, config, rotation, serve, telemetry};
+use shared::keys::DeploymentKey;
 use shared::time::parse_duration;
 
 /// Updraft's control plane: accounts, apps, releases, snapshots for the edge, and the counts that come back.
@@ -33,6 +36,9 @@ enum Action {
     /// Access keys
     #[command(subcommand, name = "access-key")]
     AccessKey(AccessKeyAction),
+    /// Deployment keys that somebody else's devices have
+    #[command(subcommand, name = "deployment-key")]
+    DeploymentKey(DeploymentKeyAction),
     /// The audit trail
     #[command(subcommand)]
     Audit(AuditAction),
@@ -65,6 +71,34 @@ struct ReplayArguments {
 }
 
 #[derive(Debug, Subcommand)]
+enum DeploymentKeyAction {
+    /// Free a key: the next account that brings it has it. A deployment that uses it gets a new key, and its owner is told by mail
+    Release(ReleasedKey),
+    /// Give a key to the deployment whose devices have it. A deployment that uses it gets a new key; both owners are told by mail
+    Assign(AssignedKey),
+}
+
+#[derive(Debug, Args)]
+struct ReleasedKey {
+    /// The deployment key
+    #[arg(long)]
+    key: String,
+}
+
+#[derive(Debug, Args)]
+struct AssignedKey {
+    /// The deployment key
+    #[arg(long)]
+    key: String,
+    /// The app, as its owner's e-mail address, a colon and its name
+    #[arg(long, value_name = "OWNER:APP")]
+    app: String,
+    /// The deployment's name
+    #[arg(long)]
+    deployment: String,
+}
+
+#[derive(Debug, Subcommand)]
 enum KeysAction {
     /// Encrypt anew, with the first key of the setting, what the others encrypted; those can be taken away then
     Rotate,
@@ -89,6 +123,15 @@ enum AccountAction {
     /// Remove every second factor of an account whose owner has lost them all. Make sure first that it is the owner who asks: the password alone is
     /// enough to sign in then. The owner is told by mail; sessions and keys stay
     RemoveSecondFactors(OneAccount),
+    /// Suspend an account that was taken over: nobody can sign in to it, and none of its sessions and keys works. Its apps stay open to other
+    /// collaborators, and devices still get updates. The owner is told by mail
+    Suspend(OneAccount),
+    /// End a suspension: sessions and keys that have not expired work again. The owner is told by mail
+    Reinstate(OneAccount),
+    /// Sign an account out everywhere: browsers and authorized devices. The owner is told by mail
+    EndSessions(EndSessions),
+    /// Clear what failed logins and failed second factors have stopped, for an owner who is locked out. The owner is told by mail
+    Unlock(OneAccount),
 }
 
 #[derive(Debug, Args)]
@@ -109,6 +152,16 @@ struct OneAccount {
     /// The account's e-mail address
     #[arg(long)]
     email: String,
+}
+
+#[derive(Debug, Args)]
+struct EndSessions {
+    /// The account's e-mail address
+    #[arg(long)]
+    email: String,
+    /// Also delete its access keys and revoke its API keys
+    #[arg(long)]
+    keys: bool,
 }
 
 #[derive(Debug, Args)]
@@ -178,6 +231,37 @@ async fn run(action: Action) -> Result<(), Failure> {
         Action::Account(AccountAction::Create(new)) => create_account(&DatabaseConfig::read(&Environment)?, &new).await,
         Action::Account(AccountAction::SetLimits(patch)) => set_limits(&DatabaseConfig::read(&Environment)?, &patch).await,
         Action::Account(AccountAction::RemoveSecondFactors(account)) => remove_second_factors(&account.email).await,
+        Action::Account(AccountAction::Suspend(account)) => {
+            operate(&account.email, async |tx, operation| operation.suspend(tx).await).await?;
+            eprintln!("The account is suspended.");
+            Ok(())
+        }
+        Action::Account(AccountAction::Reinstate(account)) => {
+            operate(&account.email, async |tx, operation| operation.reinstate(tx).await).await?;
+            eprintln!("The account is reinstated.");
+            Ok(())
+        }
+        Action::Account(AccountAction::EndSessions(EndSessions { email, keys })) => {
+            let ended = operate(&email, async |tx, operation| operation.end_sessions(tx, keys).await).await?;
+            eprintln!("Ended: sessions {}, keys {}.", ended.sessions, ended.keys);
+            Ok(())
+        }
+        Action::Account(AccountAction::Unlock(account)) => {
+            operate(&account.email, async |tx, operation| operation.unlock(tx).await).await?;
+            eprintln!("The account is unlocked.");
+            Ok(())
+        }
+        Action::DeploymentKey(DeploymentKeyAction::Release(released)) => {
+            operate_on_key(&released.key, async |tx, operation| operation.release(tx).await).await?;
+            eprintln!("The deployment key is free.");
+            Ok(())
+        }
+        Action::DeploymentKey(DeploymentKeyAction::Assign(AssignedKey { key, app, deployment })) => {
+            let (owner, app) = app.split_once(':').ok_or("--app must be the owner's e-mail address, a colon and the app's name")?;
+            operate_on_key(&key, async |tx, operation| operation.assign(tx, owner, app, &deployment).await).await?;
+            eprintln!("The deployment has the key.");
+            Ok(())
+        }
         Action::AccessKey(AccessKeyAction::Create(new)) => create_access_key(&DatabaseConfig::read(&Environment)?, &new).await,
         Action::Audit(AuditAction::Verify { since }) => verify_audit(&DatabaseConfig::read(&Environment)?, since.as_ref()).await,
         Action::Keys(KeysAction::Rotate) => rotate_keys().await,
@@ -235,6 +319,34 @@ async fn remove_second_factors(email: &str) -> Result<(), Failure> {
         "Removed: passkeys {}, authenticator apps {}. The account's password alone is enough to sign in.",
         removed.passkeys, removed.authenticators
     );
+    Ok(())
+}
+
+/// Runs an operator's command on an account in a transaction of its own.
+async fn operate<T>(email: &str, command: impl AsyncFnOnce(&mut WriteTx, &Operation<'_>) -> AppResult<T>) -> Result<T, Failure> {
+    let db = Db::open_existing(&DatabaseConfig::read(&Environment)?.database_url.0).await?;
+    let config = Config::read(&Environment)?;
+    // The owner's mail waits in the database, sealed.
+    config::check::check(&db, &config.encryption_keys).await?;
+    let mut tx = db.write().await?;
+    let operation = Operation { email, keys: &config.encryption_keys, dice: &Dice::System, now: Clock::System.now() };
+    let done = command(&mut tx, &operation).await?;
+    tx.commit().await?;
+    db.close().await;
+    Ok(done)
+}
+
+/// The same on a deployment key.
+async fn operate_on_key(key: &str, command: impl AsyncFnOnce(&mut WriteTx, &KeyOperation<'_>) -> AppResult<()>) -> Result<(), Failure> {
+    let key = DeploymentKey::try_from(key).map_err(|fault| format!("--key {fault}"))?;
+    let db = Db::open_existing(&DatabaseConfig::read(&Environment)?.database_url.0).await?;
+    let config = Config::read(&Environment)?;
+    config::check::check(&db, &config.encryption_keys).await?;
+    let mut tx = db.write().await?;
+    let operation = KeyOperation { key: &key, keys: &config.encryption_keys, dice: &Dice::System, now: Clock::System.now() };
+    command(&mut tx, &operation).await?;
+    tx.commit().await?;
+    db.close().await;
     Ok(())
 }
 

@@ -1,7 +1,8 @@
 //! Every SQL statement of the crate, for the test that prepares each on both databases.
 
 use crate::{
-    accounts, apps, audit, auth, cleanup, collaborators, config, deployments, limits, mail, metrics, releases, reports, sealed, snapshot,
+    accounts, apps, audit, auth, cleanup, collaborators, config, deployments, limits, mail, metrics, quotas, releases, reports, sealed,
+    snapshot,
 };
 
 /// The statements, by the file they stand in.
@@ -31,6 +32,7 @@ pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
         ("mail/outbox", mail::outbox::SQL),
         ("metrics", metrics::repo::SQL),
         ("metrics/history", metrics::history::repo::SQL),
+        ("quotas", quotas::SQL),
         ("releases", releases::repo::SQL),
         ("releases/blob", releases::blob::SQL),
         ("reports", reports::repo::SQL),

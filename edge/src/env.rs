@@ -38,6 +38,8 @@ pub(crate) struct Settings {
     pub(crate) retry_base_seconds: u32,
     /// Reports per client address and deployment.
     pub(crate) report_rate: Rate,
+    /// Reports per client address, of all deployments together.
+    pub(crate) address_report_rate: Rate,
     /// Where a client's address is: a header that what stands in front always sets, or `peer`.
     pub(crate) client_address: String,
     /// The queue of what exhausted its retries; any other queue's messages are reports to deliver.
@@ -45,7 +47,7 @@ pub(crate) struct Settings {
 }
 
 /// Every variable that [`Settings::read`] asks for.
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 11] = [
     "CONTROL_URL",
     "BASE_URL",
     "EDGE_SECRET",
@@ -54,6 +56,7 @@ const NAMES: [&str; 10] = [
     "SNAPSHOT_STALE_MS",
     "REPORT_RETRY_BASE_SECONDS",
     "LIMIT_REPORTS",
+    "LIMIT_REPORTS_ADDRESS",
     "CLIENT_ADDRESS",
     "DEAD_LETTER_QUEUE",
 ];
@@ -88,8 +91,12 @@ impl Settings {
         let fresh = i64::from(number("SNAPSHOT_FRESH_MS", 5_000, &mut faults));
         let stale = i64::from(number("SNAPSHOT_STALE_MS", 30_000, &mut faults));
         let retry_base_seconds = number("REPORT_RETRY_BASE_SECONDS", 30, &mut faults);
-        let report_rate = Rate::parse(&variable("LIMIT_REPORTS").unwrap_or_else(|| "600/1m".to_owned()));
-        let report_rate = report_rate.map_err(|fault| faults.push(format!("LIMIT_REPORTS {fault}"))).ok();
+        let rate = |name: &str, default: &str, faults: &mut Vec<String>| {
+            let parsed = Rate::parse(&variable(name).unwrap_or_else(|| default.to_owned()));
+            parsed.map_err(|fault| faults.push(format!("{name} {fault}"))).ok()
+        };
+        let report_rate = rate("LIMIT_REPORTS", "600/1m", &mut faults);
+        let address_report_rate = rate("LIMIT_REPORTS_ADDRESS", "6000/1m", &mut faults);
         let client_address = variable("CLIENT_ADDRESS").map_or_else(|| "cf-connecting-ip".to_owned(), |name| name.to_ascii_lowercase());
         if client_address.is_empty() || !client_address.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
             faults.push("CLIENT_ADDRESS must be a header's name or peer".to_owned());
@@ -101,8 +108,8 @@ impl Settings {
         if stale < fresh {
             faults.push("SNAPSHOT_STALE_MS must not be below SNAPSHOT_FRESH_MS".to_owned());
         }
-        match (edge_secrets, download_secrets, report_rate) {
-            (Some(edge_secrets), Some(download_secrets), Some(report_rate)) if faults.is_empty() => {
+        match (edge_secrets, download_secrets, report_rate, address_report_rate) {
+            (Some(edge_secrets), Some(download_secrets), Some(report_rate), Some(address_report_rate)) if faults.is_empty() => {
                 let ages = Ages { fresh, stale };
                 Ok(Self {
                     control_url,
@@ -112,6 +119,7 @@ impl Settings {
                     ages,
                     retry_base_seconds,
                     report_rate,
+                    address_report_rate,
                     client_address,
                     dead_letter_queue,
                 })
@@ -233,6 +241,7 @@ mod tests {
         assert_eq!(settings.ages, Ages { fresh: 5_000, stale: 30_000 });
         assert_eq!(settings.retry_base_seconds, 30);
         assert_eq!(settings.report_rate, Rate { count: 600, window: 60_000 });
+        assert_eq!(settings.address_report_rate, Rate { count: 6_000, window: 60_000 });
         assert_eq!(settings.client_address, "cf-connecting-ip");
         assert_eq!(settings.dead_letter_queue, "updraft-reports-dead");
         assert!(settings.is_https());
@@ -244,7 +253,7 @@ mod tests {
             let value = |name: &&str| match *name {
                 "CONTROL_URL" | "BASE_URL" => "https://updates.example",
                 "EDGE_SECRET" | "DOWNLOAD_SECRET" => secret,
-                "LIMIT_REPORTS" => "5/1m",
+                "LIMIT_REPORTS" | "LIMIT_REPORTS_ADDRESS" => "5/1m",
                 "CLIENT_ADDRESS" => "x-real-ip",
                 "DEAD_LETTER_QUEUE" => "dead",
                 _ => "30",

@@ -48,14 +48,18 @@ pub(crate) async fn take(call: &Call<'_>, reply: &Reply<'_>, endpoint: &Endpoint
 
 thread_local! {
     static REPORTERS: RefCell<Limiter> = RefCell::new(Limiter::default());
+    /// Of its own, as its window may be of another length.
+    static ADDRESSES: RefCell<Limiter> = RefCell::new(Limiter::default());
 }
 
-/// Counts the report for its client's address and deployment, in this isolate. Those whose address nobody's word says count together.
+/// Counts the report for its client's address, and for that and its deployment, in this isolate. Those whose address nobody's word says count together.
 fn admit(call: &Call<'_>, deployment_key: &str) -> Result<(), Failure> {
     let network = address::of(call.request, call.settings)?.map(|address| network(address.number)).unwrap_or_default();
-    let key = format!("{network} {deployment_key}");
-    let admitted = REPORTERS.with_borrow_mut(|reporters| reporters.admit(&key, call.settings.report_rate, call.now.as_millis()));
-    admitted.map_err(|seconds| Refusal::too_many(TOO_MANY_REPORTS, seconds).into())
+    let (key, now) = (format!("{network} {deployment_key}"), call.now.as_millis());
+    REPORTERS
+        .with_borrow_mut(|reporters| reporters.admit(&key, call.settings.report_rate, now))
+        .and_then(|()| ADDRESSES.with_borrow_mut(|addresses| addresses.admit(&network, call.settings.address_report_rate, now)))
+        .map_err(|seconds| Refusal::too_many(TOO_MANY_REPORTS, seconds).into())
 }
 
 /// As text: the crate's own JSON would arrive as `{}`, because it passes maps as JavaScript's `Map`.

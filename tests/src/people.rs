@@ -15,6 +15,14 @@ pub const PASSWORD: &str = "a long passphrase nobody guesses";
 /// Its hash, made beforehand, for accounts that are not registered: a hash takes long.
 pub const PASSWORD_HASH: &str = "$argon2id$v=19$m=19456,t=2,p=1$YxcwPQx4Ho3F4ylo9e1B4w$XXubGoQ0VEPr54ut6ZBHJ2p2WDid+DfkO6oNb2jXJVA";
 
+/// What `GET /v1/account` says of an account's limits: these three, and the default quotas.
+pub fn limits(api_keys: u64, retention_days: u64, upload_bytes: u64) -> Value {
+    json!({
+        "maxApiKeys": api_keys, "retentionDays": retention_days, "maxUploadBytes": upload_bytes, "maxApps": 200, "maxDeploymentsPerApp": 50,
+        "maxAccessKeys": 200, "maxCollaboratorsPerApp": 200, "maxStoredBytes": 50_u64 << 30,
+    })
+}
+
 /// The body of a login.
 pub fn login(email: &str, password: &str) -> Value {
     json!({ "email": email, "password": password })

@@ -37,7 +37,10 @@ impl Server {
         command.arg("serve").env_clear().env("UPDRAFT_DATA_DIR", data).env("UPDRAFT_LISTEN", format!("127.0.0.1:{port}"));
         command.env("UPDRAFT_EDGE_SECRET", SECRET).env("UPDRAFT_DOWNLOAD_SECRET", SECRET);
         // What is measured is the work, not the limit.
-        command.env("UPDRAFT_LIMIT_REPORTS", "1000000000/1s").envs(settings.iter().copied());
+        command
+            .env("UPDRAFT_LIMIT_REPORTS", "1000000000/1s")
+            .env("UPDRAFT_LIMIT_REPORTS_ADDRESS", "1000000000/1s")
+            .envs(settings.iter().copied());
         Self::start(command, port, "/v1/health?live").await
     }
 

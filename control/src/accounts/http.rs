@@ -89,6 +89,16 @@ pub struct LimitsOut {
     pub retention_days: i64,
     /// The largest bundle of its apps, in bytes.
     pub max_upload_bytes: i64,
+    /// Apps that it may own.
+    pub max_apps: u32,
+    /// Deployments that one of its apps may have.
+    pub max_deployments_per_app: u32,
+    /// Named access keys.
+    pub max_access_keys: u32,
+    /// Collaborators that one of its apps may have, its owner included.
+    pub max_collaborators_per_app: u32,
+    /// Bytes that the bundles of its apps may take together.
+    pub max_stored_bytes: u64,
 }
 
 /// One account.

@@ -4,6 +4,7 @@
 //! reading at [`http`] and [`sessions`].
 
 pub mod http;
+pub mod operator;
 pub mod repo;
 pub mod service;
 pub mod sessions;

@@ -20,6 +20,9 @@ const REPLACE_PASSWORD: &str = "UPDATE accounts SET password_hash = $3 WHERE id 
 const CANCEL_RESETS: &str = "DELETE FROM password_resets WHERE account_id = $1";
 const SET_LIMITS: &str = "UPDATE accounts SET max_api_keys = COALESCE($2, max_api_keys), retention_days = COALESCE($3, retention_days), \
     max_upload_bytes = COALESCE($4, max_upload_bytes) WHERE email = $1";
+const SUSPEND: &str = "UPDATE accounts SET suspended_time = $2 WHERE id = $1 AND suspended_time IS NULL";
+const REINSTATE: &str = "UPDATE accounts SET suspended_time = NULL WHERE id = $1 AND suspended_time IS NOT NULL";
+const SUSPENDED: &str = "SELECT COUNT(*) FROM accounts WHERE id = $1 AND suspended_time IS NOT NULL";
 const DELETE: &str = "DELETE FROM accounts WHERE id = $1 AND password_hash = $2";
 const COUNT: &str = "SELECT COUNT(*) FROM accounts";
 const MAX_UPLOAD_BYTES: &str = "SELECT max_upload_bytes FROM accounts WHERE id = $1";
@@ -35,6 +38,9 @@ pub const SQL: &[&str] = &[
     REPLACE_PASSWORD,
     CANCEL_RESETS,
     SET_LIMITS,
+    SUSPEND,
+    REINSTATE,
+    SUSPENDED,
     DELETE,
     COUNT,
     MAX_UPLOAD_BYTES,
@@ -155,6 +161,22 @@ pub async fn set_limits(
         .bind(upload_bytes.map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX)))
         .execute(conn)
         .await)
+}
+
+/// Suspends an account; 0 rows when it is suspended already.
+pub async fn suspend(tx: &mut WriteTx, account: &AccountId, now: UnixMillis) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(SUSPEND).bind(account).bind(now).execute(conn).await)
+}
+
+/// Ends a suspension; 0 rows when there is none.
+pub async fn reinstate(tx: &mut WriteTx, account: &AccountId) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(REINSTATE).bind(account).execute(conn).await)
+}
+
+/// Whether the account is suspended.
+pub async fn is_suspended(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<bool> {
+    let count: i64 = on!(tx, |conn| sqlx::query_scalar(SUSPENDED).bind(account).fetch_one(conn).await)?;
+    Ok(count > 0)
 }
 
 /// Removes an account with its credentials, unless its password is no longer the one that was proven (0 rows). One that owns apps is refused by the

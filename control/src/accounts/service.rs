@@ -130,6 +130,7 @@ pub async fn lock(tx: &mut WriteTx, accounts: &mut [&AccountId]) -> sqlx::Result
 /// The caller's account, as it may see it.
 pub async fn out(tx: &mut ReadTx, app: &App, caller: &SignedIn) -> AppResult<AccountOut> {
     let row = repo::find(tx, caller.account()).await?.ok_or(AppError::Unauthenticated)?;
+    let quotas = app.config.limits.quotas;
     Ok(AccountOut {
         email: row.email,
         name: row.name,
@@ -137,7 +138,16 @@ pub async fn out(tx: &mut ReadTx, app: &App, caller: &SignedIn) -> AppResult<Acc
         email_verified: row.email_verified,
         mfa_enabled: mfa::is_enabled(tx, caller.account()).await?,
         linked_providers: [],
-        limits: LimitsOut { max_api_keys: row.max_api_keys, retention_days: row.retention_days, max_upload_bytes: row.max_upload_bytes },
+        limits: LimitsOut {
+            max_api_keys: row.max_api_keys,
+            retention_days: row.retention_days,
+            max_upload_bytes: row.max_upload_bytes,
+            max_apps: quotas.apps,
+            max_deployments_per_app: quotas.deployments,
+            max_access_keys: quotas.access_keys,
+            max_collaborators_per_app: quotas.collaborators,
+            max_stored_bytes: quotas.stored_bytes,
+        },
         upload_url: app.config.upload_url.clone(),
     })
 }

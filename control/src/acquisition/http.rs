@@ -1,6 +1,6 @@
 //! Update checks and reports, on every path of `shared::wire::path`.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
@@ -81,10 +81,10 @@ async fn take_report(app: &AppState, endpoint: &Endpoint, request: Request) -> A
     let new = parse_report(endpoint.job, &body).map_err(|fault| AppError::Invalid(fault.to_string()))?;
     let received = app.now();
     if let Some(ClientAddress(address)) = parts.extensions.get() {
-        let key = format!("{} {}", network(*address), new.deployment_key.as_str());
-        let mut reporters = app.reporters.lock().unwrap_or_else(PoisonError::into_inner);
-        let admitted = reporters.admit(&key, app.config.limits.reports, received.as_millis());
-        admitted.map_err(|seconds| AppError::TooMany { text: TOO_MANY_REPORTS, retry_after: seconds, is_in_body: false })?;
+        let (limits, network) = (&app.config.limits, network(*address));
+        let key = format!("{network} {}", new.deployment_key.as_str());
+        app.count(&app.reporters, &key, limits.reports, TOO_MANY_REPORTS)?;
+        app.count(&app.reporting_addresses, &network, limits.address_reports, TOO_MANY_REPORTS)?;
     }
     let report = Report { id: ReportId::v7(received, app.dice.bytes()?), received, report: new };
     match app.collector.submit(report).await? {

@@ -124,7 +124,7 @@ pub async fn create_app(
     Json(new): Json<NewApp>,
 ) -> AppResult<impl IntoResponse> {
     let mut tx = caller.begin(&app).await?;
-    let created = service::create(&mut tx, &caller, &actor, &new, &app.dice, app.now()).await?;
+    let created = service::create(&mut tx, &caller, &actor, &new, app.config.limits.quotas, &app.dice, app.now()).await?;
     tx.commit().await?;
     app.publisher.wake();
     Ok((StatusCode::CREATED, [(header::LOCATION, location(&created))], Json(AppAnswer { app: created })))

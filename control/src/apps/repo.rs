@@ -20,6 +20,7 @@ const LIST: &str = "SELECT a.id, a.name, a.created_time, o.email AS owner_email 
     WHERE c.account_id = $1 ORDER BY a.name, c.access_time, a.id";
 const FIND: &str = "SELECT a.id, a.name, a.created_time, o.email AS owner_email \
     FROM apps a JOIN accounts o ON o.id = a.owner_id WHERE a.id = $1";
+const FIND_OWNED: &str = "SELECT id FROM apps WHERE owner_id = $1 AND name = $2";
 const DEPLOYMENTS_OF: &str = "SELECT d.app_id, d.name FROM deployments d JOIN collaborators c ON c.app_id = d.app_id \
     WHERE c.account_id = $1 ORDER BY d.name";
 const COLLABORATORS_OF: &str = "SELECT c.app_id, a.email, c.permission FROM collaborators c JOIN accounts a ON a.id = c.account_id \
@@ -34,7 +35,7 @@ const DELETE: &str = "DELETE FROM apps WHERE id = $1";
 
 /// Every statement of this file.
 pub const SQL: &[&str] =
-    &[RESOLVE_BARE, RESOLVE_LONG, LIST, FIND, DEPLOYMENTS_OF, COLLABORATORS_OF, INSERT, LOCK, ROLE, RENAME, SET_OWNER, DELETE];
+    &[RESOLVE_BARE, RESOLVE_LONG, LIST, FIND, FIND_OWNED, DEPLOYMENTS_OF, COLLABORATORS_OF, INSERT, LOCK, ROLE, RENAME, SET_OWNER, DELETE];
 
 /// An app as one of its collaborators reaches it.
 #[derive(Debug, sqlx::FromRow)]
@@ -94,6 +95,11 @@ pub async fn list(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<Vec<AppR
 /// One app.
 pub async fn find(tx: &mut ReadTx, app: &AppId) -> sqlx::Result<Option<AppRow>> {
     on!(tx, |conn| sqlx::query_as(FIND).bind(app).fetch_optional(conn).await)
+}
+
+/// The app of this name that the account owns.
+pub async fn find_owned(tx: &mut ReadTx, owner: &AccountId, name: &str) -> sqlx::Result<Option<AppId>> {
+    on!(tx, |conn| sqlx::query_scalar(FIND_OWNED).bind(owner).bind(name).fetch_optional(conn).await)
 }
 
 /// The deployments' names of every app that the account can reach, by name.

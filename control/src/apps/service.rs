@@ -20,13 +20,22 @@ use crate::db::{ReadTx, WriteTx};
 use crate::deployments::service::{self as deployments, KeyChoice};
 use crate::error::{AppError, AppResult, OrConflict};
 use crate::mail::{Kind, Mail, Transfer, outbox};
+use crate::quotas::Quotas;
 use crate::web::{ClientAddress, Faults};
 
 /// The deployments a new app gets unless it says otherwise, in order.
 const FIRST_DEPLOYMENTS: [&str; 2] = ["Production", "Staging"];
 
 /// Makes an app with its first deployments, owned by the caller, in the transaction's last statements.
-pub async fn create(tx: &mut WriteTx, owner: &AppCreator, actor: &Actor, new: &NewApp, dice: &Dice, now: UnixMillis) -> AppResult<AppOut> {
+pub async fn create(
+    tx: &mut WriteTx,
+    owner: &AppCreator,
+    actor: &Actor,
+    new: &NewApp,
+    quotas: Quotas,
+    dice: &Dice,
+    now: UnixMillis,
+) -> AppResult<AppOut> {
     let mut faults = Faults::default();
     let name = faults.take("name", new.name.text().and_then(Name::try_from));
     let is_manual = faults.take("manuallyProvisionDeployments", new.manually_provision_deployments.flag());
@@ -36,10 +45,12 @@ pub async fn create(tx: &mut WriteTx, owner: &AppCreator, actor: &Actor, new: &N
     }
     // A shared app of that name, too: otherwise the new one would take the name away from it.
     must_be_free(tx, owner.account(), name.as_str()).await?;
+    quotas.check_apps(tx, owner.account()).await?;
     let id = AppId::v7(now, dice.bytes()?);
     repo::insert(tx, &id, owner.account(), name.as_str(), now).await.or_conflict(|| taken(name.as_str()))?;
     let first: &[&str] = if is_manual { &[] } else { &FIRST_DEPLOYMENTS };
     for deployment in first {
+        quotas.admit_deployment(tx, &id, owner.account(), now).await?;
         deployments::insert(tx, &id, owner.account(), deployment, KeyChoice::Generated, dice, now).await?;
     }
     let event = Event::new(Action::CreateApp, &id).of_app(&id).with(json!({ "name": name.as_str(), "hasNoDeployments": is_manual }));
@@ -112,6 +123,7 @@ pub async fn transfer(app: &App, grant: &AppGrant<OwnApp>, caller: &SignedIn, fr
     if called_so.is_some_and(|other| other.id != id) {
         return Err(AppError::Conflict(format!("the account reaches another app by the name {name}")));
     }
+    app.config.limits.quotas.check_apps(&mut tx, &receiver).await?;
     collaborators::repo::set_role(&mut tx, &id, &owner_id, Role::Admin).await?;
     if collaborators::repo::set_role(&mut tx, &id, &receiver, Role::Owner).await? == 0 {
         collaborators::repo::insert(&mut tx, &id, &receiver, Role::Owner, now).await?;

@@ -41,6 +41,14 @@ actions! {
     UpdateAccount = "account.update" of "account";
     /// What an account may have was changed.
     SetLimits = "account.set_limits" of "account";
+    /// The operator suspended an account.
+    SuspendAccount = "account.suspend" of "account";
+    /// The operator ended a suspension.
+    ReinstateAccount = "account.reinstate" of "account";
+    /// The operator signed an account out everywhere.
+    EndAllSessions = "account.end_sessions" of "account";
+    /// The operator cleared what failed logins had stopped.
+    UnlockAccount = "account.unlock" of "account";
     /// An account was deleted.
     DeleteAccount = "account.delete" of "account";
     /// Somebody logged in.
@@ -113,6 +121,10 @@ actions! {
     RenameDeployment = "deployment.rename" of "deployment";
     /// A deployment was deleted.
     DeleteDeployment = "deployment.delete" of "deployment";
+    /// The operator freed a deployment key.
+    ReleaseDeploymentKey = "deployment_key.release" of "deployment_key";
+    /// The operator gave a deployment key to another deployment.
+    AssignDeploymentKey = "deployment_key.assign" of "deployment_key";
     /// All releases of a deployment were removed, and its counts.
     ClearHistory = "history.clear" of "deployment";
     /// A release was uploaded.

@@ -1,6 +1,5 @@
 //! `Authorization: Bearer`, and nothing else: never a cookie, never a query. What kind of credential an operation asks for is in [`super::guard`].
 
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use axum::extract::FromRequestParts;
@@ -167,11 +166,11 @@ impl SignedIn {
         let now = app.now();
         let scopes = match &self.credential {
             CredentialId::AccessKey(id) => {
-                let found = repo::find(tx, &self.account, id).await?;
+                let found = repo::find_usable(tx, &self.account, id).await?;
                 found.filter(|key| session::is_alive(key, &app.config.limits.sessions, now)).map(|_| Scopes::Unlimited)
             }
             CredentialId::ApiKey(id) => {
-                let found = api_keys::find(tx, &self.account, id.as_str()).await?;
+                let found = api_keys::find_usable(tx, &self.account, id.as_str()).await?;
                 found.filter(|key| key.is_alive(now)).map(|key| key.scopes()).transpose()?.map(Scopes::Only)
             }
         };
@@ -211,17 +210,17 @@ async fn sign_in(app: &AppState, headers: &HeaderMap) -> AppResult<SignedIn> {
     admit(app, caller)
 }
 
-/// Counts a request of the caller. Errors: 429.
+/// Counts a request of the caller, for its credential and for its account. Errors: 429.
 fn admit(app: &App, caller: SignedIn) -> AppResult<SignedIn> {
     // After the credential is known to be one: nobody else can use its allowance up.
-    let mut callers = app.callers.lock().unwrap_or_else(PoisonError::into_inner);
-    let admitted = callers.admit(caller.credential.as_str(), app.config.limits.management, app.now().as_millis());
-    drop(callers);
-    admitted.map_err(|seconds| AppError::TooMany {
-        text: "too many requests are made with this credential",
-        retry_after: seconds,
-        is_in_body: false,
-    })?;
+    let limits = &app.config.limits;
+    app.count(&app.callers, caller.credential.as_str(), limits.management, "too many requests are made with this credential")?;
+    app.count(
+        &app.accounts,
+        caller.account.as_str(),
+        limits.account_management,
+        "too many requests are made with this account's credentials",
+    )?;
     Ok(caller)
 }
 

@@ -3,7 +3,6 @@
 
 use std::marker::PhantomData;
 use std::ops::Deref;
-use std::sync::PoisonError;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -232,14 +231,11 @@ impl FromRequestParts<AppState> for UploadAllowance {
 
     async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
         let caller = SignedIn::from_request_parts(parts, app).await?;
-        let mut uploaders = app.uploaders.lock().unwrap_or_else(PoisonError::into_inner);
-        match uploaders.admit(caller.credential().as_str(), app.config.limits.uploads, app.now().as_millis()) {
-            Ok(()) => Ok(Self(PhantomData)),
-            Err(seconds) => {
-                let text = "too many uploads are made with this credential";
-                Err(AppError::TooMany { text, retry_after: seconds, is_in_body: false })
-            }
-        }
+        let limits = &app.config.limits;
+        app.count(&app.uploaders, caller.credential().as_str(), limits.uploads, "too many uploads are made with this credential")?;
+        let text = "too many uploads are made with this account's credentials";
+        app.count(&app.uploading_accounts, caller.account().as_str(), limits.account_uploads, text)?;
+        Ok(Self(PhantomData))
     }
 }
 

@@ -68,6 +68,7 @@ pub async fn add(
     if !accounts::service::lock(&mut tx, &mut [&account]).await? {
         return Err(AppError::NotFound("account"));
     }
+    app.config.limits.quotas.check_collaborators(&mut tx, &row.id).await?;
     let inserted = repo::insert(&mut tx, &row.id, &account, role, now).await;
     inserted.or_conflict(|| "the account is a collaborator of the app already".to_owned())?;
     let event = Event::new(Action::AddCollaborator, &account).of_app(&row.id).with(json!({ "permission": role.as_str() }));

@@ -20,6 +20,7 @@ use shared::limit::Rate;
 use shared::signature::Secrets;
 use shared::time::parse_duration;
 
+use crate::quotas::Quotas;
 use crate::releases::archive::ArchiveLimits;
 use command_line::CliLimits;
 use outside::{MailConfig, TurnstileConfig};
@@ -97,6 +98,8 @@ impl std::fmt::Debug for KvConfig {
 pub struct Limits {
     /// What a new account may have.
     pub account: AccountLimits,
+    /// What every account may have.
+    pub quotas: Quotas,
     /// How long sessions last.
     pub sessions: SessionLimits,
     /// What strangers may do.
@@ -109,10 +112,16 @@ pub struct Limits {
     pub binary_versions: u32,
     /// Reports per client address and deployment.
     pub reports: Rate,
+    /// Reports per client address, of all deployments together.
+    pub address_reports: Rate,
     /// Requests per credential.
     pub management: Rate,
+    /// Requests per account, with all its credentials.
+    pub account_management: Rate,
     /// Uploads per credential.
     pub uploads: Rate,
+    /// Uploads per account, with all its credentials.
+    pub account_uploads: Rate,
     /// Collaborators added and apps transferred, per account.
     pub collaborators: Rate,
 }
@@ -156,14 +165,18 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             account: AccountLimits::default(),
+            quotas: Quotas::default(),
             sessions: SessionLimits::default(),
             strangers: StrangerLimits::default(),
             cli: CliLimits::default(),
             archive: ArchiveLimits::default(),
             binary_versions: 200,
             reports: Rate { count: 600, window: 60_000 },
+            address_reports: Rate { count: 6_000, window: 60_000 },
             management: Rate { count: 1_200, window: 60_000 },
+            account_management: Rate { count: 3_600, window: 60_000 },
             uploads: Rate { count: 60, window: 15 * 60_000 },
+            account_uploads: Rate { count: 120, window: 15 * 60_000 },
             collaborators: Rate { count: 30, window: 60 * 60_000 },
         }
     }
@@ -355,6 +368,13 @@ fn limits(settings: &Settings<'_>) -> Result<Limits, ConfigError> {
             retention_days: count("LIMIT_RETENTION_DAYS")?,
             upload_bytes: size("LIMIT_MAX_UPLOAD_BYTES")?,
         },
+        quotas: Quotas {
+            apps: count("LIMIT_APPS")?,
+            deployments: count("LIMIT_DEPLOYMENTS")?,
+            access_keys: count("LIMIT_ACCESS_KEYS")?,
+            collaborators: count("LIMIT_COLLABORATORS_PER_APP")?,
+            stored_bytes: size("LIMIT_STORED_BYTES")?,
+        },
         sessions: SessionLimits {
             dashboard: duration("LIMIT_SESSION")?,
             idle: duration("LIMIT_SESSION_IDLE")?,
@@ -369,8 +389,11 @@ fn limits(settings: &Settings<'_>) -> Result<Limits, ConfigError> {
         },
         binary_versions: count("LIMIT_BINARY_VERSIONS")?,
         reports: rate("LIMIT_REPORTS")?,
+        address_reports: rate("LIMIT_REPORTS_ADDRESS")?,
         management: rate("LIMIT_MANAGEMENT_API")?,
+        account_management: rate("LIMIT_ACCOUNT_MANAGEMENT_API")?,
         uploads: rate("LIMIT_UPLOADS")?,
+        account_uploads: rate("LIMIT_ACCOUNT_UPLOADS")?,
         collaborators: strangers::counted(*settings, "LIMIT_COLLABORATORS")?,
     })
 }

@@ -159,6 +159,7 @@ impl Form {
             }
             AppError::WrongCredentials(_)
             | AppError::Forbidden(_)
+            | AppError::Suspended
             | AppError::Coded(..)
             | AppError::Conflict(_)
             | AppError::QuotaReached(_)

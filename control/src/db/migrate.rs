@@ -69,10 +69,22 @@ pub const ALL: &[Pair] = &[
         postgres: include_str!("../../../migrations/postgres/0008_key_since.sql"),
     },
     Pair {
-        version: 10,
+        version: 9,
         name: "decoys",
-        sqlite: include_str!("../../../migrations/sqlite/0010_decoys.sql"),
-        postgres: include_str!("../../../migrations/postgres/0010_decoys.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0009_decoys.sql"),
+        postgres: include_str!("../../../migrations/postgres/0009_decoys.sql"),
+    },
+    Pair {
+        version: 10,
+        name: "suspension",
+        sqlite: include_str!("../../../migrations/sqlite/0010_suspension.sql"),
+        postgres: include_str!("../../../migrations/postgres/0010_suspension.sql"),
+    },
+    Pair {
+        version: 11,
+        name: "quotas",
+        sqlite: include_str!("../../../migrations/sqlite/0011_quotas.sql"),
+        postgres: include_str!("../../../migrations/postgres/0011_quotas.sql"),
     },
 ];
 

@@ -4,5 +4,6 @@
 //! last. A transfer hands the keys over with the app, since whoever has a key decides what the clients run that present it.
 
 pub mod http;
+pub mod operator;
 pub mod repo;
 pub mod service;

@@ -19,6 +19,14 @@ const REUSE_KEY: &str = "UPDATE deployment_keys SET app_id = $2, deployment_id =
 const KEYS: &str = "SELECT deployment_key FROM deployment_keys WHERE app_id = $1";
 const GIVE_KEY: &str = "UPDATE deployment_keys SET account_id = $2 WHERE deployment_key = $1 AND app_id = $3";
 const BURY_KEY: &str = "UPDATE deployment_keys SET deployment_id = NULL WHERE deployment_key = $1";
+// A key that the operator has freed is nobody's: its account is empty text.
+const FREE_KEY: &str = "UPDATE deployment_keys SET deployment_id = NULL, account_id = '' WHERE deployment_key = $1";
+const INSERT_FREE_KEY: &str = "INSERT INTO deployment_keys (deployment_key, account_id, app_id, deployment_id, last_deployment_id, snapshot_version) \
+    VALUES ($1, '', '', NULL, '', 0)";
+const TAKE_FREE_KEY: &str = "UPDATE deployment_keys SET account_id = $2, app_id = $3, deployment_id = $4, last_deployment_id = $4 \
+    WHERE deployment_key = $1 AND account_id = '' AND deployment_id IS NULL";
+const SET_KEY: &str = "UPDATE deployments SET deployment_key = $2, key_since = $3 WHERE id = $1";
+const APP_OF: &str = "SELECT app_id, name FROM deployments WHERE id = $1";
 const IDS: &str = "SELECT id FROM deployments WHERE app_id = $1";
 const LOCK: &str = "UPDATE deployments SET counting_epoch = counting_epoch WHERE id = $1 RETURNING deployment_key";
 const RENAME: &str = "UPDATE deployments SET name = $2 WHERE id = $1";
@@ -44,6 +52,11 @@ pub const SQL: &[&str] = &[
     KEYS,
     GIVE_KEY,
     BURY_KEY,
+    FREE_KEY,
+    INSERT_FREE_KEY,
+    TAKE_FREE_KEY,
+    SET_KEY,
+    APP_OF,
     IDS,
     LOCK,
     RENAME,
@@ -147,6 +160,37 @@ pub async fn give_key(tx: &mut WriteTx, key: &str, app: &AppId, account: &Accoun
 /// Takes a key out of use: it serves a tombstone.
 pub async fn bury_key(tx: &mut WriteTx, key: &DeploymentKey) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(BURY_KEY).bind(key.as_str()).execute(conn).await)
+}
+
+/// Makes a key nobody's; 0 rows when it never was anybody's.
+pub async fn free_key(tx: &mut WriteTx, key: &DeploymentKey) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(FREE_KEY).bind(key.as_str()).execute(conn).await)
+}
+
+/// Stores a key that is nobody's.
+pub async fn insert_free_key(tx: &mut WriteTx, key: &DeploymentKey) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(INSERT_FREE_KEY).bind(key.as_str()).execute(conn).await)
+}
+
+/// Puts a key that is nobody's into use; 0 rows when it is somebody's.
+pub async fn take_free_key(
+    tx: &mut WriteTx,
+    key: &DeploymentKey,
+    account: &AccountId,
+    app: &AppId,
+    deployment: &DeploymentId,
+) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(TAKE_FREE_KEY).bind(key.as_str()).bind(account).bind(app).bind(deployment).execute(conn).await)
+}
+
+/// Gives a deployment another key. `since`: reports of the key from before that time are another deployment's; 0 when it was nobody's.
+pub async fn set_key(tx: &mut WriteTx, deployment: &DeploymentId, key: &DeploymentKey, since: UnixMillis) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(SET_KEY).bind(deployment).bind(key.as_str()).bind(since).execute(conn).await)
+}
+
+/// A deployment's app, and its name there.
+pub async fn app_of(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<Option<(AppId, String)>> {
+    on!(tx, |conn| sqlx::query_as(APP_OF).bind(deployment).fetch_optional(conn).await)
 }
 
 /// The app's deployments, in no order.

@@ -13,6 +13,7 @@ use crate::auth::grant::{ManageDeployments, ReadApp, ReadDeploymentKeys};
 use crate::clock::Dice;
 use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult, OrConflict};
+use crate::quotas::Quotas;
 use crate::releases::http::ReleaseOut;
 use crate::releases::service as releases;
 use crate::snapshot::outbox;
@@ -39,6 +40,7 @@ pub async fn create(
     grant: &AppGrant<ManageDeployments>,
     actor: &Actor,
     new: &NewDeployment,
+    quotas: Quotas,
     dice: &Dice,
     now: UnixMillis,
 ) -> AppResult<DeploymentRow> {
@@ -49,6 +51,7 @@ pub async fn create(
     let key = key.map_or(KeyChoice::Generated, |key| KeyChoice::Given { key, by: grant.account().clone() });
     let app = grant.lock(tx).await?;
     // A key is the account's that owns the app, whoever of its collaborators brings it.
+    quotas.admit_deployment(tx, &app.id, &app.owner_id, now).await?;
     let row = insert(tx, &app.id, &app.owner_id, name.as_str(), key, dice, now).await?;
     let event = Event::new(Action::CreateDeployment, &row.id).of_app(grant.app()).with(json!({ "name": row.name }));
     audit::note(tx, actor, event, dice, now).await?;
@@ -76,6 +79,8 @@ pub async fn insert(
             repo::insert_key(tx, &key, account, app, &id).await.or_conflict(taken)?;
             UnixMillis(0)
         }
+        // The operator has freed it.
+        Some(_) if repo::take_free_key(tx, &key, account, app, &id).await? == 1 => now,
         // Of an app that they have nothing to do with, the owner's collaborators must not bring clients to theirs.
         Some(known) if known.account_id == *account && repo::reuse_key(tx, &key, account, app, &id, &by).await? == 1 => now,
         Some(_) => return Err(AppError::Conflict(taken())),

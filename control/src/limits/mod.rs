@@ -46,6 +46,8 @@ pub enum Limit {
     CliTokens,
     /// Wrong user codes, by account.
     CliResolves,
+    /// Deployments created, by the account that owns the app.
+    Deployments,
     /// Collaborators added and apps transferred, by the account that does it.
     Collaborators,
 }
@@ -66,6 +68,7 @@ impl Limit {
             Self::CliStarts => "cli_starts",
             Self::CliTokens => "cli_tokens",
             Self::CliResolves => "cli_resolves",
+            Self::Deployments => "deployments",
             Self::Collaborators => "collaborators",
         }
     }

@@ -141,21 +141,18 @@ fn letter(kind: &Kind, dashboard: &str) -> Letter {
         Kind::FactorAdded { factor, is_first } => letter.factor_added(factor, *is_first),
         Kind::FactorRemoved { factor, is_last } => letter.factor_removed(factor, *is_last),
         Kind::FactorsRemoved { time } => letter.factors_removed(*time),
+        Kind::AccountSuspended { .. }
+        | Kind::AccountReinstated { .. }
+        | Kind::SessionsEnded { .. }
+        | Kind::AccountUnlocked { .. }
+        | Kind::DeploymentKeyChanged(_) => letter.of_operator(kind),
         Kind::RecoveryCodesReplaced { time, address } => {
             letter.subject = "Your recovery codes were replaced";
             letter.say("The recovery codes of your Updraft account were replaced by new ones. The ones before are worth nothing now.");
             letter.circumstances(*time, address);
             letter.closing = NOT_YOU;
         }
-        Kind::RecoveryCodeUsed { time, address, remaining } => {
-            letter.subject = "A recovery code was used to sign in";
-            letter
-                .say("Somebody, probably you, logged in to your Updraft account with your password and a recovery code, which is used up.");
-            letter.circumstances(*time, address);
-            let codes = if *remaining == 1 { "1 recovery code is".to_owned() } else { format!("{remaining} recovery codes are") };
-            letter.say(format!("{codes} left. New ones can be made on the dashboard, with your passkey or your authenticator app."));
-            letter.closing = NOT_YOU;
-        }
+        Kind::RecoveryCodeUsed { time, address, remaining } => letter.recovery_code_used(*time, address, *remaining),
         Kind::AppGivenAway(transfer) => letter.app_given_away(transfer),
         Kind::AppReceived(transfer) => letter.app_received(transfer),
         Kind::AccountDeleted { time, address } => {
@@ -165,9 +162,8 @@ fn letter(kind: &Kind, dashboard: &str) -> Letter {
             letter.closing = "If it was not you, write to those who run this service at once.";
         }
     }
-    if let Some((label, page)) = page(kind) {
-        letter.action = Some(Action { label, link: format!("{dashboard}{page}") });
-    }
+    let page = page(kind).map(|(label, page)| Action { label, link: format!("{dashboard}{page}") });
+    letter.action = page.or(letter.action);
     letter
 }
 
@@ -175,6 +171,8 @@ fn letter(kind: &Kind, dashboard: &str) -> Letter {
 fn page(kind: &Kind) -> Option<(&'static str, &'static str)> {
     match kind {
         Kind::PasswordChanged(_) | Kind::PasswordReset(_) => Some(("Not you? Ask for a new password", "/forgot-password")),
+        Kind::AccountReinstated { .. } | Kind::AccountUnlocked { .. } => Some(("Sign in", "/sign-in")),
+        Kind::SessionsEnded { .. } => Some(("Sign in again", "/sign-in")),
         Kind::KeyAdded(_) | Kind::KeyRemoved(_) => Some(("Look at your keys", "/keys")),
         Kind::MachineAdded(_) | Kind::MachineRemoved(_) => Some(("Look at your machines", "/sessions")),
         Kind::FactorAdded { .. }
@@ -188,6 +186,8 @@ fn page(kind: &Kind) -> Option<(&'static str, &'static str)> {
         | Kind::ForgotPassword
         | Kind::ResetPassword { .. }
         | Kind::AccountDeleted { .. }
+        | Kind::AccountSuspended { .. }
+        | Kind::DeploymentKeyChanged(_)
         | Kind::AppGivenAway(_)
         | Kind::AppReceived(_) => None,
     }
@@ -200,6 +200,70 @@ impl Letter {
 
     fn circumstances(&mut self, time: UnixMillis, address: &str) {
         self.say(format!("Time: {}. Client address: {}.", second(time), plain(address)));
+    }
+
+    /// What the operator has done.
+    fn of_operator(&mut self, kind: &Kind) {
+        match kind {
+            Kind::AccountSuspended { time } => {
+                self.subject = "Your account was suspended";
+                self.say(
+                    "Your administrator suspended your Updraft account. Nobody can sign in to it, and its sessions and keys do not work.",
+                );
+                self.say("Devices still get the updates of your apps, and other collaborators can still work on them.");
+                self.by_operator(*time);
+            }
+            Kind::AccountReinstated { time } => {
+                self.subject = "Your account was reinstated";
+                self.say("Your administrator ended the suspension of your Updraft account. You can sign in again, and keys that have not expired work again.");
+                self.say(
+                    "Change your password, and look through your keys and second factors, if somebody else may have used the account.",
+                );
+                self.by_operator(*time);
+            }
+            Kind::SessionsEnded { time, keys } => {
+                self.subject = "You were signed out everywhere";
+                self.say("Your administrator signed your Updraft account out everywhere: in browsers and on authorized devices.");
+                self.by_operator(*time);
+                if !keys.is_empty() {
+                    self.say("These keys were deleted or revoked, too:");
+                    self.list = keys.iter().map(|name| plain(name)).collect();
+                }
+            }
+            Kind::AccountUnlocked { time } => {
+                self.subject = "Your account was unlocked";
+                self.say("Your administrator unlocked your Updraft account. You can try again to sign in.");
+                self.by_operator(*time);
+            }
+            Kind::DeploymentKeyChanged(new) => {
+                self.subject = "A deployment has another key";
+                self.by_operator(new.time);
+                self.say(if new.was_taken {
+                    "Your administrator gave this deployment a new key, because the old one belongs to somebody else's devices. Devices with the old \
+                     key get no updates from it any more:"
+                } else {
+                    "Your administrator gave this deployment the key that its devices have. Devices with the key that it had before get no updates \
+                     from it any more:"
+                });
+                self.list = vec![format!("{} {}", plain(&new.app), plain(&new.deployment))];
+            }
+            // The others have words of their own.
+            _ => {}
+        }
+    }
+
+    fn by_operator(&mut self, time: UnixMillis) {
+        self.say(format!("Time: {}.", second(time)));
+        self.closing = "If you do not know why, write to your administrator.";
+    }
+
+    fn recovery_code_used(&mut self, time: UnixMillis, address: &str, remaining: i64) {
+        self.subject = "A recovery code was used to sign in";
+        self.say("Somebody, probably you, logged in to your Updraft account with your password and a recovery code, which is used up.");
+        self.circumstances(time, address);
+        let codes = if remaining == 1 { "1 recovery code is".to_owned() } else { format!("{remaining} recovery codes are") };
+        self.say(format!("{codes} left. New ones can be made on the dashboard, with your passkey or your authenticator app."));
+        self.closing = NOT_YOU;
     }
 
     fn app_given_away(&mut self, transfer: &Transfer) {

@@ -88,6 +88,28 @@ pub enum Kind {
         /// When.
         time: UnixMillis,
     },
+    /// The operator has suspended the account.
+    AccountSuspended {
+        /// When.
+        time: UnixMillis,
+    },
+    /// The operator has ended the suspension.
+    AccountReinstated {
+        /// When.
+        time: UnixMillis,
+    },
+    /// The operator has signed the account out everywhere.
+    SessionsEnded {
+        /// When.
+        time: UnixMillis,
+        /// The names of the keys that were deleted and revoked with it.
+        keys: Vec<String>,
+    },
+    /// The operator has cleared what failed logins had stopped.
+    AccountUnlocked {
+        /// When.
+        time: UnixMillis,
+    },
     /// There are new recovery codes.
     RecoveryCodesReplaced {
         /// When.
@@ -108,6 +130,8 @@ pub enum Kind {
     AppGivenAway(Transfer),
     /// Another's app is the owner's.
     AppReceived(Transfer),
+    /// The operator has given a deployment of the owner's another key.
+    DeploymentKeyChanged(NewDeploymentKey),
     /// The account is gone.
     AccountDeleted {
         /// When.
@@ -189,6 +213,19 @@ pub struct FactorNotice {
     pub name: Option<String>,
 }
 
+/// A deployment that the operator has given another key.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct NewDeploymentKey {
+    /// When.
+    pub time: UnixMillis,
+    /// The app's name.
+    pub app: String,
+    /// The deployment's name.
+    pub deployment: String,
+    /// Whether the key that it had was taken from it, and a new one took its place; else it was given the key of its devices.
+    pub was_taken: bool,
+}
+
 /// The circumstances of a transfer.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Transfer {
@@ -227,10 +264,15 @@ impl std::fmt::Debug for Kind {
             Self::FactorAdded { .. } => "FactorAdded",
             Self::FactorRemoved { .. } => "FactorRemoved",
             Self::FactorsRemoved { .. } => "FactorsRemoved",
+            Self::AccountSuspended { .. } => "AccountSuspended",
+            Self::AccountReinstated { .. } => "AccountReinstated",
+            Self::SessionsEnded { .. } => "SessionsEnded",
+            Self::AccountUnlocked { .. } => "AccountUnlocked",
             Self::RecoveryCodesReplaced { .. } => "RecoveryCodesReplaced",
             Self::RecoveryCodeUsed { .. } => "RecoveryCodeUsed",
             Self::AppGivenAway(_) => "AppGivenAway",
             Self::AppReceived(_) => "AppReceived",
+            Self::DeploymentKeyChanged(_) => "DeploymentKeyChanged",
             Self::AccountDeleted { .. } => "AccountDeleted",
         })
     }

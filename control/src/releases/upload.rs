@@ -105,7 +105,12 @@ pub async fn store_and_commit(
 ) -> AppResult<(DeploymentId, ReleaseRow)> {
     let Received { deployment: meant, file, size, sha256, info } = received;
     // The body may have taken long. Whoever may no longer upload is not to cost an inspection; the transaction below asks again.
-    grant.judge(&mut app.db.read().await?, app).await?;
+    {
+        let mut tx = app.db.read().await?;
+        grant.judge(&mut tx, app).await?;
+        // Before anything is stored; again in the transaction, with what was stored meanwhile.
+        app.config.limits.quotas.check_stored_bytes(&mut tx, grant.owner(), size).await?;
+    }
     let (file, contents) = inspect(app, file, size, sha256.clone()).await?;
     let (manifest_file, manifest) = match &contents.manifest {
         Some(manifest) => {
@@ -128,6 +133,8 @@ pub async fn store_and_commit(
                 stored.push(store(app, grant, sha256, file).await?);
             }
             let mut tx = grant.begin(app).await?;
+            // The bundle is among what is stored.
+            app.config.limits.quotas.check_stored_bytes(&mut tx, grant.owner(), 0).await?;
             let committed = service::commit(&mut tx, app, grant, actor, deployment, &info, &package).await?;
             if let Committed::Release(released_in, _) = &committed {
                 // Deployments that changed their names while the bundle came must not get each other's releases.

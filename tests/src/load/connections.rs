@@ -63,7 +63,7 @@ impl Load {
 
 /// On a bare workerd 256 connections meet no error, and memory does not grow.
 pub async fn on_a_bare_workerd(size: Size) {
-    let app = SelfHosted::spawn(&[("LIMIT_REPORTS", ANY_NUMBER)]).await;
+    let app = SelfHosted::spawn(&[("LIMIT_REPORTS", ANY_NUMBER), ("LIMIT_REPORTS_ADDRESS", ANY_NUMBER)]).await;
     let owner = app.control.sign_up("ada").await;
     owner.create_app("app").await;
     let mut deployments = Vec::new();

@@ -200,7 +200,10 @@ impl Watched {
         let listen = SocketAddr::from(([127, 0, 0, 1], probe::free_port().unwrap()));
         let relay = Relay::start(listen, "GET /internal/v1/snapshots/").await;
         let options = EdgeOptions { control: Options { listen: Some(listen), ..Options::default() }, ..EdgeOptions::default() };
-        let app = EdgeApp::spawn_with(options.with("CONTROL_URL", relay.base.as_str()).with("LIMIT_REPORTS", ANY_NUMBER)).await;
+        let app = EdgeApp::spawn_with(
+            options.with("CONTROL_URL", relay.base.as_str()).with("LIMIT_REPORTS", ANY_NUMBER).with("LIMIT_REPORTS_ADDRESS", ANY_NUMBER),
+        )
+        .await;
         let owner = app.sign_up("ada").await;
         let key = publish(&owner).await;
         app.until_offered(&key, &format!("v{RELEASES}")).await;
@@ -253,7 +256,7 @@ pub async fn random_reports(size: Size) {
 
 /// The same without an edge stays within the same bounds.
 pub async fn without_an_edge(size: Size) {
-    let app = TestApp::spawn_with(Options::default().with("LIMIT_REPORTS", ANY_NUMBER)).await;
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_REPORTS", ANY_NUMBER).with("LIMIT_REPORTS_ADDRESS", ANY_NUMBER)).await;
     let key = publish(&app.sign_up("ada").await).await;
     let client = app.anonymous();
     client.get(&check_path(&key)).await.assert(200);
@@ -271,7 +274,7 @@ pub async fn without_an_edge(size: Size) {
 
 /// One flood after the other leaves the isolate its memory.
 pub async fn one_after_the_other(size: Size) {
-    let app = SelfHosted::spawn(&[("LIMIT_REPORTS", ANY_NUMBER)]).await;
+    let app = SelfHosted::spawn(&[("LIMIT_REPORTS", ANY_NUMBER), ("LIMIT_REPORTS_ADDRESS", ANY_NUMBER)]).await;
     let key = publish(&app.control.sign_up("ada").await).await;
     let client = app.anonymous();
     let mut random = Random::new(0x9e37_79b9_7f4a_7c15);

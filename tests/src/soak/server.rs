@@ -58,6 +58,7 @@ impl Place {
             ("DOWNLOAD_SECRET", DOWNLOAD_SECRET.to_owned()),
             ("ENCRYPTION_KEY", ENCRYPTION_KEY.to_owned()),
             ("LIMIT_REPORTS", any_number.clone()),
+            ("LIMIT_REPORTS_ADDRESS", any_number.clone()),
             ("LIMIT_MANAGEMENT_API", any_number.clone()),
             ("LIMIT_UPLOADS", any_number),
             ("LIMIT_BINARY_VERSIONS", plan.binary_versions().to_string()),

@@ -146,6 +146,25 @@ async fn a_report_that_control_will_never_take_does_not_hold_up_those_beside_it(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn one_address_reports_so_often_in_all_whatever_the_deployments() {
+    let app = EdgeApp::spawn_with(EdgeOptions::default().with("LIMIT_REPORTS_ADDRESS", "3/1h")).await;
+    let owner = app.sign_up("ada").await;
+    let (key, other) = owner.create_app("app").await;
+    let send = async |address: &str, key: &str| {
+        let body = json!({ "deployment_key": key, "app_version": "1.0.0", "client_unique_id": "one" });
+        let request = app.anonymous().request(Method::POST, DEPLOY).json(&body).header("cf-connecting-ip", address);
+        app.anonymous().send(request).await
+    };
+    for key in [&key, &other, &key] {
+        send("192.0.2.7", key).await.assert(200);
+    }
+    for key in [&key, &other] {
+        send("192.0.2.7", key).await.refused(429);
+    }
+    send("192.0.2.8", &key).await.assert(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn one_address_reports_so_often_for_one_deployment_whatever_its_headers_say() {
     let app = EdgeApp::spawn_with(EdgeOptions::default().with("LIMIT_REPORTS", "3/1h")).await;
     let owner = app.sign_up("ada").await;

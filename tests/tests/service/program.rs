@@ -16,6 +16,7 @@ use serde_json::json;
 use shared::signature::{Secrets, sign_call};
 use tempfile::TempDir;
 use tests::database::TestDatabase;
+use tests::people::limits;
 use tests::program::program;
 use tests::wait::until;
 use tests::{Bundle, Client};
@@ -243,19 +244,16 @@ async fn an_accounts_limits_are_set_one_by_one_or_together() {
     assert_eq!(place.create_account("ada@example.com", PASSWORD).await.code, Some(0));
     let key = place.create_key("ada@example.com", &["--name", "first"]).await.out.trim().to_owned();
     let set = async |email: &str, more: &[&str]| place.run(&[&["account", "set-limits", "--email", email], more].concat(), "").await;
-    for (more, limits) in [
-        (&["--max-api-keys", "0"][..], json!({ "maxApiKeys": 0, "retentionDays": 90, "maxUploadBytes": 209_715_200 })),
-        (&["--retention-days", "365"], json!({ "maxApiKeys": 0, "retentionDays": 365, "maxUploadBytes": 209_715_200 })),
-        (
-            &["--max-upload-bytes", "1GiB", "--max-api-keys=100"],
-            json!({ "maxApiKeys": 100, "retentionDays": 365, "maxUploadBytes": 1_u64 << 30 }),
-        ),
+    for (more, expected) in [
+        (&["--max-api-keys", "0"][..], limits(0, 90, 209_715_200)),
+        (&["--retention-days", "365"], limits(0, 365, 209_715_200)),
+        (&["--max-upload-bytes", "1GiB", "--max-api-keys=100"], limits(100, 365, 1 << 30)),
     ] {
         let ended = set("Ada@Example.com", more).await;
         assert_eq!((ended.code, ended.out.as_str()), (Some(0), ""), "{ended:?}");
         let server = Server::start(&place).await;
         let account = Client::new(&server.base, Some(key.clone())).get("/v1/account").await.assert(200);
-        assert_eq!(account["account"]["limits"], limits);
+        assert_eq!(account["account"]["limits"], expected);
         server.end(Signal::TERM).await;
     }
     refused(&set("eve@example.com", &["--max-api-keys", "1"]).await, "account was not found");

@@ -12,22 +12,27 @@ use crate::{on, on_write};
 const INSERT: &str = "INSERT INTO api_keys (id, account_id, name, key_prefix, key_hash, scopes, expires_time, created_time, updated_time) \
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)";
 const FIND_BY_PREFIX: &str = "SELECT k.id, k.name, k.key_prefix, k.scopes, k.expires_time, k.revoked_time, k.last_used_time, k.created_time, \
-    k.updated_time, k.key_hash, k.account_id, a.email FROM api_keys k JOIN accounts a ON a.id = k.account_id WHERE k.key_prefix = $1";
+    k.updated_time, k.key_hash, k.account_id, a.email FROM api_keys k JOIN accounts a ON a.id = k.account_id \
+    WHERE k.key_prefix = $1 AND a.suspended_time IS NULL";
 const LIST: &str = "SELECT id, name, key_prefix, scopes, expires_time, revoked_time, last_used_time, created_time, updated_time \
     FROM api_keys WHERE account_id = $1 ORDER BY created_time, id";
 const FIND: &str = "SELECT id, name, key_prefix, scopes, expires_time, revoked_time, last_used_time, created_time, updated_time \
     FROM api_keys WHERE account_id = $1 AND id = $2";
+// What may be used: the owner is not suspended.
+const FIND_USABLE: &str = "SELECT k.id, k.name, k.key_prefix, k.scopes, k.expires_time, k.revoked_time, k.last_used_time, k.created_time, \
+    k.updated_time FROM api_keys k JOIN accounts a ON a.id = k.account_id WHERE k.account_id = $1 AND k.id = $2 AND a.suspended_time IS NULL";
 const COUNT_ALIVE: &str =
     "SELECT COUNT(*) FROM api_keys WHERE account_id = $1 AND revoked_time IS NULL AND (expires_time IS NULL OR expires_time > $2)";
 const NAMES: &str = "SELECT name FROM api_keys \
     WHERE account_id = $1 AND revoked_time IS NULL AND (expires_time IS NULL OR expires_time > $2) ORDER BY created_time, id";
 const UPDATE: &str = "UPDATE api_keys SET name = $2, scopes = $3, expires_time = $4, updated_time = $5 WHERE id = $1";
 const REVOKE: &str = "UPDATE api_keys SET revoked_time = $2, updated_time = $2 WHERE id = $1 AND revoked_time IS NULL";
-const REVOKE_ALL: &str = "UPDATE api_keys SET revoked_time = $2, updated_time = $2 WHERE account_id = $1 AND revoked_time IS NULL";
+const REVOKE_ALL: &str =
+    "UPDATE api_keys SET revoked_time = $2, updated_time = $2 WHERE account_id = $1 AND revoked_time IS NULL RETURNING name";
 const TOUCH: &str = "UPDATE api_keys SET last_used_time = $2 WHERE id = $1 AND COALESCE(last_used_time, 0) < $2";
 
 /// Every statement of this file.
-pub const SQL: &[&str] = &[INSERT, FIND_BY_PREFIX, LIST, FIND, COUNT_ALIVE, NAMES, UPDATE, REVOKE, REVOKE_ALL, TOUCH];
+pub const SQL: &[&str] = &[INSERT, FIND_BY_PREFIX, LIST, FIND, FIND_USABLE, COUNT_ALIVE, NAMES, UPDATE, REVOKE, REVOKE_ALL, TOUCH];
 
 /// A stored API key.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -115,7 +120,7 @@ pub async fn insert(tx: &mut WriteTx, key: &NewApiKeyRow<'_>) -> AppResult<u64> 
         .await)?)
 }
 
-/// The key with this public half.
+/// The key with this public half, unless its owner is suspended.
 pub async fn find_by_prefix(tx: &mut ReadTx, prefix: &str) -> sqlx::Result<Option<ShownKey>> {
     on!(tx, |conn| sqlx::query_as(FIND_BY_PREFIX).bind(prefix).fetch_optional(conn).await)
 }
@@ -128,6 +133,11 @@ pub async fn list(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<Vec<ApiK
 /// A key of the account.
 pub async fn find(tx: &mut ReadTx, account: &AccountId, id: &str) -> sqlx::Result<Option<ApiKey>> {
     on!(tx, |conn| sqlx::query_as(FIND).bind(account).bind(id).fetch_optional(conn).await)
+}
+
+/// A key of the account that may be used, as far as its owner goes: nothing where the account is suspended.
+pub async fn find_usable(tx: &mut ReadTx, account: &AccountId, id: &str) -> sqlx::Result<Option<ApiKey>> {
+    on!(tx, |conn| sqlx::query_as(FIND_USABLE).bind(account).bind(id).fetch_optional(conn).await)
 }
 
 /// How many of the account's keys are neither revoked nor expired.
@@ -158,9 +168,9 @@ pub async fn revoke(tx: &mut WriteTx, id: &ApiKeyId, now: UnixMillis) -> sqlx::R
     on_write!(tx, |conn| sqlx::query(REVOKE).bind(id).bind(now).execute(conn).await)
 }
 
-/// Revokes every key of the account that is not revoked.
-pub async fn revoke_all(tx: &mut WriteTx, account: &AccountId, now: UnixMillis) -> sqlx::Result<u64> {
-    on_write!(tx, |conn| sqlx::query(REVOKE_ALL).bind(account).bind(now).execute(conn).await)
+/// Revokes every key of the account that is not revoked, and gives their names.
+pub async fn revoke_all(tx: &mut WriteTx, account: &AccountId, now: UnixMillis) -> sqlx::Result<Vec<String>> {
+    on!(tx, |conn| sqlx::query_scalar(REVOKE_ALL).bind(account).bind(now).fetch_all(conn).await)
 }
 
 /// Notes that the key was used, unless a later use is noted already.

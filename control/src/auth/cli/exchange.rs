@@ -232,7 +232,7 @@ async fn revoke(mut tx: WriteTx, app: &App, from: ClientAddress, row: &Authoriza
 
 /// Whether a session can still be used: what it has approved depends on it until it is exchanged.
 pub(super) async fn is_session_alive(tx: &mut ReadTx, app: &App, account: &AccountId, session: &AccessKeyId) -> AppResult<bool> {
-    let found = keys::repo::find(tx, account, session).await?;
+    let found = keys::repo::find_usable(tx, account, session).await?;
     Ok(found.is_some_and(|session| session::is_alive(&session, &app.config.limits.sessions, app.now())))
 }
 

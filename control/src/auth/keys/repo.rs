@@ -11,10 +11,14 @@ use crate::{on, on_write};
 
 const FIND_BY_HASH: &str = "SELECT k.id, k.account_id, k.friendly_name, k.created_by, k.created_time, k.expires, k.last_used_time, k.is_session, \
     k.credential_origin, k.device_id, k.device_name, k.client_name, k.client_version, k.client_platform, a.email \
-    FROM access_keys k JOIN accounts a ON a.id = k.account_id WHERE k.token_hash = $1";
+    FROM access_keys k JOIN accounts a ON a.id = k.account_id WHERE k.token_hash = $1 AND a.suspended_time IS NULL";
 const FIND: &str = "SELECT id, account_id, friendly_name, created_by, created_time, expires, last_used_time, is_session, \
     credential_origin, device_id, device_name, client_name, client_version, client_platform \
     FROM access_keys WHERE account_id = $1 AND id = $2";
+// What may be used: the owner is not suspended.
+const FIND_USABLE: &str = "SELECT k.id, k.account_id, k.friendly_name, k.created_by, k.created_time, k.expires, k.last_used_time, k.is_session, \
+    k.credential_origin, k.device_id, k.device_name, k.client_name, k.client_version, k.client_platform \
+    FROM access_keys k JOIN accounts a ON a.id = k.account_id WHERE k.account_id = $1 AND k.id = $2 AND a.suspended_time IS NULL";
 const TOUCH: &str = "UPDATE access_keys SET last_used_time = $2 WHERE id = $1 AND COALESCE(last_used_time, 0) < $2";
 const INSERT: &str = "INSERT INTO access_keys (id, account_id, token_hash, friendly_name, created_by, created_time, expires, is_session, \
     credential_origin, device_id, device_name, client_name, client_version, client_platform) \
@@ -26,7 +30,6 @@ const NAMED: &str = "SELECT friendly_name FROM access_keys \
     WHERE account_id = $1 AND NOT is_session AND credential_origin IS NULL AND expires > $2 ORDER BY created_time, id";
 const DELETE: &str = "DELETE FROM access_keys WHERE id = $1 AND account_id = $2";
 const DELETE_LOGINS: &str = "DELETE FROM access_keys WHERE account_id = $1 AND (is_session OR credential_origin IS NOT NULL) AND id <> $2";
-const DELETE_NAMED: &str = "DELETE FROM access_keys WHERE account_id = $1 AND NOT is_session AND credential_origin IS NULL";
 const DELETE_DASHBOARD: &str = "DELETE FROM access_keys WHERE account_id = $1 AND credential_origin = 'dashboard_session' AND id <> $2 \
     RETURNING id, account_id, friendly_name, created_by, created_time, expires, last_used_time, is_session, credential_origin, device_id, \
     device_name, client_name, client_version, client_platform";
@@ -37,6 +40,8 @@ const DELETE_FROM_SOURCE: &str = "DELETE FROM access_keys \
     WHERE account_id = $1 AND (is_session OR credential_origin IS NOT NULL) AND (created_by = $2 OR device_name = $2) \
     RETURNING id, account_id, friendly_name, created_by, created_time, expires, last_used_time, is_session, credential_origin, device_id, \
     device_name, client_name, client_version, client_platform";
+const DELETE_NAMED: &str =
+    "DELETE FROM access_keys WHERE account_id = $1 AND NOT is_session AND credential_origin IS NULL RETURNING friendly_name";
 const LIST: &str = "SELECT id, account_id, friendly_name, created_by, created_time, expires, last_used_time, is_session, \
     credential_origin, device_id, device_name, client_name, client_version, client_platform \
     FROM access_keys WHERE account_id = $1 ORDER BY created_time, id";
@@ -49,16 +54,17 @@ const UPDATE: &str = "UPDATE access_keys SET friendly_name = COALESCE($2, friend
 pub const SQL: &[&str] = &[
     FIND_BY_HASH,
     FIND,
+    FIND_USABLE,
     TOUCH,
     INSERT,
     LOGINS,
     NAMED,
     DELETE,
     DELETE_LOGINS,
-    DELETE_NAMED,
     DELETE_DASHBOARD,
     DELETE_OLDEST_DASHBOARD,
     DELETE_FROM_SOURCE,
+    DELETE_NAMED,
     LIST,
     FIND_BY_NAME,
     UPDATE,
@@ -152,7 +158,7 @@ pub struct NewKeyRow<'a> {
     pub device: &'a Device,
 }
 
-/// The credential with this hash.
+/// The credential with this hash, unless its owner is suspended.
 pub async fn find_by_hash(tx: &mut ReadTx, hash: &TokenHash) -> sqlx::Result<Option<KeyRow>> {
     on!(tx, |conn| sqlx::query_as(FIND_BY_HASH).bind(hash.as_str()).fetch_optional(conn).await)
 }
@@ -160,6 +166,11 @@ pub async fn find_by_hash(tx: &mut ReadTx, hash: &TokenHash) -> sqlx::Result<Opt
 /// A credential of the account.
 pub async fn find(tx: &mut ReadTx, account: &AccountId, id: &AccessKeyId) -> sqlx::Result<Option<Credential>> {
     on!(tx, |conn| sqlx::query_as(FIND).bind(account).bind(id).fetch_optional(conn).await)
+}
+
+/// A credential of the account that may be used, as far as its owner goes: nothing where the account is suspended.
+pub async fn find_usable(tx: &mut ReadTx, account: &AccountId, id: &AccessKeyId) -> sqlx::Result<Option<Credential>> {
+    on!(tx, |conn| sqlx::query_as(FIND_USABLE).bind(account).bind(id).fetch_optional(conn).await)
 }
 
 /// Notes that the credential was used, unless a later use is noted already.
@@ -212,11 +223,6 @@ pub async fn delete_logins(tx: &mut WriteTx, account: &AccountId, keep: Option<&
     on_write!(tx, |conn| sqlx::query(DELETE_LOGINS).bind(account).bind(keep).execute(conn).await)
 }
 
-/// Removes the account's named access keys, ended ones too.
-pub async fn delete_named(tx: &mut WriteTx, account: &AccountId) -> sqlx::Result<u64> {
-    on_write!(tx, |conn| sqlx::query(DELETE_NAMED).bind(account).execute(conn).await)
-}
-
 /// Removes the account's dashboard sessions, but the one to be kept, and gives what they were.
 pub async fn delete_dashboard(tx: &mut WriteTx, account: &AccountId, keep: Option<&AccessKeyId>) -> sqlx::Result<Vec<Credential>> {
     let keep = keep.map_or("", AccessKeyId::as_str);
@@ -236,6 +242,11 @@ pub async fn delete_oldest_dashboard(
 /// Removes the account's sessions and command lines' credentials that were made from this address or machine, and gives what they were.
 pub async fn delete_from_source(tx: &mut WriteTx, account: &AccountId, source: &str) -> sqlx::Result<Vec<Credential>> {
     on!(tx, |conn| sqlx::query_as(DELETE_FROM_SOURCE).bind(account).bind(source).fetch_all(conn).await)
+}
+
+/// Removes the account's named access keys, expired ones too, and gives their names.
+pub async fn delete_named(tx: &mut WriteTx, account: &AccountId) -> sqlx::Result<Vec<String>> {
+    on!(tx, |conn| sqlx::query_scalar(DELETE_NAMED).bind(account).fetch_all(conn).await)
 }
 
 /// Everything of the account that is used like a key, ended ones too, oldest first.

@@ -120,6 +120,7 @@ pub async fn add(
     let mut tx = caller.begin_holding_account(app).await?;
     let now = app.now();
     NewCredentials::of(&mut tx, caller.account(), app).await?;
+    app.config.limits.quotas.check_access_keys(&mut tx, caller.account()).await?;
     let token = create(&mut tx, caller.account(), friendly_name, &from.0.to_string(), ttl, &app.dice, now).await?;
     let key = repo::find_by_name(&mut tx, caller.account(), friendly_name).await?.ok_or(AppError::NotFound("access key"))?;
     tell(&mut tx, app, caller, from, friendly_name, Kind::KeyAdded).await?;

@@ -66,7 +66,7 @@ pub enum Way {
     Passkey,
 }
 
-/// Logs in, or begins to where the account has a second factor. Errors: 401 for a wrong address or password, 403 for an address that is not verified yet,
+/// Logs in, or begins to where the account has a second factor. Errors: 401 for a wrong address or password, 403 for an address that is not verified yet and for a suspended account,
 /// 403 with a code when a challenge token is needed, 429 when there were too many failures, 503 when the hash waits too long for its turn.
 pub async fn log_in(app: &App, from: ClientAddress, login: &Login) -> AppResult<Outcome> {
     let mut guard = if app.challenge.is_on() { Guard::Challenge { is_passed: false } } else { Guard::Stop };
@@ -84,6 +84,12 @@ pub async fn log_in(app: &App, from: ClientAddress, login: &Login) -> AppResult<
         looked => looked?,
     }
     let (mut tx, right) = settle(app, from, &login.email, &login.password, guard, Whose::Anybodys).await?;
+    if accounts::repo::is_suspended(&mut tx, &right.account).await? {
+        // Forgives nothing, whatever was counted.
+        right.failures.leave(&mut tx).await?;
+        tx.commit().await?;
+        return Err(AppError::Suspended);
+    }
     let factors = factors::find(&mut tx, &right.account).await?;
     if !factors.are_on() {
         right.failures.clear(&mut tx).await?;

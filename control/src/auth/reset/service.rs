@@ -94,7 +94,9 @@ pub async fn reset(app: &App, from: ClientAddress, reset: &Reset) -> AppResult<N
         return Err(AppError::Invalid(format!("token: {}", members::unknown_token())));
     }
     let revoked_keys = if revokes {
-        Some(keys::repo::delete_named(&mut tx, &account).await? + api_keys::repo::revoke_all(&mut tx, &account, now).await?)
+        let named = keys::repo::delete_named(&mut tx, &account).await?;
+        let of_programs = api_keys::repo::revoke_all(&mut tx, &account, now).await?;
+        Some(u64::try_from(named.len() + of_programs.len()).unwrap_or(u64::MAX))
     } else {
         None
     };

@@ -34,6 +34,8 @@ enum Loss {
     Expired,
     /// The API key loses the scope that it needs.
     Narrowed,
+    /// The operator suspends the caller's account.
+    Suspended,
     /// The caller is no longer a collaborator of the app.
     Removed,
     /// The caller may only look from now on.
@@ -43,7 +45,7 @@ enum Loss {
 impl Loss {
     fn status(self) -> u16 {
         match self {
-            Self::Ended | Self::Expired => 401,
+            Self::Ended | Self::Expired | Self::Suspended => 401,
             Self::Narrowed | Self::Demoted => 403,
             Self::Removed => 404,
         }
@@ -59,6 +61,10 @@ impl Loss {
                 "UPDATE access_keys SET expires = created_time WHERE token_hash = $1",
                 "UPDATE api_keys SET expires_time = created_time WHERE key_hash = $1",
             ],
+            Self::Suspended => {
+                &["UPDATE accounts SET suspended_time = 1 WHERE id IN (SELECT account_id FROM access_keys WHERE token_hash = $1 \
+                UNION SELECT account_id FROM api_keys WHERE key_hash = $1)"]
+            }
             Self::Narrowed => &["UPDATE api_keys SET scopes = '[\"read\"]' WHERE key_hash = $1"],
             Self::Removed => &["DELETE FROM collaborators WHERE account_id = (SELECT account_id FROM access_keys WHERE token_hash = $1)"],
             Self::Demoted => &[
@@ -80,11 +86,13 @@ impl Loss {
 fn trials(who: Who) -> Vec<(Caller, Loss)> {
     let all = [
         (Caller::Role("Owner"), Loss::Ended),
+        (Caller::Role("Owner"), Loss::Suspended),
         (Caller::NamedKey, Loss::Ended),
         // Not a session's: the job that forgets sessions would change the database, too.
         (Caller::NamedKey, Loss::Expired),
         (Caller::ApiKey(ALL_SCOPES), Loss::Ended),
         (Caller::ApiKey(ALL_SCOPES), Loss::Expired),
+        (Caller::ApiKey(ALL_SCOPES), Loss::Suspended),
         (Caller::ApiKey(ALL_SCOPES), Loss::Narrowed),
     ];
     let of_app = [(Caller::Role("Admin"), Loss::Removed), (Caller::Role("Admin"), Loss::Demoted)];

@@ -3,7 +3,7 @@
 use control::auth::session::SessionOrigin::{CliBrowser, Dashboard};
 use reqwest::Method;
 use serde_json::{Value, json};
-use tests::people::{PASSWORD, login};
+use tests::people::{PASSWORD, limits, login};
 use tests::{Answer, Client, Options, TestApp};
 
 const OTHER: &str = "quite another passphrase of hers";
@@ -38,13 +38,13 @@ async fn an_account_is_shown_as_it_is() {
     let (app, session) = ada_with(Options::default().with("UPLOAD_URL", "https://uploads.example.com")).await;
     let mut account = json!({
         "email": "ada@example.com", "name": null, "createdTime": app.clock.now().0, "emailVerified": true, "mfaEnabled": false,
-        "linkedProviders": [], "limits": { "maxApiKeys": 25, "retentionDays": 90, "maxUploadBytes": 209_715_200 },
+        "linkedProviders": [], "limits": limits(25, 90, 209_715_200),
         "uploadUrl": "https://uploads.example.com",
     });
     assert_eq!(session.get("/v1/account").await.assert(200), json!({ "account": account }));
     let sql = "UPDATE accounts SET max_api_keys = 1, retention_days = 2, max_upload_bytes = 3, name = $1";
     app.change(sql, &["Ada"]).await;
-    account["limits"] = json!({ "maxApiKeys": 1, "retentionDays": 2, "maxUploadBytes": 3 });
+    account["limits"] = limits(1, 2, 3);
     account["name"] = json!("Ada");
     assert_eq!(session.get("/v1/account").await.assert(200), json!({ "account": account }));
     let plain = TestApp::spawn().await;
@@ -57,10 +57,9 @@ async fn what_a_new_account_may_have_is_a_setting() {
     let options =
         Options::default().with("LIMIT_MAX_API_KEYS", "3").with("LIMIT_RETENTION_DAYS", "7").with("LIMIT_MAX_UPLOAD_BYTES", "1KiB");
     let app = TestApp::spawn_with(options).await;
-    let limits = json!({ "maxApiKeys": 3, "retentionDays": 7, "maxUploadBytes": 1_024 });
     app.register("ada").await;
     let ada = app.log_in("ada").await;
-    assert_eq!(ada.get("/v1/account").await.assert(200)["account"]["limits"], limits);
+    assert_eq!(ada.get("/v1/account").await.assert(200)["account"]["limits"], limits(3, 7, 1_024));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,5 +2,8 @@
 
 mod enumeration;
 mod hijacking;
+mod keys;
+mod operator;
+mod quotas;
 mod registration_mails;
 mod revoked_keys;

@@ -27,7 +27,13 @@ impl World {
     /// So many reports come here from one address that no limit may stop them.
     async fn new() -> Self {
         let any_number = "1000000/1m";
-        let app = TestApp::spawn_with(Options::default().with("LIMIT_REPORTS", any_number).with("LIMIT_UPLOADS", any_number)).await;
+        let app = TestApp::spawn_with(
+            Options::default()
+                .with("LIMIT_REPORTS", any_number)
+                .with("LIMIT_REPORTS_ADDRESS", any_number)
+                .with("LIMIT_UPLOADS", any_number),
+        )
+        .await;
         let ada = app.sign_up("ada").await;
         Self { app, ada }
     }

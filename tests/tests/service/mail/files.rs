@@ -100,6 +100,9 @@ async fn a_notice_leads_to_the_page_of_what_it_is_about() {
         (Kind::FactorAdded { factor: factor.clone(), is_first: false }, "/security"),
         (Kind::FactorRemoved { factor, is_last: true }, "/security"),
         (Kind::FactorsRemoved { time }, "/security"),
+        (Kind::AccountReinstated { time }, "/sign-in"),
+        (Kind::AccountUnlocked { time }, "/sign-in"),
+        (Kind::SessionsEnded { time, keys: vec!["ci".to_owned()] }, "/sign-in"),
         (Kind::RecoveryCodesReplaced { time, address: address.clone() }, "/security"),
         (Kind::RecoveryCodeUsed { time, address, remaining: 1 }, "/security"),
     ];
@@ -110,7 +113,7 @@ async fn a_notice_leads_to_the_page_of_what_it_is_about() {
         let link = format!("{}/dashboard{page}", app.base);
         assert!(mail.text.contains(&format!(":\n{link}\n")) && mail.html.contains(&format!("href=\"{link}\"")), "{said}: {}", mail.text);
         let answer = app.anonymous().get(&format!("/dashboard{page}")).await;
-        if page == "/forgot-password" {
+        if ["/forgot-password", "/sign-in"].contains(&page) {
             answer.assert_status(200);
         } else {
             answer.assert_status(303);

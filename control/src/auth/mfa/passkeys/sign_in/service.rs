@@ -66,7 +66,7 @@ pub async fn ask_anybody(app: &App, from: ClientAddress) -> AppResult<Asked> {
     Ok(Asked { challenge_id, options: question.options })
 }
 
-/// Signs in the owner of the passkey that answers. Errors: 401; 429; 501.
+/// Signs in the owner of the passkey that answers. Errors: 401; 403 for a suspended account; 429; 501.
 ///
 /// A failure is counted by the client's address alone: counted by account, it would let anybody who has seen a passkey's id keep its owner out, and a
 /// signature cannot be guessed.
@@ -95,6 +95,11 @@ pub async fn sign_in(app: &App, from: ClientAddress, challenge_id: &str, respons
         failures.leave(&mut tx).await?;
         tx.commit().await?;
         return Err(WRONG);
+    }
+    if accounts::repo::is_suspended(&mut tx, &account).await? {
+        failures.leave(&mut tx).await?;
+        tx.commit().await?;
+        return Err(AppError::Suspended);
     }
     failures.clear(&mut tx).await?;
     login::finish(tx, app, &account, from, Way::Passkey).await

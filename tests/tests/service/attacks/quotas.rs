@@ -1,0 +1,165 @@
+//! A free account that wants to fill the service: each thing that it may have many of has a bound.
+
+use control::auth::session::SessionOrigin::Dashboard;
+use serde_json::json;
+use tests::{Bundle, Client, Options, TestApp};
+
+/// Refused with 409 that names the quota and its value.
+fn is_reached(answer: &tests::Answer, quota: &str) {
+    let said = answer.refused(409);
+    assert!(said.contains(&format!("quota of {quota} is reached")), "{said}");
+}
+
+async fn create(client: &Client, app: &str, deployment: &str) -> tests::Answer {
+    client.post(&format!("/v1/apps/{app}/deployments"), json!({ "name": deployment })).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_account_owns_so_many_apps_and_is_given_no_more() {
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_APPS", "2")).await;
+    let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
+    for name in ["one", "two"] {
+        ada.create_app(name).await;
+    }
+    is_reached(&ada.post("/v1/apps", json!({ "name": "three" })).await, "2 apps per account");
+    bob.create_app("three").await;
+    is_reached(&bob.post("/v1/apps/three/transfer/ada@example.com", json!({})).await, "2 apps per account");
+    // Somebody else's app is none of its own, and what is deleted makes room.
+    app.share("bob", "three", "ada", "Admin", 1).await;
+    ada.delete("/v1/apps/one").await.assert_status(204);
+    ada.post("/v1/apps", json!({ "name": "four" })).await.assert(201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_app_has_so_many_deployments_and_collaborators() {
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_DEPLOYMENTS", "3").with("LIMIT_COLLABORATORS_PER_APP", "2")).await;
+    let ada = app.sign_up("ada").await;
+    for name in ["bob", "eve"] {
+        app.sign_up(name).await;
+    }
+    ada.create_app("app").await;
+    create(&ada, "app", "third").await.assert(201);
+    is_reached(&create(&ada, "app", "fourth").await, "3 deployments per app");
+    ada.delete("/v1/apps/app/deployments/third").await.assert_status(204);
+    create(&ada, "app", "fourth").await.assert(201);
+    ada.post("/v1/apps/app/collaborators/bob@example.com", json!({})).await.assert(201);
+    is_reached(&ada.post("/v1/apps/app/collaborators/eve@example.com", json!({})).await, "2 collaborators per app");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_hundred_deployments_are_created_in_a_day_whatever_is_deleted_meanwhile() {
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_DEPLOYMENTS", "1000")).await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("app").await;
+    for number in 2..200 {
+        create(&ada, "app", &format!("d{number}")).await.assert_status(201);
+        // A minute's requests are limited, too.
+        app.clock.advance(1_000);
+    }
+    is_reached(&create(&ada, "app", "more").await, "200 new deployments per account and day");
+    ada.delete("/v1/apps/app/deployments/d2").await.assert_status(204);
+    is_reached(&create(&ada, "app", "more").await, "200 new deployments per account and day");
+    // The first ones of an app count, too.
+    is_reached(&ada.post("/v1/apps", json!({ "name": "other" })).await, "200 new deployments per account and day");
+    app.clock.advance(86_400_000);
+    create(&ada, "app", "more").await.assert(201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_thousand_keys_of_deleted_deployments_are_kept_and_can_be_used_again() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    let (_, staging) = ada.create_app("app").await;
+    let sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000) \
+        INSERT INTO deployment_keys (deployment_key, account_id, app_id, deployment_id, last_deployment_id, snapshot_version) \
+        SELECT 'kept-key-of-the-test-' || CAST(i AS TEXT), k.account_id, k.app_id, NULL, k.last_deployment_id, 0 \
+        FROM n, deployment_keys k WHERE k.deployment_key = $1";
+    assert_eq!(app.change(sql, &[&staging]).await, 2_000);
+    is_reached(&create(&ada, "app", "more").await, "2000 keys of deleted deployments per account");
+    assert_eq!(app.change("DELETE FROM deployment_keys WHERE deployment_key = $1", &["kept-key-of-the-test-7"]).await, 1);
+    create(&ada, "app", "more").await.assert(201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_account_has_so_many_named_keys_with_those_that_have_expired() {
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_ACCESS_KEYS", "3")).await;
+    app.sign_up("ada").await;
+    let session = app.open_session("ada", Dashboard).await;
+    for name in ["one", "two"] {
+        session.post("/v1/access-keys", json!({ "friendlyName": name, "ttl": 1 })).await.assert(201);
+    }
+    app.clock.advance(1_000);
+    is_reached(&session.post("/v1/access-keys", json!({ "friendlyName": "three" })).await, "3 access keys per account");
+    session.delete("/v1/access-keys/one").await.assert_status(204);
+    session.post("/v1/access-keys", json!({ "friendlyName": "three" })).await.assert(201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_bundles_of_an_accounts_apps_take_so_many_bytes_together() {
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_STORED_BYTES", "2KiB")).await;
+    let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
+    for name in ["one", "two"] {
+        ada.create_app(name).await;
+    }
+    bob.create_app("bobs").await;
+    app.share("ada", "one", "bob", "Developer", 1).await;
+    // Bytes that do not shrink in a ZIP.
+    let text: String = (0..300_u32).map(|number| format!("{:x}", number.wrapping_mul(2_654_435_761))).collect();
+    let bundle = |text: &str| Bundle::script(text).0;
+    let info = json!({ "appVersion": "1.0.0" });
+    let first = bundle(&text);
+    assert!((1_024..2_048).contains(&first.len()), "{}", first.len());
+    ada.upload("one", "Staging", &first, info.clone()).await.assert(201);
+    let rows = "SELECT COUNT(*) FROM blobs";
+    let before = app.number(rows).await;
+    let more = bundle(&format!("{text} "));
+    for (client, name) in [(&ada, "two"), (&bob, "ada@example.com:one")] {
+        is_reached(&client.upload(name, "Staging", &more, info.clone()).await, "2048 bytes of bundles per account");
+    }
+    assert_eq!(app.number(rows).await, before);
+    bob.upload("bobs", "Staging", &more, info).await.assert(201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_address_reports_so_often_in_all_whatever_the_deployments() {
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_REPORTS_ADDRESS", "3/1m").with("TRUSTED_PROXIES", "127.0.0.1")).await;
+    let (key, other) = app.sign_up("ada").await.create_app("app").await;
+    let send = async |address: &str, key: &str| {
+        let body = json!({ "deployment_key": key, "app_version": "1.0.0", "client_unique_id": "one" });
+        let request = app.anonymous().request(reqwest::Method::POST, "/v1/public/svc/report_status/deploy").json(&body);
+        app.anonymous().send(request.header("x-forwarded-for", address)).await
+    };
+    for key in [&key, &other, &key] {
+        send("192.0.2.7", key).await.assert(200);
+    }
+    for key in [&key, &other] {
+        assert_eq!(send("192.0.2.7", key).await.header("retry-after"), "60");
+    }
+    send("192.0.2.8", &key).await.assert(200);
+    app.clock.advance(60_000);
+    send("192.0.2.7", &other).await.assert(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_and_uploads_are_counted_by_account_whatever_credential_makes_them() {
+    let options = Options::default().with("LIMIT_ACCOUNT_MANAGEMENT_API", "8/1m").with("LIMIT_ACCOUNT_UPLOADS", "2/15m");
+    let app = TestApp::spawn_with(options).await;
+    let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
+    let other = app.named_key("ada", "other").await;
+    for client in [&ada, &other].repeat(4) {
+        client.get("/v1/authenticated").await.assert(200);
+    }
+    let answer = other.get("/v1/authenticated").await;
+    answer.refused_with(429, None);
+    assert_eq!(answer.header("retry-after"), "60");
+    bob.get("/v1/authenticated").await.assert(200);
+    app.clock.advance(60_000);
+    ada.create_app("app").await;
+    let info = json!({ "appVersion": "1.0.0" });
+    for (client, content) in [(&ada, "one"), (&other, "two")] {
+        client.upload("app", "Staging", &Bundle::script(content).0, info.clone()).await.assert(201);
+    }
+    for client in [&ada, &other] {
+        assert_eq!(client.upload("app", "Staging", &Bundle::script("three").0, info.clone()).await.header("retry-after"), "900");
+    }
+}
