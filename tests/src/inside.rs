@@ -75,10 +75,11 @@ impl TestApp {
 
     /// Lets the database note each row of these tables that is written, for [`TestApp::counted_writes`].
     pub async fn count_writes(&self, tables: &[&str]) {
-        let mut sql = "CREATE TABLE counted_writes (what TEXT NOT NULL); ".to_owned();
+        let mut statements = vec!["CREATE TABLE counted_writes (what TEXT NOT NULL)".to_owned()];
         if self.db().dialect() == Dialect::Postgres {
-            sql += "CREATE FUNCTION count_write() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
-                INSERT INTO counted_writes VALUES (TG_TABLE_NAME || ' ' || TG_OP); RETURN NULL; END $$; ";
+            let function = "CREATE FUNCTION count_write() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+                INSERT INTO counted_writes VALUES (TG_TABLE_NAME || ' ' || TG_OP); RETURN NULL; END $$";
+            statements.push(function.to_owned());
         }
         for table in tables {
             for kind in ["INSERT", "UPDATE", "DELETE"] {
@@ -86,9 +87,10 @@ impl TestApp {
                     Dialect::Sqlite => format!("BEGIN INSERT INTO counted_writes VALUES ('{table} {kind}'); END"),
                     Dialect::Postgres => "EXECUTE FUNCTION count_write()".to_owned(),
                 };
-                sql += &format!("CREATE TRIGGER count_{table}_{kind} AFTER {kind} ON {table} FOR EACH ROW {note}; ");
+                statements.push(format!("CREATE TRIGGER count_{table}_{kind} AFTER {kind} ON {table} FOR EACH ROW {note}"));
             }
         }
+        let sql = statements.join("; ");
         let mut tx = self.db().write().await.unwrap();
         on_write!(tx, |conn| sqlx::raw_sql(AssertSqlSafe(sql.as_str())).execute(conn).await).unwrap();
         tx.commit().await.unwrap();
