@@ -21,7 +21,7 @@ use crate::error::AppError;
 use crate::health::HealthCache;
 use crate::mail::Mailer;
 use crate::reports::Collector;
-use crate::snapshot::{Publisher, SnapshotCache, Versions};
+use crate::snapshot::{Publisher, Snapshots, Versions};
 use crate::storage::Storage;
 use crate::work::Work;
 
@@ -38,8 +38,8 @@ pub struct App {
     pub clock: Clock,
     /// Chance.
     pub dice: Dice,
-    /// Snapshots of the last deployments asked for, for the acquisition paths served here.
-    pub snapshots: SnapshotCache,
+    /// Snapshots of the last deployments asked for.
+    pub snapshots: Snapshots,
     /// Which versions of them the database names.
     pub versions: Versions,
     /// Wakes the publisher after a change; asleep when there is no edge.

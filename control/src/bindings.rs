@@ -51,8 +51,7 @@ async fn refuse_pages(request: Request, next: Next) -> Response {
 async fn get_value(State(app): State<AppState>, web::Path(name): web::Path<String>) -> AppResult<Response> {
     let missing = || AppError::NotFound("value");
     let key = name.strip_prefix(SnapshotKey::PREFIX).and_then(|key| DeploymentKey::try_from(key).ok()).ok_or_else(missing)?;
-    let mut tx = app.db.read().await?;
-    let (version, text) = snapshot::text(&mut tx, &key, app.now()).await?.ok_or_else(missing)?;
+    let (version, text) = snapshot::text(&app, &key).await?.ok_or_else(missing)?;
     let metadata = serde_json::to_string(&SnapshotMetadata { version }).map_err(AppError::internal)?;
     Ok(([(METADATA, metadata.as_str()), (header::CONTENT_TYPE.as_str(), "application/json")], text).into_response())
 }

@@ -1,6 +1,6 @@
 //! The job that forgets what is over: registrations nobody verified, password resets, sessions that have expired, what second factors left open, requests
 //! of command lines, limits that no longer count anything, what is left of deleted apps and deployments. Nothing depends on it but the size of the
-//! database: whoever reads these rows looks at their times, or at what they refer to.
+//! database: whoever reads these rows looks at their times, or at what they refer to. It also measures deployments that are older than their bound.
 //!
 //! Rows go one by one, each in a transaction of its own, so that no request waits for longer than that, and not in a circle.
 
@@ -13,8 +13,9 @@ use tokio::time::{MissedTickBehavior, interval};
 use crate::app::{App, AppState};
 use crate::auth::registration::PENDING_LIFETIME;
 use crate::db::Db;
-use crate::error::chain;
+use crate::error::{AppResult, chain};
 use crate::reports::gone;
+use crate::snapshot::size;
 use crate::{on, on_write};
 
 /// How often it looks.
@@ -116,7 +117,7 @@ pub async fn run(app: AppState, mut stopped: watch::Receiver<bool>) {
 }
 
 /// One round; whether there may be more.
-async fn round(app: &App, gone: &mut gone::Round) -> sqlx::Result<bool> {
+async fn round(app: &App, gone: &mut gone::Round) -> AppResult<bool> {
     let mut is_full = false;
     for kind in KINDS {
         let over = app.now().plus_millis(-kind.after);
@@ -129,6 +130,7 @@ async fn round(app: &App, gone: &mut gone::Round) -> sqlx::Result<bool> {
         }
     }
     gone.step(&app.db).await?;
+    is_full |= size::measure(app).await?;
     Ok(is_full)
 }
 

@@ -26,13 +26,13 @@ use crate::error::AppError;
 use crate::health::HealthCache;
 use crate::mail::Mailer;
 use crate::reports::Collector;
-use crate::snapshot::{Publisher, SnapshotCache, Versions};
+use crate::snapshot::{Publisher, Snapshots, Versions};
 use crate::storage::{FolderStore, Storage};
 use crate::work::Work;
 use crate::{accounts, bindings, cleanup, config, mail, metrics, router, snapshot};
 
-/// The most memory that parsed snapshots may take here, in bytes.
-const SNAPSHOT_CACHE: usize = 32 << 20;
+/// The most memory that snapshots may take here, in bytes: four times what one account's large ones are as text.
+const SNAPSHOT_CACHE: usize = 64 << 20;
 
 /// How long requests under way may take once the server is to stop.
 const GRACE: Duration = Duration::from_secs(20);
@@ -84,7 +84,7 @@ pub async fn build(config: Config, clock: Clock, dice: Dice) -> Result<AppState,
     storage.clean_temp().await.map_err(ServeError::Storage)?;
     let collector = Collector::start(db.clone(), clock.clone(), &config.limits);
     let publisher = if config.kv.is_some() { Publisher::on() } else { Publisher::off() };
-    let snapshots = SnapshotCache::new(SNAPSHOT_CACHE);
+    let snapshots = Snapshots::new(SNAPSHOT_CACHE);
     let health = HealthCache::default();
     let inspections = Arc::new(Semaphore::new(std::thread::available_parallelism().map_or(1, NonZero::get)));
     let work = Work::default();

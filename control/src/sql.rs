@@ -39,6 +39,7 @@ pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
         ("sealed", sealed::SQL),
         ("reports/gone", reports::gone::SQL),
         ("snapshot", snapshot::repo::SQL),
+        ("snapshot/size", snapshot::size::SQL),
         ("snapshot/outbox", snapshot::outbox::SQL),
     ]
 }

@@ -139,31 +139,35 @@ impl<S> Memory<S> {
         }
     }
 
+    /// The remembered snapshot, if it is at least as new as the version that a look-up found. It then counts as checked, and what was found need not
+    /// even be parsed: of many requests that look up at once, only the first has that work.
+    pub fn confirm(&mut self, key: &str, version: i64, now: i64) -> Option<Rc<S>> {
+        let entry = self.entries.get_mut(key).filter(|entry| entry.version >= version)?;
+        entry.checked = entry.checked.max(now);
+        entry.leased_until = 0;
+        entry.spared_until = 0;
+        Some(Rc::clone(&entry.snapshot))
+    }
+
     /// Takes in what a look-up found, and gives back what to answer with: the remembered snapshot when that is the newer one.
     ///
     /// A lower version never replaces a higher one: KV's copies are eventually consistent, and a client must not go back and forth. What is
     /// kept is at least as new as what was found, so it counts as checked.
     pub fn admit(&mut self, key: &str, found: Rc<S>, version: i64, weight: usize, now: i64) -> Rc<S> {
-        if let Some(entry) = self.entries.get_mut(key)
-            && entry.version >= version
-        {
-            entry.checked = entry.checked.max(now);
-            entry.leased_until = 0;
-            entry.spared_until = 0;
-            return Rc::clone(&entry.snapshot);
+        if let Some(known) = self.confirm(key, version, now) {
+            return known;
         }
         self.drop_entry(key);
         self.unknown.remove(key);
         let weight = weight + key.len() * 2 + ENTRY_OVERHEAD;
-        if weight > self.most_bytes {
-            return found;
-        }
         self.tick += 1;
         self.bytes += weight;
         self.order.insert(self.tick, key.to_owned());
         let entry = Entry { snapshot: Rc::clone(&found), version, weight, checked: now, leased_until: 0, spared_until: 0, used: self.tick };
         self.entries.insert(key.to_owned(), entry);
+        // The one just taken in stays, however large: read anew for every request, it would cost the most.
         while self.bytes > self.most_bytes
+            && self.order.len() > 1
             && let Some((_, oldest)) = self.order.pop_first()
         {
             self.drop_entry(&oldest);
@@ -263,6 +267,17 @@ mod tests {
     }
 
     #[test]
+    fn what_is_remembered_is_confirmed_without_being_read_again() {
+        let mut memory = memory();
+        assert_eq!(memory.confirm("k", 1, 0), None);
+        memory.admit("k", Rc::new("a"), 7, 10, 0);
+        assert!(matches!(memory.recall("k", 5_000, AGES), Recall::UseAndRefresh(_)));
+        assert_eq!(memory.confirm("k", 8, 5_001), None, "a newer one is there");
+        assert_eq!(memory.confirm("k", 7, 5_002).as_deref(), Some(&"a"));
+        assert_eq!(memory.good("k", 10_001, AGES).as_deref(), Some(&"a"), "it counts as checked");
+    }
+
+    #[test]
     fn a_failed_look_up_leaves_the_old_one_however_old() {
         let mut memory = memory();
         assert!(memory.spare("k", 0, 5_000).is_none());
@@ -288,8 +303,11 @@ mod tests {
         }
         assert!(memory.bytes <= memory.most_bytes);
         memory.admit("huge", Rc::new(""), 1, 1 << 20, 1);
-        assert!(matches!(memory.recall("huge", 1, AGES), Recall::LookUp), "one that does not fit is not kept");
-        assert!(matches!(memory.recall("a", 1, AGES), Recall::Use(_)), "and pushes nothing out");
+        assert!(matches!(memory.recall("huge", 1, AGES), Recall::Use(_)), "a single one is kept, however large");
+        assert!(matches!(memory.recall("a", 1, AGES), Recall::LookUp), "alone");
+        memory.admit("a", Rc::new(""), 1, 1_000, 1);
+        assert!(matches!(memory.recall("huge", 1, AGES), Recall::LookUp), "until another is used");
+        assert!(matches!(memory.recall("a", 1, AGES), Recall::Use(_)));
         for number in 0..10_000 {
             memory.admit(&format!("key-{number}"), Rc::new(""), 1, number % 900, 2);
             assert!(memory.bytes <= memory.most_bytes);

@@ -37,6 +37,8 @@ thread_local! {
 /// What a look-up outside of the isolate found.
 enum Found {
     Snapshot(Snapshot),
+    /// What memory has is at least as new as what KV has.
+    Known(Rc<Snapshot>),
     /// KV does not have it, and control knows that nobody does.
     Nothing,
     /// KV has nothing usable, and control could not be asked.
@@ -81,6 +83,7 @@ fn settle(settings: &Settings, key: &DeploymentKey, found: Found) -> Result<Rc<S
     let now = env::now().as_millis();
     let key = key.as_str();
     MEMORY.with_borrow_mut(|memory| match found {
+        Found::Known(snapshot) => Ok(snapshot),
         Found::Snapshot(snapshot) => {
             let (version, weight) = (snapshot.version(), snapshot.weight());
             Ok(memory.admit(key, Rc::new(snapshot), version, weight, now))
@@ -102,10 +105,16 @@ fn settle(settings: &Settings, key: &DeploymentKey, found: Found) -> Result<Rc<S
 
 async fn look_up(env: &Env, settings: &Settings, key: &DeploymentKey) -> Found {
     match control::within(KV_MOST, ask_kv(env, key)).await {
-        Some(Ok(Some(bytes))) => match Snapshot::parse(&bytes) {
-            Ok(snapshot) => return Found::Snapshot(snapshot),
-            Err(fault) => log::event("snapshot.unreadable", json!({"from": "kv", "error": fault.to_string()})),
-        },
+        Some(Ok(Some(bytes))) => {
+            let confirm = |version| MEMORY.with_borrow_mut(|memory| memory.confirm(key.as_str(), version, env::now().as_millis()));
+            if let Some(known) = Snapshot::version_in(&bytes).and_then(confirm) {
+                return Found::Known(known);
+            }
+            match Snapshot::parse(&bytes) {
+                Ok(snapshot) => return Found::Snapshot(snapshot),
+                Err(fault) => log::event("snapshot.unreadable", json!({"from": "kv", "error": fault.to_string()})),
+            }
+        }
         // KV also caches "missing", so a deployment made a moment ago may be known to control only.
         Some(Ok(None)) => {}
         Some(Err(error)) => log::event("snapshot.kv_failed", json!({"error": error.to_string()})),

@@ -31,8 +31,7 @@ pub fn routes() -> Router<AppState> {
 /// One snapshot as KV would give it, for an edge that finds none there. Tombstones too; 404 for a key that never was.
 async fn get_snapshot(State(app): State<AppState>, Path(key): Path<String>, InternalCall(_): InternalCall) -> AppResult<Response> {
     let key = DeploymentKey::try_from(key).map_err(|invalid| AppError::Invalid(format!("deployment key: {invalid}")))?;
-    let mut tx = app.db.read().await?;
-    let (_, text) = snapshot::text(&mut tx, &key, app.now()).await?.ok_or(AppError::NotFound("deployment"))?;
+    let (_, text) = snapshot::text(&app, &key).await?.ok_or(AppError::NotFound("deployment"))?;
     Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
 }
 

@@ -124,6 +124,8 @@ pub struct Limits {
     pub account_uploads: Rate,
     /// Collaborators added and apps transferred, per account.
     pub collaborators: Rate,
+    /// The largest snapshot of a deployment.
+    pub snapshot_bytes: u64,
 }
 
 /// What an account may have; each account keeps its own.
@@ -178,6 +180,7 @@ impl Default for Limits {
             uploads: Rate { count: 60, window: 15 * 60_000 },
             account_uploads: Rate { count: 120, window: 15 * 60_000 },
             collaborators: Rate { count: 30, window: 60 * 60_000 },
+            snapshot_bytes: 2 << 20,
         }
     }
 }
@@ -350,6 +353,12 @@ fn kv(settings: &Settings<'_>) -> Result<Option<KvConfig>, ConfigError> {
     Ok(Some(KvConfig { api, namespace, token }))
 }
 
+/// Workers KV takes values of 25 MiB.
+fn snapshot_bytes(bytes: u64) -> Result<u64, ConfigError> {
+    const MOST: u64 = 24 << 20;
+    if bytes <= MOST { Ok(bytes) } else { Err(ConfigError::setting("LIMIT_SNAPSHOT_BYTES", "must be at most 24MiB")) }
+}
+
 fn limits(settings: &Settings<'_>) -> Result<Limits, ConfigError> {
     let size = |name: &'static str| parse_size(&settings.text(name)).map_err(|reason| ConfigError::setting(name, reason));
     let count = |name: &'static str| {
@@ -395,5 +404,6 @@ fn limits(settings: &Settings<'_>) -> Result<Limits, ConfigError> {
         uploads: rate("LIMIT_UPLOADS")?,
         account_uploads: rate("LIMIT_ACCOUNT_UPLOADS")?,
         collaborators: strangers::counted(*settings, "LIMIT_COLLABORATORS")?,
+        snapshot_bytes: snapshot_bytes(size("LIMIT_SNAPSHOT_BYTES")?)?,
     })
 }

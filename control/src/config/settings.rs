@@ -131,6 +131,11 @@ settings![
     ("LIMIT_UPLOADS", "60/15m", "uploads per credential, counted by each process"),
     ("LIMIT_ACCOUNT_UPLOADS", "120/15m", "uploads per account with all its credentials, counted by each process"),
     ("LIMIT_COLLABORATORS", "30/1h", "collaborators added and apps transferred, done or refused, per account"),
+    (
+        "LIMIT_SNAPSHOT_BYTES",
+        "2MiB",
+        "what devices may be told of one deployment: ranges of versions, releases, descriptions; what would be more is refused. At most 24MiB"
+    ),
     ("LIMIT_BINARY_VERSIONS", "200", "binary versions counted per deployment; the rest are counted under \"other\""),
 ];
 

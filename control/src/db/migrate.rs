@@ -86,6 +86,12 @@ pub const ALL: &[Pair] = &[
         sqlite: include_str!("../../../migrations/sqlite/0011_quotas.sql"),
         postgres: include_str!("../../../migrations/postgres/0011_quotas.sql"),
     },
+    Pair {
+        version: 12,
+        name: "snapshot_bytes",
+        sqlite: include_str!("../../../migrations/sqlite/0012_snapshot_bytes.sql"),
+        postgres: include_str!("../../../migrations/postgres/0012_snapshot_bytes.sql"),
+    },
 ];
 
 /// The migrator for SQLite.

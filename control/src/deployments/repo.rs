@@ -9,8 +9,8 @@ use crate::{on, on_write};
 
 const LIST: &str = "SELECT id, app_id, name, deployment_key, counting_epoch, created_time FROM deployments WHERE app_id = $1 ORDER BY name";
 const FIND: &str = "SELECT id, app_id, name, deployment_key, counting_epoch, created_time FROM deployments WHERE app_id = $1 AND name = $2";
-const INSERT: &str = "INSERT INTO deployments (id, app_id, name, deployment_key, last_label, counting_epoch, created_time, key_since) \
-    VALUES ($1, $2, $3, $4, 0, 0, $5, $6)";
+const INSERT: &str = "INSERT INTO deployments (id, app_id, name, deployment_key, last_label, counting_epoch, created_time, key_since, \
+    snapshot_bytes) VALUES ($1, $2, $3, $4, 0, 0, $5, $6, 0)";
 const FIND_KEY: &str = "SELECT account_id, deployment_id, snapshot_version FROM deployment_keys WHERE deployment_key = $1";
 const INSERT_KEY: &str = "INSERT INTO deployment_keys (deployment_key, account_id, app_id, deployment_id, last_deployment_id, snapshot_version) \
     VALUES ($1, $2, $3, $4, $4, 0)";
@@ -32,7 +32,7 @@ const LOCK: &str = "UPDATE deployments SET counting_epoch = counting_epoch WHERE
 const RENAME: &str = "UPDATE deployments SET name = $2 WHERE id = $1";
 const DELETE: &str = "DELETE FROM deployments WHERE id = $1";
 // Counters of the epoch before count as absent from then on. They are not deleted here: there can be many, and they go in steps.
-const RAISE_EPOCH: &str = "UPDATE deployments SET counting_epoch = counting_epoch + 1 WHERE id = $1";
+const RAISE_EPOCH: &str = "UPDATE deployments SET counting_epoch = counting_epoch + 1, snapshot_bytes = 0 WHERE id = $1";
 const DELETE_RELEASES: &str = "DELETE FROM releases WHERE deployment_id = $1";
 const LET_GO: &str = "UPDATE blobs SET last_used_time = CASE WHEN last_used_time >= $3 THEN last_used_time + 1 ELSE $3 END \
     WHERE app_id = $1 AND sha256 IN (SELECT blob_sha256 FROM releases WHERE deployment_id = $2 \

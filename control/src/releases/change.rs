@@ -25,6 +25,7 @@ use crate::auth::grant::ManageReleases;
 use crate::db::{ReadTx, WriteTx};
 use crate::deployments::service as deployments;
 use crate::error::{AppError, AppResult};
+use crate::snapshot::size::{self, Change};
 use crate::web::{DeploymentPath, Faults, Json, Member};
 
 /// A change of a release.
@@ -61,7 +62,8 @@ pub fn routes() -> OpenApiRouter<AppState> {
         (
             status = 409,
             description = "the rollout would become lower, or it is complete: for everybody, or of a release that is not the newest; a release that is \
-                not the newest would be enabled with an unfinished rollout; the description is a promoted release's; the hash is another one's"
+                not the newest would be enabled with an unfinished rollout; the description is a promoted release's; the hash is another one's; the deployment \
+                has no room for a longer description or another range of versions"
         ),
     )
 )]
@@ -131,6 +133,7 @@ async fn change(
     if new.package_hash != old.package_hash && proven != Some((old.id.clone(), new.package_hash.clone())) {
         return Err(AppError::Conflict(format!("packageHash: is not the hash of the contents of v{}", old.label)));
     }
+    size::admit(tx, app, grant.app(), &locked.id, Change::Edit(&new)).await?;
     repo::update(tx, &new).await?;
     service::publish(tx, &locked, now).await?;
     let details = json!({ "deployment": deployment, "label": format!("v{}", new.label), "changes": changes });

@@ -158,7 +158,8 @@ pub fn routes() -> OpenApiRouter<AppState> {
         (status = 201, body = ReleaseAnswer),
         (
             status = 409,
-            description = "the newest release is in an unfinished rollout, or the current release for these versions has the same contents"
+            description = "the newest release is in an unfinished rollout, or the current release for these versions has the same contents; the deployment \
+                has no room for another release, range of versions or description"
         ),
     )
 )]

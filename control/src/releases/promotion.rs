@@ -63,7 +63,8 @@ pub fn routes() -> OpenApiRouter<AppState> {
             status = 409,
             description = "the destination is the source, the newest release there is in an unfinished rollout, or its current release for these \
                 versions has the same contents; the source has no release that is enabled, or the one asked for is disabled; the packageHash is \
-                not that of the release; the release was deleted at the same moment"
+                not that of the release; the release was deleted at the same moment; the destination has no room for another release, range of \
+                versions or description"
         ),
     )
 )]
@@ -151,7 +152,7 @@ async fn promote(
         released_by: grant.email().to_owned(),
         upload_time: now,
     };
-    if !service::add(tx, grant.app(), &destination, &row, now).await? {
+    if !service::add(tx, app, grant.app(), &destination, &row).await? {
         return Err(AppError::Conflict("the release was deleted at the same moment".to_owned()));
     }
     let details = json!({

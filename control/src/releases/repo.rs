@@ -6,6 +6,7 @@ use shared::keys::Label;
 use shared::time::UnixMillis;
 
 use crate::db::{ReadTx, WriteTx};
+use crate::snapshot::size::description_bytes;
 use crate::{on, on_write};
 
 /// A query of a deployment's releases, `$1`, whole; what follows names which ones.
@@ -24,10 +25,10 @@ const NEXT_LABEL: &str = "UPDATE deployments SET last_label = last_label + 1 WHE
 const LOCK: &str =
     "UPDATE deployments SET last_label = last_label WHERE app_id = $1 AND name = $2 RETURNING id, deployment_key, last_label";
 const INSERT: &str = "INSERT INTO releases (id, deployment_id, app_id, label, app_version, description, is_mandatory, is_disabled, rollout, \
-    package_hash, blob_sha256, manifest_sha256, size, release_method, original_label, original_deployment, released_by, upload_time) \
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)";
+    package_hash, blob_sha256, manifest_sha256, size, release_method, original_label, original_deployment, released_by, upload_time, \
+    description_bytes) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)";
 const UPDATE: &str = "UPDATE releases SET app_version = $2, description = $3, is_mandatory = $4, is_disabled = $5, rollout = $6, \
-    package_hash = $7 WHERE id = $1";
+    package_hash = $7, description_bytes = $8 WHERE id = $1";
 const HISTORY: &str = releases_where!("ORDER BY label");
 const NEWEST: &str = releases_where!("ORDER BY label DESC LIMIT 1");
 const NEWEST_ENABLED: &str = releases_where!("AND NOT is_disabled ORDER BY label DESC LIMIT 1");
@@ -186,6 +187,7 @@ pub async fn insert(tx: &mut WriteTx, new: &NewReleaseRow<'_>) -> sqlx::Result<u
         .bind(&row.original_deployment)
         .bind(&row.released_by)
         .bind(row.upload_time)
+        .bind(description_bytes(row))
         .execute(conn)
         .await)
 }
@@ -200,6 +202,7 @@ pub async fn update(tx: &mut WriteTx, row: &ReleaseRow) -> sqlx::Result<u64> {
         .bind(row.is_disabled)
         .bind(row.rollout)
         .bind(&row.package_hash)
+        .bind(description_bytes(row))
         .execute(conn)
         .await)
 }

@@ -49,7 +49,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
     responses(
         (status = 201, body = ReleaseAnswer),
         (status = 404, description = "there is no such app, deployment or release, or no release before the newest"),
-        (status = 409, description = "the release is the current one, or it is for other binary versions than that one"),
+        (status = 409, description = "the release is the current one, or it is for other binary versions than that one; the deployment has no room for another release"),
     )
 )]
 pub async fn roll_back_release(
@@ -111,7 +111,7 @@ async fn roll_back(
         upload_time: now,
         ..to
     };
-    if !service::add(tx, grant.app(), &next, &row, now).await? {
+    if !service::add(tx, app, grant.app(), &next, &row).await? {
         return Err(AppError::internal("a blob is gone although a release refers to it"));
     }
     let details = json!({ "deployment": deployment, "label": format!("v{}", row.label), "originalLabel": format!("v{}", to.label) });

@@ -1,6 +1,6 @@
 //! The rules of releases.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::json;
 use shared::hash::{BlobKey, PackageHash, Sha256Hex};
@@ -23,6 +23,7 @@ use crate::db::{ReadTx, WriteTx};
 use crate::deployments::repo::DeploymentRow;
 use crate::error::{AppError, AppResult};
 use crate::snapshot::outbox;
+use crate::snapshot::size::{self, Change};
 
 /// The contents of a release: stored bytes, and what they hash to.
 #[derive(Clone, Debug)]
@@ -72,7 +73,7 @@ pub async fn commit(
         released_by: grant.email().to_owned(),
         upload_time: now,
     };
-    if !add(tx, grant.app(), &next, &row, now).await? {
+    if !add(tx, app, grant.app(), &next, &row).await? {
         return Ok(Committed::BlobGone);
     }
     let details = json!({ "deployment": deployment, "label": format!("v{}", row.label), "appVersion": row.app_version });
@@ -81,16 +82,17 @@ pub async fn commit(
 }
 
 /// Stores a release of a deployment that is locked, holds its blobs, and asks for its snapshot. `false`: a blob is gone, and the transaction is to
-/// be rolled back.
-pub(super) async fn add(tx: &mut WriteTx, app: &AppId, deployment: &LabelRow, row: &ReleaseRow, now: UnixMillis) -> AppResult<bool> {
+/// be rolled back. Errors: 409 when the deployment has no room for it.
+pub(super) async fn add(tx: &mut WriteTx, app: &App, of: &AppId, deployment: &LabelRow, row: &ReleaseRow) -> AppResult<bool> {
+    size::admit(tx, app, of, &deployment.id, Change::New(row)).await?;
     // In one order, so that two releases which share both cannot wait for each other in a circle.
     for sha256 in row.manifest_sha256.iter().chain([&row.blob_sha256]).collect::<BTreeSet<_>>() {
-        if !blob::hold(tx, app, sha256).await? {
+        if !blob::hold(tx, of, sha256).await? {
             return Ok(false);
         }
     }
-    repo::insert(tx, &NewReleaseRow { deployment: &deployment.id, app, row }).await?;
-    publish(tx, deployment, now).await?;
+    repo::insert(tx, &NewReleaseRow { deployment: &deployment.id, app: of, row }).await?;
+    publish(tx, deployment, row.upload_time).await?;
     Ok(true)
 }
 
@@ -110,7 +112,7 @@ pub enum Committed {
 }
 
 /// Refuses what the rules of decisions section 3 refuse. Asked twice: before bytes are stored, to spare that work, and inside the transaction.
-pub fn check_release(earlier_newest_first: &[RangeRow], range: &Range, package_hash: &PackageHash) -> AppResult<()> {
+pub fn check_release<'r>(earlier_newest_first: &'r [RangeRow], range: &Range, package_hash: &PackageHash) -> AppResult<()> {
     if let Some(newest) = earlier_newest_first.first()
         && newest.rollout.is_some()
         && !newest.is_disabled
@@ -120,9 +122,13 @@ pub fn check_release(earlier_newest_first: &[RangeRow], range: &Range, package_h
     }
     // An exact version looks at the newest release that is for it, a range only at the newest of all: what stands between may well be what
     // makes the same contents needed once more.
-    let is_current = |release: &&RangeRow| {
-        let Ok(earlier) = Range::parse(&release.app_version) else { return false };
-        range.as_exact().map_or_else(|| earlier.canonical() == range.canonical(), |version| earlier.satisfies(version))
+    // Each text is judged once, however many releases have it.
+    let mut judged = HashMap::new();
+    let is_current = |release: &&'r RangeRow| {
+        *judged.entry(release.app_version.as_str()).or_insert_with(|| {
+            let Ok(earlier) = Range::parse(&release.app_version) else { return false };
+            range.as_exact().map_or_else(|| earlier.canonical() == range.canonical(), |version| earlier.satisfies(version))
+        })
     };
     let current = match range.as_exact() {
         Some(_) => earlier_newest_first.iter().find(is_current),

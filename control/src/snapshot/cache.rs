@@ -1,25 +1,37 @@
-//! Parsed snapshots by deployment key; bounded in bytes, the least recently used goes first.
+//! Snapshots by deployment key; bounded in bytes, the least recently used goes first.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use axum::body::Bytes;
 use shared::keys::DeploymentKey;
 use shared::snapshot::Snapshot;
-use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// What an entry takes besides its snapshot and its key: its places in both maps, rounded up.
 const ENTRY_OVERHEAD: usize = 512;
 
-/// Snapshots that are built at once; fewer than there are connections that read.
-const BUILDS: usize = 4;
+/// One version of a deployment's snapshot.
+#[derive(Clone, Debug)]
+pub struct Built {
+    /// The version.
+    pub version: i64,
+    /// The KV value.
+    pub text: Bytes,
+    /// The same, parsed; none before a check asked for it.
+    pub snapshot: Option<Arc<Snapshot>>,
+}
+
+impl Built {
+    fn weight(&self) -> usize {
+        self.text.len() + self.snapshot.as_ref().map_or(0, |snapshot| snapshot.weight())
+    }
+}
 
 /// Snapshots of the deployments last asked for. A cache and never the truth: each is used only for the version that the database names.
 #[derive(Debug)]
-pub struct SnapshotCache {
+pub(super) struct SnapshotCache {
     most_bytes: usize,
     held: Mutex<Held>,
-    /// Permits for building what is not held.
-    builds: Semaphore,
 }
 
 #[derive(Debug, Default)]
@@ -33,54 +45,40 @@ struct Held {
 
 #[derive(Debug)]
 struct Entry {
-    snapshot: Arc<Snapshot>,
+    built: Built,
     weight: usize,
     used: u64,
 }
 
 impl SnapshotCache {
-    /// An empty cache that holds at most `max_bytes`.
-    pub fn new(max_bytes: usize) -> Self {
-        Self { most_bytes: max_bytes, held: Mutex::default(), builds: Semaphore::new(BUILDS) }
+    /// An empty cache that holds at most `most_bytes`, or a single snapshot that is larger.
+    pub(super) fn new(most_bytes: usize) -> Self {
+        Self { most_bytes, held: Mutex::default() }
     }
 
     /// The key's snapshot, if it is there in this version.
-    pub fn get(&self, key: &DeploymentKey, version: i64) -> Option<Arc<Snapshot>> {
-        let mut held = self.held();
-        let held = &mut *held;
-        let entry = held.entries.get_mut(key).filter(|entry| entry.snapshot.version() == version)?;
-        // The newest entry stays where it is, so that one busy deployment costs no work on the order.
-        if entry.used != held.tick
-            && let Some(owned) = held.order.remove(&entry.used)
-        {
-            held.tick += 1;
-            entry.used = held.tick;
-            held.order.insert(held.tick, owned);
-        }
-        Some(Arc::clone(&entry.snapshot))
+    pub(super) fn get(&self, key: &DeploymentKey, version: i64) -> Option<Built> {
+        self.held().used(key, version).cloned()
     }
 
-    /// Waits for a turn to build a snapshot. After a change every check misses at once; whoever gets a turn looks again, since one before it may have built
-    /// what it wants.
-    pub async fn turn(&self) -> Option<SemaphorePermit<'_>> {
-        // It is never closed.
-        self.builds.acquire().await.ok()
+    /// The key's parsed snapshot, if it is there in this version.
+    pub(super) fn parsed(&self, key: &DeploymentKey, version: i64) -> Option<Arc<Snapshot>> {
+        self.held().used(key, version)?.snapshot.clone()
     }
 
-    /// Keeps a snapshot in place of the one it held for the key; one that is larger than the whole cache is not kept.
-    pub fn put(&self, key: &DeploymentKey, snapshot: &Arc<Snapshot>) {
+    /// Keeps a snapshot in place of the one it held for the key.
+    pub(super) fn put(&self, key: &DeploymentKey, built: Built) {
         let mut held = self.held();
         held.drop_entry(key);
-        let weight = snapshot.weight() + 2 * key.as_str().len() + ENTRY_OVERHEAD;
-        if weight > self.most_bytes {
-            return;
-        }
+        let weight = built.weight() + 2 * key.as_str().len() + ENTRY_OVERHEAD;
         held.tick += 1;
         let used = held.tick;
         held.bytes += weight;
         held.order.insert(used, key.clone());
-        held.entries.insert(key.clone(), Entry { snapshot: Arc::clone(snapshot), weight, used });
+        held.entries.insert(key.clone(), Entry { built, weight, used });
+        // The one just put stays, however large: built anew for every check, it would cost the most.
         while held.bytes > self.most_bytes
+            && held.order.len() > 1
             && let Some((_, oldest)) = held.order.pop_first()
         {
             held.drop_entry(&oldest);
@@ -88,7 +86,7 @@ impl SnapshotCache {
     }
 
     /// The bytes that it holds, as it counts them.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.held().bytes
     }
 
@@ -99,10 +97,64 @@ impl SnapshotCache {
 }
 
 impl Held {
+    fn used(&mut self, key: &DeploymentKey, version: i64) -> Option<&Built> {
+        let entry = self.entries.get_mut(key).filter(|entry| entry.built.version == version)?;
+        // The newest entry stays where it is, so that one busy deployment costs no work on the order.
+        if entry.used != self.tick
+            && let Some(owned) = self.order.remove(&entry.used)
+        {
+            self.tick += 1;
+            entry.used = self.tick;
+            self.order.insert(self.tick, owned);
+        }
+        Some(&entry.built)
+    }
+
     fn drop_entry(&mut self, key: &DeploymentKey) {
         if let Some(entry) = self.entries.remove(key) {
             self.order.remove(&entry.used);
             self.bytes = self.bytes.saturating_sub(entry.weight);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(number: usize) -> DeploymentKey {
+        DeploymentKey::try_from(format!("deployment-{number:04}")).unwrap()
+    }
+
+    fn built(version: i64, bytes: usize) -> Built {
+        Built { version, text: Bytes::from(vec![b'x'; bytes]), snapshot: None }
+    }
+
+    #[test]
+    fn bytes_are_bounded_and_the_least_recently_used_goes() {
+        let cache = SnapshotCache::new(3 * 2_000);
+        for number in 0..3 {
+            cache.put(&key(number), built(1, 1_000));
+        }
+        assert!(cache.get(&key(0), 1).is_some());
+        assert!(cache.get(&key(1), 2).is_none(), "another version");
+        cache.put(&key(3), built(1, 2_000));
+        assert!(cache.get(&key(1), 1).is_none());
+        assert!(cache.get(&key(0), 1).is_some() && cache.get(&key(3), 1).is_some());
+        for number in 0..1_000 {
+            cache.put(&key(number % 7), built(1, number));
+            assert!(cache.bytes() <= 6_000);
+        }
+    }
+
+    #[test]
+    fn a_single_snapshot_is_kept_however_large() {
+        let cache = SnapshotCache::new(6_000);
+        cache.put(&key(1), built(1, 1_000));
+        cache.put(&key(2), built(1, 1 << 20));
+        assert!(cache.get(&key(2), 1).is_some());
+        assert!(cache.get(&key(1), 1).is_none());
+        cache.put(&key(3), built(1, 1_000));
+        assert!(cache.get(&key(3), 1).is_some() && cache.get(&key(2), 1).is_none());
     }
 }

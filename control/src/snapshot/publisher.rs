@@ -37,7 +37,7 @@ use super::outbox::{self, Lease};
 use super::reconcile;
 use crate::app::AppState;
 use crate::config::KvConfig;
-use crate::error::{AppResult, Cause, chain};
+use crate::error::{AppError, AppResult, Cause, chain};
 
 /// How long a claimed row is this publisher's, in milliseconds: twice the longest write.
 const LEASE: i64 = 60_000;
@@ -161,14 +161,12 @@ impl Pusher {
         Ok(leases.len())
     }
 
-    /// Reads the claimed keys' snapshots, each version with its state, in one transaction. The fates are those that each has when it is sent
-    /// and all goes well.
+    /// The claimed keys' snapshots, each version with the state of one transaction. The fates are those that each has when it is sent and all goes well.
     async fn fill(&self, leases: &[Lease], fates: &mut BTreeMap<DeploymentKey, Fate>) -> AppResult<Bulk> {
         let mut bulk = Bulk::new();
-        let mut tx = self.app.db.read().await?;
         for Lease { key, .. } in leases {
-            let fate = match super::text(&mut tx, key, self.app.now()).await {
-                Ok(Some((version, text))) => match bulk.push(key, version, &text) {
+            let fate = match super::text(&self.app, key).await {
+                Ok(Some((version, text))) => match bulk.push(key, version, std::str::from_utf8(&text).map_err(AppError::internal)?) {
                     Pushed::In => Fate::Written(version),
                     Pushed::Full => Fate::Untouched,
                     Pushed::TooLarge => {
@@ -177,6 +175,7 @@ impl Pusher {
                     }
                 },
                 Ok(None) => Fate::Untouched,
+                Err(error @ AppError::Unavailable(_)) => return Err(error),
                 Err(error) => {
                     // One deployment that cannot be read must not hold up the others.
                     tracing::error!(cause = %chain(&error), "a snapshot cannot be made");

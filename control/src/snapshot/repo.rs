@@ -5,19 +5,23 @@ use std::collections::{BTreeSet, HashMap};
 use shared::hash::Sha256Hex;
 use shared::ids::{AppId, DeploymentId};
 use shared::keys::{DeploymentKey, Label};
-use shared::snapshot::{DiffSource, HistoryRelease, SnapshotHeader};
+use shared::snapshot::{DiffSource, HistoryRelease, Sketch, SnapshotHeader, json_length, offered};
 use shared::time::UnixMillis;
 use sqlx::{Database, Encode, Postgres, QueryBuilder, Sqlite, Type};
 
-use crate::db::{Glance, ReadTx};
+use crate::db::{Glance, ReadTx, Tx};
 use crate::error::{AppError, AppResult};
 use crate::on;
 
 /// Keys in one statement.
 const CHUNK: usize = 500;
 
+/// Descriptions in one statement, so that not much more is read than has room.
+const DESCRIPTIONS: usize = 64;
+
 const FIND_KEY: &str = "SELECT app_id, deployment_id, last_deployment_id, snapshot_version FROM deployment_keys WHERE deployment_key = $1";
-const RELEASES: &str = "SELECT id, label, app_version, description, is_mandatory, is_disabled, rollout, package_hash, blob_sha256, size \
+// Answered by an index: rows have their long descriptions before what is wanted here.
+const RELEASES: &str = "SELECT id, label, app_version, description_bytes, is_mandatory, is_disabled, rollout, package_hash, blob_sha256, size \
     FROM releases WHERE deployment_id = $1 ORDER BY label DESC";
 const DIFFS: &str = "SELECT d.release_id, d.source_hash, d.blob_sha256, d.size \
     FROM release_diffs d JOIN releases r ON r.id = d.release_id WHERE r.deployment_id = $1 ORDER BY d.release_id, d.source_hash";
@@ -56,7 +60,8 @@ struct ReleaseRow {
     id: String,
     label: i64,
     app_version: String,
-    description: Option<String>,
+    /// None when the version before this one wrote the row.
+    description_bytes: Option<i64>,
     is_mandatory: bool,
     is_disabled: bool,
     rollout: Option<i64>,
@@ -125,18 +130,28 @@ fn list<'k, D: Database>(keys: &'k [&'k DeploymentKey]) -> QueryBuilder<D>
 where
     &'k str: Encode<'k, D> + Type<D>,
 {
-    let mut query = QueryBuilder::new("SELECT deployment_key, snapshot_version FROM deployment_keys WHERE deployment_key IN (");
+    any_of("SELECT deployment_key, snapshot_version FROM deployment_keys WHERE deployment_key IN (", keys.iter().map(|key| key.as_str()))
+}
+
+/// `statement`, which ends where a list of texts begins, with these.
+fn any_of<'t, D: Database>(statement: &'static str, texts: impl Iterator<Item = &'t str>) -> QueryBuilder<D>
+where
+    &'t str: Encode<'t, D> + Type<D>,
+{
+    let mut query = QueryBuilder::new(statement);
     let mut list = query.separated(", ");
-    for key in keys {
-        list.push_bind(key.as_str());
+    for text in texts {
+        list.push_bind(text);
     }
     query.push(")");
     query
 }
 
-/// The deployment's whole history, newest first.
-pub async fn history(tx: &mut ReadTx, deployment: &DeploymentId) -> AppResult<Vec<HistoryRelease>> {
+/// The deployment's whole history, newest first, without the descriptions that a snapshot has no place for: those of releases that cannot be offered,
+/// and the oldest ones when all of them together take more than `most_bytes`.
+pub async fn history(tx: &mut ReadTx, deployment: &DeploymentId, most_bytes: usize) -> AppResult<Vec<HistoryRelease>> {
     let rows: Vec<ReleaseRow> = on!(tx, |conn| sqlx::query_as(RELEASES).bind(deployment).fetch_all(conn).await)?;
+    let mut descriptions = descriptions(tx, &rows, most_bytes).await?;
     let diffs: Vec<DiffRow> = on!(tx, |conn| sqlx::query_as(DIFFS).bind(deployment).fetch_all(conn).await)?;
     let mut by_release: HashMap<String, Vec<DiffSource>> = HashMap::new();
     for diff in diffs {
@@ -152,13 +167,42 @@ pub async fn history(tx: &mut ReadTx, deployment: &DeploymentId) -> AppResult<Ve
                 is_mandatory: row.is_mandatory,
                 is_disabled: row.is_disabled,
                 rollout: row.rollout.map(number).transpose()?,
-                description: row.description,
+                description: descriptions.remove(&row.id),
                 size: number(row.size)?,
                 blob: row.blob_sha256,
                 diffs: by_release.remove(&row.id).unwrap_or_default(),
             })
         })
         .collect()
+}
+
+/// The descriptions of releases that can be offered, by their ids: from the newest on, until they take `most_bytes`.
+async fn descriptions(tx: &mut ReadTx, newest_first: &[ReleaseRow], most_bytes: usize) -> AppResult<HashMap<String, String>> {
+    let sketches = newest_first.iter().map(|row| {
+        let rollout = row.rollout.map(number).transpose()?;
+        Ok(Sketch { range: &row.app_version, is_disabled: row.is_disabled, rollout, description: 0 })
+    });
+    let offered = offered(&sketches.collect::<AppResult<Vec<_>>>()?);
+    let described = |(row, is_offered): &(&ReleaseRow, bool)| *is_offered && row.description_bytes != Some(0);
+    let ids: Vec<&str> = newest_first.iter().zip(offered).filter(described).map(|(row, _)| row.id.as_str()).collect();
+    let (mut found, mut bytes) = (HashMap::with_capacity(ids.len()), 0);
+    for chunk in ids.chunks(DESCRIPTIONS) {
+        const STATEMENT: &str = "SELECT id, description FROM releases WHERE description IS NOT NULL AND id IN (";
+        let rows: Vec<(String, String)> = match tx.parts() {
+            Tx::Sqlite(tx) => {
+                any_of::<Sqlite>(STATEMENT, chunk.iter().copied()).build_query_as().persistent(false).fetch_all(&mut **tx).await
+            }
+            Tx::Postgres(tx) => {
+                any_of::<Postgres>(STATEMENT, chunk.iter().copied()).build_query_as().persistent(false).fetch_all(&mut **tx).await
+            }
+        }?;
+        bytes += rows.iter().map(|(_, text)| json_length(text)).sum::<u64>();
+        found.extend(rows);
+        if bytes > u64::try_from(most_bytes).unwrap_or(u64::MAX) {
+            break;
+        }
+    }
+    Ok(found)
 }
 
 /// Every key with its version, deleted deployments' included.

@@ -1,6 +1,6 @@
 //! The JSON of a snapshot. Member names are one letter, since there may be a thousand releases; each is explained at its field.
 
-use super::{DiffSource, HistoryRelease, Offer, Release, Snapshot, SnapshotHeader, shadowed};
+use super::{DiffSource, HistoryRelease, Offer, Release, Snapshot, SnapshotHeader, json_length, shadowed};
 use crate::Invalid;
 use crate::hash::Sha256Hex;
 use crate::ids::{AppId, DeploymentId};
@@ -83,34 +83,67 @@ fn is_false(value: &bool) -> bool {
     !*value
 }
 
-pub(super) fn write(header: &SnapshotHeader, newest_first: &[HistoryRelease]) -> Result<String, Invalid> {
+pub(super) fn write(header: &SnapshotHeader, newest_first: &[HistoryRelease], most_bytes: usize) -> Result<String, Invalid> {
     let mut document = empty(header);
-    let mut indexes = HashMap::new();
-    let mut flags = Vec::with_capacity(newest_first.len());
     let mut older_than = u32::MAX;
     for release in newest_first {
-        let fault = |what: &str| Invalid::from(format!("release {}: {what}", release.label));
         if release.label.number() >= older_than {
-            return Err(fault("its label is not lower than that of the newer release"));
+            return Err(fault(release, "its label is not lower than that of the newer release"));
         }
         older_than = release.label.number();
         if release.rollout.is_some_and(|rollout| !(1..=100).contains(&rollout)) {
-            return Err(fault("its rollout is not from 1 to 100"));
+            return Err(fault(release, "its rollout is not from 1 to 100"));
         }
-        let range = if let Some(index) = indexes.get(release.range.as_str()) {
-            *index
-        } else {
-            Range::parse(&release.range).map_err(|invalid| fault(&format!("its range {invalid}")))?;
+    }
+    // A withdrawn release is never compared with a client's version, so a range that only such releases have is not worth its place: a reader compiles
+    // every one. They refer to any other. The table of a deployment without enabled releases has the newest one's.
+    let enabled = newest_first.iter().filter(|release| !release.is_disabled);
+    let mut indexes = HashMap::new();
+    for release in enabled.chain(newest_first.first()) {
+        if !indexes.contains_key(release.range.as_str()) && (!release.is_disabled || indexes.is_empty()) {
+            Range::parse(&release.range).map_err(|invalid| fault(release, &format!("its range {invalid}")))?;
             document.ranges.push(Cow::Borrowed(&release.range));
             indexes.insert(release.range.as_str(), indexes.len());
-            indexes.len() - 1
-        };
-        flags.push((range, release.is_disabled, release.rollout.filter(|rollout| *rollout < 100)));
+        }
     }
-    let shortened = shadowed(flags.iter().copied());
-    document.releases =
-        newest_first.iter().zip(&flags).zip(shortened).map(|((release, flags), short)| entry(release, *flags, short)).collect();
+    let flags = |release: &HistoryRelease| {
+        let range = indexes.get(release.range.as_str()).copied().unwrap_or(0);
+        (range, release.is_disabled, release.rollout.filter(|rollout| *rollout < 100))
+    };
+    let shortened = shadowed(newest_first.iter().map(flags));
+    document.releases = newest_first.iter().zip(shortened).map(|(release, short)| entry(release, flags(release), short)).collect();
+    let text = to_text(&document)?;
+    if text.len() <= most_bytes {
+        return Ok(text);
+    }
+    leave_out(&mut document.releases, text.len() - most_bytes);
     to_text(&document)
+}
+
+fn fault(release: &HistoryRelease, what: &str) -> Invalid {
+    Invalid::from(format!("release {}: {what}", release.label))
+}
+
+/// Takes away so many bytes, if there are so many: the oldest releases' diffs, then their descriptions.
+fn leave_out(newest_first: &mut [Entry<'_>], mut excess: usize) {
+    // The names of the members, with their punctuation.
+    const NAME: usize = 5;
+    for entry in newest_first.iter_mut().rev().filter(|entry| !entry.diffs.is_empty()) {
+        if excess == 0 {
+            return;
+        }
+        let diffs = serde_json::to_string(&std::mem::take(&mut entry.diffs)).unwrap_or_default();
+        excess = excess.saturating_sub(NAME + diffs.len());
+    }
+    for entry in newest_first.iter_mut().rev() {
+        if excess == 0 {
+            return;
+        }
+        if let Some(description) = entry.description.take() {
+            let bytes = usize::try_from(json_length(&description)).unwrap_or(usize::MAX);
+            excess = excess.saturating_sub(bytes.saturating_add(NAME));
+        }
+    }
 }
 
 fn entry(release: &HistoryRelease, (range, is_disabled, rollout): (usize, bool, Option<u8>), is_short: bool) -> Entry<'_> {
@@ -166,6 +199,17 @@ struct Format {
     number: u32,
 }
 
+/// The version alone.
+#[derive(Deserialize)]
+struct Version {
+    #[serde(rename = "v")]
+    number: i64,
+}
+
+pub(super) fn version(bytes: &[u8]) -> Option<i64> {
+    serde_json::from_slice::<Version>(bytes).ok().map(|version| version.number)
+}
+
 pub(super) fn read(bytes: &[u8]) -> Result<Snapshot, Invalid> {
     let document: Document<'_> = match serde_json::from_slice(bytes) {
         Ok(document) => document,
@@ -182,8 +226,11 @@ pub(super) fn read(bytes: &[u8]) -> Result<Snapshot, Invalid> {
         version: document.version,
         made: document.made,
     };
-    let ranges = document.ranges.iter().map(|text| Range::parse(text)).collect::<Result<Vec<_>, _>>()?;
-    let releases = document.releases.into_iter().map(|entry| release(entry, ranges.len())).collect::<Result<Vec<_>, _>>()?;
+    let mut ranges = document.ranges.iter().map(|text| Range::parse(text)).collect::<Result<Vec<_>, _>>()?;
+    let mut releases = document.releases.into_iter().map(|entry| release(entry, ranges.len())).collect::<Result<Vec<_>, _>>()?;
+    // They grew by doubling, and are kept for long.
+    ranges.shrink_to_fit();
+    releases.shrink_to_fit();
     let flags = releases.iter().map(|release| (release.range, release.is_disabled, release.rollout));
     if shadowed(flags).zip(&releases).any(|(may_be_short, release)| release.offer.is_none() && !may_be_short) {
         return Err(Invalid::from("a release that may be chosen has the short form"));
@@ -245,6 +292,5 @@ fn weight(ranges: &[Range], releases: &[Release]) -> usize {
     };
     let release = |release: &Release| size_of::<Release>() + HASH + release.offer.as_deref().map_or(0, offer);
     let header = size_of::<Snapshot>() + 2 * (36 + BLOCK) + 2 * BLOCK;
-    // Vectors grow by doubling, so that up to half of their room may be unused.
-    header + 2 * (ranges.iter().map(range).sum::<usize>() + releases.iter().map(release).sum::<usize>())
+    header + ranges.iter().map(range).sum::<usize>() + releases.iter().map(release).sum::<usize>()
 }

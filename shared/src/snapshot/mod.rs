@@ -4,6 +4,7 @@
 //! more stand in it in a short form. Not here: which release a client gets, that is [`crate::select`].
 
 mod format;
+mod size;
 
 use crate::Invalid;
 use crate::hash::{PackageHash, Sha256Hex};
@@ -11,6 +12,9 @@ use crate::ids::{AppId, DeploymentId};
 use crate::keys::Label;
 use crate::time::UnixMillis;
 use crate::version::Range;
+use std::hash::Hash;
+
+pub use size::{Size, Sketch, json_length, offered};
 
 /// One stored release, in full: the publisher's input.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,7 +115,13 @@ impl Snapshot {
     /// form. An error names what the stored releases can never hold: labels that do not fall, a range that cannot be read, a rollout
     /// outside 1 to 100.
     pub fn publish(header: &SnapshotHeader, newest_first: &[HistoryRelease]) -> Result<String, Invalid> {
-        format::write(header, newest_first)
+        format::write(header, newest_first, usize::MAX)
+    }
+
+    /// [`Snapshot::publish`] in at most so many bytes: beyond that it leaves out the diffs of the oldest releases, then their descriptions. What is
+    /// larger even so is published nevertheless: a client must get its update, whatever it is told of it.
+    pub fn publish_within(header: &SnapshotHeader, newest_first: &[HistoryRelease], most_bytes: usize) -> Result<String, Invalid> {
+        format::write(header, newest_first, most_bytes)
     }
 
     /// The JSON text for KV of a deleted deployment: its key is answered 404.
@@ -122,6 +132,11 @@ impl Snapshot {
     /// Reads what [`Snapshot::publish`] wrote, in the current format and the one before it. Anything else is an error.
     pub fn parse(bytes: &[u8]) -> Result<Self, Invalid> {
         format::read(bytes)
+    }
+
+    /// The version of the snapshot that these bytes are, by a look that costs far less than to parse it; none where there is none.
+    pub fn version_in(bytes: &[u8]) -> Option<i64> {
+        format::version(bytes)
     }
 
     /// The version: grows with every snapshot of a deployment key.
@@ -176,7 +191,7 @@ impl Snapshot {
 /// Such a release still matters to the scan. A client may run it, and when mandatory it makes a newer choice mandatory; that is why the
 /// short form keeps label, hash, both flags and range. It keeps an unfinished rollout too, because the scan for clients outside of
 /// rollouts passes over unfinished releases even where they are only shadowed and mandatory.
-fn shadowed(releases: impl Iterator<Item = (usize, bool, Option<u8>)>) -> impl Iterator<Item = bool> {
+fn shadowed<R: Copy + Eq + Hash>(releases: impl Iterator<Item = (R, bool, Option<u8>)>) -> impl Iterator<Item = bool> {
     let mut covered = std::collections::HashSet::new();
     releases.map(move |(range, is_disabled, rollout)| {
         let is_short = is_disabled || covered.contains(&range);

@@ -4,7 +4,7 @@ use crate::reference::{any_history, hash, header, published, release, request};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use shared::select::{Outcome, Reason, select};
-use shared::snapshot::{DiffSource, HistoryRelease, Snapshot};
+use shared::snapshot::{DiffSource, HistoryRelease, Size, Sketch, Snapshot, json_length, offered};
 
 fn publish(history: &[HistoryRelease]) -> String {
     Snapshot::publish(&header(), history).unwrap_or_default()
@@ -17,6 +17,8 @@ fn the_header_is_kept() {
     assert_eq!(snapshot.deployment(), &header.deployment);
     assert_eq!(snapshot.app(), &header.app);
     assert_eq!((snapshot.version(), snapshot.made()), (header.version, header.made));
+    assert_eq!(Snapshot::version_in(publish(&[release(1, "1.0.0")]).as_bytes()), Some(header.version));
+    assert_eq!(Snapshot::version_in(b"{}"), None);
     assert!(!snapshot.is_tombstone());
     assert_eq!(snapshot.releases().len(), 1);
 }
@@ -182,6 +184,57 @@ fn texts_with_escapes_are_read() {
     assert!(matches!(select(&Snapshot::parse(text.as_bytes()).unwrap(), &request("1.0.0")).outcome, Outcome::Update { .. }));
 }
 
+#[test]
+fn ranges_that_only_disabled_releases_have_are_left_out() {
+    let disabled = |number, range| HistoryRelease { is_disabled: true, ..release(number, range) };
+    let ranges = |history: &[HistoryRelease]| {
+        let document: Value = serde_json::from_str(&publish(history)).unwrap_or_default();
+        let releases = document["r"].as_array().unwrap();
+        (document["g"].clone(), releases.iter().map(|release| release["g"].as_u64().unwrap()).collect::<Vec<_>>())
+    };
+    let history = [disabled(4, "4.x"), release(3, "3.x"), disabled(2, "2.x"), release(1, "1.x")];
+    assert_eq!(ranges(&history), (json!(["3.x", "1.x"]), vec![0, 0, 0, 1]));
+    assert_eq!(ranges(&[disabled(2, "2.x"), disabled(1, "1.x")]), (json!(["2.x"]), vec![0, 0]));
+    assert_eq!(select(&published(&[disabled(2, "2.x"), disabled(1, "1.x")]), &request("2.0.0")).reason, Reason::NothingEnabled);
+}
+
+#[test]
+fn what_is_too_large_leaves_out_the_oldest_diffs_and_then_the_oldest_descriptions() {
+    let history: Vec<_> = (1..=9_u32)
+        .rev()
+        .map(|number| {
+            let mut release = release(number, &format!("{number}.x"));
+            release.description = Some("\n€".repeat(200));
+            release.diffs = vec![DiffSource { source_hash: hash(0), blob: hash("diff"), size: 9 }];
+            release
+        })
+        .collect();
+    let full = publish(&history).len();
+    let left = |most: usize| {
+        let text = Snapshot::publish_within(&header(), &history, most).unwrap();
+        let snapshot = Snapshot::parse(text.as_bytes()).unwrap();
+        let document: Value = serde_json::from_str(&text).unwrap_or_default();
+        let count = |member: &str| document["r"].as_array().unwrap().iter().take_while(|release| release.get(member).is_some()).count();
+        assert!((1..=9).all(|number| {
+            let asked = request(&format!("{number}.0.0"));
+            matches!(select(&snapshot, &asked).outcome, Outcome::Update { .. })
+        }));
+        (text.len() <= most, count("c"), count("n"))
+    };
+    assert_eq!(left(full), (true, 9, 9));
+    assert_eq!(left(full - 1), (true, 8, 9), "one byte too many");
+    assert_eq!(left(full - 9 * 140), (true, 0, 9), "every diff goes before the first description");
+    let (fits, diffs, notes) = left(full - 9 * 140 - 2_000);
+    assert!(fits && diffs == 0 && (6..9).contains(&notes), "{notes} descriptions are left");
+    assert_eq!(left(100), (false, 0, 0), "updates go out even so");
+}
+
+/// A release as its size is counted.
+fn sketch(release: &HistoryRelease) -> Sketch<'_> {
+    let description = release.description.as_deref().map_or(0, json_length);
+    Sketch { range: &release.range, is_disabled: release.is_disabled, rollout: release.rollout, description }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -215,5 +268,39 @@ proptest! {
                 prop_assert_eq!(read.description(), release.description.as_deref());
             }
         }
+    }
+
+    #[test]
+    fn the_size_is_counted_without_writing(history in any_history(), text: String) {
+        prop_assert_eq!(json_length(&text), serde_json::to_string(&text).unwrap().len() as u64);
+        let mut history = history;
+        for release in &mut history {
+            release.diffs.clear();
+            release.description = release.description.as_ref().map(|_| text.clone());
+        }
+        let sketches: Vec<_> = history.iter().map(sketch).collect();
+        let size = Size::of(sketches.iter().copied());
+        let written = publish(&history).len() as u64;
+        prop_assert!(written <= size.bytes, "{} bytes, counted as {}", written, size.bytes);
+        prop_assert!(size.bytes <= written + 200 + 100 * history.len() as u64, "{} bytes, counted as {}", written, size.bytes);
+        let snapshot = published(&history);
+        for (read, is_offered) in snapshot.releases().iter().zip(offered(&sketches)) {
+            prop_assert!(is_offered || read.description().is_none());
+        }
+        let flagged = sketches.iter().map(|sketch| Sketch { rollout: sketch.rollout.filter(|rollout| *rollout < 100).map(|_| 99), ..*sketch });
+        prop_assert_eq!(Size::of(flagged), size, "what flags say takes no space");
+    }
+
+    #[test]
+    fn a_bound_is_kept_by_leaving_out_descriptions(history in any_history(), most in 0_usize..20_000) {
+        let mut bare = history.clone();
+        for release in &mut bare {
+            release.description = None;
+            release.diffs.clear();
+        }
+        let text = Snapshot::publish_within(&header(), &history, most).unwrap();
+        prop_assert!(text.len() <= most.max(publish(&bare).len()));
+        let snapshot = Snapshot::parse(text.as_bytes()).unwrap();
+        prop_assert_eq!(snapshot.releases().len(), history.len());
     }
 }

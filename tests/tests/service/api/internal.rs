@@ -341,6 +341,7 @@ async fn one_snapshot_is_served_to_the_edge() {
     snapshot(&app, Method::GET, "/internal/v1/snapshots/short").await.refused(400);
 
     app.free_key(&staging).await;
+    app.change("UPDATE deployment_keys SET snapshot_version = snapshot_version + 1 WHERE deployment_key = $1", &[&staging]).await;
     let gone = snapshot(&app, Method::GET, &path).await;
     gone.assert(200);
     assert!(Snapshot::parse(&gone.body).unwrap().is_tombstone());

@@ -7,3 +7,4 @@ mod operator;
 mod quotas;
 mod registration_mails;
 mod revoked_keys;
+mod snapshots;
