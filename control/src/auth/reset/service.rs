@@ -18,7 +18,7 @@ use crate::limits::{self, Limit, Subject};
 use crate::mail::{self, Kind, Mail, NewPassword};
 use crate::web::{ClientAddress, Faults};
 
-/// Notes that somebody asks for a link that takes a new password: [`answer`] sends it, if there is an account. So this does the same for every address,
+/// Notes that somebody asks for a link that takes a new password: `answer` sends it, if there is an account. So this does the same for every address,
 /// and nobody learns whether there is one. Several links may be open; the first that is used closes the others. Errors: 400, 403 with a code when a
 /// challenge token is needed, 429.
 pub async fn forgot(app: &App, from: ClientAddress, forgotten: &Forgotten) -> AppResult<()> {

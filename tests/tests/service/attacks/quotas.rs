@@ -104,7 +104,8 @@ async fn the_bundles_of_an_accounts_apps_take_so_many_bytes_together() {
     bob.create_app("bobs").await;
     app.share("ada", "one", "bob", "Developer", 1).await;
     // Bytes that do not shrink in a ZIP.
-    let text: String = (0..300_u32).map(|number| format!("{:x}", number.wrapping_mul(2_654_435_761))).collect();
+    let words: Vec<String> = (0..300_u32).map(|number| format!("{:x}", number.wrapping_mul(2_654_435_761))).collect();
+    let text = words.concat();
     let bundle = |text: &str| Bundle::script(text).0;
     let info = json!({ "appVersion": "1.0.0" });
     let first = bundle(&text);
