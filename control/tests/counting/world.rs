@@ -75,7 +75,8 @@ impl World {
             let app = AppId::v7(UnixMillis(1), [u8::from(app_of(key) == "second"); 10]);
             self.run(&format!("INSERT INTO apps VALUES ('{app}', 'a', '{app}', 1) ON CONFLICT DO NOTHING")).await;
             let id = DeploymentId::v7(UnixMillis(1), [number; 10]);
-            self.run(&format!("INSERT INTO deployments VALUES ('{id}', '{app}', '{key}', '{key}', 4, 0, 1, 0)")).await;
+            let columns = "id, app_id, name, deployment_key, last_label, counting_epoch, created_time, key_since";
+            self.run(&format!("INSERT INTO deployments ({columns}) VALUES ('{id}', '{app}', '{key}', '{key}', 4, 0, 1, 0)")).await;
             for label in 1..=LABELS {
                 self.release(key, label).await;
             }
