@@ -20,12 +20,16 @@ const ACCESS_KEYS: &str = "SELECT COUNT(*) FROM access_keys WHERE account_id = $
 const COLLABORATORS: &str = "SELECT COUNT(*) FROM collaborators WHERE app_id = $1";
 const STORED_BYTES: &str =
     "SELECT CAST(COALESCE(SUM(b.size), 0) AS BIGINT) FROM blobs b JOIN apps a ON a.id = b.app_id WHERE a.owner_id = $1";
+const BYTES_OF_APP: &str = "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM blobs WHERE app_id = $1";
 
 /// Every statement of this file.
-pub const SQL: &[&str] = &[APPS, DEPLOYMENTS, KEPT_KEYS, ACCESS_KEYS, COLLABORATORS, STORED_BYTES];
+pub const SQL: &[&str] = &[APPS, DEPLOYMENTS, KEPT_KEYS, ACCESS_KEYS, COLLABORATORS, STORED_BYTES, BYTES_OF_APP];
 
 /// Deployments that an account creates in a day: each leaves a key that is never given to anybody else.
 const DEPLOYMENTS_A_DAY: Rate = Rate { count: 200, window: 86_400_000 };
+
+/// New names that an account's apps get in a day: each is kept for every collaborator who has accepted the app.
+const RENAMES_A_DAY: Rate = Rate { count: 200, window: 86_400_000 };
 
 /// Keys of deleted deployments that are kept for an account.
 const MAX_KEPT_KEYS: i64 = 2_000;
@@ -56,6 +60,21 @@ impl Quotas {
     pub async fn check_apps(&self, tx: &mut ReadTx, owner: &AccountId) -> AppResult<()> {
         let count: i64 = on!(tx, |conn| sqlx::query_scalar(APPS).bind(owner).fetch_one(conn).await)?;
         check(count, self.apps, "apps per account", "delete an app you no longer need")
+    }
+
+    /// Refuses an app of another account that is to be this one's, whose row is held. Errors: 409.
+    pub async fn check_received(&self, tx: &mut ReadTx, app: &AppId, owner: &AccountId) -> AppResult<()> {
+        self.check_apps(tx, owner).await?;
+        let bytes: i64 = on!(tx, |conn| sqlx::query_scalar(BYTES_OF_APP).bind(app).fetch_one(conn).await)?;
+        self.check_stored_bytes(tx, owner, u64::try_from(bytes).unwrap_or(0)).await
+    }
+
+    /// Refuses one new name too many of the account's apps within a day; counts this one. Errors: 409.
+    pub async fn admit_rename(&self, tx: &mut WriteTx, owner: &AccountId, now: UnixMillis) -> AppResult<()> {
+        match limits::admit(tx, Limit::Renames, &Subject::account(owner), RENAMES_A_DAY, now).await? {
+            Ok(()) => Ok(()),
+            Err(_) => Err(reached("200 new names of apps per account and day", "try again tomorrow")),
+        }
     }
 
     /// Refuses one more deployment of the app, whose row is held, and one too many of its owner's within a day; counts this one. Errors: 409.

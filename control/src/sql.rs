@@ -24,6 +24,7 @@ pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
         ("auth/registration", auth::registration::repo::SQL),
         ("auth/reset", auth::reset::repo::SQL),
         ("apps", apps::repo::SQL),
+        ("apps/names", apps::names::SQL),
         ("cleanup", cleanup::SQL),
         ("collaborators", collaborators::repo::SQL),
         ("config/check", config::check::SQL),

@@ -112,14 +112,18 @@ impl TestApp {
         on!(tx, |conn| sqlx::query_scalar(sql).fetch_all(conn).await).unwrap()
     }
 
-    /// Makes `<with>@example.com` a collaborator of an app of `<owner>@example.com`, `since` milliseconds after 1970: the operation
-    /// takes the time from the clock, and counts against a limit.
+    /// Makes `<with>@example.com` a collaborator of an app of `<owner>@example.com` who has accepted it, `since` milliseconds after 1970: the operations
+    /// take the time from the clock, and count against a limit.
     pub async fn share(&self, owner: &str, app: &str, with: &str, role: &str, since: i64) {
         let (owner, with, since) = (format!("{owner}@example.com"), format!("{with}@example.com"), since.to_string());
-        let sql = "INSERT INTO collaborators (app_id, account_id, permission, access_time) \
-            SELECT a.id, w.id, $4, CAST($5 AS BIGINT) FROM apps a JOIN accounts o ON o.id = a.owner_id JOIN accounts w ON w.email = $3 \
+        let sql = "INSERT INTO collaborators (app_id, account_id, permission, access_time, accepted_time) \
+            SELECT a.id, w.id, $4, CAST($5 AS BIGINT), CAST($5 AS BIGINT) FROM apps a JOIN accounts o ON o.id = a.owner_id JOIN accounts w ON w.email = $3 \
             WHERE o.email = $1 AND a.name = $2";
         assert_eq!(self.change(sql, &[&owner, app, &with, role, &since]).await, 1, "{owner}, {app} or {with} is not there");
+        let sql = "INSERT INTO used_names (account_id, name, app_id) SELECT w.id, a.name, a.id \
+            FROM apps a JOIN accounts o ON o.id = a.owner_id JOIN accounts w ON w.email = $3 WHERE o.email = $1 AND a.name = $2 \
+            ON CONFLICT (account_id, name, app_id) DO NOTHING";
+        self.change(sql, &[&owner, app, &with]).await;
     }
 
     /// Takes a key out of use, as the deletion of its deployment does.

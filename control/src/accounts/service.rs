@@ -13,6 +13,7 @@ use crate::auth::login::service as login;
 use crate::auth::mfa::{self, Proof, factors, pending, step_up};
 use crate::auth::{DashboardSession, SignedIn, api_keys, cli, keys, members, password, strength};
 use crate::clock::Dice;
+use crate::collaborators;
 use crate::config::AccountLimits;
 use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult, OrConflict};
@@ -230,7 +231,8 @@ pub async fn end_old_password(
 }
 
 /// Deletes the caller's account. The keys of deployments that it ever had stay taken. Errors: 401 and 429 as of a login when the password is wrong, 403
-/// with `step_up_required` without the proof of a second factor that the account has, 409 while it owns apps.
+/// with `step_up_required` without the proof of a second factor that the account has, 409 while it owns apps, or has transferred some that nobody has
+/// accepted. Apps that were transferred to it and not accepted are their senders' again.
 pub async fn delete(app: &App, caller: &DashboardSession, from: ClientAddress, deletion: &AccountDeletion) -> AppResult<()> {
     let mut faults = Faults::default();
     let password = faults.take("password", members::password(&deletion.password));
@@ -241,6 +243,7 @@ pub async fn delete(app: &App, caller: &DashboardSession, from: ClientAddress, d
     let proven = login::confirm(app, from, caller.email(), password).await?;
     let (mut tx, _) = step_up::begin(app, caller, proof.as_ref()).await?;
     let now = app.now();
+    let details = give_apps_back(&mut tx, app, caller).await?;
     let deleted = repo::delete(&mut tx, caller.account(), &proven).await.map_err(|error| match &error {
         sqlx::Error::Database(database) if database.is_foreign_key_violation() => {
             AppError::Conflict("the account owns apps: delete them or transfer them first".to_owned())
@@ -252,10 +255,27 @@ pub async fn delete(app: &App, caller: &DashboardSession, from: ClientAddress, d
     }
     let kind = Kind::AccountDeleted { time: now, address: from.0.to_string() };
     outbox::put(&mut tx, app, &Mail { to: caller.email().to_owned(), kind }).await?;
-    audit::note(&mut tx, &Actor::caller(caller, from), Event::new(Action::DeleteAccount, caller.account()), &app.dice, now).await?;
+    let event = Event::new(Action::DeleteAccount, caller.account()).with(details);
+    audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, now).await?;
     tx.commit().await?;
     app.mailer.wake();
     Ok(())
+}
+
+/// Gives back what was transferred to an account that is about to go, whose row is held, and what the audit trail says of it. Errors: 409 while others have
+/// not accepted what it has transferred itself.
+async fn give_apps_back(tx: &mut WriteTx, app: &App, caller: &SignedIn) -> AppResult<serde_json::Value> {
+    if collaborators::repo::outgoing(tx, caller.account()).await? > 0 {
+        let text = "the account has transferred apps that are not accepted yet: it can be deleted once they are";
+        return Err(AppError::Conflict(text.to_owned()));
+    }
+    let returned = collaborators::repo::incoming(tx, caller.account()).await?;
+    collaborators::acceptance::give_back(tx, &returned).await?;
+    for row in &returned {
+        collaborators::acceptance::tell_sender(tx, app, row, caller.email()).await?;
+    }
+    let ids: Vec<_> = returned.iter().map(|row| &row.id).collect();
+    Ok(if ids.is_empty() { json!({}) } else { json!({ "returnedApps": ids }) })
 }
 
 /// Somebody else was faster, with the same password.

@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::service;
+use super::{service, transfer};
 use crate::app::AppState;
 use crate::audit::Actor;
 use crate::auth::grant::{ManageApp, OwnApp, ReadApp};
@@ -78,7 +78,8 @@ pub struct CollaboratorOut {
 /// One app.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct AppAnswer {
-    app: AppOut,
+    /// The app.
+    pub app: AppOut,
 }
 
 /// Apps by name.
@@ -95,7 +96,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(transfer_app))
 }
 
-/// List the apps that the caller can reach.
+/// List the apps that the caller can reach. An app that the caller has not accepted is listed as `owner@example.com:name`.
 #[utoipa::path(
     get,
     path = "/v1/apps",
@@ -108,7 +109,8 @@ pub async fn list_apps(State(app): State<AppState>, caller: SignedIn) -> AppResu
     Ok(Json(AppsAnswer { apps: service::list(&mut tx, &caller).await? }))
 }
 
-/// Create an app; it gets the deployments Production and Staging unless told not to.
+/// Create an app; it gets the deployments Production and Staging unless told not to. What others share by the same name is no obstacle: the bare name
+/// means the caller's own app.
 #[utoipa::path(
     post,
     path = "/v1/apps",
@@ -148,7 +150,8 @@ pub async fn get_app(State(app): State<AppState>, caller: SignedIn, grant: AppGr
     Ok(Json(AppAnswer { app: service::find(&mut tx, &caller, grant.app()).await? }))
 }
 
-/// Rename an app. To others who share it, a name that means another app to them goes on meaning that: they reach this one as `owner@example.com:name`.
+/// Rename an app. A collaborator who has used the new name for another app reaches this one as `owner@example.com:name` until it is accepted again. Only the
+/// owner can give it a name that the owner has used for another app.
 #[utoipa::path(
     patch,
     path = "/v1/apps/{app}",
@@ -165,7 +168,7 @@ pub async fn rename_app(
     Json(patch): Json<AppPatch>,
 ) -> AppResult<Json<AppAnswer>> {
     let mut tx = grant.begin(&app).await?;
-    service::rename(&mut tx, &grant, &actor, &patch, &app.dice, app.now()).await?;
+    service::rename(&mut tx, &grant, &actor, &patch, app.config.limits.quotas, &app.dice, app.now()).await?;
     let renamed = service::find(&mut tx, &caller, grant.app()).await?;
     tx.commit().await?;
     Ok(Json(AppAnswer { app: renamed }))
@@ -187,8 +190,11 @@ pub async fn delete_app(State(app): State<AppState>, grant: AppGrant<OwnApp>, ac
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Transfer an app, with the keys of its deployments, to another account. The owner so far becomes an Admin; both are told by mail. Only the owner
+/// Transfer an app to another account, which has the rights of the owner at once. The owner so far becomes an Admin; both are told by mail. Only the owner
 /// may, and no API key. Each attempt counts against the limit of the caller's account.
+///
+/// Until the receiver accepts the app, it stays in the sender's account: its name, the keys of its deployments, and what it counts for. If the receiver
+/// leaves it or deletes the account, the sender is the owner again.
 #[utoipa::path(
     post,
     path = "/v1/apps/{app}/transfer/{email}",
@@ -203,6 +209,6 @@ pub async fn transfer_app(
     from: ClientAddress,
     EmailPath(email): EmailPath,
 ) -> AppResult<impl IntoResponse> {
-    let transferred = service::transfer(&app, &grant, &caller, from, &email).await?;
+    let transferred = transfer::transfer(&app, &grant, &caller, from, &email).await?;
     Ok((StatusCode::CREATED, [(header::LOCATION, location(&transferred))], Json(AppAnswer { app: transferred })))
 }

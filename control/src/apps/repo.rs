@@ -8,18 +8,9 @@ use crate::collaborators;
 use crate::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
-// The longest-held access wins a bare name, so that a later share or transfer can never capture a name in use.
-const RESOLVE_BARE: &str = "SELECT a.id, a.name, a.owner_id, a.created_time, c.permission \
-    FROM collaborators c JOIN apps a ON a.id = c.app_id \
-    WHERE c.account_id = $1 AND a.name = $2 ORDER BY c.access_time, a.id LIMIT 1";
-const RESOLVE_LONG: &str = "SELECT a.id, a.name, a.owner_id, a.created_time, c.permission \
-    FROM collaborators c JOIN apps a ON a.id = c.app_id JOIN accounts o ON o.id = a.owner_id \
-    WHERE c.account_id = $1 AND a.name = $2 AND o.email = $3";
-const LIST: &str = "SELECT a.id, a.name, a.created_time, o.email AS owner_email \
-    FROM collaborators c JOIN apps a ON a.id = c.app_id JOIN accounts o ON o.id = a.owner_id \
-    WHERE c.account_id = $1 ORDER BY a.name, c.access_time, a.id";
-const FIND: &str = "SELECT a.id, a.name, a.created_time, o.email AS owner_email \
-    FROM apps a JOIN accounts o ON o.id = a.owner_id WHERE a.id = $1";
+const LIST: &str = "SELECT a.id, a.name, a.created_time, o.email AS owner_email, \
+    CASE WHEN a.owner_id = $1 THEN TRUE ELSE FALSE END AS is_own, c.accepted_time \
+    FROM collaborators c JOIN apps a ON a.id = c.app_id JOIN accounts o ON o.id = a.owner_id WHERE c.account_id = $1 ORDER BY a.name, a.id";
 const FIND_OWNED: &str = "SELECT id FROM apps WHERE owner_id = $1 AND name = $2";
 const DEPLOYMENTS_OF: &str = "SELECT d.app_id, d.name FROM deployments d JOIN collaborators c ON c.app_id = d.app_id \
     WHERE c.account_id = $1 ORDER BY d.name";
@@ -27,30 +18,14 @@ const COLLABORATORS_OF: &str = "SELECT c.app_id, a.email, c.permission FROM coll
     JOIN collaborators mine ON mine.app_id = c.app_id WHERE mine.account_id = $1 ORDER BY a.email";
 const INSERT: &str = "INSERT INTO apps (id, owner_id, name, created_time) VALUES ($1, $2, $3, $4)";
 // Changes nothing; whoever renames, transfers, shares or deletes the app, or changes its deployments, waits here.
-const LOCK: &str = "UPDATE apps SET created_time = created_time WHERE id = $1 RETURNING id, name, owner_id";
+const LOCK: &str = "UPDATE apps SET created_time = created_time WHERE id = $1 RETURNING id, name, owner_id AS namespace_id";
 const ROLE: &str = "SELECT permission FROM collaborators WHERE app_id = $1 AND account_id = $2";
 const RENAME: &str = "UPDATE apps SET name = $2 WHERE id = $1";
-const SET_OWNER: &str = "UPDATE apps SET owner_id = $2 WHERE id = $1";
+const MOVE: &str = "UPDATE apps SET owner_id = $2, name = $3 WHERE id = $1";
 const DELETE: &str = "DELETE FROM apps WHERE id = $1";
 
 /// Every statement of this file.
-pub const SQL: &[&str] =
-    &[RESOLVE_BARE, RESOLVE_LONG, LIST, FIND, FIND_OWNED, DEPLOYMENTS_OF, COLLABORATORS_OF, INSERT, LOCK, ROLE, RENAME, SET_OWNER, DELETE];
-
-/// An app as one of its collaborators reaches it.
-#[derive(Debug, sqlx::FromRow)]
-pub struct ResolvedRow {
-    /// Its id.
-    pub id: AppId,
-    /// Its bare name.
-    pub name: String,
-    /// Its owner.
-    pub owner_id: AccountId,
-    /// When it was made.
-    pub created_time: UnixMillis,
-    /// The caller's role.
-    pub permission: String,
-}
+pub const SQL: &[&str] = &[LIST, FIND_OWNED, DEPLOYMENTS_OF, COLLABORATORS_OF, INSERT, LOCK, ROLE, RENAME, MOVE, DELETE];
 
 /// An app that this transaction has locked.
 #[derive(Debug, sqlx::FromRow)]
@@ -59,8 +34,8 @@ pub struct LockedRow {
     pub id: AppId,
     /// Its bare name.
     pub name: String,
-    /// Its owner.
-    pub owner_id: AccountId,
+    /// The account in whose namespace it is: its owner, or the sender of a transfer that is not accepted yet.
+    pub namespace_id: AccountId,
 }
 
 /// An app in a list.
@@ -72,32 +47,37 @@ pub struct AppRow {
     pub name: String,
     /// When it was made.
     pub created_time: UnixMillis,
-    /// Its owner's address, for the long form of its name.
+    /// The address of the account in whose namespace it is, for the long form of its name.
     pub owner_email: String,
+    /// Whether that is the account that asks.
+    pub is_own: bool,
+    /// When the account accepted it.
+    pub accepted_time: Option<UnixMillis>,
 }
 
-/// The app that `name` means to the account: a bare name, or `ownerEmail:appName`.
-pub async fn resolve(tx: &mut ReadTx, account: &AccountId, name: &str) -> sqlx::Result<Option<ResolvedRow>> {
-    match name.split_once(':') {
-        Some((owner, name)) => {
-            let owner = owner.trim().to_lowercase();
-            on!(tx, |conn| sqlx::query_as(RESOLVE_LONG).bind(account).bind(name).bind(owner).fetch_optional(conn).await)
-        }
-        None => on!(tx, |conn| sqlx::query_as(RESOLVE_BARE).bind(account).bind(name).fetch_optional(conn).await),
+impl AppRow {
+    /// Sorts apps by name, and those of one name with the one first that the bare name means; those that were not accepted come last.
+    pub fn order(&self) -> (&str, bool, bool, Option<UnixMillis>, &str) {
+        (&self.name, !self.is_own, !self.is_accepted(), self.accepted_time, self.id.as_str())
+    }
+
+    /// Whether the account's bare names may mean it.
+    pub fn is_accepted(&self) -> bool {
+        self.is_own || self.accepted_time.is_some()
+    }
+
+    /// The name that means it to everybody who can reach it.
+    pub fn long_name(&self) -> String {
+        format!("{}:{}", self.owner_email, self.name)
     }
 }
 
-/// Every app that the account can reach, by name; apps of one name with the one first that the bare name means.
+/// Every app that the account can reach; see [`AppRow::order`].
 pub async fn list(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<Vec<AppRow>> {
     on!(tx, |conn| sqlx::query_as(LIST).bind(account).fetch_all(conn).await)
 }
 
-/// One app.
-pub async fn find(tx: &mut ReadTx, app: &AppId) -> sqlx::Result<Option<AppRow>> {
-    on!(tx, |conn| sqlx::query_as(FIND).bind(app).fetch_optional(conn).await)
-}
-
-/// The app of this name that the account owns.
+/// The app of this name in the account's namespace.
 pub async fn find_owned(tx: &mut ReadTx, owner: &AccountId, name: &str) -> sqlx::Result<Option<AppId>> {
     on!(tx, |conn| sqlx::query_scalar(FIND_OWNED).bind(owner).bind(name).fetch_optional(conn).await)
 }
@@ -134,9 +114,9 @@ pub async fn rename(tx: &mut WriteTx, app: &AppId, name: &str) -> sqlx::Result<u
     on_write!(tx, |conn| sqlx::query(RENAME).bind(app).bind(name).execute(conn).await)
 }
 
-/// Gives an app another owner.
-pub async fn set_owner(tx: &mut WriteTx, app: &AppId, owner: &AccountId) -> sqlx::Result<u64> {
-    on_write!(tx, |conn| sqlx::query(SET_OWNER).bind(app).bind(owner).execute(conn).await)
+/// Moves an app into another account's namespace, under this name.
+pub async fn move_to(tx: &mut WriteTx, app: &AppId, account: &AccountId, name: &str) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(MOVE).bind(app).bind(account).bind(name).execute(conn).await)
 }
 
 /// Removes an app with its collaborators, deployments and releases. Blobs, counters and clients stay.

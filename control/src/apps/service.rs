@@ -8,9 +8,8 @@ use shared::keys::Name;
 use shared::time::UnixMillis;
 
 use super::http::{AppOut, AppPatch, CollaboratorOut, NewApp};
-use super::repo::{self, LockedRow};
+use super::{names, repo};
 use crate::accounts;
-use crate::app::App;
 use crate::audit::{self, Action, Actor, Event};
 use crate::auth::grant::{ManageApp, OwnApp};
 use crate::auth::{AppCreator, AppGrant, Role, SignedIn};
@@ -19,9 +18,8 @@ use crate::collaborators;
 use crate::db::{ReadTx, WriteTx};
 use crate::deployments::service::{self as deployments, KeyChoice};
 use crate::error::{AppError, AppResult, OrConflict};
-use crate::mail::{Kind, Mail, Transfer, outbox};
 use crate::quotas::Quotas;
-use crate::web::{ClientAddress, Faults};
+use crate::web::Faults;
 
 /// The deployments a new app gets unless it says otherwise, in order.
 const FIRST_DEPLOYMENTS: [&str; 2] = ["Production", "Staging"];
@@ -43,11 +41,11 @@ pub async fn create(
     if !accounts::service::lock(tx, &mut [owner.account()]).await? {
         return Err(AppError::Unauthenticated);
     }
-    // A shared app of that name, too: otherwise the new one would take the name away from it.
-    must_be_free(tx, owner.account(), name.as_str()).await?;
     quotas.check_apps(tx, owner.account()).await?;
     let id = AppId::v7(now, dice.bytes()?);
+    // What others share by this name is no reason to refuse it: the bare name means the account's own app first.
     repo::insert(tx, &id, owner.account(), name.as_str(), now).await.or_conflict(|| taken(name.as_str()))?;
+    names::keep(tx, owner.account(), name.as_str(), &id).await?;
     let first: &[&str] = if is_manual { &[] } else { &FIRST_DEPLOYMENTS };
     for deployment in first {
         quotas.admit_deployment(tx, &id, owner.account(), now).await?;
@@ -55,7 +53,7 @@ pub async fn create(
     }
     let event = Event::new(Action::CreateApp, &id).of_app(&id).with(json!({ "name": name.as_str(), "hasNoDeployments": is_manual }));
     audit::note(tx, actor, event, dice, now).await?;
-    // Known without reading it, so that nobody waits for the trail's end meanwhile. The bare name means this app: no other has it.
+    // Known without reading it, so that nobody waits for the trail's end meanwhile. The bare name means this app: it is the caller's own.
     let caller = CollaboratorOut { permission: Role::Owner.as_str().to_owned(), is_current_account: true };
     Ok(AppOut {
         name: name.as_str().to_owned(),
@@ -66,80 +64,56 @@ pub async fn create(
     })
 }
 
-/// Refuses a name by which the account reaches an app. The account must be locked.
-async fn must_be_free(tx: &mut WriteTx, account: &AccountId, name: &str) -> AppResult<()> {
-    match repo::resolve(tx, account, name).await? {
-        Some(_) => Err(AppError::Conflict(taken(name))),
-        None => Ok(()),
+/// Refuses a name that the app's owner uses for another app, or has used: somebody else must not decide what it means to the owner.
+async fn must_be_unused(tx: &mut WriteTx, owner: &AccountId, name: &str, app: &AppId) -> AppResult<()> {
+    let reached = names::resolve(tx, owner, name).await?;
+    if reached.is_some_and(|other| other.id != *app) || names::is_used(tx, owner, name, app).await? {
+        return Err(AppError::Conflict(format!(
+            "the app's owner uses the name {name} for another app: only the owner can give it to this one"
+        )));
     }
+    Ok(())
 }
 
-fn taken(name: &str) -> String {
+/// What is said of a name that another app of the account has.
+pub fn taken(name: &str) -> String {
     format!("an app named {name} exists")
 }
 
 /// Gives the app another name, in the transaction's last statements. To its other collaborators what they call by that name already stays what it
-/// means. Errors: 409 when the caller or the owner reaches another app by it.
+/// means. Errors: 409 when the owner has another app of that name, or somebody else gives a name that the owner uses for another app.
 pub async fn rename(
     tx: &mut WriteTx,
     grant: &AppGrant<ManageApp>,
     actor: &Actor,
     patch: &AppPatch,
+    quotas: Quotas,
     dice: &Dice,
     now: UnixMillis,
 ) -> AppResult<()> {
     let mut faults = Faults::default();
     let Some(name) = faults.take("name", patch.name.text().and_then(Name::try_from)) else { return Err(faults.into_error()) };
     let app = grant.lock(tx).await?;
-    // Else the app would be the one that its collaborators reached last, and lose its name to them.
     if name.as_str() != app.name {
-        let accounts = collaborators::repo::list(tx, &app.id).await?;
-        // One that is deleted meanwhile has no names any more.
-        accounts::service::lock(tx, &mut accounts.iter().map(|row| &row.account_id).collect::<Vec<_>>()).await?;
-        for account in [grant.account(), &app.owner_id] {
-            must_be_free(tx, account, name.as_str()).await?;
+        lock_collaborators(tx, &app.id).await?;
+        if *grant.account() != app.namespace_id {
+            must_be_unused(tx, &app.namespace_id, name.as_str(), &app.id).await?;
         }
         repo::rename(tx, &app.id, name.as_str()).await.or_conflict(|| taken(name.as_str()))?;
-        collaborators::repo::renew_access(tx, &app.id, now).await?;
+        names::settle(tx, &app.id, &app.namespace_id, name.as_str()).await?;
+        quotas.admit_rename(tx, &app.namespace_id, now).await?;
     }
     let details = json!({ "name": name.as_str(), "before": app.name });
     audit::note(tx, actor, Event::new(Action::RenameApp, &app.id).of_app(&app.id).with(details), dice, now).await
 }
 
-/// Gives the app, and the keys of all deployments that it ever had, to another account, and tells both. The owner so far becomes an Admin. Errors: 404
-/// when no verified account has the address, 409 when it owns the app or reaches another one by its name, 429.
-pub async fn transfer(app: &App, grant: &AppGrant<OwnApp>, caller: &SignedIn, from: ClientAddress, email: &str) -> AppResult<AppOut> {
-    collaborators::service::admit(app, grant.account()).await?;
-    let (mut tx, now) = (grant.begin(app).await?, app.now());
-    let LockedRow { id, name, owner_id } = grant.lock(&mut tx).await?;
-    let receiver = accounts::repo::find_verified(&mut tx, email).await?.ok_or(AppError::NotFound("account"))?;
-    if receiver == owner_id {
-        return Err(AppError::Conflict("the account owns the app already".to_owned()));
-    }
-    if !accounts::service::lock(&mut tx, &mut [&owner_id, &receiver]).await? {
-        return Err(AppError::NotFound("account"));
-    }
-    let called_so = repo::resolve(&mut tx, &receiver, &name).await?;
-    if called_so.is_some_and(|other| other.id != id) {
-        return Err(AppError::Conflict(format!("the account reaches another app by the name {name}")));
-    }
-    app.config.limits.quotas.check_apps(&mut tx, &receiver).await?;
-    collaborators::repo::set_role(&mut tx, &id, &owner_id, Role::Admin).await?;
-    if collaborators::repo::set_role(&mut tx, &id, &receiver, Role::Owner).await? == 0 {
-        collaborators::repo::insert(&mut tx, &id, &receiver, Role::Owner, now).await?;
-    }
-    deployments::give_keys(&mut tx, &id, &receiver).await?;
-    repo::set_owner(&mut tx, &id, &receiver).await.or_conflict(|| taken(&name))?;
-    let notice = Transfer { time: now, address: from.0.to_string(), app: name, from: caller.email().to_owned(), to: email.to_owned() };
-    for (to, kind) in [(caller.email(), Kind::AppGivenAway(notice.clone())), (email, Kind::AppReceived(notice))] {
-        outbox::put(&mut tx, app, &Mail { to: to.to_owned(), kind }).await?;
-    }
-    let out = find(&mut tx, caller, &id).await?;
-    let event = Event::new(Action::TransferApp, &id).of_app(&id).with(json!({ "from": owner_id, "to": receiver }));
-    audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, now).await?;
-    tx.commit().await?;
-    app.mailer.wake();
-    Ok(out)
+/// Locks the accounts of the app's collaborators, so that what its name means to them changes in no other way until the transaction ends. The app must
+/// be locked.
+pub async fn lock_collaborators(tx: &mut WriteTx, app: &AppId) -> AppResult<()> {
+    let accounts = collaborators::repo::list(tx, app).await?;
+    // One that is deleted meanwhile has no names any more.
+    accounts::service::lock(tx, &mut accounts.iter().map(|row| &row.account_id).collect::<Vec<_>>()).await?;
+    Ok(())
 }
 
 /// Deletes the app with its deployments and releases, in the transaction's last statements. What has no end of rows, the clients that reported and the
@@ -153,7 +127,8 @@ pub async fn delete(tx: &mut WriteTx, grant: &AppGrant<OwnApp>, actor: &Actor, d
     audit::note(tx, actor, Event::new(Action::DeleteApp, &app.id).of_app(&app.id).with(json!({ "name": app.name })), dice, now).await
 }
 
-/// The caller's apps, by name. Of several apps of one name, the one that the bare name means is shown by it, the others as `ownerEmail:appName`.
+/// The caller's apps, by name. Of several apps of one name, the one that the bare name means is shown by it, the others as `ownerEmail:appName`, and so
+/// is every app that the caller has not accepted.
 pub async fn list(tx: &mut ReadTx, caller: &SignedIn) -> AppResult<Vec<AppOut>> {
     let mut deployments: BTreeMap<AppId, Vec<String>> = BTreeMap::new();
     for (app, name) in repo::deployments_of(tx, caller.account()).await? {
@@ -169,10 +144,11 @@ pub async fn list(tx: &mut ReadTx, caller: &SignedIn) -> AppResult<Vec<AppOut>> 
     }
     let mut bare = HashSet::new();
     let mut rows = repo::list(tx, caller.account()).await?;
-    // Sorted here, since databases sort text each in its own way. Stable: of one name, the longest-held access stays first.
-    rows.sort_by(|left, right| left.name.cmp(&right.name));
+    // Sorted here, since databases sort text each in its own way.
+    rows.sort_by(|left, right| left.order().cmp(&right.order()));
     let apps = rows.into_iter().map(|app| {
-        let name = if bare.insert(app.name.clone()) { app.name } else { format!("{}:{}", app.owner_email, app.name) };
+        let is_bare = app.is_accepted() && bare.insert(app.name.clone());
+        let name = if is_bare { app.name } else { app.long_name() };
         AppOut {
             name,
             created_time: app.created_time,

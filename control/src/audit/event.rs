@@ -113,6 +113,8 @@ actions! {
     AddCollaborator = "collaborator.add" of "account";
     /// An account's role on an app was changed.
     UpdateCollaborator = "collaborator.update" of "account";
+    /// An account accepted an app that others shared with it or transferred to it.
+    AcceptApp = "collaborator.accept" of "account";
     /// An account lost its access to an app, or gave it up.
     RemoveCollaborator = "collaborator.remove" of "account";
     /// A deployment was made.

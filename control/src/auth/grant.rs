@@ -10,6 +10,7 @@ use shared::ids::{AccountId, AppId};
 use super::SignedIn;
 use super::scope::{Scope, Scopes};
 use crate::app::{App, AppState};
+use crate::apps::names;
 use crate::apps::repo::{self, LockedRow};
 use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult};
@@ -108,6 +109,8 @@ permissions! {
     ManageCollaborators = "collaborators.manage": Owner | Admin, by;
     /// Give up one's own access. A removal demands no more at first: whom it is about shows later, and others need [`ManageCollaborators`].
     LeaveApp = "collaborators.leave": Owner | Admin | Developer | Viewer, by;
+    /// Accept the app for oneself.
+    AcceptApp = "collaborators.accept": Owner | Admin | Developer | Viewer, by;
     /// Delete the app, transfer it.
     OwnApp = "apps.own": Owner, by;
 }
@@ -134,7 +137,7 @@ impl<N> AppGrant<N> {
         &self.called
     }
 
-    /// Who owns the app; limits are the owner's.
+    /// The account in whose namespace the app is: its owner, or the sender of a transfer that is not accepted yet. Limits are that account's.
     pub fn owner(&self) -> &AccountId {
         &self.owner
     }
@@ -207,12 +210,21 @@ impl<N: Permission> FromRequestParts<AppState> for AppGrant<N> {
 
     async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
         let caller = SignedIn::from_request_parts(parts, app).await?;
-        let name = parameter(parts, app, "app").await?;
+        // Pages that mails lead to name it by its id.
+        let (name, is_id) = match parameter(parts, app, "app_id").await {
+            Ok(id) => (id, true),
+            Err(_) => (parameter(parts, app, "app").await?, false),
+        };
         let mut tx = app.db.read().await?;
+        let found = if is_id {
+            names::resolve_id(&mut tx, caller.account(), &name).await?
+        } else {
+            names::resolve(&mut tx, caller.account(), &name).await?
+        };
         // An app the caller has no access to is answered exactly as one that is not there.
-        let found = repo::resolve(&mut tx, caller.account(), &name).await?.ok_or(AppError::NotFound("app"))?;
+        let found = found.ok_or(AppError::NotFound("app"))?;
         let role: Role = found.permission.parse().map_err(AppError::internal)?;
         check::<N>(role, caller.scopes())?;
-        Ok(Self { app: found.id, called: name, owner: found.owner_id, caller, role, _needs: PhantomData })
+        Ok(Self { app: found.id, called: name, owner: found.namespace_id, caller, role, _needs: PhantomData })
     }
 }

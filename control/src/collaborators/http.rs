@@ -10,12 +10,12 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::service;
+use super::{acceptance, service};
 use crate::app::AppState;
-use crate::apps::http::CollaboratorOut;
+use crate::apps::http::{AppAnswer, CollaboratorOut};
 use crate::audit::Actor;
-use crate::auth::AppGrant;
-use crate::auth::grant::{LeaveApp, ManageCollaborators, ReadApp};
+use crate::auth::grant::{AcceptApp, LeaveApp, ManageCollaborators, ReadApp};
+use crate::auth::{AppGrant, SignedIn};
 use crate::error::AppResult;
 use crate::web::{EmailPath, Json, Member, encode_segment};
 
@@ -48,6 +48,16 @@ pub struct CollaboratorPatch {
     pub permission: Member,
 }
 
+/// How an app is accepted.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[schema(example = json!({}))]
+pub struct Acceptance {
+    /// A text: another name for an app that was transferred to the caller, who has an app of its name already.
+    #[serde(default)]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 255)]
+    pub name: Member,
+}
+
 /// A collaborator by its address.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Collaborator)]
@@ -72,7 +82,10 @@ pub struct CollaboratorsAnswer {
 
 /// The routes of this area.
 pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(list_collaborators)).routes(routes!(add_collaborator, update_collaborator, remove_collaborator))
+    OpenApiRouter::new()
+        .routes(routes!(list_collaborators))
+        .routes(routes!(add_collaborator, update_collaborator, remove_collaborator))
+        .routes(routes!(accept_app))
 }
 
 /// List an app's collaborators, its owner among them.
@@ -88,7 +101,10 @@ pub async fn list_collaborators(State(app): State<AppState>, grant: AppGrant<Rea
     Ok(Json(CollaboratorsAnswer { collaborators }))
 }
 
-/// Add a collaborator. No API key may. Each attempt counts against the limit of the caller's account.
+/// Add a collaborator, who has access at once and is told by mail. No API key may. Each attempt counts against the limit of the caller's account.
+///
+/// The collaborator reaches the app as `owner@example.com:name`, and by its bare name after accepting it. Somebody who never had an app of that name, and has
+/// only this one, needs not accept it first.
 #[utoipa::path(
     post,
     path = "/v1/apps/{app}/collaborators/{email}",
@@ -134,7 +150,8 @@ pub async fn update_collaborator(
 
 /// Remove a collaborator, or leave the app, at once for all credentials of the account. The owner cannot go. No API key may.
 ///
-/// Others are removed by whoever has `collaborators.manage`. Every collaborator has `collaborators.leave`, and may give up its own access.
+/// Others are removed by whoever has `collaborators.manage`. Every collaborator has `collaborators.leave`, and may give up its own access. The receiver of a
+/// transfer may, too, until it has accepted the app: then the sender is the owner again.
 #[utoipa::path(
     delete,
     path = "/v1/apps/{app}/collaborators/{email}",
@@ -144,7 +161,7 @@ pub async fn update_collaborator(
         (status = 204),
         (status = 403, description = "the address is another one's, and the caller does not have `collaborators.manage`; or an API key asks"),
         (status = 404, description = "there is no such app, or the address is no collaborator's"),
-        (status = 409, description = "the address is the owner's"),
+        (status = 409, description = "the address is the owner's, or that of the sender of a transfer that is not accepted yet"),
     )
 )]
 pub async fn remove_collaborator(
@@ -154,7 +171,33 @@ pub async fn remove_collaborator(
     EmailPath(email): EmailPath,
 ) -> AppResult<StatusCode> {
     let mut tx = grant.begin(&app).await?;
-    service::remove(&mut tx, &grant, &actor, &email, &app.dice, app.now()).await?;
+    service::remove(&mut tx, &app, &grant, &actor, &email).await?;
     tx.commit().await?;
+    app.mailer.wake();
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Accept an app that others have shared with the caller: its bare name means it from then on, unless the caller uses that name for another app. No API key
+/// may.
+///
+/// An app that was transferred to the caller moves into its account, with the keys of its deployments, and counts for its quotas. When the caller has an app
+/// of that name, give another `name`.
+#[utoipa::path(
+    post,
+    path = "/v1/apps/{app}/collaborators/me/accept",
+    tag = "collaborators",
+    security(("bearer" = ["collaborators.accept"])),
+    request_body = Option<Acceptance>,
+    responses((status = 200, body = AppAnswer), (status = 409))
+)]
+pub async fn accept_app(
+    State(app): State<AppState>,
+    caller: SignedIn,
+    grant: AppGrant<AcceptApp>,
+    actor: Actor,
+    body: Option<Json<Acceptance>>,
+) -> AppResult<Json<AppAnswer>> {
+    let body = body.map(|Json(body)| body).unwrap_or_default();
+    let accepted = acceptance::accept(&app, &grant, &caller, &actor, &body).await?;
+    Ok(Json(AppAnswer { app: accepted }))
 }

@@ -1,8 +1,9 @@
-//! Collaborators: who works on an app, and in which role. The owner is one of them; who that is changes by a transfer, which is `apps`' matter.
+//! Who else works on an app: collaborators and their roles; and what they accept.
 //!
-//! What a role may do is not here but at [`crate::auth::grant`]. Every request looks the role up anew, so that a change holds at once for all
-//! credentials of the account. Start reading at [`service`].
+//! The owner is not changed here, but by a transfer ([`crate::apps::transfer`]) that is accepted ([`acceptance`]). Start reading at [`service`].
 
+pub mod acceptance;
 pub mod http;
+pub mod notice;
 pub mod repo;
 pub mod service;

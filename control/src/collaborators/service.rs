@@ -9,9 +9,11 @@ use shared::time::UnixMillis;
 
 use super::http::{CollaboratorPatch, NamedCollaborator, NewCollaborator};
 use super::repo::{self, CollaboratorRow};
+use super::{acceptance, notice};
 use crate::accounts;
 use crate::app::App;
 use crate::apps::http::CollaboratorOut;
+use crate::apps::repo::LockedRow;
 use crate::audit::{self, Action, Actor, Event};
 use crate::auth::grant::{LeaveApp, ManageCollaborators, ReadApp};
 use crate::auth::{AppGrant, Role};
@@ -19,6 +21,7 @@ use crate::clock::Dice;
 use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult, OrConflict};
 use crate::limits::{self, Limit, Subject};
+use crate::mail::{Kind, Mail, SharedApp};
 
 /// A role that can be given: there is one owner, and another only by a transfer.
 fn assignable(name: &str) -> Result<Role, Invalid> {
@@ -51,7 +54,7 @@ pub async fn list(tx: &mut ReadTx, grant: &AppGrant<ReadApp>) -> AppResult<BTree
     Ok(rows.into_iter().map(out).collect())
 }
 
-/// Gives an account a role, Developer unless told otherwise. Errors: 404 when no verified account has the address, 409 when it has a role, 429.
+/// Gives an account a role, Developer unless told otherwise, and tells it. Errors: 404 when no verified account has the address, 409 when it has a role, 429.
 pub async fn add(
     app: &App,
     grant: &AppGrant<ManageCollaborators>,
@@ -71,9 +74,19 @@ pub async fn add(
     app.config.limits.quotas.check_collaborators(&mut tx, &row.id).await?;
     let inserted = repo::insert(&mut tx, &row.id, &account, role, now).await;
     inserted.or_conflict(|| "the account is a collaborator of the app already".to_owned())?;
+    let owner = accounts::repo::find(&mut tx, &row.namespace_id).await?.ok_or(AppError::NotFound("app"))?;
+    let shared = SharedApp {
+        time: now,
+        app: format!("{}:{}", owner.email, row.name),
+        app_id: row.id.clone(),
+        from: grant.email().to_owned(),
+        permission: role.as_str().to_owned(),
+    };
+    notice::tell(&mut tx, app, &account, &Mail { to: email.to_owned(), kind: Kind::AppShared(shared) }).await?;
     let event = Event::new(Action::AddCollaborator, &account).of_app(&row.id).with(json!({ "permission": role.as_str() }));
     audit::note(&mut tx, actor, event, &app.dice, now).await?;
     tx.commit().await?;
+    app.mailer.wake();
     Ok(NamedCollaborator { email: email.to_owned(), permission: role.as_str().to_owned() })
 }
 
@@ -90,7 +103,7 @@ pub async fn update(
     let role = patch.permission.text().and_then(assignable).map_err(|fault| refuse(&fault))?;
     let app = grant.lock(tx).await?;
     let found = repo::find(tx, &app.id, email).await?.ok_or(AppError::NotFound("collaborator"))?;
-    if found.account_id == app.owner_id {
+    if found.permission == Role::Owner.as_str() {
         return Err(AppError::Conflict("the owner's role changes only when the app is transferred".to_owned()));
     }
     repo::set_role(tx, &app.id, &found.account_id, role).await?;
@@ -100,24 +113,38 @@ pub async fn update(
     Ok(NamedCollaborator { email: found.email, permission: role.as_str().to_owned() })
 }
 
-/// Takes an account's access away, in the transaction's last statements; whoever has access may give up its own. Errors: 403, 404, 409 for the owner.
-pub async fn remove(
-    tx: &mut WriteTx,
-    grant: &AppGrant<LeaveApp>,
-    actor: &Actor,
-    email: &str,
-    dice: &Dice,
-    now: UnixMillis,
-) -> AppResult<()> {
-    let app = grant.lock(tx).await?;
+/// Takes an account's access away, in the transaction's last statements; whoever has access may give up its own. The receiver of a transfer may, too, until
+/// it has accepted: then the sender is the owner again. Errors: 403, 404, 409 for the owner, and for the sender of a transfer that is not accepted.
+pub async fn remove(tx: &mut WriteTx, app: &App, grant: &AppGrant<LeaveApp>, actor: &Actor, email: &str) -> AppResult<()> {
+    let row = grant.lock(tx).await?;
     if email != grant.email() {
         grant.require::<ManageCollaborators>(tx).await?;
     }
-    let found = repo::find(tx, &app.id, email).await?.ok_or(AppError::NotFound("collaborator"))?;
-    if found.account_id == app.owner_id {
+    let found = repo::find(tx, &row.id, email).await?.ok_or(AppError::NotFound("collaborator"))?;
+    let details = if let Some(sender) = check_may_go(&row, &found, email == grant.email())? {
+        accounts::service::lock(tx, &mut [grant.account(), sender]).await?;
+        let returned = repo::find_shared(tx, grant.account(), &row.id).await?.ok_or(AppError::NotFound("app"))?;
+        acceptance::give_back(tx, std::slice::from_ref(&returned)).await?;
+        repo::delete(tx, &row.id, &found.account_id).await?;
+        acceptance::tell_sender(tx, app, &returned, grant.email()).await?;
+        json!({ "permission": found.permission, "owner": sender })
+    } else {
+        repo::delete(tx, &row.id, &found.account_id).await?;
+        json!({ "permission": found.permission })
+    };
+    let event = Event::new(Action::RemoveCollaborator, &found.account_id).of_app(&row.id).with(details);
+    audit::note(tx, actor, event, &app.dice, app.now()).await
+}
+
+/// Whether a collaborator may lose its access. For the receiver of a transfer, who may decline it, this gives the sender.
+fn check_may_go<'r>(app: &'r LockedRow, found: &CollaboratorRow, is_oneself: bool) -> AppResult<Option<&'r AccountId>> {
+    let (is_owner, has_name) = (found.permission == Role::Owner.as_str(), found.account_id == app.namespace_id);
+    if has_name && !is_owner {
+        let text = "the app is still in the account of whoever transferred it, who stays until the receiver has accepted it";
+        return Err(AppError::Conflict(text.to_owned()));
+    }
+    if is_owner && (has_name || !is_oneself) {
         return Err(AppError::Conflict("the owner stays: transfer the app first, or delete it".to_owned()));
     }
-    repo::delete(tx, &app.id, &found.account_id).await?;
-    let event = Event::new(Action::RemoveCollaborator, &found.account_id).of_app(&app.id).with(json!({ "permission": found.permission }));
-    audit::note(tx, actor, event, dice, now).await
+    Ok(is_owner.then_some(&app.namespace_id))
 }

@@ -10,6 +10,7 @@ use super::flash::Flash;
 use super::form::{Field, Form};
 use super::frame::Frame;
 use super::session;
+use super::shared_apps::{self, SharedApps};
 use super::step_up::{self, StepUp};
 use super::view::day;
 use crate::accounts::http::{AccountDeletion, AccountOut, AccountPatch};
@@ -28,6 +29,7 @@ struct AccountPage<'p> {
     account: &'p AccountOut,
     since: String,
     largest: String,
+    shared: SharedApps,
 }
 
 #[derive(Template)]
@@ -61,11 +63,14 @@ fn name_form(name: &str) -> Form {
 }
 
 async fn account_page(app: &AppState, frame: &Frame, session: &DashboardSession, form: Option<&Form>) -> AppResult<Response> {
-    let account = service::out(&mut app.db.read().await?, app, session).await?;
+    let mut tx = app.db.read().await?;
+    let account = service::out(&mut tx, app, session).await?;
+    let shared = shared_apps::list(&mut tx, frame, session).await?;
+    drop(tx);
     let shown = name_form(account.name.as_deref().unwrap_or_default());
     let form = form.unwrap_or(&shown);
     let (since, largest) = (day(account.created_time), size(account.limits.max_upload_bytes));
-    form.page(&AccountPage { frame, form, account: &account, since, largest })
+    form.page(&AccountPage { frame, form, account: &account, since, largest, shared })
 }
 
 pub(super) async fn show(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> AppResult<Response> {
@@ -159,7 +164,7 @@ pub(super) async fn show_deletion(State(app): State<AppState>, frame: Frame, ses
 
 async fn deletion_page(app: &AppState, frame: &Frame, session: &DashboardSession, form: &Form, step_up: &StepUp) -> AppResult<Response> {
     let reached = apps::repo::list(&mut app.db.read().await?, session.account()).await?;
-    let owned = reached.into_iter().filter(|app| app.owner_email == session.email());
+    let owned = reached.into_iter().filter(|app| app.is_own);
     form.page(&Deletion { frame, form, step_up, email: session.email(), apps: owned.map(|app| app.name).collect() })
 }
 

@@ -28,6 +28,7 @@ mod reports;
 mod second_factor;
 pub mod session;
 mod sessions;
+mod shared_apps;
 mod sign_in;
 mod sign_up;
 pub mod site;
@@ -100,6 +101,8 @@ pub fn pages() -> Pages {
         .page("/account", get(account::show).post(account::rename))
         .page("/account/password", get(account::show_password).post(account::change_password))
         .page("/account/delete", get(account::show_deletion).post(account::delete))
+        .page("/account/apps/{app_id}/accept", get(shared_apps::show_acceptance).post(shared_apps::accept))
+        .page("/account/apps/{app_id}/leave", get(shared_apps::show_leaving).post(shared_apps::leave))
         .page("/sessions", get(sessions::show))
         .page("/sessions/{credential}/end", post(sessions::end))
         .page("/sessions/end-others", post(sessions::end_others))

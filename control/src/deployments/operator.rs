@@ -97,7 +97,7 @@ impl KeyOperation<'_> {
         if repo::lock(tx, &deployment).await?.as_ref() != Some(self.key) {
             return Err(AppError::Conflict("the deployment was changed at the same moment: try again".to_owned()));
         }
-        Ok(Some(Holder { deployment, deployment_name, app, app_name: row.name, owner: row.owner_id }))
+        Ok(Some(Holder { deployment, deployment_name, app, app_name: row.name, owner: row.namespace_id }))
     }
 
     /// Makes the key nobody's; whoever used it gets a new one, and is told.

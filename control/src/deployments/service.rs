@@ -50,9 +50,9 @@ pub async fn create(
     let (Some(name), Some(key)) = (name, key) else { return Err(faults.into_error()) };
     let key = key.map_or(KeyChoice::Generated, |key| KeyChoice::Given { key, by: grant.account().clone() });
     let app = grant.lock(tx).await?;
-    // A key is the account's that owns the app, whoever of its collaborators brings it.
-    quotas.admit_deployment(tx, &app.id, &app.owner_id, now).await?;
-    let row = insert(tx, &app.id, &app.owner_id, name.as_str(), key, dice, now).await?;
+    // A key is the account's in whose namespace the app is, whoever of its collaborators brings it.
+    quotas.admit_deployment(tx, &app.id, &app.namespace_id, now).await?;
+    let row = insert(tx, &app.id, &app.namespace_id, name.as_str(), key, dice, now).await?;
     let event = Event::new(Action::CreateDeployment, &row.id).of_app(grant.app()).with(json!({ "name": row.name }));
     audit::note(tx, actor, event, dice, now).await?;
     Ok(row)

@@ -5,6 +5,7 @@
 //! [`admit`]; login, which counts failures only, goes by [`Count`].
 //!
 //! Whoever locks several rows locks those of addresses before those of e-mail addresses, those before the attempts of accounts, and all before rows of accounts; so nobody waits in a circle.
+//! What quotas count by account, and mails to it, comes after rows of accounts.
 
 pub mod repo;
 
@@ -50,6 +51,10 @@ pub enum Limit {
     Deployments,
     /// Collaborators added and apps transferred, by the account that does it.
     Collaborators,
+    /// New names of apps, by the account that owns them.
+    Renames,
+    /// Mails about apps that were shared or transferred, by the account that gets them.
+    AppNotices,
 }
 
 impl Limit {
@@ -70,6 +75,8 @@ impl Limit {
             Self::CliResolves => "cli_resolves",
             Self::Deployments => "deployments",
             Self::Collaborators => "collaborators",
+            Self::Renames => "renames",
+            Self::AppNotices => "app_notices",
         }
     }
 }

@@ -1,9 +1,10 @@
 //! What each kind of mail says. One wording serves both parts of a mail: the templates only set it, as text and as HTML.
 
 use askama::Template;
+use shared::ids::AppId;
 use shared::time::UnixMillis;
 
-use super::{FactorKind, FactorNotice, Key, KeyNotice, Kind, MachineNotice, NewPassword, Transfer};
+use super::{FactorKind, FactorNotice, Key, KeyNotice, Kind, MachineNotice, NewPassword, ReturnedApp, SharedApp, Transfer};
 use crate::dates::second;
 use crate::error::{AppError, AppResult};
 
@@ -16,6 +17,8 @@ struct Letter {
     subject: &'static str,
     paragraphs: Vec<String>,
     action: Option<Action>,
+    /// What else the reader may do.
+    other_action: Option<Action>,
     list: Vec<String>,
     /// One more list, with what introduces it.
     more: Option<Listing>,
@@ -71,6 +74,7 @@ fn letter(kind: &Kind, dashboard: &str) -> Letter {
         subject: "",
         paragraphs: Vec::new(),
         action: None,
+        other_action: None,
         list: Vec::new(),
         more: None,
         closing: "",
@@ -153,8 +157,7 @@ fn letter(kind: &Kind, dashboard: &str) -> Letter {
             letter.closing = NOT_YOU;
         }
         Kind::RecoveryCodeUsed { time, address, remaining } => letter.recovery_code_used(*time, address, *remaining),
-        Kind::AppGivenAway(transfer) => letter.app_given_away(transfer),
-        Kind::AppReceived(transfer) => letter.app_received(transfer),
+        Kind::AppGivenAway(_) | Kind::AppReceived(_) | Kind::AppReturned(_) | Kind::AppShared(_) => letter.of_app(kind, dashboard),
         Kind::AccountDeleted { time, address } => {
             letter.subject = "Your account was deleted";
             letter.say("Your Updraft account was deleted, with its sessions and access keys.");
@@ -189,7 +192,9 @@ fn page(kind: &Kind) -> Option<(&'static str, &'static str)> {
         | Kind::AccountSuspended { .. }
         | Kind::DeploymentKeyChanged(_)
         | Kind::AppGivenAway(_)
-        | Kind::AppReceived(_) => None,
+        | Kind::AppReceived(_)
+        | Kind::AppReturned(_)
+        | Kind::AppShared(_) => None,
     }
 }
 
@@ -266,18 +271,60 @@ impl Letter {
         self.closing = NOT_YOU;
     }
 
+    /// What others have done about an app.
+    fn of_app(&mut self, kind: &Kind, dashboard: &str) {
+        match kind {
+            Kind::AppGivenAway(transfer) => self.app_given_away(transfer),
+            Kind::AppReceived(transfer) => self.app_received(transfer, dashboard),
+            Kind::AppReturned(returned) => self.app_returned(returned),
+            Kind::AppShared(shared) => self.app_shared(shared, dashboard),
+            // The others have words of their own.
+            _ => {}
+        }
+    }
+
     fn app_given_away(&mut self, transfer: &Transfer) {
         let what = format!("This app of yours was transferred to {}, with the keys of its deployments:", plain(&transfer.to));
         self.transfer("An app of yours was transferred", &what, transfer);
         self.say(format!("Client address: {}.", plain(&transfer.address)));
-        self.closing =
-            "You are an Admin of it now. If it was not you, change your password at once, and write to those who run this service.";
+        self.closing = "You are an Admin of it now. Until the receiver accepts it, it stays in your account and counts against your quotas. If it was not you, change \
+             your password at once, and write to those who run this service.";
     }
 
-    fn app_received(&mut self, transfer: &Transfer) {
+    fn app_received(&mut self, transfer: &Transfer, dashboard: &str) {
         let what = format!("{} has transferred this app to you, with the keys of its deployments:", plain(&transfer.from));
+        self.say("You have the rights of an owner now. Accept the app to move it to your account, where it counts against your quotas.");
         self.transfer("An app was transferred to you", &what, transfer);
-        self.closing = "If you do not want it, delete it, or transfer it to somebody else.";
+        if let Some(app) = &transfer.app_id {
+            self.accept_or_leave(app, dashboard);
+        }
+        self.closing =
+            "If you do not want it, leave it: then it belongs to its sender again. You can delete your account without accepting it.";
+    }
+
+    fn app_returned(&mut self, returned: &ReturnedApp) {
+        self.subject = "An app is yours again";
+        self.say(format!("Time: {}.", second(returned.time)));
+        self.say(format!("You transferred this app to {}, who did not accept it. It belongs to you again:", plain(&returned.from)));
+        self.list = vec![shown_name(&returned.app)];
+        self.closing = "Nothing changes for its devices.";
+    }
+
+    fn app_shared(&mut self, shared: &SharedApp, dashboard: &str) {
+        self.subject = "An app was shared with you";
+        self.say(format!("Time: {}.", second(shared.time)));
+        self.say("You can work on it now, by the name below. Accept the app to use its name without the address in front.");
+        self.say(format!("{} gave you access to this app with the role {}:", plain(&shared.from), shared.permission));
+        self.list = vec![shown_name(&shared.app)];
+        self.accept_or_leave(&shared.app_id, dashboard);
+        self.closing =
+            "If you do not know this app, leave it. Both links ask before anything happens. You get at most ten of these mails a day.";
+    }
+
+    fn accept_or_leave(&mut self, app: &AppId, dashboard: &str) {
+        let link = |verb: &str| format!("{dashboard}/account/apps/{app}/{verb}");
+        self.action = Some(Action { label: "Accept app", link: link("accept") });
+        self.other_action = Some(Action { label: "Leave app", link: link("leave") });
     }
 
     fn factor_added(&mut self, factor: &FactorNotice, is_first: bool) {
@@ -347,7 +394,7 @@ impl Letter {
         self.subject = subject;
         self.say(format!("Time: {}.", second(transfer.time)));
         self.say(what);
-        self.list = vec![plain(&transfer.app)];
+        self.list = vec![shown_name(&transfer.app)];
     }
 
     fn new_password(&mut self, new: &NewPassword) {
@@ -379,6 +426,18 @@ fn plain(text: &str) -> String {
     text.chars()
         .map(|character| if character.is_control() || matches!(character, '\u{2028}' | '\u{2029}') { ' ' } else { character })
         .collect()
+}
+
+/// The longest name of an app, with its owner's address, that a mail repeats, in characters: strangers choose it.
+const LONGEST_NAME: usize = 100;
+
+/// An app's name as mails show it.
+fn shown_name(name: &str) -> String {
+    let mut shown: String = name.chars().take(LONGEST_NAME).collect();
+    if shown.len() < name.len() {
+        shown.push('…');
+    }
+    plain(&shown)
 }
 
 #[cfg(test)]

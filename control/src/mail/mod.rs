@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use shared::ids::AppId;
 use shared::time::UnixMillis;
 use tokio::sync::Notify;
 
@@ -128,8 +129,12 @@ pub enum Kind {
     },
     /// An app of the owner's is another's.
     AppGivenAway(Transfer),
-    /// Another's app is the owner's.
+    /// Another's app is the owner's, once it is accepted.
     AppReceived(Transfer),
+    /// An app that the owner has transferred is the owner's again.
+    AppReturned(ReturnedApp),
+    /// Somebody has given the owner access to an app.
+    AppShared(SharedApp),
     /// The operator has given a deployment of the owner's another key.
     DeploymentKeyChanged(NewDeploymentKey),
     /// The account is gone.
@@ -239,6 +244,35 @@ pub struct Transfer {
     pub from: String,
     /// The address of the account that has it.
     pub to: String,
+    /// The app's id, for the pages on which it is accepted and left.
+    #[serde(default)]
+    pub app_id: Option<AppId>,
+}
+
+/// An app that came back from the receiver of a transfer.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct ReturnedApp {
+    /// When.
+    pub time: UnixMillis,
+    /// The app's name.
+    pub app: String,
+    /// The address of the account that did not want it.
+    pub from: String,
+}
+
+/// An app that was shared with the owner of an account.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct SharedApp {
+    /// When.
+    pub time: UnixMillis,
+    /// The app's name, in the long form.
+    pub app: String,
+    /// Its id, for the pages on which it is accepted and left.
+    pub app_id: AppId,
+    /// The address of the account that shared it.
+    pub from: String,
+    /// The role.
+    pub permission: String,
 }
 
 /// Neither the address nor a token is printed.
@@ -272,6 +306,8 @@ impl std::fmt::Debug for Kind {
             Self::RecoveryCodeUsed { .. } => "RecoveryCodeUsed",
             Self::AppGivenAway(_) => "AppGivenAway",
             Self::AppReceived(_) => "AppReceived",
+            Self::AppReturned(_) => "AppReturned",
+            Self::AppShared(_) => "AppShared",
             Self::DeploymentKeyChanged(_) => "DeploymentKeyChanged",
             Self::AccountDeleted { .. } => "AccountDeleted",
         })

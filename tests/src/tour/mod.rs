@@ -35,6 +35,7 @@ pub async fn all(app: &TestApp, visit: &Visit, words: &Words, look: impl AsyncFn
     let holder = tour.populate().await;
     tour.second_step(&holder).await;
     tour.account(&holder).await;
+    tour.shared_apps().await;
     tour.factors(&holder).await;
     tour.keys(&holder).await;
     tour.command_lines().await;

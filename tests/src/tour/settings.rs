@@ -82,6 +82,29 @@ impl<L: AsyncFnMut(&Visit, &str)> Tour<'_, L> {
         self.page("sessions", "/sessions", "Sessions and machines").await;
     }
 
+    /// Apps that somebody else shares and transfers.
+    pub(super) async fn shared_apps(&mut self) {
+        let (words, with) = (self.words, format!("{}@example.com", self.words.account));
+        let other = self.app.open_session(&words.newcomer, SessionOrigin::Dashboard).await;
+        for (name, how) in [(words.app.as_str(), "collaborators"), ("given", "transfer")] {
+            other.post("/v1/apps", json!({ "name": name, "manuallyProvisionDeployments": true })).await.assert(201);
+            other.post(&format!("/v1/apps/{name}/{how}/{with}"), json!({})).await.assert(201);
+        }
+        self.page("account-shared", "/account", "Account").await;
+        let mut leave = String::new();
+        for (state, name) in [("app-accept", words.app.as_str()), ("app-accept-transferred", "given")] {
+            let id = self.app.texts("SELECT id FROM apps WHERE name = $1", &[name]).await.remove(0);
+            leave = format!("/account/apps/{id}/leave");
+            self.page(state, &format!("/account/apps/{id}/accept"), "Accept an app").await;
+        }
+        self.visit.fill("name", "a/b").await;
+        self.refused("app-accept-refused", "Accept app", "must not contain", "Accept an app").await;
+        self.page("app-leave", &leave, &format!("Leave the app {}@example.com:given?", words.newcomer)).await;
+        self.visit.press("Leave app").await;
+        self.visit.sees("You left the app").await;
+        other.delete(&format!("/v1/apps/{}", words.app)).await.assert_status(204);
+    }
+
     pub(super) async fn factors(&mut self, holder: &Holder) {
         let passkey = holder.passkeys().await[0]["id"].as_str().unwrap().to_owned();
         self.page("security", "/security", "Second factors on").await;

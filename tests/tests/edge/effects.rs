@@ -16,6 +16,7 @@ const TABLE: &[(&str, &str)] = &[
     ("POST /v1/apps/{app}/collaborators/{email}", ""),
     ("PATCH /v1/apps/{app}/collaborators/{email}", ""),
     ("DELETE /v1/apps/{app}/collaborators/{email}", ""),
+    ("POST /v1/apps/{app}/collaborators/me/accept", ""),
     ("POST /v1/apps/{app}/deployments", ""),
     ("PATCH /v1/apps/{app}/deployments/{deployment}", ""),
     ("DELETE /v1/apps/{app}/deployments/{deployment}", ""),
@@ -153,7 +154,9 @@ async fn perform(app: &EdgeApp, number: usize, operation: &str, member: &str) ->
             return [brought, made].map(|key| (key, nothing())).into();
         }
         ("DELETE", "{app}" | "{deployment}") => return delete(&scene, path).await,
-        ("PATCH", "{app}" | "{deployment}") | ("POST" | "PATCH" | "DELETE", "{email}") => rename_or_hand_over(&scene, method, path).await,
+        ("PATCH", "{app}" | "{deployment}") | ("POST" | "PATCH" | "DELETE", "{email}") | ("POST", "accept") => {
+            rename_or_hand_over(&scene, method, path).await;
+        }
         ("PATCH", "release") => change(&scene, member).await,
         ("POST", "releases") => {
             scene.sees(nothing()).await;
@@ -238,6 +241,13 @@ async fn rename_or_hand_over(scene: &Scene<'_>, method: &str, path: &str) {
         }
         ("POST", "/v1/apps/{app}/transfer/{email}") => {
             scene.owner.post(&scene.below(&format!("/transfer/{other}@example.com")), json!({})).await.assert(201);
+            next = new_owner;
+        }
+        (_, "/v1/apps/{app}/collaborators/me/accept") => {
+            // Of an app that was transferred: it moves into another account.
+            scene.owner.post(&scene.below(&format!("/transfer/{other}@example.com")), json!({})).await.assert(201);
+            name = format!("accepted-{name}");
+            new_owner.post(&scene.below("/collaborators/me/accept"), json!({ "name": name })).await.assert(200);
             next = new_owner;
         }
         (_, _) => {

@@ -48,6 +48,7 @@ const RELEASE: Who = Who::App { roles: &["Owner", "Admin", "Developer"], scopes:
 const OWN: Who = Who::App { roles: &["Owner"], scopes: &[] };
 const SHARE: Who = Who::App { roles: &["Owner", "Admin"], scopes: &[] };
 const REMOVE: Who = Who::AppOrOneself { roles: &["Owner", "Admin"], of_oneself: "collaborators.leave" };
+const ACCEPT: Who = Who::App { roles: ROLES, scopes: &[] };
 const MANAGE: Who = Who::App { roles: &["Owner", "Admin"], scopes: &["apps"] };
 
 /// An operation, who may use it, and the status when it is done.
@@ -119,6 +120,7 @@ const TABLE: &[Row] = &[
     ("POST /v1/apps/{app}/collaborators/{email}", SHARE, 201),
     ("PATCH /v1/apps/{app}/collaborators/{email}", SHARE, 200),
     ("DELETE /v1/apps/{app}/collaborators/{email}", REMOVE, 204),
+    ("POST /v1/apps/{app}/collaborators/me/accept", ACCEPT, 200),
     ("GET /v1/apps/{app}/audit", MANAGE, 200),
     ("GET /v1/apps/{app}/deployments", READ_APP, 200),
     ("POST /v1/apps/{app}/deployments", MANAGE, 201),

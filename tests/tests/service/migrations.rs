@@ -8,6 +8,8 @@ use control::on;
 use sqlx::AssertSqlSafe;
 use tests::TestApp;
 
+use crate::roles_and_names::{add, meaning, names};
+
 fn folder(dialect: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../migrations").join(dialect)
 }
@@ -190,6 +192,49 @@ async fn applying_twice_changes_nothing() {
     again.close().await;
     assert_eq!(app.number("SELECT COUNT(*) FROM _sqlx_migrations").await, applied);
     ada.get("/v1/apps/demo").await.assert(200);
+}
+
+/// Takes the migration of names back, with what is stored as the release before it would have it.
+async fn before_names(app: &mut TestApp) {
+    for sql in
+        ["DROP TABLE used_names", "ALTER TABLE collaborators DROP COLUMN accepted_time", "DELETE FROM _sqlx_migrations WHERE version = 13"]
+    {
+        app.change(sql, &[]).await;
+    }
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_had_access_before_apps_were_accepted_has_accepted_them_in_the_order_of_their_access() {
+    let mut app = TestApp::spawn().await;
+    let (ada, bob, carol) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("carol").await);
+    for owner in [&ada, &bob] {
+        owner.create_app("demo").await;
+        add(owner, "demo", "carol", "Developer").await;
+        app.clock.advance(1_000);
+    }
+    ada.create_app("old").await;
+    let (of_ada, of_bob) = (meaning(&ada, "demo").await, meaning(&bob, "demo").await);
+    assert_eq!(meaning(&carol, "demo").await, None);
+    before_names(&mut app).await;
+    app.start().await;
+    assert_eq!(names(&carol).await, ["demo", "bob@example.com:demo"]);
+    assert_eq!((meaning(&carol, "demo").await, meaning(&carol, "bob@example.com:demo").await), (of_ada.clone(), of_bob.clone()));
+    assert_eq!((meaning(&ada, "demo").await, meaning(&bob, "demo").await), (of_ada, of_bob));
+    // The names that they had are theirs: what others share does not take them when they go.
+    ada.delete("/v1/apps/old").await.assert_status(204);
+    for owner in [&ada, &bob] {
+        owner.delete("/v1/apps/demo").await.assert_status(204);
+    }
+    let eve = app.sign_up("eve").await;
+    for name in ["demo", "old"] {
+        eve.create_app(name).await;
+        add(&eve, name, "ada", "Developer").await;
+        add(&eve, name, "carol", "Developer").await;
+    }
+    assert_eq!((meaning(&ada, "demo").await, meaning(&ada, "old").await, meaning(&carol, "demo").await), (None, None, None));
+    // Carol never had an app of this name.
+    assert_eq!(meaning(&carol, "old").await, meaning(&eve, "old").await);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -98,6 +98,8 @@ fn trials(who: Who) -> Vec<(Caller, Loss)> {
     let of_app = [(Caller::Role("Admin"), Loss::Removed), (Caller::Role("Admin"), Loss::Demoted)];
     let of_machines = [(Caller::CliBrowser, Loss::Ended)];
     let others = match who {
+        // Where somebody who may only look may do it, to be demoted is no loss.
+        Who::App { roles, .. } if roles.contains(&"Viewer") => &of_app[..1],
         Who::App { .. } | Who::AppOrOneself { .. } => &of_app[..],
         Who::CommandLine => &of_machines,
         _ => &[],

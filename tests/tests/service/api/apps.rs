@@ -126,8 +126,10 @@ async fn a_bare_name_means_the_app_with_the_longest_held_access() {
     assert_eq!(carol.get("/v1/apps/demo").await.assert(200)["app"]["deployments"], json!([]));
     assert_eq!(names(&carol).await, ["demo", "ada@example.com:demo"]);
 
-    // A name that already means a shared app cannot be taken by a new one.
-    carol.post("/v1/apps", json!({ "name": "demo" })).await.refused(409);
+    // What others share is no obstacle to an app of one's own, which has the name from then on.
+    carol.post("/v1/apps", json!({ "name": "demo" })).await.assert(201);
+    assert_eq!(carol.get("/v1/apps/demo").await.assert(200)["app"]["deployments"], json!(["Production", "Staging"]));
+    assert_eq!(names(&carol).await, ["demo", "bob@example.com:demo", "ada@example.com:demo"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -39,6 +39,7 @@ const ROUTES: &[(&str, &[&str])] = &[
     ("/v1/apps/demo/transfer/a@example.com", &["POST"]),
     ("/v1/apps/demo/collaborators", &["GET", "HEAD"]),
     ("/v1/apps/demo/collaborators/a@example.com", &["DELETE", "PATCH", "POST"]),
+    ("/v1/apps/demo/collaborators/me/accept", &["POST"]),
     ("/v1/apps/demo/deployments", &["GET", "HEAD", "POST"]),
     ("/v1/apps/demo/deployments/Staging", &["DELETE", "GET", "HEAD", "PATCH"]),
     ("/v1/apps/demo/deployments/Staging/releases", &["GET", "HEAD", "POST"]),

@@ -3,6 +3,7 @@
 mod enumeration;
 mod hijacking;
 mod keys;
+mod names;
 mod operator;
 mod quotas;
 mod registration_mails;

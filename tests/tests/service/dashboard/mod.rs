@@ -15,6 +15,7 @@ mod place;
 mod second_step;
 mod separate;
 mod sessions;
+mod shared_apps;
 mod sign_in;
 mod sign_up;
 mod ways_back;
@@ -66,6 +67,8 @@ const PAGES: &[(&str, For)] = &[
     ("/account", For::SignedIn),
     ("/account/password", For::SignedIn),
     ("/account/delete", For::SignedIn),
+    ("/account/apps/{app_id}/accept", For::SignedIn),
+    ("/account/apps/{app_id}/leave", For::SignedIn),
     ("/sessions", For::SignedIn),
     ("/sessions/{credential}/end", For::Sent),
     ("/sessions/end-others", For::Sent),

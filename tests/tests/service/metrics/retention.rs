@@ -59,6 +59,9 @@ async fn retention_follows_the_limit_and_the_owner() {
     let bob = app.sign_up("bob").await;
     retain(&app, "bob", 2).await;
     ada.send(ada.request(reqwest::Method::POST, "/v1/apps/demo/transfer/bob@example.com")).await.assert(201);
+    // Until bob accepts it, it keeps ada's days.
+    assert_eq!(days(&bob, "ada@example.com:demo").await, 9);
+    bob.post("/v1/apps/demo/collaborators/me/accept", json!({})).await.assert(200);
     assert_eq!((days(&bob, "demo").await, days(&ada, "bob@example.com:demo").await), (2, 2));
     round(&app).await;
     assert_eq!(app.number(COUNT).await, 3);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tests::TestApp;
 
-use crate::roles_and_names::{add, check, meaning, names, release, report};
+use crate::roles_and_names::{accept, add, check, meaning, names, release, report};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_renamed_app_is_reached_by_its_new_name_and_its_clients_notice_nothing() {
@@ -12,6 +12,7 @@ async fn a_renamed_app_is_reached_by_its_new_name_and_its_clients_notice_nothing
     let (_, staging) = ada.create_app("demo").await;
     release(&ada, "demo", "Staging", "v1").await.assert(201);
     add(&ada, "demo", "bob", "Admin").await;
+    accept(&bob, "demo", json!({})).await.assert(200);
     let (id, served) = (meaning(&ada, "demo").await, check(&app, &staging).await.assert(200));
     let renamed = bob.patch("/v1/apps/ada@example.com:demo", json!({ "name": "new name" })).await.assert(200);
     assert_eq!(renamed["app"]["name"], "new name");

@@ -31,7 +31,7 @@ async fn a_collaborator_is_a_developer_unless_told_otherwise() {
     } });
     assert_eq!(listed, expected);
     assert_eq!(bob.get("/v1/apps/demo").await.assert(200)["app"]["collaborators"], expected["collaborators"]);
-    assert_eq!(names(&bob).await, ["demo"]);
+    assert_eq!(names(&bob).await, ["ada@example.com:demo"], "until it is accepted");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -188,7 +188,7 @@ async fn of_many_attempts_to_add_the_same_one_one_succeeds() {
     }
     statuses.sort_unstable();
     assert_eq!(statuses, [201, 409, 409, 409, 409, 409, 409, 409]);
-    assert_eq!(names(&bob).await, ["demo"]);
+    assert_eq!(names(&bob).await, ["ada@example.com:demo"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,6 @@
 //! Who may reach what, and by which name: collaborators, transfers, and apps and deployments that are renamed, deleted and cleared.
 
+mod acceptance;
 mod apps;
 mod collaborators;
 mod deployments;
@@ -13,17 +14,22 @@ use serde_json::{Value, json};
 use tests::{Answer, Client, TestApp};
 
 /// Adds `<name>@example.com` to an app in a role.
-async fn add(manager: &Client, app: &str, name: &str, role: &str) {
+pub(crate) async fn add(manager: &Client, app: &str, name: &str, role: &str) {
     manager.post(&format!("/v1/apps/{app}/collaborators/{name}@example.com"), json!({ "permission": role })).await.assert(201);
 }
 
 /// Transfers an app to `<name>@example.com`.
-async fn transfer(owner: &Client, app: &str, name: &str) -> Answer {
+pub(crate) async fn transfer(owner: &Client, app: &str, name: &str) -> Answer {
     owner.send(owner.request(reqwest::Method::POST, &format!("/v1/apps/{app}/transfer/{name}@example.com"))).await
 }
 
+/// Accepts an app for the client.
+pub(crate) async fn accept(client: &Client, app: &str, body: Value) -> Answer {
+    client.post(&format!("/v1/apps/{app}/collaborators/me/accept"), body).await
+}
+
 /// Which app a name means to a client, by the id of its deployment Production.
-async fn meaning(client: &Client, name: &str) -> Option<String> {
+pub(crate) async fn meaning(client: &Client, name: &str) -> Option<String> {
     let answer = client.get(&format!("/v1/apps/{name}/deployments/Production")).await;
     match answer.status.as_u16() {
         404 => None,
@@ -32,7 +38,7 @@ async fn meaning(client: &Client, name: &str) -> Option<String> {
 }
 
 /// The names by which a client's apps are listed.
-async fn names(client: &Client) -> Vec<String> {
+pub(crate) async fn names(client: &Client) -> Vec<String> {
     let apps = client.get("/v1/apps").await.assert(200);
     apps["apps"].as_array().unwrap().iter().map(|app| app["name"].as_str().unwrap().to_owned()).collect()
 }
@@ -49,13 +55,13 @@ async fn report(app: &TestApp, key: &str, device: &str, label: &str) -> Answer {
 }
 
 /// The roles on an app by name of the account, as the client sees them.
-async fn roles(client: &Client, app: &str) -> Value {
+pub(crate) async fn roles(client: &Client, app: &str) -> Value {
     let listed = client.get(&format!("/v1/apps/{app}/collaborators")).await.assert(200);
     let roles = listed["collaborators"].as_object().unwrap();
     roles.iter().map(|(email, one)| (email.strip_suffix("@example.com").unwrap().to_owned(), one["permission"].clone())).collect()
 }
 
 /// Releases something new.
-async fn release(client: &Client, app: &str, deployment: &str, content: &str) -> Answer {
+pub(crate) async fn release(client: &Client, app: &str, deployment: &str, content: &str) -> Answer {
     client.upload(app, deployment, content.as_bytes(), json!({ "appVersion": "1.0.0" })).await
 }

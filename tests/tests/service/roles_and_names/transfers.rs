@@ -4,7 +4,7 @@ use serde_json::json;
 use tests::TestApp;
 use tests::people::PASSWORD;
 
-use crate::roles_and_names::{add, check, meaning, names, release, roles, transfer};
+use crate::roles_and_names::{accept, add, check, meaning, names, release, roles, transfer};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_transferred_app_is_the_receivers_and_the_owner_becomes_an_admin() {
@@ -21,11 +21,14 @@ async fn a_transferred_app_is_the_receivers_and_the_owner_becomes_an_admin() {
     assert_eq!(body["app"]["collaborators"], expected);
     assert_eq!(transferred.header("location"), "/v1/apps/demo");
     assert_eq!(roles(&bob, "demo").await, json!({ "ada": "Admin", "bob": "Owner" }));
-    // Bare to both, and long by its new owner only.
-    for client in [&ada, &bob] {
-        assert_eq!(meaning(client, "demo").await, id);
-        assert_eq!(meaning(client, "bob@example.com:demo").await, id);
-        assert_eq!(meaning(client, "ada@example.com:demo").await, None);
+    // Bare to both, and long by the sender until it is accepted, by its new owner from then on.
+    for (owner, other) in [("ada", "bob"), ("bob", "ada")] {
+        for client in [&ada, &bob] {
+            assert_eq!(meaning(client, "demo").await, id);
+            assert_eq!(meaning(client, &format!("{owner}@example.com:demo")).await, id);
+            assert_eq!(meaning(client, &format!("{other}@example.com:demo")).await, None);
+        }
+        accept(&bob, "demo", json!({})).await.assert(200);
     }
     assert_eq!(check(&app, &production).await.assert(200)["update_info"]["label"], "v1", "its clients notice nothing");
     // An Admin manages, and no longer deletes or transfers.
@@ -34,6 +37,7 @@ async fn a_transferred_app_is_the_receivers_and_the_owner_becomes_an_admin() {
     transfer(&ada, "demo", "ada").await.refused(403);
     transfer(&bob, "demo", "ada").await.assert(201);
     assert_eq!(roles(&bob, "demo").await, json!({ "ada": "Owner", "bob": "Admin" }));
+    assert_eq!(meaning(&ada, "bob@example.com:demo").await, id);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -92,12 +96,15 @@ async fn the_keys_go_with_the_app() {
     }
     ada.delete("/v1/apps/demo/deployments/Gone").await.assert(204);
     transfer(&ada, "demo", "bob").await.assert(201);
+    // Until it is accepted, they are the sender's.
+    bob.create_app("bobs").await;
+    bob.post("/v1/apps/bobs/deployments", json!({ "name": "Gone", "key": gone })).await.refused(409);
+    accept(&bob, "demo", json!({})).await.assert(200);
     bob.delete("/v1/apps/demo/deployments/Used").await.assert(204);
     ada.delete("/v1/apps/other/deployments/Elsewhere").await.assert(204);
     // Whoever has an app's key decides what its clients run: nobody but its new owner may use one again, not even who owned it before.
     for (key, new, old) in [(used, "bobs", "other"), (gone, "bobs", "other"), (elsewhere, "other", "bobs")] {
         let make = json!({ "name": key, "key": key });
-        bob.post("/v1/apps", json!({ "name": "bobs" })).await;
         let (mine, others) = if new == "bobs" { (&bob, &ada) } else { (&ada, &bob) };
         others.post(&format!("/v1/apps/{old}/deployments"), make.clone()).await.refused(409);
         mine.post(&format!("/v1/apps/{new}/deployments"), make).await.assert(201);
@@ -111,11 +118,13 @@ async fn the_keys_go_with_the_app() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_limits_are_the_new_owners() {
     let app = TestApp::spawn().await;
-    let (ada, _bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
+    let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     ada.create_app("demo").await;
     app.change("UPDATE accounts SET max_upload_bytes = 5 WHERE email = $1", &["bob@example.com"]).await;
     release(&ada, "demo", "Staging", "too large for Bob").await.assert(201);
     transfer(&ada, "demo", "bob").await.assert(201);
+    release(&ada, "demo", "Staging", "not Bob's yet").await.assert(201);
+    accept(&bob, "demo", json!({})).await.assert(200);
     release(&ada, "demo", "Staging", "too large for Bob, too").await.refused(413);
 }
 
@@ -156,6 +165,9 @@ async fn an_account_that_owns_no_app_any_more_can_be_deleted() {
     transfer(&ada, "given", "bob").await.assert(201);
     ada.delete_with("/v1/account", deletion.clone()).await.refused(409);
     ada.delete("/v1/apps/deleted").await.assert(204);
+    // What nobody has accepted is still in its account.
+    ada.delete_with("/v1/account", deletion.clone()).await.refused(409);
+    accept(&bob, "given", json!({})).await.assert(200);
     ada.delete_with("/v1/account", deletion).await.assert(204);
     assert_eq!(roles(&bob, "given").await, json!({ "bob": "Owner" }));
     assert_eq!(names(&bob).await, ["given"]);

@@ -1,0 +1,80 @@
+//! What a name means to an account, and the names that it has used (decisions section 9).
+//!
+//! A bare name means the account's own app; else the app of that name that it accepted first; else the only app of that name that was shared with it and
+//! that it has not accepted, as long as it never had an app of that name itself. So nobody comes to mean anything by a name that an account has used,
+//! unless the account says so. The long form, `ownerEmail:appName`, names the account in whose namespace the app is: its owner, or, until the receiver of a
+//! transfer has accepted it, the sender. Start reading at [`resolve`].
+
+use shared::ids::{AccountId, AppId};
+
+use crate::db::{ReadTx, WriteTx};
+use crate::{on, on_write};
+
+const BARE: &str = "SELECT a.id, a.owner_id AS namespace_id, c.permission FROM collaborators c JOIN apps a ON a.id = c.app_id \
+    WHERE c.account_id = $1 AND a.name = $2 AND (a.owner_id = $1 OR c.accepted_time IS NOT NULL \
+        OR (NOT EXISTS (SELECT 1 FROM used_names u WHERE u.account_id = $1 AND u.name = $2) \
+            AND (SELECT COUNT(*) FROM collaborators o JOIN apps p ON p.id = o.app_id \
+                WHERE o.account_id = $1 AND p.name = $2 AND p.owner_id <> $1 AND o.accepted_time IS NULL) = 1)) \
+    ORDER BY CASE WHEN a.owner_id = $1 THEN 0 WHEN c.accepted_time IS NOT NULL THEN 1 ELSE 2 END, c.accepted_time, a.id LIMIT 1";
+const LONG: &str = "SELECT a.id, a.owner_id AS namespace_id, c.permission \
+    FROM collaborators c JOIN apps a ON a.id = c.app_id JOIN accounts o ON o.id = a.owner_id \
+    WHERE c.account_id = $1 AND a.name = $2 AND o.email = $3";
+const BY_ID: &str = "SELECT a.id, a.owner_id AS namespace_id, c.permission FROM collaborators c JOIN apps a ON a.id = c.app_id \
+    WHERE c.account_id = $1 AND a.id = $2";
+const IS_USED: &str = "SELECT COUNT(*) FROM used_names WHERE account_id = $1 AND name = $2 AND app_id <> $3";
+const KEEP: &str =
+    "INSERT INTO used_names (account_id, name, app_id) VALUES ($1, $2, $3) ON CONFLICT (account_id, name, app_id) DO NOTHING";
+const KEEP_FOR_ALL: &str = "INSERT INTO used_names (account_id, name, app_id) \
+    SELECT c.account_id, a.name, a.id FROM collaborators c JOIN apps a ON a.id = c.app_id \
+    WHERE a.id = $1 AND (c.accepted_time IS NOT NULL OR c.account_id = a.owner_id) ON CONFLICT (account_id, name, app_id) DO NOTHING";
+const WITHDRAW: &str = "UPDATE collaborators SET accepted_time = NULL WHERE app_id = $1 AND account_id <> $2 AND accepted_time IS NOT NULL \
+    AND EXISTS (SELECT 1 FROM used_names u WHERE u.account_id = collaborators.account_id AND u.name = $3 AND u.app_id <> $1)";
+
+/// Every statement of this file.
+pub const SQL: &[&str] = &[BARE, LONG, BY_ID, IS_USED, KEEP, KEEP_FOR_ALL, WITHDRAW];
+
+/// An app as one of its collaborators reaches it.
+#[derive(Debug, sqlx::FromRow)]
+pub struct ResolvedRow {
+    /// Its id.
+    pub id: AppId,
+    /// The account in whose namespace it is.
+    pub namespace_id: AccountId,
+    /// The caller's role.
+    pub permission: String,
+}
+
+/// The app that `name` means to the account: a bare name, or `ownerEmail:appName`.
+pub async fn resolve(tx: &mut ReadTx, account: &AccountId, name: &str) -> sqlx::Result<Option<ResolvedRow>> {
+    match name.split_once(':') {
+        Some((owner, name)) => {
+            let owner = owner.trim().to_lowercase();
+            on!(tx, |conn| sqlx::query_as(LONG).bind(account).bind(name).bind(owner).fetch_optional(conn).await)
+        }
+        None => on!(tx, |conn| sqlx::query_as(BARE).bind(account).bind(name).fetch_optional(conn).await),
+    }
+}
+
+/// The app with this id, if the account can reach it. Links in mails have the id: it outlives a rename.
+pub async fn resolve_id(tx: &mut ReadTx, account: &AccountId, app: &str) -> sqlx::Result<Option<ResolvedRow>> {
+    on!(tx, |conn| sqlx::query_as(BY_ID).bind(account).bind(app).fetch_optional(conn).await)
+}
+
+/// Whether the account has used the name for another app than this one, now or ever.
+pub async fn is_used(tx: &mut ReadTx, account: &AccountId, name: &str, app: &AppId) -> sqlx::Result<bool> {
+    let count: i64 = on!(tx, |conn| sqlx::query_scalar(IS_USED).bind(account).bind(name).bind(app).fetch_one(conn).await)?;
+    Ok(count > 0)
+}
+
+/// Notes that the account uses the name for this app.
+pub async fn keep(tx: &mut WriteTx, account: &AccountId, name: &str, app: &AppId) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(KEEP).bind(account).bind(name).bind(app).execute(conn).await)
+}
+
+/// What follows from another name of the app, or another namespace: a collaborator that has used the name for something else has to accept the app again
+/// before the bare name means it; everybody else uses it from now on. The accounts of all collaborators must be locked.
+pub async fn settle(tx: &mut WriteTx, app: &AppId, namespace: &AccountId, name: &str) -> sqlx::Result<()> {
+    on_write!(tx, |conn| sqlx::query(WITHDRAW).bind(app).bind(namespace).bind(name).execute(conn).await)?;
+    on_write!(tx, |conn| sqlx::query(KEEP_FOR_ALL).bind(app).execute(conn).await)?;
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! Transfers. The receiver has the rights of an owner at once; the app stays in the sender's namespace, with its keys and what it counts for, until the
+//! receiver has accepted it ([`crate::collaborators::acceptance`]). Nobody is given a name, a key or a quota to fill without having asked for it.
+
+use serde_json::json;
+use shared::ids::AccountId;
+
+use super::http::AppOut;
+use super::repo::LockedRow;
+use super::service;
+use crate::accounts;
+use crate::app::App;
+use crate::audit::{self, Action, Actor, Event};
+use crate::auth::grant::OwnApp;
+use crate::auth::{AppGrant, Role, SignedIn};
+use crate::collaborators::{self, notice};
+use crate::db::WriteTx;
+use crate::error::{AppError, AppResult};
+use crate::mail::{Kind, Mail, ReturnedApp, Transfer, outbox};
+use crate::web::ClientAddress;
+
+/// Gives the app to another account, and tells both. The owner so far becomes an Admin. Whoever has not accepted an app can only give it back. Errors: 404
+/// when no verified account has the address, 409 when it owns the app, or the caller has not accepted it, 429.
+pub async fn transfer(app: &App, grant: &AppGrant<OwnApp>, caller: &SignedIn, from: ClientAddress, email: &str) -> AppResult<AppOut> {
+    collaborators::service::admit(app, grant.account()).await?;
+    let (mut tx, now) = (grant.begin(app).await?, app.now());
+    let row = grant.lock(&mut tx).await?;
+    let receiver = accounts::repo::find_verified(&mut tx, email).await?.ok_or(AppError::NotFound("account"))?;
+    if receiver == *grant.account() {
+        return Err(AppError::Conflict("the account owns the app already".to_owned()));
+    }
+    let gives_back = receiver == row.namespace_id;
+    if row.namespace_id != *grant.account() && !gives_back {
+        return Err(AppError::Conflict("you have not accepted this app: accept it before you transfer it to somebody else".to_owned()));
+    }
+    if !accounts::service::lock(&mut tx, &mut [grant.account(), &receiver]).await? {
+        return Err(AppError::NotFound("account"));
+    }
+    hand_over(&mut tx, app, grant.account(), &receiver, &row).await?;
+    let LockedRow { id, name, .. } = row;
+    let (sender, time) = (caller.email().to_owned(), now);
+    let returned = ReturnedApp { time, app: name.clone(), from: sender.clone() };
+    let given =
+        Transfer { time, address: from.0.to_string(), app: name, from: sender.clone(), to: email.to_owned(), app_id: Some(id.clone()) };
+    outbox::put(&mut tx, app, &Mail { to: sender, kind: Kind::AppGivenAway(given.clone()) }).await?;
+    let kind = if gives_back { Kind::AppReturned(returned) } else { Kind::AppReceived(given) };
+    notice::tell(&mut tx, app, &receiver, &Mail { to: email.to_owned(), kind }).await?;
+    let out = service::find(&mut tx, caller, &id).await?;
+    let event = Event::new(Action::TransferApp, &id).of_app(&id).with(json!({ "from": grant.account(), "to": receiver }));
+    audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, now).await?;
+    tx.commit().await?;
+    app.mailer.wake();
+    Ok(out)
+}
+
+/// Changes who has the rights of the owner.
+async fn hand_over(tx: &mut WriteTx, app: &App, from: &AccountId, to: &AccountId, row: &LockedRow) -> AppResult<()> {
+    collaborators::repo::set_role(tx, &row.id, from, Role::Admin).await?;
+    if collaborators::repo::set_role(tx, &row.id, to, Role::Owner).await? == 0 {
+        app.config.limits.quotas.check_collaborators(tx, &row.id).await?;
+        collaborators::repo::insert(tx, &row.id, to, Role::Owner, app.now()).await?;
+    }
+    Ok(())
+}

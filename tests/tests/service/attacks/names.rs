@@ -1,0 +1,282 @@
+//! A stranger who wants a name: to be what somebody's bare name means, so that the victim's pipeline uploads into the stranger's app; or to fill an account
+//! with what it never asked for.
+
+use reqwest::Method;
+use serde_json::json;
+use tests::people::PASSWORD;
+use tests::{Answer, Client, Options, TestApp};
+
+use crate::roles_and_names::{accept, add, meaning, names, release, roles, transfer};
+
+/// What a pipeline does that knows a bare name only: it uploads, and creates the app when there is none.
+async fn pipeline(client: &Client, app: &str, content: &str) -> Answer {
+    let uploaded = release(client, app, "Staging", content).await;
+    if uploaded.status.as_u16() != 404 {
+        return uploaded;
+    }
+    client.create_app(app).await;
+    release(client, app, "Staging", content).await
+}
+
+/// How many releases an app's Staging has.
+async fn releases(client: &Client, app: &str) -> usize {
+    let history = client.get(&format!("/v1/apps/{app}/deployments/Staging/history")).await.assert(200);
+    history["history"].as_array().unwrap().len()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn being_added_to_an_app_neither_takes_a_name_nor_keeps_anybody_from_it() {
+    let app = TestApp::spawn().await;
+    let (ada, eve) = (app.sign_up("ada").await, app.sign_up("eve").await);
+    eve.create_app("demo").await;
+    add(&eve, "demo", "ada", "Developer").await;
+    assert_eq!(names(&ada).await, ["eve@example.com:demo"]);
+    let before = meaning(&eve, "demo").await;
+    // The victim creates its app, and the name is that app's.
+    ada.create_app("demo").await;
+    release(&ada, "demo", "Staging", "secret").await.assert(201);
+    assert_eq!((releases(&ada, "demo").await, releases(&eve, "demo").await), (1, 0));
+    assert_eq!(names(&ada).await, ["demo", "eve@example.com:demo"]);
+    // Nor does it when the stranger's is accepted.
+    accept(&ada, "eve@example.com:demo", json!({})).await.assert(200);
+    release(&ada, "demo", "Staging", "more").await.assert(201);
+    assert_eq!((releases(&ada, "demo").await, releases(&eve, "demo").await), (2, 0));
+    assert_eq!(meaning(&ada, "eve@example.com:demo").await, before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_that_was_renamed_or_deleted_away_is_not_captured() {
+    let app = TestApp::spawn().await;
+    let (ada, eve) = (app.sign_up("ada").await, app.sign_up("eve").await);
+    for name in ["renamed", "deleted"] {
+        ada.create_app(name).await;
+        release(&ada, name, "Staging", name).await.assert(201);
+    }
+    ada.patch("/v1/apps/renamed", json!({ "name": "other" })).await.assert(200);
+    ada.delete("/v1/apps/deleted").await.assert_status(204);
+    for name in ["renamed", "deleted"] {
+        eve.create_app(name).await;
+        add(&eve, name, "ada", "Developer").await;
+        assert_eq!(meaning(&ada, name).await, None, "{name}");
+        // What still uses the name finds nothing, creates its app again, and uploads there.
+        pipeline(&ada, name, "secret").await.assert(201);
+        assert_eq!((releases(&ada, name).await, releases(&eve, name).await), (1, 0), "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_name_of_an_accepted_app_is_not_captured_when_that_goes() {
+    let app = TestApp::spawn().await;
+    let (ada, bob, eve) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("eve").await);
+    for name in ["renamed", "deleted", "left", "removed"] {
+        bob.create_app(name).await;
+        add(&bob, name, "ada", "Developer").await;
+        accept(&ada, name, json!({})).await.assert(200);
+        eve.create_app(name).await;
+        add(&eve, name, "ada", "Developer").await;
+        assert_eq!(meaning(&ada, name).await, meaning(&bob, name).await, "{name}");
+    }
+    bob.patch("/v1/apps/renamed", json!({ "name": "first" })).await.assert(200);
+    // A name that the account has by a rename is one that it uses, too.
+    assert_eq!(meaning(&ada, "first").await, meaning(&bob, "first").await);
+    bob.patch("/v1/apps/first", json!({ "name": "second" })).await.assert(200);
+    eve.create_app("first").await;
+    add(&eve, "first", "ada", "Developer").await;
+    bob.delete("/v1/apps/deleted").await.assert_status(204);
+    ada.delete("/v1/apps/left/collaborators/ada@example.com").await.assert_status(204);
+    bob.delete("/v1/apps/removed/collaborators/ada@example.com").await.assert_status(204);
+    for name in ["renamed", "first", "deleted", "left", "removed"] {
+        assert_eq!(meaning(&ada, name).await, None, "{name}");
+        assert_eq!(meaning(&ada, &format!("eve@example.com:{name}")).await, meaning(&eve, name).await, "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_accepted_app_captures_nothing_by_a_new_name() {
+    let app = TestApp::spawn().await;
+    let (ada, eve) = (app.sign_up("ada").await, app.sign_up("eve").await);
+    eve.create_app("tool").await;
+    add(&eve, "tool", "ada", "Developer").await;
+    accept(&ada, "tool", json!({})).await.assert(200);
+    ada.create_app("demo").await;
+    let own = meaning(&ada, "demo").await;
+    eve.patch("/v1/apps/tool", json!({ "name": "demo" })).await.assert(200);
+    assert_eq!(meaning(&ada, "demo").await, own);
+    ada.delete("/v1/apps/demo").await.assert_status(204);
+    assert_eq!(meaning(&ada, "demo").await, None, "it has to be accepted by this name");
+    assert_eq!(names(&ada).await, ["eve@example.com:demo"]);
+    accept(&ada, "eve@example.com:demo", json!({})).await.assert(200);
+    assert_eq!(meaning(&ada, "demo").await, meaning(&eve, "demo").await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_admin_does_not_name_an_app_so_that_it_stands_in_for_another_of_its_owner() {
+    let app = TestApp::spawn().await;
+    let (ada, bob, eve) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("eve").await);
+    ada.create_app("harmless").await;
+    add(&ada, "harmless", "eve", "Admin").await;
+    bob.create_app("shared").await;
+    bob.create_app("accepted").await;
+    for name in ["shared", "accepted"] {
+        add(&bob, name, "ada", "Developer").await;
+    }
+    accept(&ada, "accepted", json!({})).await.assert(200);
+    ada.create_app("gone").await;
+    ada.delete("/v1/apps/gone").await.assert_status(204);
+    let before = [meaning(&ada, "shared").await, meaning(&ada, "accepted").await];
+    for name in ["shared", "accepted", "gone"] {
+        let said = eve.patch("/v1/apps/harmless", json!({ "name": name })).await.refused(409);
+        assert!(said.contains("only the owner"), "{said}");
+    }
+    assert_eq!([meaning(&ada, "shared").await, meaning(&ada, "accepted").await], before);
+    // What its owner decides is its owner's affair.
+    ada.patch("/v1/apps/harmless", json!({ "name": "gone" })).await.assert(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_strangers_who_share_one_name_neither_has_it() {
+    let app = TestApp::spawn().await;
+    let (ada, bob, eve) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("eve").await);
+    for owner in [&bob, &eve] {
+        owner.create_app("demo").await;
+        add(owner, "demo", "ada", "Developer").await;
+    }
+    assert_eq!(meaning(&ada, "demo").await, None);
+    assert_eq!(names(&ada).await, ["bob@example.com:demo", "eve@example.com:demo"]);
+    accept(&ada, "demo", json!({})).await.refused(404);
+    accept(&ada, "bob@example.com:demo", json!({})).await.assert(200);
+    assert_eq!(meaning(&ada, "demo").await, meaning(&bob, "demo").await);
+    // The one that is accepted later is the later one.
+    accept(&ada, "eve@example.com:demo", json!({})).await.assert(200);
+    assert_eq!(meaning(&ada, "demo").await, meaning(&bob, "demo").await);
+    assert_eq!(names(&ada).await, ["demo", "eve@example.com:demo"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unwanted_transfer_keeps_nobody_from_deleting_the_account() {
+    let app = TestApp::spawn().await;
+    app.register("ada").await;
+    let (ada, eve) = (app.log_in("ada").await, app.sign_up("eve").await);
+    for name in ["one", "two"] {
+        eve.create_app(name).await;
+        transfer(&eve, name, "ada").await.assert(201);
+    }
+    let rows = app.audit_rows().await;
+    ada.delete_with("/v1/account", json!({ "password": PASSWORD })).await.assert_status(204);
+    assert_eq!(app.audit_rows().await, rows + 1);
+    for name in ["one", "two"] {
+        assert_eq!(roles(&eve, name).await, json!({ "eve": "Owner" }), "the sender is the owner again");
+        eve.delete(&format!("/v1/apps/{name}")).await.assert_status(204);
+    }
+    let mails = app.mails_to("eve@example.com").await;
+    assert_eq!(mails.iter().filter(|mail| mail.subject == "An app is yours again").count(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_transfers_an_app_cannot_slip_away_from_it() {
+    let app = TestApp::spawn().await;
+    app.register("eve").await;
+    let (ada, eve) = (app.sign_up("ada").await, app.log_in("eve").await);
+    eve.create_app("demo").await;
+    transfer(&eve, "demo", "ada").await.assert(201);
+    let said = eve.delete_with("/v1/account", json!({ "password": PASSWORD })).await.refused(409);
+    assert!(said.contains("not accepted"), "{said}");
+    for client in [&ada, &eve] {
+        let said = client.delete("/v1/apps/demo/collaborators/eve@example.com").await.refused(409);
+        assert!(said.contains("until the receiver has accepted"), "{said}");
+    }
+    assert_eq!(roles(&ada, "demo").await, json!({ "ada": "Owner", "eve": "Admin" }));
+    accept(&ada, "demo", json!({})).await.assert(200);
+    eve.delete_with("/v1/account", json!({ "password": PASSWORD })).await.assert_status(204);
+    assert_eq!(roles(&ada, "demo").await, json!({ "ada": "Owner" }));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transfer_squats_on_no_name_no_quota_and_no_key() {
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_APPS", "2")).await;
+    let (ada, eve) = (app.sign_up("ada").await, app.sign_up("eve").await);
+    for name in ["demo", "shop"] {
+        eve.create_app(name).await;
+        eve.delete(&format!("/v1/apps/{name}/deployments/Production")).await.assert_status(204);
+        transfer(&eve, name, "ada").await.assert(201);
+    }
+    // They fill the sender's quota, and none of the receiver's.
+    assert!(eve.post("/v1/apps", json!({ "name": "third" })).await.refused(409).contains("2 apps per account"));
+    pipeline(&ada, "own", "secret").await.assert(201);
+    ada.create_app("demo").await;
+    assert_eq!(names(&ada).await, ["demo", "eve@example.com:demo", "own", "eve@example.com:shop"]);
+    let keys = "SELECT DISTINCT o.email FROM deployment_keys k JOIN apps a ON a.id = k.app_id JOIN accounts o ON o.id = k.account_id \
+        JOIN collaborators c ON c.app_id = a.id JOIN accounts e ON e.id = c.account_id WHERE e.email = $1";
+    assert_eq!(app.texts(keys, &["eve@example.com"]).await, ["eve@example.com"]);
+    // The victim's own app of that name stands against it, and a quota.
+    let said = accept(&ada, "eve@example.com:demo", json!({})).await.refused(409);
+    assert!(said.contains("another name"), "{said}");
+    assert!(accept(&ada, "eve@example.com:shop", json!({})).await.refused(409).contains("2 apps per account"));
+    ada.delete("/v1/apps/own").await.assert_status(204);
+    let before = meaning(&ada, "demo").await;
+    accept(&ada, "eve@example.com:demo", json!({ "name": "demo" })).await.refused(409);
+    let accepted = accept(&ada, "eve@example.com:demo", json!({ "name": "from eve" })).await.assert(200);
+    assert_eq!(accepted["app"]["name"], "from eve");
+    assert_eq!(meaning(&ada, "demo").await, before);
+    eve.post("/v1/apps", json!({ "name": "third" })).await.assert(201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn strangers_who_add_somebody_over_and_over_send_ten_mails_a_day_at_most() {
+    let app = TestApp::spawn().await;
+    app.sign_up("ada").await;
+    let told = async || app.mails_to("ada@example.com").await.len();
+    for number in 0..4 {
+        let stranger = app.sign_up(&format!("stranger{number}")).await;
+        for name in ["one", "two", "three", "four"] {
+            stranger.create_app(name).await;
+            // Each way to reach out counts.
+            if name == "four" {
+                transfer(&stranger, name, "ada").await.assert(201);
+            } else {
+                add(&stranger, name, "ada", "Viewer").await;
+                stranger.delete(&format!("/v1/apps/{name}/collaborators/ada@example.com")).await.assert_status(204);
+            }
+        }
+    }
+    assert_eq!(told().await, 10);
+    app.clock.advance(86_400_000);
+    let late = app.sign_up("late").await;
+    late.create_app("app").await;
+    add(&late, "app", "ada", "Viewer").await;
+    assert_eq!(told().await, 11);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_knows_bare_names_only_works_with_its_own_with_accepted_and_with_the_only_shared_app() {
+    let app = TestApp::spawn().await;
+    let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
+    ada.create_app("own").await;
+    for name in ["accepted", "shared"] {
+        bob.create_app(name).await;
+        add(&bob, name, "ada", "Developer").await;
+    }
+    let cli = app.open_session("ada", control::auth::session::SessionOrigin::CliBrowser).await;
+    let api_key = app.api_key("ada", &["deploy", "read"]).await;
+    accept(&cli, "accepted", json!({})).await.assert(200);
+    for (number, client) in [&ada, &cli, &api_key].into_iter().enumerate() {
+        for name in ["own", "accepted", "shared"] {
+            let content = format!("{name} {number}");
+            let uploaded = release(client, name, "Staging", &content).await;
+            uploaded.assert(201);
+            let location = uploaded.header("location");
+            assert!(location.starts_with(&format!("/v1/apps/{name}/deployments/Staging/releases/")), "{location}");
+            let promote = json!({ "destination": "Production" });
+            client.post(&format!("/v1/apps/{name}/deployments/Staging/promotions"), promote).await.assert(201);
+            client.metrics(name, "Staging").await;
+        }
+    }
+    assert_eq!(names(&ada).await, ["accepted", "own", "bob@example.com:shared"]);
+    // And every name of the list leads to its app.
+    for name in names(&ada).await {
+        assert_eq!(releases(&ada, &name).await, 3, "{name}");
+    }
+    // To look at it, to use it and to name it in full accept nothing.
+    assert!(ada.send(ada.request(Method::GET, "/v1/apps/bob@example.com:shared")).await.status.is_success());
+    assert_eq!(names(&ada).await[2], "bob@example.com:shared");
+}

@@ -1,0 +1,133 @@
+//! Apps that others share are seen, accepted and left by forms alone.
+
+use serde_json::json;
+use tests::reader::unescape;
+use tests::{Client, Reader, TestApp};
+
+use crate::dashboard::escaping::{ATTEMPTS, stays_text};
+use crate::roles_and_names::{accept, add, meaning, names, roles, transfer};
+
+/// Ada, who is signed in, and Bob, who shares apps with her.
+async fn ada() -> (TestApp, Reader, Client, Client) {
+    let app = TestApp::spawn().await;
+    app.register("ada").await;
+    let (reader, ada) = (app.signed_in_reader("ada").await, app.log_in("ada").await);
+    let bob = app.sign_up("bob").await;
+    (app, reader, ada, bob)
+}
+
+/// The path of a page of an app, as the links of mails have it.
+async fn page(app: &TestApp, name: &str, verb: &str) -> String {
+    let id = app.texts("SELECT id FROM apps WHERE name = $1", &[name]).await.remove(0);
+    format!("/dashboard/account/apps/{id}/{verb}")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shared_app_is_listed_and_accepted_by_a_button_alone() {
+    let (app, mut reader, ada, bob) = ada().await;
+    assert!(!reader.open("/dashboard/account").await.html().contains("Shared with you"));
+    bob.create_app("demo").await;
+    add(&bob, "demo", "ada", "Viewer").await;
+    let accept_page = page(&app, "demo", "accept").await;
+    let list = reader.open("/dashboard/account").await.has_status(200).shows("Shared with you").shows("not accepted").shows("Viewer");
+    assert!(list.html().contains(&format!("href=\"{accept_page}\"")), "{}", list.html());
+    // The mail leads there, too; to open it does nothing.
+    assert!(app.last_mail_to("ada@example.com").await.text.contains(&accept_page));
+    let rows = app.audit_rows().await;
+    let opened = reader.open(&accept_page).await.has_status(200).shows("Accept an app").shows("bob@example.com:demo");
+    assert_eq!((names(&ada).await, app.audit_rows().await), (vec!["bob@example.com:demo".to_owned()], rows));
+    let done = reader.send(&opened.form()).await.is_at("/dashboard/account").shows("You accepted the app demo.");
+    assert!(!done.html().contains("not accepted"));
+    assert_eq!((names(&ada).await, app.audit_rows().await), (vec!["demo".to_owned()], rows + 1));
+    // Again, and later.
+    reader.send(&opened.form()).await.is_at("/dashboard/account").shows("You have accepted this app already.");
+    reader.open(&accept_page).await.is_at("/dashboard/account").shows("You have accepted this app already.");
+    assert_eq!(app.audit_rows().await, rows + 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shared_app_is_left_after_a_question() {
+    let (app, mut reader, ada, bob) = ada().await;
+    for name in ["accepted", "waiting"] {
+        bob.create_app(name).await;
+        add(&bob, name, "ada", "Developer").await;
+    }
+    accept(&ada, "accepted", json!({})).await.assert(200);
+    for name in ["accepted", "waiting"] {
+        let leave = page(&app, name, "leave").await;
+        let question = reader.open(&leave).await.has_status(200).shows(&format!("Leave the app bob@example.com:{name}?"));
+        assert_eq!(roles(&bob, name).await, json!({ "ada": "Developer", "bob": "Owner" }));
+        reader.send(&question.form()).await.is_at("/dashboard/account").shows(&format!("You left the app bob@example.com:{name}."));
+        assert_eq!(roles(&bob, name).await, json!({ "bob": "Owner" }));
+        reader.open(&leave).await.has_status(404);
+        reader.send(&question.form()).await.has_status(404);
+    }
+    assert!(!reader.open("/dashboard/account").await.html().contains("Shared with you"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transferred_app_is_accepted_under_another_name_where_there_is_one_already() {
+    let (app, mut reader, ada, bob) = ada().await;
+    ada.create_app("demo").await;
+    bob.create_app("demo").await;
+    let id = meaning(&bob, "demo").await;
+    transfer(&bob, "demo", "ada").await.assert(201);
+    let mail = app.last_mail_to("ada@example.com").await;
+    let path = mail.text.lines().find_map(|line| line.strip_prefix(&app.base).filter(|path| path.ends_with("/accept"))).unwrap().to_owned();
+    reader.open("/dashboard/account").await.shows("transferred to you");
+    let opened = reader.open(&path).await.shows("counts against your quotas").shows("value=\"demo\"");
+    let refused = reader.send(&opened.form()).await.has_status(409).shows("An app named demo exists: give this one another name.");
+    let refused = reader.send(&refused.form().with(&[("name", "a/b")])).await.has_status(400).shows("value=\"a/b\"");
+    reader.send(&refused.form().with(&[("name", "from bob")])).await.is_at("/dashboard/account").shows("You accepted the app from bob.");
+    assert_eq!(meaning(&ada, "from%20bob").await, id);
+    // Or declined: the sender has it again.
+    bob.create_app("unwanted").await;
+    transfer(&bob, "unwanted", "ada").await.assert(201);
+    let question = reader.open(&page(&app, "unwanted", "leave").await).await.shows("It belongs to its sender again.");
+    reader.send(&question.form()).await.is_at("/dashboard/account");
+    assert_eq!(roles(&bob, "unwanted").await, json!({ "bob": "Owner" }));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_accepts_or_leaves_what_is_not_shared_with_them() {
+    let (app, mut reader, ada, bob) = ada().await;
+    bob.create_app("bobs").await;
+    ada.create_app("own").await;
+    for verb in ["accept", "leave"] {
+        reader.open(&page(&app, "bobs", verb).await).await.has_status(404);
+    }
+    // One's own is accepted as it is, and is not left.
+    reader.open(&page(&app, "own", "accept").await).await.is_at("/dashboard/account");
+    reader.open(&page(&app, "own", "leave").await).await.has_status(404);
+    // A mail's link leads through the sign-in page.
+    let leave = page(&app, "bobs", "leave").await;
+    app.reader().open(&leave).await.is_at("/dashboard/sign-in");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_list_is_bounded_and_its_names_stay_text() {
+    let (app, mut reader, _ada, bob) = ada().await;
+    for (number, attempt) in ATTEMPTS.iter().enumerate() {
+        let name = attempt.replace(['/', '\\', '?', ':', '#'], "-");
+        bob.post("/v1/apps", json!({ "name": name, "manuallyProvisionDeployments": true })).await.assert(201);
+        let path = format!("/v1/apps/{}/collaborators/ada@example.com", control::web::encode_segment(&name));
+        bob.post(&path, json!({})).await.assert(201);
+        stays_text(&reader.open("/dashboard/account").await.html(), &name);
+        let accept = page(&app, &name, "accept").await;
+        stays_text(&reader.open(&accept).await.html(), &name);
+        let opened = reader.open(&accept).await;
+        if number == 0 {
+            stays_text(&reader.send(&opened.form()).await.html(), &name);
+        }
+        stays_text(&reader.open(&page(&app, &name, "leave").await).await.html(), &name);
+    }
+    let names = (0..60).map(|number| format!("app{number:02}")).collect::<Vec<_>>();
+    for name in &names {
+        bob.post("/v1/apps", json!({ "name": name, "manuallyProvisionDeployments": true })).await.assert(201);
+        app.share("bob", name, "ada", "Viewer", 1).await;
+    }
+    let list = reader.open("/dashboard/account").await.has_status(200).shows("There are more apps.");
+    assert_eq!(unescape(&list.html()).matches("/leave\"").count(), 50);
+    // What waits comes first.
+    assert_eq!(list.html().matches("/accept\"").count(), 4);
+}
