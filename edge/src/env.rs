@@ -48,7 +48,7 @@ pub(crate) struct Settings {
 }
 
 /// Every variable that [`Settings::read`] asks for.
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 12] = [
     "CONTROL_URL",
     "CONTROL_INSECURE",
     "BASE_URL",

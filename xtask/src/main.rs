@@ -44,6 +44,8 @@ cargo xtask bench reports [--rounds 5] [--reports 20000] [--batches 4] [--connec
     reports at the control plane on SQLite, in batches and one by one, beside a bare loop over the same transactions
 cargo xtask bench logins
     200 logins at once, and what wrong passwords tell about who has an account, on the program built for release
+cargo xtask bench attacks
+    900 promotions with the longest description: what checks of that key cost control and the edge then, and what another account's checks notice
 cargo xtask fuzz-api [--minutes 5] [--seed N]
     ask every operation of the interface generated questions, so long with each kind of credential, and judge the answers by its document
 cargo xtask soak [--events 200000] [--clients 5000] [--kills 20] [--seed 1] [--database sqlite|postgres]
