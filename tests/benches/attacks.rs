@@ -49,7 +49,8 @@ const COLD: usize = 20;
 
 /// What is promised, as so many times what it is without the attack: a check of the attacker's key, another account's check that is answered from memory,
 /// and one after a change.
-const MOST: [(&str, f64); 3] = [("a check of the attacker's key", 3.0), ("another account's check", 1.2), ("another account's check after a change", 2.0)];
+const MOST: [(&str, f64); 3] =
+    [("a check of the attacker's key", 3.0), ("another account's check", 1.2), ("another account's check after a change", 2.0)];
 
 /// A control plane with two accounts, and two edges before it: one that remembers, and one that asks for each check.
 struct Place {

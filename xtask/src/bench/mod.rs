@@ -15,8 +15,8 @@ pub(crate) fn run(session: &Session, name: &str, arguments: &[String]) -> Result
         ("attacks", []) => load::attacks(session),
         ("logins", []) => load::logins(session),
         ("checks" | "reports", _) => load::drive(session, name, arguments),
-        _ => {
-            Err(Failure::Said(format!("`bench {name}` is no benchmark, or takes no arguments: there are attacks, edge, logins, checks and reports")))
-        }
+        _ => Err(Failure::Said(format!(
+            "`bench {name}` is no benchmark, or takes no arguments: there are attacks, edge, logins, checks and reports"
+        ))),
     }
 }
