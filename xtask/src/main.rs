@@ -3,6 +3,7 @@
 mod bench;
 mod browser;
 mod check;
+mod common_passwords;
 mod dev;
 mod fuzz;
 mod lock;
@@ -53,6 +54,8 @@ cargo xtask soak edge
     floods of random requests and 256 devices at once reach the edge, for some minutes: what they may cost in memory, rows and calls is bounded
 cargo xtask screenshots
     make the pictures of the dashboard's pages in docs/screenshots anew, with the browser of the tests
+cargo xtask common-passwords
+    make the list of common passwords in control/data anew, from the Python package that has the largest one
 cargo xtask setup
     install what the other commands need, and nothing else
 ";
@@ -78,6 +81,7 @@ fn main() -> ExitCode {
         ("soak", [what]) if what == "edge" => soak::run_edge(&session),
         ("soak", _) => soak::Plan::read(rest).and_then(|plan| soak::run(&session, &plan)),
         ("screenshots", []) => screenshots::run(&session),
+        ("common-passwords", []) => common_passwords::run(&session),
         ("setup", []) => tools::install_all(&session),
         ("--help" | "-h" | "help", _) => {
             print!("{HELP}");
