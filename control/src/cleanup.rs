@@ -12,6 +12,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::app::{App, AppState};
 use crate::auth::registration::PENDING_LIFETIME;
+use crate::config::check;
 use crate::db::Db;
 use crate::error::{AppResult, chain};
 use crate::reports::gone;
@@ -98,6 +99,9 @@ pub async fn run(app: AppState, mut stopped: watch::Receiver<bool>) {
         tokio::select! {
             _ = stopped.wait_for(|stop| *stop) => return,
             _ = ticks.tick() => {}
+        }
+        if let Err(error) = check::note(&app.db, &app.config.encryption_keys).await {
+            tracing::warn!(cause = chain(&error), "the key that this process encrypts with could not be noted; the next round tries again");
         }
         loop {
             let round = tokio::select! {

@@ -275,15 +275,17 @@ async fn run(action: Action) -> Result<(), Failure> {
 
 async fn create_account(config: &DatabaseConfig, new: &NewAccount) -> Result<(), Failure> {
     let password = read_password()?;
-    accounts::service::normalise_email(&new.email)?;
-    let known = accounts::service::known_words(&new.email, new.name.as_deref());
+    let email = accounts::service::normalise_new_email(&new.email)?;
+    let name = new.name.as_deref().map(accounts::service::judge_name).transpose().map_err(|fault| format!("name: {fault}"))?;
+    let addresses: Vec<&str> = config.addresses.iter().map(String::as_str).collect();
+    let known = auth::strength::context(&addresses, &email, name.as_deref());
     accounts::service::check_password(&password, &known)?;
     let password_hash = tokio::task::spawn_blocking(move || auth::password::hash(&password, &Dice::System)).await??;
     let db = Db::open(&config.database_url.0).await?;
     let mut tx = db.write().await?;
     let account = accounts::service::NewAccount {
-        email: &new.email,
-        name: new.name.as_deref(),
+        email: &email,
+        name: name.as_deref(),
         password_hash: &password_hash,
         limits: config.limits.account,
     };

@@ -3,6 +3,7 @@
 mod bench;
 mod browser;
 mod check;
+mod common_passwords;
 mod dev;
 mod fuzz;
 mod lock;
@@ -58,6 +59,8 @@ cargo xtask soak attacks
     its memory stays below 100 MB
 cargo xtask screenshots
     make the pictures of the dashboard's pages in docs/screenshots anew, with the browser of the tests
+cargo xtask common-passwords
+    make the list of common passwords in control/data anew, from the Python package that has the largest one
 cargo xtask setup
     install what the other commands need, and nothing else
 ";
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
         ("soak", [what]) if what == "attacks" => soak::run_attacks(&session),
         ("soak", _) => soak::Plan::read(rest).and_then(|plan| soak::run(&session, &plan)),
         ("screenshots", []) => screenshots::run(&session),
+        ("common-passwords", []) => common_passwords::run(&session),
         ("setup", []) => tools::install_all(&session),
         ("--help" | "-h" | "help", _) => {
             print!("{HELP}");

@@ -1,8 +1,10 @@
 //! SQL of apps and of who may reach them.
 
 use shared::ids::{AccountId, AppId};
+use shared::text::spellings;
 use shared::time::UnixMillis;
 
+use crate::accounts::email;
 use crate::auth::Role;
 use crate::collaborators;
 use crate::db::{ReadTx, WriteTx};
@@ -14,7 +16,7 @@ const RESOLVE_BARE: &str = "SELECT a.id, a.name, a.owner_id, a.created_time, c.p
     WHERE c.account_id = $1 AND a.name = $2 ORDER BY c.access_time, a.id LIMIT 1";
 const RESOLVE_LONG: &str = "SELECT a.id, a.name, a.owner_id, a.created_time, c.permission \
     FROM collaborators c JOIN apps a ON a.id = c.app_id JOIN accounts o ON o.id = a.owner_id \
-    WHERE c.account_id = $1 AND a.name = $2 AND o.email = $3";
+    WHERE c.account_id = $1 AND a.name = $2 AND o.email IN ($3, $4) ORDER BY CASE WHEN o.email = $3 THEN 0 ELSE 1 END LIMIT 1";
 const LIST: &str = "SELECT a.id, a.name, a.created_time, o.email AS owner_email \
     FROM collaborators c JOIN apps a ON a.id = c.app_id JOIN accounts o ON o.id = a.owner_id \
     WHERE c.account_id = $1 ORDER BY a.name, c.access_time, a.id";
@@ -78,13 +80,26 @@ pub struct AppRow {
 
 /// The app that `name` means to the account: a bare name, or `ownerEmail:appName`.
 pub async fn resolve(tx: &mut ReadTx, account: &AccountId, name: &str) -> sqlx::Result<Option<ResolvedRow>> {
-    match name.split_once(':') {
-        Some((owner, name)) => {
-            let owner = owner.trim().to_lowercase();
-            on!(tx, |conn| sqlx::query_as(RESOLVE_LONG).bind(account).bind(name).bind(owner).fetch_optional(conn).await)
+    let (owner, name) = name.split_once(':').map_or((None, name), |(owner, name)| (Some(email::sought(owner)), name));
+    for name in spellings(name) {
+        let found = match &owner {
+            Some(owner) => {
+                let former = email::former(owner);
+                on!(tx, |conn| sqlx::query_as(RESOLVE_LONG)
+                    .bind(account)
+                    .bind(name.as_ref())
+                    .bind(owner.as_str())
+                    .bind(former.as_ref())
+                    .fetch_optional(conn)
+                    .await)?
+            }
+            None => on!(tx, |conn| sqlx::query_as(RESOLVE_BARE).bind(account).bind(name.as_ref()).fetch_optional(conn).await)?,
+        };
+        if found.is_some() {
+            return Ok(found);
         }
-        None => on!(tx, |conn| sqlx::query_as(RESOLVE_BARE).bind(account).bind(name).fetch_optional(conn).await),
     }
+    Ok(None)
 }
 
 /// Every app that the account can reach, by name; apps of one name with the one first that the bare name means.
@@ -99,7 +114,13 @@ pub async fn find(tx: &mut ReadTx, app: &AppId) -> sqlx::Result<Option<AppRow>> 
 
 /// The app of this name that the account owns.
 pub async fn find_owned(tx: &mut ReadTx, owner: &AccountId, name: &str) -> sqlx::Result<Option<AppId>> {
-    on!(tx, |conn| sqlx::query_scalar(FIND_OWNED).bind(owner).bind(name).fetch_optional(conn).await)
+    for name in spellings(name) {
+        let found = on!(tx, |conn| sqlx::query_scalar(FIND_OWNED).bind(owner).bind(name.as_ref()).fetch_optional(conn).await)?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
 }
 
 /// The deployments' names of every app that the account can reach, by name.

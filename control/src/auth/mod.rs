@@ -5,6 +5,7 @@
 pub mod api_keys;
 pub mod bearer;
 pub mod cli;
+pub mod common_passwords;
 pub mod grant;
 pub mod guard;
 pub mod keys;

@@ -157,15 +157,10 @@ impl Turn {
         .await
     }
 
-    /// Whether a new password may be taken: long enough, and not easily guessed, also from what is known of its owner.
-    pub async fn judge(self, password: &str, known: &[&str]) -> AppResult<Result<(), Invalid>> {
+    /// Whether a new password may be taken: long enough, and not easily guessed, also by whoever knows these words ([`strength::context`](super::strength::context)).
+    pub async fn judge(self, password: &str, known: Vec<String>) -> AppResult<Result<(), Invalid>> {
         let password = password.to_owned();
-        let known: Vec<String> = known.iter().copied().map(str::to_owned).collect();
-        self.run(move |_| {
-            let known: Vec<&str> = known.iter().map(String::as_str).collect();
-            Ok(accounts::service::judge_password(&password, &known))
-        })
-        .await
+        self.run(move |_| Ok(accounts::service::judge_password(&password, &known))).await
     }
 
     /// Runs `task` off the async threads, in memory that it may use. The permit goes with the task: a client that goes away does not make room for

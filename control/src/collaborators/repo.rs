@@ -6,6 +6,7 @@
 use shared::ids::{AccountId, AppId};
 use shared::time::UnixMillis;
 
+use crate::accounts::email::former;
 use crate::auth::Role;
 use crate::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
@@ -15,7 +16,7 @@ const INSERT: &str = "INSERT INTO collaborators (app_id, account_id, permission,
 const LIST: &str = "SELECT c.account_id, a.email, c.permission FROM collaborators c JOIN accounts a ON a.id = c.account_id \
     WHERE c.app_id = $1 ORDER BY c.account_id";
 const FIND: &str = "SELECT c.account_id, a.email, c.permission FROM collaborators c JOIN accounts a ON a.id = c.account_id \
-    WHERE c.app_id = $1 AND a.email = $2";
+    WHERE c.app_id = $1 AND a.email IN ($2, $3) ORDER BY CASE WHEN a.email = $2 THEN 0 ELSE 1 END LIMIT 1";
 const SET_ROLE: &str = "UPDATE collaborators SET permission = $3 WHERE app_id = $1 AND account_id = $2";
 // Each account has one row of the app, so that no row is read that this changes but its own.
 const RENEW_ACCESS: &str = "UPDATE collaborators SET access_time = (SELECT CASE WHEN MAX(o.access_time) >= $2 THEN MAX(o.access_time) + 1 \
@@ -48,7 +49,7 @@ pub async fn list(tx: &mut ReadTx, app: &AppId) -> sqlx::Result<Vec<Collaborator
 
 /// The app's collaborator with this address.
 pub async fn find(tx: &mut ReadTx, app: &AppId, email: &str) -> sqlx::Result<Option<CollaboratorRow>> {
-    on!(tx, |conn| sqlx::query_as(FIND).bind(app).bind(email).fetch_optional(conn).await)
+    on!(tx, |conn| sqlx::query_as(FIND).bind(app).bind(email).bind(former(email).as_ref()).fetch_optional(conn).await)
 }
 
 /// Changes a role; 0 rows when the account has no access.

@@ -110,7 +110,7 @@ pub async fn remove(
     now: UnixMillis,
 ) -> AppResult<()> {
     let app = grant.lock(tx).await?;
-    if email != grant.email() {
+    if email != accounts::email::sought(grant.email()) {
         grant.require::<ManageCollaborators>(tx).await?;
     }
     let found = repo::find(tx, &app.id, email).await?.ok_or(AppError::NotFound("collaborator"))?;

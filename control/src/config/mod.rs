@@ -248,6 +248,8 @@ pub struct DatabaseConfig {
     pub database_url: DatabaseUrl,
     /// Limits of decisions section 5.
     pub limits: Limits,
+    /// The service's own addresses, as far as they are given: passwords are judged with their words.
+    pub addresses: Vec<String>,
 }
 
 impl DatabaseConfig {
@@ -267,7 +269,8 @@ impl DatabaseConfig {
         if !["sqlite:", "postgres://", "postgresql://"].iter().any(|scheme| database_url.0.starts_with(scheme)) {
             return Err(ConfigError::setting("DATABASE_URL", "must begin with sqlite: or postgres://"));
         }
-        Ok(Self { limits: limits(&settings)?, data_dir, database_url })
+        let addresses = ["BASE_URL", "DASHBOARD_URL"].into_iter().filter_map(|name| settings.optional(name)).collect();
+        Ok(Self { limits: limits(&settings)?, data_dir, database_url, addresses })
     }
 }
 
@@ -285,7 +288,7 @@ impl Config {
         let listen = settings.text("LISTEN");
         let listen = listen.parse().map_err(|_| ConfigError::setting("LISTEN", "must be an address and a port, such as 127.0.0.1:8080"))?;
         let bindings_listen = bindings_listen(&settings)?;
-        let DatabaseConfig { data_dir, database_url, limits } = DatabaseConfig::read(environment)?;
+        let DatabaseConfig { data_dir, database_url, limits, .. } = DatabaseConfig::read(environment)?;
         if settings.text("STORAGE") != "file" {
             return Err(ConfigError::setting("STORAGE", "only file is supported by this version"));
         }
@@ -324,6 +327,11 @@ impl Config {
             connections: connections(settings)?,
             limits,
         })
+    }
+
+    /// The service's own addresses, of which the words are known to everybody.
+    pub fn addresses(&self) -> [&str; 2] {
+        [&self.base_url, &self.dashboard_url]
     }
 
     /// Whether the base address is https, so that answers may ask for https only.

@@ -7,6 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::json;
 use shared::ids::ApiKeyId;
+use shared::text::isolate;
 
 use super::cli::Obstacle;
 use super::confirm::Question;
@@ -285,7 +286,7 @@ pub(super) async fn change(
         Err(error) => Err(error),
     };
     match changed {
-        Ok(key) => frame.redirect_saying("/keys", &Flash::good(format!("The API key {} is changed.", key.name))),
+        Ok(key) => frame.redirect_saying("/keys", &Flash::good(format!("The API key {} is changed.", isolate(&key.name)))),
         Err(error) => {
             let form = refuse(key_form(sent.text("name"), day), error)?;
             let page = frame.path(&page_of(&id));
@@ -306,7 +307,7 @@ pub(super) async fn show_revocation(
     let question = Question {
         frame: &frame,
         page: frame.path(&format!("{}/revoke", page_of(&id))),
-        title: format!("Revoke the API key {}?", key.name),
+        title: format!("Revoke the API key {}?", isolate(&key.name)),
         text: "Whatever uses it is refused at once, and it cannot be brought back. It stays in the list.",
         button: "Revoke it",
         back: "/keys",
@@ -323,5 +324,5 @@ pub(super) async fn revoke(
 ) -> AppResult<Response> {
     let key = find(&app, &session, &id).await?;
     service::revoke(&app, &session, from, &id).await?;
-    frame.redirect_saying("/keys", &Flash::good(format!("The API key {} is revoked.", key.name)))
+    frame.redirect_saying("/keys", &Flash::good(format!("The API key {} is revoked.", isolate(&key.name))))
 }

@@ -5,6 +5,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use serde_json::json;
+use shared::text::isolate;
 use shared::time::UnixMillis;
 
 use super::cli::Obstacle;
@@ -199,7 +200,7 @@ pub(super) async fn change(
         Err(error) => Err(error),
     };
     match changed {
-        Ok(key) => frame.redirect_saying("/keys", &Flash::good(format!("The key {} is changed.", key.friendly_name))),
+        Ok(key) => frame.redirect_saying("/keys", &Flash::good(format!("The key {} is changed.", isolate(&key.friendly_name)))),
         Err(error) => {
             let form = new_form(sent.text("friendlyName"), day).refuse(error)?;
             let shown_day = sent.text(SHOWN_DAY);
@@ -218,7 +219,7 @@ pub(super) async fn show_deletion(
     let question = Question {
         frame: &frame,
         page: frame.path(&format!("{}/delete", page_of(&name))),
-        title: format!("Delete the key {name}?"),
+        title: format!("Delete the key {}?", isolate(&name)),
         text: "Whatever uses it is refused at once, and it cannot be brought back.",
         button: "Delete it",
         back: "/keys",
@@ -236,5 +237,5 @@ pub(super) async fn delete(
 ) -> AppResult<Response> {
     find(&app, &session, &name).await?;
     service::remove(&app, &caller, from, &name).await?;
-    frame.redirect_saying("/keys", &Flash::good(format!("The key {name} is deleted.")))
+    frame.redirect_saying("/keys", &Flash::good(format!("The key {} is deleted.", isolate(&name))))
 }

@@ -1,9 +1,12 @@
 //! Who looks at a page: the session in the cookie, read here and nowhere else, and how it begins and ends.
 
+use std::borrow::Cow;
+
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
+use shared::text::isolate;
 use shared::time::UnixMillis;
 
 use super::cookies::Cookie;
@@ -31,9 +34,9 @@ pub struct Visitor {
 }
 
 impl Visitor {
-    /// The name, or the address where there is none.
-    pub fn called(&self) -> &str {
-        self.name.as_deref().unwrap_or(&self.email)
+    /// The name, or the address where there is none, for a sentence of ours.
+    pub fn called(&self) -> Cow<'_, str> {
+        isolate(self.name.as_deref().unwrap_or(&self.email))
     }
 
     /// Until when the account may be without a second factor, in words.

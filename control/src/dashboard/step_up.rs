@@ -6,6 +6,7 @@
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
+use shared::wire::json::check_members;
 
 use super::fields::Fields;
 use super::form::{Field, Form};
@@ -102,9 +103,9 @@ pub fn proof(member: &Member) -> AppResult<Option<Proof<'_>>> {
     Proof::of(member).map_err(|fault| AppError::Invalid(format!("stepUp: {fault}")))
 }
 
-/// What a script put into a field: a passkey's answer. What is none is one that proves nothing.
+/// What a script put into a field: a passkey's answer. What is none, or names a member twice, is one that proves nothing.
 pub(super) fn answer(text: &str) -> Map<String, Value> {
-    serde_json::from_str(text).unwrap_or_default()
+    check_members(text.as_bytes()).and_then(|()| serde_json::from_str(text)).unwrap_or_default()
 }
 
 /// What a script is to ask the browser for; or why not, in words for the page.

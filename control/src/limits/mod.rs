@@ -15,6 +15,7 @@ use shared::ids::AccountId;
 use shared::limit::{Rate, network, wide_network};
 use shared::time::UnixMillis;
 
+use crate::accounts::email::sought;
 use crate::app::App;
 use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult};
@@ -84,14 +85,15 @@ impl Subject {
         Self(network(address))
     }
 
-    /// An e-mail address in its normal form, whether or not there is an account. Only its hash is kept.
+    /// An e-mail address, whether or not there is an account, by its normal form: an earlier version may have stored it in another one. Only the hash
+    /// is kept.
     pub fn email(email: &str) -> Self {
-        Self(Sha256Hex::of(email.as_bytes()).to_string())
+        Self(Sha256Hex::of(sought(email).as_bytes()).to_string())
     }
 
     /// An e-mail address as somebody in the network of `from` gives it. Only the hash of both is kept.
     pub fn email_from(email: &str, from: IpAddr) -> Self {
-        Self(Sha256Hex::of(format!("{email}\n{}", wide_network(from)).as_bytes()).to_string())
+        Self(Sha256Hex::of(format!("{}\n{}", sought(email), wide_network(from)).as_bytes()).to_string())
     }
 
     /// An account.

@@ -1,6 +1,7 @@
 //! What each kind of mail says. One wording serves both parts of a mail: the templates only set it, as text and as HTML.
 
 use askama::Template;
+use shared::text::isolate;
 use shared::time::UnixMillis;
 
 use super::{FactorKind, FactorNotice, Key, KeyNotice, Kind, MachineNotice, NewPassword, Transfer};
@@ -374,11 +375,14 @@ fn in_words(milliseconds: i64) -> String {
     format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
 }
 
-/// What others wrote, on one line: a line break would let it pass for the mail's own words.
+/// What others wrote, on one line and in a direction of its own: a line break would let it pass for the mail's own words, and a change of direction
+/// would turn them.
 fn plain(text: &str) -> String {
-    text.chars()
+    let line: String = text
+        .chars()
         .map(|character| if character.is_control() || matches!(character, '\u{2028}' | '\u{2029}') { ' ' } else { character })
-        .collect()
+        .collect();
+    isolate(&line).into_owned()
 }
 
 #[cfg(test)]
@@ -396,6 +400,23 @@ mod tests {
         assert!(rendered.text.contains("- <a href=\"https://evil.example\">ci</a>\n") && rendered.text.contains("- two  lines\n"));
         assert!(rendered.text.contains("do not know:\n\n- Passkey <b>x</b> - more\n\n"), "{}", rendered.text);
         assert!(!rendered.html.contains("<b>x") && rendered.html.contains("Passkey"), "{}", rendered.html);
+    }
+
+    #[test]
+    fn what_users_wrote_turns_nothing_around_it() {
+        let transfer = Transfer {
+            time: UnixMillis(0),
+            address: "192.0.2.1".to_owned(),
+            app: "abc\u{202e}\u{2069}fed".to_owned(),
+            from: "עדה@example.com".to_owned(),
+            to: "bob@example.com".to_owned(),
+        };
+        let rendered = render(&Kind::AppReceived(transfer), "https://example.com/dashboard").unwrap();
+        for part in [&rendered.text, &rendered.html] {
+            assert!(part.contains("\u{2068}עדה@example.com\u{2069} has transferred this app to you"), "{part}");
+            assert!(part.contains("\u{2068}abc\u{202e}fed\u{2069}"), "{part}");
+        }
+        assert!(rendered.html.contains("<li><bdi>\u{2068}abc"), "{}", rendered.html);
     }
 
     #[test]

@@ -62,7 +62,7 @@ pub async fn create_once(
         return Err(AppError::Conflict("this API key was made already".to_owned()));
     }
     admit_one_more(&mut tx, caller.account(), now).await?;
-    let row = NewApiKeyRow { id, account: caller.account(), name, prefix, hash: &token.hash(), scopes, expires, created: now };
+    let row = NewApiKeyRow { id, account: caller.account(), name: &name, prefix, hash: &token.hash(), scopes, expires, created: now };
     repo::insert(&mut tx, &row).await?;
     let made = repo::find(&mut tx, caller.account(), id.as_str()).await?.ok_or(AppError::NotFound("API key"))?;
     tell(&mut tx, app, caller, from, &made, Kind::KeyAdded).await?;
@@ -94,7 +94,8 @@ pub async fn update(app: &AppState, caller: &DashboardSession, from: ClientAddre
         return Err(AppError::Conflict("the API key is revoked".to_owned()));
     }
     let (had, until) = (before.scopes()?, before.expires_time);
-    let (name, scopes, expires) = (name.unwrap_or(&before.name), scopes.unwrap_or(had), expires.unwrap_or(until));
+    let name = name.as_deref().unwrap_or(&before.name);
+    let (scopes, expires) = (scopes.unwrap_or(had), expires.unwrap_or(until));
     // Widening (decisions section 4): a scope more, or an end that is later or gone.
     let lasts_longer = until.is_some_and(|until| expires.is_none_or(|expires| until < expires));
     if lasts_longer || !scopes.is_within(had) {

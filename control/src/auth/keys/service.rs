@@ -1,5 +1,7 @@
 //! The rules of access keys.
 
+use std::borrow::Cow;
+
 use serde_json::json;
 use shared::Invalid;
 use shared::ids::{AccessKeyId, AccountId};
@@ -27,11 +29,9 @@ pub const DEFAULT_TTL: i64 = 60 * 86_400_000;
 pub const LAST_EXPIRY: i64 = 253_402_300_799_999;
 
 /// A name that can stand in a path: clients resolve `.` and `..` before they send one.
-fn judge_friendly_name(name: &str) -> Result<&str, Invalid> {
-    if !(1..=255).contains(&name.chars().count()) || name.chars().any(char::is_control) {
-        return Err(Invalid::from("must be 1 to 255 characters, none of them control characters"));
-    }
-    if matches!(name, "." | "..") { Err(Invalid::from("must not be . or ..")) } else { Ok(name) }
+fn judge_friendly_name(name: &str) -> Result<Cow<'_, str>, Invalid> {
+    let name = shared::text::name(name, 255)?;
+    if matches!(name.as_ref(), "." | "..") { Err(Invalid::from("must not be . or ..")) } else { Ok(name) }
 }
 
 fn judge_ttl(ttl: i64) -> Result<i64, Invalid> {
@@ -59,25 +59,22 @@ pub async fn create(
     now: UnixMillis,
 ) -> AppResult<PlainToken> {
     let mut faults = Faults::default();
-    faults.take("friendlyName", judge_friendly_name(friendly_name));
-    faults.take("ttl", judge_ttl(ttl));
-    if !faults.is_empty() {
-        return Err(faults.into_error());
-    }
+    let name = faults.take("friendlyName", judge_friendly_name(friendly_name));
+    let (Some(friendly_name), Some(ttl)) = (name, faults.take("ttl", judge_ttl(ttl))) else { return Err(faults.into_error()) };
     let token = PlainToken::named_key(dice)?;
     let id = AccessKeyId::v7(now, dice.bytes()?);
     let row = NewKeyRow {
         id: &id,
         account,
         hash: &token.hash(),
-        friendly_name,
+        friendly_name: &friendly_name,
         created_by,
         created: now,
         expires: end(ttl, now),
         kind: CredentialKind::NamedKey,
         device: &Device::default(),
     };
-    repo::insert(tx, &row).await.or_conflict(|| taken(friendly_name))?;
+    repo::insert(tx, &row).await.or_conflict(|| taken(&friendly_name))?;
     Ok(token)
 }
 
@@ -121,9 +118,9 @@ pub async fn add(
     let now = app.now();
     NewCredentials::of(&mut tx, caller.account(), app).await?;
     app.config.limits.quotas.check_access_keys(&mut tx, caller.account()).await?;
-    let token = create(&mut tx, caller.account(), friendly_name, &from.0.to_string(), ttl, &app.dice, now).await?;
-    let key = repo::find_by_name(&mut tx, caller.account(), friendly_name).await?.ok_or(AppError::NotFound("access key"))?;
-    tell(&mut tx, app, caller, from, friendly_name, Kind::KeyAdded).await?;
+    let token = create(&mut tx, caller.account(), &friendly_name, &from.0.to_string(), ttl, &app.dice, now).await?;
+    let key = repo::find_by_name(&mut tx, caller.account(), &friendly_name).await?.ok_or(AppError::NotFound("access key"))?;
+    tell(&mut tx, app, caller, from, &friendly_name, Kind::KeyAdded).await?;
     let event = Event::new(Action::CreateAccessKey, &key.id).with(json!({ "friendlyName": friendly_name, "expires": key.expires }));
     audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, now).await?;
     tx.commit().await?;
@@ -179,8 +176,8 @@ pub async fn update(
     if ttl.is_some() && before.kind().is_login() {
         return Err(AppError::Conflict("this is a session: how long it lasts cannot be changed".to_owned()));
     }
-    let changed = repo::update(&mut tx, &before.id, name, ttl.map(|ttl| end(ttl, now))).await;
-    if changed.or_conflict(|| taken(name.unwrap_or(friendly_name)))? == 0 {
+    let changed = repo::update(&mut tx, &before.id, name.as_deref(), ttl.map(|ttl| end(ttl, now))).await;
+    if changed.or_conflict(|| taken(name.as_deref().unwrap_or(friendly_name)))? == 0 {
         return Err(AppError::NotFound("access key"));
     }
     let key = repo::find(&mut tx, caller.account(), &before.id).await?.ok_or(AppError::NotFound("access key"))?;

@@ -8,11 +8,10 @@ use super::PENDING_LIFETIME;
 use super::budget::Budget;
 use super::http::{NewRegistration, Resend};
 use super::repo::{self, NewRegistrationRow, Renewed};
-use crate::accounts::service::known_words;
 use crate::app::App;
 use crate::audit::{self, Action, Actor, Event};
 use crate::auth::token::PlainToken;
-use crate::auth::{login, members};
+use crate::auth::{login, members, strength};
 use crate::error::{AppError, AppResult};
 use crate::limits::{self, Limit, Subject};
 use crate::mail::{self, Kind, Mail};
@@ -24,7 +23,7 @@ use crate::web::{ClientAddress, Faults};
 pub async fn register(app: &App, from: ClientAddress, new: &NewRegistration) -> AppResult<()> {
     must_be_open(app)?;
     let mut faults = Faults::default();
-    let email = faults.take("email", members::email(&new.email));
+    let email = faults.take("email", members::new_email(&new.email));
     let name = faults.take("name", members::name(&new.name));
     let challenge_token = faults.take("challengeToken", members::challenge_token(&new.challenge_token));
     let mut password = faults.take("password", new.password.text());
@@ -35,8 +34,9 @@ pub async fn register(app: &App, from: ClientAddress, new: &NewRegistration) -> 
     if let Some(text) = password {
         // Each counts, also one that is refused and so is no registration.
         admit(app, from, Limit::Posts, app.config.limits.strangers.posts).await?;
-        let known = known_words(email.as_deref().unwrap_or_default(), name.flatten());
-        let judged = app.passwords.turn(from).await?.judge(text, &known).await?;
+        let name = name.as_ref().and_then(Option::as_deref);
+        let known = strength::context(&app.config.addresses(), email.as_deref().unwrap_or_default(), name);
+        let judged = app.passwords.turn(from).await?.judge(text, known).await?;
         password = faults.take("password", judged.map(|()| text));
     }
     let (Some(email), Some(name), Some(challenge_token), Some(password)) = (email, name, challenge_token, password) else {
@@ -54,7 +54,7 @@ pub async fn register(app: &App, from: ClientAddress, new: &NewRegistration) -> 
     let row = NewRegistrationRow {
         id: &RegistrationId::v7(now, app.dice.bytes()?),
         email: &email,
-        name,
+        name: name.as_deref(),
         password_hash: &password_hash,
         token: &token.hash(),
         token_expires: now.plus_millis(lifetime),

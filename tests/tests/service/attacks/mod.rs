@@ -12,3 +12,4 @@ mod quotas;
 mod registration_mails;
 mod revoked_keys;
 mod snapshots;
+mod text;

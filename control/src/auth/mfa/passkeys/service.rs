@@ -1,5 +1,7 @@
 //! The rules of an account's passkeys: how one is added, renamed and removed.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 use shared::Invalid;
 use shared::ids::PasskeyId;
@@ -10,7 +12,6 @@ use super::http::NewPasskey;
 use super::repo::{self, PasskeyRow};
 use crate::app::App;
 use crate::audit::{self, Action, Actor, Event};
-use crate::auth::members::is_unseen;
 use crate::auth::mfa::factors::{self, Changed};
 use crate::auth::mfa::recovery::service::Codes;
 use crate::auth::mfa::{Proof, step_up};
@@ -30,13 +31,8 @@ const MOST: i64 = 100;
 
 const UNKNOWN: AppError = AppError::NotFound("passkey");
 
-fn judge_name(name: &str) -> Result<&str, Invalid> {
-    let is_unfit = |character: char| character.is_control() || is_unseen(character);
-    if (1..=LONGEST_NAME).contains(&name.chars().count()) && !name.chars().any(is_unfit) {
-        Ok(name)
-    } else {
-        Err(Invalid::from("must be 1 to 100 characters, none of them control characters or invisible ones"))
-    }
+fn judge_name(name: &str) -> Result<Cow<'_, str>, Invalid> {
+    shared::text::name(name, LONGEST_NAME)
 }
 
 /// A passkey that was just added.
@@ -86,7 +82,7 @@ pub async fn add(app: &App, caller: &DashboardSession, from: ClientAddress, new:
         account_id: caller.account().clone(),
         credential_id: made.credential_id,
         credential: made.credential.json,
-        name: name.to_owned(),
+        name: name.clone().into_owned(),
         is_backup_eligible: made.is_backup_eligible,
         is_backed_up: made.credential.is_backed_up,
         transports: made.transports,
@@ -97,7 +93,7 @@ pub async fn add(app: &App, caller: &DashboardSession, from: ClientAddress, new:
     if repo::insert(&mut tx, &passkey).await? == 0 {
         return Err(give_up(tx, AppError::Conflict("this passkey is registered already".to_owned())).await);
     }
-    let codes = factors::added(&mut tx, app, &held, from, Changed::Passkey(name)).await?;
+    let codes = factors::added(&mut tx, app, &held, from, Changed::Passkey(&name)).await?;
     let details = json!({ "name": name, "isBackupEligible": passkey.is_backup_eligible });
     let event = Event::new(Action::AddPasskey, &passkey.id).with(details);
     audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, now).await?;
@@ -125,7 +121,7 @@ pub async fn rename(app: &App, caller: &LoginSession, from: ClientAddress, id: &
     let mut faults = Faults::default();
     let Some(name) = faults.take("name", name.text().and_then(judge_name)) else { return Err(faults.into_error()) };
     let mut tx = caller.begin(app).await?;
-    let passkey = repo::rename(&mut tx, caller.account(), id, name).await?.ok_or(UNKNOWN)?;
+    let passkey = repo::rename(&mut tx, caller.account(), id, &name).await?.ok_or(UNKNOWN)?;
     let event = Event::new(Action::RenamePasskey, id).with(json!({ "name": name }));
     audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, app.now()).await?;
     tx.commit().await?;
