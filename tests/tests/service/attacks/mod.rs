@@ -1,6 +1,7 @@
 //! Attacks that were carried out once, each as it was described, and what meets them now. One file for each thing that was attacked.
 
 mod enumeration;
+mod fresh_proof;
 mod hijacking;
 mod keys;
 mod operator;
