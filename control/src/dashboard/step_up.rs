@@ -9,7 +9,6 @@ use serde_json::{Map, Value, json};
 
 use super::fields::Fields;
 use super::form::{Field, Form};
-use super::view::sentence;
 use crate::app::App;
 use crate::auth::LoginSession;
 use crate::auth::mfa::{Factors, Proof, factors, passkeys};
@@ -120,10 +119,8 @@ pub(super) fn answer(text: &str) -> Map<String, Value> {
 pub(super) fn asked(asked: AppResult<Value>) -> AppResult<Response> {
     match asked {
         Ok(asked) => Ok(Json(asked).into_response()),
-        // The script sends the form, whose answer is the page that asks for a fresh proof.
-        Err(error @ AppError::Coded(Code::ReauthRequired, _)) => {
-            Ok((error.status(), Json(json!({ "reauthenticate": true, "problem": sentence(&error.to_string()) }))).into_response())
-        }
+        // No failure, which browsers would note: the script sends the form, whose answer is the page that asks for a fresh proof.
+        Err(AppError::Coded(Code::ReauthRequired, _)) => Ok(Json(json!({ "reauthenticate": true })).into_response()),
         Err(error) => {
             let status = error.status();
             let problem = Form::default().refuse(error)?.refusal;
