@@ -17,6 +17,7 @@ fn documented() -> OpenApiRouter<AppState> {
     OpenApiRouter::with_openapi(Beginning::openapi())
         .merge(health::routes())
         .merge(auth::login::http::routes())
+        .merge(auth::fresh::http::routes())
         .merge(auth::registration::http::routes())
         .merge(auth::reset::http::routes())
         .merge(auth::mfa::http::routes())

@@ -12,6 +12,7 @@ pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
         ("audit", audit::repo::SQL),
         ("auth/api_keys", auth::api_keys::repo::SQL),
         ("auth/cli", auth::cli::repo::SQL),
+        ("auth/fresh", auth::fresh::repo::SQL),
         ("auth/keys", auth::keys::repo::SQL),
         ("auth/login", auth::login::repo::SQL),
         ("auth/mfa/factors", auth::mfa::factors::SQL),

@@ -13,7 +13,7 @@ use crate::accounts;
 use crate::app::App;
 use crate::audit::{self, Action, Actor, Event};
 use crate::auth::grant::{ManageApp, OwnApp};
-use crate::auth::{AppCreator, AppGrant, Role, SignedIn};
+use crate::auth::{AppCreator, AppGrant, Fresh, Role, SignedIn};
 use crate::clock::Dice;
 use crate::collaborators;
 use crate::db::{ReadTx, WriteTx};
@@ -108,7 +108,14 @@ pub async fn rename(
 
 /// Gives the app, and the keys of all deployments that it ever had, to another account, and tells both. The owner so far becomes an Admin. Errors: 404
 /// when no verified account has the address, 409 when it owns the app or reaches another one by its name, 429.
-pub async fn transfer(app: &App, grant: &AppGrant<OwnApp>, caller: &SignedIn, from: ClientAddress, email: &str) -> AppResult<AppOut> {
+pub async fn transfer(
+    app: &App,
+    grant: &AppGrant<OwnApp>,
+    _fresh: Fresh,
+    caller: &SignedIn,
+    from: ClientAddress,
+    email: &str,
+) -> AppResult<AppOut> {
     collaborators::service::admit(app, grant.account()).await?;
     let (mut tx, now) = (grant.begin(app).await?, app.now());
     let LockedRow { id, name, owner_id } = grant.lock(&mut tx).await?;
@@ -144,7 +151,14 @@ pub async fn transfer(app: &App, grant: &AppGrant<OwnApp>, caller: &SignedIn, fr
 
 /// Deletes the app with its deployments and releases, in the transaction's last statements. What has no end of rows, the clients that reported and the
 /// counts, goes later, in steps ([`crate::reports::gone`]); blobs stay for whoever clears unused ones away.
-pub async fn delete(tx: &mut WriteTx, grant: &AppGrant<OwnApp>, actor: &Actor, dice: &Dice, now: UnixMillis) -> AppResult<()> {
+pub async fn delete(
+    tx: &mut WriteTx,
+    grant: &AppGrant<OwnApp>,
+    _fresh: Fresh,
+    actor: &Actor,
+    dice: &Dice,
+    now: UnixMillis,
+) -> AppResult<()> {
     let app = grant.lock(tx).await?;
     let keys = deployments::lock_all(tx, &app.id).await?;
     crate::deployments::repo::let_go_all(tx, &app.id, now).await?;

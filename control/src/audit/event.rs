@@ -53,6 +53,8 @@ actions! {
     DeleteAccount = "account.delete" of "account";
     /// Somebody logged in.
     LogIn = "session.create" of "session";
+    /// The owner of a dashboard session showed the password or a second factor again.
+    Reauthenticate = "session.reauthenticate" of "session";
     /// Somebody gave the right password of an account with a second factor.
     BeginLogIn = "pending_login.create" of "pending_login";
     /// A seed for an authenticator app was shown.

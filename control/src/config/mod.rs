@@ -158,12 +158,14 @@ pub struct SessionLimits {
     pub idle: i64,
     /// A command line's credential.
     pub cli: i64,
+    /// How old a login or a re-authentication may be that gives lasting access.
+    pub freshness: i64,
 }
 
 impl Default for SessionLimits {
     fn default() -> Self {
         const DAY: i64 = 86_400_000;
-        Self { dashboard: 14 * DAY, idle: 3 * DAY, cli: 90 * DAY }
+        Self { dashboard: 14 * DAY, idle: 3 * DAY, cli: 90 * DAY, freshness: 15 * 60_000 }
     }
 }
 
@@ -430,6 +432,7 @@ fn limits(settings: &Settings<'_>) -> Result<Limits, ConfigError> {
             dashboard: duration("LIMIT_SESSION")?,
             idle: duration("LIMIT_SESSION_IDLE")?,
             cli: duration("LIMIT_CLI_CREDENTIAL")?,
+            freshness: duration("LIMIT_FRESHNESS")?,
         },
         strangers: StrangerLimits::read(*settings)?,
         cli: CliLimits::read(*settings)?,

@@ -152,6 +152,11 @@ settings![
     ("LIMIT_SESSION", "14d", "how long a dashboard session lasts"),
     ("LIMIT_SESSION_IDLE", "3d", "how long a dashboard session lasts that nobody uses"),
     ("LIMIT_CLI_CREDENTIAL", "90d", "how long a command line's credential lasts"),
+    (
+        "LIMIT_FRESHNESS",
+        "15m",
+        "how long after a login or re-authentication a dashboard session may create keys and give other lasting access without a new proof"
+    ),
     ("LIMIT_LOGIN_ADDRESS", "5/15m", "failed logins per client address"),
     ("LIMIT_LOGIN_CHALLENGE", "3/15m", "failed logins of one e-mail address before a challenge token is needed, where one is configured"),
     (

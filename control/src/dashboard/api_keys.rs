@@ -23,7 +23,7 @@ use crate::auth::api_keys::http::{ApiKeyPatch, NewApiKey};
 use crate::auth::api_keys::repo::{self, ApiKey};
 use crate::auth::api_keys::service;
 use crate::auth::scope::{Scope, ScopeSet};
-use crate::auth::{DashboardSession, DashboardSessionAlone, LoginSession, NewCredentials};
+use crate::auth::{DashboardSession, DashboardSessionAlone, LoginSession, NewCredentials, fresh};
 use crate::db::ReadTx;
 use crate::error::{AppError, AppResult};
 use crate::seal;
@@ -211,11 +211,12 @@ pub(super) async fn make(
     from: ClientAddress,
     sent: Fields,
 ) -> AppResult<Response> {
+    let fresh = fresh::prove(&app, &session, &Member::default()).await?;
     let choices = sent_choices(&sent);
     let made = match expiry(sent.text("expires_at")).and_then(|expires| Ok((expires, sent_id(&app, &session, &sent)?))) {
         Ok((expires_at, id)) => {
-            let new = NewApiKey { name: sent.member("name"), scopes: scopes(&choices)?, expires_at };
-            service::create_once(&app, &session, right, from, &new, &id).await
+            let new = NewApiKey { name: sent.member("name"), scopes: scopes(&choices)?, expires_at, step_up: Member::default() };
+            service::create_once(&app, &session, (right, fresh), from, &new, &id).await
         }
         Err(error) => Err(error),
     };
@@ -280,7 +281,7 @@ pub(super) async fn change(
     let changed = match expiry {
         Ok(expires_at) => {
             let scopes = if same_scopes { Member::default() } else { scopes(&choices)? };
-            let patch = ApiKeyPatch { name: sent.member("name"), scopes, expires_at };
+            let patch = ApiKeyPatch { name: sent.member("name"), scopes, expires_at, step_up: Member::default() };
             service::update(&app, &session, from, &id, &patch).await
         }
         Err(error) => Err(error),

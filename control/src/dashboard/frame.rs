@@ -19,7 +19,7 @@ use super::flash::Flash;
 use super::headers::{self, Needs};
 use super::session::{self, Visitor};
 use super::site::Site;
-use super::{csrf, refusal, view};
+use super::{csrf, reauthenticate, refusal, view};
 use crate::app::AppState;
 use crate::auth::SignedIn;
 use crate::auth::mfa::passkeys;
@@ -163,7 +163,7 @@ pub(super) async fn middleware(State((app, site)): State<(AppState, Site)>, mut 
                     request.extensions_mut().insert(caller.clone());
                 }
                 request.extensions_mut().insert(frame.clone());
-                next.run(request).await
+                reauthenticate::run(&app, &frame, given.caller.as_ref(), sent.as_ref(), request, next).await
             }
             Err(error) => error.into_response(),
         },

@@ -20,7 +20,7 @@ use crate::app::AppState;
 use crate::auth::keys::http::{AccessKeyPatch, NewAccessKey};
 use crate::auth::keys::repo::Credential;
 use crate::auth::keys::service::{self, DEFAULT_TTL};
-use crate::auth::{DashboardSession, NewCredentials, NotApiKey};
+use crate::auth::{DashboardSession, NewCredentials, NotApiKey, fresh};
 use crate::error::{AppError, AppResult};
 use crate::web::{ClientAddress, KeyPath, Member, encode_segment};
 
@@ -141,11 +141,12 @@ pub(super) async fn make(
     from: ClientAddress,
     sent: Fields,
 ) -> AppResult<Response> {
+    let none = Member::default;
+    let fresh = fresh::prove(&app, &session, &none()).await?;
     let made = match ttl(sent.text("ttl"), app.now()) {
         Ok(ttl) => {
-            let new =
-                NewAccessKey { name: Member::default(), friendly_name: sent.member("friendlyName"), description: Member::default(), ttl };
-            service::add(&app, &session, right, from, &new).await
+            let new = NewAccessKey { name: none(), friendly_name: sent.member("friendlyName"), description: none(), ttl, step_up: none() };
+            service::add(&app, &session, right, fresh, from, &new).await
         }
         Err(error) => Err(error),
     };
@@ -194,7 +195,8 @@ pub(super) async fn change(
     let changed = match lifetime {
         Ok(ttl) => {
             let none = Member::default;
-            let patch = AccessKeyPatch { name: none(), friendly_name: sent.member("friendlyName"), description: none(), ttl };
+            let friendly_name = sent.member("friendlyName");
+            let patch = AccessKeyPatch { name: none(), friendly_name, description: none(), ttl, step_up: none() };
             service::update(&app, &session, from, &name, &patch).await
         }
         Err(error) => Err(error),

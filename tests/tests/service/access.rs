@@ -65,6 +65,7 @@ const TABLE: &[Row] = &[
     ("POST /v1/auth/forgot-password", Who::Open, 202),
     ("POST /v1/auth/reset-password", Who::Open, 200),
     ("POST /v1/auth/login", Who::Open, 200),
+    ("POST /v1/auth/reauthenticate", Who::Dashboard, 200),
     ("POST /v1/auth/cli/authorizations", Who::Open, 201),
     ("POST /v1/auth/cli/device", Who::Open, 201),
     ("POST /v1/auth/cli/token", Who::Open, 200),
@@ -543,7 +544,7 @@ impl<'a> Scene<'a> {
             }
             "POST /v1/cli/authorizations/resolve" => json!({ "userCode": self.begin_device().await["userCode"] }),
             "PATCH /v1/account" => json!({ "name": "Ada" }),
-            "DELETE /v1/account" => json!({ "password": PASSWORD }),
+            "POST /v1/auth/reauthenticate" | "DELETE /v1/account" => json!({ "password": PASSWORD }),
             "POST /v1/access-keys" => json!({ "friendlyName": "new" }),
             "PATCH /v1/access-keys/{key}" => json!({ "friendlyName": "renamed" }),
             "POST /v1/api-keys" => json!({ "name": "new", "scopes": ["read"] }),
@@ -649,7 +650,7 @@ fn rows_of(belongs: impl Fn(&str) -> bool) -> Vec<Row> {
 }
 
 fn is_of_account(path: &str) -> bool {
-    ["/v1/account", "/v1/authenticated", "/v1/sessions"].iter().any(|start| path.starts_with(start))
+    ["/v1/account", "/v1/authenticated", "/v1/sessions", "/v1/auth/reauthenticate"].iter().any(|start| path.starts_with(start))
 }
 
 fn is_of_keys(path: &str) -> bool {

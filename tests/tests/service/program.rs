@@ -364,6 +364,7 @@ async fn a_bad_setting_stops_the_start_by_its_name() {
         ("LIMIT_RETENTION_DAYS", "ninety"),
         ("LIMIT_SESSION", "14"),
         ("LIMIT_SESSION_IDLE", "0d"),
+        ("LIMIT_FRESHNESS", "soon"),
         ("LIMIT_CLI_CREDENTIAL", "a quarter"),
         ("KV_API", "not an address"),
         ("DASHBOARD_URL", "dashboard.example.com"),

@@ -166,7 +166,8 @@ pub async fn get_authorization(
     Ok(Json(AuthorizationOut::new(row, state)?))
 }
 
-/// Approve a request: the command line is let in to the caller's account. With a second factor the login must be young: `reauth_required`.
+/// Approve a request: the command line is let in to the caller's account. The session must be fresh, and with a second factor its login
+/// young: `reauth_required`.
 #[utoipa::path(
     post,
     path = "/v1/cli/authorizations/{authorization}/approve",

@@ -13,9 +13,10 @@ use crate::app::{App, AppState};
 use crate::audit::{self, Action, Actor, Event};
 use crate::auth::bearer::CredentialKind;
 use crate::auth::cli::notice;
+use crate::auth::mfa::Proof;
 use crate::auth::session::{self, Device};
 use crate::auth::token::PlainToken;
-use crate::auth::{DashboardSession, LoginSession, NewCredentials, NotApiKey, SignedIn};
+use crate::auth::{DashboardSession, Fresh, LoginSession, NewCredentials, NotApiKey, SignedIn, fresh};
 use crate::clock::Dice;
 use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult, OrConflict};
@@ -103,6 +104,7 @@ pub async fn add(
     app: &App,
     caller: &DashboardSession,
     _right: NewCredentials,
+    _fresh: Fresh,
     from: ClientAddress,
     new: &NewAccessKey,
 ) -> AppResult<(Credential, PlainToken)> {
@@ -111,7 +113,8 @@ pub async fn add(
     let friendly_name = faults.take("friendlyName", new.friendly_name.text().and_then(judge_friendly_name));
     let description = faults.take("description", new.description.optional_text());
     let ttl = faults.take("ttl", new.ttl.optional_integer().and_then(|ttl| judge_ttl(ttl.unwrap_or(DEFAULT_TTL))));
-    let (Some(()), Some(friendly_name), Some(_), Some(ttl)) = (raw, friendly_name, description, ttl) else {
+    let proof = faults.take("stepUp", Proof::of(&new.step_up));
+    let (Some(()), Some(friendly_name), Some(_), Some(ttl), Some(_)) = (raw, friendly_name, description, ttl, proof) else {
         return Err(faults.into_error());
     };
     let mut tx = caller.begin_holding_account(app).await?;
@@ -149,7 +152,18 @@ async fn find_seen(tx: &mut ReadTx, app: &App, account: &AccountId, caller: Cred
     found.filter(|key| is_seen_by(key, caller, app)).ok_or(AppError::NotFound("access key"))
 }
 
-/// Renames a credential, or gives a named key a new lifetime from now on, which is the dashboard's to do and like a new credential.
+/// Whether this lifetime, if it is one, would end a named key later than it does. What cannot be changed so is refused elsewhere.
+async fn lasts_longer(app: &App, caller: &LoginSession, friendly_name: &str, ttl: &Member) -> AppResult<bool> {
+    let Ok(Some(ttl)) = ttl.optional_integer() else { return Ok(false) };
+    match find(&mut app.db.read().await?, app, caller, friendly_name).await {
+        Ok(key) => Ok(!key.kind().is_login() && key.expires < end(ttl, app.now())),
+        Err(AppError::NotFound(_)) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Renames a credential, or gives a named key a new lifetime from now on, which is the dashboard's to do and like a new credential. One that ends later
+/// needs a fresh proof. Errors: 400, 404, 409; 403 with the code that says what would help; 429.
 pub async fn update(
     app: &AppState,
     caller: &LoginSession,
@@ -161,12 +175,20 @@ pub async fn update(
         DashboardSession::of(caller)?;
         NewCredentials::of(&mut app.db.read().await?, caller.account(), app).await?;
     }
+    let fresh = if lasts_longer(app, caller, friendly_name, &patch.ttl).await? {
+        Some(fresh::prove(app, caller, &patch.step_up).await?)
+    } else {
+        None
+    };
     let mut faults = Faults::default();
     let raw = faults.take("name", refuse_raw_key(&patch.name));
     let name = faults.take("friendlyName", patch.friendly_name.optional_text().and_then(|name| name.map(judge_friendly_name).transpose()));
     let description = faults.take("description", patch.description.optional_text());
     let ttl = faults.take("ttl", patch.ttl.optional_integer().and_then(|ttl| ttl.map(judge_ttl).transpose()));
-    let (Some(()), Some(name), Some(_), Some(ttl)) = (raw, name, description, ttl) else { return Err(faults.into_error()) };
+    let proof = faults.take("stepUp", Proof::of(&patch.step_up));
+    let (Some(()), Some(name), Some(_), Some(ttl), Some(_)) = (raw, name, description, ttl, proof) else {
+        return Err(faults.into_error());
+    };
     let mut tx = caller.begin_holding_account(app).await?;
     let now = app.now();
     if ttl.is_some() {
@@ -175,6 +197,10 @@ pub async fn update(
     let before = find(&mut tx, app, caller, friendly_name).await?;
     if ttl.is_some() && before.kind().is_login() {
         return Err(AppError::Conflict("this is a session: how long it lasts cannot be changed".to_owned()));
+    }
+    if fresh.is_none() && ttl.is_some_and(|ttl| before.expires < end(ttl, now)) {
+        // The key's end has moved at the same moment.
+        fresh::check(&mut tx, app, caller).await?;
     }
     let changed = repo::update(&mut tx, &before.id, name.as_deref(), ttl.map(|ttl| end(ttl, now))).await;
     if changed.or_conflict(|| taken(name.as_deref().unwrap_or(friendly_name)))? == 0 {

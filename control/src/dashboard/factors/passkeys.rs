@@ -10,13 +10,14 @@ use shared::text::isolate;
 
 use super::{Change, last, recovery, removed};
 use crate::app::AppState;
-use crate::auth::DashboardSession;
 use crate::auth::mfa::passkeys::http::NewPasskey;
 use crate::auth::mfa::passkeys::{repo, service};
+use crate::auth::{DashboardSession, fresh};
 use crate::dashboard::fields::Fields;
 use crate::dashboard::flash::Flash;
 use crate::dashboard::form::{Field, Form};
 use crate::dashboard::frame::Frame;
+use crate::dashboard::reauthenticate;
 use crate::dashboard::sign_in::{Asked, next_of};
 use crate::dashboard::step_up::{self, StepUp};
 use crate::error::{AppError, AppResult};
@@ -76,6 +77,14 @@ pub(in crate::dashboard) async fn add(
     from: ClientAddress,
     sent: Fields,
 ) -> AppResult<Response> {
+    if sent.text("response").is_empty() {
+        // The script, which was told that the session is too old to begin, sends what was typed, to have it back with a fresh session.
+        fresh::check_first_factor(&mut app.db.read().await?, &app, &session).await?;
+        if reauthenticate::is_answer(&sent) {
+            let (form, step_up) = (new_form(&sent), step_up_of(&app, &session).await?);
+            return form.page(&New { frame: &frame, form: &form, step_up: &step_up, next: next_of(&frame, &sent) });
+        }
+    }
     let response = serde_json::from_value(Value::Object(step_up::answer(sent.text("response")))).map_err(AppError::internal)?;
     let new = NewPasskey { response, name: sent.optional_member("name"), step_up: step_up::member(&sent)? };
     let next = next_of(&frame, &sent);

@@ -2,6 +2,7 @@
 
 mod enumeration;
 mod files;
+mod fresh_proof;
 mod hijacking;
 mod internal;
 mod keys;

@@ -7,7 +7,7 @@ use shared::Invalid;
 use shared::ids::PasskeyId;
 
 use super::ceremony::{self, Owner, Refusal};
-use super::challenge::{self, Holder};
+use super::challenge::{self, Claimed, Holder};
 use super::http::NewPasskey;
 use super::repo::{self, PasskeyRow};
 use crate::app::App;
@@ -15,7 +15,7 @@ use crate::audit::{self, Action, Actor, Event};
 use crate::auth::mfa::factors::{self, Changed};
 use crate::auth::mfa::recovery::service::Codes;
 use crate::auth::mfa::{Proof, step_up};
-use crate::auth::{DashboardSession, LoginSession};
+use crate::auth::{DashboardSession, LoginSession, fresh};
 use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult};
 use crate::web::{ClientAddress, Faults, Member};
@@ -44,8 +44,10 @@ pub struct Added {
     pub codes: Option<Codes>,
 }
 
-/// Asks a session for a new passkey, in the place of what it was asked before. Errors: 501.
+/// Asks a session for a new passkey, in the place of what it was asked before. Errors: 403 with `reauth_required` where it would be the account's first
+/// factor and the session is not fresh; 501.
 pub async fn ask(app: &App, caller: &DashboardSession) -> AppResult<Value> {
+    fresh::check_first_factor(&mut app.db.read().await?, app, caller).await?;
     let existing = repo::list(&mut app.db.read().await?, caller.account()).await?;
     let owner = Owner { account: caller.account(), email: caller.email() };
     let question = ceremony::ask_for_new(&app.relying_party, owner, &existing)?;
@@ -56,7 +58,7 @@ pub async fn ask(app: &App, caller: &DashboardSession) -> AppResult<Value> {
 }
 
 /// Adds the passkey that answers. A response without the proof that is needed is not used up: it can be sent again with one. Errors: 400; 403 with
-/// `step_up_required`; 409 when anybody has the passkey already; 429; 501.
+/// `step_up_required`, or with `reauth_required` for a first factor that was not begun in time; 409 when anybody has the passkey already; 429; 501.
 pub async fn add(app: &App, caller: &DashboardSession, from: ClientAddress, new: &NewPasskey) -> AppResult<Added> {
     app.relying_party.webauthn()?;
     let mut faults = Faults::default();
@@ -68,10 +70,16 @@ pub async fn add(app: &App, caller: &DashboardSession, from: ClientAddress, new:
     if held.passkeys() >= MOST {
         return Err(AppError::Conflict("the account has as many passkeys as it may have: remove one first".to_owned()));
     }
-    let Some(state) = challenge::claim(&mut tx, app, Holder::Registration(caller.credential(), caller.account())).await? else {
+    let Some(Claimed { state, asked }) =
+        challenge::claim(&mut tx, app, Holder::Registration(caller.credential(), caller.account())).await?
+    else {
         let text = "response: answers no open challenge; ask for new options, they are good for five minutes and one response";
         return Err(give_up(tx, AppError::Invalid(text.to_owned())).await);
     };
+    if !held.were_on() {
+        // Nothing is used up: it can be sent again.
+        fresh::check_at(&mut tx, app, caller, asked).await?;
+    }
     let made = match ceremony::judge_new(&app.relying_party, &state, &answer)? {
         Ok(made) => made,
         Err(refusal) => return Err(give_up(tx, refused(refusal)).await),
