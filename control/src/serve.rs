@@ -28,8 +28,9 @@ use crate::mail::Mailer;
 use crate::reports::Collector;
 use crate::snapshot::{Publisher, Snapshots, Versions};
 use crate::storage::{FolderStore, Storage};
+use crate::traces::Traces;
 use crate::work::Work;
-use crate::{accounts, bindings, cleanup, config, mail, metrics, router, snapshot};
+use crate::{accounts, bindings, cleanup, config, mail, metrics, router, snapshot, traces};
 
 /// The most memory that snapshots may take here, in bytes: four times what one account's large ones are as text.
 const SNAPSHOT_CACHE: usize = 64 << 20;
@@ -112,6 +113,7 @@ pub async fn build(config: Config, clock: Clock, dice: Dice) -> Result<AppState,
         uploading_accounts: Mutex::default(),
         policy_reports,
         uploaders,
+        traces: Traces::default(),
         relying_party,
         passwords,
         inspections,
@@ -141,6 +143,7 @@ pub struct Running {
     mail_sender: JoinHandle<()>,
     cleanup: JoinHandle<()>,
     history: JoinHandle<()>,
+    traces: JoinHandle<()>,
     state: AppState,
 }
 
@@ -150,13 +153,14 @@ pub fn spawn(state: AppState, listener: TcpListener, bindings: Option<TcpListene
     let publisher = state.config.kv.clone().map(|kv| tokio::spawn(snapshot::publisher::run(state.clone(), kv, stopped.clone())));
     let cleanup = tokio::spawn(cleanup::run(state.clone(), stopped.clone()));
     let history = tokio::spawn(metrics::history::job::run(state.clone(), stopped.clone()));
+    let traces = tokio::spawn(traces::job::run(state.clone(), stopped.clone()));
     let mail_sender = tokio::spawn(mail::sender::run(state.clone(), stopped.clone()));
     let mut servers = JoinSet::new();
     servers.spawn(serve(listener, router::service(&state), stopped.clone()));
     if let Some(listener) = bindings {
         servers.spawn(serve(listener, bindings::service(&state), stopped));
     }
-    Running { stop, servers, publisher, mail_sender, cleanup, history, state }
+    Running { stop, servers, publisher, mail_sender, cleanup, history, traces, state }
 }
 
 async fn serve<S>(listener: TcpListener, service: S, mut stopped: watch::Receiver<bool>) -> std::io::Result<()>
@@ -199,6 +203,8 @@ impl Running {
         let _ = self.mail_sender.await;
         let _ = self.cleanup.await;
         let _ = self.history.await;
+        let _ = self.traces.await;
+        traces::job::finish(&self.state).await;
         self.state.db.close().await;
         // Not left to the last handle's end: a connection that outlived its grace may hold one.
         let _ = self.state.lock.unlock();

@@ -5,6 +5,7 @@
 pub mod api_keys;
 pub mod bearer;
 pub mod cli;
+pub mod device;
 pub mod grant;
 pub mod guard;
 pub mod keys;

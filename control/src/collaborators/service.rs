@@ -19,6 +19,8 @@ use crate::clock::Dice;
 use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult, OrConflict};
 use crate::limits::{self, Limit, Subject};
+use crate::traces;
+use crate::web::ClientAddress;
 
 /// A role that can be given: there is one owner, and another only by a transfer.
 fn assignable(name: &str) -> Result<Role, Invalid> {
@@ -32,12 +34,15 @@ fn refuse(fault: &Invalid) -> AppError {
 
 /// Counts that an account reaches out to another one: adds it, or gives it an app. Attempts count, too, since each tells whether an address has an
 /// account. Errors: 429.
-pub async fn admit(app: &App, account: &AccountId) -> AppResult<()> {
+pub async fn admit(app: &App, account: &AccountId, from: Option<ClientAddress>) -> AppResult<()> {
     let rate = app.config.limits.collaborators;
-    limits::admit_alone(app, &Subject::account(account), Limit::Collaborators, rate).await?.map_err(|seconds| AppError::TooMany {
-        text: "this account has added too many collaborators or transferred too many apps of late",
-        retry_after: seconds,
-        is_in_body: false,
+    let admitted = limits::admit_alone(app, &Subject::account(account), Limit::Collaborators, rate).await?;
+    admitted.map_err(|seconds| {
+        if let Some(from) = from {
+            traces::refused(app, from, Limit::Collaborators.as_str(), Some(account));
+        }
+        let text = "this account has added too many collaborators or transferred too many apps of late";
+        AppError::TooMany { text, retry_after: seconds, is_in_body: false }
     })
 }
 
@@ -61,7 +66,7 @@ pub async fn add(
 ) -> AppResult<NamedCollaborator> {
     let role =
         new.permission.optional_text().and_then(|name| name.map_or(Ok(Role::Developer), assignable)).map_err(|fault| refuse(&fault))?;
-    admit(app, grant.account()).await?;
+    admit(app, grant.account(), actor.address().map(ClientAddress)).await?;
     let (mut tx, now) = (grant.begin(app).await?, app.now());
     let row = grant.lock(&mut tx).await?;
     let account = accounts::repo::find_verified(&mut tx, email).await?.ok_or(AppError::NotFound("account"))?;

@@ -95,7 +95,11 @@ settings![
     ("LIMIT_SESSION", "14d", "how long a dashboard session lasts"),
     ("LIMIT_SESSION_IDLE", "3d", "how long a dashboard session lasts that nobody uses"),
     ("LIMIT_CLI_CREDENTIAL", "90d", "how long a command line's credential lasts"),
-    ("LIMIT_LOGIN_ADDRESS", "5/15m", "failed logins per client address"),
+    (
+        "LIMIT_LOGIN_ADDRESS",
+        "5/15m",
+        "failed logins per client address; in this and every limit by address IPv6 counts by /64, and by /48 at ten times the number"
+    ),
     ("LIMIT_LOGIN_CHALLENGE", "3/15m", "failed logins of one e-mail address before a challenge token is needed, where one is configured"),
     (
         "LIMIT_LOGIN_STOP",

@@ -92,6 +92,12 @@ pub const ALL: &[Pair] = &[
         sqlite: include_str!("../../../migrations/sqlite/0012_snapshot_bytes.sql"),
         postgres: include_str!("../../../migrations/postgres/0012_snapshot_bytes.sql"),
     },
+    Pair {
+        version: 13,
+        name: "traces",
+        sqlite: include_str!("../../../migrations/sqlite/0013_traces.sql"),
+        postgres: include_str!("../../../migrations/postgres/0013_traces.sql"),
+    },
 ];
 
 /// The migrator for SQLite.

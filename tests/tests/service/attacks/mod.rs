@@ -8,3 +8,4 @@ mod quotas;
 mod registration_mails;
 mod revoked_keys;
 mod snapshots;
+mod traces;
