@@ -16,6 +16,7 @@ use crate::auth::password::Passwords;
 use crate::challenge::Challenge;
 use crate::clock::{Clock, Dice};
 use crate::config::Config;
+use crate::connections::{Table, Vouched};
 use crate::db::Db;
 use crate::error::AppError;
 use crate::health::HealthCache;
@@ -24,7 +25,7 @@ use crate::reports::Collector;
 use crate::snapshot::{Publisher, Snapshots, Versions};
 use crate::storage::Storage;
 use crate::traces::{self, Traces};
-use crate::web::ClientAddress;
+use crate::web::{ClientAddress, InternalSlots};
 use crate::work::Work;
 
 /// The state behind every handler.
@@ -72,6 +73,12 @@ pub struct App {
     pub relying_party: RelyingParty,
     /// Password hashes, made and compared.
     pub passwords: Passwords,
+    /// The clients' connections.
+    pub connections: Arc<Table>,
+    /// Addresses that an edge has signed something from.
+    pub vouched: Vouched,
+    /// Turns for bodies of the edge.
+    pub internal: InternalSlots,
     /// Permits for looking into uploaded files: as many as there are cores.
     pub inspections: Arc<Semaphore>,
     /// The last answer of the readiness checks.

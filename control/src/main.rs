@@ -201,6 +201,9 @@ struct NewKey {
 }
 
 fn main() -> ExitCode {
+    // Whatever this program or a library of it creates is its owner's alone, in any folder.
+    #[cfg(unix)]
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     let matches = Command::command().after_help(config::settings::help()).get_matches();
     let command = match Command::from_arg_matches(&matches) {
         Ok(command) => command,
@@ -226,6 +229,7 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 async fn run(action: Action) -> Result<(), Failure> {
     Environment.check()?;
     telemetry::start(&LogConfig::read(&Environment)?)?;
+    Environment.warn_of_unknown_names();
     match action {
         Action::Serve => Ok(serve::run(Config::read(&Environment)?).await?),
         Action::Account(AccountAction::Create(new)) => create_account(&DatabaseConfig::read(&Environment)?, &new).await,

@@ -20,6 +20,7 @@ pub mod bundle;
 pub mod client;
 pub mod database;
 pub mod edge;
+pub mod elsewhere;
 pub mod fido2;
 pub mod inside;
 pub mod kv;

@@ -75,6 +75,12 @@ impl TestApp {
         on!(tx, |conn| sqlx::query_scalar("SELECT COUNT(*) FROM mail_outbox").fetch_one(conn).await).unwrap()
     }
 
+    /// How many of them are being sent.
+    pub async fn leased_mails(&self) -> i64 {
+        let mut tx = self.db().read().await.unwrap();
+        on!(tx, |conn| sqlx::query_scalar("SELECT COUNT(*) FROM mail_outbox WHERE lease_owner IS NOT NULL").fetch_one(conn).await).unwrap()
+    }
+
     /// The mails in the server's folder, oldest first.
     pub fn written_mails(&self) -> Vec<ReceivedMail> {
         // There is no folder before the first mail.

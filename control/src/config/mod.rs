@@ -15,11 +15,13 @@ pub mod values;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use shared::limit::Rate;
 use shared::signature::Secrets;
 use shared::time::parse_duration;
 
+use crate::connections::Bounds;
 use crate::quotas::Quotas;
 use crate::releases::archive::ArchiveLimits;
 use command_line::CliLimits;
@@ -62,6 +64,8 @@ pub struct Config {
     pub turnstile: Option<TurnstileConfig>,
     /// Whether strangers may register; `account create` works in any case.
     pub is_registration_open: bool,
+    /// How many connections there may be, and how long they may wait.
+    pub connections: Bounds,
     /// Limits of decisions section 5.
     pub limits: Limits,
 }
@@ -272,6 +276,10 @@ impl Config {
     pub fn read(environment: &dyn Given) -> Result<Self, ConfigError> {
         let settings = Settings(environment);
         let base_url = settings.address("BASE_URL")?.unwrap_or_else(|| "http://localhost:8080".to_owned());
+        // Cookies, signed addresses and every link begin at the root.
+        if reqwest::Url::parse(&base_url).is_ok_and(|url| url.path() != "/") {
+            return Err(ConfigError::setting("BASE_URL", "must have no path: serve Updraft at the root of a host of its own"));
+        }
         let upload_url = settings.address("UPLOAD_URL")?.unwrap_or_else(|| base_url.clone());
         let dashboard_url = pages::address(&settings, &base_url)?;
         let listen = settings.text("LISTEN");
@@ -313,6 +321,7 @@ impl Config {
             mail,
             turnstile,
             is_registration_open,
+            connections: connections(settings)?,
             limits,
         })
     }
@@ -329,6 +338,31 @@ fn bindings_listen(settings: &Settings<'_>) -> Result<Option<SocketAddr>, Config
     let address = text.parse::<SocketAddr>().ok().filter(|address| address.ip().to_canonical().is_loopback());
     let wrong = || ConfigError::setting("BINDINGS_LISTEN", "must be a loopback address and a port, such as 127.0.0.1:8081");
     address.map(Some).ok_or_else(wrong)
+}
+
+fn connections(settings: Settings<'_>) -> Result<Bounds, ConfigError> {
+    let count = |name: &'static str| {
+        let count = settings.text(name).parse::<u32>().ok().filter(|count| *count > 0);
+        count.and_then(|count| usize::try_from(count).ok()).ok_or_else(|| ConfigError::setting(name, "must be a whole number above 0"))
+    };
+    let duration = |name: &'static str| {
+        let millis = parse_duration(&settings.text(name)).map_err(|error| ConfigError::setting(name, error.to_string()))?;
+        let millis = u64::try_from(millis).ok().filter(|millis| *millis <= 86_400_000);
+        millis.map(Duration::from_millis).ok_or_else(|| ConfigError::setting(name, "must be at most 1d"))
+    };
+    let has_http2 = match settings.text("HTTP2").as_str() {
+        "on" => true,
+        "off" => false,
+        _ => return Err(ConfigError::setting("HTTP2", "must be on or off")),
+    };
+    Ok(Bounds {
+        most: count("MAX_CONNECTIONS")?,
+        per_address: count("LIMIT_CONNECTIONS_ADDRESS")?,
+        head: duration("LIMIT_REQUEST_HEAD")?,
+        idle: duration("LIMIT_CONNECTION_IDLE")?,
+        pause: duration("LIMIT_BODY_PAUSE")?,
+        has_http2,
+    })
 }
 
 fn kv(settings: &Settings<'_>) -> Result<Option<KvConfig>, ConfigError> {

@@ -340,6 +340,7 @@ async fn a_bad_setting_stops_the_start_by_its_name() {
         ("BASE_URL", "localhost:8080"),
         ("BASE_URL", "ftp://example.com"),
         ("BASE_URL", "http://example.com/?x=1"),
+        ("BASE_URL", "http://example.com/path"),
         ("UPLOAD_URL", "not an address"),
         ("LISTEN", "8080"),
         ("LISTEN", "localhost:8080"),

@@ -1,9 +1,13 @@
 //! Attacks that were carried out once, each as it was described, and what meets them now. One file for each thing that was attacked.
 
 mod enumeration;
+mod files;
 mod hijacking;
+mod internal;
 mod keys;
+mod network;
 mod operator;
+mod process;
 mod quotas;
 mod registration_mails;
 mod revoked_keys;

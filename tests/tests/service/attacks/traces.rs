@@ -376,6 +376,7 @@ async fn failures_of_an_account_are_in_its_trail_the_first_at_once_and_the_numbe
     );
     // One alone needs no sum.
     app.try_log_in("ada", "not hers").await.refused(401);
+    app.write_traces().await;
     app.clock.advance(60_000);
     assert_eq!(failures(&app, before + 4).await.len(), 1);
     assert_eq!(app.number("SELECT COUNT(*) FROM tallies").await, 0);
