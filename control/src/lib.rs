@@ -38,5 +38,6 @@ pub mod snapshot;
 pub mod sql;
 pub mod storage;
 pub mod telemetry;
+pub mod traces;
 pub mod web;
 pub mod work;

@@ -26,9 +26,10 @@ use crate::mail::Mailer;
 use crate::reports::Collector;
 use crate::snapshot::{Publisher, Snapshots, Versions};
 use crate::storage::{FolderStore, Storage};
+use crate::traces::Traces;
 use crate::web::InternalSlots;
 use crate::work::Work;
-use crate::{accounts, bindings, cleanup, config, jobs, mail, metrics, router, snapshot};
+use crate::{accounts, bindings, cleanup, config, jobs, mail, metrics, router, snapshot, traces};
 
 /// The most memory that snapshots may take here, in bytes: four times what one account's large ones are as text.
 const SNAPSHOT_CACHE: usize = 64 << 20;
@@ -112,6 +113,7 @@ pub async fn build(config: Config, clock: Clock, dice: Dice) -> Result<AppState,
         uploading_accounts: Mutex::default(),
         policy_reports,
         uploaders,
+        traces: Traces::default(),
         relying_party,
         passwords,
         connections,
@@ -148,6 +150,7 @@ pub struct Running {
     mail_sender: JoinHandle<()>,
     cleanup: JoinHandle<()>,
     history: JoinHandle<()>,
+    traces: JoinHandle<()>,
     state: AppState,
 }
 
@@ -162,6 +165,7 @@ pub fn spawn<L: Listener<Addr = SocketAddr>>(state: AppState, listener: L, bindi
     let cleanup = kept("cleanup", &state, &stopped, cleanup::run);
     let history = kept("history", &state, &stopped, metrics::history::job::run);
     let mail_sender = kept("mail", &state, &stopped, mail::sender::run);
+    let traces = kept("traces", &state, &stopped, traces::job::run);
     let mut servers = JoinSet::new();
     let clients = Arc::clone(&state.connections);
     servers.spawn(connections::serve(listener, clients, router::service(&state), state.clone(), stopped.clone()));
@@ -170,7 +174,7 @@ pub fn spawn<L: Listener<Addr = SocketAddr>>(state: AppState, listener: L, bindi
         let edges = Arc::new(Table::new(state.config.connections));
         servers.spawn(connections::serve(listener, edges, bindings::service(&state), state.clone(), stopped));
     }
-    Running { stop, servers, publisher, mail_sender, cleanup, history, state }
+    Running { stop, servers, publisher, mail_sender, cleanup, history, traces, state }
 }
 
 /// Starts a job that runs again should it panic.
@@ -211,6 +215,8 @@ impl Running {
         let _ = self.mail_sender.await;
         let _ = self.cleanup.await;
         let _ = self.history.await;
+        let _ = self.traces.await;
+        traces::job::finish(&self.state).await;
         self.state.db.close().await;
         // Not left to the last handle's end: a connection that outlived its grace may hold one.
         let _ = self.state.lock.unlock();

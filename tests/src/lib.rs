@@ -26,6 +26,7 @@ pub mod inside;
 pub mod kv;
 pub mod lie;
 pub mod load;
+pub mod logged;
 pub mod mailbox;
 pub mod multipart;
 pub mod node;

@@ -59,6 +59,7 @@ impl ReceivedMail {
 impl TestApp {
     /// Every mail to this address, oldest first, once all that were decided on have been written. For servers without a mail server.
     pub async fn mails_to(&self, address: &str) -> Vec<ReceivedMail> {
+        self.write_traces().await;
         until("the outbox of mails is empty", async || (self.waiting_mails().await == 0).then_some(())).await;
         self.written_mails().into_iter().filter(|mail| mail.to == address).collect()
     }

@@ -14,12 +14,12 @@ use crate::app::App;
 use crate::audit::{self, Action, Actor, Event};
 use crate::auth::login::service as login;
 use crate::auth::mfa::{self, Proof, factors, pending, step_up};
-use crate::auth::{DashboardSession, SignedIn, api_keys, cli, common_passwords, keys, members, password, strength};
+use crate::auth::{DashboardSession, SignedIn, api_keys, cli, common_passwords, device, keys, members, password, strength};
 use crate::clock::Dice;
 use crate::config::AccountLimits;
 use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult, OrConflict};
-use crate::mail::{Kind, Mail, NewPassword, outbox};
+use crate::mail::{Kind, Mail, NewPassword, notices, outbox};
 use crate::web::{ClientAddress, Faults};
 
 /// An account to be made.
@@ -180,7 +180,7 @@ pub async fn update(app: &App, caller: &DashboardSession, from: ClientAddress, p
         None => None,
     };
     let mut tx = match &passwords {
-        Some(_) => step_up::begin(app, caller, proof.as_ref()).await?.0,
+        Some(_) => step_up::begin(app, caller, from, proof.as_ref()).await?.0,
         None => caller.begin_holding_account(app).await?,
     };
     let now = app.now();
@@ -189,7 +189,8 @@ pub async fn update(app: &App, caller: &DashboardSession, from: ClientAddress, p
             return Err(changed_meanwhile());
         }
         let notice = end_old_password(&mut tx, caller.account(), Some(caller.credential()), from, now).await?;
-        outbox::put(&mut tx, app, &Mail { to: caller.email().to_owned(), kind: Kind::PasswordChanged(notice) }).await?;
+        let mail = Mail { to: caller.email().to_owned(), kind: Kind::PasswordChanged(notice) };
+        notices::put(&mut tx, app, caller.account(), &mail).await?;
     }
     if let Some(name) = &name {
         repo::rename(&mut tx, caller.account(), name).await?;
@@ -203,7 +204,7 @@ pub async fn update(app: &App, caller: &DashboardSession, from: ClientAddress, p
 }
 
 /// Ends what the old password has let in: sessions but the one to keep, command lines' credentials and their requests, logins that wait for a second
-/// factor, and the resets that were asked for. Gives what the owner is told.
+/// factor, the resets that were asked for, and device cookies. Gives what the owner is told.
 pub async fn end_old_password(
     tx: &mut WriteTx,
     account: &AccountId,
@@ -215,6 +216,7 @@ pub async fn end_old_password(
     repo::cancel_resets(tx, account).await?;
     cli::repo::cancel(tx, account, now).await?;
     pending::repo::cancel(tx, account).await?;
+    device::repo::delete_all(tx, account).await?;
     let mut keys = keys::repo::names(tx, account, now).await?;
     keys.extend(api_keys::repo::names(tx, account, now).await?);
     let factors = factors::names(tx, account).await?;
@@ -231,7 +233,7 @@ pub async fn delete(app: &App, caller: &DashboardSession, from: ClientAddress, d
     caller.judge(&mut app.db.read().await?, app).await?;
     step_up::look(app, caller, proof.as_ref()).await?;
     let proven = login::confirm(app, from, caller.email(), password).await?;
-    let (mut tx, _) = step_up::begin(app, caller, proof.as_ref()).await?;
+    let (mut tx, _) = step_up::begin(app, caller, from, proof.as_ref()).await?;
     let now = app.now();
     let deleted = repo::delete(&mut tx, caller.account(), &proven).await.map_err(|error| match &error {
         sqlx::Error::Database(database) if database.is_foreign_key_violation() => {

@@ -19,7 +19,7 @@ use crate::collaborators;
 use crate::db::{ReadTx, WriteTx};
 use crate::deployments::service::{self as deployments, KeyChoice};
 use crate::error::{AppError, AppResult, OrConflict};
-use crate::mail::{Kind, Mail, Transfer, outbox};
+use crate::mail::{self, Kind, Mail, Transfer};
 use crate::quotas::Quotas;
 use crate::web::{ClientAddress, Faults};
 
@@ -116,7 +116,7 @@ pub async fn transfer(
     from: ClientAddress,
     email: &str,
 ) -> AppResult<AppOut> {
-    collaborators::service::admit(app, grant.account()).await?;
+    collaborators::service::admit(app, grant.account(), Some(from)).await?;
     let (mut tx, now) = (grant.begin(app).await?, app.now());
     let LockedRow { id, name, owner_id } = grant.lock(&mut tx).await?;
     let receiver = accounts::repo::find_verified(&mut tx, email).await?.ok_or(AppError::NotFound("account"))?;
@@ -138,8 +138,12 @@ pub async fn transfer(
     deployments::give_keys(&mut tx, &id, &receiver).await?;
     repo::set_owner(&mut tx, &id, &receiver).await.or_conflict(|| taken(&name))?;
     let notice = Transfer { time: now, address: from.0.to_string(), app: name, from: caller.email().to_owned(), to: email.to_owned() };
-    for (to, kind) in [(caller.email(), Kind::AppGivenAway(notice.clone())), (email, Kind::AppReceived(notice))] {
-        outbox::put(&mut tx, app, &Mail { to: to.to_owned(), kind }).await?;
+    let given = (&owner_id, caller.email(), Kind::AppGivenAway(notice.clone()));
+    let mut notices = [given, (&receiver, email, Kind::AppReceived(notice))];
+    // In one order, so that two transfers in opposite directions do not wait in a circle for what was counted of either account.
+    notices.sort_by_key(|(account, ..)| account.as_str().to_owned());
+    for (account, to, kind) in notices {
+        mail::notices::put(&mut tx, app, account, &Mail { to: to.to_owned(), kind }).await?;
     }
     let out = find(&mut tx, caller, &id).await?;
     let event = Event::new(Action::TransferApp, &id).of_app(&id).with(json!({ "from": owner_id, "to": receiver }));

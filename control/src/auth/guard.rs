@@ -12,7 +12,7 @@ use shared::time::UnixMillis;
 use super::bearer::{CredentialId, CredentialKind, SignedIn};
 use super::scope::{Scope, Scopes};
 use super::{fresh, mfa};
-use crate::app::{App, AppState};
+use crate::app::{App, AppState, Refusal};
 use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult, Code};
 
@@ -238,10 +238,12 @@ impl FromRequestParts<AppState> for UploadAllowance {
 
     async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
         let caller = SignedIn::from_request_parts(parts, app).await?;
-        let limits = &app.config.limits;
-        app.count(&app.uploaders, caller.credential().as_str(), limits.uploads, "too many uploads are made with this credential")?;
+        let (limits, from, account) = (&app.config.limits, parts.extensions.get().copied(), Some(caller.account()));
+        let refusal = Refusal { limit: "uploads", text: "too many uploads are made with this credential", from, account };
+        app.count(&app.uploaders, caller.credential().as_str(), limits.uploads, &refusal)?;
         let text = "too many uploads are made with this account's credentials";
-        app.count(&app.uploading_accounts, caller.account().as_str(), limits.account_uploads, text)?;
+        let refusal = Refusal { limit: "account_uploads", text, from, account };
+        app.count(&app.uploading_accounts, caller.account().as_str(), limits.account_uploads, &refusal)?;
         Ok(Self(PhantomData))
     }
 }

@@ -6,6 +6,7 @@ pub mod api_keys;
 pub mod bearer;
 pub mod cli;
 pub mod common_passwords;
+pub mod device;
 pub mod fresh;
 pub mod grant;
 pub mod guard;

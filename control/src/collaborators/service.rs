@@ -20,7 +20,8 @@ use crate::clock::Dice;
 use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult, OrConflict};
 use crate::limits::{self, Limit, Subject};
-use crate::web::{Faults, Member};
+use crate::traces;
+use crate::web::{ClientAddress, Faults, Member};
 
 /// A role that can be given: there is one owner, and another only by a transfer.
 fn assignable(name: &str) -> Result<Role, Invalid> {
@@ -58,12 +59,15 @@ pub async fn prove(app: &App, caller: &SignedIn, permission: &Member, step_up: &
 
 /// Counts that an account reaches out to another one: adds it, or gives it an app. Attempts count, too, since each tells whether an address has an
 /// account. Errors: 429.
-pub async fn admit(app: &App, account: &AccountId) -> AppResult<()> {
+pub async fn admit(app: &App, account: &AccountId, from: Option<ClientAddress>) -> AppResult<()> {
     let rate = app.config.limits.collaborators;
-    limits::admit_alone(app, &Subject::account(account), Limit::Collaborators, rate).await?.map_err(|seconds| AppError::TooMany {
-        text: "this account has added too many collaborators or transferred too many apps of late",
-        retry_after: seconds,
-        is_in_body: false,
+    let admitted = limits::admit_alone(app, &Subject::account(account), Limit::Collaborators, rate).await?;
+    admitted.map_err(|seconds| {
+        if let Some(from) = from {
+            traces::refused(app, from, Limit::Collaborators.as_str(), Some(account));
+        }
+        let text = "this account has added too many collaborators or transferred too many apps of late";
+        AppError::TooMany { text, retry_after: seconds, is_in_body: false }
     })
 }
 
@@ -88,7 +92,7 @@ pub async fn add(
 ) -> AppResult<NamedCollaborator> {
     let role = new.permission.optional_text().and_then(|name| name.map_or(Ok(Role::Developer), assignable));
     let role = may_give.judge(role, &new.step_up)?;
-    admit(app, grant.account()).await?;
+    admit(app, grant.account(), actor.address().map(ClientAddress)).await?;
     let (mut tx, now) = (grant.begin(app).await?, app.now());
     let row = grant.lock(&mut tx).await?;
     let account = accounts::repo::find_verified(&mut tx, email).await?.ok_or(AppError::NotFound("account"))?;

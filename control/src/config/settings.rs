@@ -157,7 +157,11 @@ settings![
         "15m",
         "how long after a login or re-authentication a dashboard session may create keys and give other lasting access without a new proof"
     ),
-    ("LIMIT_LOGIN_ADDRESS", "5/15m", "failed logins per client address"),
+    (
+        "LIMIT_LOGIN_ADDRESS",
+        "5/15m",
+        "failed logins per client address; in this and every limit by address IPv6 counts by /64, and by /48 at ten times the number"
+    ),
     ("LIMIT_LOGIN_CHALLENGE", "3/15m", "failed logins of one e-mail address before a challenge token is needed, where one is configured"),
     (
         "LIMIT_LOGIN_STOP",

@@ -176,7 +176,7 @@ pub(super) async fn activate(
     from: ClientAddress,
     sent: Fields,
 ) -> AppResult<Response> {
-    let error = match decision::resolve(&app, &session, &typed(&sent)).await {
+    let error = match decision::resolve(&app, &session, from, &typed(&sent)).await {
         Ok(id) => return request_page(&app, &frame, &session, leave.err(), from, &id, code_of(&sent).as_ref()).await,
         Err(AppError::NotFound(_)) => {
             let text = "userCode: No command line waits for this code: it is mistyped, too old, or somebody has decided already";
@@ -272,7 +272,7 @@ pub(super) async fn decide(
 ) -> AppResult<Response> {
     let Ok(AuthorizationPath(id)) = id else { return unknown(&frame) };
     let decided = match (sent.text("decision"), leave) {
-        ("approve", Ok((right, recent))) => match check_code(&app, &session, &id, &sent).await {
+        ("approve", Ok((right, recent))) => match check_code(&app, &session, from, &id, &sent).await {
             Ok(()) => decision::approve(&app, &session, right, recent, from, &id).await,
             Err(error) => Err(error),
         },
@@ -295,7 +295,13 @@ pub(super) async fn decide(
 
 /// Whether whoever lets a request in has the code that its terminal shows, where it has one: a press on a button tells nothing, for another site may have
 /// led to it. Errors: 404, 409 when the code is not this request's or nothing waits for a decision, 429.
-async fn check_code(app: &AppState, session: &DashboardSession, id: &CliAuthorizationId, sent: &Fields) -> AppResult<()> {
+async fn check_code(
+    app: &AppState,
+    session: &DashboardSession,
+    from: ClientAddress,
+    id: &CliAuthorizationId,
+    sent: &Fields,
+) -> AppResult<()> {
     let (row, state) = decision::read(app, session, id).await?;
     if row.mode()? == Mode::Pkce {
         return Ok(());
@@ -304,7 +310,7 @@ async fn check_code(app: &AppState, session: &DashboardSession, id: &CliAuthoriz
     if state != request::State::Pending {
         return Err(other());
     }
-    match decision::resolve(app, session, &typed(sent)).await {
+    match decision::resolve(app, session, from, &typed(sent)).await {
         Ok(found) if found == *id => Ok(()),
         Ok(_) | Err(AppError::Invalid(_) | AppError::NotFound(_)) => Err(other()),
         Err(error) => Err(error),

@@ -18,6 +18,8 @@ pub enum Cookie {
     Pending,
     /// What the next page says once.
     Flash,
+    /// That accounts were signed in to with this browser; read by the sign-in pages alone.
+    Device,
 }
 
 impl Cookie {
@@ -32,6 +34,8 @@ impl Cookie {
             (Self::Pending, true) => "updraft-pending",
             (Self::Flash, false) => "__Host-updraft-flash",
             (Self::Flash, true) => "updraft-flash",
+            (Self::Device, false) => "__Host-updraft-device",
+            (Self::Device, true) => "updraft-device",
         }
     }
 

@@ -98,6 +98,12 @@ pub const ALL: &[Pair] = &[
         sqlite: include_str!("../../../migrations/sqlite/0013_fresh_proof.sql"),
         postgres: include_str!("../../../migrations/postgres/0013_fresh_proof.sql"),
     },
+    Pair {
+        version: 14,
+        name: "traces",
+        sqlite: include_str!("../../../migrations/sqlite/0014_traces.sql"),
+        postgres: include_str!("../../../migrations/postgres/0014_traces.sql"),
+    },
 ];
 
 /// The migrator for SQLite.

@@ -4,19 +4,24 @@
 //! The other limits of signed-in callers and those of reports are in memory and not here. What is counted and what a refusal says is the caller's. Start reading at
 //! [`admit`]; login, which counts failures only, goes by [`Count`].
 //!
-//! Whoever locks several rows locks those of addresses before those of e-mail addresses, those before the attempts of accounts, and all before rows of accounts; so nobody waits in a circle.
+//! Whoever locks several rows locks those of addresses before those of e-mail addresses, those before the attempts of accounts, and all before rows of accounts; so nobody waits in a circle. Those
+//! of device cookies come after those of e-mail addresses. Those of mails to owners come last, after the owner's account.
 
+mod address;
 pub mod repo;
+
+pub use address::{AddressCount, AddressTimes, admit_address, find_address};
 
 use std::net::IpAddr;
 
 use shared::hash::Sha256Hex;
 use shared::ids::AccountId;
-use shared::limit::{Rate, network, wide_network};
+use shared::limit::{Rate, network, site, wide_network};
 use shared::time::UnixMillis;
 
 use crate::accounts::email::sought;
 use crate::app::App;
+use crate::auth::token::TokenHash;
 use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult};
 
@@ -51,11 +56,17 @@ pub enum Limit {
     Deployments,
     /// Collaborators added and apps transferred, by the account that does it.
     Collaborators,
+    /// Failed logins with a device cookie, by the cookie.
+    DeviceFailures,
+    /// Mails that warn an owner, by account and kind.
+    Warnings,
+    /// Notices to an owner, by account and kind.
+    Notices,
 }
 
 impl Limit {
-    /// The name in the database.
-    fn as_str(self) -> &'static str {
+    /// The name in the database and in the log.
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::LoginAddress => "login_address",
             Self::LoginAccount => "login_account",
@@ -71,6 +82,9 @@ impl Limit {
             Self::CliResolves => "cli_resolves",
             Self::Deployments => "deployments",
             Self::Collaborators => "collaborators",
+            Self::DeviceFailures => "device_failures",
+            Self::Warnings => "warnings",
+            Self::Notices => "notices",
         }
     }
 }
@@ -85,6 +99,11 @@ impl Subject {
         Self(network(address))
     }
 
+    /// What an address belongs to besides, and counts for there: its /48 on IPv6.
+    fn site(address: IpAddr) -> Option<Self> {
+        site(address).map(Self)
+    }
+
     /// An e-mail address, whether or not there is an account, by its normal form: an earlier version may have stored it in another one. Only the hash
     /// is kept.
     pub fn email(email: &str) -> Self {
@@ -94,6 +113,16 @@ impl Subject {
     /// An e-mail address as somebody in the network of `from` gives it. Only the hash of both is kept.
     pub fn email_from(email: &str, from: IpAddr) -> Self {
         Self(Sha256Hex::of(format!("{}\n{}", sought(email), wide_network(from)).as_bytes()).to_string())
+    }
+
+    /// A browser, by the hash of its device cookie.
+    pub fn device(hash: &TokenHash) -> Self {
+        Self(hash.as_str().to_owned())
+    }
+
+    /// Mails of one kind to an account.
+    pub fn of_kind(account: &AccountId, kind: &str) -> Self {
+        Self(format!("{account} {kind}"))
     }
 
     /// An account.
@@ -168,12 +197,12 @@ impl Count {
         &self.times
     }
 
-    /// Counts one more. No more than `kept.count` of the last `kept.window` are kept.
-    pub async fn add(mut self, tx: &mut WriteTx, kept: Rate, now: UnixMillis) -> AppResult<()> {
+    /// Counts one more, and gives what is counted now. No more than `kept.count` of the last `kept.window` are kept.
+    pub async fn add(mut self, tx: &mut WriteTx, kept: Rate, now: UnixMillis) -> AppResult<Times> {
         self.times.add(kept, now);
         let text = serde_json::to_string(&self.times.0).map_err(AppError::internal)?;
         repo::store(tx, self.limit.as_str(), &self.subject.0, &text, now.plus_millis(kept.window)).await?;
-        Ok(())
+        Ok(self.times)
     }
 
     /// Forgets all.
@@ -199,17 +228,11 @@ pub async fn admit(tx: &mut WriteTx, limit: Limit, subject: &Subject, rate: Rate
     let count = Count::lock(tx, limit, subject, now).await?;
     match count.times().wait(rate, now) {
         Some(seconds) => Ok(Err(seconds)),
-        None => count.add(tx, rate, now).await.map(Ok),
+        None => count.add(tx, rate, now).await.map(|_| Ok(())),
     }
 }
 
-/// [`admit_alone`] for a request from an address.
-pub async fn admit_address(app: &App, address: IpAddr, limit: Limit, rate: Rate) -> AppResult<Result<(), u64>> {
-    admit_alone(app, &Subject::address(address), limit, rate).await
-}
-
-/// [`admit`] in a transaction of its own: what it admits counts, whatever becomes of it. Whoever is over the limit is found out by reading, so that no
-/// flood of requests keeps others from writing.
+/// [`admit`] of one subject in a transaction of its own, as with an address.
 pub async fn admit_alone(app: &App, subject: &Subject, limit: Limit, rate: Rate) -> AppResult<Result<(), u64>> {
     let so_far = find(&mut app.db.read().await?, limit, subject).await?;
     if let Some(seconds) = so_far.wait(rate, app.now()) {

@@ -598,9 +598,9 @@ async fn walk(belongs: impl Fn(&str) -> bool) {
             let mut scene = Scene::set(&app, operation, number).await;
             let client = scene.client(caller).await;
             let question = scene.question(&client).await;
-            let before = app.audit_rows().await;
+            let before = app.audit_changes().await;
             let answer = client.send(question).await;
-            let added = app.audit_rows().await - before;
+            let added = app.audit_changes().await - before;
             judge(operation, caller, who.expects(caller), *status, &answer);
             is_documented(&document, operation, &answer);
             if who.expects(caller) == Expected::Done {

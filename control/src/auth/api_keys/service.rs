@@ -20,7 +20,7 @@ use crate::auth::token::{ApiKeyToken, PlainToken};
 use crate::auth::{DashboardSession, DashboardSessionAlone, Fresh, LoginSession, NewCredentials, fresh};
 use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult};
-use crate::mail::{Key, KeyNotice, Kind, Mail, outbox};
+use crate::mail::{Key, KeyNotice, Kind, Mail, notices};
 use crate::web::{ClientAddress, Faults, Member, Nullable};
 
 /// Makes an API key, unless the account has as many as it may have, and gives its raw form, the only time it is known.
@@ -196,7 +196,7 @@ async fn tell(
     kind: fn(KeyNotice) -> Kind,
 ) -> AppResult<()> {
     let notice = KeyNotice { time: app.now(), address: from.0.to_string(), key: Key::Api, name: key.name.clone() };
-    outbox::put(tx, app, &Mail { to: owner.email().to_owned(), kind: kind(notice) }).await
+    notices::put(tx, app, owner.account(), &Mail { to: owner.email().to_owned(), kind: kind(notice) }).await
 }
 
 /// A time to come, or none.

@@ -144,9 +144,10 @@ pub fn routes() -> OpenApiRouter<AppState> {
 pub async fn resolve_user_code(
     State(app): State<AppState>,
     caller: DashboardSession,
+    from: ClientAddress,
     Json(typed): Json<UserCodeIn>,
 ) -> AppResult<Json<ResolvedOut>> {
-    Ok(Json(ResolvedOut { authorization_id: decision::resolve(&app, &caller, &typed).await? }))
+    Ok(Json(ResolvedOut { authorization_id: decision::resolve(&app, &caller, from, &typed).await? }))
 }
 
 /// Read a request for the approval screen. Once it is decided, only the account that decided can.

@@ -20,7 +20,7 @@ use crate::auth::{DashboardSession, Fresh, LoginSession, NewCredentials, NotApiK
 use crate::clock::Dice;
 use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult, OrConflict};
-use crate::mail::{Key, KeyNotice, Kind, Mail, outbox};
+use crate::mail::{Key, KeyNotice, Kind, Mail, notices};
 use crate::web::{ClientAddress, Faults, Member};
 
 /// The lifetime of a key that names none: 60 days, in milliseconds.
@@ -243,5 +243,5 @@ async fn tell(
     kind: fn(KeyNotice) -> Kind,
 ) -> AppResult<()> {
     let notice = KeyNotice { time: app.now(), address: from.0.to_string(), key: Key::Access, name: name.to_owned() };
-    outbox::put(tx, app, &Mail { to: owner.email().to_owned(), kind: kind(notice) }).await
+    notices::put(tx, app, owner.account(), &Mail { to: owner.email().to_owned(), kind: kind(notice) }).await
 }

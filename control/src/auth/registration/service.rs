@@ -13,8 +13,9 @@ use crate::audit::{self, Action, Actor, Event};
 use crate::auth::token::PlainToken;
 use crate::auth::{login, members, strength};
 use crate::error::{AppError, AppResult};
-use crate::limits::{self, Limit, Subject};
+use crate::limits::{self, Limit};
 use crate::mail::{self, Kind, Mail};
+use crate::traces;
 use crate::web::{ClientAddress, Faults};
 
 /// Stores a registration, and mails the link that confirms it while the address has mails left. An address that has an account gets a decoy instead,
@@ -126,8 +127,10 @@ async fn look(app: &App, from: ClientAddress, challenge_token: Option<&str>) -> 
         app.challenge.verify(None, from.0).await?;
     }
     let rate = app.config.limits.strangers.register;
-    let so_far = limits::find(&mut app.db.read().await?, Limit::Register, &Subject::address(from.0)).await?;
-    so_far.wait(rate, app.now()).map_or(Ok(()), |seconds| Err(limits::too_many(seconds)))
+    let so_far = limits::find_address(&mut app.db.read().await?, Limit::Register, from.0).await?;
+    let Some(seconds) = so_far.wait(rate, app.now()) else { return Ok(()) };
+    traces::refused(app, from, Limit::Register.as_str(), None);
+    Err(limits::too_many(seconds))
 }
 
 /// Counts a request of a stranger. Errors: 429.

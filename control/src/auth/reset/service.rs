@@ -9,6 +9,7 @@ use crate::accounts;
 use crate::accounts::service::end_old_password;
 use crate::app::App;
 use crate::audit::{self, Action, Actor, Event};
+use crate::auth::mfa::factors;
 use crate::auth::registration::service::{admit, admit_human};
 use crate::auth::token::{PlainToken, TokenHash};
 use crate::auth::{api_keys, cli, keys, login, members, strength};
@@ -101,8 +102,9 @@ pub async fn reset(app: &App, from: ClientAddress, reset: &Reset) -> AppResult<N
     } else {
         None
     };
+    factors::restart(&mut tx, &account).await?;
     let notice = NewPassword { revoked_keys, ..end_old_password(&mut tx, &account, None, from, now).await? };
-    mail::outbox::put(&mut tx, app, &Mail { to: row.email, kind: Kind::PasswordReset(notice.clone()) }).await?;
+    mail::notices::put(&mut tx, app, &account, &Mail { to: row.email, kind: Kind::PasswordReset(notice.clone()) }).await?;
     let mut event = Event::new(Action::ResetPassword, &account);
     if let Some(revoked) = revoked_keys {
         event = event.with(json!({ "revokedKeys": revoked }));

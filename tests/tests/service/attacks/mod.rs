@@ -14,3 +14,4 @@ mod registration_mails;
 mod revoked_keys;
 mod snapshots;
 mod text;
+mod traces;

@@ -66,7 +66,7 @@ pub async fn add(app: &App, caller: &DashboardSession, from: ClientAddress, new:
     let name = faults.take("name", new.name.optional_text().and_then(|name| judge_name(name.unwrap_or(DEFAULT_NAME))));
     let proof = faults.take("stepUp", Proof::of(&new.step_up));
     let (Some(answer), Some(name), Some(proof)) = (answer, name, proof) else { return Err(faults.into_error()) };
-    let (mut tx, held) = step_up::begin(app, caller, proof.as_ref()).await?;
+    let (mut tx, held) = step_up::begin(app, caller, from, proof.as_ref()).await?;
     if held.passkeys() >= MOST {
         return Err(AppError::Conflict("the account has as many passkeys as it may have: remove one first".to_owned()));
     }
@@ -140,7 +140,7 @@ pub async fn rename(app: &App, caller: &LoginSession, from: ClientAddress, id: &
 pub async fn remove(app: &App, caller: &LoginSession, from: ClientAddress, id: &PasskeyId, proof: Option<&Proof<'_>>) -> AppResult<bool> {
     // No proof is used up for what is not there.
     repo::find(&mut app.db.read().await?, caller.account(), id).await?.ok_or(UNKNOWN)?;
-    let (mut tx, held) = step_up::begin(app, caller, proof).await?;
+    let (mut tx, held) = step_up::begin(app, caller, from, proof).await?;
     let passkey = repo::find(&mut tx, caller.account(), id).await?.ok_or(UNKNOWN)?;
     if repo::delete(&mut tx, caller.account(), id).await? == 0 {
         return Err(UNKNOWN);

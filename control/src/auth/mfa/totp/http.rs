@@ -140,7 +140,7 @@ pub async fn remove_totp(
     path = "/v1/auth/mfa/totp",
     tag = "mfa",
     request_body = LoginCode,
-    responses((status = 200, body = SessionOut), (status = 401), (status = 429))
+    responses((status = 200, body = SessionOut), (status = 401), (status = 403), (status = 429))
 )]
 pub async fn log_in_with_totp(
     State(app): State<AppState>,

@@ -88,7 +88,7 @@ pub async fn confirm(
     code: &str,
     proof: Option<&Proof<'_>>,
 ) -> AppResult<Option<Codes>> {
-    let (mut tx, held) = step_up::begin(app, caller, proof).await?;
+    let (mut tx, held) = step_up::begin(app, caller, from, proof).await?;
     held.check_limit(app)?;
     let (account, now) = (caller.account(), app.now());
     let waiting = repo::find_setup(&mut tx, account, now).await?;
@@ -99,7 +99,7 @@ pub async fn confirm(
     let waiting = waiting.sealed;
     let bytes = seal::open(app.config.encryption_keys.all(), &setup_purpose(account.as_str()), &waiting)?;
     let Some(step) = Seed::new(&bytes, held.email())?.step_of(code, now) else {
-        held.fail(tx, app).await?;
+        held.fail(tx, app, "wrong_confirmation").await?;
         return Err(WRONG);
     };
     if repo::end_setup(&mut tx, account, &waiting).await? == 0 {
@@ -119,7 +119,7 @@ pub async fn confirm(
 pub async fn remove(app: &App, caller: &LoginSession, from: ClientAddress, proof: Option<&Proof<'_>>) -> AppResult<bool> {
     // Whoever has none needs no proof to be told so.
     repo::find(&mut app.db.read().await?, caller.account()).await?.ok_or(NOT_FOUND)?;
-    let (mut tx, held) = step_up::begin(app, caller, proof).await?;
+    let (mut tx, held) = step_up::begin(app, caller, from, proof).await?;
     if repo::delete(&mut tx, held.account()).await? == 0 {
         return Err(NOT_FOUND);
     }
@@ -131,11 +131,16 @@ pub async fn remove(app: &App, caller: &LoginSession, from: ClientAddress, proof
     Ok(are_on)
 }
 
-/// Completes a pending login with a code. Errors: 401, 429.
+/// Completes a pending login with a code. Errors: 401, 403 while codes are stopped, 429.
 pub async fn log_in(app: &App, from: ClientAddress, token: &str, code: &str) -> AppResult<LoggedIn> {
     let mut attempt = Attempt::begin(app, from, token).await?;
     let account = attempt.account().clone();
-    if use_code(attempt.tx(), app, &account, code).await? { attempt.succeed(app, Factor::Totp).await } else { Err(attempt.fail(app).await) }
+    attempt.must_take_codes(app)?;
+    if use_code(attempt.tx(), app, &account, code).await? {
+        attempt.succeed(app, Factor::Totp).await
+    } else {
+        Err(attempt.fail(app, "wrong_totp").await)
+    }
 }
 
 /// Whether this is a code of the account's authenticator app now; its step is used up. The transaction holds the account.
