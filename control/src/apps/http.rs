@@ -188,9 +188,10 @@ pub async fn delete_app(
     caller: SignedIn,
     grant: AppGrant<OwnApp>,
     actor: Actor,
+    from: ClientAddress,
     body: AppResult<Option<Json<FactorChange>>>,
 ) -> AppResult<StatusCode> {
-    let (change, fresh) = fresh::admit(&app, &caller, body.map(FactorChange::of), |change| &change.step_up).await?;
+    let (change, fresh) = fresh::admit(&app, &caller, from, body.map(FactorChange::of), |change| &change.step_up).await?;
     change.proof()?;
     let mut tx = grant.begin(&app).await?;
     service::delete(&mut tx, &grant, fresh, &actor, &app.dice, app.now()).await?;
@@ -219,7 +220,7 @@ pub async fn transfer_app(
     EmailPath(email): EmailPath,
     body: AppResult<Option<Json<FactorChange>>>,
 ) -> AppResult<impl IntoResponse> {
-    let (change, fresh) = fresh::admit(&app, &caller, body.map(FactorChange::of), |change| &change.step_up).await?;
+    let (change, fresh) = fresh::admit(&app, &caller, from, body.map(FactorChange::of), |change| &change.step_up).await?;
     change.proof()?;
     let transferred = service::transfer(&app, &grant, fresh, &caller, from, &email).await?;
     Ok((StatusCode::CREATED, [(header::LOCATION, location(&transferred))], Json(AppAnswer { app: transferred })))

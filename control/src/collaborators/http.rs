@@ -18,7 +18,7 @@ use crate::auth::grant::{LeaveApp, ManageCollaborators, ReadApp};
 use crate::auth::mfa::step_up::StepUpProof;
 use crate::auth::{AppGrant, SignedIn};
 use crate::error::AppResult;
-use crate::web::{EmailPath, Json, Member, encode_segment};
+use crate::web::{ClientAddress, EmailPath, Json, Member, encode_segment};
 
 /// A role that can be given.
 #[derive(Debug, ToSchema)]
@@ -115,11 +115,12 @@ pub async fn add_collaborator(
     caller: SignedIn,
     grant: AppGrant<ManageCollaborators>,
     actor: Actor,
+    from: ClientAddress,
     EmailPath(email): EmailPath,
     body: Option<Json<NewCollaborator>>,
 ) -> AppResult<impl IntoResponse> {
     let new = body.map(|Json(new)| new).unwrap_or_default();
-    let may_give = service::prove(&app, &caller, &new.permission, &new.step_up).await?;
+    let may_give = service::prove(&app, &caller, from, &new.permission, &new.step_up).await?;
     let collaborator = service::add(&app, &grant, may_give, &actor, &email, &new).await?;
     let location = format!("/v1/apps/{}/collaborators/{}", encode_segment(grant.called()), encode_segment(&collaborator.email));
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(CollaboratorAnswer { collaborator })))
@@ -141,10 +142,11 @@ pub async fn update_collaborator(
     caller: SignedIn,
     grant: AppGrant<ManageCollaborators>,
     actor: Actor,
+    from: ClientAddress,
     EmailPath(email): EmailPath,
     Json(patch): Json<CollaboratorPatch>,
 ) -> AppResult<Json<CollaboratorAnswer>> {
-    let may_give = service::prove(&app, &caller, &patch.permission, &patch.step_up).await?;
+    let may_give = service::prove(&app, &caller, from, &patch.permission, &patch.step_up).await?;
     let mut tx = grant.begin(&app).await?;
     let collaborator = service::update(&mut tx, &grant, may_give, &actor, &email, &patch, (&app.dice, app.now())).await?;
     tx.commit().await?;

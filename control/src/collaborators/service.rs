@@ -49,10 +49,10 @@ impl MayGive {
 }
 
 /// The right to give this role: Admin needs a fresh proof. A role that is none needs no proof to be told so. Errors: 403 with `reauth_required`, 429.
-pub async fn prove(app: &App, caller: &SignedIn, permission: &Member, step_up: &Member) -> AppResult<MayGive> {
+pub async fn prove(app: &App, caller: &SignedIn, from: ClientAddress, permission: &Member, step_up: &Member) -> AppResult<MayGive> {
     let is_admin = permission.optional_text().is_ok_and(|name| name == Some(Role::Admin.as_str()));
     if is_admin {
-        fresh::prove(app, caller, step_up).await?;
+        fresh::prove(app, caller, from, step_up).await?;
     }
     Ok(MayGive { is_admin })
 }

@@ -211,7 +211,7 @@ pub(super) async fn make(
     from: ClientAddress,
     sent: Fields,
 ) -> AppResult<Response> {
-    let fresh = fresh::prove(&app, &session, &Member::default()).await?;
+    let fresh = fresh::prove(&app, &session, from, &Member::default()).await?;
     let choices = sent_choices(&sent);
     let made = match expiry(sent.text("expires_at")).and_then(|expires| Ok((expires, sent_id(&app, &session, &sent)?))) {
         Ok((expires_at, id)) => {

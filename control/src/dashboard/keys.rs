@@ -142,7 +142,7 @@ pub(super) async fn make(
     sent: Fields,
 ) -> AppResult<Response> {
     let none = Member::default;
-    let fresh = fresh::prove(&app, &session, &none()).await?;
+    let fresh = fresh::prove(&app, &session, from, &none()).await?;
     let made = match ttl(sent.text("ttl"), app.now()) {
         Ok(ttl) => {
             let new = NewAccessKey { name: none(), friendly_name: sent.member("friendlyName"), description: none(), ttl, step_up: none() };

@@ -154,7 +154,7 @@ pub async fn create_api_key(
     from: ClientAddress,
     body: AppResult<Json<NewApiKey>>,
 ) -> AppResult<impl IntoResponse> {
-    let (Json(new), fresh) = fresh::admit(&app, &caller, body, |Json(new)| &new.step_up).await?;
+    let (Json(new), fresh) = fresh::admit(&app, &caller, from, body, |Json(new)| &new.step_up).await?;
     let (key, token) = service::create(&app, &caller, right, fresh, from, &new).await?;
     let location = format!("/v1/api-keys/{}", key.id);
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(ApiKeyOut::new(key, Some(token.reveal().to_owned()))?)))

@@ -101,7 +101,7 @@ impl Reach {
 }
 
 /// The guards of a change, before its members are judged: whether a fresh proof was needed, and there. What is wrong or not there needs none.
-async fn prove(app: &App, caller: &DashboardSession, id: &str, patch: &ApiKeyPatch) -> AppResult<Option<Fresh>> {
+async fn prove(app: &App, caller: &DashboardSession, from: ClientAddress, id: &str, patch: &ApiKeyPatch) -> AppResult<Option<Fresh>> {
     let mut tx = app.db.read().await?;
     let Some(before) = repo::find(&mut tx, caller.account(), id).await? else { return Ok(None) };
     let scopes = if patch.scopes.is_given() { ScopeSet::of(&patch.scopes).ok() } else { None };
@@ -112,13 +112,13 @@ async fn prove(app: &App, caller: &DashboardSession, id: &str, patch: &ApiKeyPat
     let reach = Reach::of(&before, scopes.unwrap_or(before.scopes()?), expires)?;
     reach.check_right(&mut tx, app, caller).await?;
     drop(tx);
-    if reach.widens { fresh::prove(app, caller, &patch.step_up).await.map(Some) } else { Ok(None) }
+    if reach.widens { fresh::prove(app, caller, from, &patch.step_up).await.map(Some) } else { Ok(None) }
 }
 
 /// Changes name, scopes and expiry as far as they are given. Errors: 404, 409 when the key is revoked, 403 when it is to reach further or end at another
 /// time and the account has no right to that, or the session is not fresh.
 pub async fn update(app: &AppState, caller: &DashboardSession, from: ClientAddress, id: &str, patch: &ApiKeyPatch) -> AppResult<ApiKey> {
-    let fresh = prove(app, caller, id, patch).await?;
+    let fresh = prove(app, caller, from, id, patch).await?;
     let mut faults = Faults::default();
     let name = faults.take("name", patch.name.optional_text().and_then(|name| name.map(judge_name).transpose()));
     let scopes = if patch.scopes.is_given() { faults.take("scopes", ScopeSet::of(&patch.scopes).map(Some)) } else { Some(None) };

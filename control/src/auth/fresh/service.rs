@@ -57,13 +57,13 @@ pub async fn check_first_factor(tx: &mut ReadTx, app: &App, caller: &DashboardSe
 
 /// The right to give lasting access: of a session that is too old only with this proof, which is then used up. Otherwise the proof is not looked at.
 /// Errors: 403 with `reauth_required`, and a wrong proof is counted; 429 after too many of those.
-pub async fn prove(app: &App, caller: &SignedIn, step_up: &Member) -> AppResult<Fresh> {
+pub async fn prove(app: &App, caller: &SignedIn, from: ClientAddress, step_up: &Member) -> AppResult<Fresh> {
     if !is_stale(&mut app.db.read().await?, app, caller, app.now()).await? {
         return Ok(Fresh(PhantomData));
     }
     let proof = Proof::of(step_up).ok().flatten().ok_or(NEEDED)?;
     let session = LoginSession::of(caller).ok_or(NEEDED)?;
-    match step_up::begin(app, &session, Some(&proof)).await {
+    match step_up::begin(app, &session, from, Some(&proof)).await {
         Ok((tx, held)) if held.were_on() => {
             tx.commit().await?;
             Ok(Fresh(PhantomData))
@@ -74,14 +74,20 @@ pub async fn prove(app: &App, caller: &SignedIn, step_up: &Member) -> AppResult<
 }
 
 /// [`prove`] for a body with a proof in it. A session that is too old is told so even when its body cannot be read.
-pub async fn admit<T>(app: &App, caller: &SignedIn, body: AppResult<T>, step_up: impl FnOnce(&T) -> &Member) -> AppResult<(T, Fresh)> {
+pub async fn admit<T>(
+    app: &App,
+    caller: &SignedIn,
+    from: ClientAddress,
+    body: AppResult<T>,
+    step_up: impl FnOnce(&T) -> &Member,
+) -> AppResult<(T, Fresh)> {
     match body {
         Ok(body) => {
-            let fresh = prove(app, caller, step_up(&body)).await?;
+            let fresh = prove(app, caller, from, step_up(&body)).await?;
             Ok((body, fresh))
         }
         Err(error) => {
-            prove(app, caller, &Member::default()).await?;
+            prove(app, caller, from, &Member::default()).await?;
             Err(error)
         }
     }
@@ -99,7 +105,7 @@ pub async fn reauthenticate(app: &App, caller: &DashboardSession, from: ClientAd
     let (Some(password), Some(proof)) = (password, proof) else { return Err(faults.into_error()) };
     let has_second_factor = mfa::is_enabled(&mut app.db.read().await?, caller.account()).await?;
     let mut tx = if has_second_factor {
-        by_second_factor(app, caller, proof.as_ref()).await?
+        by_second_factor(app, caller, from, proof.as_ref()).await?
     } else {
         let password = password.ok_or_else(|| AppError::Invalid("password: is needed".to_owned()))?;
         by_password(app, caller, from, password).await?
@@ -112,8 +118,8 @@ pub async fn reauthenticate(app: &App, caller: &DashboardSession, from: ClientAd
     Ok(now.plus_millis(app.config.limits.sessions.freshness))
 }
 
-async fn by_second_factor(app: &App, caller: &DashboardSession, proof: Option<&Proof<'_>>) -> AppResult<WriteTx> {
-    let (tx, held) = step_up::begin(app, caller, proof).await?;
+async fn by_second_factor(app: &App, caller: &DashboardSession, from: ClientAddress, proof: Option<&Proof<'_>>) -> AppResult<WriteTx> {
+    let (tx, held) = step_up::begin(app, caller, from, proof).await?;
     // The last factor went at the same moment, and what was sent proves nothing.
     if held.were_on() { Ok(tx) } else { Err(changed_meanwhile()) }
 }

@@ -204,7 +204,7 @@ pub async fn create_access_key(
     from: ClientAddress,
     body: AppResult<Json<NewAccessKey>>,
 ) -> AppResult<impl IntoResponse> {
-    let (Json(new), fresh) = fresh::admit(&app, &caller, body, |Json(new)| &new.step_up).await?;
+    let (Json(new), fresh) = fresh::admit(&app, &caller, from, body, |Json(new)| &new.step_up).await?;
     let (key, token) = service::add(&app, &caller, right, fresh, from, &new).await?;
     let location = format!("/v1/access-keys/{}", encode_segment(&key.friendly_name));
     let answer = AccessKeyAnswer { access_key: AccessKeyOut::new(key, Some(token.reveal())) };

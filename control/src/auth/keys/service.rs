@@ -176,7 +176,7 @@ pub async fn update(
         NewCredentials::of(&mut app.db.read().await?, caller.account(), app).await?;
     }
     let fresh = if lasts_longer(app, caller, friendly_name, &patch.ttl).await? {
-        Some(fresh::prove(app, caller, &patch.step_up).await?)
+        Some(fresh::prove(app, caller, from, &patch.step_up).await?)
     } else {
         None
     };
