@@ -93,6 +93,7 @@ where
         let counted = (!is_exempt(&app, address)).then_some(address);
         // Refused, it is closed here: there is nobody to make room for it.
         let Some(connection) = table.admit(counted, Instant::now()) else { continue };
+        tracing::trace!(connection = connection.id, "a connection was accepted");
         let io = Watched::new(io, app.clone(), Arc::clone(&connection));
         let attendant = Attendant { service: service.clone(), connection, peer, pause: bounds.pause };
         tokio::spawn(attend(io, attendant, bounds, stopped.clone(), open.clone()));

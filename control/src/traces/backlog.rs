@@ -97,7 +97,7 @@ mod tests {
 
     fn account(number: u16) -> AccountId {
         let [high, low] = number.to_be_bytes();
-        AccountId::v7(shared::time::UnixMillis(0), [high, low, 0, 0, 0, 0, 0, 0, 0, 0])
+        AccountId::v7(shared::time::UnixMillis(0), [0, 0, 0, 0, 0, 0, 0, 0, high, low])
     }
 
     #[test]

@@ -455,6 +455,7 @@ async fn two_hundred_notices_are_twenty_and_one_that_sums_up() {
     assert_eq!(mails(&app, "More changes to your account").await, 1);
     let mail = app.last_mail_to(EMAIL).await;
     assert!(mail.text.contains("180 keys were added") && mail.text.contains("/dashboard/keys"), "{}", mail.text);
+    let session = app.open_session("ada", SessionOrigin::Dashboard).await;
     session.post("/v1/access-keys", json!({ "friendlyName": "one more" })).await.assert(201);
     assert_eq!(mails(&app, "An access key was added").await, 21);
     assert_eq!(app.number("SELECT COUNT(*) FROM tallies").await, 0);
