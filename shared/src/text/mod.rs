@@ -1,6 +1,6 @@
 //! Text that people write: which characters a name may have, in which form it is stored, and how it is shown beside other text.
 //!
-//! The rules of identifiers that programs write (keys, labels, ids) are in [`crate::keys`] and [`crate::ids`]. Start reading at [`name`].
+//! The rules of identifiers that programs write (keys, labels, ids) are in [`crate::keys`] and [`crate::ids`]. Start reading at [`name()`].
 
 mod isolate;
 mod name;
