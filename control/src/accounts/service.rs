@@ -35,7 +35,7 @@ pub struct NewAccount<'a> {
     pub limits: AccountLimits,
 }
 
-/// The form in which an address is stored and compared, for whoever has an account.
+/// The form in which an account's address is stored and compared.
 pub fn normalise_email(email: &str) -> AppResult<String> {
     email::judge(email).map_err(|fault| AppError::Invalid(format!("email: {fault}")))
 }
@@ -50,7 +50,7 @@ pub fn judge_name(name: &str) -> Result<Cow<'_, str>, Invalid> {
     shared::text::name(name, 255)
 }
 
-/// Refuses a password that is too short, too long, or easily guessed, also by whoever knows these words (decisions sections 5 and 9).
+/// Refuses a password that is too short, too long, or easily guessed, also by somebody who knows these words (decisions sections 5 and 9).
 pub fn check_password(password: &str, known: &[String]) -> AppResult<()> {
     judge_password(password, known).map_err(|fault| AppError::Invalid(format!("password: {fault}")))
 }

@@ -15,7 +15,7 @@ const LONGEST_CHALLENGE_TOKEN: usize = 2_048;
 /// The longest token of a mail's link that is worth looking up, in bytes.
 const LONGEST_TOKEN: usize = 100;
 
-/// The e-mail address of whoever has an account, in its normal form.
+/// The e-mail address of an account, in its normal form.
 pub fn email(member: &Member) -> Result<String, Invalid> {
     member.text().and_then(email::judge)
 }

@@ -167,7 +167,7 @@ impl Turn {
         .await
     }
 
-    /// Whether a new password may be taken: long enough, and not easily guessed, also by whoever knows these words ([`strength::context`](super::strength::context)).
+    /// Whether a new password may be taken: long enough, and not easily guessed, also by somebody who knows these words ([`strength::context`](super::strength::context)).
     pub async fn judge(self, password: &str, known: Vec<String>) -> AppResult<Result<(), Invalid>> {
         let password = password.to_owned();
         self.run(move |_| Ok(accounts::service::judge_password(&password, &known))).await

@@ -39,7 +39,7 @@ use body::{Attended, Paced};
 use state::{Connection, UnderWay};
 use stream::Watched;
 
-/// About the most that a request's head may take, in bytes. Whoever sends one byte by byte makes us keep that much.
+/// About the most that a request's head may take, in bytes. A client that sends one byte by byte makes us keep that much.
 const MOST_HEAD: usize = 64 << 10;
 
 /// Streams of one HTTP/2 connection at once.
@@ -145,7 +145,7 @@ async fn attend<I, S>(
                 is_stopping = true;
                 serving.as_mut().graceful_shutdown();
             }
-            // Errors are the client's: it went away, or sent what is no HTTP.
+            // Errors are the client's: it went away, or did not send HTTP.
             _ = serving.as_mut() => break,
             // After the connection, which says by then what it waits for.
             () = poll_fn(|context| overdue(&connection, alarm.as_mut(), context)) => break,

@@ -12,7 +12,7 @@ use crate::error::AppResult;
 use crate::traces;
 use crate::web::ClientAddress;
 
-/// What one limit counted of a client's address, and of the site that it belongs to: whoever has a /48 of IPv6 has 65,536 networks, and all of them
+/// What one limit counted of a client's address, and of the site that it belongs to: a client with a /48 of IPv6 has 65,536 networks, and all of them
 /// together get ten times what one gets.
 #[derive(Clone, Debug)]
 pub struct AddressTimes {
@@ -77,7 +77,7 @@ pub async fn find_address(tx: &mut ReadTx, limit: Limit, address: IpAddr) -> App
     Ok(AddressTimes { network: find(tx, limit, &Subject::address(address)).await?, site })
 }
 
-/// [`super::admit`] for a request from an address, in a transaction of its own: what it admits counts, whatever becomes of it. Whoever is over the limit is
+/// [`super::admit`] for a request from an address, in a transaction of its own: what it admits counts, whatever becomes of it. A client over the limit is
 /// found out by reading, so that no flood of requests keeps others from writing.
 pub async fn admit_address(app: &App, address: IpAddr, limit: Limit, rate: Rate) -> AppResult<Result<(), u64>> {
     let so_far = find_address(&mut app.db.read().await?, limit, address).await?;

@@ -4,7 +4,7 @@
 //! The other limits of signed-in callers and those of reports are in memory and not here. What is counted and what a refusal says is the caller's. Start reading at
 //! [`admit`]; login, which counts failures only, goes by [`Count`].
 //!
-//! Whoever locks several rows locks those of addresses before those of e-mail addresses, those before the attempts of accounts, and all before rows of accounts; so nobody waits in a circle. Those
+//! Code that locks several rows locks those of addresses before those of e-mail addresses, those before the attempts of accounts, and all before rows of accounts; so nobody waits in a circle. Those
 //! of device cookies come after those of e-mail addresses. Those of mails to owners come last, after the owner's account.
 
 mod address;

@@ -1,6 +1,6 @@
 //! The traces that failures leave: lines in the log, rows in the audit trail, mails to the owner (decisions section 9).
 //!
-//! A request writes none of the rows: it notes what failed in memory, whoever has the address, and [`job`] writes within a second. So a failed login
+//! A request writes none of the rows: it notes failures in memory, whether or not the address has an account, and [`job`] writes within a second. So a failed login
 //! costs the same for an address without an account, and no flood of refusals keeps others from writing. What was noted and not written is lost if the
 //! process is killed in that second; a stop in order writes it. What is counted after that is in the database, and any replica sums it up.
 //!

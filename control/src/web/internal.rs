@@ -1,6 +1,6 @@
 //! Calls of the edge: signed over method, path, time and body (decisions sections 7 and 9).
 //!
-//! The signature is verified before a byte of the body is read, so that strangers cost no memory, and whoever has none finds nothing here.
+//! The signature is verified before a byte of the body is read, so that strangers cost no memory and find nothing here.
 
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ impl FromRequest<AppState> for InternalCall {
         let turn = if is_empty { None } else { Some(Arc::clone(turns).acquire_owned().await.map_err(AppError::internal)?) };
         let bytes = read_body(&parts.headers, body, MAX_INTERNAL_BODY).await;
         let is_valid = match (signature, &bytes) {
-            // Whoever signed it may be told that it is too large, or ended early.
+            // A caller with a valid signature may be told that it is too large, or ended early.
             (CallSignature::Valid(_), Err(_)) => true,
             (CallSignature::Valid(digest), Ok(bytes)) => sha256(bytes) == digest,
             (_, Ok(bytes)) => is_signed(app, &parts, bytes),
@@ -112,7 +112,7 @@ fn refused(parts: &Parts) -> AppError {
     AppError::NotFound("this path")
 }
 
-/// The beginning of an internal path's routes. Other methods are 405 with `allow` for whoever signs the call, and for everybody else the path is not there.
+/// The beginning of an internal path's routes. Other methods are 405 with `allow` for signed calls, and 404 for all others.
 pub fn internal(allow: &'static str) -> MethodRouter<AppState> {
     any(async move |State(app): State<AppState>, request: Request| wrong_method(&app, request, allow).await)
 }

@@ -43,7 +43,7 @@ impl fmt::Debug for Device {
 }
 
 impl Device {
-    /// Reads a cookie's value; what is no token is left out.
+    /// Reads a cookie's value and skips parts that are not tokens.
     pub fn parse(value: &str) -> Self {
         let is_token = |text: &&str| text.len() == LENGTH && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
         Self(value.split(BETWEEN).filter(is_token).take(MOST_ACCOUNTS).map(str::to_owned).collect())

@@ -49,7 +49,7 @@ pub async fn check_at(tx: &mut ReadTx, app: &App, caller: &SignedIn, begun: Unix
     if is_stale(tx, app, caller, begun).await? { Err(NEEDED) } else { Ok(()) }
 }
 
-/// [`check`] before an account's first second factor is begun; whoever has one shows it when the next is confirmed. Since the last one may go in between,
+/// [`check`] before an account's first second factor is begun; an account that has one shows it when the next is confirmed. Since the last one may go in between,
 /// a first factor is asked again when it is confirmed, by [`check_at`].
 pub async fn check_first_factor(tx: &mut ReadTx, app: &App, caller: &DashboardSession) -> AppResult<()> {
     if mfa::is_enabled(tx, caller.account()).await? { Ok(()) } else { check(tx, app, caller).await }

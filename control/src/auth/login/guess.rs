@@ -19,7 +19,7 @@ use crate::web::ClientAddress;
 
 const WRONG: AppError = AppError::WrongCredentials("the e-mail address or the password is wrong");
 
-/// What stands between an account and whoever guesses at it, besides the limit of each address.
+/// What protects an account from guesses, besides the limit of each address.
 #[derive(Clone, Copy)]
 pub(super) enum Guard {
     /// After a few failures a human must show to be one.
@@ -176,7 +176,7 @@ impl Failed {
     }
 }
 
-/// The address's account with its hash, and the hash of its newest registration or decoy. Asks the same of the database whoever has the address.
+/// The address's account with its hash, and the hash of its newest registration or decoy. Asks the database the same, whether or not the address has an account.
 async fn find(app: &App, email: &str, whose: Whose) -> AppResult<(Option<(AccountId, String)>, Option<String>)> {
     let mut tx = app.db.read().await?;
     let account = repo::find_account(&mut tx, email).await?;

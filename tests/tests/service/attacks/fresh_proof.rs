@@ -422,7 +422,7 @@ async fn guards_answer_in_their_order() {
     create(&app.anonymous()).await.refused_with(401, None);
     create(&session).await.refused_with(403, LATE);
     session.post(&format!("{}/approve", loot.request().await), json!({})).await.refused_with(403, LATE);
-    // What is no credential asks for the proof alone.
+    // Operations that make no credential ask for the proof alone.
     session.delete("/v1/apps/other").await.refused_with(403, STALE);
     session.post("/v1/mfa/totp/setup", json!({})).await.refused_with(403, STALE);
     reauthenticate(&session, PASSWORD).await.assert(200);

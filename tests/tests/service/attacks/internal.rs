@@ -185,7 +185,7 @@ async fn nothing_internal_shows_itself_to_strangers() {
         };
         assert_eq!(client.send(call).await.refused(404), absent, "{signature:?}");
     }
-    // Whoever signs is told what it did wrong.
+    // A signed caller is told what it did wrong.
     let (with, _) = signatures(&app, "PUT", BATCHES, "");
     let answer = client.send(client.request(Method::PUT, BATCHES).header("x-updraft-signature", with)).await;
     answer.refused(405);
