@@ -30,7 +30,7 @@ const edge :Workerd.Worker = (
     (name = "SNAPSHOTS", kvNamespace = "bindings"),
     (name = "REPORTS", queue = "bindings"),
     # Every call goes to the service `control`, whatever name stands here, so that the Worker reaches nothing else.
-    (name = "CONTROL_URL", text = "http://control"),
+    (name = "CONTROL_URL", text = "http://control.localhost"),
     (name = "BASE_URL", fromEnvironment = "BASE_URL"),
     (name = "EDGE_SECRET", fromEnvironment = "EDGE_SECRET"),
     (name = "DOWNLOAD_SECRET", fromEnvironment = "DOWNLOAD_SECRET"),

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::FromRef;
-use shared::ids::RequestId;
+use shared::ids::{AccountId, RequestId};
 use shared::limit::{Limiter, Rate};
 use shared::time::UnixMillis;
 use shared::wire::check::DownloadUrls;
@@ -16,6 +16,7 @@ use crate::auth::password::Passwords;
 use crate::challenge::Challenge;
 use crate::clock::{Clock, Dice};
 use crate::config::Config;
+use crate::connections::{Table, Vouched};
 use crate::db::Db;
 use crate::error::AppError;
 use crate::health::HealthCache;
@@ -23,6 +24,8 @@ use crate::mail::Mailer;
 use crate::reports::Collector;
 use crate::snapshot::{Publisher, Snapshots, Versions};
 use crate::storage::Storage;
+use crate::traces::{self, Traces};
+use crate::web::{ClientAddress, InternalSlots};
 use crate::work::Work;
 
 /// The state behind every handler.
@@ -64,10 +67,18 @@ pub struct App {
     pub uploaders: Mutex<Limiter>,
     /// Counts uploads by account.
     pub uploading_accounts: Mutex<Limiter>,
+    /// What failed and is not written down yet.
+    pub traces: Traces,
     /// Whom passkeys are for.
     pub relying_party: RelyingParty,
     /// Password hashes, made and compared.
     pub passwords: Passwords,
+    /// The clients' connections.
+    pub connections: Arc<Table>,
+    /// Addresses that an edge has signed something from.
+    pub vouched: Vouched,
+    /// Turns for bodies of the edge.
+    pub internal: InternalSlots,
     /// Permits for looking into uploaded files: as many as there are cores.
     pub inspections: Arc<Semaphore>,
     /// The last answer of the readiness checks.
@@ -81,6 +92,19 @@ pub struct App {
 /// A shared handle to [`App`].
 #[derive(Clone, Debug)]
 pub struct AppState(pub Arc<App>);
+
+/// What a limit in memory says when it refuses.
+#[derive(Clone, Copy, Debug)]
+pub struct Refusal<'r> {
+    /// Its name in the log.
+    pub limit: &'static str,
+    /// What the caller is told.
+    pub text: &'static str,
+    /// From where the request came, where that is known.
+    pub from: Option<ClientAddress>,
+    /// Whose account it was about.
+    pub account: Option<&'r AccountId>,
+}
 
 impl Deref for AppState {
     type Target = App;
@@ -102,10 +126,32 @@ impl App {
         self.clock.now()
     }
 
-    /// Counts one request of `key` by one of the limiters in memory. Errors: 429 with this text.
-    pub fn count(&self, limiter: &Mutex<Limiter>, key: &str, rate: Rate, text: &'static str) -> Result<(), AppError> {
+    /// Counts one request of `key` by one of the limiters in memory. Errors: 429.
+    pub fn count(&self, limiter: &Mutex<Limiter>, key: &str, rate: Rate, refusal: &Refusal<'_>) -> Result<(), AppError> {
         let admitted = limiter.lock().unwrap_or_else(PoisonError::into_inner).admit(key, rate, self.now().as_millis());
-        admitted.map_err(|seconds| AppError::TooMany { text, retry_after: seconds, is_in_body: false })
+        admitted.map_err(|seconds| self.refuse(refusal, seconds))
+    }
+
+    /// Counts one request of an address about `what` by one of the limiters in memory. Errors: 429.
+    pub fn count_address(
+        &self,
+        limiter: &Mutex<Limiter>,
+        from: ClientAddress,
+        what: &str,
+        rate: Rate,
+        refusal: &Refusal<'_>,
+    ) -> Result<(), AppError> {
+        let mut limiter = limiter.lock().unwrap_or_else(PoisonError::into_inner);
+        let admitted = limiter.admit_address(from.0, what, rate, self.now().as_millis());
+        drop(limiter);
+        admitted.map_err(|seconds| self.refuse(refusal, seconds))
+    }
+
+    fn refuse(&self, refusal: &Refusal<'_>, seconds: u64) -> AppError {
+        if let Some(from) = refusal.from {
+            traces::refused(self, from, refusal.limit, refusal.account);
+        }
+        AppError::TooMany { text: refusal.text, retry_after: seconds, is_in_body: false }
     }
 
     /// What signed bundle addresses are made from.

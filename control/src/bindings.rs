@@ -15,11 +15,15 @@ use shared::keys::DeploymentKey;
 use shared::kv::{KvKey, SnapshotKey, SnapshotMetadata};
 
 use crate::app::AppState;
+use crate::config::outside::is_loopback;
 use crate::error::{AppError, AppResult};
 use crate::{reports, snapshot, web};
 
 /// The header in which a KV value's metadata travels, as JSON.
 const METADATA: &str = "cf-kv-metadata";
+
+/// The host of workerd's calls to a binding.
+const BINDING_HOST: &str = "fake-host";
 
 /// The largest message that a Queue takes, in bytes; a report is a tenth of it.
 const MAX_MESSAGE: usize = 128_000;
@@ -39,12 +43,26 @@ pub fn service(state: &AppState) -> web::Service {
     web::layer(router, state)
 }
 
-/// A page in a browser on this machine reaches loopback addresses, too. What it posts says where it comes from; a Worker's binding never does.
+/// A page in a browser on this machine reaches loopback addresses, too, and by a name of its own that it lets point here. What it sends says where it
+/// comes from, or that it was meant for another host; a Worker's binding never does.
 async fn refuse_pages(request: Request, next: Next) -> Response {
-    if request.headers().contains_key(header::ORIGIN) {
+    let headers = request.headers();
+    let is_of_page = headers.contains_key(header::ORIGIN) || headers.get_all("sec-fetch-site").iter().any(|site| site != "none");
+    let mut hosts = headers.get_all(header::HOST).iter();
+    let is_ours = hosts.next().is_some_and(|host| host.to_str().is_ok_and(is_own_host)) && hosts.next().is_none();
+    if is_of_page || !is_ours {
         return AppError::Forbidden("no page may come here".into()).into_response();
     }
     next.run(request).await
+}
+
+/// Whether a `Host` is one that a Worker's binding has: this machine's, or the name that workerd gives to what has none.
+fn is_own_host(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    name == BINDING_HOST || is_loopback(name)
 }
 
 /// A snapshot as the publisher writes it into KV, of this moment. Tombstones too; 404 for a key that never was.

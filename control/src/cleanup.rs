@@ -1,5 +1,5 @@
 //! The job that forgets what is over: registrations nobody verified, password resets, sessions that have expired, what second factors left open, requests
-//! of command lines, limits that no longer count anything, what is left of deleted apps and deployments. Nothing depends on it but the size of the
+//! of command lines, limits that no longer count anything, device cookies and networks of sign-ins, what is left of deleted apps and deployments. Nothing depends on it but the size of the
 //! database: whoever reads these rows looks at their times, or at what they refer to. It also measures deployments that are older than their bound.
 //!
 //! Rows go one by one, each in a transaction of its own, so that no request waits for longer than that, and not in a circle.
@@ -11,11 +11,14 @@ use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::app::{App, AppState};
+use crate::auth::device;
 use crate::auth::registration::PENDING_LIFETIME;
+use crate::config::check;
 use crate::db::Db;
 use crate::error::{AppResult, chain};
 use crate::reports::gone;
 use crate::snapshot::size;
+use crate::traces::networks;
 use crate::{on, on_write};
 
 /// How often it looks.
@@ -54,6 +57,11 @@ const CLI_DELETE: &str =
 const LIMITS_DUE: &str = "SELECT name, subject FROM limit_counts WHERE forget_time <= $1 ORDER BY forget_time LIMIT $2";
 const LIMITS_DELETE: &str = "DELETE FROM limit_counts WHERE name = $1 AND subject = $2 AND forget_time <= $3";
 
+const DEVICES_DUE: &str = "SELECT token_hash, account_id FROM device_cookies WHERE created_time <= $1 ORDER BY created_time LIMIT $2";
+const DEVICES_DELETE: &str = "DELETE FROM device_cookies WHERE token_hash = $1 AND account_id = $2 AND created_time <= $3";
+const NETWORKS_DUE: &str = "SELECT account_id, network FROM sign_in_networks WHERE last_time <= $1 ORDER BY last_time LIMIT $2";
+const NETWORKS_DELETE: &str = "DELETE FROM sign_in_networks WHERE account_id = $1 AND network = $2 AND last_time <= $3";
+
 /// Every statement of this file.
 pub const SQL: &[&str] = &[
     REGISTRATIONS_DUE,
@@ -72,13 +80,17 @@ pub const SQL: &[&str] = &[
     CLI_DELETE,
     LIMITS_DUE,
     LIMITS_DELETE,
+    DEVICES_DUE,
+    DEVICES_DELETE,
+    NETWORKS_DUE,
+    NETWORKS_DELETE,
 ];
 
 /// How long a request of a command line is kept after its time has run out, in milliseconds: whoever asks for it is told so, and a code that comes
 /// again is known.
 const CLI_KEPT: i64 = 60 * 60_000;
 
-const KINDS: [Kind; 8] = [
+const KINDS: [Kind; 10] = [
     Kind { due: REGISTRATIONS_DUE, delete: REGISTRATIONS_DELETE, after: PENDING_LIFETIME },
     Kind { due: RESETS_DUE, delete: RESETS_DELETE, after: 0 },
     Kind { due: SESSIONS_DUE, delete: SESSIONS_DELETE, after: 0 },
@@ -87,6 +99,8 @@ const KINDS: [Kind; 8] = [
     Kind { due: CHALLENGES_DUE, delete: CHALLENGES_DELETE, after: 0 },
     Kind { due: CLI_DUE, delete: CLI_DELETE, after: CLI_KEPT },
     Kind { due: LIMITS_DUE, delete: LIMITS_DELETE, after: 0 },
+    Kind { due: DEVICES_DUE, delete: DEVICES_DELETE, after: device::service::LIFETIME },
+    Kind { due: NETWORKS_DUE, delete: NETWORKS_DELETE, after: networks::REMEMBERED },
 ];
 
 /// Runs until `stopped`: at once, and then every minute.
@@ -98,6 +112,9 @@ pub async fn run(app: AppState, mut stopped: watch::Receiver<bool>) {
         tokio::select! {
             _ = stopped.wait_for(|stop| *stop) => return,
             _ = ticks.tick() => {}
+        }
+        if let Err(error) = check::note(&app.db, &app.config.encryption_keys).await {
+            tracing::warn!(cause = chain(&error), "the key that this process encrypts with could not be noted; the next round tries again");
         }
         loop {
             let round = tokio::select! {

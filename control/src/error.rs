@@ -82,7 +82,7 @@ pub enum Code {
     DashboardSessionRequired,
     /// The time for setting up a second factor is over.
     MfaSetupRequired,
-    /// The login is too old to let a command line in.
+    /// The login is too old for lasting access: re-authenticate, or log in again.
     ReauthRequired,
     /// A fresh proof of a second factor is needed.
     StepUpRequired,

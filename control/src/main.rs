@@ -201,6 +201,9 @@ struct NewKey {
 }
 
 fn main() -> ExitCode {
+    // Whatever this program or a library of it creates is its owner's alone, in any folder.
+    #[cfg(unix)]
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     let matches = Command::command().after_help(config::settings::help()).get_matches();
     let command = match Command::from_arg_matches(&matches) {
         Ok(command) => command,
@@ -226,6 +229,7 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 async fn run(action: Action) -> Result<(), Failure> {
     Environment.check()?;
     telemetry::start(&LogConfig::read(&Environment)?)?;
+    Environment.warn_of_unknown_names();
     match action {
         Action::Serve => Ok(serve::run(Config::read(&Environment)?).await?),
         Action::Account(AccountAction::Create(new)) => create_account(&DatabaseConfig::read(&Environment)?, &new).await,
@@ -271,15 +275,17 @@ async fn run(action: Action) -> Result<(), Failure> {
 
 async fn create_account(config: &DatabaseConfig, new: &NewAccount) -> Result<(), Failure> {
     let password = read_password()?;
-    accounts::service::normalise_email(&new.email)?;
-    let known = accounts::service::known_words(&new.email, new.name.as_deref());
+    let email = accounts::service::normalise_new_email(&new.email)?;
+    let name = new.name.as_deref().map(accounts::service::judge_name).transpose().map_err(|fault| format!("name: {fault}"))?;
+    let addresses: Vec<&str> = config.addresses.iter().map(String::as_str).collect();
+    let known = auth::strength::context(&addresses, &email, name.as_deref());
     accounts::service::check_password(&password, &known)?;
     let password_hash = tokio::task::spawn_blocking(move || auth::password::hash(&password, &Dice::System)).await??;
     let db = Db::open(&config.database_url.0).await?;
     let mut tx = db.write().await?;
     let account = accounts::service::NewAccount {
-        email: &new.email,
-        name: new.name.as_deref(),
+        email: &email,
+        name: name.as_deref(),
         password_hash: &password_hash,
         limits: config.limits.account,
     };

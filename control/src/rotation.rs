@@ -45,7 +45,7 @@ impl Rotated {
 /// Moves everything to the first key, and forgets that others were ever used. Errors: keys that do not belong to this database; a value that none of
 /// them opens, which is then left as it is with all that follow; a process that goes on sealing with another key.
 pub async fn rotate(db: &Db, keys: &EncryptionKeys, dice: &Dice, now: UnixMillis) -> AppResult<Rotated> {
-    check::check(db, keys).await?;
+    check::check_all(db, keys).await?;
     let mut rotated = Rotated::default();
     for _ in 0..MOST_WALKS {
         for kind in Kind::ALL {

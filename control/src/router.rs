@@ -17,6 +17,7 @@ fn documented() -> OpenApiRouter<AppState> {
     OpenApiRouter::with_openapi(Beginning::openapi())
         .merge(health::routes())
         .merge(auth::login::http::routes())
+        .merge(auth::fresh::http::routes())
         .merge(auth::registration::http::routes())
         .merge(auth::reset::http::routes())
         .merge(auth::mfa::http::routes())
@@ -35,7 +36,23 @@ fn documented() -> OpenApiRouter<AppState> {
 
 /// What is no operation of the interface, and the acquisition paths, whose aliases are many: `acquisition::document` describes them.
 fn undocumented() -> Router<AppState> {
-    Router::new().merge(acquisition::routes()).merge(reports::routes())
+    planted(Router::new().merge(acquisition::routes()).merge(reports::routes()))
+}
+
+/// With a path that panics, for the soak of what that costs.
+#[cfg(feature = "planted-panic")]
+fn planted(router: Router<AppState>) -> Router<AppState> {
+    #[expect(clippy::panic, reason = "it is what is tried")]
+    async fn boom() {
+        panic!("planted")
+    }
+    router.route("/planted-panic", axum::routing::get(boom))
+}
+
+/// Nothing is planted.
+#[cfg(not(feature = "planted-panic"))]
+fn planted(router: Router<AppState>) -> Router<AppState> {
+    router
 }
 
 /// The interface's document for a service at this base address.

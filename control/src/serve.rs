@@ -1,6 +1,5 @@
 //! Puts the parts together and serves until told to stop.
 
-use std::convert::Infallible;
 use std::fs::{File, TryLockError};
 use std::io::Write;
 use std::net::SocketAddr;
@@ -8,9 +7,7 @@ use std::num::NonZero;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use axum::ServiceExt;
-use axum::extract::Request;
-use axum::response::Response;
+use axum::serve::Listener;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
@@ -21,6 +18,7 @@ use crate::auth::password::Passwords;
 use crate::challenge::Challenge;
 use crate::clock::{Clock, Dice};
 use crate::config::{Config, ConfigError};
+use crate::connections::{self, Table, Vouched, descriptors};
 use crate::db::{ConnectError, Db};
 use crate::error::AppError;
 use crate::health::HealthCache;
@@ -28,8 +26,10 @@ use crate::mail::Mailer;
 use crate::reports::Collector;
 use crate::snapshot::{Publisher, Snapshots, Versions};
 use crate::storage::{FolderStore, Storage};
+use crate::traces::Traces;
+use crate::web::InternalSlots;
 use crate::work::Work;
-use crate::{accounts, bindings, cleanup, config, mail, metrics, router, snapshot};
+use crate::{accounts, bindings, cleanup, config, jobs, mail, metrics, router, snapshot, traces};
 
 /// The most memory that snapshots may take here, in bytes: four times what one account's large ones are as text.
 const SNAPSHOT_CACHE: usize = 64 << 20;
@@ -92,6 +92,7 @@ pub async fn build(config: Config, clock: Clock, dice: Dice) -> Result<AppState,
     let challenge = Challenge::new(config.turnstile.clone(), clock.clone(), dice.clone()).map_err(AppError::internal)?;
     let passwords = Passwords::new(dice.clone());
     let relying_party = RelyingParty::of(&config.dashboard_url);
+    let connections = Arc::new(Table::new(config.connections));
     let (reporters, callers, policy_reports, uploaders) = (Mutex::default(), Mutex::default(), Mutex::default(), Mutex::default());
     Ok(AppState(Arc::new(App {
         db,
@@ -112,8 +113,12 @@ pub async fn build(config: Config, clock: Clock, dice: Dice) -> Result<AppState,
         uploading_accounts: Mutex::default(),
         policy_reports,
         uploaders,
+        traces: Traces::default(),
         relying_party,
         passwords,
+        connections,
+        vouched: Vouched::default(),
+        internal: InternalSlots::default(),
         inspections,
         health,
         work,
@@ -124,7 +129,11 @@ pub async fn build(config: Config, clock: Clock, dice: Dice) -> Result<AppState,
 /// Makes this process the only one that serves the data folder: at its start the store removes uploads in progress, which must be nobody's.
 fn lock(config: &Config) -> Result<File, ServeError> {
     let path = config.data_dir.join("serve.lock");
-    let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(ServeError::Storage)?;
+    let mut options = File::options();
+    options.create(true).truncate(false).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(&path).map_err(ServeError::Storage)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(ServeError::Locked),
@@ -141,34 +150,41 @@ pub struct Running {
     mail_sender: JoinHandle<()>,
     cleanup: JoinHandle<()>,
     history: JoinHandle<()>,
+    traces: JoinHandle<()>,
     state: AppState,
 }
 
 /// Serves on sockets that are bound already, and starts the jobs. `bindings` is for the settings' `BINDINGS_LISTEN`.
-pub fn spawn(state: AppState, listener: TcpListener, bindings: Option<TcpListener>) -> Running {
+pub fn spawn<L: Listener<Addr = SocketAddr>>(state: AppState, listener: L, bindings: Option<TcpListener>) -> Running {
     let (stop, stopped) = watch::channel(false);
-    let publisher = state.config.kv.clone().map(|kv| tokio::spawn(snapshot::publisher::run(state.clone(), kv, stopped.clone())));
-    let cleanup = tokio::spawn(cleanup::run(state.clone(), stopped.clone()));
-    let history = tokio::spawn(metrics::history::job::run(state.clone(), stopped.clone()));
-    let mail_sender = tokio::spawn(mail::sender::run(state.clone(), stopped.clone()));
+    let publisher = state
+        .config
+        .kv
+        .clone()
+        .map(|kv| kept("publisher", &state, &stopped, move |app, stopped| snapshot::publisher::run(app, kv.clone(), stopped)));
+    let cleanup = kept("cleanup", &state, &stopped, cleanup::run);
+    let history = kept("history", &state, &stopped, metrics::history::job::run);
+    let mail_sender = kept("mail", &state, &stopped, mail::sender::run);
+    let traces = kept("traces", &state, &stopped, traces::job::run);
     let mut servers = JoinSet::new();
-    servers.spawn(serve(listener, router::service(&state), stopped.clone()));
+    let clients = Arc::clone(&state.connections);
+    servers.spawn(connections::serve(listener, clients, router::service(&state), state.clone(), stopped.clone()));
     if let Some(listener) = bindings {
-        servers.spawn(serve(listener, bindings::service(&state), stopped));
+        // Of their own, so that however many clients there are, the edge on this machine gets through.
+        let edges = Arc::new(Table::new(state.config.connections));
+        servers.spawn(connections::serve(listener, edges, bindings::service(&state), state.clone(), stopped));
     }
-    Running { stop, servers, publisher, mail_sender, cleanup, history, state }
+    Running { stop, servers, publisher, mail_sender, cleanup, history, traces, state }
 }
 
-async fn serve<S>(listener: TcpListener, service: S, mut stopped: watch::Receiver<bool>) -> std::io::Result<()>
+/// Starts a job that runs again should it panic.
+fn kept<F, J>(name: &'static str, state: &AppState, stopped: &watch::Receiver<bool>, job: J) -> JoinHandle<()>
 where
-    S: tower::Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + 'static,
+    F: Future<Output = ()> + Send,
+    J: Fn(AppState, watch::Receiver<bool>) -> F + Send + Sync + 'static,
 {
-    let service = ServiceExt::<Request>::into_make_service_with_connect_info::<SocketAddr>(service);
-    let stop = async move {
-        // An error means that the sender is gone, and with it whoever could stop this server in order.
-        let _ = stopped.wait_for(|stop| *stop).await;
-    };
-    axum::serve(listener, service).with_graceful_shutdown(stop).await
+    let (state, stopped) = (state.clone(), stopped.clone());
+    tokio::spawn(async move { jobs::keep(name, stopped.clone(), || job(state.clone(), stopped.clone())).await })
 }
 
 impl Running {
@@ -199,6 +215,8 @@ impl Running {
         let _ = self.mail_sender.await;
         let _ = self.cleanup.await;
         let _ = self.history.await;
+        let _ = self.traces.await;
+        traces::job::finish(&self.state).await;
         self.state.db.close().await;
         // Not left to the last handle's end: a connection that outlived its grace may hold one.
         let _ = self.state.lock.unlock();
@@ -235,7 +253,8 @@ async fn bind(setting: &'static str, address: SocketAddr) -> Result<(TcpListener
 }
 
 /// The command `serve`: runs until SIGINT or SIGTERM.
-pub async fn run(config: Config) -> Result<(), ServeError> {
+pub async fn run(mut config: Config) -> Result<(), ServeError> {
+    config.connections.most = descriptors::fit(config.connections.most);
     let (listener, local) = bind("LISTEN", config.listen).await?;
     let bindings = match config.bindings_listen {
         Some(address) => Some(bind("BINDINGS_LISTEN", address).await?),

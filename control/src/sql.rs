@@ -2,7 +2,7 @@
 
 use crate::{
     accounts, apps, audit, auth, cleanup, collaborators, config, deployments, limits, mail, metrics, quotas, releases, reports, sealed,
-    snapshot,
+    snapshot, traces,
 };
 
 /// The statements, by the file they stand in.
@@ -12,6 +12,8 @@ pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
         ("audit", audit::repo::SQL),
         ("auth/api_keys", auth::api_keys::repo::SQL),
         ("auth/cli", auth::cli::repo::SQL),
+        ("auth/device", auth::device::repo::SQL),
+        ("auth/fresh", auth::fresh::repo::SQL),
         ("auth/keys", auth::keys::repo::SQL),
         ("auth/login", auth::login::repo::SQL),
         ("auth/mfa/factors", auth::mfa::factors::SQL),
@@ -42,5 +44,7 @@ pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
         ("snapshot", snapshot::repo::SQL),
         ("snapshot/size", snapshot::size::SQL),
         ("snapshot/outbox", snapshot::outbox::SQL),
+        ("traces/networks", traces::networks::SQL),
+        ("traces/tally", traces::tally::SQL),
     ]
 }

@@ -21,7 +21,16 @@ pub fn start(config: &LogConfig) -> Result<(), ConfigError> {
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr);
     let started =
         if config.json { builder.json().finish().with(silence()).try_init() } else { builder.finish().with(silence()).try_init() };
-    started.map_err(|error| ConfigError::setting("LOG", error.to_string()))
+    started.map_err(|error| ConfigError::setting("LOG", error.to_string()))?;
+    std::panic::set_hook(Box::new(panicked));
+    Ok(())
+}
+
+/// A panic is one line of the log like every other. What was formatted may hold anything: only the place and a fixed text are told.
+fn panicked(panic: &std::panic::PanicHookInfo<'_>) {
+    let place = panic.location().map(ToString::to_string).unwrap_or_default();
+    let text = panic.payload().downcast_ref::<&'static str>().copied().unwrap_or_default();
+    tracing::error!(place, text, "the program panicked");
 }
 
 fn filter(asked: &str) -> Result<EnvFilter, ParseError> {

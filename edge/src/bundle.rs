@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use shared::hash::BlobKey;
-use shared::signature::verify_download;
+use shared::signature::{Download, verify_download};
 use shared::wire::range::{Wanted, names_tag, wanted};
 use wasm_bindgen::JsValue;
 use worker::{Bucket, Range, ResponseBody, web_sys};
@@ -22,11 +21,11 @@ const BUCKET_MOST: Duration = Duration::from_secs(10);
 /// Serves a bundle to whoever holds a valid URL of it: the response, or the request to control that it takes to make it.
 pub(crate) async fn serve(call: &Call<'_>, reply: &Reply<'_>, blob: &str, query: &str) -> Result<JsValue, Failure> {
     let (expires, signature) = (parameter(query, "expires"), parameter(query, "signature"));
-    let blob = verify_download(&call.settings.download_secrets, blob, expires, signature, call.now)
+    let download = verify_download(&call.settings.download_secrets, blob, expires, signature, call.now)
         .map_err(|refusal| Refusal::new(403, refusal.to_string()))?;
     if let Ok(bucket) = call.env.bucket(env::BUNDLES) {
         // The limit is on the answer's beginning; its stream takes as long as the client.
-        match control::within(BUCKET_MOST, from_bucket(call, reply, &bucket, &blob)).await {
+        match control::within(BUCKET_MOST, from_bucket(call, reply, &bucket, &download)).await {
             Some(Ok(Some(response))) => return Ok(response.into()),
             Some(Ok(None)) => {}
             Some(Err(Failure::Refused(refusal))) => return Err(refusal.into()),
@@ -44,12 +43,18 @@ fn parameter<'q>(query: &'q str, name: &str) -> &'q str {
 }
 
 /// The answer from R2; nothing when the object is not there.
-async fn from_bucket(call: &Call<'_>, reply: &Reply<'_>, bucket: &Bucket, blob: &BlobKey) -> Result<Option<web_sys::Response>, Failure> {
+async fn from_bucket(
+    call: &Call<'_>,
+    reply: &Reply<'_>,
+    bucket: &Bucket,
+    download: &Download,
+) -> Result<Option<web_sys::Response>, Failure> {
+    let Download { blob, expires_in } = download;
     let key = blob.to_string();
     // Blobs are named by their contents, so the name is the strongest tag there is, and the same at control.
     let tag = format!("\"{}\"", blob.sha256.as_str());
     let asked = call.request.headers();
-    let headers = reply.bundle_headers()?;
+    let headers = reply.bundle_headers(*expires_in)?;
     headers.set("etag", &tag)?;
     let is_known = asked.get("if-none-match")?.is_some_and(|named| names_tag(&named, &tag));
     let range = match asked.get("if-range")? {

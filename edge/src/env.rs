@@ -3,6 +3,7 @@
 //! Bindings (KV, Queue, R2) are taken from the request's own environment where they are used: a JavaScript handle must not outlive its request.
 
 use std::cell::RefCell;
+use std::net::IpAddr;
 use std::rc::Rc;
 
 use shared::limit::Rate;
@@ -47,8 +48,9 @@ pub(crate) struct Settings {
 }
 
 /// Every variable that [`Settings::read`] asks for.
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 12] = [
     "CONTROL_URL",
+    "CONTROL_INSECURE",
     "BASE_URL",
     "EDGE_SECRET",
     "DOWNLOAD_SECRET",
@@ -74,7 +76,24 @@ impl Settings {
             text
         };
         let control_url = url("CONTROL_URL", &mut faults);
+        let is_insecure_allowed = match variable("CONTROL_INSECURE").unwrap_or_default().trim() {
+            "yes" => true,
+            "" | "no" => false,
+            _ => {
+                faults.push("CONTROL_INSECURE must be yes or no".to_owned());
+                false
+            }
+        };
+        if let Some(rest) = control_url.strip_prefix("http://")
+            && !is_insecure_allowed
+            && !is_this_machine(rest)
+        {
+            faults.push("CONTROL_URL must be https; CONTROL_INSECURE=yes allows http on a network that nobody else can read".to_owned());
+        }
         let base_url = url("BASE_URL", &mut faults);
+        if base_url.split_once("://").is_some_and(|(_, host)| host.contains(['/', '?', '#'])) {
+            faults.push("BASE_URL must have no path".to_owned());
+        }
         let secrets = |name: &str, faults: &mut Vec<String>| {
             let parsed = Secrets::parse(&variable(name).unwrap_or_default());
             parsed.map_err(|fault| faults.push(format!("{name}: {fault}"))).ok()
@@ -132,6 +151,19 @@ impl Settings {
     pub(crate) fn is_https(&self) -> bool {
         self.base_url.starts_with("https://")
     }
+}
+
+/// Whether an address, without its scheme, is of the machine that this runs on.
+fn is_this_machine(rest: &str) -> bool {
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    // A user's name may look like a host.
+    let authority = authority.rsplit('@').next().unwrap_or_default();
+    let host = match authority.strip_prefix('[') {
+        Some(bracketed) => bracketed.split(']').next().unwrap_or_default(),
+        None => authority.split(':').next().unwrap_or_default(),
+    };
+    let is_address = host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    is_address || host.eq_ignore_ascii_case("localhost") || host.to_ascii_lowercase().ends_with(".localhost")
 }
 
 thread_local! {
@@ -256,6 +288,7 @@ mod tests {
                 "LIMIT_REPORTS" | "LIMIT_REPORTS_ADDRESS" => "5/1m",
                 "CLIENT_ADDRESS" => "x-real-ip",
                 "DEAD_LETTER_QUEUE" => "dead",
+                "CONTROL_INSECURE" => "no",
                 _ => "30",
             };
             NAMES.iter().map(value).map(str::to_owned).collect()
@@ -279,6 +312,35 @@ mod tests {
             None
         });
         assert_eq!(asked.into_inner(), NAMES);
+    }
+
+    #[test]
+    fn control_is_asked_over_https_unless_it_is_here() {
+        for url in [
+            "https://control.example",
+            "http://localhost:8080",
+            "http://control.localhost",
+            "http://127.0.0.2",
+            "http://[::1]:80",
+            "http://LOCALHOST/",
+        ] {
+            assert!(read(&[("CONTROL_URL", url)]).is_ok(), "{url}");
+        }
+        for url in ["http://control.example", "http://10.0.0.1:8080", "http://localhost.example", "http://[::2]", "http://localhost:80@x"] {
+            let fault = read(&[("CONTROL_URL", url)]).err().unwrap();
+            assert!(fault.contains("CONTROL_URL") && fault.contains("CONTROL_INSECURE"), "{url}: {fault}");
+            assert!(read(&[("CONTROL_URL", url), ("CONTROL_INSECURE", "no")]).is_err(), "{url}");
+            assert!(read(&[("CONTROL_URL", url), ("CONTROL_INSECURE", "yes")]).is_ok(), "{url}");
+        }
+        assert!(read(&[("CONTROL_INSECURE", "maybe")]).err().unwrap().contains("CONTROL_INSECURE"));
+    }
+
+    #[test]
+    fn the_base_address_has_no_path() {
+        assert!(read(&[("BASE_URL", "https://updates.example/")]).is_ok());
+        for url in ["https://updates.example/path", "https://updates.example?x=1", "https://updates.example#x"] {
+            assert!(read(&[("BASE_URL", url)]).err().unwrap().contains("BASE_URL"), "{url}");
+        }
     }
 
     #[test]

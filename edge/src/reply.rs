@@ -150,11 +150,11 @@ impl Reply<'_> {
         web_sys::Response::new_with_opt_str_and_init(Some(body), &init)
     }
 
-    /// Headers of an answer that is bytes of a bundle.
-    pub(crate) fn bundle_headers(&self) -> Result<web_sys::Headers, JsValue> {
+    /// Headers of an answer that is bytes of a bundle, whose address expires in so many milliseconds.
+    pub(crate) fn bundle_headers(&self, expires_in: i64) -> Result<web_sys::Headers, JsValue> {
         let headers = self.common()?;
-        for (name, value) in headers::bundle() {
-            headers.set(name, value)?;
+        for (name, value) in headers::bundle(expires_in) {
+            headers.set(name, &value)?;
         }
         Ok(headers)
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use shared::ids::ReportId;
-use shared::limit::{Limiter, network};
+use shared::limit::Limiter;
 use shared::report::Report;
 use shared::wire::path::Endpoint;
 use shared::wire::problem::{self, TOO_MANY_REPORTS, WRONG_TYPE};
@@ -54,11 +54,14 @@ thread_local! {
 
 /// Counts the report for its client's address, and for that and its deployment, in this isolate. Those whose address nobody's word says count together.
 fn admit(call: &Call<'_>, deployment_key: &str) -> Result<(), Failure> {
-    let network = address::of(call.request, call.settings)?.map(|address| network(address.number)).unwrap_or_default();
-    let (key, now) = (format!("{network} {deployment_key}"), call.now.as_millis());
+    let (address, now) = (address::of(call.request, call.settings)?.map(|address| address.number), call.now.as_millis());
+    let admit = |limiter: &mut Limiter, what: &str, rate| match address {
+        Some(address) => limiter.admit_address(address, what, rate, now),
+        None => limiter.admit(what, rate, now),
+    };
     REPORTERS
-        .with_borrow_mut(|reporters| reporters.admit(&key, call.settings.report_rate, now))
-        .and_then(|()| ADDRESSES.with_borrow_mut(|addresses| addresses.admit(&network, call.settings.address_report_rate, now)))
+        .with_borrow_mut(|reporters| admit(reporters, deployment_key, call.settings.report_rate))
+        .and_then(|()| ADDRESSES.with_borrow_mut(|addresses| admit(addresses, "", call.settings.address_report_rate)))
         .map_err(|seconds| Refusal::too_many(TOO_MANY_REPORTS, seconds).into())
 }
 

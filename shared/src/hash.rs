@@ -68,7 +68,7 @@ impl fmt::Display for BlobKey {
 }
 
 /// The SHA-256 digest of `bytes`.
-pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
+pub fn sha256(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
 

@@ -2,7 +2,7 @@
 
 use crate::Invalid;
 use crate::hash::sha256;
-use crate::text::parsed_text;
+use crate::text::{self, parsed_text};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
@@ -128,16 +128,28 @@ pub struct BinaryVersion(String);
 parsed_text!(BinaryVersion, |text: &str| check_plain(text, 100)
     .map_err(|()| Invalid::from("must be 1 to 100 characters, no control characters")));
 
-/// The name of an app or a deployment: 1 to 255 characters, not `.` or `..`, no space at either end, none of `\ / ? : #`, no control
-/// characters, so that it can be a path segment.
+/// The name of an app or a deployment, in normalization form C: 1 to 255 characters, not `.` or `..`, no space at either end, none of `\ / ? : #`, so
+/// that it can be a path segment, and no character that [`crate::text::name`] refuses.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "sqlx", derive(sqlx::Type))]
 #[cfg_attr(feature = "sqlx", sqlx(transparent))]
 #[serde(try_from = "String", into = "String")]
 pub struct Name(String);
 
-parsed_text!(Name, |text: &str| {
-    check_plain(text, 255).map_err(|()| Invalid::from("must be 1 to 255 characters, no control characters"))?;
+parsed_text!(Name, text::nfc, |text: &str| text::check(text, 255).and_then(|()| check_segment(text)));
+
+impl Name {
+    /// A name to look up, as it was given: one that was stored before may have characters that a new one may not. What cannot be a path segment
+    /// is refused, since nothing ever had such a name.
+    pub fn sought(text: &str) -> Result<&str, Invalid> {
+        check_plain(text, 255).map_err(|()| Invalid::from("must be 1 to 255 characters, no control characters"))?;
+        check_segment(text)?;
+        Ok(text)
+    }
+}
+
+/// What a path segment, as programs and people write it, cannot be.
+fn check_segment(text: &str) -> Result<(), Invalid> {
     if text == "." || text == ".." {
         return Err(Invalid::from("must not be . or .."));
     }
@@ -148,7 +160,7 @@ parsed_text!(Name, |text: &str| {
         return Err(Invalid::from("must not contain any of \\ / ? : #"));
     }
     Ok(())
-});
+}
 
 /// 1 to `most` characters, no control characters.
 fn check_plain(text: &str, most: usize) -> Result<(), ()> {

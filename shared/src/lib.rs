@@ -16,7 +16,7 @@ pub mod rollout;
 pub mod select;
 pub mod signature;
 pub mod snapshot;
-mod text;
+pub mod text;
 pub mod time;
 pub mod version;
 pub mod wire;

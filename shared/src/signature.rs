@@ -91,6 +91,15 @@ pub fn download_url(urls: &DownloadUrls<'_>, blob: &BlobKey) -> String {
     format!("{}{BUNDLES}{blob}?expires={expires}&signature={signature}", urls.base_url)
 }
 
+/// What a valid download URL stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Download {
+    /// The blob.
+    pub blob: BlobKey,
+    /// For how long the URL is still valid, in milliseconds.
+    pub expires_in: i64,
+}
+
 /// The blob that a download URL stands for. The arguments are the URL's parts: the path segment and both query values.
 pub fn verify_download(
     secrets: &Secrets,
@@ -98,59 +107,99 @@ pub fn verify_download(
     expires_text: &str,
     signature: &str,
     now: UnixMillis,
-) -> Result<BlobKey, DownloadRefusal> {
+) -> Result<Download, DownloadRefusal> {
     let signature = URL_SAFE_NO_PAD.decode(signature).map_err(|_| DownloadRefusal::Malformed)?;
     let expires = parse_millis(expires_text).ok_or(DownloadRefusal::Malformed)?;
     let blob = BlobKey::from_encoded(blob_text).map_err(|_| DownloadRefusal::Malformed)?;
     if !secrets.verify(download_message(blob_text, expires_text).as_bytes(), &signature) {
         return Err(DownloadRefusal::WrongSignature);
     }
-    if now > expires { Err(DownloadRefusal::Expired) } else { Ok(blob) }
+    let expires_in = expires.as_millis().saturating_sub(now.as_millis());
+    if expires_in < 0 { Err(DownloadRefusal::Expired) } else { Ok(Download { blob, expires_in }) }
 }
 
 fn download_message(blob: &str, expires: &str) -> String {
     format!("{blob}.{expires}")
 }
 
-/// The `X-Updraft-Signature` of an internal call: `t=<ms>,v1=<hex>`. `method` in capitals, the path with its query as sent.
+/// The `X-Updraft-Signature` of an internal call: `t=<ms>,h=<hex>,v1=<hex>`, where `h` is the body's SHA-256, so that the signature can be verified before
+/// the body is read. `method` in capitals, the path with its query as sent.
 pub fn sign_call(secrets: &Secrets, method: &str, path_and_query: &str, now: UnixMillis, body: &[u8]) -> String {
-    sign(secrets, now, &call_message(method, path_and_query, now, body))
+    let body = hex(&sha256(body));
+    let mac = hex(&mac(secrets.first(), call_message(method, path_and_query, now, &body).as_bytes()).finalize().into_bytes());
+    format!("t={},h={body},v1={mac}", now.as_millis())
 }
 
-/// Whether an internal call was signed by one who has a secret, at most five minutes ago (or ahead).
+/// What the signature of an internal call says before its body is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallSignature {
+    /// It was made by one who has a secret, for a body with this SHA-256.
+    Valid([u8; 32]),
+    /// It may have been: one without `h`, as edges made it before, says so only when the body is there ([`verify_call`]).
+    NeedsBody,
+    /// It was not, or not in the last five minutes.
+    Invalid,
+}
+
+/// Judges an internal call by its head alone.
+pub fn verify_call_head(secrets: &Secrets, header: &str, method: &str, path_and_query: &str, now: UnixMillis) -> CallSignature {
+    let Some(signature) = Signature::parse(header).filter(|signature| signature.is_fresh(now)) else { return CallSignature::Invalid };
+    let Some(body) = signature.body else { return CallSignature::NeedsBody };
+    let message = call_message(method, path_and_query, signature.time, &hex(&body));
+    if secrets.verify(message.as_bytes(), &signature.mac) { CallSignature::Valid(body) } else { CallSignature::Invalid }
+}
+
+/// Whether an internal call was signed by one who has a secret, at most five minutes ago (or ahead), with this body.
 pub fn verify_call(secrets: &Secrets, header: &str, method: &str, path_and_query: &str, now: UnixMillis, body: &[u8]) -> bool {
-    verify(secrets, header, now, |time| call_message(method, path_and_query, time, body))
+    let Some(signature) = Signature::parse(header).filter(|signature| signature.is_fresh(now)) else { return false };
+    let digest = sha256(body);
+    let is_named = signature.body.is_none_or(|named| named == digest);
+    is_named && secrets.verify(call_message(method, path_and_query, signature.time, &hex(&digest)).as_bytes(), &signature.mac)
 }
 
 /// The `X-Updraft-Address-Signature` of a passed-on request: says that the edge saw it come from `address`.
 pub fn sign_address(secrets: &Secrets, method: &str, path_and_query: &str, now: UnixMillis, address: &str) -> String {
-    sign(secrets, now, &address_message(method, path_and_query, now, address))
+    let message = address_message(method, path_and_query, now, address);
+    format!("t={},v1={}", now.as_millis(), hex(&mac(secrets.first(), message.as_bytes()).finalize().into_bytes()))
 }
 
 /// Whether the edge said so, at most five minutes ago (or ahead).
 pub fn verify_address(secrets: &Secrets, header: &str, method: &str, path_and_query: &str, now: UnixMillis, address: &str) -> bool {
-    verify(secrets, header, now, |time| address_message(method, path_and_query, time, address))
+    let signature = Signature::parse(header).filter(|signature| signature.body.is_none() && signature.is_fresh(now));
+    signature.is_some_and(|signature| {
+        secrets.verify(address_message(method, path_and_query, signature.time, address).as_bytes(), &signature.mac)
+    })
 }
 
-fn call_message(method: &str, path_and_query: &str, time: UnixMillis, body: &[u8]) -> String {
-    format!("updraft-call-v1\n{method}\n{path_and_query}\n{}\n{}", time.as_millis(), hex(&sha256(body)))
+/// `body` is the body's SHA-256 in small hexadecimal letters.
+fn call_message(method: &str, path_and_query: &str, time: UnixMillis, body: &str) -> String {
+    format!("updraft-call-v1\n{method}\n{path_and_query}\n{}\n{body}", time.as_millis())
 }
 
 fn address_message(method: &str, path_and_query: &str, time: UnixMillis, address: &str) -> String {
     format!("updraft-address-v1\n{method}\n{path_and_query}\n{}\n{address}", time.as_millis())
 }
 
-fn sign(secrets: &Secrets, now: UnixMillis, message: &str) -> String {
-    format!("t={},v1={}", now.as_millis(), hex(&mac(secrets.first(), message.as_bytes()).finalize().into_bytes()))
+/// A signature's parts: `t=<ms>[,h=<hex>],v1=<hex>`.
+struct Signature {
+    time: UnixMillis,
+    body: Option<[u8; 32]>,
+    mac: Vec<u8>,
 }
 
-fn verify(secrets: &Secrets, header: &str, now: UnixMillis, message: impl Fn(UnixMillis) -> String) -> bool {
-    let parts = header.strip_prefix("t=").and_then(|rest| rest.split_once(",v1="));
-    let Some((time, signature)) = parts.and_then(|(time, signature)| Some((parse_millis(time)?, from_hex(signature)?))) else {
-        return false;
-    };
-    let is_fresh = now.as_millis().abs_diff(time.as_millis()) <= CALL_WINDOW.unsigned_abs();
-    is_fresh && secrets.verify(message(time).as_bytes(), &signature)
+impl Signature {
+    fn parse(header: &str) -> Option<Self> {
+        let (head, mac) = header.strip_prefix("t=")?.split_once(",v1=")?;
+        let (time, body) = match head.split_once(",h=") {
+            Some((time, body)) => (time, Some(from_hex(body)?.try_into().ok()?)),
+            None => (head, None),
+        };
+        Some(Self { time: parse_millis(time)?, body, mac: from_hex(mac)? })
+    }
+
+    fn is_fresh(&self, now: UnixMillis) -> bool {
+        now.as_millis().abs_diff(self.time.as_millis()) <= CALL_WINDOW.unsigned_abs()
+    }
 }
 
 /// A time as this module writes it; other spellings of the number are refused.

@@ -1,12 +1,12 @@
 //! The soak at full size, on the database of `TEST_DATABASE`: `--events`, `--clients`, `--kills` and `--seed` with a number each. Prints what it did and fails
-//! when anything is not as it has to be. With `edge` alone the load on the edge instead.
+//! when anything is not as it has to be. With `edge` alone the load on the edge instead, with `attacks` alone what strangers do with connections.
 //!
 //! The program is `updraft-control` beside this one, or what `UPDRAFT_CONTROL` names.
 
 use std::process::ExitCode;
 
 use tests::load::{self, Size};
-use tests::soak::{Plan, run};
+use tests::soak::{Plan, attacks, run};
 
 /// What was asked for; nothing when that cannot be read. Cargo adds `--bench`.
 fn plan() -> Option<Plan> {
@@ -30,6 +30,10 @@ fn plan() -> Option<Plan> {
 async fn main() -> ExitCode {
     if std::env::args().skip(1).filter(|word| word != "--bench").eq(["edge"]) {
         load::run(Size::LONG).await;
+        return ExitCode::SUCCESS;
+    }
+    if std::env::args().skip(1).filter(|word| word != "--bench").eq(["attacks"]) {
+        attacks::run().await;
         return ExitCode::SUCCESS;
     }
     let Some(plan) = plan() else {

@@ -17,6 +17,7 @@ use tokio::net::TcpListener;
 
 use crate::client::Client;
 use crate::database::TestDatabase;
+use crate::elsewhere::Elsewhere;
 use crate::people::PASSWORD_HASH;
 
 /// The secrets of the tests; the edge is given the same.
@@ -33,6 +34,8 @@ pub struct Options {
     pub settings: BTreeMap<String, String>,
     /// The address to listen on; a free port of the loopback address when not given.
     pub listen: Option<SocketAddr>,
+    /// Whether clients seem to be on other machines, as [`Elsewhere`] has it.
+    pub is_elsewhere: bool,
     /// The machine's clock instead of one that stands still: for tests in which another program takes part.
     pub has_machine_clock: bool,
 }
@@ -97,7 +100,12 @@ impl TestApp {
         }
         let clock = if self.options.has_machine_clock { Clock::System } else { Clock::Test(self.clock.clone()) };
         let state = serve::build(config, clock, Dice::System).await.unwrap();
-        self.running = Some(serve::spawn(state, listener, bindings));
+        let running = if self.options.is_elsewhere {
+            serve::spawn(state, Elsewhere(listener), bindings)
+        } else {
+            serve::spawn(state, listener, bindings)
+        };
+        self.running = Some(running);
     }
 
     /// Stops the server in order; the database and the folder stay.

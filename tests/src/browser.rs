@@ -18,7 +18,7 @@ use xtask::leash::{self, Leashed, StopBy};
 use xtask::paths;
 
 use crate::output::Output;
-use crate::wait::until;
+use crate::wait::eventually;
 
 /// A browser with one window; it ends with this value.
 #[derive(Debug)]
@@ -57,26 +57,29 @@ impl Browser {
         let found = paths::browser().expect("chromium and chromedriver are on PATH: as root, `cargo xtask test` installs them");
         let folder = TempDir::new().unwrap();
         let log = folder.path().join("chromedriver.log");
-        let mut command = leash::command(found.driver, StopBy::Terminate);
-        // What Chromium says comes with what the driver prints; what the driver does is in a file, as it is too much to keep.
-        command.args(["--port=0", "--enable-chrome-logs", "--verbose"]).arg(format!("--log-path={}", log.display()));
-        command.current_dir(folder.path());
-        // What Chromium keeps beside its profile, such as the certificates that it trusts, is the test's own too.
-        command.env("HOME", folder.path()).env("TMPDIR", folder.path());
-        for name in ["XDG_CONFIG_HOME", "XDG_CACHE_HOME", "DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS"] {
-            command.env_remove(name);
-        }
-        let output = Output::default();
-        let lines = output.clone();
-        let mut driver = Leashed::spawn(command, StopBy::Terminate, move |line| lines.push(line)).unwrap();
-        let port = until("chromedriver says its port", async || {
-            if let Some(status) = driver.status() {
-                output.show("chromedriver");
-                panic!("chromedriver ended with {status}");
+        let (driver, output, port) = loop {
+            let mut command = leash::command(&found.driver, StopBy::Terminate);
+            // What Chromium says comes with what the driver prints; what the driver does is in a file, as it is too much to keep.
+            command.args(["--port=0", "--enable-chrome-logs", "--verbose"]).arg(format!("--log-path={}", log.display()));
+            command.current_dir(folder.path());
+            // What Chromium keeps beside its profile, such as the certificates that it trusts, is the test's own too.
+            command.env("HOME", folder.path()).env("TMPDIR", folder.path());
+            for name in ["XDG_CONFIG_HOME", "XDG_CACHE_HOME", "DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS"] {
+                command.env_remove(name);
             }
-            output.lines().iter().find_map(|line| port_in(line))
-        })
-        .await;
+            let output = Output::default();
+            let lines = output.clone();
+            let driver = Leashed::spawn(command, StopBy::Terminate, move |line| lines.push(line)).unwrap();
+            let port = eventually("chromedriver says its port", async || {
+                let lines = output.lines();
+                lines.iter().find_map(|line| port_in(line)).ok_or_else(|| lines.join("\n"))
+            })
+            .await;
+            // It takes a free port of IPv6, then the same of IPv4, and ends when another program has that one.
+            if let Port::Number(port) = port {
+                break (driver, output, port);
+            }
+        };
         let mut builder = ClientBuilder::new(HttpConnector::new());
         builder.capabilities(capabilities(&found.program, folder.path()).as_object().unwrap().clone());
         let window = builder.connect(&format!("http://127.0.0.1:{port}")).await.unwrap_or_else(|error| {
@@ -121,9 +124,19 @@ impl Drop for Browser {
     }
 }
 
-/// The port that chromedriver has taken, from the line in which it says so.
-fn port_in(line: &str) -> Option<u16> {
-    line.strip_prefix("ChromeDriver was started successfully on port ")?.trim_end_matches('.').parse().ok()
+/// What chromedriver says of the port that it wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Port {
+    Number(u16),
+    Taken,
+}
+
+/// The same, from the line in which it says so.
+fn port_in(line: &str) -> Option<Port> {
+    if line.contains("port not available") {
+        return Some(Port::Taken);
+    }
+    line.strip_prefix("ChromeDriver was started successfully on port ")?.trim_end_matches('.').parse().ok().map(Port::Number)
 }
 
 fn capabilities(program: &Path, folder: &Path) -> Value {

@@ -59,6 +59,7 @@ impl ReceivedMail {
 impl TestApp {
     /// Every mail to this address, oldest first, once all that were decided on have been written. For servers without a mail server.
     pub async fn mails_to(&self, address: &str) -> Vec<ReceivedMail> {
+        self.write_traces().await;
         until("the outbox of mails is empty", async || (self.waiting_mails().await == 0).then_some(())).await;
         self.written_mails().into_iter().filter(|mail| mail.to == address).collect()
     }
@@ -72,6 +73,12 @@ impl TestApp {
     pub async fn waiting_mails(&self) -> i64 {
         let mut tx = self.db().read().await.unwrap();
         on!(tx, |conn| sqlx::query_scalar("SELECT COUNT(*) FROM mail_outbox").fetch_one(conn).await).unwrap()
+    }
+
+    /// How many of them are being sent.
+    pub async fn leased_mails(&self) -> i64 {
+        let mut tx = self.db().read().await.unwrap();
+        on!(tx, |conn| sqlx::query_scalar("SELECT COUNT(*) FROM mail_outbox WHERE lease_owner IS NOT NULL").fetch_one(conn).await).unwrap()
     }
 
     /// The mails in the server's folder, oldest first.

@@ -28,6 +28,13 @@ pub fn login(email: &str, password: &str) -> Value {
     json!({ "email": email, "password": password })
 }
 
+impl Client {
+    /// Makes this dashboard session fresh, of somebody who has [`PASSWORD`] and no second factor.
+    pub async fn reauthenticate(&self) {
+        self.post("/v1/auth/reauthenticate", json!({ "password": PASSWORD })).await.assert(200);
+    }
+}
+
 impl TestApp {
     /// Registers `<name>@example.com` with [`PASSWORD`] and verifies the address by the token of the mail. Gives the address.
     pub async fn register(&self, name: &str) -> String {

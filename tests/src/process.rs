@@ -17,6 +17,14 @@ impl Process {
         self.status("VmHWM:")
     }
 
+    /// The processor time that it has used so far, in seconds.
+    pub fn cpu(self) -> f64 {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.0)).unwrap();
+        // After the name come fields 3 and on: of them 14 and 15 are the ticks in and under the program, a hundred in a second.
+        let (_, fields) = stat.rsplit_once(')').unwrap();
+        fields.split_whitespace().skip(11).take(2).map(|field| field.parse::<f64>().unwrap()).sum::<f64>() / 100.0
+    }
+
     /// Lets the peak begin anew. Where the kernel does not allow it, what the peak was before counts on.
     pub fn forget_peak(self) {
         let _refused = fs::write(format!("/proc/{}/clear_refs", self.0), "5");

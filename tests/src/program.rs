@@ -62,7 +62,19 @@ impl Serving {
     /// Starts it with these settings by their full names and no others.
     pub async fn start(settings: &BTreeMap<String, String>) -> Self {
         let mut command = Command::new(program());
-        command.arg("serve").env_clear().envs(settings).env("UPDRAFT_LISTEN", "127.0.0.1:0").kill_on_drop(true);
+        command.arg("serve");
+        Self::start_as(command, settings).await
+    }
+
+    /// The same where it may open so many files.
+    pub async fn start_within(descriptors: u32, settings: &BTreeMap<String, String>) -> Self {
+        let mut command = Command::new("/bin/sh");
+        command.arg("-c").arg(format!("ulimit -n {descriptors} && exec \"$0\" serve")).arg(program());
+        Self::start_as(command, settings).await
+    }
+
+    async fn start_as(mut command: Command, settings: &BTreeMap<String, String>) -> Self {
+        command.env_clear().envs(settings).env("UPDRAFT_LISTEN", "127.0.0.1:0").kill_on_drop(true);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let errors = tokio::spawn(all(child.stderr.take().unwrap()));
         let mut printed = BufReader::new(child.stdout.take().unwrap());

@@ -1,15 +1,38 @@
 //! HTTP by hand, for what a client library would not do: stop in the middle, promise more than it sends.
 
 use std::fmt::Write;
+use std::net::SocketAddr;
 
 use axum::body::{Body, to_bytes};
 use reqwest::Request;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::timeout;
+
+use crate::wait::patience;
 
 /// Connects to the server at `base`, an `http://` address.
 pub async fn connect(base: &str) -> TcpStream {
     TcpStream::connect(base.strip_prefix("http://").unwrap()).await.unwrap()
+}
+
+/// Connects from another address of this machine, 127.0.0.N.
+pub async fn connect_from(base: &str, number: u8) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(SocketAddr::from(([127, 0, 0, number], 0))).unwrap();
+    socket.connect(base.strip_prefix("http://").unwrap().parse().unwrap()).await.unwrap()
+}
+
+/// Waits until the server closes the connection, and gives what came before.
+pub async fn until_closed(stream: &mut TcpStream) -> String {
+    let mut received = Vec::new();
+    loop {
+        match timeout(patience(), stream.read_buf(&mut received)).await.expect("the server closes the connection") {
+            // Closed with bytes of ours unread, it is reset.
+            Ok(0) | Err(_) => return String::from_utf8_lossy(&received).into_owned(),
+            Ok(_) => {}
+        }
+    }
 }
 
 /// The bytes of a request, head and body, for a connection that the server closes after it.
@@ -39,6 +62,11 @@ pub async fn exchange(base: &str, request: &[u8]) -> String {
 pub async fn answer(base: &str, request: &[u8]) -> String {
     let mut stream = connect(base).await;
     stream.write_all(request).await.unwrap();
+    read_answer(&mut stream).await
+}
+
+/// Gives the next answer of a connection as soon as it is complete; it must say its length.
+pub async fn read_answer(stream: &mut TcpStream) -> String {
     let mut received = Vec::new();
     loop {
         let text = String::from_utf8_lossy(&received).into_owned();

@@ -27,6 +27,47 @@ pub fn workerd(port: u16, control: &str, bindings: &str, variables: &[(&str, &st
     }
 }
 
+/// A workerd on the committed configuration that runs.
+#[derive(Debug)]
+pub struct Edge {
+    /// The Worker's address, without a trailing slash.
+    pub base: String,
+    /// What it prints.
+    pub output: Output,
+    leash: Leashed,
+}
+
+impl Edge {
+    /// Starts it as [`workerd`] says, for clients that come to it directly. Ready once control's health is seen through the Worker.
+    pub async fn start(port: u16, control: &str, bindings: &str, variables: &[(&str, &str)]) -> Self {
+        let base = format!("http://localhost:{port}");
+        let variables: Vec<_> = [("CLIENT_ADDRESS", "peer")].iter().chain(variables).copied().collect();
+        let workerd = workerd(port, control.trim_start_matches("http://"), bindings, &variables);
+        let output = Output::default();
+        let lines = output.clone();
+        let mut leash = workerd.start(move |line| lines.push(line)).unwrap_or_else(|error| panic!("workerd cannot be started: {error}"));
+        let client = Client::new(&base, None);
+        eventually("health through the edge", async || {
+            if let Some(status) = leash.status() {
+                output.show("workerd");
+                panic!("workerd ended with {status}");
+            }
+            match client.request(Method::GET, "/v1/health").send().await {
+                Ok(answer) if answer.status() == 200 => Ok(()),
+                Ok(answer) => Err(answer.text().await.unwrap_or_default()),
+                Err(error) => Err(format!("{error:?}")),
+            }
+        })
+        .await;
+        Self { base, output, leash }
+    }
+
+    /// The process of workerd.
+    pub fn process(&self) -> Process {
+        Process(self.leash.id())
+    }
+}
+
 /// A workerd on the committed configuration, and the control plane behind it.
 #[derive(Debug)]
 pub struct SelfHosted {
@@ -35,7 +76,7 @@ pub struct SelfHosted {
     /// What it prints.
     pub output: Output,
     /// Ended before the control plane.
-    edge: Leashed,
+    edge: Edge,
     /// The control plane.
     pub control: TestApp,
 }
@@ -47,25 +88,8 @@ impl SelfHosted {
         let base = format!("http://localhost:{port}");
         let options = Options { has_machine_clock: true, ..Options::default() };
         let control = TestApp::spawn_with(options.with("BASE_URL", &base).with("BINDINGS_LISTEN", "127.0.0.1:0")).await;
-        let variables: Vec<_> = [("CLIENT_ADDRESS", "peer")].iter().chain(variables).copied().collect();
-        let workerd = workerd(port, control.base.trim_start_matches("http://"), control.bindings.as_deref().unwrap(), &variables);
-        let output = Output::default();
-        let lines = output.clone();
-        let mut edge = workerd.start(move |line| lines.push(line)).unwrap_or_else(|error| panic!("workerd cannot be started: {error}"));
-        let client = Client::new(&base, None);
-        eventually("health through the edge", async || {
-            if let Some(status) = edge.status() {
-                output.show("workerd");
-                panic!("workerd ended with {status}");
-            }
-            match client.request(Method::GET, "/v1/health").send().await {
-                Ok(answer) if answer.status() == 200 => Ok(()),
-                Ok(answer) => Err(answer.text().await.unwrap_or_default()),
-                Err(error) => Err(format!("{error:?}")),
-            }
-        })
-        .await;
-        Self { base, output, edge, control }
+        let edge = Edge::start(port, &control.base, control.bindings.as_deref().unwrap(), variables).await;
+        Self { base, output: edge.output.clone(), edge, control }
     }
 
     /// A client without a credential, at the edge; with a connection of its own.
@@ -75,7 +99,7 @@ impl SelfHosted {
 
     /// The process of workerd.
     pub fn process(&self) -> Process {
-        Process(self.edge.id())
+        self.edge.process()
     }
 }
 

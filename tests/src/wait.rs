@@ -7,10 +7,10 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 /// How long anything may take before a test gives it up: an idle machine needs a hundredth of it.
 ///
 /// Less than what nextest leaves the test (`.config/nextest.toml`), so that the test can still say what it has waited for: its groups have 300
-/// seconds, and what is in none of them has 60.
+/// seconds, and what is in none of them has 120.
 pub fn patience() -> Duration {
     match std::env::var("NEXTEST_TEST_GROUP").as_deref() {
-        Ok("@global") => Duration::from_secs(45),
+        Ok("@global") => Duration::from_secs(90),
         _ => Duration::from_mins(2),
     }
 }

@@ -3,6 +3,7 @@
 mod bench;
 mod browser;
 mod check;
+mod common_passwords;
 mod dev;
 mod fuzz;
 mod lock;
@@ -44,6 +45,8 @@ cargo xtask bench reports [--rounds 5] [--reports 20000] [--batches 4] [--connec
     reports at the control plane on SQLite, in batches and one by one, beside a bare loop over the same transactions
 cargo xtask bench logins
     200 logins at once, and what wrong passwords tell about who has an account, on the program built for release
+cargo xtask bench attacks
+    900 promotions with the longest description: what checks of that key cost control and the edge then, and what another account's checks notice
 cargo xtask fuzz-api [--minutes 5] [--seed N]
     ask every operation of the interface generated questions, so long with each kind of credential, and judge the answers by its document
 cargo xtask soak [--events 200000] [--clients 5000] [--kills 20] [--seed 1] [--database sqlite|postgres]
@@ -51,8 +54,13 @@ cargo xtask soak [--events 200000] [--clients 5000] [--kills 20] [--seed 1] [--d
     when none is named
 cargo xtask soak edge
     floods of random requests and 256 devices at once reach the edge, for some minutes: what they may cost in memory, rows and calls is bounded
+cargo xtask soak attacks
+    a planted panic, slow heads, idle connections, HTTP/2 and large internal bodies reach the program built for release: it lives, others are served, and
+    its memory stays below 100 MB
 cargo xtask screenshots
     make the pictures of the dashboard's pages in docs/screenshots anew, with the browser of the tests
+cargo xtask common-passwords
+    make the list of common passwords in control/data anew, from the Python package that has the largest one
 cargo xtask setup
     install what the other commands need, and nothing else
 ";
@@ -76,8 +84,10 @@ fn main() -> ExitCode {
         ("bench", [what, rest @ ..]) => bench::run(&session, what, rest),
         ("fuzz-api", _) => fuzz::Plan::read(rest).and_then(|plan| fuzz::run(&session, &plan)),
         ("soak", [what]) if what == "edge" => soak::run_edge(&session),
+        ("soak", [what]) if what == "attacks" => soak::run_attacks(&session),
         ("soak", _) => soak::Plan::read(rest).and_then(|plan| soak::run(&session, &plan)),
         ("screenshots", []) => screenshots::run(&session),
+        ("common-passwords", []) => common_passwords::run(&session),
         ("setup", []) => tools::install_all(&session),
         ("--help" | "-h" | "help", _) => {
             print!("{HELP}");

@@ -1,5 +1,6 @@
 //! `cargo xtask soak`: 200,000 random events of 5,000 clients reach the control plane, built for release and killed 20 times meanwhile, and the counters
 //! come to what the set of events says. On SQLite, and again on PostgreSQL. `cargo xtask soak edge`: floods of random requests, and many devices at once.
+//! `cargo xtask soak attacks`: what strangers do with connections alone, and a planted panic.
 
 use std::{collections::BTreeMap, env};
 
@@ -57,6 +58,18 @@ impl Plan {
 pub(crate) fn run_edge(session: &Session) -> Result<(), Failure> {
     worker::build_within_limit(session, &Kit::for_worker(session)?)?;
     session.run(session::cargo().args(["bench", "--package", "tests", "--bench", "soak", "--profile", "dev", "--", "edge"]))
+}
+
+/// Runs the attacks on a program of its own, built for release with panics on demand, and fails when a bound did not hold.
+pub(crate) fn run_attacks(session: &Session) -> Result<(), Failure> {
+    // In a folder of its own: nobody must take this program for the one that is shipped.
+    let target = paths::target().join("planted-control");
+    let mut build = session::cargo();
+    build.args(["build", "--release", "--package", "control", "--bin", "updraft-control", "--features", "planted-panic"]);
+    session.run(build.env("CARGO_TARGET_DIR", &target))?;
+    let mut command = session::cargo();
+    command.args(["bench", "--package", "tests", "--bench", "soak", "--profile", "dev", "--", "attacks"]);
+    session.run(command.env("UPDRAFT_CONTROL", target.join("release/updraft-control")))
 }
 
 /// Runs it, and fails when a counter was wrong.

@@ -10,6 +10,8 @@
 
   // What is told to people.
   class Problem extends Error {}
+  // The session is too old for this.
+  class Stale extends Error {}
   const WORDS = {
     NotAllowedError: "No passkey was chosen, or it took too long. Try again.",
     InvalidStateError: "There is a passkey for this account on this device already. Choose another device, or use the one that is there.",
@@ -64,6 +66,9 @@
     const headers = { "X-CSRF-Token": form.elements.csrf.value };
     const answer = await fetch(address, { method: "POST", headers, redirect: "manual" });
     const said = await answer.json().catch(() => null);
+    if (said?.reauthenticate) {
+      throw new Stale();
+    }
     if (!answer.ok || !said?.options) {
       // A session that has ended leads to the sign-in page; a refusal of the page itself is a page, and so is a fault.
       const otherwise = answer.status === 429 ? TOO_OFTEN : answer.status >= 500 ? NOT_NOW : OUT_OF_DATE;
@@ -102,6 +107,11 @@
       }
       hasAnswer = true;
     } catch (error) {
+      if (error instanceof Stale) {
+        // The answer to the form asks who it is, and brings what was typed back.
+        send(form);
+        return false;
+      }
       show(part, error instanceof Problem ? error.message : (WORDS[error.name] ?? OTHERWISE));
     }
     part.removeAttribute("aria-busy");

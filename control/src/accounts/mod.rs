@@ -3,6 +3,7 @@
 //! How an account comes to be over HTTP, and how its owner signs in, is [`crate::auth`]'s; who may do what to an app is [`crate::apps`]'s. Start
 //! reading at [`http`] and [`sessions`].
 
+pub mod email;
 pub mod http;
 pub mod operator;
 pub mod repo;

@@ -9,8 +9,8 @@ use shared::time::UnixMillis;
 
 use super::{repo, service};
 use crate::audit::{self, Action, Actor, Event};
-use crate::auth::mfa::pending;
-use crate::auth::{api_keys, cli, keys};
+use crate::auth::mfa::{factors, pending};
+use crate::auth::{api_keys, cli, device, keys};
 use crate::clock::Dice;
 use crate::config::secrets::EncryptionKeys;
 use crate::db::WriteTx;
@@ -70,6 +70,7 @@ impl Operation<'_> {
         let sessions = keys::repo::delete_logins(tx, &account, None).await?;
         pending::repo::cancel(tx, &account).await?;
         cli::repo::cancel(tx, &account, self.now).await?;
+        device::repo::delete_all(tx, &account).await?;
         let mut names = Vec::new();
         if with_keys {
             names.extend(keys::repo::delete_named(tx, &account).await?);
@@ -92,6 +93,7 @@ impl Operation<'_> {
             Count::lock(tx, limit, &Subject::account(&account), self.now).await?.clear(tx).await?;
         }
         let (email, account) = self.hold(tx).await?;
+        factors::restart(tx, &account).await?;
         self.note(tx, &account, email, Action::UnlockAccount, json!({}), Kind::AccountUnlocked { time: self.now }).await
     }
 

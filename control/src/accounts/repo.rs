@@ -3,23 +3,26 @@
 use shared::ids::AccountId;
 use shared::time::UnixMillis;
 
+use super::email::former;
 use crate::config::AccountLimits;
 use crate::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
 const INSERT: &str = "INSERT INTO accounts (id, email, name, password_hash, email_verified, max_api_keys, retention_days, max_upload_bytes, \
     created_time) VALUES ($1, $2, $3, $4, TRUE, $5, $6, $7, $8)";
-const FIND_BY_EMAIL: &str = "SELECT id FROM accounts WHERE email = $1";
+// An earlier version may have stored the second spelling.
+const FIND_BY_EMAIL: &str = "SELECT id FROM accounts WHERE email IN ($1, $2) ORDER BY CASE WHEN email = $1 THEN 0 ELSE 1 END LIMIT 1";
 const FIND: &str = "SELECT email, name, password_hash, email_verified, max_api_keys, retention_days, max_upload_bytes, created_time \
     FROM accounts WHERE id = $1";
 // Changes nothing, and holds the row.
 const HOLD: &str = "UPDATE accounts SET max_api_keys = max_api_keys WHERE id = $1 RETURNING max_api_keys";
-const FIND_VERIFIED: &str = "SELECT id FROM accounts WHERE email = $1 AND email_verified";
+const FIND_VERIFIED: &str =
+    "SELECT id FROM accounts WHERE email IN ($1, $2) AND email_verified ORDER BY CASE WHEN email = $1 THEN 0 ELSE 1 END LIMIT 1";
 const RENAME: &str = "UPDATE accounts SET name = $2 WHERE id = $1";
 const REPLACE_PASSWORD: &str = "UPDATE accounts SET password_hash = $3 WHERE id = $1 AND password_hash = $2";
 const CANCEL_RESETS: &str = "DELETE FROM password_resets WHERE account_id = $1";
 const SET_LIMITS: &str = "UPDATE accounts SET max_api_keys = COALESCE($2, max_api_keys), retention_days = COALESCE($3, retention_days), \
-    max_upload_bytes = COALESCE($4, max_upload_bytes) WHERE email = $1";
+    max_upload_bytes = COALESCE($4, max_upload_bytes) WHERE id = $1";
 const SUSPEND: &str = "UPDATE accounts SET suspended_time = $2 WHERE id = $1 AND suspended_time IS NULL";
 const REINSTATE: &str = "UPDATE accounts SET suspended_time = NULL WHERE id = $1 AND suspended_time IS NOT NULL";
 const SUSPENDED: &str = "SELECT COUNT(*) FROM accounts WHERE id = $1 AND suspended_time IS NOT NULL";
@@ -101,7 +104,7 @@ pub async fn insert(tx: &mut WriteTx, account: &NewAccountRow<'_>) -> sqlx::Resu
 
 /// The account with this address.
 pub async fn find_by_email(tx: &mut ReadTx, email: &str) -> sqlx::Result<Option<AccountId>> {
-    on!(tx, |conn| sqlx::query_scalar(FIND_BY_EMAIL).bind(email).fetch_optional(conn).await)
+    on!(tx, |conn| sqlx::query_scalar(FIND_BY_EMAIL).bind(email).bind(former(email).as_ref()).fetch_optional(conn).await)
 }
 
 /// How many accounts there are.
@@ -128,7 +131,7 @@ pub async fn hold(tx: &mut WriteTx, account: &AccountId) -> sqlx::Result<Option<
 
 /// The account with this address, if its owner has shown to read mail there.
 pub async fn find_verified(tx: &mut ReadTx, email: &str) -> sqlx::Result<Option<AccountId>> {
-    on!(tx, |conn| sqlx::query_scalar(FIND_VERIFIED).bind(email).fetch_optional(conn).await)
+    on!(tx, |conn| sqlx::query_scalar(FIND_VERIFIED).bind(email).bind(former(email).as_ref()).fetch_optional(conn).await)
 }
 
 /// Gives the account another display name.
@@ -146,16 +149,16 @@ pub async fn cancel_resets(tx: &mut WriteTx, account: &AccountId) -> sqlx::Resul
     on_write!(tx, |conn| sqlx::query(CANCEL_RESETS).bind(account).execute(conn).await)
 }
 
-/// Changes what the account with this address may have; what is `None` stays.
+/// Changes what an account may have; what is `None` stays.
 pub async fn set_limits(
     tx: &mut WriteTx,
-    email: &str,
+    account: &AccountId,
     api_keys: Option<u32>,
     retention_days: Option<u32>,
     upload_bytes: Option<u64>,
 ) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(SET_LIMITS)
-        .bind(email)
+        .bind(account)
         .bind(api_keys.map(i64::from))
         .bind(retention_days.map(i64::from))
         .bind(upload_bytes.map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX)))

@@ -1,23 +1,26 @@
 //! The rules of accounts.
 
+use std::borrow::Cow;
+
 use serde_json::json;
 use shared::Invalid;
 use shared::ids::{AccessKeyId, AccountId};
 use shared::time::UnixMillis;
 
+use super::email;
 use super::http::{AccountDeletion, AccountOut, AccountPatch, LimitsOut};
 use super::repo::{self, NewAccountRow};
 use crate::app::App;
 use crate::audit::{self, Action, Actor, Event};
 use crate::auth::login::service as login;
 use crate::auth::mfa::{self, Proof, factors, pending, step_up};
-use crate::auth::{DashboardSession, SignedIn, api_keys, cli, keys, members, password, strength};
+use crate::auth::{DashboardSession, SignedIn, api_keys, cli, common_passwords, device, keys, members, password, strength};
 use crate::clock::Dice;
 use crate::collaborators;
 use crate::config::AccountLimits;
 use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult, OrConflict};
-use crate::mail::{Kind, Mail, NewPassword, outbox};
+use crate::mail::{Kind, Mail, NewPassword, notices, outbox};
 use crate::web::{ClientAddress, Faults};
 
 /// An account to be made.
@@ -33,55 +36,43 @@ pub struct NewAccount<'a> {
     pub limits: AccountLimits,
 }
 
-/// The form in which addresses are stored and compared: trimmed, in lower case.
+/// The form in which an account's address is stored and compared.
 pub fn normalise_email(email: &str) -> AppResult<String> {
-    judge_email(email).map_err(|fault| AppError::Invalid(format!("email: {fault}")))
+    email::judge(email).map_err(|fault| AppError::Invalid(format!("email: {fault}")))
 }
 
-/// The same for a member among others, whose faults are named together.
-pub fn judge_email(email: &str) -> Result<String, Invalid> {
-    let email = email.trim().to_lowercase();
-    let plain = |character: char| !character.is_whitespace() && !character.is_control();
-    let parts = email.split_once('@');
-    let sound = parts.is_some_and(|(local, domain)| !local.is_empty() && !domain.is_empty() && !domain.contains('@'));
-    // A colon, slash, question mark or hash would make `owner:app` and paths ambiguous.
-    let separators = ['\\', '/', '?', '#', '*', ':'];
-    if !sound || email.chars().count() > 255 || !email.chars().all(plain) || email.contains(separators) {
-        return Err(Invalid::from("must be an e-mail address of at most 255 characters"));
-    }
-    Ok(email)
+/// The same for an account that is to be made.
+pub fn normalise_new_email(email: &str) -> AppResult<String> {
+    email::judge_new(email).map_err(|fault| AppError::Invalid(format!("email: {fault}")))
 }
 
-/// Refuses a display name that is empty, too long, or not plain text.
-pub fn judge_name(name: &str) -> Result<&str, Invalid> {
-    if (1..=255).contains(&name.chars().count()) && !name.chars().any(char::is_control) {
-        Ok(name)
-    } else {
-        Err(Invalid::from("must be 1 to 255 characters, none of them control characters"))
-    }
+/// A display name as it is stored. Refuses one that is empty, too long, or not plain text.
+pub fn judge_name(name: &str) -> Result<Cow<'_, str>, Invalid> {
+    shared::text::name(name, 255)
 }
 
-/// Refuses a password that is too short, too long, or easily guessed, also from what is known of its owner (decisions section 5).
-pub fn check_password(password: &str, known: &[&str]) -> AppResult<()> {
+/// Refuses a password that is too short, too long, or easily guessed, also by somebody who knows these words (decisions sections 5 and 9).
+pub fn check_password(password: &str, known: &[String]) -> AppResult<()> {
     judge_password(password, known).map_err(|fault| AppError::Invalid(format!("password: {fault}")))
 }
 
 /// The same for a member among others. It takes milliseconds: the server calls it through [`password::Turn::judge`], off the async threads.
-pub fn judge_password(password: &str, known: &[&str]) -> Result<(), Invalid> {
+pub fn judge_password(password: &str, known: &[String]) -> Result<(), Invalid> {
     if !password::LENGTH.contains(&password.chars().count()) {
         return Err(Invalid::from("must be 12 to 1000 characters"));
     }
     if !strength::is_strong(password, known) {
         return Err(Invalid::from("is too easily guessed; a few unrelated words make a good one"));
     }
+    if !strength::has_own_part(password, known) {
+        return Err(Invalid::from(
+            "needs 8 characters besides your name, your address, the name of this service, and digits and punctuation at either end",
+        ));
+    }
+    if common_passwords::contains(password) {
+        return Err(Invalid::from("is on a list of common passwords; a few unrelated words make a good one"));
+    }
     Ok(())
-}
-
-/// What is known of a password's owner: the address and the name, whole and in parts. A guesser tries these first.
-pub fn known_words<'a>(email: &'a str, name: Option<&'a str>) -> Vec<&'a str> {
-    let whole = [email].into_iter().chain(name);
-    let parts = whole.clone().flat_map(|text| text.split(|character: char| !character.is_alphanumeric()));
-    whole.chain(parts.filter(|part| part.chars().count() > 2)).collect()
 }
 
 /// Makes a verified account, in the transaction's last statements.
@@ -110,7 +101,7 @@ pub async fn set_limits(tx: &mut WriteTx, actor: &Actor, email: &str, patch: Lim
     let LimitsPatch { api_keys, retention_days, upload_bytes } = patch;
     let email = normalise_email(email)?;
     let account = repo::find_by_email(tx, &email).await?.ok_or(AppError::NotFound("account"))?;
-    if repo::set_limits(tx, &email, api_keys, retention_days, upload_bytes).await? == 0 {
+    if repo::set_limits(tx, &account, api_keys, retention_days, upload_bytes).await? == 0 {
         return Err(AppError::NotFound("account"));
     }
     let details = json!({ "maxApiKeys": api_keys, "retentionDays": retention_days, "maxUploadBytes": upload_bytes });
@@ -165,9 +156,10 @@ pub async fn update(app: &App, caller: &DashboardSession, from: ClientAddress, p
     let password = match faults.take("password", patch.password.optional_text()) {
         Some(Some(password)) => {
             let account = repo::find(&mut app.db.read().await?, caller.account()).await?.ok_or(AppError::Unauthenticated)?;
-            let known = known_words(caller.email(), name.flatten().or(account.name.as_deref()));
+            let name = name.as_ref().and_then(Option::as_deref).or(account.name.as_deref());
+            let known = strength::context(&app.config.addresses(), caller.email(), name);
             let turn = app.passwords.turn(from).await?;
-            faults.take("password", turn.judge(password, &known).await?.map(|()| Some(password)))
+            faults.take("password", turn.judge(password, known).await?.map(|()| Some(password)))
         }
         judged => judged,
     };
@@ -189,7 +181,7 @@ pub async fn update(app: &App, caller: &DashboardSession, from: ClientAddress, p
         None => None,
     };
     let mut tx = match &passwords {
-        Some(_) => step_up::begin(app, caller, proof.as_ref()).await?.0,
+        Some(_) => step_up::begin(app, caller, from, proof.as_ref()).await?.0,
         None => caller.begin_holding_account(app).await?,
     };
     let now = app.now();
@@ -198,9 +190,10 @@ pub async fn update(app: &App, caller: &DashboardSession, from: ClientAddress, p
             return Err(changed_meanwhile());
         }
         let notice = end_old_password(&mut tx, caller.account(), Some(caller.credential()), from, now).await?;
-        outbox::put(&mut tx, app, &Mail { to: caller.email().to_owned(), kind: Kind::PasswordChanged(notice) }).await?;
+        let mail = Mail { to: caller.email().to_owned(), kind: Kind::PasswordChanged(notice) };
+        notices::put(&mut tx, app, caller.account(), &mail).await?;
     }
-    if let Some(name) = name {
+    if let Some(name) = &name {
         repo::rename(&mut tx, caller.account(), name).await?;
     }
     let event = Event::new(Action::UpdateAccount, caller.account());
@@ -212,7 +205,7 @@ pub async fn update(app: &App, caller: &DashboardSession, from: ClientAddress, p
 }
 
 /// Ends what the old password has let in: sessions but the one to keep, command lines' credentials and their requests, logins that wait for a second
-/// factor, and the resets that were asked for. Gives what the owner is told.
+/// factor, the resets that were asked for, and device cookies. Gives what the owner is told.
 pub async fn end_old_password(
     tx: &mut WriteTx,
     account: &AccountId,
@@ -224,6 +217,7 @@ pub async fn end_old_password(
     repo::cancel_resets(tx, account).await?;
     cli::repo::cancel(tx, account, now).await?;
     pending::repo::cancel(tx, account).await?;
+    device::repo::delete_all(tx, account).await?;
     let mut keys = keys::repo::names(tx, account, now).await?;
     keys.extend(api_keys::repo::names(tx, account, now).await?);
     let factors = factors::names(tx, account).await?;
@@ -241,7 +235,7 @@ pub async fn delete(app: &App, caller: &DashboardSession, from: ClientAddress, d
     caller.judge(&mut app.db.read().await?, app).await?;
     step_up::look(app, caller, proof.as_ref()).await?;
     let proven = login::confirm(app, from, caller.email(), password).await?;
-    let (mut tx, _) = step_up::begin(app, caller, proof.as_ref()).await?;
+    let (mut tx, _) = step_up::begin(app, caller, from, proof.as_ref()).await?;
     let now = app.now();
     let details = give_apps_back(&mut tx, app, caller).await?;
     let deleted = repo::delete(&mut tx, caller.account(), &proven).await.map_err(|error| match &error {

@@ -14,7 +14,7 @@ use crate::app::{App, AppState};
 use crate::audit::{self, Action, Actor, Event};
 use crate::auth::cli::notice;
 use crate::auth::keys::repo::{self, Credential};
-use crate::auth::{LoginSession, session};
+use crate::auth::{LoginSession, device, session};
 use crate::error::{AppError, AppResult};
 use crate::web::{ClientAddress, Json, SourcePath};
 
@@ -129,6 +129,8 @@ pub async fn end_dashboard(app: &App, caller: &LoginSession, actor: &Actor, keep
     let keep = keeps_current.then(|| caller.credential());
     let mut tx = caller.begin_holding_account(app).await?;
     let ended = repo::delete_dashboard(&mut tx, caller.account(), keep).await?;
+    // What browsers keep beside their sessions is as old as those.
+    device::repo::delete_all(&mut tx, caller.account()).await?;
     let revoked = ended.iter().filter(|ended| is_alive(app, ended)).count();
     let event = Event::new(Action::EndSessions, caller.account()).with(json!({ "sessions": revoked, "keepCurrent": keep.is_some() }));
     audit::note(&mut tx, actor, event, &app.dice, app.now()).await?;

@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, he
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use shared::hash::BlobKey;
-use shared::signature::verify_download;
+use shared::signature::{Download, verify_download};
 use shared::wire::headers::{self, BUNDLE_METHODS};
 use shared::wire::path::BUNDLES;
 use shared::wire::problem::WRONG_RANGE;
@@ -43,14 +43,15 @@ fn refuse(mut response: Response) -> Response {
 
 /// Serves a bundle, or a part of it, to whoever holds a valid address of it.
 async fn serve(app: &AppState, blob: &str, query: &str, method: &Method, headers: &HeaderMap) -> AppResult<Response> {
-    let blob = verify_download(&app.config.download_secret, blob, parameter(query, "expires"), parameter(query, "signature"), app.now())
-        .map_err(|refusal| AppError::Forbidden(refusal.to_string().into()))?;
+    let Download { blob, expires_in } =
+        verify_download(&app.config.download_secret, blob, parameter(query, "expires"), parameter(query, "signature"), app.now())
+            .map_err(|refusal| AppError::Forbidden(refusal.to_string().into()))?;
     let length = app.storage.length(&blob).await.map_err(AppError::unavailable)?.ok_or(AppError::NotFound("bundle"))?;
     // The object is named by its contents, so its name is the strongest tag there is.
     let tag = format!("\"{}\"", blob.sha256);
     let asked = |name: HeaderName| text(headers, &name);
     if asked(header::IF_NONE_MATCH).is_some_and(|named| names_tag(named, &tag)) {
-        let mut response = answer(StatusCode::NOT_MODIFIED, &tag, Body::empty());
+        let mut response = answer(StatusCode::NOT_MODIFIED, &tag, expires_in, Body::empty());
         // Left out, the framework would say 0 for HEAD; what is said must be the length of the 200 (RFC 9110, section 8.6).
         response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
         return Ok(response);
@@ -66,7 +67,7 @@ async fn serve(app: &AppState, blob: &str, query: &str, method: &Method, headers
     let size = range.end.saturating_sub(range.start);
     let place = (status == StatusCode::PARTIAL_CONTENT).then(|| format!("bytes {}-{}/{length}", range.start, range.end.saturating_sub(1)));
     let body = if *method == Method::HEAD { Body::empty() } else { stream(app, &blob, range).await? };
-    let mut response = answer(status, &tag, body);
+    let mut response = answer(status, &tag, expires_in, body);
     response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(size));
     if let Some(place) = place.and_then(|place| HeaderValue::from_str(&place).ok()) {
         response.headers_mut().insert(header::CONTENT_RANGE, place);
@@ -80,9 +81,9 @@ async fn stream(app: &AppState, blob: &BlobKey, range: std::ops::Range<u64>) -> 
     Ok(Body::from_stream(ReaderStream::with_capacity(reader, CHUNK)))
 }
 
-fn answer(status: StatusCode, tag: &str, body: Body) -> Response {
+fn answer(status: StatusCode, tag: &str, expires_in: i64, body: Body) -> Response {
     let mut response = (status, body).into_response();
-    put(response.headers_mut(), &prepared(headers::bundle()));
+    put(response.headers_mut(), &prepared(headers::bundle(expires_in)));
     if let Ok(tag) = HeaderValue::from_str(tag) {
         response.headers_mut().insert(header::ETAG, tag);
     }

@@ -9,7 +9,6 @@ use axum::http::{HeaderMap, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 use shared::ids::ReportId;
-use shared::limit::network;
 use shared::report::Report;
 use shared::select::select;
 use shared::wire::path::{self, Endpoint, Job};
@@ -18,7 +17,7 @@ use shared::wire::report::{MAX_JSON_BODY, REPORT_OK, parse_report};
 use shared::wire::{check, headers};
 
 use super::{preflight, prepared, put, wrong_method};
-use crate::app::AppState;
+use crate::app::{AppState, Refusal};
 use crate::error::{AppError, AppResult};
 use crate::reports::Judgement;
 use crate::snapshot;
@@ -81,10 +80,10 @@ async fn take_report(app: &AppState, endpoint: &Endpoint, request: Request) -> A
     let new = parse_report(endpoint.job, &body).map_err(|fault| AppError::Invalid(fault.to_string()))?;
     let received = app.now();
     if let Some(ClientAddress(address)) = parts.extensions.get() {
-        let (limits, network) = (&app.config.limits, network(*address));
-        let key = format!("{network} {}", new.deployment_key.as_str());
-        app.count(&app.reporters, &key, limits.reports, TOO_MANY_REPORTS)?;
-        app.count(&app.reporting_addresses, &network, limits.address_reports, TOO_MANY_REPORTS)?;
+        let (limits, from) = (&app.config.limits, ClientAddress(*address));
+        let refusal = |limit| Refusal { limit, text: TOO_MANY_REPORTS, from: Some(from), account: None };
+        app.count_address(&app.reporters, from, new.deployment_key.as_str(), limits.reports, &refusal("reports"))?;
+        app.count_address(&app.reporting_addresses, from, "", limits.address_reports, &refusal("reports_address"))?;
     }
     let report = Report { id: ReportId::v7(received, app.dice.bytes()?), received, report: new };
     match app.collector.submit(report).await? {

@@ -12,7 +12,6 @@ use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
 use shared::keys::DeploymentKey;
 use shared::wire::headers;
 
@@ -21,15 +20,17 @@ pub use quick::Quick;
 use crate::app::AppState;
 use crate::error::{AppError, AppResult};
 use crate::snapshot;
-use crate::web::{InternalCall, Path};
+use crate::web::{self, InternalCall, Path};
 
 /// The routes of this area.
 pub fn routes() -> Router<AppState> {
-    http::routes().merge(bundle::routes()).route("/internal/v1/snapshots/{key}", get(get_snapshot))
+    http::routes().merge(bundle::routes()).route("/internal/v1/snapshots/{key}", web::internal("GET, HEAD").get(get_snapshot))
 }
 
 /// One snapshot as KV would give it, for an edge that finds none there. Tombstones too; 404 for a key that never was.
-async fn get_snapshot(State(app): State<AppState>, Path(key): Path<String>, InternalCall(_): InternalCall) -> AppResult<Response> {
+async fn get_snapshot(State(app): State<AppState>, key: AppResult<Path<String>>, _call: InternalCall) -> AppResult<Response> {
+    // Told to those who sign alone, like everything here.
+    let Path(key) = key?;
     let key = DeploymentKey::try_from(key).map_err(|invalid| AppError::Invalid(format!("deployment key: {invalid}")))?;
     let (_, text) = snapshot::text(&app, &key).await?.ok_or(AppError::NotFound("deployment"))?;
     Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())

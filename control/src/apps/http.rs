@@ -16,7 +16,8 @@ use super::{service, transfer};
 use crate::app::AppState;
 use crate::audit::Actor;
 use crate::auth::grant::{ManageApp, OwnApp, ReadApp};
-use crate::auth::{AppCreator, AppGrant, SignedIn};
+use crate::auth::mfa::http::FactorChange;
+use crate::auth::{AppCreator, AppGrant, SignedIn, fresh};
 use crate::error::AppResult;
 use crate::web::{ClientAddress, EmailPath, Json, Member, encode_segment};
 
@@ -175,16 +176,28 @@ pub async fn rename_app(
 }
 
 /// Delete an app with its deployments and releases. Its keys answer 404 from then on, and stay its owner's. Only the owner may, and no API key.
+///
+/// A dashboard session must be fresh, or send a `stepUp` proof: `reauth_required`.
 #[utoipa::path(
     delete,
     path = "/v1/apps/{app}",
     tag = "apps",
     security(("bearer" = ["apps.own"])),
+    request_body = Option<FactorChange>,
     responses((status = 204))
 )]
-pub async fn delete_app(State(app): State<AppState>, grant: AppGrant<OwnApp>, actor: Actor) -> AppResult<StatusCode> {
+pub async fn delete_app(
+    State(app): State<AppState>,
+    caller: SignedIn,
+    grant: AppGrant<OwnApp>,
+    actor: Actor,
+    from: ClientAddress,
+    body: AppResult<Option<Json<FactorChange>>>,
+) -> AppResult<StatusCode> {
+    let (change, fresh) = fresh::admit(&app, &caller, from, body.map(FactorChange::of), |change| &change.step_up).await?;
+    change.proof()?;
     let mut tx = grant.begin(&app).await?;
-    service::delete(&mut tx, &grant, &actor, &app.dice, app.now()).await?;
+    service::delete(&mut tx, &grant, fresh, &actor, &app.dice, app.now()).await?;
     tx.commit().await?;
     app.publisher.wake();
     Ok(StatusCode::NO_CONTENT)
@@ -195,11 +208,14 @@ pub async fn delete_app(State(app): State<AppState>, grant: AppGrant<OwnApp>, ac
 ///
 /// Until the receiver accepts the app, it stays in the sender's account: its name, the keys of its deployments, and what it counts for. If the receiver
 /// leaves it or deletes the account, the sender is the owner again.
+///
+/// A dashboard session must be fresh, or send a `stepUp` proof: `reauth_required`.
 #[utoipa::path(
     post,
     path = "/v1/apps/{app}/transfer/{email}",
     tag = "apps",
     security(("bearer" = ["apps.own"])),
+    request_body = Option<FactorChange>,
     responses((status = 201, body = AppAnswer), (status = 409))
 )]
 pub async fn transfer_app(
@@ -208,7 +224,10 @@ pub async fn transfer_app(
     grant: AppGrant<OwnApp>,
     from: ClientAddress,
     EmailPath(email): EmailPath,
+    body: AppResult<Option<Json<FactorChange>>>,
 ) -> AppResult<impl IntoResponse> {
-    let transferred = transfer::transfer(&app, &grant, &caller, from, &email).await?;
+    let (change, fresh) = fresh::admit(&app, &caller, from, body.map(FactorChange::of), |change| &change.step_up).await?;
+    change.proof()?;
+    let transferred = transfer::transfer(&app, &grant, fresh, &caller, from, &email).await?;
     Ok((StatusCode::CREATED, [(header::LOCATION, location(&transferred))], Json(AppAnswer { app: transferred })))
 }

@@ -6,19 +6,24 @@
 //! transfer has accepted it, the sender. Start reading at [`resolve`].
 
 use shared::ids::{AccountId, AppId};
+use shared::text::nfc;
 
+use crate::accounts::email;
 use crate::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
+// A name is looked up as it was given and normalized ($2, $3): names were once stored as they came.
 const BARE: &str = "SELECT a.id, a.owner_id AS namespace_id, c.permission FROM collaborators c JOIN apps a ON a.id = c.app_id \
-    WHERE c.account_id = $1 AND a.name = $2 AND (a.owner_id = $1 OR c.accepted_time IS NOT NULL \
-        OR (NOT EXISTS (SELECT 1 FROM used_names u WHERE u.account_id = $1 AND u.name = $2) \
+    WHERE c.account_id = $1 AND a.name IN ($2, $3) AND (a.owner_id = $1 OR c.accepted_time IS NOT NULL \
+        OR (NOT EXISTS (SELECT 1 FROM used_names u WHERE u.account_id = $1 AND u.name IN ($2, $3)) \
             AND (SELECT COUNT(*) FROM collaborators o JOIN apps p ON p.id = o.app_id \
-                WHERE o.account_id = $1 AND p.name = $2 AND p.owner_id <> $1 AND o.accepted_time IS NULL) = 1)) \
-    ORDER BY CASE WHEN a.owner_id = $1 THEN 0 WHEN c.accepted_time IS NOT NULL THEN 1 ELSE 2 END, c.accepted_time, a.id LIMIT 1";
+                WHERE o.account_id = $1 AND p.name IN ($2, $3) AND p.owner_id <> $1 AND o.accepted_time IS NULL) = 1)) \
+    ORDER BY CASE WHEN a.owner_id = $1 THEN 0 WHEN c.accepted_time IS NOT NULL THEN 1 ELSE 2 END, CASE WHEN a.name = $2 THEN 0 ELSE 1 END, \
+        c.accepted_time, a.id LIMIT 1";
 const LONG: &str = "SELECT a.id, a.owner_id AS namespace_id, c.permission \
     FROM collaborators c JOIN apps a ON a.id = c.app_id JOIN accounts o ON o.id = a.owner_id \
-    WHERE c.account_id = $1 AND a.name = $2 AND o.email = $3";
+    WHERE c.account_id = $1 AND a.name IN ($2, $3) AND o.email IN ($4, $5) \
+    ORDER BY CASE WHEN a.name = $2 THEN 0 ELSE 1 END, CASE WHEN o.email = $4 THEN 0 ELSE 1 END LIMIT 1";
 const BY_ID: &str = "SELECT a.id, a.owner_id AS namespace_id, c.permission FROM collaborators c JOIN apps a ON a.id = c.app_id \
     WHERE c.account_id = $1 AND a.id = $2";
 const IS_USED: &str = "SELECT COUNT(*) FROM used_names WHERE account_id = $1 AND name = $2 AND app_id <> $3";
@@ -46,13 +51,20 @@ pub struct ResolvedRow {
 
 /// The app that `name` means to the account: a bare name, or `ownerEmail:appName`.
 pub async fn resolve(tx: &mut ReadTx, account: &AccountId, name: &str) -> sqlx::Result<Option<ResolvedRow>> {
-    match name.split_once(':') {
-        Some((owner, name)) => {
-            let owner = owner.trim().to_lowercase();
-            on!(tx, |conn| sqlx::query_as(LONG).bind(account).bind(name).bind(owner).fetch_optional(conn).await)
-        }
-        None => on!(tx, |conn| sqlx::query_as(BARE).bind(account).bind(name).fetch_optional(conn).await),
-    }
+    let (owner, name) = name.split_once(':').map_or((None, name), |(owner, name)| (Some(email::sought(owner)), name));
+    let normal = nfc(name);
+    let Some(owner) = owner else {
+        return on!(tx, |conn| sqlx::query_as(BARE).bind(account).bind(name).bind(normal.as_ref()).fetch_optional(conn).await);
+    };
+    let former = email::former(&owner);
+    on!(tx, |conn| sqlx::query_as(LONG)
+        .bind(account)
+        .bind(name)
+        .bind(normal.as_ref())
+        .bind(owner.as_str())
+        .bind(former.as_ref())
+        .fetch_optional(conn)
+        .await)
 }
 
 /// The app with this id, if the account can reach it. Links in mails have the id: it outlives a rename.

@@ -1,6 +1,7 @@
 //! SQL of apps and of who may reach them.
 
 use shared::ids::{AccountId, AppId};
+use shared::text::spellings;
 use shared::time::UnixMillis;
 
 use crate::auth::Role;
@@ -79,7 +80,13 @@ pub async fn list(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<Vec<AppR
 
 /// The app of this name in the account's namespace.
 pub async fn find_owned(tx: &mut ReadTx, owner: &AccountId, name: &str) -> sqlx::Result<Option<AppId>> {
-    on!(tx, |conn| sqlx::query_scalar(FIND_OWNED).bind(owner).bind(name).fetch_optional(conn).await)
+    for name in spellings(name) {
+        let found = on!(tx, |conn| sqlx::query_scalar(FIND_OWNED).bind(owner).bind(name.as_ref()).fetch_optional(conn).await)?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
 }
 
 /// The deployments' names of every app that the account can reach, by name.

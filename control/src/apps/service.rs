@@ -12,7 +12,7 @@ use super::{names, repo};
 use crate::accounts;
 use crate::audit::{self, Action, Actor, Event};
 use crate::auth::grant::{ManageApp, OwnApp};
-use crate::auth::{AppCreator, AppGrant, Role, SignedIn};
+use crate::auth::{AppCreator, AppGrant, Fresh, Role, SignedIn};
 use crate::clock::Dice;
 use crate::collaborators;
 use crate::db::{ReadTx, WriteTx};
@@ -118,7 +118,14 @@ pub async fn lock_collaborators(tx: &mut WriteTx, app: &AppId) -> AppResult<()> 
 
 /// Deletes the app with its deployments and releases, in the transaction's last statements. What has no end of rows, the clients that reported and the
 /// counts, goes later, in steps ([`crate::reports::gone`]); blobs stay for whoever clears unused ones away.
-pub async fn delete(tx: &mut WriteTx, grant: &AppGrant<OwnApp>, actor: &Actor, dice: &Dice, now: UnixMillis) -> AppResult<()> {
+pub async fn delete(
+    tx: &mut WriteTx,
+    grant: &AppGrant<OwnApp>,
+    _fresh: Fresh,
+    actor: &Actor,
+    dice: &Dice,
+    now: UnixMillis,
+) -> AppResult<()> {
     let app = grant.lock(tx).await?;
     let keys = deployments::lock_all(tx, &app.id).await?;
     crate::deployments::repo::let_go_all(tx, &app.id, now).await?;

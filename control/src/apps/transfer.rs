@@ -11,17 +11,24 @@ use crate::accounts;
 use crate::app::App;
 use crate::audit::{self, Action, Actor, Event};
 use crate::auth::grant::OwnApp;
-use crate::auth::{AppGrant, Role, SignedIn};
+use crate::auth::{AppGrant, Fresh, Role, SignedIn};
 use crate::collaborators::{self, notice};
 use crate::db::WriteTx;
 use crate::error::{AppError, AppResult};
-use crate::mail::{Kind, Mail, ReturnedApp, Transfer, outbox};
+use crate::mail::{Kind, Mail, ReturnedApp, Transfer, notices};
 use crate::web::ClientAddress;
 
 /// Gives the app to another account, and tells both. The owner so far becomes an Admin. Whoever has not accepted an app can only give it back. Errors: 404
 /// when no verified account has the address, 409 when it owns the app, or the caller has not accepted it, 429.
-pub async fn transfer(app: &App, grant: &AppGrant<OwnApp>, caller: &SignedIn, from: ClientAddress, email: &str) -> AppResult<AppOut> {
-    collaborators::service::admit(app, grant.account()).await?;
+pub async fn transfer(
+    app: &App,
+    grant: &AppGrant<OwnApp>,
+    _fresh: Fresh,
+    caller: &SignedIn,
+    from: ClientAddress,
+    email: &str,
+) -> AppResult<AppOut> {
+    collaborators::service::admit(app, grant.account(), Some(from)).await?;
     let (mut tx, now) = (grant.begin(app).await?, app.now());
     let row = grant.lock(&mut tx).await?;
     let receiver = accounts::repo::find_verified(&mut tx, email).await?.ok_or(AppError::NotFound("account"))?;
@@ -41,7 +48,7 @@ pub async fn transfer(app: &App, grant: &AppGrant<OwnApp>, caller: &SignedIn, fr
     let returned = ReturnedApp { time, app: name.clone(), from: sender.clone() };
     let given =
         Transfer { time, address: from.0.to_string(), app: name, from: sender.clone(), to: email.to_owned(), app_id: Some(id.clone()) };
-    outbox::put(&mut tx, app, &Mail { to: sender, kind: Kind::AppGivenAway(given.clone()) }).await?;
+    notices::put(&mut tx, app, grant.account(), &Mail { to: sender, kind: Kind::AppGivenAway(given.clone()) }).await?;
     let kind = if gives_back { Kind::AppReturned(returned) } else { Kind::AppReceived(given) };
     notice::tell(&mut tx, app, &receiver, &Mail { to: email.to_owned(), kind }).await?;
     let out = service::find(&mut tx, caller, &id).await?;

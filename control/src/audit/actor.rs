@@ -43,9 +43,21 @@ impl Actor {
         Self { account: Some(account.clone()), ..Self::stranger(from) }
     }
 
+    /// Several, from wherever they came.
+    pub fn many() -> Self {
+        Self { account: None, credential: None, credential_kind: "none", address: None }
+    }
+
     /// Whoever runs the service, by its command line.
     pub fn operator() -> Self {
         Self { account: None, credential: None, credential_kind: "operator", address: None }
+    }
+}
+
+impl Actor {
+    /// From where; none of the operator.
+    pub fn address(&self) -> Option<IpAddr> {
+        self.address
     }
 }
 

@@ -53,8 +53,20 @@ actions! {
     DeleteAccount = "account.delete" of "account";
     /// Somebody logged in.
     LogIn = "session.create" of "session";
+    /// The owner of a dashboard session showed the password or a second factor again.
+    Reauthenticate = "session.reauthenticate" of "session";
     /// Somebody gave the right password of an account with a second factor.
     BeginLogIn = "pending_login.create" of "pending_login";
+    /// A login failed; one more row says how many did within a minute, when there were more.
+    FailLogIn = "login.fail" of "account";
+    /// The second factor of a login failed; rows as with a login.
+    FailSecondFactor = "second_factor.fail" of "account";
+    /// The fresh proof of a second factor failed; rows as with a login.
+    FailStepUp = "step_up.fail" of "account";
+    /// A command line was refused its credential; rows as with a login.
+    FailExchange = "cli_exchange.fail" of "account";
+    /// A credential of the account was refused; rows as with a login.
+    FailBearer = "credential.fail" of "account";
     /// A seed for an authenticator app was shown.
     SetUpAuthenticator = "authenticator.set_up" of "account";
     /// An authenticator app was added, or another one put in its place.

@@ -14,9 +14,11 @@ use super::scope::Scopes;
 use super::session;
 use super::token::{self, ApiKeyToken, TokenHash};
 use crate::accounts;
-use crate::app::{App, AppState};
+use crate::app::{App, AppState, Refusal};
 use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult, chain};
+use crate::traces::{self, Trace};
+use crate::web::ClientAddress;
 
 /// Last-used times are written at most this often, in milliseconds.
 pub const LAST_USED_EVERY: i64 = 5 * 60_000;
@@ -185,7 +187,7 @@ impl FromRequestParts<AppState> for SignedIn {
         if let Some(signed_in) = parts.extensions.get::<Self>() {
             return Ok(signed_in.clone());
         }
-        let signed_in = sign_in(app, &parts.headers).await?;
+        let signed_in = sign_in(app, &parts.headers, parts.extensions.get().copied()).await?;
         parts.extensions.insert(signed_in.clone());
         Ok(signed_in)
     }
@@ -193,47 +195,96 @@ impl FromRequestParts<AppState> for SignedIn {
 
 /// The caller whose dashboard session this is: what the dashboard's cookie holds, which no operation of the interface reads. Errors: 401, also for every
 /// other kind of credential; 429.
-pub(crate) async fn by_dashboard_session(app: &App, token: &str) -> AppResult<SignedIn> {
-    let caller = by_access_key(app, token).await?;
+pub(crate) async fn by_dashboard_session(app: &App, token: &str, from: Option<ClientAddress>) -> AppResult<SignedIn> {
+    let caller = by_access_key(app, token).await.map_err(Unfit::into_error)?;
     if caller.kind != CredentialKind::DashboardSession {
         return Err(AppError::Unauthenticated);
     }
-    admit(app, caller)
+    admit(app, caller, from)
 }
 
-async fn sign_in(app: &AppState, headers: &HeaderMap) -> AppResult<SignedIn> {
+async fn sign_in(app: &AppState, headers: &HeaderMap, from: Option<ClientAddress>) -> AppResult<SignedIn> {
     let token = bearer(headers).ok_or(AppError::Unauthenticated)?;
-    let caller = match ApiKeyToken::parse(token) {
-        Some(token) => by_api_key(app, &token).await?,
-        None => by_access_key(app, token).await?,
+    let found = match ApiKeyToken::parse(token) {
+        Some(token) => by_api_key(app, &token).await,
+        None => by_access_key(app, token).await,
     };
-    admit(app, caller)
+    let unfit = match found {
+        Ok(caller) => return admit(app, caller, from),
+        Err(unfit) => unfit,
+    };
+    if let (Unfit::Token { outcome, account }, Some(from), true) = (&unfit, from, token::has_known_prefix(token)) {
+        traces::fail(app, Trace { event: traces::Event::Bearer, outcome, account: account.as_ref(), from });
+    }
+    Err(unfit.into_error())
+}
+
+/// Why a token lets nobody in.
+enum Unfit {
+    /// It is none of ours, or no longer one.
+    Token {
+        /// Why, in a word for the log.
+        outcome: &'static str,
+        /// Whose it is or was, where that is known.
+        account: Option<AccountId>,
+    },
+    /// It could not be looked up.
+    Failed(AppError),
+}
+
+impl Unfit {
+    fn unknown(outcome: &'static str) -> Self {
+        Self::Token { outcome, account: None }
+    }
+
+    fn of(account: AccountId, outcome: &'static str) -> Self {
+        Self::Token { outcome, account: Some(account) }
+    }
+
+    fn into_error(self) -> AppError {
+        match self {
+            Self::Token { .. } => AppError::Unauthenticated,
+            Self::Failed(error) => error,
+        }
+    }
+}
+
+impl From<AppError> for Unfit {
+    fn from(error: AppError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<sqlx::Error> for Unfit {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Failed(error.into())
+    }
 }
 
 /// Counts a request of the caller, for its credential and for its account. Errors: 429.
-fn admit(app: &App, caller: SignedIn) -> AppResult<SignedIn> {
+fn admit(app: &App, caller: SignedIn, from: Option<ClientAddress>) -> AppResult<SignedIn> {
     // After the credential is known to be one: nobody else can use its allowance up.
-    let limits = &app.config.limits;
-    app.count(&app.callers, caller.credential.as_str(), limits.management, "too many requests are made with this credential")?;
-    app.count(
-        &app.accounts,
-        caller.account.as_str(),
-        limits.account_management,
-        "too many requests are made with this account's credentials",
-    )?;
+    let (limits, account) = (&app.config.limits, Some(&caller.account));
+    let text = "too many requests are made with this credential";
+    let refusal = Refusal { limit: "management_api", text, from, account };
+    app.count(&app.callers, caller.credential.as_str(), limits.management, &refusal)?;
+    let text = "too many requests are made with this account's credentials";
+    let refusal = Refusal { limit: "account_management_api", text, from, account };
+    app.count(&app.accounts, caller.account.as_str(), limits.account_management, &refusal)?;
     Ok(caller)
 }
 
-async fn by_access_key(app: &App, token: &str) -> AppResult<SignedIn> {
+async fn by_access_key(app: &App, token: &str) -> Result<SignedIn, Unfit> {
     if !token::is_access_key(token) {
-        return Err(AppError::Unauthenticated);
+        return Err(Unfit::unknown("malformed"));
     }
     let now = app.now();
     let mut tx = app.db.read().await?;
-    let KeyRow { key, email } = repo::find_by_hash(&mut tx, &TokenHash::of(token)).await?.ok_or(AppError::Unauthenticated)?;
+    let found = repo::find_by_hash(&mut tx, &TokenHash::of(token)).await?;
+    let KeyRow { key, email } = found.ok_or(Unfit::unknown("unknown"))?;
     drop(tx);
     if !session::is_alive(&key, &app.config.limits.sessions, now) {
-        return Err(AppError::Unauthenticated);
+        return Err(Unfit::of(key.account_id, "expired"));
     }
     let (kind, credential) = (key.kind(), CredentialId::AccessKey(key.id));
     if is_touch_due(key.last_used_time, now) {
@@ -242,13 +293,16 @@ async fn by_access_key(app: &App, token: &str) -> AppResult<SignedIn> {
     Ok(SignedIn { kind, account: key.account_id, email, credential, scopes: Scopes::Unlimited, created: key.created_time })
 }
 
-async fn by_api_key(app: &App, token: &ApiKeyToken<'_>) -> AppResult<SignedIn> {
+async fn by_api_key(app: &App, token: &ApiKeyToken<'_>) -> Result<SignedIn, Unfit> {
     let now = app.now();
     let mut tx = app.db.read().await?;
-    let row = api_keys::find_by_prefix(&mut tx, token.prefix()).await?.ok_or(AppError::Unauthenticated)?;
+    let row = api_keys::find_by_prefix(&mut tx, token.prefix()).await?.ok_or(Unfit::unknown("unknown"))?;
     drop(tx);
-    if !token.hash().is_same_as(&row.key_hash) || !row.key.is_alive(now) {
-        return Err(AppError::Unauthenticated);
+    if !token.hash().is_same_as(&row.key_hash) {
+        return Err(Unfit::of(row.account_id, "wrong_secret"));
+    }
+    if !row.key.is_alive(now) {
+        return Err(Unfit::of(row.account_id, "expired_or_revoked"));
     }
     let (scopes, credential) = (Scopes::Only(row.key.scopes()?), CredentialId::ApiKey(row.key.id));
     if is_touch_due(row.key.last_used_time, now) {

@@ -10,9 +10,9 @@ use shared::ids::{AccessKeyId, AccountId};
 use shared::time::UnixMillis;
 
 use super::bearer::{CredentialId, CredentialKind, SignedIn};
-use super::mfa;
 use super::scope::{Scope, Scopes};
-use crate::app::{App, AppState};
+use super::{fresh, mfa};
+use crate::app::{App, AppState, Refusal};
 use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult, Code};
 
@@ -48,6 +48,14 @@ pub struct LoginSession {
 }
 
 impl LoginSession {
+    /// The caller, when it signed in.
+    pub fn of(caller: &SignedIn) -> Option<Self> {
+        match caller.credential() {
+            CredentialId::AccessKey(id) if caller.kind().is_login() => Some(Self { session: id.clone(), caller: caller.clone() }),
+            _ => None,
+        }
+    }
+
     /// The session.
     pub fn credential(&self) -> &AccessKeyId {
         &self.session
@@ -67,10 +75,7 @@ impl FromRequestParts<AppState> for LoginSession {
 
     async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
         let caller = SignedIn::from_request_parts(parts, app).await?;
-        match caller.credential() {
-            CredentialId::AccessKey(id) if caller.kind().is_login() => Ok(Self { session: id.clone(), caller }),
-            _ => Err(AppError::Forbidden("this needs a login session, not an access key or an API key".into())),
-        }
+        Self::of(&caller).ok_or(AppError::Forbidden("this needs a login session, not an access key or an API key".into()))
     }
 }
 
@@ -157,20 +162,22 @@ impl FromRequestParts<AppState> for NewCredentials {
     }
 }
 
-/// A login that is young enough to let a command line in. An account without a second factor need not log in again for it.
+/// A login that is young enough to let a command line in. An account without a second factor may re-authenticate instead.
 #[derive(Clone, Copy, Debug)]
 pub struct RecentLogin(PhantomData<()>);
 
 impl RecentLogin {
     /// Whether a login of this time is too old. A login is as old as its session.
-    fn is_too_old(has_second_factor: bool, logged_in: UnixMillis, window: i64, now: UnixMillis) -> bool {
-        has_second_factor && logged_in.plus_millis(window) < now
+    fn is_too_old(logged_in: UnixMillis, window: i64, now: UnixMillis) -> bool {
+        logged_in.plus_millis(window) < now
     }
 
     /// Whether this login is young enough, or the refusal. Asked again in the transaction that lets a command line in: a second factor may have come since.
     pub async fn of(tx: &mut ReadTx, caller: &SignedIn, app: &App) -> AppResult<Self> {
-        let has_second_factor = mfa::is_enabled(tx, caller.account()).await?;
-        if Self::is_too_old(has_second_factor, caller.created(), app.config.limits.cli.freshness, app.now()) {
+        if !mfa::is_enabled(tx, caller.account()).await? {
+            return fresh::check(tx, app, caller).await.map(|()| Self(PhantomData));
+        }
+        if Self::is_too_old(caller.created(), app.config.limits.cli.freshness, app.now()) {
             return Err(AppError::Coded(Code::ReauthRequired, "this login is too old to let a command line in: log in again first"));
         }
         Ok(Self(PhantomData))
@@ -231,10 +238,12 @@ impl FromRequestParts<AppState> for UploadAllowance {
 
     async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
         let caller = SignedIn::from_request_parts(parts, app).await?;
-        let limits = &app.config.limits;
-        app.count(&app.uploaders, caller.credential().as_str(), limits.uploads, "too many uploads are made with this credential")?;
+        let (limits, from, account) = (&app.config.limits, parts.extensions.get().copied(), Some(caller.account()));
+        let refusal = Refusal { limit: "uploads", text: "too many uploads are made with this credential", from, account };
+        app.count(&app.uploaders, caller.credential().as_str(), limits.uploads, &refusal)?;
         let text = "too many uploads are made with this account's credentials";
-        app.count(&app.uploading_accounts, caller.account().as_str(), limits.account_uploads, text)?;
+        let refusal = Refusal { limit: "account_uploads", text, from, account };
+        app.count(&app.uploading_accounts, caller.account().as_str(), limits.account_uploads, &refusal)?;
         Ok(Self(PhantomData))
     }
 }
@@ -246,9 +255,8 @@ mod tests {
     #[test]
     fn a_login_of_an_account_with_a_second_factor_gets_too_old() {
         let (logged_in, window) = (UnixMillis(1_000), 900);
-        for (now, with_a_second_factor) in [(1_000, false), (1_900, false), (1_901, true), (i64::MAX, true)] {
-            assert_eq!(RecentLogin::is_too_old(true, logged_in, window, UnixMillis(now)), with_a_second_factor, "{now}");
-            assert!(!RecentLogin::is_too_old(false, logged_in, window, UnixMillis(now)), "{now}");
+        for (now, is_too_old) in [(1_000, false), (1_900, false), (1_901, true), (i64::MAX, true)] {
+            assert_eq!(RecentLogin::is_too_old(logged_in, window, UnixMillis(now)), is_too_old, "{now}");
         }
     }
 }

@@ -1,8 +1,11 @@
 //! Members that the bodies of several operations have: judged the same everywhere, each with its own fault.
 
+use std::borrow::Cow;
+
 use shared::Invalid;
 
-use crate::accounts::service::{judge_email, judge_name};
+use crate::accounts::email;
+use crate::accounts::service::judge_name;
 use crate::auth::password;
 use crate::web::Member;
 
@@ -12,9 +15,14 @@ const LONGEST_CHALLENGE_TOKEN: usize = 2_048;
 /// The longest token of a mail's link that is worth looking up, in bytes.
 const LONGEST_TOKEN: usize = 100;
 
-/// An e-mail address, in its normal form.
+/// The e-mail address of an account, in its normal form.
 pub fn email(member: &Member) -> Result<String, Invalid> {
-    member.text().and_then(judge_email)
+    member.text().and_then(email::judge)
+}
+
+/// An e-mail address that is to have an account, in its normal form.
+pub fn new_email(member: &Member) -> Result<String, Invalid> {
+    member.text().and_then(email::judge_new)
 }
 
 /// A password as somebody gives it who has one; whether it is good enough is judged when it is made.
@@ -25,7 +33,7 @@ pub fn password(member: &Member) -> Result<&str, Invalid> {
 }
 
 /// A display name, or none.
-pub fn name(member: &Member) -> Result<Option<&str>, Invalid> {
+pub fn name(member: &Member) -> Result<Option<Cow<'_, str>>, Invalid> {
     member.optional_text()?.map(judge_name).transpose()
 }
 
@@ -39,11 +47,6 @@ pub fn challenge_token(member: &Member) -> Result<Option<&str>, Invalid> {
 pub fn mailed_token(member: &Member) -> Result<&str, Invalid> {
     let text = member.text()?;
     if !text.is_empty() && text.len() <= LONGEST_TOKEN && text.is_ascii() { Ok(text) } else { Err(unknown_token()) }
-}
-
-/// Whether it has no shape of its own, or turns the direction in which the rest is read: one name would look like another.
-pub fn is_unseen(character: char) -> bool {
-    matches!(character, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 /// What is said of a token that is not known, was used, or is too old.

@@ -5,6 +5,9 @@
 pub mod api_keys;
 pub mod bearer;
 pub mod cli;
+pub mod common_passwords;
+pub mod device;
+pub mod fresh;
 pub mod grant;
 pub mod guard;
 pub mod keys;
@@ -20,6 +23,7 @@ pub mod strength;
 pub mod token;
 
 pub use bearer::{CredentialId, CredentialKind, SignedIn};
+pub use fresh::Fresh;
 pub use grant::{AppGrant, Permission, Role};
 pub use guard::{
     AppCreator, DashboardSession, DashboardSessionAlone, LoginSession, NewCredentials, NotApiKey, RecentLogin, UploadAllowance,

@@ -13,7 +13,7 @@ use std::time::Duration;
 use argon2::password_hash::phc::{Ident, Output, ParamsString, PasswordHash, Salt};
 use argon2::{ARGON2ID_IDENT, Algorithm, Argon2, Block, Params, Version};
 use shared::Invalid;
-use shared::limit::network;
+use shared::limit::{network, site};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::accounts;
@@ -81,7 +81,7 @@ impl Passwords {
 
     /// Waits for a turn. Errors: 503 when it takes too long, and at once when too many wait from the same network.
     pub async fn turn(&self, from: ClientAddress) -> AppResult<Turn> {
-        let place = Place::take(&self.waiting, network(from.0))?;
+        let place = Place::take(&self.waiting, from)?;
         let waited = tokio::time::timeout(LONGEST_WAIT, Arc::clone(&self.permits).acquire_owned()).await;
         let permit = waited.map_err(|_| AppError::unavailable("too many passwords wait to be checked"))?.map_err(AppError::internal)?;
         drop(place);
@@ -92,28 +92,38 @@ impl Passwords {
 /// A place in the queue, given up when it is dropped: when it is the request's turn, it waited too long, or its client has gone.
 struct Place {
     waiting: Arc<Mutex<HashMap<String, usize>>>,
-    network: String,
+    /// The network, and the site on IPv6.
+    networks: Vec<String>,
 }
 
 impl Place {
-    fn take(waiting: &Arc<Mutex<HashMap<String, usize>>>, network: String) -> AppResult<Self> {
+    fn take(waiting: &Arc<Mutex<HashMap<String, usize>>>, from: ClientAddress) -> AppResult<Self> {
+        let bounds = [(Some(network(from.0)), MOST_WAITING), (site(from.0), 10 * MOST_WAITING)];
         let mut all = waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = all.entry(network.clone()).or_default();
-        if *count >= MOST_WAITING {
-            return Err(AppError::unavailable("too many passwords from one network wait to be checked"));
+        let mut networks = Vec::new();
+        for (network, most) in bounds {
+            let Some(network) = network else { continue };
+            if all.get(&network).is_some_and(|count| *count >= most) {
+                return Err(AppError::unavailable("too many passwords from one network wait to be checked"));
+            }
+            networks.push(network);
         }
-        *count += 1;
-        Ok(Self { waiting: Arc::clone(waiting), network })
+        for network in &networks {
+            *all.entry(network.clone()).or_default() += 1;
+        }
+        Ok(Self { waiting: Arc::clone(waiting), networks })
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         let mut all = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = all.get_mut(&self.network) {
-            *count -= 1;
-            if *count == 0 {
-                all.remove(&self.network);
+        for network in &self.networks {
+            if let Some(count) = all.get_mut(network) {
+                *count -= 1;
+                if *count == 0 {
+                    all.remove(network);
+                }
             }
         }
     }
@@ -157,15 +167,10 @@ impl Turn {
         .await
     }
 
-    /// Whether a new password may be taken: long enough, and not easily guessed, also from what is known of its owner.
-    pub async fn judge(self, password: &str, known: &[&str]) -> AppResult<Result<(), Invalid>> {
+    /// Whether a new password may be taken: long enough, and not easily guessed, also by somebody who knows these words ([`strength::context`](super::strength::context)).
+    pub async fn judge(self, password: &str, known: Vec<String>) -> AppResult<Result<(), Invalid>> {
         let password = password.to_owned();
-        let known: Vec<String> = known.iter().copied().map(str::to_owned).collect();
-        self.run(move |_| {
-            let known: Vec<&str> = known.iter().map(String::as_str).collect();
-            Ok(accounts::service::judge_password(&password, &known))
-        })
-        .await
+        self.run(move |_| Ok(accounts::service::judge_password(&password, &known))).await
     }
 
     /// Runs `task` off the async threads, in memory that it may use. The permit goes with the task: a client that goes away does not make room for

@@ -5,7 +5,17 @@
 
 use std::borrow::Cow;
 
+use shared::text::fold;
 use zxcvbn::Score;
+
+/// What the service calls itself: the first thing that somebody who needs a password for it thinks of.
+const PRODUCT: &str = "updraft";
+
+/// How many letters a word of the context has at least: shorter ones are part of too many others.
+const SHORTEST_WORD: usize = 4;
+
+/// How many characters are left of a sound password without the words of its context, and digits and punctuation at its ends.
+const LEFT: usize = 8;
 
 /// What is looked at of a password, and of each word that is known of its owner, in characters.
 const LOOKED_AT: usize = 100;
@@ -17,8 +27,59 @@ const SYMBOLS: [&str; 7] = ["4@", "({[<", "69", "1!|", "1|7", "$5", "+7"];
 /// per letter costs more.
 const MOST_WORK: usize = 4 * LOOKED_AT * LOOKED_AT;
 
+/// Words that somebody tries first who guesses at a password: the product's name, those of the service's own addresses, of the owner's e-mail address and
+/// name; whole, and in parts of four letters or more.
+pub fn context(addresses: &[&str], email: &str, name: Option<&str>) -> Vec<String> {
+    let hosts = addresses.iter().copied().map(host_of);
+    let mut words = vec![PRODUCT.to_owned()];
+    for text in hosts.chain([email]).chain(name) {
+        let text = fold(text);
+        let parts = text.split(|character: char| !character.is_alphanumeric()).flat_map(|part| {
+            let bare = part.trim_matches(|character: char| character.is_numeric());
+            [part, bare].into_iter().take(if bare == part { 1 } else { 2 })
+        });
+        let parts = std::iter::once(text.as_str()).chain(parts);
+        for part in parts.filter(|part| part.chars().filter(|character| character.is_alphabetic()).count() >= SHORTEST_WORD) {
+            if !words.iter().any(|known| known == part) {
+                words.push(part.to_owned());
+            }
+        }
+    }
+    words
+}
+
+/// The host of an address such as `https://updates.example.com:8443/dashboard`.
+fn host_of(address: &str) -> &str {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    rest.split(['/', ':', '?', '#']).next().unwrap_or_default()
+}
+
+/// Whether enough is left of a password when the words of its context are taken away, and then digits and punctuation at either end.
+pub fn has_own_part(password: &str, context: &[String]) -> bool {
+    let password: Vec<char> = fold(password).chars().collect();
+    let mut is_taken = vec![false; password.len()];
+    for word in context {
+        let word: Vec<char> = word.chars().collect();
+        for (start, window) in password.windows(word.len().max(1)).enumerate() {
+            if window == word {
+                is_taken.iter_mut().skip(start).take(word.len()).for_each(|taken| *taken = true);
+            }
+        }
+    }
+    let left: String = password.into_iter().zip(is_taken).filter(|(_, is_taken)| !is_taken).map(|(character, _)| character).collect();
+    left.trim_matches(is_ornament).chars().count() >= LEFT
+}
+
+/// A digit, white space or punctuation, as people put them around a word to please a rule.
+fn is_ornament(character: char) -> bool {
+    let is_punctuation = matches!(character,
+        '\u{a1}'..='\u{bf}' | '\u{2000}'..='\u{206f}' | '\u{3000}'..='\u{303f}' | '\u{ff01}'..='\u{ff20}' | '\u{ff3b}'..='\u{ff40}' | '\u{ff5b}'..='\u{ff65}');
+    let is_other = character.is_ascii() || is_punctuation || character.is_numeric() || character.is_whitespace();
+    is_other && !character.is_alphabetic()
+}
+
 /// Whether a password is hard enough to guess, also for those who know these words of its owner (decisions section 5).
-pub fn is_strong(password: &str, known: &[&str]) -> bool {
+pub fn is_strong(password: &str, known: &[String]) -> bool {
     let known: Vec<&str> = known.iter().map(|word| beginning(word)).collect();
     zxcvbn::zxcvbn(&bounded(beginning(password)), &known).score() >= Score::Three
 }
@@ -66,6 +127,50 @@ mod tests {
         }
         let word = "zwölf boxkämpfer jagen viktor quer über den großen sylter deich ".repeat(4);
         assert!(is_strong(&word, &[]));
-        assert!(!is_strong(&word, &[&word]));
+        assert!(!is_strong(&word, std::slice::from_ref(&word)));
+    }
+
+    #[test]
+    fn the_context_is_what_a_guesser_knows() {
+        let addresses = ["https://updates.big-example.com:8443", "http://localhost:8080/dashboard"];
+        let words = context(&addresses, "ada.lovelace1815@mail.example.com", Some("Ada King-Noël"));
+        let expected = [
+            "updraft",
+            "updates.big-example.com",
+            "updates",
+            "example",
+            "localhost",
+            "ada.lovelace1815@mail.example.com",
+            "lovelace1815",
+            "lovelace",
+            "mail",
+            "ada king-noël",
+            "king",
+            "noël",
+        ];
+        assert_eq!(words, expected);
+        assert_eq!(context(&["http://127.0.0.1:1"], "a@b.c", None), ["updraft"]);
+    }
+
+    #[test]
+    fn a_password_needs_a_part_of_its_own() {
+        let words = context(&["https://updates.example.com"], "ada.lovelace@example.com", Some("Ada Noël"));
+        let poor = [
+            "updraft2026updraft",
+            "UpDraft-Lovelace-1815!",
+            "!!!Lovelace2026example!!!",
+            "ada.lovelace@example.com",
+            "noe\u{308}lnoe\u{308}lNOËL",
+            "2026 updates seven 2026",
+            "12345678901234567890",
+            "¡¡¡updraft…………updraft。。。",
+        ];
+        for poor in poor {
+            assert!(!has_own_part(poor, &words), "{poor}");
+        }
+        for good in ["updraft correct horse", "2026correcthorse", "a lovelace of battery staples", "😀😀😀😀😀😀😀😀", "пароль-мой-длинный"]
+        {
+            assert!(has_own_part(good, &words), "{good}");
+        }
     }
 }

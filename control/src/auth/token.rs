@@ -73,6 +73,11 @@ impl PlainToken {
         Self::with_prefix("", dice)
     }
 
+    /// A new token for a device cookie: 256 bits without a prefix, since it lets nobody in.
+    pub fn device(dice: &Dice) -> Result<Self, getrandom::Error> {
+        Self::with_prefix("", dice)
+    }
+
     fn with_prefix(prefix: &str, dice: &Dice) -> Result<Self, getrandom::Error> {
         Ok(Self(format!("{prefix}{}", URL_SAFE_NO_PAD.encode(dice.bytes::<32>()?))))
     }
@@ -99,6 +104,11 @@ pub fn is_access_key(token: &str) -> bool {
     let secret = [NAMED_KEY_PREFIX, SESSION_PREFIX].iter().find_map(|prefix| token.strip_prefix(prefix));
     let is_base64url = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     secret.is_some_and(|secret| secret.len() == KEY_SECRET && secret.bytes().all(is_base64url))
+}
+
+/// Whether a bearer token begins as our credentials do: such a one was meant for us, whatever is wrong with it.
+pub fn has_known_prefix(token: &str) -> bool {
+    [NAMED_KEY_PREFIX, SESSION_PREFIX, PENDING_LOGIN_PREFIX, API_KEY_PREFIX].iter().any(|prefix| token.starts_with(prefix))
 }
 
 /// A bearer token that has the form of an API key.

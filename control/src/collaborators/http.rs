@@ -15,9 +15,10 @@ use crate::app::AppState;
 use crate::apps::http::{AppAnswer, CollaboratorOut};
 use crate::audit::Actor;
 use crate::auth::grant::{AcceptApp, LeaveApp, ManageCollaborators, ReadApp};
+use crate::auth::mfa::step_up::StepUpProof;
 use crate::auth::{AppGrant, SignedIn};
 use crate::error::AppResult;
-use crate::web::{EmailPath, Json, Member, encode_segment};
+use crate::web::{ClientAddress, EmailPath, Json, Member, encode_segment};
 
 /// A role that can be given.
 #[derive(Debug, ToSchema)]
@@ -30,22 +31,32 @@ enum AssignableRole {
 
 /// A collaborator to be added.
 #[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 #[schema(example = json!({ "permission": "Developer" }))]
 pub struct NewCollaborator {
     /// The role; Developer when absent.
     #[serde(default)]
     #[schema(value_type = Option<AssignableRole>)]
     pub permission: Member,
+    /// A fresh proof of a second factor, for a dashboard session that is no longer fresh and gives the role Admin.
+    #[serde(default)]
+    #[schema(value_type = Option<StepUpProof>)]
+    pub step_up: Member,
 }
 
 /// What is to change of a collaborator.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 #[schema(example = json!({ "permission": "Viewer" }))]
 pub struct CollaboratorPatch {
     /// The new role.
     #[serde(default)]
     #[schema(value_type = AssignableRole, required = true)]
     pub permission: Member,
+    /// A fresh proof of a second factor, for a dashboard session that is no longer fresh and gives the role Admin.
+    #[serde(default)]
+    #[schema(value_type = Option<StepUpProof>)]
+    pub step_up: Member,
 }
 
 /// How an app is accepted.
@@ -105,6 +116,8 @@ pub async fn list_collaborators(State(app): State<AppState>, grant: AppGrant<Rea
 ///
 /// The collaborator reaches the app as `owner@example.com:name`, and by its bare name after accepting it. Somebody who never had an app of that name, and has
 /// only this one, needs not accept it first.
+///
+/// To give the role Admin, a dashboard session must be fresh, or send a `stepUp` proof: `reauth_required`.
 #[utoipa::path(
     post,
     path = "/v1/apps/{app}/collaborators/{email}",
@@ -115,18 +128,23 @@ pub async fn list_collaborators(State(app): State<AppState>, grant: AppGrant<Rea
 )]
 pub async fn add_collaborator(
     State(app): State<AppState>,
+    caller: SignedIn,
     grant: AppGrant<ManageCollaborators>,
     actor: Actor,
+    from: ClientAddress,
     EmailPath(email): EmailPath,
     body: Option<Json<NewCollaborator>>,
 ) -> AppResult<impl IntoResponse> {
     let new = body.map(|Json(new)| new).unwrap_or_default();
-    let collaborator = service::add(&app, &grant, &actor, &email, &new).await?;
+    let may_give = service::prove(&app, &caller, from, &new.permission, &new.step_up).await?;
+    let collaborator = service::add(&app, &grant, may_give, &actor, &email, &new).await?;
     let location = format!("/v1/apps/{}/collaborators/{}", encode_segment(grant.called()), encode_segment(&collaborator.email));
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(CollaboratorAnswer { collaborator })))
 }
 
 /// Change a collaborator's role, at once for all of its credentials. The owner's changes only by a transfer. No API key may.
+///
+/// To give the role Admin, a dashboard session must be fresh, or send a `stepUp` proof: `reauth_required`.
 #[utoipa::path(
     patch,
     path = "/v1/apps/{app}/collaborators/{email}",
@@ -137,13 +155,16 @@ pub async fn add_collaborator(
 )]
 pub async fn update_collaborator(
     State(app): State<AppState>,
+    caller: SignedIn,
     grant: AppGrant<ManageCollaborators>,
     actor: Actor,
+    from: ClientAddress,
     EmailPath(email): EmailPath,
     Json(patch): Json<CollaboratorPatch>,
 ) -> AppResult<Json<CollaboratorAnswer>> {
+    let may_give = service::prove(&app, &caller, from, &patch.permission, &patch.step_up).await?;
     let mut tx = grant.begin(&app).await?;
-    let collaborator = service::update(&mut tx, &grant, &actor, &email, &patch, &app.dice, app.now()).await?;
+    let collaborator = service::update(&mut tx, &grant, may_give, &actor, &email, &patch, (&app.dice, app.now())).await?;
     tx.commit().await?;
     Ok(Json(CollaboratorAnswer { collaborator }))
 }

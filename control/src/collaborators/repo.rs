@@ -7,6 +7,7 @@
 use shared::ids::{AccountId, AppId};
 use shared::time::UnixMillis;
 
+use crate::accounts::email::former;
 use crate::auth::Role;
 use crate::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
@@ -16,7 +17,7 @@ const INSERT: &str = "INSERT INTO collaborators (app_id, account_id, permission,
 const LIST: &str = "SELECT c.account_id, a.email, c.permission FROM collaborators c JOIN accounts a ON a.id = c.account_id \
     WHERE c.app_id = $1 ORDER BY c.account_id";
 const FIND: &str = "SELECT c.account_id, a.email, c.permission FROM collaborators c JOIN accounts a ON a.id = c.account_id \
-    WHERE c.app_id = $1 AND a.email = $2";
+    WHERE c.app_id = $1 AND a.email IN ($2, $3) ORDER BY CASE WHEN a.email = $2 THEN 0 ELSE 1 END LIMIT 1";
 const SET_ROLE: &str = "UPDATE collaborators SET permission = $3 WHERE app_id = $1 AND account_id = $2";
 const ACCEPT: &str = "UPDATE collaborators SET accepted_time = (SELECT CASE WHEN MAX(o.accepted_time) >= $3 THEN MAX(o.accepted_time) + 1 \
     ELSE $3 END FROM collaborators o WHERE o.account_id = $2) WHERE app_id = $1 AND account_id = $2 AND accepted_time IS NULL";
@@ -96,7 +97,7 @@ pub async fn list(tx: &mut ReadTx, app: &AppId) -> sqlx::Result<Vec<Collaborator
 
 /// The app's collaborator with this address.
 pub async fn find(tx: &mut ReadTx, app: &AppId, email: &str) -> sqlx::Result<Option<CollaboratorRow>> {
-    on!(tx, |conn| sqlx::query_as(FIND).bind(app).bind(email).fetch_optional(conn).await)
+    on!(tx, |conn| sqlx::query_as(FIND).bind(app).bind(email).bind(former(email).as_ref()).fetch_optional(conn).await)
 }
 
 /// Changes a role; 0 rows when the account has no access.

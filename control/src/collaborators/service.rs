@@ -16,12 +16,15 @@ use crate::apps::http::CollaboratorOut;
 use crate::apps::repo::LockedRow;
 use crate::audit::{self, Action, Actor, Event};
 use crate::auth::grant::{LeaveApp, ManageCollaborators, ReadApp};
-use crate::auth::{AppGrant, Role};
+use crate::auth::mfa::Proof;
+use crate::auth::{AppGrant, Role, SignedIn, fresh};
 use crate::clock::Dice;
 use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult, OrConflict};
 use crate::limits::{self, Limit, Subject};
 use crate::mail::{Kind, Mail, SharedApp};
+use crate::traces;
+use crate::web::{ClientAddress, Faults, Member};
 
 /// A role that can be given: there is one owner, and another only by a transfer.
 fn assignable(name: &str) -> Result<Role, Invalid> {
@@ -29,18 +32,45 @@ fn assignable(name: &str) -> Result<Role, Invalid> {
     role.filter(|role| *role != Role::Owner).ok_or(Invalid::from("must be Admin, Developer or Viewer"))
 }
 
-fn refuse(fault: &Invalid) -> AppError {
-    AppError::Invalid(format!("permission: {fault}"))
+/// Up to which role a caller may give others one. Only [`prove`] makes one.
+#[derive(Clone, Copy, Debug)]
+pub struct MayGive {
+    is_admin: bool,
+}
+
+impl MayGive {
+    /// What is wrong with the role, or what it is. Errors: 400; 403 for a role that is more than was asked for.
+    fn judge(self, role: Result<Role, Invalid>, step_up: &Member) -> AppResult<Role> {
+        let mut faults = Faults::default();
+        let (role, proof) = (faults.take("permission", role), faults.take("stepUp", Proof::of(step_up)));
+        let (Some(role), Some(_)) = (role, proof) else { return Err(faults.into_error()) };
+        if role == Role::Admin && !self.is_admin {
+            return Err(AppError::internal("the role Admin is given without the proof for it"));
+        }
+        Ok(role)
+    }
+}
+
+/// The right to give this role: Admin needs a fresh proof. A role that is none needs no proof to be told so. Errors: 403 with `reauth_required`, 429.
+pub async fn prove(app: &App, caller: &SignedIn, from: ClientAddress, permission: &Member, step_up: &Member) -> AppResult<MayGive> {
+    let is_admin = permission.optional_text().is_ok_and(|name| name == Some(Role::Admin.as_str()));
+    if is_admin {
+        fresh::prove(app, caller, from, step_up).await?;
+    }
+    Ok(MayGive { is_admin })
 }
 
 /// Counts that an account reaches out to another one: adds it, or gives it an app. Attempts count, too, since each tells whether an address has an
 /// account. Errors: 429.
-pub async fn admit(app: &App, account: &AccountId) -> AppResult<()> {
+pub async fn admit(app: &App, account: &AccountId, from: Option<ClientAddress>) -> AppResult<()> {
     let rate = app.config.limits.collaborators;
-    limits::admit_alone(app, &Subject::account(account), Limit::Collaborators, rate).await?.map_err(|seconds| AppError::TooMany {
-        text: "this account has added too many collaborators or transferred too many apps of late",
-        retry_after: seconds,
-        is_in_body: false,
+    let admitted = limits::admit_alone(app, &Subject::account(account), Limit::Collaborators, rate).await?;
+    admitted.map_err(|seconds| {
+        if let Some(from) = from {
+            traces::refused(app, from, Limit::Collaborators.as_str(), Some(account));
+        }
+        let text = "this account has added too many collaborators or transferred too many apps of late";
+        AppError::TooMany { text, retry_after: seconds, is_in_body: false }
     })
 }
 
@@ -58,13 +88,14 @@ pub async fn list(tx: &mut ReadTx, grant: &AppGrant<ReadApp>) -> AppResult<BTree
 pub async fn add(
     app: &App,
     grant: &AppGrant<ManageCollaborators>,
+    may_give: MayGive,
     actor: &Actor,
     email: &str,
     new: &NewCollaborator,
 ) -> AppResult<NamedCollaborator> {
-    let role =
-        new.permission.optional_text().and_then(|name| name.map_or(Ok(Role::Developer), assignable)).map_err(|fault| refuse(&fault))?;
-    admit(app, grant.account()).await?;
+    let role = new.permission.optional_text().and_then(|name| name.map_or(Ok(Role::Developer), assignable));
+    let role = may_give.judge(role, &new.step_up)?;
+    admit(app, grant.account(), actor.address().map(ClientAddress)).await?;
     let (mut tx, now) = (grant.begin(app).await?, app.now());
     let row = grant.lock(&mut tx).await?;
     let account = accounts::repo::find_verified(&mut tx, email).await?.ok_or(AppError::NotFound("account"))?;
@@ -94,13 +125,13 @@ pub async fn add(
 pub async fn update(
     tx: &mut WriteTx,
     grant: &AppGrant<ManageCollaborators>,
+    may_give: MayGive,
     actor: &Actor,
     email: &str,
     patch: &CollaboratorPatch,
-    dice: &Dice,
-    now: UnixMillis,
+    (dice, now): (&Dice, UnixMillis),
 ) -> AppResult<NamedCollaborator> {
-    let role = patch.permission.text().and_then(assignable).map_err(|fault| refuse(&fault))?;
+    let role = may_give.judge(patch.permission.text().and_then(assignable), &patch.step_up)?;
     let app = grant.lock(tx).await?;
     let found = repo::find(tx, &app.id, email).await?.ok_or(AppError::NotFound("collaborator"))?;
     if found.permission == Role::Owner.as_str() {
@@ -117,11 +148,12 @@ pub async fn update(
 /// it has accepted: then the sender is the owner again. Errors: 403, 404, 409 for the owner, and for the sender of a transfer that is not accepted.
 pub async fn remove(tx: &mut WriteTx, app: &App, grant: &AppGrant<LeaveApp>, actor: &Actor, email: &str) -> AppResult<()> {
     let row = grant.lock(tx).await?;
-    if email != grant.email() {
+    let is_oneself = email == accounts::email::sought(grant.email());
+    if !is_oneself {
         grant.require::<ManageCollaborators>(tx).await?;
     }
     let found = repo::find(tx, &row.id, email).await?.ok_or(AppError::NotFound("collaborator"))?;
-    let details = if let Some(sender) = check_may_go(&row, &found, email == grant.email())? {
+    let details = if let Some(sender) = check_may_go(&row, &found, is_oneself)? {
         accounts::service::lock(tx, &mut [grant.account(), sender]).await?;
         let returned = repo::find_shared(tx, grant.account(), &row.id).await?.ok_or(AppError::NotFound("app"))?;
         acceptance::give_back(tx, std::slice::from_ref(&returned)).await?;

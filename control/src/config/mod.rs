@@ -15,11 +15,13 @@ pub mod values;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use shared::limit::Rate;
 use shared::signature::Secrets;
 use shared::time::parse_duration;
 
+use crate::connections::Bounds;
 use crate::quotas::Quotas;
 use crate::releases::archive::ArchiveLimits;
 use command_line::CliLimits;
@@ -62,6 +64,8 @@ pub struct Config {
     pub turnstile: Option<TurnstileConfig>,
     /// Whether strangers may register; `account create` works in any case.
     pub is_registration_open: bool,
+    /// How many connections there may be, and how long they may wait.
+    pub connections: Bounds,
     /// Limits of decisions section 5.
     pub limits: Limits,
 }
@@ -154,12 +158,14 @@ pub struct SessionLimits {
     pub idle: i64,
     /// A command line's credential.
     pub cli: i64,
+    /// How old a login or a re-authentication may be that gives lasting access.
+    pub freshness: i64,
 }
 
 impl Default for SessionLimits {
     fn default() -> Self {
         const DAY: i64 = 86_400_000;
-        Self { dashboard: 14 * DAY, idle: 3 * DAY, cli: 90 * DAY }
+        Self { dashboard: 14 * DAY, idle: 3 * DAY, cli: 90 * DAY, freshness: 15 * 60_000 }
     }
 }
 
@@ -244,6 +250,8 @@ pub struct DatabaseConfig {
     pub database_url: DatabaseUrl,
     /// Limits of decisions section 5.
     pub limits: Limits,
+    /// The service's own addresses, as far as they are given: passwords are judged with their words.
+    pub addresses: Vec<String>,
 }
 
 impl DatabaseConfig {
@@ -263,7 +271,8 @@ impl DatabaseConfig {
         if !["sqlite:", "postgres://", "postgresql://"].iter().any(|scheme| database_url.0.starts_with(scheme)) {
             return Err(ConfigError::setting("DATABASE_URL", "must begin with sqlite: or postgres://"));
         }
-        Ok(Self { limits: limits(&settings)?, data_dir, database_url })
+        let addresses = ["BASE_URL", "DASHBOARD_URL"].into_iter().filter_map(|name| settings.optional(name)).collect();
+        Ok(Self { limits: limits(&settings)?, data_dir, database_url, addresses })
     }
 }
 
@@ -272,12 +281,16 @@ impl Config {
     pub fn read(environment: &dyn Given) -> Result<Self, ConfigError> {
         let settings = Settings(environment);
         let base_url = settings.address("BASE_URL")?.unwrap_or_else(|| "http://localhost:8080".to_owned());
+        // Cookies, signed addresses and every link begin at the root.
+        if reqwest::Url::parse(&base_url).is_ok_and(|url| url.path() != "/") {
+            return Err(ConfigError::setting("BASE_URL", "must have no path: serve Updraft at the root of a host of its own"));
+        }
         let upload_url = settings.address("UPLOAD_URL")?.unwrap_or_else(|| base_url.clone());
         let dashboard_url = pages::address(&settings, &base_url)?;
         let listen = settings.text("LISTEN");
         let listen = listen.parse().map_err(|_| ConfigError::setting("LISTEN", "must be an address and a port, such as 127.0.0.1:8080"))?;
         let bindings_listen = bindings_listen(&settings)?;
-        let DatabaseConfig { data_dir, database_url, limits } = DatabaseConfig::read(environment)?;
+        let DatabaseConfig { data_dir, database_url, limits, .. } = DatabaseConfig::read(environment)?;
         if settings.text("STORAGE") != "file" {
             return Err(ConfigError::setting("STORAGE", "only file is supported by this version"));
         }
@@ -313,8 +326,14 @@ impl Config {
             mail,
             turnstile,
             is_registration_open,
+            connections: connections(settings)?,
             limits,
         })
+    }
+
+    /// The service's own addresses, of which the words are known to everybody.
+    pub fn addresses(&self) -> [&str; 2] {
+        [&self.base_url, &self.dashboard_url]
     }
 
     /// Whether the base address is https, so that answers may ask for https only.
@@ -329,6 +348,31 @@ fn bindings_listen(settings: &Settings<'_>) -> Result<Option<SocketAddr>, Config
     let address = text.parse::<SocketAddr>().ok().filter(|address| address.ip().to_canonical().is_loopback());
     let wrong = || ConfigError::setting("BINDINGS_LISTEN", "must be a loopback address and a port, such as 127.0.0.1:8081");
     address.map(Some).ok_or_else(wrong)
+}
+
+fn connections(settings: Settings<'_>) -> Result<Bounds, ConfigError> {
+    let count = |name: &'static str| {
+        let count = settings.text(name).parse::<u32>().ok().filter(|count| *count > 0);
+        count.and_then(|count| usize::try_from(count).ok()).ok_or_else(|| ConfigError::setting(name, "must be a whole number above 0"))
+    };
+    let duration = |name: &'static str| {
+        let millis = parse_duration(&settings.text(name)).map_err(|error| ConfigError::setting(name, error.to_string()))?;
+        let millis = u64::try_from(millis).ok().filter(|millis| *millis <= 86_400_000);
+        millis.map(Duration::from_millis).ok_or_else(|| ConfigError::setting(name, "must be at most 1d"))
+    };
+    let has_http2 = match settings.text("HTTP2").as_str() {
+        "on" => true,
+        "off" => false,
+        _ => return Err(ConfigError::setting("HTTP2", "must be on or off")),
+    };
+    Ok(Bounds {
+        most: count("MAX_CONNECTIONS")?,
+        per_address: count("LIMIT_CONNECTIONS_ADDRESS")?,
+        head: duration("LIMIT_REQUEST_HEAD")?,
+        idle: duration("LIMIT_CONNECTION_IDLE")?,
+        pause: duration("LIMIT_BODY_PAUSE")?,
+        has_http2,
+    })
 }
 
 fn kv(settings: &Settings<'_>) -> Result<Option<KvConfig>, ConfigError> {
@@ -388,6 +432,7 @@ fn limits(settings: &Settings<'_>) -> Result<Limits, ConfigError> {
             dashboard: duration("LIMIT_SESSION")?,
             idle: duration("LIMIT_SESSION_IDLE")?,
             cli: duration("LIMIT_CLI_CREDENTIAL")?,
+            freshness: duration("LIMIT_FRESHNESS")?,
         },
         strangers: StrangerLimits::read(*settings)?,
         cli: CliLimits::read(*settings)?,

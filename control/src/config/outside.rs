@@ -86,7 +86,8 @@ pub fn is_loopback_address(address: &str) -> bool {
     Url::parse(address).is_ok_and(|url| url.host_str().is_some_and(is_loopback))
 }
 
-fn is_loopback(host: &str) -> bool {
+/// The same for its host alone.
+pub fn is_loopback(host: &str) -> bool {
     let bare = host.trim_matches(['[', ']']);
     host == "localhost" || host.ends_with(".localhost") || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }

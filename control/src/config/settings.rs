@@ -2,6 +2,12 @@
 
 use super::ConfigError;
 
+/// What every setting's name begins with.
+const PREFIX: &str = "UPDRAFT_";
+
+/// Names that the repository's own commands read, which run this program.
+const OF_TOOLS: [&str; 3] = ["CACHE", "CONTROL", "REQUIRE_POSTGRES"];
+
 /// Where values come from: the process's environment, or a map in tests.
 pub trait Given {
     /// The value of the variable with this full name.
@@ -22,6 +28,47 @@ impl Environment {
         }
         Ok(())
     }
+
+    /// Logs names that no setting has: a limit that is spelled wrong would quietly not be one.
+    pub fn warn_of_unknown_names(&self) {
+        for (name, nearest) in unknown_names(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok())) {
+            tracing::warn!("{name} is no setting of this version; did you mean {nearest}?");
+        }
+    }
+}
+
+/// Names that begin as settings do and are none, each with the setting that is most like it.
+fn unknown_names(given: impl Iterator<Item = String>) -> Vec<(String, String)> {
+    let unknown = given.filter(|name| {
+        name.strip_prefix(PREFIX).is_some_and(|name| ALL.iter().all(|setting| setting.name != name) && !OF_TOOLS.contains(&name))
+    });
+    let nearest = |name: &str| {
+        let name = name.trim_start_matches(PREFIX);
+        let nearest = ALL.iter().min_by_key(|setting| distance(name, setting.name));
+        nearest.map(|setting| format!("{PREFIX}{}", setting.name)).unwrap_or_default()
+    };
+    let mut found: Vec<(String, String)> = unknown.map(|name| (name.escape_debug().to_string(), nearest(&name))).collect();
+    found.sort();
+    found
+}
+
+/// How many letters must be put in, taken out or replaced to make one word of the other (Levenshtein).
+fn distance(left: &str, right: &str) -> usize {
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (number, letter) in left.bytes().enumerate() {
+        let mut before = number;
+        let mut last = number + 1;
+        for (slot, other) in row.iter_mut().skip(1).zip(right.bytes()) {
+            let replaced = before + usize::from(letter != other);
+            before = *slot;
+            last = replaced.min(before + 1).min(last + 1);
+            *slot = last;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = number + 1;
+        }
+    }
+    row.last().copied().unwrap_or_default()
 }
 
 impl Given for Environment {
@@ -55,14 +102,24 @@ macro_rules! settings {
 }
 
 settings![
-    ("BASE_URL", "http://localhost:8080", "the address under which clients reach the service; the edge's when there is one"),
+    (
+        "BASE_URL",
+        "http://localhost:8080",
+        "the address under which clients reach the service, without a path; the edge's when there is one"
+    ),
     ("DASHBOARD_URL", "", "the address of the dashboard's pages, to which mails lead; the base address and /dashboard when not set"),
     ("UPLOAD_URL", "", "where uploads go directly, past the edge's body limit; the base address when not set"),
     ("LISTEN", "127.0.0.1:8080", "where the server listens"),
     ("BINDINGS_LISTEN", "", "where a self-hosted edge on this machine finds snapshots and leaves reports: a loopback address and a port"),
+    ("HTTP2", "off", "on: HTTP/2 is spoken with those who begin with it, such as a proxy that does; off: HTTP/1.1 alone"),
+    ("MAX_CONNECTIONS", "8192", "connections at once; beyond it the longest idle one is closed for a new one, or the new one refused"),
     ("REGISTRATION", "open", "open: strangers may register; closed: accounts are made by this program's command alone"),
     ("DATA_DIR", "./data", "the data folder: database, bundles, generated secrets"),
-    ("DATABASE_URL", "", "sqlite:… or postgres://…; a SQLite file in the data folder when not set"),
+    (
+        "DATABASE_URL",
+        "",
+        "sqlite:… or postgres://…, with TLS to another machine unless it says sslmode=…; a SQLite file in the data folder when not set"
+    ),
     ("STORAGE", "file", "where bundles are kept: file (in the data folder)"),
     ("TRUSTED_PROXIES", "", "addresses or networks, comma-separated, whose X-Forwarded-For is believed"),
     ("EDGE_SECRET", "", "signs what edge and control say to each other; several, comma-separated: the first signs, all verify"),
@@ -95,7 +152,16 @@ settings![
     ("LIMIT_SESSION", "14d", "how long a dashboard session lasts"),
     ("LIMIT_SESSION_IDLE", "3d", "how long a dashboard session lasts that nobody uses"),
     ("LIMIT_CLI_CREDENTIAL", "90d", "how long a command line's credential lasts"),
-    ("LIMIT_LOGIN_ADDRESS", "5/15m", "failed logins per client address"),
+    (
+        "LIMIT_FRESHNESS",
+        "15m",
+        "how long after a login or re-authentication a dashboard session may create keys and give other lasting access without a new proof"
+    ),
+    (
+        "LIMIT_LOGIN_ADDRESS",
+        "5/15m",
+        "failed logins per client address; in this and every limit by address IPv6 counts by /64, and by /48 at ten times the number"
+    ),
     ("LIMIT_LOGIN_CHALLENGE", "3/15m", "failed logins of one e-mail address before a challenge token is needed, where one is configured"),
     (
         "LIMIT_LOGIN_STOP",
@@ -136,6 +202,14 @@ settings![
         "2MiB",
         "what devices may be told of one deployment: ranges of versions, releases, descriptions; what would be more is refused. At most 24MiB"
     ),
+    (
+        "LIMIT_CONNECTIONS_ADDRESS",
+        "256",
+        "connections at once per client address; not counted for this machine, trusted proxies, and edges that signed something in the last 10 minutes"
+    ),
+    ("LIMIT_REQUEST_HEAD", "10s", "how long a client may take for a request's head"),
+    ("LIMIT_CONNECTION_IDLE", "60s", "how long a connection may be without a request, or take nothing of an answer"),
+    ("LIMIT_BODY_PAUSE", "30s", "how long nothing of a request's body may come"),
     ("LIMIT_BINARY_VERSIONS", "200", "binary versions counted per deployment; the rest are counted under \"other\""),
 ];
 
@@ -182,4 +256,28 @@ pub fn help() -> String {
         text.extend([format!("  UPDRAFT_{:<24}", setting.name), setting.help.to_owned(), default, "\n".to_owned()]);
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_is_no_settings_comes_with_the_nearest() {
+        let given = ["UPDRAFT_LIMIT_LOGIN_ADRESS", "UPDRAFT_BASEURL", "UPDRAFT_BASE_URL", "UPDRAFT_CACHE", "PATH", "UPDRAFT_TRUSTED_PROXY"];
+        let found = unknown_names(given.into_iter().map(str::to_owned));
+        let expected = [
+            ("UPDRAFT_BASEURL", "UPDRAFT_BASE_URL"),
+            ("UPDRAFT_LIMIT_LOGIN_ADRESS", "UPDRAFT_LIMIT_LOGIN_ADDRESS"),
+            ("UPDRAFT_TRUSTED_PROXY", "UPDRAFT_TRUSTED_PROXIES"),
+        ];
+        assert_eq!(found, expected.map(|(name, nearest)| (name.to_owned(), nearest.to_owned())));
+    }
+
+    #[test]
+    fn distances_are_counted_in_letters() {
+        for (left, right, expected) in [("", "", 0), ("abc", "", 3), ("", "ab", 2), ("kitten", "sitting", 3), ("same", "same", 0)] {
+            assert_eq!(distance(left, right), expected, "{left} {right}");
+        }
+    }
 }

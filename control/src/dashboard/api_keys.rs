@@ -7,6 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::json;
 use shared::ids::ApiKeyId;
+use shared::text::isolate;
 
 use super::cli::Obstacle;
 use super::confirm::Question;
@@ -22,7 +23,7 @@ use crate::auth::api_keys::http::{ApiKeyPatch, NewApiKey};
 use crate::auth::api_keys::repo::{self, ApiKey};
 use crate::auth::api_keys::service;
 use crate::auth::scope::{Scope, ScopeSet};
-use crate::auth::{DashboardSession, DashboardSessionAlone, LoginSession, NewCredentials};
+use crate::auth::{DashboardSession, DashboardSessionAlone, LoginSession, NewCredentials, fresh};
 use crate::db::ReadTx;
 use crate::error::{AppError, AppResult};
 use crate::seal;
@@ -210,11 +211,12 @@ pub(super) async fn make(
     from: ClientAddress,
     sent: Fields,
 ) -> AppResult<Response> {
+    let fresh = fresh::prove(&app, &session, from, &Member::default()).await?;
     let choices = sent_choices(&sent);
     let made = match expiry(sent.text("expires_at")).and_then(|expires| Ok((expires, sent_id(&app, &session, &sent)?))) {
         Ok((expires_at, id)) => {
-            let new = NewApiKey { name: sent.member("name"), scopes: scopes(&choices)?, expires_at };
-            service::create_once(&app, &session, right, from, &new, &id).await
+            let new = NewApiKey { name: sent.member("name"), scopes: scopes(&choices)?, expires_at, step_up: Member::default() };
+            service::create_once(&app, &session, (right, fresh), from, &new, &id).await
         }
         Err(error) => Err(error),
     };
@@ -279,13 +281,13 @@ pub(super) async fn change(
     let changed = match expiry {
         Ok(expires_at) => {
             let scopes = if same_scopes { Member::default() } else { scopes(&choices)? };
-            let patch = ApiKeyPatch { name: sent.member("name"), scopes, expires_at };
+            let patch = ApiKeyPatch { name: sent.member("name"), scopes, expires_at, step_up: Member::default() };
             service::update(&app, &session, from, &id, &patch).await
         }
         Err(error) => Err(error),
     };
     match changed {
-        Ok(key) => frame.redirect_saying("/keys", &Flash::good(format!("The API key {} is changed.", key.name))),
+        Ok(key) => frame.redirect_saying("/keys", &Flash::good(format!("The API key {} is changed.", isolate(&key.name)))),
         Err(error) => {
             let form = refuse(key_form(sent.text("name"), day), error)?;
             let page = frame.path(&page_of(&id));
@@ -306,7 +308,7 @@ pub(super) async fn show_revocation(
     let question = Question {
         frame: &frame,
         page: frame.path(&format!("{}/revoke", page_of(&id))),
-        title: format!("Revoke the API key {}?", key.name),
+        title: format!("Revoke the API key {}?", isolate(&key.name)),
         text: "Whatever uses it is refused at once, and it cannot be brought back. It stays in the list.",
         button: "Revoke it",
         back: "/keys",
@@ -323,5 +325,5 @@ pub(super) async fn revoke(
 ) -> AppResult<Response> {
     let key = find(&app, &session, &id).await?;
     service::revoke(&app, &session, from, &id).await?;
-    frame.redirect_saying("/keys", &Flash::good(format!("The API key {} is revoked.", key.name)))
+    frame.redirect_saying("/keys", &Flash::good(format!("The API key {} is revoked.", isolate(&key.name))))
 }

@@ -23,7 +23,7 @@ use crate::auth::cli::decision::{self, Decided};
 use crate::auth::cli::request::{self, AuthorizationRow, Mode};
 use crate::auth::cli::screen::UserCodeIn;
 use crate::auth::cli::user_code::UserCode;
-use crate::auth::{DashboardSession, NewCredentials, RecentLogin};
+use crate::auth::{DashboardSession, NewCredentials, RecentLogin, mfa};
 use crate::error::{AppError, AppResult, Code};
 use crate::web::{AuthorizationPath, ClientAddress};
 
@@ -39,7 +39,8 @@ pub(super) struct Obstacle {
 }
 
 impl Obstacle {
-    /// What a refusal says of an account without a second factor, or of an old login; other refusals are given back. `here` is the page to come back to.
+    /// What a refusal says of an account without a second factor, or of a login that is too old where a re-authentication does not help; other refusals are
+    /// given back. `here` is the page to come back to.
     pub(super) fn of(frame: &Frame, error: AppError, here: &str) -> AppResult<Self> {
         match error {
             AppError::Coded(Code::MfaSetupRequired, _) => Ok(Self {
@@ -175,7 +176,7 @@ pub(super) async fn activate(
     from: ClientAddress,
     sent: Fields,
 ) -> AppResult<Response> {
-    let error = match decision::resolve(&app, &session, &typed(&sent)).await {
+    let error = match decision::resolve(&app, &session, from, &typed(&sent)).await {
         Ok(id) => return request_page(&app, &frame, &session, leave.err(), from, &id, code_of(&sent).as_ref()).await,
         Err(AppError::NotFound(_)) => {
             let text = "userCode: No command line waits for this code: it is mistyped, too old, or somebody has decided already";
@@ -222,6 +223,12 @@ pub(super) async fn show(
     request_page(&app, &frame, &session, leave.err(), from, &id, None).await
 }
 
+/// Whether a re-authentication helps against this refusal: of an account with a second factor the login's age alone counts.
+async fn is_helped(app: &AppState, session: &DashboardSession, error: &AppError) -> AppResult<bool> {
+    let is_too_old = matches!(error, AppError::Coded(Code::ReauthRequired, _));
+    Ok(is_too_old && !mfa::is_enabled(&mut app.db.read().await?, session.account()).await?)
+}
+
 /// A request, and what may be done with it: `hindrance` is what keeps the session from letting it in, `code` the user code that led to it.
 async fn request_page(
     app: &AppState,
@@ -242,6 +249,11 @@ async fn request_page(
     }
     let wants_code = mode == Mode::Device && code.is_none();
     let (page, here) = (frame.path(&page_of(id)), frame.path(&code.map_or_else(|| page_of(id), page_by)));
+    // What a re-authentication helps against is asked for when the button is pressed.
+    let hindrance = match hindrance {
+        Some(error) if is_helped(app, session, &error).await? => None,
+        hindrance => hindrance,
+    };
     let obstacle = hindrance.map(|error| Obstacle::of(frame, error, &here)).transpose()?;
     let asker = Asker::of(frame, row, from);
     let again = frame.site().with_next("/sign-in?again", Some(&here));
@@ -260,7 +272,7 @@ pub(super) async fn decide(
 ) -> AppResult<Response> {
     let Ok(AuthorizationPath(id)) = id else { return unknown(&frame) };
     let decided = match (sent.text("decision"), leave) {
-        ("approve", Ok((right, recent))) => match check_code(&app, &session, &id, &sent).await {
+        ("approve", Ok((right, recent))) => match check_code(&app, &session, from, &id, &sent).await {
             Ok(()) => decision::approve(&app, &session, right, recent, from, &id).await,
             Err(error) => Err(error),
         },
@@ -272,6 +284,7 @@ pub(super) async fn decide(
         Ok(Decided { redirect_uri: Some(back), .. }) => view::page(&on_the_way(&frame, sent.text("decision") == "approve", back)),
         // The page says where it stands, or what helps.
         Ok(_) | Err(AppError::Conflict(_)) => frame.redirect(&page_of(&id)),
+        Err(error) if is_helped(&app, &session, &error).await? => Err(error),
         Err(AppError::Coded(Code::MfaSetupRequired | Code::ReauthRequired, _)) => {
             frame.redirect(&code_of(&sent).map_or_else(|| page_of(&id), |code| page_by(&code)))
         }
@@ -282,7 +295,13 @@ pub(super) async fn decide(
 
 /// Whether whoever lets a request in has the code that its terminal shows, where it has one: a press on a button tells nothing, for another site may have
 /// led to it. Errors: 404, 409 when the code is not this request's or nothing waits for a decision, 429.
-async fn check_code(app: &AppState, session: &DashboardSession, id: &CliAuthorizationId, sent: &Fields) -> AppResult<()> {
+async fn check_code(
+    app: &AppState,
+    session: &DashboardSession,
+    from: ClientAddress,
+    id: &CliAuthorizationId,
+    sent: &Fields,
+) -> AppResult<()> {
     let (row, state) = decision::read(app, session, id).await?;
     if row.mode()? == Mode::Pkce {
         return Ok(());
@@ -291,7 +310,7 @@ async fn check_code(app: &AppState, session: &DashboardSession, id: &CliAuthoriz
     if state != request::State::Pending {
         return Err(other());
     }
-    match decision::resolve(app, session, &typed(sent)).await {
+    match decision::resolve(app, session, from, &typed(sent)).await {
         Ok(found) if found == *id => Ok(()),
         Ok(_) | Err(AppError::Invalid(_) | AppError::NotFound(_)) => Err(other()),
         Err(error) => Err(error),

@@ -17,7 +17,7 @@ use super::view::{self, moment};
 use crate::app::AppState;
 use crate::auth::keys::http::NewAccessKey;
 use crate::auth::keys::service;
-use crate::auth::{DashboardSession, NewCredentials, NotApiKey};
+use crate::auth::{DashboardSession, NewCredentials, NotApiKey, fresh};
 use crate::error::{AppError, AppResult};
 use crate::web::{ClientAddress, Member};
 
@@ -122,8 +122,9 @@ pub(super) async fn make(
     sent: Fields,
 ) -> AppResult<Response> {
     let none = Member::default;
-    let new = NewAccessKey { name: none(), friendly_name: sent.member("friendlyName"), description: none(), ttl: none() };
-    match service::add(&app, &session, right, from, &new).await {
+    let fresh = fresh::prove(&app, &session, from, &none()).await?;
+    let new = NewAccessKey { name: none(), friendly_name: sent.member("friendlyName"), description: none(), ttl: none(), step_up: none() };
+    match service::add(&app, &session, right, fresh, from, &new).await {
         Ok((key, token)) => {
             // Command lines put their paths behind what they are told.
             let server = format!("{}/v1", app.config.base_url);

@@ -18,6 +18,8 @@ pub enum Cookie {
     Pending,
     /// What the next page says once.
     Flash,
+    /// That accounts were signed in to with this browser; read by the sign-in pages alone.
+    Device,
 }
 
 impl Cookie {
@@ -32,12 +34,16 @@ impl Cookie {
             (Self::Pending, true) => "updraft-pending",
             (Self::Flash, false) => "__Host-updraft-flash",
             (Self::Flash, true) => "updraft-flash",
+            (Self::Device, false) => "__Host-updraft-device",
+            (Self::Device, true) => "updraft-device",
         }
     }
 
     /// Its value in a request: a text that must not be printed.
     pub fn read(self, site: &Site, headers: &HeaderMap) -> Option<Value> {
-        let pairs = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(';'));
+        // One by one: any host of the domain can set a cookie that is no text, and that must not hide ours.
+        let pairs = headers.get_all(header::COOKIE).into_iter().flat_map(|value| value.as_bytes().split(|byte| *byte == b';'));
+        let pairs = pairs.filter_map(|pair| std::str::from_utf8(pair).ok().filter(|pair| pair.is_ascii()));
         let mut named = pairs.filter_map(|pair| pair.trim().split_once('=')).filter(|(name, _)| *name == self.name(site));
         named.next().map(|(_, value)| Value(value.to_owned())).filter(|value| !value.0.is_empty())
     }

@@ -48,6 +48,14 @@ impl Fields {
         self.0.contains_key(name)
     }
 
+    /// Every field but these, by name.
+    pub(super) fn without(&self, names: &[&str]) -> Vec<(&str, &str)> {
+        let mut left: Vec<(&str, &str)> = self.0.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        left.retain(|(name, _)| !names.contains(name));
+        left.sort_unstable();
+        left
+    }
+
     /// A field as services take the member of a body.
     pub fn member(&self, name: &str) -> Member {
         self.get(name).map(Member::from).unwrap_or_default()

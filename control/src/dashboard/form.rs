@@ -7,7 +7,7 @@ use axum::http::{StatusCode, header};
 use axum::response::Response;
 
 use super::view::{self, sentence, wait};
-use crate::error::{AppError, AppResult};
+use crate::error::{AppError, AppResult, Code};
 
 /// A field and what is shown with it. Templates show it by `form::field` of `dashboard/form.html`.
 #[derive(Clone, Debug, Default)]
@@ -147,8 +147,8 @@ impl Form {
         self.fields.iter().find(|field| field.name == name).cloned().unwrap_or_default()
     }
 
-    /// Says at each field what a service says of it, and everything else above the form. What is no answer to what was sent (an ended session, a fault of
-    /// ours) is given back: it has a page of its own.
+    /// Says at each field what a service says of it, and everything else above the form. What is no answer to what was sent (an ended session, one that is
+    /// too old for this, a fault of ours) is given back: it has a page of its own.
     pub fn refuse(mut self, error: AppError) -> AppResult<Self> {
         self.status = error.status();
         match &error {
@@ -157,6 +157,7 @@ impl Form {
                 self.refusal = Some(format!("{} Try again in {}.", sentence(text), wait(*retry_after)));
                 self.retry_after = Some(*retry_after);
             }
+            AppError::Coded(Code::ReauthRequired, _) => return Err(error),
             AppError::WrongCredentials(_)
             | AppError::Forbidden(_)
             | AppError::Suspended

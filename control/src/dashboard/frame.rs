@@ -19,13 +19,13 @@ use super::flash::Flash;
 use super::headers::{self, Needs};
 use super::session::{self, Visitor};
 use super::site::Site;
-use super::{csrf, refusal, view};
+use super::{csrf, reauthenticate, refusal, view};
 use crate::app::AppState;
 use crate::auth::SignedIn;
 use crate::auth::mfa::passkeys;
 use crate::auth::token::PlainToken;
 use crate::error::{AppError, AppResult};
-use crate::web::{SentPath, read_body};
+use crate::web::{ClientAddress, SentPath, read_body};
 
 /// The largest form, in bytes.
 const MOST_FORM: usize = 64 << 10;
@@ -150,7 +150,8 @@ pub(super) async fn middleware(State((app, site)): State<(AppState, Site)>, mut 
     let path = request.extensions().get::<SentPath>().map(|sent| sent.0.to_string()).unwrap_or_default();
     // Elsewhere the cookie stays: an answer that comes late would take away the session that the browser has got meanwhile.
     let is_sign_in = *request.method() == Method::GET && path.split('?').next() == Some(site.path("/sign-in").as_str());
-    let (frame, given, begun) = begin(&app, &site, request.headers(), path).await;
+    let from = request.extensions().get().copied();
+    let (frame, given, begun) = begin(&app, &site, request.headers(), from, path).await;
     let mut is_ended = is_sign_in && given.session.is_some() && given.caller.is_none() && begun.is_ok();
     let mut sent = (!is_read).then(Fields::default);
     let answer = match begun {
@@ -163,7 +164,7 @@ pub(super) async fn middleware(State((app, site)): State<(AppState, Site)>, mut 
                     request.extensions_mut().insert(caller.clone());
                 }
                 request.extensions_mut().insert(frame.clone());
-                next.run(request).await
+                reauthenticate::run(&app, &frame, given.caller.as_ref(), sent.as_ref(), request, next).await
             }
             Err(error) => error.into_response(),
         },
@@ -181,14 +182,20 @@ pub(super) async fn middleware(State((app, site)): State<(AppState, Site)>, mut 
 }
 
 /// Finds out who asks. There is a frame in any case, also for the page that says what went wrong.
-async fn begin(app: &AppState, site: &Site, headers: &HeaderMap, path: String) -> (Frame, Given, AppResult<()>) {
+async fn begin(
+    app: &AppState,
+    site: &Site,
+    headers: &HeaderMap,
+    from: Option<ClientAddress>,
+    path: String,
+) -> (Frame, Given, AppResult<()>) {
     let session = Cookie::Session.read(site, headers);
     let mut given = Given { form: Cookie::Form.read(site, headers), session, new_form: None, caller: None };
     let mut inner =
         Inner { app: app.clone(), site: site.clone(), visitor: None, csrf: String::new(), flash: Flash::read(app, site, headers), path };
     let mut make = async || {
         if let Some(token) = &given.session
-            && let Some((caller, visitor)) = session::find(app, &token.0).await?
+            && let Some((caller, visitor)) = session::find(app, &token.0, from).await?
         {
             inner.csrf = csrf::token(&token.0)?;
             inner.visitor = Some(visitor);

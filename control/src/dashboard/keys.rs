@@ -5,6 +5,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use serde_json::json;
+use shared::text::isolate;
 use shared::time::UnixMillis;
 
 use super::cli::Obstacle;
@@ -19,7 +20,7 @@ use crate::app::AppState;
 use crate::auth::keys::http::{AccessKeyPatch, NewAccessKey};
 use crate::auth::keys::repo::Credential;
 use crate::auth::keys::service::{self, DEFAULT_TTL};
-use crate::auth::{DashboardSession, NewCredentials, NotApiKey};
+use crate::auth::{DashboardSession, NewCredentials, NotApiKey, fresh};
 use crate::error::{AppError, AppResult};
 use crate::web::{ClientAddress, KeyPath, Member, encode_segment};
 
@@ -140,11 +141,12 @@ pub(super) async fn make(
     from: ClientAddress,
     sent: Fields,
 ) -> AppResult<Response> {
+    let none = Member::default;
+    let fresh = fresh::prove(&app, &session, from, &none()).await?;
     let made = match ttl(sent.text("ttl"), app.now()) {
         Ok(ttl) => {
-            let new =
-                NewAccessKey { name: Member::default(), friendly_name: sent.member("friendlyName"), description: Member::default(), ttl };
-            service::add(&app, &session, right, from, &new).await
+            let new = NewAccessKey { name: none(), friendly_name: sent.member("friendlyName"), description: none(), ttl, step_up: none() };
+            service::add(&app, &session, right, fresh, from, &new).await
         }
         Err(error) => Err(error),
     };
@@ -193,13 +195,14 @@ pub(super) async fn change(
     let changed = match lifetime {
         Ok(ttl) => {
             let none = Member::default;
-            let patch = AccessKeyPatch { name: none(), friendly_name: sent.member("friendlyName"), description: none(), ttl };
+            let friendly_name = sent.member("friendlyName");
+            let patch = AccessKeyPatch { name: none(), friendly_name, description: none(), ttl, step_up: none() };
             service::update(&app, &session, from, &name, &patch).await
         }
         Err(error) => Err(error),
     };
     match changed {
-        Ok(key) => frame.redirect_saying("/keys", &Flash::good(format!("The key {} is changed.", key.friendly_name))),
+        Ok(key) => frame.redirect_saying("/keys", &Flash::good(format!("The key {} is changed.", isolate(&key.friendly_name)))),
         Err(error) => {
             let form = new_form(sent.text("friendlyName"), day).refuse(error)?;
             let shown_day = sent.text(SHOWN_DAY);
@@ -218,7 +221,7 @@ pub(super) async fn show_deletion(
     let question = Question {
         frame: &frame,
         page: frame.path(&format!("{}/delete", page_of(&name))),
-        title: format!("Delete the key {name}?"),
+        title: format!("Delete the key {}?", isolate(&name)),
         text: "Whatever uses it is refused at once, and it cannot be brought back.",
         button: "Delete it",
         back: "/keys",
@@ -236,5 +239,5 @@ pub(super) async fn delete(
 ) -> AppResult<Response> {
     find(&app, &session, &name).await?;
     service::remove(&app, &caller, from, &name).await?;
-    frame.redirect_saying("/keys", &Flash::good(format!("The key {name} is deleted.")))
+    frame.redirect_saying("/keys", &Flash::good(format!("The key {} is deleted.", isolate(&name))))
 }

@@ -23,6 +23,7 @@ mod home;
 mod keys;
 mod passkey_sign_in;
 mod password;
+mod reauthenticate;
 mod refusal;
 mod reports;
 mod second_factor;

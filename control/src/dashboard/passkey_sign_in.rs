@@ -49,7 +49,7 @@ pub(super) async fn submit(
 ) -> AppResult<Response> {
     let next = next_of(&frame, &sent);
     let answer = step_up::answer(sent.text("response"));
-    match service::sign_in(&app, from, sent.text("challengeId"), &answer).await {
+    match service::sign_in(&app, from, sent.text("challengeId"), &answer, &before.device).await {
         Ok(logged_in) => session::begin(&app, &frame, before, from, &logged_in, next.as_deref()).await,
         Err(error) => sign_in::refused(&frame, &before, next, in_words(error)),
     }

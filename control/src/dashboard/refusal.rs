@@ -53,7 +53,7 @@ fn sign_in(frame: &Frame, sent: Option<&Fields>) -> AppResult<Response> {
     }
     let next = match sent {
         None => frame.site().next(frame.here()).map(str::to_owned),
-        Some(sent) => cli::way_back(frame, sent).or_else(|| cli_key::way_back(frame, sent)).or_else(|| again(frame)),
+        Some(sent) => way_back(frame, sent),
     };
     let next = next.filter(|next| *next != frame.path("/"));
     let response = frame.redirect_to(&frame.site().with_next("/sign-in", next.as_deref()))?;
@@ -69,6 +69,11 @@ const SENT_ONLY: [&str; 5] = ["end", "end-others", "sign-out", "options", "downl
 /// Where somebody without a second factor sets one up, and comes back from.
 pub(super) fn set_up(frame: &Frame, next: Option<&str>) -> String {
     frame.site().with_next("/security/authenticator", next)
+}
+
+/// The page whose form this is, to be opened anew, with what leads back to what it is about.
+pub(super) fn way_back(frame: &Frame, sent: &Fields) -> Option<String> {
+    cli::way_back(frame, sent).or_else(|| cli_key::way_back(frame, sent)).or_else(|| again(frame))
 }
 
 /// The page whose form was refused, to be opened anew.

@@ -5,11 +5,11 @@ use std::sync::PoisonError;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use serde_json::Value;
-use shared::limit::network;
 
 use crate::app::AppState;
 use crate::error::AppResult;
 use crate::limits;
+use crate::traces;
 use crate::web::{ClientAddress, read_body};
 
 /// The largest report, in bytes.
@@ -44,7 +44,8 @@ pub(super) async fn post(State(app): State<AppState>, from: ClientAddress, reque
 /// Anybody may send some, as with other requests without a credential. Counted in memory: a restart may forget them, for they change nothing.
 fn admit(app: &AppState, from: ClientAddress) -> Result<(), u64> {
     let mut reports = app.policy_reports.lock().unwrap_or_else(PoisonError::into_inner);
-    reports.admit(&network(from.0), app.config.limits.strangers.posts, app.now().as_millis())
+    let admitted = reports.admit_address(from.0, "", app.config.limits.strangers.posts, app.now().as_millis());
+    admitted.inspect_err(|_| traces::refused(app, from, "policy_reports", None))
 }
 
 /// Which rule was broken, when it is one that there is.

@@ -44,6 +44,7 @@ struct RecoveryCode<'p> {
 
 /// By what the login can be completed now.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is asked for by itself, in the templates")]
 pub(super) struct Ways {
     /// A passkey.
     pub(super) has_passkey: bool,
@@ -51,6 +52,8 @@ pub(super) struct Ways {
     pub(super) has_totp: bool,
     /// A recovery code.
     pub(super) has_recovery: bool,
+    /// Whether codes would be taken but for too many failures in a row.
+    pub(super) are_codes_stopped: bool,
 }
 
 impl Ways {
@@ -81,9 +84,15 @@ impl Pending {
             Err(AppError::WrongCredentials(_)) => return Ok(None),
             found => found?,
         };
-        let methods = factors::find(&mut tx, &found.account_id).await?.methods(app);
+        let factors = factors::find(&mut tx, &found.account_id).await?;
+        let methods = factors.methods(app);
         let has = |factor: Factor| methods.contains(&factor.as_str());
-        Ok(Some(Ways { has_passkey: has(Factor::Passkey), has_totp: has(Factor::Totp), has_recovery: has(Factor::RecoveryCode) }))
+        Ok(Some(Ways {
+            has_passkey: has(Factor::Passkey),
+            has_totp: has(Factor::Totp),
+            has_recovery: has(Factor::RecoveryCode),
+            are_codes_stopped: factors.codes_are_stopped(),
+        }))
     }
 }
 

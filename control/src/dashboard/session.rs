@@ -1,9 +1,12 @@
 //! Who looks at a page: the session in the cookie, read here and nowhere else, and how it begins and ends.
 
+use std::borrow::Cow;
+
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
+use shared::text::isolate;
 use shared::time::UnixMillis;
 
 use super::cookies::Cookie;
@@ -13,6 +16,8 @@ use super::view;
 use crate::accounts;
 use crate::accounts::sessions;
 use crate::app::{App, AppState};
+use crate::auth::device::Device;
+use crate::auth::device::service::LIFETIME;
 use crate::auth::login::service::LoggedIn;
 use crate::auth::mfa::factors;
 use crate::auth::{DashboardSession, SignedIn, bearer};
@@ -31,9 +36,9 @@ pub struct Visitor {
 }
 
 impl Visitor {
-    /// The name, or the address where there is none.
-    pub fn called(&self) -> &str {
-        self.name.as_deref().unwrap_or(&self.email)
+    /// The name, or the address where there is none, for a sentence of ours.
+    pub fn called(&self) -> Cow<'_, str> {
+        isolate(self.name.as_deref().unwrap_or(&self.email))
     }
 
     /// Until when the account may be without a second factor, in words.
@@ -47,25 +52,32 @@ impl Visitor {
     }
 }
 
-/// The session that the browser has, if it has one: for pages that are there for everybody.
+/// What a browser that signs in has from before: a session, if it has one, and its device cookie.
 #[derive(Clone, Debug)]
-pub struct Before(pub Option<DashboardSession>);
+pub struct Before {
+    /// The session.
+    pub session: Option<DashboardSession>,
+    /// What the device cookie holds.
+    pub device: Device,
+}
 
 impl FromRequestParts<AppState> for Before {
     type Rejection = AppError;
 
     async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+        let frame = Frame::from_request_parts(parts, app).await?;
+        let device = Cookie::Device.read(frame.site(), &parts.headers).map(|value| Device::parse(&value.0)).unwrap_or_default();
         match DashboardSession::from_request_parts(parts, app).await {
-            Ok(session) => Ok(Self(Some(session))),
-            Err(AppError::Unauthenticated) => Ok(Self(None)),
+            Ok(session) => Ok(Self { session: Some(session), device }),
+            Err(AppError::Unauthenticated) => Ok(Self { session: None, device }),
             Err(error) => Err(error),
         }
     }
 }
 
 /// The caller whose session this is, and what pages show of it; nobody when the session has ended. Errors: 429, 503.
-pub(super) async fn find(app: &App, token: &str) -> AppResult<Option<(SignedIn, Visitor)>> {
-    let caller = match bearer::by_dashboard_session(app, token).await {
+pub(super) async fn find(app: &App, token: &str, from: Option<ClientAddress>) -> AppResult<Option<(SignedIn, Visitor)>> {
+    let caller = match bearer::by_dashboard_session(app, token, from).await {
         Err(AppError::Unauthenticated) => return Ok(None),
         found => found?,
     };
@@ -76,8 +88,8 @@ pub(super) async fn find(app: &App, token: &str) -> AppResult<Option<(SignedIn, 
     Ok(Some((caller, Visitor { email: account.email, name: account.name, deadline })))
 }
 
-/// The answer to a login that succeeded: the new session's cookie, in the place of the one that the browser had, which ends; and the way to the page
-/// that was asked for, or the first.
+/// The answer to a login that succeeded: the new session's cookie, in the place of the one that the browser had, which ends; the device cookie; and the
+/// way to the page that was asked for, or the first.
 pub(super) async fn begin(
     app: &App,
     frame: &Frame,
@@ -86,8 +98,8 @@ pub(super) async fn begin(
     logged_in: &LoggedIn,
     next: Option<&str>,
 ) -> AppResult<Response> {
-    if let Some(before) = before.0 {
-        match sessions::end_current(app, &before, from).await {
+    if let Some(session) = before.session {
+        match sessions::end_current(app, &session, from).await {
             Ok(()) | Err(AppError::Unauthenticated) => {}
             Err(error) => return Err(error),
         }
@@ -95,9 +107,11 @@ pub(super) async fn begin(
     let site = frame.site();
     let seconds = (logged_in.session.expires.0 - app.now().0) / 1_000;
     let cookie = Cookie::Session.set(site, logged_in.session.token.reveal(), Some(seconds))?;
+    let device = before.device.remember(app, &logged_in.account).await?;
+    let device = Cookie::Device.set(site, &device.reveal(), Some(LIFETIME / 1_000))?;
     let first = site.path("/");
     let response = frame.redirect_to(next.and_then(|next| site.next(next)).unwrap_or(&first))?;
-    Ok(with_cookies(response, [cookie, Cookie::Pending.end(site)?, Cookie::Form.end(site)?]))
+    Ok(with_cookies(response, [cookie, device, Cookie::Pending.end(site)?, Cookie::Form.end(site)?]))
 }
 
 /// The answer to a sign-out: no session, and the way to the sign-in page.

@@ -3,6 +3,7 @@
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
+use shared::text::isolate;
 
 use super::flash::Flash;
 use super::frame::Frame;
@@ -83,7 +84,7 @@ pub(super) async fn end(
         return session::end(&frame, frame.redirect_saying("/sign-in", &Flash::good("You are signed out."))?);
     }
     let (ended, text) = if found.kind().is_cli() {
-        (machines::remove(&app, &session, from, &found.id).await, format!("{} is signed out.", found.device().label()))
+        (machines::remove(&app, &session, from, &found.id).await, format!("{} is signed out.", isolate(&found.device().label())))
     } else {
         (keys::service::remove(&app, &caller, from, &found.friendly_name).await, "The session is ended.".to_owned())
     };

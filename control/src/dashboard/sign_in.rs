@@ -88,7 +88,7 @@ pub(super) async fn show(frame: Frame, RawQuery(query): RawQuery) -> AppResult<R
 /// The page again, after another way to sign in was refused.
 pub(super) fn refused(frame: &Frame, before: &Before, next: Option<String>, error: AppError) -> AppResult<Response> {
     let form = sign_in_form("").refuse(error)?;
-    form.page(&SignIn { is_again: before.0.is_some(), ..SignIn::new(frame, &form, next) })
+    form.page(&SignIn { is_again: before.session.is_some(), ..SignIn::new(frame, &form, next) })
 }
 
 pub(super) async fn submit(
@@ -104,7 +104,7 @@ pub(super) async fn submit(
         password: sent.member("password"),
         challenge_token: sent.optional_member("challengeToken"),
     };
-    let outcome = match new.judge() {
+    let outcome = match new.judge(before.device.clone()) {
         Ok(login) => service::log_in(&app, from, &login).await,
         Err(error) => Err(error),
     };
@@ -120,7 +120,7 @@ pub(super) async fn submit(
             let has_challenge = matches!(error, AppError::Coded(Code::ChallengeRequired, _)) || sent.has("challengeToken");
             let is_unconfirmed = matches!(error, AppError::Forbidden(_));
             let form = refuse_challenged(sign_in_form(sent.text("email")), error)?;
-            let is_again = before.0.is_some();
+            let is_again = before.session.is_some();
             let page = form.page(&SignIn { is_again, has_challenge, is_unconfirmed, ..SignIn::new(&frame, &form, next) })?;
             Ok(with_challenge(&frame, page, has_challenge))
         }

@@ -6,6 +6,7 @@
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
+use shared::wire::json::check_members;
 
 use super::fields::Fields;
 use super::form::{Field, Form};
@@ -16,10 +17,10 @@ use crate::error::{AppError, AppResult, Code};
 use crate::web::{Json, Member};
 
 /// The form's field for a code.
-const CODE: &str = "stepUpCode";
+pub(super) const CODE: &str = "stepUpCode";
 
 /// The form's field for a passkey's answer, which a script fills in.
-const ANSWER: &str = "stepUp";
+pub(super) const ANSWER: &str = "stepUp";
 
 /// What a form asks for besides.
 #[derive(Clone, Debug)]
@@ -31,6 +32,8 @@ pub struct StepUp {
     pub code: Option<Field>,
     /// Whether a passkey that was shown sends the form. It does not where the browser is asked for something else as well.
     pub sends: bool,
+    /// Whether nothing else will do.
+    pub is_only_way: bool,
 }
 
 impl StepUp {
@@ -38,7 +41,7 @@ impl StepUp {
     pub async fn of(app: &App, caller: &LoginSession) -> AppResult<Self> {
         let found = factors::find(&mut app.db.read().await?, caller.account()).await?;
         let code = (found.authenticators > 0).then(|| Field::code(CODE, "Code of your authenticator app"));
-        Ok(Self { found, has_passkey: found.passkeys > 0 && passkeys::is_configured(app), code, sends: true })
+        Ok(Self { found, has_passkey: found.passkeys > 0 && passkeys::is_configured(app), code, sends: true, is_only_way: true })
     }
 
     /// Whether the account has a second factor, one of which is to be shown.
@@ -55,6 +58,12 @@ impl StepUp {
     #[must_use]
     pub fn before_another(self) -> Self {
         Self { sends: false, ..self }
+    }
+
+    /// For a form that has another way, which its page names.
+    #[must_use]
+    pub fn beside_another_way(self) -> Self {
+        Self { is_only_way: false, ..self }
     }
 
     /// The same with another label of the code, where a form asks for two.
@@ -102,15 +111,17 @@ pub fn proof(member: &Member) -> AppResult<Option<Proof<'_>>> {
     Proof::of(member).map_err(|fault| AppError::Invalid(format!("stepUp: {fault}")))
 }
 
-/// What a script put into a field: a passkey's answer. What is none is one that proves nothing.
+/// What a script put into a field: a passkey's answer. What is none, or names a member twice, is one that proves nothing.
 pub(super) fn answer(text: &str) -> Map<String, Value> {
-    serde_json::from_str(text).unwrap_or_default()
+    check_members(text.as_bytes()).and_then(|()| serde_json::from_str(text)).unwrap_or_default()
 }
 
 /// What a script is to ask the browser for; or why not, in words for the page.
 pub(super) fn asked(asked: AppResult<Value>) -> AppResult<Response> {
     match asked {
         Ok(asked) => Ok(Json(asked).into_response()),
+        // No failure, which browsers would note: the script sends the form, whose answer is the page that asks for a fresh proof.
+        Err(AppError::Coded(Code::ReauthRequired, _)) => Ok(Json(json!({ "reauthenticate": true })).into_response()),
         Err(error) => {
             let status = error.status();
             let problem = Form::default().refuse(error)?.refusal;

@@ -1,15 +1,17 @@
 //! Opens the pools. The URL's scheme chooses the database.
 
-use std::path::PathBuf;
+use std::fs::OpenOptions;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
 use sqlx::migrate::MigrateError;
-use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions, PgSslMode};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{Executor, SqlitePool};
 
 use super::{Db, migrate};
+use crate::config::outside::is_loopback;
 
 /// Why the database could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -82,6 +84,7 @@ impl Db {
     }
 
     async fn open_sqlite(url: &str) -> Result<Self, ConnectError> {
+        keep_private(sqlite(url)?.get_filename()).map_err(|error| ConnectError::Open(sqlx::Error::Io(error)))?;
         // FULL: a report is answered only once it would survive a power cut.
         let synchronous = SqliteSynchronous::Full;
         let write = SqlitePoolOptions::new()
@@ -104,7 +107,7 @@ impl Db {
     }
 
     async fn open_postgres(url: &str) -> Result<Self, ConnectError> {
-        let options = PgConnectOptions::from_str(url).map_err(ConnectError::Open)?;
+        let options = postgres(url)?;
         // Without the limits: replicas that start together wait for the one that migrates, for as long as that takes.
         let migrating = PgPoolOptions::new()
             .max_connections(1)
@@ -126,6 +129,50 @@ impl Db {
 fn sqlite(url: &str) -> Result<SqliteConnectOptions, ConnectError> {
     let options = SqliteConnectOptions::from_str(url).map_err(ConnectError::Open)?;
     Ok(options.create_if_missing(true).foreign_keys(true).journal_mode(SqliteJournalMode::Wal).busy_timeout(Duration::from_secs(10)))
+}
+
+/// The database's file is its owner's alone: it is made so, and one that everybody may read, as earlier versions made it in a folder that was there, is
+/// changed. SQLite gives the files beside it the same mode.
+#[cfg(unix)]
+fn keep_private(file: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+    const OTHERS: u32 = 0o007;
+    let private = || std::fs::Permissions::from_mode(0o600);
+    // A name that only SQLite understands, such as that of a database in memory.
+    if file.as_os_str().as_encoded_bytes().starts_with(b"file:") {
+        return Ok(());
+    }
+    let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
+    if !created.is_err_and(|error| error.kind() == std::io::ErrorKind::AlreadyExists) {
+        // It is there now, or SQLite says what is wrong with it.
+        return Ok(());
+    }
+    for ending in ["", "-wal", "-shm"] {
+        let mut name = file.as_os_str().to_owned();
+        name.push(ending);
+        match std::fs::metadata(&name) {
+            Ok(metadata) if metadata.is_file() && metadata.permissions().mode() & OTHERS != 0 => {
+                std::fs::set_permissions(&name, private())?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn keep_private(_file: &Path) -> std::io::Result<()> {
+    Ok(())
+}
+
+/// How to reach PostgreSQL. What goes to another machine is encrypted unless the address says otherwise (`sslmode=disable`, or `PGSSLMODE`).
+fn postgres(url: &str) -> Result<PgConnectOptions, ConnectError> {
+    let options = PgConnectOptions::from_str(url).map_err(ConnectError::Open)?;
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    let is_said = form_urlencoded::parse(query.as_bytes()).any(|(name, _)| matches!(name.as_ref(), "sslmode" | "ssl-mode"))
+        || std::env::var_os("PGSSLMODE").is_some();
+    let is_here = options.get_socket().is_some() || is_loopback(options.get_host());
+    Ok(if is_said || is_here { options } else { options.ssl_mode(PgSslMode::Require) })
 }
 
 async fn limited(options: PgConnectOptions) -> Result<PgPool, ConnectError> {
@@ -154,4 +201,24 @@ async fn migrate_sqlite(pool: &SqlitePool) -> Result<(), MigrateError> {
         migrated = migrate::sqlite().run(pool).await;
     }
     migrated
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_to_another_machine_is_encrypted_unless_the_address_says_otherwise() {
+        let mode = |url: &str| postgres(url).unwrap().get_ssl_mode();
+        for url in ["postgres://u:p@db.example/updraft", "postgresql://u@10.0.0.1:5432/x", "postgres:///x?host=db.example"] {
+            assert!(matches!(mode(url), PgSslMode::Require), "{url}");
+        }
+        for url in
+            ["postgres://u@localhost/x", "postgres://u@127.0.0.1:54329/x", "postgres://u@[::1]/x", "postgres://u@%2Frun%2Fpostgresql/x"]
+        {
+            assert!(matches!(mode(url), PgSslMode::Prefer), "{url}");
+        }
+        assert!(matches!(mode("postgres://u@db.example/x?sslmode=disable"), PgSslMode::Disable));
+        assert!(matches!(mode("postgres://u@db.example/x?sslmode=verify-full"), PgSslMode::VerifyFull));
+    }
 }

@@ -94,9 +94,21 @@ pub const ALL: &[Pair] = &[
     },
     Pair {
         version: 13,
+        name: "fresh_proof",
+        sqlite: include_str!("../../../migrations/sqlite/0013_fresh_proof.sql"),
+        postgres: include_str!("../../../migrations/postgres/0013_fresh_proof.sql"),
+    },
+    Pair {
+        version: 14,
+        name: "traces",
+        sqlite: include_str!("../../../migrations/sqlite/0014_traces.sql"),
+        postgres: include_str!("../../../migrations/postgres/0014_traces.sql"),
+    },
+    Pair {
+        version: 15,
         name: "names",
-        sqlite: include_str!("../../../migrations/sqlite/0013_names.sql"),
-        postgres: include_str!("../../../migrations/postgres/0013_names.sql"),
+        sqlite: include_str!("../../../migrations/sqlite/0015_names.sql"),
+        postgres: include_str!("../../../migrations/postgres/0015_names.sql"),
     },
 ];
 

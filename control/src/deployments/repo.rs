@@ -2,6 +2,7 @@
 
 use shared::ids::{AccountId, AppId, DeploymentId};
 use shared::keys::DeploymentKey;
+use shared::text::spellings;
 use shared::time::UnixMillis;
 
 use crate::db::{ReadTx, WriteTx};
@@ -102,7 +103,13 @@ pub async fn list(tx: &mut ReadTx, app: &AppId) -> sqlx::Result<Vec<DeploymentRo
 
 /// One deployment of the app.
 pub async fn find(tx: &mut ReadTx, app: &AppId, name: &str) -> sqlx::Result<Option<DeploymentRow>> {
-    on!(tx, |conn| sqlx::query_as(FIND).bind(app).bind(name).fetch_optional(conn).await)
+    for name in spellings(name) {
+        let found = on!(tx, |conn| sqlx::query_as(FIND).bind(app).bind(name.as_ref()).fetch_optional(conn).await)?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
 }
 
 /// Stores a deployment. `key_since` is when it took its key over from another, 0 when none had it: reports from before are the other one's.

@@ -4,19 +4,24 @@
 //! The other limits of signed-in callers and those of reports are in memory and not here. What is counted and what a refusal says is the caller's. Start reading at
 //! [`admit`]; login, which counts failures only, goes by [`Count`].
 //!
-//! Whoever locks several rows locks those of addresses before those of e-mail addresses, those before the attempts of accounts, and all before rows of accounts; so nobody waits in a circle.
-//! What quotas count by account, and mails to it, comes after rows of accounts.
+//! Code that locks several rows locks those of addresses before those of e-mail addresses, those before the attempts of accounts, and all before rows of accounts; so nobody waits in a circle. Those
+//! of device cookies come after those of e-mail addresses. What quotas count by account, and mails to it, comes last, after the account's row.
 
+mod address;
 pub mod repo;
+
+pub use address::{AddressCount, AddressTimes, admit_address, find_address};
 
 use std::net::IpAddr;
 
 use shared::hash::Sha256Hex;
 use shared::ids::AccountId;
-use shared::limit::{Rate, network, wide_network};
+use shared::limit::{Rate, network, site, wide_network};
 use shared::time::UnixMillis;
 
+use crate::accounts::email::sought;
 use crate::app::App;
+use crate::auth::token::TokenHash;
 use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult};
 
@@ -55,11 +60,17 @@ pub enum Limit {
     Renames,
     /// Mails about apps that were shared or transferred, by the account that gets them.
     AppNotices,
+    /// Failed logins with a device cookie, by the cookie.
+    DeviceFailures,
+    /// Mails that warn an owner, by account and kind.
+    Warnings,
+    /// Notices to an owner, by account and kind.
+    Notices,
 }
 
 impl Limit {
-    /// The name in the database.
-    fn as_str(self) -> &'static str {
+    /// The name in the database and in the log.
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::LoginAddress => "login_address",
             Self::LoginAccount => "login_account",
@@ -77,6 +88,9 @@ impl Limit {
             Self::Collaborators => "collaborators",
             Self::Renames => "renames",
             Self::AppNotices => "app_notices",
+            Self::DeviceFailures => "device_failures",
+            Self::Warnings => "warnings",
+            Self::Notices => "notices",
         }
     }
 }
@@ -91,14 +105,30 @@ impl Subject {
         Self(network(address))
     }
 
-    /// An e-mail address in its normal form, whether or not there is an account. Only its hash is kept.
+    /// What an address belongs to besides, and counts for there: its /48 on IPv6.
+    fn site(address: IpAddr) -> Option<Self> {
+        site(address).map(Self)
+    }
+
+    /// An e-mail address, whether or not there is an account, by its normal form: an earlier version may have stored it in another one. Only the hash
+    /// is kept.
     pub fn email(email: &str) -> Self {
-        Self(Sha256Hex::of(email.as_bytes()).to_string())
+        Self(Sha256Hex::of(sought(email).as_bytes()).to_string())
     }
 
     /// An e-mail address as somebody in the network of `from` gives it. Only the hash of both is kept.
     pub fn email_from(email: &str, from: IpAddr) -> Self {
-        Self(Sha256Hex::of(format!("{email}\n{}", wide_network(from)).as_bytes()).to_string())
+        Self(Sha256Hex::of(format!("{}\n{}", sought(email), wide_network(from)).as_bytes()).to_string())
+    }
+
+    /// A browser, by the hash of its device cookie.
+    pub fn device(hash: &TokenHash) -> Self {
+        Self(hash.as_str().to_owned())
+    }
+
+    /// Mails of one kind to an account.
+    pub fn of_kind(account: &AccountId, kind: &str) -> Self {
+        Self(format!("{account} {kind}"))
     }
 
     /// An account.
@@ -173,12 +203,12 @@ impl Count {
         &self.times
     }
 
-    /// Counts one more. No more than `kept.count` of the last `kept.window` are kept.
-    pub async fn add(mut self, tx: &mut WriteTx, kept: Rate, now: UnixMillis) -> AppResult<()> {
+    /// Counts one more, and gives what is counted now. No more than `kept.count` of the last `kept.window` are kept.
+    pub async fn add(mut self, tx: &mut WriteTx, kept: Rate, now: UnixMillis) -> AppResult<Times> {
         self.times.add(kept, now);
         let text = serde_json::to_string(&self.times.0).map_err(AppError::internal)?;
         repo::store(tx, self.limit.as_str(), &self.subject.0, &text, now.plus_millis(kept.window)).await?;
-        Ok(())
+        Ok(self.times)
     }
 
     /// Forgets all.
@@ -204,17 +234,11 @@ pub async fn admit(tx: &mut WriteTx, limit: Limit, subject: &Subject, rate: Rate
     let count = Count::lock(tx, limit, subject, now).await?;
     match count.times().wait(rate, now) {
         Some(seconds) => Ok(Err(seconds)),
-        None => count.add(tx, rate, now).await.map(Ok),
+        None => count.add(tx, rate, now).await.map(|_| Ok(())),
     }
 }
 
-/// [`admit_alone`] for a request from an address.
-pub async fn admit_address(app: &App, address: IpAddr, limit: Limit, rate: Rate) -> AppResult<Result<(), u64>> {
-    admit_alone(app, &Subject::address(address), limit, rate).await
-}
-
-/// [`admit`] in a transaction of its own: what it admits counts, whatever becomes of it. Whoever is over the limit is found out by reading, so that no
-/// flood of requests keeps others from writing.
+/// [`admit`] of one subject in a transaction of its own, as with an address.
 pub async fn admit_alone(app: &App, subject: &Subject, limit: Limit, rate: Rate) -> AppResult<Result<(), u64>> {
     let so_far = find(&mut app.db.read().await?, limit, subject).await?;
     if let Some(seconds) = so_far.wait(rate, app.now()) {

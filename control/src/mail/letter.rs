@@ -2,9 +2,13 @@
 
 use askama::Template;
 use shared::ids::AppId;
+use shared::text::isolate;
 use shared::time::UnixMillis;
 
-use super::{FactorKind, FactorNotice, Key, KeyNotice, Kind, MachineNotice, NewPassword, ReturnedApp, SharedApp, Transfer};
+use super::notices::Notice;
+use super::{
+    Circumstances, FactorKind, FactorNotice, Key, KeyNotice, Kind, MachineNotice, NewPassword, ReturnedApp, SharedApp, Transfer,
+};
 use crate::dates::second;
 use crate::error::{AppError, AppResult};
 
@@ -150,12 +154,11 @@ fn letter(kind: &Kind, dashboard: &str) -> Letter {
         | Kind::SessionsEnded { .. }
         | Kind::AccountUnlocked { .. }
         | Kind::DeploymentKeyChanged(_) => letter.of_operator(kind),
-        Kind::RecoveryCodesReplaced { time, address } => {
-            letter.subject = "Your recovery codes were replaced";
-            letter.say("The recovery codes of your Updraft account were replaced by new ones. The ones before are worth nothing now.");
-            letter.circumstances(*time, address);
-            letter.closing = NOT_YOU;
+        Kind::WrongFactor(at) | Kind::LoginStopped(at) | Kind::CodesStopped(at) | Kind::SignedInFromNewNetwork(at) => {
+            letter.warning(kind, at);
         }
+        Kind::MoreNotices { kind, count, since } => letter.more_notices(*kind, *count, *since),
+        Kind::RecoveryCodesReplaced { time, address } => letter.recovery_codes_replaced(*time, address),
         Kind::RecoveryCodeUsed { time, address, remaining } => letter.recovery_code_used(*time, address, *remaining),
         Kind::AppGivenAway(_) | Kind::AppReceived(_) | Kind::AppReturned(_) | Kind::AppShared(_) => letter.of_app(kind, dashboard),
         Kind::AccountDeleted { time, address } => {
@@ -174,7 +177,10 @@ fn letter(kind: &Kind, dashboard: &str) -> Letter {
 fn page(kind: &Kind) -> Option<(&'static str, &'static str)> {
     match kind {
         Kind::PasswordChanged(_) | Kind::PasswordReset(_) => Some(("Not you? Ask for a new password", "/forgot-password")),
-        Kind::AccountReinstated { .. } | Kind::AccountUnlocked { .. } => Some(("Sign in", "/sign-in")),
+        Kind::AccountReinstated { .. } | Kind::AccountUnlocked { .. } | Kind::LoginStopped(_) => Some(("Sign in", "/sign-in")),
+        Kind::WrongFactor(_) | Kind::CodesStopped(_) => Some(("Reset your password", "/forgot-password")),
+        Kind::SignedInFromNewNetwork(_) => Some(("Review your sessions", "/sessions")),
+        Kind::MoreNotices { kind, .. } => more_page(*kind),
         Kind::SessionsEnded { .. } => Some(("Sign in again", "/sign-in")),
         Kind::KeyAdded(_) | Kind::KeyRemoved(_) => Some(("Look at your keys", "/keys")),
         Kind::MachineAdded(_) | Kind::MachineRemoved(_) => Some(("Look at your machines", "/sessions")),
@@ -198,6 +204,17 @@ fn page(kind: &Kind) -> Option<(&'static str, &'static str)> {
     }
 }
 
+/// Where the owner sees what notices of a kind were about.
+fn more_page(kind: Notice) -> Option<(&'static str, &'static str)> {
+    match kind {
+        Notice::Passwords => Some(("Reset your password", "/forgot-password")),
+        Notice::KeysAdded | Notice::KeysRemoved => Some(("Review your keys", "/keys")),
+        Notice::MachinesAdded | Notice::MachinesRemoved => Some(("Review your devices", "/sessions")),
+        Notice::Factors => Some(("Review your two-factor authentication", "/security")),
+        Notice::Transfers => None,
+    }
+}
+
 impl Letter {
     fn say(&mut self, paragraph: impl Into<String>) {
         self.paragraphs.push(paragraph.into());
@@ -205,6 +222,55 @@ impl Letter {
 
     fn circumstances(&mut self, time: UnixMillis, address: &str) {
         self.say(format!("Time: {}. Client address: {}.", second(time), plain(address)));
+    }
+
+    /// What the owner is warned of, and what to do about it.
+    fn warning(&mut self, kind: &Kind, at: &Circumstances) {
+        match kind {
+            Kind::WrongFactor(_) => {
+                self.subject = "Somebody entered your password and a wrong second factor";
+                self.say("Somebody signed in to your Updraft account with the right password, but the second factor was wrong. They did not get in.");
+                self.closing = "If it was not you, somebody knows your password: reset it now.";
+            }
+            Kind::LoginStopped(_) => {
+                self.subject = "Sign-in to your account is paused";
+                self.say("There were too many wrong passwords for your Updraft account. Sign-in is paused for about an hour.");
+                self.say(
+                    "Browsers that you signed in with before still work. A password reset ends the pause, and so can your administrator.",
+                );
+                self.closing = "If it was not you, you do not need to do anything: nobody got in.";
+            }
+            Kind::CodesStopped(_) => {
+                self.subject = "Codes for your account are stopped";
+                self.say("There were 100 wrong second factors in a row for your Updraft account. Authenticator codes and recovery codes no longer work.");
+                self.say("Passkeys still work. Reset your password to use codes again, or ask your administrator.");
+                self.closing = "If it was not you, somebody knows your password: reset it now.";
+            }
+            Kind::SignedInFromNewNetwork(_) => {
+                self.subject = "New sign-in to your account";
+                self.say("Somebody, probably you, signed in to your Updraft account from a new network with a new browser or program.");
+                self.closing = "If it was not you, reset your password at once. A new password signs you out everywhere.";
+            }
+            // The others have words of their own.
+            _ => {}
+        }
+        self.circumstances(at.time, &at.address);
+    }
+
+    fn more_notices(&mut self, kind: Notice, count: i64, since: UnixMillis) {
+        self.subject = "More changes to your account";
+        let (one, many) = match kind {
+            Notice::Passwords => ("new password", "new passwords"),
+            Notice::KeysAdded => ("key was added", "keys were added"),
+            Notice::KeysRemoved => ("key was deleted or revoked", "keys were deleted or revoked"),
+            Notice::MachinesAdded => ("device was authorized", "devices were authorized"),
+            Notice::MachinesRemoved => ("device was removed", "devices were removed"),
+            Notice::Factors => ("change of second factors", "changes of second factors"),
+            Notice::Transfers => ("app was transferred", "apps were transferred"),
+        };
+        self.say("There were many changes of one kind to your Updraft account, so not each of them was mailed.");
+        self.say(format!("Not mailed since {}: {count} {}.", second(since), if count == 1 { one } else { many }));
+        self.closing = "If it was not you, change your password at once.";
     }
 
     /// What the operator has done.
@@ -260,6 +326,13 @@ impl Letter {
     fn by_operator(&mut self, time: UnixMillis) {
         self.say(format!("Time: {}.", second(time)));
         self.closing = "If you do not know why, write to your administrator.";
+    }
+
+    fn recovery_codes_replaced(&mut self, time: UnixMillis, address: &str) {
+        self.subject = "Your recovery codes were replaced";
+        self.say("The recovery codes of your Updraft account were replaced by new ones. The ones before are worth nothing now.");
+        self.circumstances(time, address);
+        self.closing = NOT_YOU;
     }
 
     fn recovery_code_used(&mut self, time: UnixMillis, address: &str, remaining: i64) {
@@ -421,11 +494,14 @@ fn in_words(milliseconds: i64) -> String {
     format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
 }
 
-/// What others wrote, on one line: a line break would let it pass for the mail's own words.
+/// What others wrote, on one line and in a direction of its own: a line break would let it pass for the mail's own words, and a change of direction
+/// would turn them.
 fn plain(text: &str) -> String {
-    text.chars()
+    let line: String = text
+        .chars()
         .map(|character| if character.is_control() || matches!(character, '\u{2028}' | '\u{2029}') { ' ' } else { character })
-        .collect()
+        .collect();
+    isolate(&line).into_owned()
 }
 
 /// The longest name of an app, with its owner's address, that a mail repeats, in characters: strangers choose it.
@@ -455,6 +531,23 @@ mod tests {
         assert!(rendered.text.contains("- <a href=\"https://evil.example\">ci</a>\n") && rendered.text.contains("- two  lines\n"));
         assert!(rendered.text.contains("do not know:\n\n- Passkey <b>x</b> - more\n\n"), "{}", rendered.text);
         assert!(!rendered.html.contains("<b>x") && rendered.html.contains("Passkey"), "{}", rendered.html);
+    }
+
+    #[test]
+    fn what_users_wrote_turns_nothing_around_it() {
+        let transfer = Transfer {
+            time: UnixMillis(0),
+            address: "192.0.2.1".to_owned(),
+            app: "abc\u{202e}\u{2069}fed".to_owned(),
+            from: "עדה@example.com".to_owned(),
+            to: "bob@example.com".to_owned(),
+        };
+        let rendered = render(&Kind::AppReceived(transfer), "https://example.com/dashboard").unwrap();
+        for part in [&rendered.text, &rendered.html] {
+            assert!(part.contains("\u{2068}עדה@example.com\u{2069} has transferred this app to you"), "{part}");
+            assert!(part.contains("\u{2068}abc\u{202e}fed\u{2069}"), "{part}");
+        }
+        assert!(rendered.html.contains("<li><bdi>\u{2068}abc"), "{}", rendered.html);
     }
 
     #[test]

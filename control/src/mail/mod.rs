@@ -7,6 +7,7 @@
 mod folder;
 mod letter;
 mod message;
+pub mod notices;
 pub mod outbox;
 pub mod sender;
 mod smtp;
@@ -111,6 +112,23 @@ pub enum Kind {
         /// When.
         time: UnixMillis,
     },
+    /// Somebody gave the right password and a wrong second factor.
+    WrongFactor(Circumstances),
+    /// Failed logins have stopped the account for a while.
+    LoginStopped(Circumstances),
+    /// Failed second factors have stopped the account's codes.
+    CodesStopped(Circumstances),
+    /// Somebody signed in from a network and with a browser that are new.
+    SignedInFromNewNetwork(Circumstances),
+    /// There were more notices of a kind than are sent by themselves.
+    MoreNotices {
+        /// Their kind.
+        kind: notices::Notice,
+        /// How many were not sent.
+        count: i64,
+        /// When the first of them was due.
+        since: UnixMillis,
+    },
     /// There are new recovery codes.
     RecoveryCodesReplaced {
         /// When.
@@ -144,6 +162,15 @@ pub enum Kind {
         /// The client's address.
         address: String,
     },
+}
+
+/// When something happened, and from where.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Circumstances {
+    /// When.
+    pub time: UnixMillis,
+    /// The client's address.
+    pub address: String,
 }
 
 /// The circumstances of a new password.
@@ -302,6 +329,11 @@ impl std::fmt::Debug for Kind {
             Self::AccountReinstated { .. } => "AccountReinstated",
             Self::SessionsEnded { .. } => "SessionsEnded",
             Self::AccountUnlocked { .. } => "AccountUnlocked",
+            Self::WrongFactor(_) => "WrongFactor",
+            Self::LoginStopped(_) => "LoginStopped",
+            Self::CodesStopped(_) => "CodesStopped",
+            Self::SignedInFromNewNetwork(_) => "SignedInFromNewNetwork",
+            Self::MoreNotices { .. } => "MoreNotices",
             Self::RecoveryCodesReplaced { .. } => "RecoveryCodesReplaced",
             Self::RecoveryCodeUsed { .. } => "RecoveryCodeUsed",
             Self::AppGivenAway(_) => "AppGivenAway",

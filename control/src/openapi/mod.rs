@@ -20,7 +20,9 @@ use crate::error::Code;
     info(
         title = "Updraft",
         description = "Over-the-air updates for installed apps.\n\nTimes are milliseconds since 1970 unless a text says otherwise. Unknown members of a body \
-            are ignored, and null is taken as not given. A JSON body may have 10,240 bytes. HEAD works wherever GET does.",
+            are ignored, and null is taken as not given. A member that is named twice, at any depth, is refused. A JSON body may have 10,240 bytes. HEAD works \
+            wherever GET does.\n\nNames are stored in Unicode normalization form C and found in any form. They must not contain control characters, invisible \
+            characters or characters that change the direction of text. E-mail addresses are stored in lower case, their domains as ASCII (IDNA).",
     ),
     components(schemas(Problem)),
     tags(

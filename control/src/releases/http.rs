@@ -98,7 +98,7 @@ struct ReleaseUpload {
 #[expect(dead_code, reason = "no value is made of what only describes")]
 struct NewRelease {
     /// The binary versions it is for: a version or a range as npm understands it.
-    #[schema(max_length = 255)]
+    #[schema(min_length = 1, max_length = 255)]
     app_version: String,
     /// Release notes; the length is counted in UTF-16 code units.
     #[schema(max_length = 10000)]

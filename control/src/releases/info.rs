@@ -4,7 +4,9 @@ use serde_json::{Map, Value};
 use shared::Invalid;
 use shared::hash::PackageHash;
 use shared::keys::Label;
+use shared::text::check_prose;
 use shared::version::Range;
+use shared::wire::json::check_members;
 use utoipa::ToSchema;
 
 use crate::web::{Faults, Member};
@@ -36,9 +38,18 @@ impl ReleaseInfo {
         let value: Value = serde_json::from_slice(text)
             .map_err(|error| format!("packageInfo: not valid JSON (line {}, column {})", error.line(), error.column()))?;
         let Value::Object(members) = value else { return Err("packageInfo: must be a JSON object".to_owned()) };
+        if check_members(text).is_err() {
+            return Err("packageInfo: must name each member once".to_owned());
+        }
         let mut faults = Faults::default();
-        if given(&members, "appVersion").is_none() {
-            faults.take::<()>("appVersion", Err(Invalid::from("is needed")));
+        let fault = match given(&members, "appVersion") {
+            None => Some("is needed"),
+            // As a range it would mean every version.
+            Some(Value::String(range)) if range.trim().is_empty() => Some("must not be empty; * means every version"),
+            Some(_) => None,
+        };
+        if let Some(fault) = fault {
+            faults.take::<()>("appVersion", Err(Invalid::from(fault)));
         }
         let info = GivenInfo::read(&members, &mut faults);
         match info.app_version {
@@ -151,9 +162,7 @@ fn text<'a>(members: &'a Map<String, Value>, name: &str) -> Result<Option<&'a st
 fn description(members: &Map<String, Value>) -> Result<Option<String>, Invalid> {
     match text(members, "description")? {
         None => Ok(None),
-        // PostgreSQL keeps no NUL in a text.
-        Some(text) if text.contains('\0') => Err(Invalid::from("must not contain a NUL character")),
-        Some(text) if text.encode_utf16().count() <= MAX_DESCRIPTION => Ok(Some(text.to_owned())),
+        Some(text) if text.encode_utf16().count() <= MAX_DESCRIPTION => check_prose(text).map(|()| Some(text.to_owned())),
         Some(_) => Err(Invalid::from(format!("must be at most {MAX_DESCRIPTION} UTF-16 code units"))),
     }
 }

@@ -81,12 +81,12 @@ pub async fn promote_release(
     tx.commit().await?;
     app.publisher.wake();
     tracing::info!(deployment.id = destination.id.as_str(), release.label = row.label, "a release was promoted");
-    Ok(created(&grant, promotion.destination.as_str(), service::out(grant.app(), &[], row, &app.download_urls())?))
+    Ok(created(&grant, &promotion.destination, service::out(grant.app(), &[], row, &app.download_urls())?))
 }
 
 /// A sound promotion.
 struct Promotion {
-    destination: Name,
+    destination: String,
     label: Option<Label>,
     info: GivenInfo,
 }
@@ -94,7 +94,7 @@ struct Promotion {
 impl Promotion {
     fn read(new: &NewPromotion) -> AppResult<Self> {
         let mut faults = Faults::default();
-        let destination = faults.take("destination", new.destination.text().and_then(Name::try_from));
+        let destination = faults.take("destination", new.destination.text().and_then(Name::sought).map(str::to_owned));
         let label = faults.take("label", given_label(&new.label));
         let info = GivenInfo::inheriting(&new.package_info, &mut faults);
         match (destination, label) {
@@ -118,7 +118,7 @@ async fn promote(
 ) -> AppResult<(LabelRow, ReleaseRow)> {
     let now = app.now();
     grant.confirm(tx).await?;
-    let destination = repo::next_label(tx, grant.app(), promotion.destination.as_str()).await?;
+    let destination = repo::next_label(tx, grant.app(), &promotion.destination).await?;
     let source = deployments::find(tx, grant.app(), source).await?;
     let destination = destination.ok_or(AppError::NotFound("destination deployment"))?;
     grant.confirm(tx).await?;
@@ -156,7 +156,7 @@ async fn promote(
         return Err(AppError::Conflict("the release was deleted at the same moment".to_owned()));
     }
     let details = json!({
-        "deployment": promotion.destination.as_str(),
+        "deployment": &promotion.destination,
         "label": format!("v{}", row.label),
         "originalDeployment": source.name,
         "originalLabel": format!("v{}", from.label),

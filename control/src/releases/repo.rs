@@ -3,6 +3,7 @@
 use shared::hash::Sha256Hex;
 use shared::ids::{AppId, DeploymentId, ReleaseId};
 use shared::keys::Label;
+use shared::text::spellings;
 use shared::time::UnixMillis;
 
 use crate::db::{ReadTx, WriteTx};
@@ -157,12 +158,22 @@ pub struct ListFilter {
 /// Takes the next label. Every change of a deployment's releases begins with this statement or [`lock`]: it makes two changes at once serial on both
 /// databases, and what the rules read after it is the state they will change.
 pub async fn next_label(tx: &mut WriteTx, app: &AppId, deployment: &str) -> sqlx::Result<Option<LabelRow>> {
-    on!(tx, |conn| sqlx::query_as(NEXT_LABEL).bind(app).bind(deployment).fetch_optional(conn).await)
+    lock_by(NEXT_LABEL, tx, app, deployment).await
 }
 
 /// Locks the deployment for a change that makes no release.
 pub async fn lock(tx: &mut WriteTx, app: &AppId, deployment: &str) -> sqlx::Result<Option<LabelRow>> {
-    on!(tx, |conn| sqlx::query_as(LOCK).bind(app).bind(deployment).fetch_optional(conn).await)
+    lock_by(LOCK, tx, app, deployment).await
+}
+
+async fn lock_by(sql: &'static str, tx: &mut WriteTx, app: &AppId, deployment: &str) -> sqlx::Result<Option<LabelRow>> {
+    for name in spellings(deployment) {
+        let found = on!(tx, |conn| sqlx::query_as(sql).bind(app).bind(name.as_ref()).fetch_optional(conn).await)?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
 }
 
 /// Stores a release.

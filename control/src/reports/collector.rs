@@ -1,8 +1,10 @@
 //! Group commit for reports that clients send directly: many requests wait for one transaction, and each is answered after its commit.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use shared::report::Report;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Interval, MissedTickBehavior, interval};
@@ -110,11 +112,13 @@ impl Counter {
     }
 
     async fn purge(&self, purges: &mut Interval) {
-        match self.purge_step().await {
+        // A panic, too, must not end the task: no report would be counted any more.
+        match AssertUnwindSafe(self.purge_step()).catch_unwind().await {
             // There may be more: the next step comes at once, but after the reports that wait.
-            Ok(forgotten) if forgotten == service::PURGE_STEP => purges.reset_immediately(),
-            Ok(_) => {}
-            Err(error) => tracing::warn!(cause = %chain(&error), "old report ids could not be forgotten; tried again in a minute"),
+            Ok(Ok(forgotten)) if forgotten == service::PURGE_STEP => purges.reset_immediately(),
+            Ok(Ok(_)) => {}
+            Err(_) => tracing::error!(job = "reports", "forgetting old report ids panicked; tried again in a minute"),
+            Ok(Err(error)) => tracing::warn!(cause = %chain(&error), "old report ids could not be forgotten; tried again in a minute"),
         }
     }
 

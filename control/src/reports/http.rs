@@ -2,7 +2,6 @@
 
 use axum::Router;
 use axum::extract::State;
-use axum::routing::post;
 use serde_json::Value;
 use shared::ids::ReportId;
 use shared::report::Report;
@@ -11,17 +10,17 @@ use shared::wire::report::{BatchAnswer, Dropped, MAX_BATCH_REPORTS, ReportBatch}
 use super::service;
 use crate::app::AppState;
 use crate::error::{AppError, AppResult};
-use crate::web::{InternalCall, Json};
+use crate::web::{self, InternalCall, Json};
 
 /// The routes of this area.
 pub fn routes() -> Router<AppState> {
-    Router::new().route("/internal/v1/reports", post(take_reports))
+    Router::new().route("/internal/v1/reports", web::internal("POST").post(take_reports))
 }
 
 /// Count a batch of reports. Each is judged alone: one that cannot be counted, ever, is dropped and named in the answer. Any status but 200 says
 /// that not all of it was stored and that the batch is to be sent again.
-pub async fn take_reports(State(app): State<AppState>, InternalCall(body): InternalCall) -> AppResult<Json<BatchAnswer>> {
-    let batch: ReportBatch = serde_json::from_slice(&body).map_err(|error| {
+pub async fn take_reports(State(app): State<AppState>, call: InternalCall) -> AppResult<Json<BatchAnswer>> {
+    let batch: ReportBatch = serde_json::from_slice(&call.body).map_err(|error| {
         AppError::Invalid(format!("the body is not a batch of reports (line {}, column {})", error.line(), error.column()))
     })?;
     if batch.reports.len() > MAX_BATCH_REPORTS {

@@ -3,13 +3,13 @@
 use std::net::{IpAddr, SocketAddr};
 
 use axum::extract::{ConnectInfo, FromRequestParts, Request, State};
-use axum::http::HeaderMap;
 use axum::http::request::Parts;
+use axum::http::{Extensions, HeaderMap};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::SentPath;
-use crate::app::AppState;
+use crate::app::{App, AppState};
 use crate::error::AppError;
 
 /// The edge's word for the client's address.
@@ -33,11 +33,26 @@ impl<S: Send + Sync> FromRequestParts<S> for ClientAddress {
 pub(super) async fn middleware(State(app): State<AppState>, mut request: Request, next: Next) -> Response {
     match address(&app, &request) {
         Ok(address) => {
+            if speaks_for_a_client(request.headers()) {
+                vouch(&app, request.extensions());
+            }
             request.extensions_mut().insert(ClientAddress(address));
             next.run(request).await
         }
         Err(error) => error.into_response(),
     }
+}
+
+/// Notes that the one at the other end of the connection has the edge's secret.
+pub(super) fn vouch(app: &App, extensions: &Extensions) {
+    if let Some(peer) = peer(extensions) {
+        app.vouched.note(peer, app.now());
+    }
+}
+
+/// The other end of the connection.
+fn peer(extensions: &Extensions) -> Option<IpAddr> {
+    extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip().to_canonical())
 }
 
 /// Whether the request says on whose behalf it comes, rightly or not.
@@ -54,8 +69,7 @@ fn address(app: &AppState, request: &Request) -> Result<IpAddr, AppError> {
         });
     }
     // Only a server bound to a socket knows a peer; a handler called without one (none is, outside tests) counts as local.
-    let peer =
-        request.extensions().get::<ConnectInfo<SocketAddr>>().map_or(IpAddr::from([127, 0, 0, 1]), |info| info.0.ip().to_canonical());
+    let peer = peer(request.extensions()).unwrap_or_else(|| IpAddr::from([127, 0, 0, 1]));
     let trusted = |address: IpAddr| app.config.trusted_proxies.iter().any(|network| network.contains(address));
     if !trusted(peer) {
         return Ok(peer);

@@ -52,6 +52,13 @@ fn new_id(app: &AppState) -> RequestId {
     app.request_id().unwrap_or_else(|_| RequestId::v7(app.now(), [0; 10]))
 }
 
+/// The headers of every answer, as they stand in one: for those that the HTTP library gives itself.
+pub(crate) fn headers_of_all(app: &AppState) -> String {
+    let id = new_id(app);
+    let hsts = if app.config.is_https() { format!("strict-transport-security: {HSTS}\r\n") } else { String::new() };
+    format!("x-request-id: {}\r\nx-content-type-options: nosniff\r\ncache-control: no-store\r\n{hsts}", id.as_str())
+}
+
 fn dress(app: &AppState, id: &RequestId, mut response: Response) -> Response {
     if let Some(FailureCause(cause)) = response.extensions_mut().remove::<FailureCause>() {
         tracing::error!(request.id = id.as_str(), status = response.status().as_u16(), cause, "a request failed");

@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
+use shared::wire::json::check_members;
 use shared::wire::problem::{WRONG_TYPE, too_large};
 use shared::wire::report::{MAX_JSON_BODY, is_json};
 
@@ -54,7 +55,8 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, AppError> {
     if bytes.trim_ascii_start().first() == Some(&b'[') && serde_json::from_slice::<IgnoredAny>(bytes).is_ok() {
         return Err(AppError::Invalid(NO_OBJECT.to_owned()));
     }
-    serde_json::from_slice(bytes).map_err(|error| AppError::Invalid(json_fault(&error)))
+    let parsed = check_members(bytes).and_then(|()| serde_json::from_slice(bytes));
+    parsed.map_err(|error| AppError::Invalid(json_fault(&error)))
 }
 
 impl<T: Serialize> IntoResponse for Json<T> {

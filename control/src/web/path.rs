@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use shared::ids::{AccessKeyId, CliAuthorizationId, PasskeyId};
 use shared::keys::Label;
 
+use crate::accounts::email;
 use crate::error::AppError;
 
 /// Path parameters that refuse in the envelope.
@@ -57,7 +58,7 @@ impl<S: Send + Sync> FromRequestParts<S> for EmailPath {
     type Rejection = AppError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, AppError> {
-        parameter(parts, state, "email").await.map(|email| Self(email.trim().to_lowercase()))
+        parameter(parts, state, "email").await.map(|email| Self(email::sought(&email)))
     }
 }
 

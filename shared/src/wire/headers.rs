@@ -11,6 +11,12 @@ const ALLOWED_HEADERS: &str = "Content-Type, Accept, X-CodePush-Plugin-Name, X-C
 /// The methods of a bundle's path, as they stand in `Allow`.
 pub const BUNDLE_METHODS: &str = "GET, HEAD, OPTIONS";
 
+/// How long a browser may keep what a preflight said, in seconds.
+const CORS_AGE: &str = "86400";
+
+/// How long a bundle may be kept by those on its way, in seconds: a day, since its address is the same for an hour and its bytes never change.
+const BUNDLE_AGE: i64 = 86_400;
+
 /// The headers of an answer with a JSON body, success or error. `X-Request-Id` is not among them.
 pub fn acquisition(endpoint: &Endpoint) -> Vec<(&'static str, String)> {
     let mut headers = vec![("Content-Type", "application/json".to_owned())];
@@ -31,22 +37,21 @@ pub fn preflight(methods: &str) -> Vec<(&'static str, String)> {
         ("Access-Control-Allow-Methods", methods.to_owned()),
         ("Access-Control-Allow-Headers", ALLOWED_HEADERS.to_owned()),
         ("Access-Control-Expose-Headers", "X-Request-Id".to_owned()),
+        ("Access-Control-Max-Age", CORS_AGE.to_owned()),
     ]
 }
 
-/// The headers of a bundle. Not among them: `Content-Length`, `ETag`, `Content-Range`, which depend on the bytes.
-pub fn bundle() -> Vec<(&'static str, &'static str)> {
-    vec![
-        ("Content-Type", "application/octet-stream"),
-        ("Content-Disposition", "attachment"),
-        ("Content-Security-Policy", "sandbox"),
-        // `no-transform`, because a client refuses a body without length, and a compressed one has none.
-        ("Cache-Control", "public, max-age=86400, immutable, no-transform"),
-        ("Accept-Ranges", "bytes"),
-        ("X-Content-Type-Options", "nosniff"),
-        ("Access-Control-Allow-Origin", "*"),
-        ("Access-Control-Allow-Methods", BUNDLE_METHODS),
-        ("Access-Control-Allow-Headers", ALLOWED_HEADERS),
-        ("Access-Control-Expose-Headers", "X-Request-Id"),
-    ]
+/// The headers of a bundle whose address expires in so many milliseconds. Not among them: `Content-Length`, `ETag`, `Content-Range`, which depend on the bytes.
+pub fn bundle(expires_in: i64) -> Vec<(&'static str, String)> {
+    let age = (expires_in / 1_000).clamp(0, BUNDLE_AGE);
+    let mut headers = vec![
+        ("Content-Type", "application/octet-stream".to_owned()),
+        ("Content-Disposition", "attachment".to_owned()),
+        ("Content-Security-Policy", "sandbox".to_owned()),
+        ("Accept-Ranges", "bytes".to_owned()),
+    ];
+    headers.extend(preflight(BUNDLE_METHODS).into_iter().filter(|(name, _)| *name != "Cache-Control"));
+    // `no-transform`, because a client refuses a body without length, and a compressed one has none.
+    headers.push(("Cache-Control", format!("public, max-age={age}, immutable, no-transform")));
+    headers
 }

@@ -1,6 +1,7 @@
 //! The bodies of reports as clients post them, and the batches in which they reach the control plane.
 
 use super::fields::{self, Names};
+use super::json;
 use super::path::Job;
 use crate::Invalid;
 use crate::invalid::Faults;
@@ -59,6 +60,9 @@ pub fn parse_report(job: Job, body: &[u8]) -> Result<NewReport, Invalid> {
         Ok(_) => return Err(Invalid::from("body: must be a JSON object")),
         Err(_) => return Err(Invalid::from("body: is not valid JSON")),
     };
+    if json::check_members(body).is_err() {
+        return Err(Invalid::from("body: must name each member once"));
+    }
     let mut faults = Faults::default();
     let key = text(&mut faults, &members, fields::DEPLOYMENT_KEY).and_then(|text| fields::deployment_key(&mut faults, text));
     let client_id = optional(&mut faults, &members, fields::CLIENT_ID, |text| ClientId::try_from(text));

@@ -1,6 +1,6 @@
 //! Limits on strangers.
 
-use shared::limit::{Limiter, Rate, network, wide_network};
+use shared::limit::{Limiter, Rate, network, site, site_rate, wide_network};
 use shared::time::parse_duration;
 
 const RATE: Rate = Rate { count: 3, window: 60_000 };
@@ -77,4 +77,43 @@ fn a_wide_network_is_the_24_of_ipv4_and_the_48_of_ipv6() {
     ] {
         assert_eq!(wide_network(address.parse().unwrap()), wide, "{address}");
     }
+}
+
+#[test]
+fn a_site_gets_ten_times_what_one_of_its_networks_gets() {
+    let (mut limiter, rate) = (Limiter::default(), Rate { count: 3, window: 60_000 });
+    let mut admit = |address: String, what: &str| limiter.admit_address(address.parse().unwrap(), what, rate, 0);
+    for number in 0..10 {
+        for _ in 0..3 {
+            assert_eq!(admit(format!("2001:db8:1:{number:x}::1"), "key"), Ok(()));
+        }
+        assert_eq!(admit(format!("2001:db8:1:{number:x}::2"), "key"), Err(60));
+    }
+    // What was refused has not counted; another network of the site is refused all the same.
+    assert_eq!(admit("2001:db8:1:ffff::1".to_owned(), "key"), Err(60));
+    assert_eq!(admit("2001:db8:1:ffff::1".to_owned(), "other key"), Ok(()));
+    assert_eq!(admit("2001:db8:2::1".to_owned(), "key"), Ok(()));
+    for number in 0..40 {
+        assert_eq!(admit(format!("192.0.2.{number}"), "key"), Ok(()));
+    }
+}
+
+#[test]
+fn networks_that_come_and_go_do_not_push_their_site_out() {
+    let (mut limiter, rate) = (Limiter::default(), Rate { count: 6_000, window: 60_000 });
+    let admitted = (0..70_000_u64).filter(|number| {
+        let (network, host) = (number % 20_000, number / 20_000);
+        let address = format!("2001:db8:1:{network:x}::{host:x}");
+        limiter.admit_address(address.parse().unwrap(), "", rate, 0).is_ok()
+    });
+    assert_eq!(admitted.count(), 60_000);
+}
+
+#[test]
+fn a_site_is_counted_to_a_bound() {
+    let rate = |count| site_rate(Rate { count, window: 1 }).count;
+    assert_eq!((rate(1), rate(5), rate(50_000), rate(200_000)), (10, 50, 100_000, 200_000));
+    assert_eq!(site("192.0.2.1".parse().unwrap()), None);
+    assert_eq!(site("::ffff:192.0.2.1".parse().unwrap()), None);
+    assert_eq!(site("2001:db8:1:2::3".parse().unwrap()).as_deref(), Some("2001:db8:1::/48"));
 }

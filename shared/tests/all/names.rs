@@ -79,6 +79,88 @@ fn a_name_can_be_a_path_segment() {
 }
 
 #[test]
+fn a_name_is_stored_in_normalization_form_c() {
+    let decomposed = Name::try_from("e\u{301}t\u{e9}").unwrap();
+    assert_eq!(decomposed, Name::try_from("\u{e9}te\u{301}".to_owned()).unwrap());
+    assert_eq!(decomposed.as_str(), "\u{e9}t\u{e9}");
+    assert_eq!(serde_json::from_str::<Name>("\"e\u{301}t\u{e9}\"").unwrap(), decomposed);
+    // Counted in that form.
+    accepts::<Name>(&[&"e\u{301}".repeat(255)]);
+    refuses::<Name>(&[&"e\u{301}".repeat(256), &"e\u{301}".repeat(100_000)]);
+}
+
+#[test]
+fn a_name_has_no_characters_that_nobody_sees_or_that_turn_the_others() {
+    let ranges = [0x61c..=0x61c, 0x200b..=0x200b, 0x200e..=0x200f, 0x2028..=0x202e, 0x2060..=0x2064, 0x2066..=0x2069, 0xfeff..=0xfeff];
+    for character in ranges.into_iter().chain([0xe_0000..=0xe_007f]).flatten().filter_map(char::from_u32) {
+        for name in [format!("a{character}b"), format!("{character}ab"), format!("ab{character}"), character.to_string()] {
+            refuses::<Name>(&[&name]);
+            assert!(shared::text::has_refused_character(&name), "{name:?}");
+        }
+    }
+    // Joiners have a use between letters, and one of them in emoji.
+    let useful =
+        ["می\u{200c}خواهم", "क्\u{200d}ष", "क्\u{200c}ष", "👩\u{200d}💻", "🏳\u{fe0f}\u{200d}🌈", "👩🏽\u{200d}🚀", "ok 👍🏽", "日本語", "עברית"];
+    accepts::<Name>(&useful);
+    let useless = [
+        "\u{200d}a",
+        "a\u{200c}",
+        "a\u{200d} b",
+        "1\u{200d}2",
+        "a\u{200c}\u{200c}b",
+        "a\u{200d}💻",
+        "👩\u{200d}",
+        "👩\u{200c}💻",
+        "-\u{200c}-",
+        "a\u{fe0f}\u{200c}b",
+    ];
+    refuses::<Name>(&useless);
+}
+
+#[test]
+fn a_name_to_look_up_may_be_one_from_before() {
+    for old in ["a\u{200b}b", "e\u{301}", "\u{202e}x"] {
+        assert_eq!(Name::sought(old), Ok(old));
+    }
+    for never in ["", ".", " a", "a/b", "a\u{0}", &"n".repeat(256)] {
+        assert!(Name::sought(never).is_err(), "{never:?}");
+    }
+    assert_eq!(shared::text::spellings("e\u{301}").collect::<Vec<_>>(), ["e\u{301}", "\u{e9}"]);
+    assert_eq!(shared::text::spellings("\u{e9}").collect::<Vec<_>>(), ["\u{e9}"]);
+}
+
+#[test]
+fn what_differs_only_in_case_or_form_folds_to_the_same() {
+    for (one, other) in [("STRASSE", "straße"), ("E\u{301}", "\u{e9}"), ("ΣΊΣΥΦΟΣ", "σίσυφος"), ("K\u{212a}", "kk")] {
+        assert_eq!(shared::text::fold(one), shared::text::fold(other));
+    }
+    assert_ne!(shared::text::fold("a"), shared::text::fold("b"));
+}
+
+#[test]
+fn what_people_wrote_is_isolated_where_it_could_turn_other_text() {
+    for (text, isolated) in [
+        ("plain, ünïcödé 図", "plain, ünïcödé 図"),
+        ("עברית", "\u{2068}עברית\u{2069}"),
+        ("a\u{202e}b", "\u{2068}a\u{202e}b\u{2069}"),
+        ("a\u{2069}b", "\u{2068}ab\u{2069}"),
+        ("a\u{2067}b", "\u{2068}a\u{2067}b\u{2069}\u{2069}"),
+        ("a\u{2067}b\u{2069}c\u{2069}", "\u{2068}a\u{2067}b\u{2069}c\u{2069}"),
+        ("one\nשתיים", "\u{2068}one\u{2069}\n\u{2068}שתיים\u{2069}"),
+    ] {
+        assert_eq!(shared::text::isolate(text), isolated, "{text:?}");
+    }
+}
+
+#[test]
+fn a_longer_text_has_tabs_and_line_ends_and_no_other_controls() {
+    assert_eq!(shared::text::check_prose("one\n\ttwo\r\nthree \u{202e}\u{200b}"), Ok(()));
+    for control in ["\u{0}", "a\u{7}", "\u{1b}[2J", "\u{7f}", "\u{85}", "\u{9b}"] {
+        assert!(shared::text::check_prose(control).is_err(), "{control:?}");
+    }
+}
+
+#[test]
 fn an_id_is_a_uuid_in_lower_case() {
     accepts::<AppId>(&["0192d3a4-5b6c-7d8e-9f00-0123456789ab", "00000000-0000-0000-0000-000000000000"]);
     refuses::<AppId>(&[
@@ -192,11 +274,22 @@ fn survives<T>(text: &str) -> Result<(), TestCaseError>
 where
     T: FromStr + ToString + Serialize + DeserializeOwned + PartialEq + Debug,
 {
+    survives_as::<T>(text, text)
+}
+
+/// The same of a text that is written in another form.
+fn survives_as<T>(text: &str, normal: &str) -> Result<(), TestCaseError>
+where
+    T: FromStr + ToString + Serialize + DeserializeOwned + PartialEq + Debug,
+{
     let json = serde_json::to_string(text).unwrap();
     match text.parse::<T>() {
         Ok(value) => {
-            prop_assert_eq!(value.to_string(), text);
-            prop_assert_eq!(serde_json::to_string(&value).unwrap(), json.clone());
+            let written = value.to_string();
+            prop_assert_eq!(&written, normal);
+            prop_assert_eq!(serde_json::to_string(&value).unwrap(), serde_json::to_string(normal).unwrap());
+            let again = written.parse::<T>().ok();
+            prop_assert_eq!(again.as_ref(), Some(&value));
             prop_assert_eq!(serde_json::from_str::<T>(&json).unwrap(), value);
         }
         Err(_) => prop_assert!(serde_json::from_str::<T>(&json).is_err()),
@@ -215,7 +308,8 @@ proptest! {
         survives::<Label>(&text)?;
         survives::<ClientId>(&text)?;
         survives::<BinaryVersion>(&text)?;
-        survives::<Name>(&text)?;
+        survives_as::<Name>(&text, &shared::text::nfc(&text))?;
+        let _ = shared::text::isolate(&text);
         survives::<AppId>(&text)?;
         survives::<Sha256Hex>(&text)?;
         if let Ok(key) = BlobKey::from_encoded(&text) {

@@ -87,10 +87,17 @@ fn answers_may_be_read_from_web_views_and_are_never_cached() {
         ("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS"),
         ("Access-Control-Allow-Headers", "Content-Type, Accept, X-CodePush-Plugin-Name, X-CodePush-Plugin-Version, X-CodePush-SDK-Version"),
         ("Access-Control-Expose-Headers", "X-Request-Id"),
+        ("Access-Control-Max-Age", "86400"),
     ];
     assert_eq!(headers, expected.map(|(name, value)| (name, value.to_owned())));
     assert!(headers::preflight("POST, OPTIONS").contains(&("Access-Control-Allow-Methods", "POST, OPTIONS".into())));
-    assert!(headers::bundle().contains(&("Cache-Control", "public, max-age=86400, immutable, no-transform")));
+    let kept = |expires_in: i64| {
+        headers::bundle(expires_in).into_iter().filter(|(name, _)| *name == "Cache-Control").map(|(_, value)| value).collect::<Vec<_>>()
+    };
+    assert_eq!(kept(90_000_000), ["public, max-age=86400, immutable, no-transform"]);
+    // Never beyond the address's own end.
+    assert_eq!(kept(59_999), ["public, max-age=59, immutable, no-transform"]);
+    assert_eq!(kept(0), ["public, max-age=0, immutable, no-transform"]);
 }
 
 #[test]

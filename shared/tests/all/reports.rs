@@ -105,6 +105,19 @@ fn what_is_no_object_is_refused() {
     assert!(parse_report(Job::DeployReport, b"{\"a\":\"\xff\"}").is_err());
 }
 
+#[test]
+fn a_member_that_is_named_twice_is_refused_at_every_depth() {
+    let once = format!(r#"{{"deployment_key":"{KEY}","app_version":"1","deploymentKey":"x","more":[{{"a":1}},{{"a":1}}]}}"#);
+    assert!(parse_report(Job::DeployReport, once.as_bytes()).is_ok());
+    for twice in [
+        format!(r#"{{"deployment_key":"{KEY}","app_version":"1","app_version":"1"}}"#),
+        format!(r#"{{"deployment_key":"{KEY}","app_version":"1","more":{{"a":1,"a":1}}}}"#),
+        format!(r#"{{"deployment_key":"{KEY}","app_version":"1","more":[[{{"a":1,"b":{{}},"\u0061":2}}]]}}"#),
+    ] {
+        assert_eq!(parse_report(Job::DeployReport, twice.as_bytes()), Err(Invalid::from("body: must name each member once")), "{twice}");
+    }
+}
+
 fn stamped(event: Event, client_id: Option<&str>) -> Report {
     let received = UnixMillis(1_769_851_800_000);
     let client_id = client_id.and_then(|id| ClientId::try_from(id).ok());

@@ -5,7 +5,8 @@ use shared::Invalid;
 use shared::hash::{BlobKey, Sha256Hex};
 use shared::ids::AppId;
 use shared::signature::{
-    DownloadRefusal, DownloadUrls, Secrets, download_url, sign_address, sign_call, verify_address, verify_call, verify_download,
+    CallSignature, Download, DownloadRefusal, DownloadUrls, Secrets, download_url, sign_address, sign_call, verify_address, verify_call,
+    verify_call_head, verify_download,
 };
 use shared::time::UnixMillis;
 
@@ -52,8 +53,8 @@ fn a_download_url_is_the_same_for_an_hour_and_valid_for_24_to_25() {
     assert_eq!(expires.parse::<i64>().unwrap(), hour.0 + 25 * HOUR);
     let secrets = secrets(&[NEW]).unwrap();
     let at = |millis| verify_download(&secrets, &blob_text, &expires, &signature, hour.plus_millis(millis));
-    assert_eq!(at(0), Ok(blob()));
-    assert_eq!(at(25 * HOUR), Ok(blob()));
+    assert_eq!(at(0), Ok(Download { blob: blob(), expires_in: 25 * HOUR }));
+    assert_eq!(at(25 * HOUR), Ok(Download { blob: blob(), expires_in: 0 }));
     assert_eq!(at(25 * HOUR + 1), Err(DownloadRefusal::Expired));
 }
 
@@ -70,7 +71,7 @@ fn changed_or_foreign_download_urls_are_refused() {
     let now = NOW;
     let [blob_text, expires, signature] = url_at(now, OLD);
     let both = secrets(&[NEW, OLD]).unwrap();
-    assert_eq!(verify_download(&both, &blob_text, &expires, &signature, now), Ok(blob()));
+    assert_eq!(verify_download(&both, &blob_text, &expires, &signature, now).map(|download| download.blob), Ok(blob()));
     let only_new = secrets(&[NEW]).unwrap();
     assert_eq!(verify_download(&only_new, &blob_text, &expires, &signature, now), Err(DownloadRefusal::WrongSignature));
     let other = BlobKey { sha256: Sha256Hex::of(b"other"), ..blob() }.encoded();
@@ -117,6 +118,38 @@ fn a_call_is_taken_once_signed_and_while_fresh() {
     for wrong in ["", "t=1,v1=", "t=1", "v1=00", &header.replace("t=", "t=+"), &header[..header.len() - 1], &format!("{header}0")] {
         assert!(!check(&old, wrong, 0, b"{}"), "{wrong}");
     }
+}
+
+#[test]
+fn a_call_is_judged_before_its_body_is_read() {
+    let (old, new) = (secrets(&[OLD]).unwrap(), secrets(&[NEW]).unwrap());
+    let header = sign_call(&old, "POST", "/internal/v1/reports", NOW, b"{}");
+    let digest = shared::hash::sha256(b"{}");
+    let head = |secrets: &Secrets, header: &str, millis: i64| {
+        verify_call_head(secrets, header, "POST", "/internal/v1/reports", NOW.plus_millis(millis))
+    };
+    assert_eq!(head(&old, &header, 0), CallSignature::Valid(digest));
+    assert_eq!(head(&old, &header, 300_001), CallSignature::Invalid);
+    assert_eq!(head(&new, &header, 0), CallSignature::Invalid);
+    assert_eq!(verify_call_head(&old, &header, "PUT", "/internal/v1/reports", NOW), CallSignature::Invalid);
+    // Another body's hash is no part of what was signed.
+    let other = header.replace(Sha256Hex::of(b"{}").as_str(), Sha256Hex::of(b"[]").as_ref());
+    assert_ne!(other, header);
+    assert_eq!(head(&old, &other, 0), CallSignature::Invalid);
+    for wrong in ["", "t=1,h=,v1=00", &header.replace(",h=", ",h=00"), &header.replace(",h=", ",v1=")] {
+        assert_eq!(head(&old, wrong, 0), CallSignature::Invalid, "{wrong}");
+    }
+}
+
+#[test]
+fn a_call_of_an_older_edge_says_so_when_its_body_is_there() {
+    let old = secrets(&[OLD]).unwrap();
+    let header = sign_call(&old, "POST", "/internal/v1/reports", NOW, b"{}");
+    let without = header.replace(&format!(",h={}", Sha256Hex::of(b"{}")), "");
+    let head = |millis: i64| verify_call_head(&old, &without, "POST", "/internal/v1/reports", NOW.plus_millis(millis));
+    assert_eq!((head(0), head(300_001)), (CallSignature::NeedsBody, CallSignature::Invalid));
+    assert!(verify_call(&old, &without, "POST", "/internal/v1/reports", NOW, b"{}"));
+    assert!(!verify_call(&old, &without, "POST", "/internal/v1/reports", NOW, b"[]"));
 }
 
 #[test]

@@ -21,13 +21,15 @@ pub struct Size {
     pub warm_checks: u64,
     /// So long memory is compared; at least 4.
     pub seconds: usize,
+    /// And for at least so many checks: on a busy machine they take longer, and a leak is counted in checks.
+    pub checks: u64,
 }
 
 impl Size {
     /// What the tests run.
-    pub const SHORT: Self = Self { requests: 5_000, warm_seconds: 8, warm_checks: 20_000, seconds: 10 };
+    pub const SHORT: Self = Self { requests: 5_000, warm_seconds: 8, warm_checks: 20_000, seconds: 10, checks: 20_000 };
     /// What the soak runs.
-    pub const LONG: Self = Self { requests: 20_000, warm_seconds: 15, warm_checks: 60_000, seconds: 60 };
+    pub const LONG: Self = Self { requests: 20_000, warm_seconds: 15, warm_checks: 60_000, seconds: 60, checks: 500_000 };
 
     /// Clients who send a flood's reports: fewer than those, so that they repeat themselves.
     fn clients(self) -> u64 {

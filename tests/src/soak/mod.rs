@@ -2,8 +2,9 @@
 //! counters come to what the set of events says.
 //!
 //! `events` makes what happens, from a seed; `delivery` sends it, in batches and directly; `server` is the real program on its data; `model` computes
-//! the counters from the events alone. Start reading at [`run`].
+//! the counters from the events alone. `attacks` is another soak, of what strangers do with connections. Start reading at [`run`].
 
+pub mod attacks;
 pub mod delivery;
 pub mod events;
 pub mod model;

@@ -88,6 +88,11 @@ impl Place {
     pub async fn start(&self) -> Serving {
         Serving::start(&self.settings).await
     }
+
+    /// The same where it may open so many files.
+    pub async fn start_within(&self, descriptors: u32) -> Serving {
+        Serving::start_within(descriptors, &self.settings).await
+    }
 }
 
 /// Makes the apps with their releases, and gives the deployments.

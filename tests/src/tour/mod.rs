@@ -4,6 +4,7 @@
 
 mod command_lines;
 mod elsewhere;
+mod fresh_proof;
 mod overdue;
 mod settings;
 mod strangers;
@@ -41,6 +42,7 @@ pub async fn all(app: &TestApp, visit: &Visit, words: &Words, look: impl AsyncFn
     tour.command_lines().await;
     tour.refusals().await;
     tour.passkey_alone().await;
+    tour.fresh_proof().await;
     tour.overdue().await;
     tour.opened
 }

@@ -310,14 +310,13 @@ impl Sweep {
             self.expect(404, Dress::Plain, request).await;
         }
         for (path, methods) in [(snapshot.as_str(), "GET, HEAD"), ("/internal/v1/reports", "POST")] {
-            if self.is_edge {
-                for method in METHODS {
-                    let request = self.request(method, path);
-                    self.expect(404, Dress::Plain, request).await;
-                }
-            } else {
-                self.other_methods(path, methods, Dress::Plain).await;
+            for method in METHODS {
+                let request = self.request(method, path);
+                self.expect(404, Dress::Plain, request).await;
             }
+            let request = signed("PUT", path, "");
+            let answer = self.expect(if self.is_edge { 404 } else { 405 }, Dress::Plain, request).await;
+            assert_eq!(answer.optional_header("allow").as_deref(), (!self.is_edge).then_some(methods), "{path}");
         }
     }
 

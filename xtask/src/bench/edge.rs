@@ -245,7 +245,7 @@ const config :Workerd.Config = (
 );
 "#;
 const EDGE_BINDINGS: &str = r#"
-      (name = "CONTROL_URL", text = "http://control"), (name = "BASE_URL", text = "https://updates.example.com"),
+      (name = "CONTROL_URL", text = "http://control.localhost"), (name = "BASE_URL", text = "https://updates.example.com"),
       (name = "EDGE_SECRET", text = "a-text-that-is-no-secret-but-as-long-as-one"), (name = "DOWNLOAD_SECRET", text = "a-text-that-is-no-secret-but-as-long-as-one"),
       (name = "SNAPSHOTS", kvNamespace = "kv")"#;
 

@@ -3,6 +3,8 @@
 use xtask::paths;
 
 use crate::session::{self, Failure, Session};
+use crate::tools::Kit;
+use crate::worker;
 
 /// Logins at once.
 pub(super) fn logins(session: &Session) -> Result<(), Failure> {
@@ -18,4 +20,13 @@ pub(super) fn drive(session: &Session, name: &str, arguments: &[String]) -> Resu
     session.run(session::cargo().args(["build", "--release"]).args(packages))?;
     let mut driver = std::process::Command::new(paths::target().join("release/load"));
     session.run(driver.arg(name).args(arguments).env_remove("UPDRAFT_CONTROL"))
+}
+
+/// What a free account's longest history costs others, at the control plane and at the edge.
+pub(super) fn attacks(session: &Session) -> Result<(), Failure> {
+    worker::build_within_limit(session, &Kit::for_worker(session)?)?;
+    session.run(session::cargo().args(["build", "--release", "--package", "control", "--bin", "updraft-control"]))?;
+    let mut bench = session::cargo();
+    bench.args(["bench", "--package", "tests", "--bench", "attacks", "--profile", "dev"]);
+    session.run(bench.env("UPDRAFT_CONTROL", paths::target().join("release/updraft-control")))
 }

@@ -12,10 +12,11 @@ use crate::session::{Failure, Session};
 pub(crate) fn run(session: &Session, name: &str, arguments: &[String]) -> Result<(), Failure> {
     match (name, arguments) {
         ("edge", _) => edge::Options::parse(arguments).and_then(|options| edge::run(session, &options)),
+        ("attacks", []) => load::attacks(session),
         ("logins", []) => load::logins(session),
         ("checks" | "reports", _) => load::drive(session, name, arguments),
-        _ => {
-            Err(Failure::Said(format!("`bench {name}` is no benchmark, or takes no arguments: there are edge, logins, checks and reports")))
-        }
+        _ => Err(Failure::Said(format!(
+            "`bench {name}` is no benchmark, or takes no arguments: there are attacks, edge, logins, checks and reports"
+        ))),
     }
 }

@@ -13,8 +13,9 @@ use utoipa_axum::routes;
 use super::repo::{self, ApiKey};
 use super::service;
 use crate::app::AppState;
+use crate::auth::mfa::step_up::StepUpProof;
 use crate::auth::scope::Scope;
-use crate::auth::{DashboardSession, DashboardSessionAlone, LoginSession, NewCredentials, NotApiKey};
+use crate::auth::{DashboardSession, DashboardSessionAlone, LoginSession, NewCredentials, NotApiKey, fresh};
 use crate::error::AppResult;
 use crate::web::{ClientAddress, Json, KeyPath, Member, Nullable};
 
@@ -34,6 +35,10 @@ pub struct NewApiKey {
     #[serde(default)]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub expires_at: Member,
+    /// A fresh proof of a second factor, for a dashboard session that is no longer fresh.
+    #[serde(default, rename = "stepUp")]
+    #[schema(value_type = Option<StepUpProof>)]
+    pub step_up: Member,
 }
 
 /// What is to change of an API key; at least one of them.
@@ -52,6 +57,10 @@ pub struct ApiKeyPatch {
     #[serde(default)]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub expires_at: Nullable,
+    /// A fresh proof of a second factor, for a dashboard session that is no longer fresh.
+    #[serde(default, rename = "stepUp")]
+    #[schema(value_type = Option<StepUpProof>)]
+    pub step_up: Member,
 }
 
 /// An API key. It has no `Debug`, since it may hold the raw key.
@@ -129,7 +138,7 @@ pub async fn list_api_keys(State(app): State<AppState>, caller: NotApiKey) -> Ap
     Ok(Json(ApiKeysAnswer { api_keys }))
 }
 
-/// Create an API key. The answer shows its raw form, which is never shown again.
+/// Create an API key. The answer shows its raw form, which is never shown again. The session must be fresh: `reauth_required`.
 #[utoipa::path(
     post,
     path = "/v1/api-keys",
@@ -143,14 +152,15 @@ pub async fn create_api_key(
     caller: DashboardSessionAlone,
     right: NewCredentials,
     from: ClientAddress,
-    Json(new): Json<NewApiKey>,
+    body: AppResult<Json<NewApiKey>>,
 ) -> AppResult<impl IntoResponse> {
-    let (key, token) = service::create(&app, &caller, right, from, &new).await?;
+    let (Json(new), fresh) = fresh::admit(&app, &caller, from, body, |Json(new)| &new.step_up).await?;
+    let (key, token) = service::create(&app, &caller, right, fresh, from, &new).await?;
     let location = format!("/v1/api-keys/{}", key.id);
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(ApiKeyOut::new(key, Some(token.reveal().to_owned()))?)))
 }
 
-/// Change an API key's name, scopes or expiry. One that is revoked stays as it is.
+/// Change an API key's name, scopes or expiry. One that is revoked stays as it is. For more scopes or a later expiry the session must be fresh.
 #[utoipa::path(
     patch,
     path = "/v1/api-keys/{key}",

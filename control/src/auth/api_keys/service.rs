@@ -14,12 +14,13 @@ use crate::accounts::service::judge_name;
 use crate::app::{App, AppState};
 use crate::audit::{self, Action, Actor, Event};
 use crate::auth::keys::service::LAST_EXPIRY;
+use crate::auth::mfa::Proof;
 use crate::auth::scope::ScopeSet;
 use crate::auth::token::{ApiKeyToken, PlainToken};
-use crate::auth::{DashboardSession, DashboardSessionAlone, LoginSession, NewCredentials};
-use crate::db::WriteTx;
+use crate::auth::{DashboardSession, DashboardSessionAlone, Fresh, LoginSession, NewCredentials, fresh};
+use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult};
-use crate::mail::{Key, KeyNotice, Kind, Mail, outbox};
+use crate::mail::{Key, KeyNotice, Kind, Mail, notices};
 use crate::web::{ClientAddress, Faults, Member, Nullable};
 
 /// Makes an API key, unless the account has as many as it may have, and gives its raw form, the only time it is known.
@@ -27,10 +28,11 @@ pub async fn create(
     app: &App,
     caller: &DashboardSessionAlone,
     right: NewCredentials,
+    fresh: Fresh,
     from: ClientAddress,
     new: &NewApiKey,
 ) -> AppResult<(ApiKey, PlainToken)> {
-    create_once(app, caller, right, from, new, &new_id(app)?).await
+    create_once(app, caller, (right, fresh), from, new, &new_id(app)?).await
 }
 
 /// An id for a key that is to be made.
@@ -43,7 +45,7 @@ pub fn new_id(app: &App) -> AppResult<ApiKeyId> {
 pub async fn create_once(
     app: &App,
     caller: &DashboardSessionAlone,
-    _right: NewCredentials,
+    _rights: (NewCredentials, Fresh),
     from: ClientAddress,
     new: &NewApiKey,
     id: &ApiKeyId,
@@ -52,7 +54,8 @@ pub async fn create_once(
     let name = faults.take("name", new.name.text().and_then(judge_name));
     let scopes = faults.take("scopes", ScopeSet::of(&new.scopes));
     let expires = faults.take("expires_at", judge_expiry(&new.expires_at, app.now()));
-    let (Some(name), Some(scopes), Some(expires)) = (name, scopes, expires) else { return Err(faults.into_error()) };
+    let proof = faults.take("stepUp", Proof::of(&new.step_up));
+    let (Some(name), Some(scopes), Some(expires), Some(_)) = (name, scopes, expires, proof) else { return Err(faults.into_error()) };
     let token = PlainToken::api_key(&app.dice)?;
     let prefix = ApiKeyToken::parse(token.reveal()).ok_or_else(|| AppError::internal("an API key was made in a wrong form"))?.prefix();
     let mut tx = caller.begin_holding_account(app).await?;
@@ -62,7 +65,7 @@ pub async fn create_once(
         return Err(AppError::Conflict("this API key was made already".to_owned()));
     }
     admit_one_more(&mut tx, caller.account(), now).await?;
-    let row = NewApiKeyRow { id, account: caller.account(), name, prefix, hash: &token.hash(), scopes, expires, created: now };
+    let row = NewApiKeyRow { id, account: caller.account(), name: &name, prefix, hash: &token.hash(), scopes, expires, created: now };
     repo::insert(&mut tx, &row).await?;
     let made = repo::find(&mut tx, caller.account(), id.as_str()).await?.ok_or(AppError::NotFound("API key"))?;
     tell(&mut tx, app, caller, from, &made, Kind::KeyAdded).await?;
@@ -73,9 +76,49 @@ pub async fn create_once(
     Ok((made, token))
 }
 
-/// Changes name, scopes and expiry as far as they are given. Errors: 404, 409 when the key is revoked, 403 when it is to reach further or last longer
-/// and the account has no right to that.
+/// How a key is to change, beside its name.
+#[derive(Clone, Copy)]
+struct Reach {
+    /// Whether its end is to be another one.
+    moves_end: bool,
+    /// Whether it is to be able to do more, or for longer (decisions section 4).
+    widens: bool,
+}
+
+impl Reach {
+    fn of(before: &ApiKey, scopes: ScopeSet, expires: Option<UnixMillis>) -> AppResult<Self> {
+        let lasts_longer = before.expires_time.is_some_and(|until| expires.is_none_or(|expires| until < expires));
+        Ok(Self { moves_end: expires != before.expires_time, widens: lasts_longer || !scopes.is_within(before.scopes()?) })
+    }
+
+    /// Refuses what needs the right to new credentials when the account does not have it. Errors: 403 with `mfa_setup_required`.
+    async fn check_right(self, tx: &mut ReadTx, app: &App, caller: &DashboardSession) -> AppResult<()> {
+        if self.moves_end || self.widens {
+            NewCredentials::of(tx, caller.account(), app).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The guards of a change, before its members are judged: whether a fresh proof was needed, and there. What is wrong or not there needs none.
+async fn prove(app: &App, caller: &DashboardSession, from: ClientAddress, id: &str, patch: &ApiKeyPatch) -> AppResult<Option<Fresh>> {
+    let mut tx = app.db.read().await?;
+    let Some(before) = repo::find(&mut tx, caller.account(), id).await? else { return Ok(None) };
+    let scopes = if patch.scopes.is_given() { ScopeSet::of(&patch.scopes).ok() } else { None };
+    let expires = match &patch.expires_at {
+        Nullable::Absent => before.expires_time,
+        Nullable::Given(expires) => judge_expiry(expires, app.now()).unwrap_or(before.expires_time),
+    };
+    let reach = Reach::of(&before, scopes.unwrap_or(before.scopes()?), expires)?;
+    reach.check_right(&mut tx, app, caller).await?;
+    drop(tx);
+    if reach.widens { fresh::prove(app, caller, from, &patch.step_up).await.map(Some) } else { Ok(None) }
+}
+
+/// Changes name, scopes and expiry as far as they are given. Errors: 404, 409 when the key is revoked, 403 when it is to reach further or end at another
+/// time and the account has no right to that, or the session is not fresh.
 pub async fn update(app: &AppState, caller: &DashboardSession, from: ClientAddress, id: &str, patch: &ApiKeyPatch) -> AppResult<ApiKey> {
+    let fresh = prove(app, caller, from, id, patch).await?;
     let mut faults = Faults::default();
     let name = faults.take("name", patch.name.optional_text().and_then(|name| name.map(judge_name).transpose()));
     let scopes = if patch.scopes.is_given() { faults.take("scopes", ScopeSet::of(&patch.scopes).map(Some)) } else { Some(None) };
@@ -83,7 +126,8 @@ pub async fn update(app: &AppState, caller: &DashboardSession, from: ClientAddre
         Nullable::Absent => Some(None),
         Nullable::Given(expires) => faults.take("expires_at", judge_expiry(expires, app.now()).map(Some)),
     };
-    let (Some(name), Some(scopes), Some(expires)) = (name, scopes, expires) else { return Err(faults.into_error()) };
+    let proof = faults.take("stepUp", Proof::of(&patch.step_up));
+    let (Some(name), Some(scopes), Some(expires), Some(_)) = (name, scopes, expires, proof) else { return Err(faults.into_error()) };
     if name.is_none() && scopes.is_none() && expires.is_none() {
         return Err(AppError::Invalid("at least one of name, scopes and expires_at is needed".to_owned()));
     }
@@ -93,12 +137,13 @@ pub async fn update(app: &AppState, caller: &DashboardSession, from: ClientAddre
     if before.revoked_time.is_some() {
         return Err(AppError::Conflict("the API key is revoked".to_owned()));
     }
-    let (had, until) = (before.scopes()?, before.expires_time);
-    let (name, scopes, expires) = (name.unwrap_or(&before.name), scopes.unwrap_or(had), expires.unwrap_or(until));
-    // Widening (decisions section 4): a scope more, or an end that is later or gone.
-    let lasts_longer = until.is_some_and(|until| expires.is_none_or(|expires| until < expires));
-    if lasts_longer || !scopes.is_within(had) {
-        NewCredentials::of(&mut tx, caller.account(), app).await?;
+    let (name, scopes) = (name.as_deref().unwrap_or(&before.name), scopes.unwrap_or(before.scopes()?));
+    let expires = expires.unwrap_or(before.expires_time);
+    let reach = Reach::of(&before, scopes, expires)?;
+    reach.check_right(&mut tx, app, caller).await?;
+    if reach.widens && fresh.is_none() {
+        // The key was narrowed at the same moment.
+        fresh::check(&mut tx, app, caller).await?;
     }
     if !before.is_alive(now) && expires.is_none_or(|expires| now < expires) {
         admit_one_more(&mut tx, caller.account(), now).await?;
@@ -151,7 +196,7 @@ async fn tell(
     kind: fn(KeyNotice) -> Kind,
 ) -> AppResult<()> {
     let notice = KeyNotice { time: app.now(), address: from.0.to_string(), key: Key::Api, name: key.name.clone() };
-    outbox::put(tx, app, &Mail { to: owner.email().to_owned(), kind: kind(notice) }).await
+    notices::put(tx, app, owner.account(), &Mail { to: owner.email().to_owned(), kind: kind(notice) }).await
 }
 
 /// A time to come, or none.

@@ -15,6 +15,7 @@ use crate::auth::{DashboardSession, NewCredentials, RecentLogin};
 use crate::db::WriteTx;
 use crate::error::{AppError, AppResult};
 use crate::limits::{Count, Limit, Subject};
+use crate::traces;
 use crate::web::{ClientAddress, Faults};
 
 const UNKNOWN: AppError = AppError::NotFound("authorization");
@@ -28,7 +29,7 @@ pub struct Decided {
 }
 
 /// The pending request with this user code. Wrong ones are counted by account. Errors: 400, 404, 429.
-pub async fn resolve(app: &App, caller: &DashboardSession, typed: &UserCodeIn) -> AppResult<CliAuthorizationId> {
+pub async fn resolve(app: &App, caller: &DashboardSession, from: ClientAddress, typed: &UserCodeIn) -> AppResult<CliAuthorizationId> {
     let mut faults = Faults::default();
     let code = faults.take("userCode", typed.user_code.text().and_then(UserCode::parse));
     let Some(code) = code else { return Err(faults.into_error()) };
@@ -37,6 +38,7 @@ pub async fn resolve(app: &App, caller: &DashboardSession, typed: &UserCodeIn) -
     // Its row stays locked, so that of any number of guesses at once no more than the limit learn whether they were right.
     let count = Count::lock(&mut tx, Limit::CliResolves, &Subject::account(caller.account()), now).await?;
     if let Some(seconds) = count.times().wait(rate, now) {
+        traces::refused(app, from, Limit::CliResolves.as_str(), Some(caller.account()));
         let text = "too many wrong codes were given for this account";
         return Err(AppError::TooMany { text, retry_after: seconds, is_in_body: false });
     }

@@ -8,7 +8,7 @@ use shared::ids::{AccessKeyId, AccountId};
 use shared::time::UnixMillis;
 
 use super::repo::{self, Owner};
-use super::request::{AuthorizationRow, State};
+use super::request::{AuthorizationRow, Mode, State};
 use super::{notice, proof};
 use crate::app::App;
 use crate::audit::{self, Action, Actor, Event};
@@ -20,6 +20,7 @@ use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult};
 use crate::limits::Limit;
 use crate::mail::Kind;
+use crate::traces::{self, Trace};
 use crate::web::ClientAddress;
 
 /// Why nothing was given.
@@ -55,6 +56,24 @@ impl Refusal {
             Self::UnsupportedGrantType => "unsupported_grant_type",
         }
     }
+}
+
+impl Refusal {
+    /// The refusal that an error is.
+    fn of(error: &AppError) -> Option<Self> {
+        let AppError::Invalid(text) = error else { return None };
+        Self::ALL.into_iter().find(|refusal| refusal.as_str() == text)
+    }
+
+    const ALL: [Self; 7] = [
+        Self::AuthorizationPending,
+        Self::SlowDown,
+        Self::AccessDenied,
+        Self::ExpiredToken,
+        Self::InvalidGrant,
+        Self::InvalidRequest,
+        Self::UnsupportedGrantType,
+    ];
 }
 
 impl From<Refusal> for AppError {
@@ -111,14 +130,41 @@ pub struct Given {
 
 /// Exchanges a grant. Errors: 400 with a [`Refusal`], 429.
 pub async fn exchange(app: &App, from: ClientAddress, grant: &Grant<'_>) -> AppResult<Given> {
-    match grant {
+    let (row, given) = match grant {
         Grant::Code { code, proof } => {
             admit_exchange(app, from).await?;
             let row = repo::find_by_code(&mut app.db.read().await?, &TokenHash::of(code)).await?;
-            redeem(app, from, &row.ok_or(Refusal::InvalidGrant)?, Some(*proof)).await
+            let given = match &row {
+                Some(row) => redeem(app, from, row, Some(*proof)).await,
+                None => Err(Refusal::InvalidGrant.into()),
+            };
+            (row, given)
         }
-        Grant::Device { device_code } => poll(app, from, &TokenHash::of(device_code)).await,
+        Grant::Device { device_code } => {
+            let row = repo::find_by_device_code(&mut app.db.read().await?, &TokenHash::of(device_code)).await?;
+            let given = poll(app, from, row.as_ref()).await;
+            (row, given)
+        }
+    };
+    if let Some(refusal) = given.as_ref().err().and_then(Refusal::of) {
+        note(app, from, refusal, row.as_ref());
     }
+    given
+}
+
+/// Notes an exchange that failed. Polls that come early, or too often, have not.
+fn note(app: &App, from: ClientAddress, refusal: Refusal, row: Option<&AuthorizationRow>) {
+    if matches!(refusal, Refusal::AuthorizationPending | Refusal::SlowDown) {
+        return;
+    }
+    let account = row.and_then(|row| row.account_id.as_ref());
+    let trace = Trace { event: traces::Event::Exchange, outcome: refusal.as_str(), account, from };
+    // A wrong proof, and a code that came again, have ended the request: that has a row of its own in the trail.
+    let is_ended = row.is_some_and(|row| {
+        row.mode().is_ok_and(|mode| mode == Mode::Pkce)
+            && row.state(app.now()).is_ok_and(|state| matches!(state, State::Approved | State::Consumed))
+    });
+    if is_ended { traces::log(app, trace) } else { traces::fail(app, trace) }
 }
 
 async fn admit_exchange(app: &App, from: ClientAddress) -> AppResult<()> {
@@ -126,8 +172,7 @@ async fn admit_exchange(app: &App, from: ClientAddress) -> AppResult<()> {
 }
 
 /// A poll that keeps its interval counts for nothing while the request may still be approved; any other counts.
-async fn poll(app: &App, from: ClientAddress, device_code: &TokenHash) -> AppResult<Given> {
-    let row = repo::find_by_device_code(&mut app.db.read().await?, device_code).await?;
+async fn poll(app: &App, from: ClientAddress, row: Option<&AuthorizationRow>) -> AppResult<Given> {
     let Some(row) = row else {
         admit_exchange(app, from).await?;
         return Err(Refusal::InvalidGrant.into());
@@ -147,7 +192,7 @@ async fn poll(app: &App, from: ClientAddress, device_code: &TokenHash) -> AppRes
         admit_exchange(app, from).await?;
     }
     if state != State::Pending {
-        return redeem(app, from, &row, None).await;
+        return redeem(app, from, row, None).await;
     }
     let mut tx = app.db.write().await?;
     let is_slower = repo::slow_down(&mut tx, &row.id, now).await? > 0;
@@ -198,7 +243,7 @@ async fn give(
     let origin = row.mode()?.origin();
     let issued = session::issue(&mut tx, app, account, origin, from, &row.device).await?;
     repo::consume(&mut tx, &row.id, &issued.id).await?;
-    notice::put(&mut tx, app, &owner.email, from, vec![row.device.label()], Kind::MachineAdded).await?;
+    notice::put(&mut tx, app, (account, &owner.email), from, vec![row.device.label()], Kind::MachineAdded).await?;
     let details = json!({ "authorization": row.id, "credentialOrigin": origin.kind().origin() });
     let event = Event::new(Action::AddMachine, &issued.id).with(details);
     audit::note(&mut tx, &Actor::owner(account, from), event, &app.dice, now).await?;
@@ -221,8 +266,8 @@ async fn revoke(mut tx: WriteTx, app: &App, from: ClientAddress, row: &Authoriza
         Some((account, credential)) => is_deleted(&mut tx, account, credential).await?,
         None => false,
     };
-    if let Some(owner) = owner.filter(|_| is_revoked) {
-        notice::put(&mut tx, app, &owner.email, from, vec![row.device.label()], Kind::MachineRemoved).await?;
+    if let Some((account, owner)) = row.account_id.as_ref().zip(owner).filter(|_| is_revoked) {
+        notice::put(&mut tx, app, (account, &owner.email), from, vec![row.device.label()], Kind::MachineRemoved).await?;
     }
     let revoked = row.credential_id.as_ref().filter(|_| is_revoked);
     end(tx, app, from, row, json!({ "reason": "replay", "revoked": revoked })).await?;

@@ -144,9 +144,10 @@ pub fn routes() -> OpenApiRouter<AppState> {
 pub async fn resolve_user_code(
     State(app): State<AppState>,
     caller: DashboardSession,
+    from: ClientAddress,
     Json(typed): Json<UserCodeIn>,
 ) -> AppResult<Json<ResolvedOut>> {
-    Ok(Json(ResolvedOut { authorization_id: decision::resolve(&app, &caller, &typed).await? }))
+    Ok(Json(ResolvedOut { authorization_id: decision::resolve(&app, &caller, from, &typed).await? }))
 }
 
 /// Read a request for the approval screen. Once it is decided, only the account that decided can.
@@ -166,7 +167,8 @@ pub async fn get_authorization(
     Ok(Json(AuthorizationOut::new(row, state)?))
 }
 
-/// Approve a request: the command line is let in to the caller's account. With a second factor the login must be young: `reauth_required`.
+/// Approve a request: the command line is let in to the caller's account. The session must be fresh, and with a second factor its login
+/// young: `reauth_required`.
 #[utoipa::path(
     post,
     path = "/v1/cli/authorizations/{authorization}/approve",

@@ -13,7 +13,6 @@ use super::user_code::UserCode;
 use super::{proof, redirect};
 use crate::app::App;
 use crate::audit::{self, Action, Actor, Event};
-use crate::auth::members::is_unseen;
 use crate::auth::registration::service::admit;
 use crate::auth::session::Device;
 use crate::auth::token::PlainToken;
@@ -149,16 +148,11 @@ fn version(headers: &HeaderMap) -> Result<Option<String>, Invalid> {
     judge_label(Some(value.to_str().map_err(|_| Invalid::from("must be ASCII text"))?))
 }
 
-/// A text for people who decide by it: what they could not see is left out. An empty one says nothing.
+/// A text for people who decide by it: nothing in it may be invisible to them. An empty one says nothing.
 fn judge_label(text: Option<&str>) -> Result<Option<String>, Invalid> {
-    let text: String = text.unwrap_or_default().chars().filter(|character| !is_unseen(*character)).collect();
-    let text = text.trim_matches(' ');
+    let text = text.unwrap_or_default().trim_matches(' ');
     if text.is_empty() {
         return Ok(None);
     }
-    if text.chars().count() <= LONGEST_LABEL && !text.chars().any(char::is_control) {
-        Ok(Some(text.to_owned()))
-    } else {
-        Err(Invalid::from("must be at most 255 characters, none of them control characters"))
-    }
+    shared::text::name(text, LONGEST_LABEL).map(|name| Some(name.into_owned()))
 }

@@ -12,7 +12,8 @@ use utoipa_axum::routes;
 use super::repo::Credential;
 use super::service;
 use crate::app::AppState;
-use crate::auth::{DashboardSession, LoginSession, NewCredentials, NotApiKey};
+use crate::auth::mfa::step_up::StepUpProof;
+use crate::auth::{DashboardSession, LoginSession, NewCredentials, NotApiKey, fresh};
 use crate::error::AppResult;
 use crate::web::{ClientAddress, Json, KeyPath, Member, encode_segment};
 
@@ -37,6 +38,10 @@ pub struct NewAccessKey {
     #[serde(default)]
     #[schema(value_type = Option<i64>, minimum = 1)]
     pub ttl: Member,
+    /// A fresh proof of a second factor, for a dashboard session that is no longer fresh.
+    #[serde(default)]
+    #[schema(value_type = Option<StepUpProof>)]
+    pub step_up: Member,
 }
 
 /// What is to change of an access key; all as in its creation, `name` included, which is refused.
@@ -60,6 +65,10 @@ pub struct AccessKeyPatch {
     #[serde(default)]
     #[schema(value_type = Option<i64>, minimum = 1)]
     pub ttl: Member,
+    /// A fresh proof of a second factor, for a dashboard session that is no longer fresh.
+    #[serde(default)]
+    #[schema(value_type = Option<StepUpProof>)]
+    pub step_up: Member,
 }
 
 /// An access key or a session. It has no `Debug`, since it may hold the raw key.
@@ -179,7 +188,7 @@ pub async fn list_access_keys(State(app): State<AppState>, caller: NotApiKey) ->
     Ok(Json(AccessKeysAnswer { access_keys }))
 }
 
-/// Create an access key. The answer shows its raw form, which is never shown again.
+/// Create an access key. The answer shows its raw form, which is never shown again. The session must be fresh: `reauth_required`.
 #[utoipa::path(
     post,
     path = "/v1/access-keys",
@@ -193,9 +202,10 @@ pub async fn create_access_key(
     caller: DashboardSession,
     right: NewCredentials,
     from: ClientAddress,
-    Json(new): Json<NewAccessKey>,
+    body: AppResult<Json<NewAccessKey>>,
 ) -> AppResult<impl IntoResponse> {
-    let (key, token) = service::add(&app, &caller, right, from, &new).await?;
+    let (Json(new), fresh) = fresh::admit(&app, &caller, from, body, |Json(new)| &new.step_up).await?;
+    let (key, token) = service::add(&app, &caller, right, fresh, from, &new).await?;
     let location = format!("/v1/access-keys/{}", encode_segment(&key.friendly_name));
     let answer = AccessKeyAnswer { access_key: AccessKeyOut::new(key, Some(token.reveal())) };
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(answer)))
@@ -214,7 +224,7 @@ pub async fn get_access_key(State(app): State<AppState>, caller: LoginSession, K
     Ok(Json(AccessKeyAnswer { access_key: AccessKeyOut::new(key, None) }))
 }
 
-/// Rename an access key or a session, or give an access key a new lifetime, which begins now.
+/// Rename an access key or a session, or give an access key a new lifetime, which begins now. For a later end the session must be fresh.
 #[utoipa::path(
     patch,
     path = "/v1/access-keys/{key}",

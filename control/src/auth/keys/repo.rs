@@ -1,6 +1,7 @@
 //! SQL of credentials that are kept: named access keys, sessions, and what command lines hold.
 
 use shared::ids::{AccessKeyId, AccountId};
+use shared::text::{nfc, spellings};
 use shared::time::UnixMillis;
 
 use crate::auth::bearer::CredentialKind;
@@ -37,7 +38,7 @@ const DELETE_OLDEST_DASHBOARD: &str = "DELETE FROM access_keys WHERE account_id 
     AND id NOT IN (SELECT id FROM access_keys WHERE account_id = $1 AND credential_origin = 'dashboard_session' AND id <> $2 \
     ORDER BY created_time DESC, id DESC LIMIT $3) RETURNING id";
 const DELETE_FROM_SOURCE: &str = "DELETE FROM access_keys \
-    WHERE account_id = $1 AND (is_session OR credential_origin IS NOT NULL) AND (created_by = $2 OR device_name = $2) \
+    WHERE account_id = $1 AND (is_session OR credential_origin IS NOT NULL) AND (created_by = $2 OR device_name IN ($2, $3)) \
     RETURNING id, account_id, friendly_name, created_by, created_time, expires, last_used_time, is_session, credential_origin, device_id, \
     device_name, client_name, client_version, client_platform";
 const DELETE_NAMED: &str =
@@ -241,7 +242,7 @@ pub async fn delete_oldest_dashboard(
 
 /// Removes the account's sessions and command lines' credentials that were made from this address or machine, and gives what they were.
 pub async fn delete_from_source(tx: &mut WriteTx, account: &AccountId, source: &str) -> sqlx::Result<Vec<Credential>> {
-    on!(tx, |conn| sqlx::query_as(DELETE_FROM_SOURCE).bind(account).bind(source).fetch_all(conn).await)
+    on!(tx, |conn| sqlx::query_as(DELETE_FROM_SOURCE).bind(account).bind(source).bind(nfc(source).as_ref()).fetch_all(conn).await)
 }
 
 /// Removes the account's named access keys, expired ones too, and gives their names.
@@ -256,7 +257,13 @@ pub async fn list(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<Vec<Cred
 
 /// The account's credential of this name.
 pub async fn find_by_name(tx: &mut ReadTx, account: &AccountId, friendly_name: &str) -> sqlx::Result<Option<Credential>> {
-    on!(tx, |conn| sqlx::query_as(FIND_BY_NAME).bind(account).bind(friendly_name).fetch_optional(conn).await)
+    for name in spellings(friendly_name) {
+        let found = on!(tx, |conn| sqlx::query_as(FIND_BY_NAME).bind(account).bind(name.as_ref()).fetch_optional(conn).await)?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
 }
 
 /// Changes a credential's name and end as far as they are given.

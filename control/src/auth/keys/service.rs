@@ -1,5 +1,7 @@
 //! The rules of access keys.
 
+use std::borrow::Cow;
+
 use serde_json::json;
 use shared::Invalid;
 use shared::ids::{AccessKeyId, AccountId};
@@ -11,13 +13,14 @@ use crate::app::{App, AppState};
 use crate::audit::{self, Action, Actor, Event};
 use crate::auth::bearer::CredentialKind;
 use crate::auth::cli::notice;
+use crate::auth::mfa::Proof;
 use crate::auth::session::{self, Device};
 use crate::auth::token::PlainToken;
-use crate::auth::{DashboardSession, LoginSession, NewCredentials, NotApiKey, SignedIn};
+use crate::auth::{DashboardSession, Fresh, LoginSession, NewCredentials, NotApiKey, SignedIn, fresh};
 use crate::clock::Dice;
 use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult, OrConflict};
-use crate::mail::{Key, KeyNotice, Kind, Mail, outbox};
+use crate::mail::{Key, KeyNotice, Kind, Mail, notices};
 use crate::web::{ClientAddress, Faults, Member};
 
 /// The lifetime of a key that names none: 60 days, in milliseconds.
@@ -27,11 +30,9 @@ pub const DEFAULT_TTL: i64 = 60 * 86_400_000;
 pub const LAST_EXPIRY: i64 = 253_402_300_799_999;
 
 /// A name that can stand in a path: clients resolve `.` and `..` before they send one.
-fn judge_friendly_name(name: &str) -> Result<&str, Invalid> {
-    if !(1..=255).contains(&name.chars().count()) || name.chars().any(char::is_control) {
-        return Err(Invalid::from("must be 1 to 255 characters, none of them control characters"));
-    }
-    if matches!(name, "." | "..") { Err(Invalid::from("must not be . or ..")) } else { Ok(name) }
+fn judge_friendly_name(name: &str) -> Result<Cow<'_, str>, Invalid> {
+    let name = shared::text::name(name, 255)?;
+    if matches!(name.as_ref(), "." | "..") { Err(Invalid::from("must not be . or ..")) } else { Ok(name) }
 }
 
 fn judge_ttl(ttl: i64) -> Result<i64, Invalid> {
@@ -59,25 +60,22 @@ pub async fn create(
     now: UnixMillis,
 ) -> AppResult<PlainToken> {
     let mut faults = Faults::default();
-    faults.take("friendlyName", judge_friendly_name(friendly_name));
-    faults.take("ttl", judge_ttl(ttl));
-    if !faults.is_empty() {
-        return Err(faults.into_error());
-    }
+    let name = faults.take("friendlyName", judge_friendly_name(friendly_name));
+    let (Some(friendly_name), Some(ttl)) = (name, faults.take("ttl", judge_ttl(ttl))) else { return Err(faults.into_error()) };
     let token = PlainToken::named_key(dice)?;
     let id = AccessKeyId::v7(now, dice.bytes()?);
     let row = NewKeyRow {
         id: &id,
         account,
         hash: &token.hash(),
-        friendly_name,
+        friendly_name: &friendly_name,
         created_by,
         created: now,
         expires: end(ttl, now),
         kind: CredentialKind::NamedKey,
         device: &Device::default(),
     };
-    repo::insert(tx, &row).await.or_conflict(|| taken(friendly_name))?;
+    repo::insert(tx, &row).await.or_conflict(|| taken(&friendly_name))?;
     Ok(token)
 }
 
@@ -106,6 +104,7 @@ pub async fn add(
     app: &App,
     caller: &DashboardSession,
     _right: NewCredentials,
+    _fresh: Fresh,
     from: ClientAddress,
     new: &NewAccessKey,
 ) -> AppResult<(Credential, PlainToken)> {
@@ -114,16 +113,17 @@ pub async fn add(
     let friendly_name = faults.take("friendlyName", new.friendly_name.text().and_then(judge_friendly_name));
     let description = faults.take("description", new.description.optional_text());
     let ttl = faults.take("ttl", new.ttl.optional_integer().and_then(|ttl| judge_ttl(ttl.unwrap_or(DEFAULT_TTL))));
-    let (Some(()), Some(friendly_name), Some(_), Some(ttl)) = (raw, friendly_name, description, ttl) else {
+    let proof = faults.take("stepUp", Proof::of(&new.step_up));
+    let (Some(()), Some(friendly_name), Some(_), Some(ttl), Some(_)) = (raw, friendly_name, description, ttl, proof) else {
         return Err(faults.into_error());
     };
     let mut tx = caller.begin_holding_account(app).await?;
     let now = app.now();
     NewCredentials::of(&mut tx, caller.account(), app).await?;
     app.config.limits.quotas.check_access_keys(&mut tx, caller.account()).await?;
-    let token = create(&mut tx, caller.account(), friendly_name, &from.0.to_string(), ttl, &app.dice, now).await?;
-    let key = repo::find_by_name(&mut tx, caller.account(), friendly_name).await?.ok_or(AppError::NotFound("access key"))?;
-    tell(&mut tx, app, caller, from, friendly_name, Kind::KeyAdded).await?;
+    let token = create(&mut tx, caller.account(), &friendly_name, &from.0.to_string(), ttl, &app.dice, now).await?;
+    let key = repo::find_by_name(&mut tx, caller.account(), &friendly_name).await?.ok_or(AppError::NotFound("access key"))?;
+    tell(&mut tx, app, caller, from, &friendly_name, Kind::KeyAdded).await?;
     let event = Event::new(Action::CreateAccessKey, &key.id).with(json!({ "friendlyName": friendly_name, "expires": key.expires }));
     audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, now).await?;
     tx.commit().await?;
@@ -152,7 +152,18 @@ async fn find_seen(tx: &mut ReadTx, app: &App, account: &AccountId, caller: Cred
     found.filter(|key| is_seen_by(key, caller, app)).ok_or(AppError::NotFound("access key"))
 }
 
-/// Renames a credential, or gives a named key a new lifetime from now on, which is the dashboard's to do and like a new credential.
+/// Whether this lifetime, if it is one, would end a named key later than it does. What cannot be changed so is refused elsewhere.
+async fn lasts_longer(app: &App, caller: &LoginSession, friendly_name: &str, ttl: &Member) -> AppResult<bool> {
+    let Ok(Some(ttl)) = ttl.optional_integer() else { return Ok(false) };
+    match find(&mut app.db.read().await?, app, caller, friendly_name).await {
+        Ok(key) => Ok(!key.kind().is_login() && key.expires < end(ttl, app.now())),
+        Err(AppError::NotFound(_)) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Renames a credential, or gives a named key a new lifetime from now on, which is the dashboard's to do and like a new credential. One that ends later
+/// needs a fresh proof. Errors: 400, 404, 409; 403 with the code that says what would help; 429.
 pub async fn update(
     app: &AppState,
     caller: &LoginSession,
@@ -164,12 +175,20 @@ pub async fn update(
         DashboardSession::of(caller)?;
         NewCredentials::of(&mut app.db.read().await?, caller.account(), app).await?;
     }
+    let fresh = if lasts_longer(app, caller, friendly_name, &patch.ttl).await? {
+        Some(fresh::prove(app, caller, from, &patch.step_up).await?)
+    } else {
+        None
+    };
     let mut faults = Faults::default();
     let raw = faults.take("name", refuse_raw_key(&patch.name));
     let name = faults.take("friendlyName", patch.friendly_name.optional_text().and_then(|name| name.map(judge_friendly_name).transpose()));
     let description = faults.take("description", patch.description.optional_text());
     let ttl = faults.take("ttl", patch.ttl.optional_integer().and_then(|ttl| ttl.map(judge_ttl).transpose()));
-    let (Some(()), Some(name), Some(_), Some(ttl)) = (raw, name, description, ttl) else { return Err(faults.into_error()) };
+    let proof = faults.take("stepUp", Proof::of(&patch.step_up));
+    let (Some(()), Some(name), Some(_), Some(ttl), Some(_)) = (raw, name, description, ttl, proof) else {
+        return Err(faults.into_error());
+    };
     let mut tx = caller.begin_holding_account(app).await?;
     let now = app.now();
     if ttl.is_some() {
@@ -179,8 +198,12 @@ pub async fn update(
     if ttl.is_some() && before.kind().is_login() {
         return Err(AppError::Conflict("this is a session: how long it lasts cannot be changed".to_owned()));
     }
-    let changed = repo::update(&mut tx, &before.id, name, ttl.map(|ttl| end(ttl, now))).await;
-    if changed.or_conflict(|| taken(name.unwrap_or(friendly_name)))? == 0 {
+    if fresh.is_none() && ttl.is_some_and(|ttl| before.expires < end(ttl, now)) {
+        // The key's end has moved at the same moment.
+        fresh::check(&mut tx, app, caller).await?;
+    }
+    let changed = repo::update(&mut tx, &before.id, name.as_deref(), ttl.map(|ttl| end(ttl, now))).await;
+    if changed.or_conflict(|| taken(name.as_deref().unwrap_or(friendly_name)))? == 0 {
         return Err(AppError::NotFound("access key"));
     }
     let key = repo::find(&mut tx, caller.account(), &before.id).await?.ok_or(AppError::NotFound("access key"))?;
@@ -220,5 +243,5 @@ async fn tell(
     kind: fn(KeyNotice) -> Kind,
 ) -> AppResult<()> {
     let notice = KeyNotice { time: app.now(), address: from.0.to_string(), key: Key::Access, name: name.to_owned() };
-    outbox::put(tx, app, &Mail { to: owner.email().to_owned(), kind: kind(notice) }).await
+    notices::put(tx, app, owner.account(), &Mail { to: owner.email().to_owned(), kind: kind(notice) }).await
 }

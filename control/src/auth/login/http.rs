@@ -10,6 +10,7 @@ use utoipa_axum::routes;
 
 use super::service::{self, LoggedIn, Login, Outcome};
 use crate::app::AppState;
+use crate::auth::device::Device;
 use crate::auth::members;
 use crate::error::AppResult;
 use crate::web::{ClientAddress, Faults, Json, Member};
@@ -34,8 +35,8 @@ pub struct NewLogin {
 }
 
 impl NewLogin {
-    /// The attempt. Errors: 400.
-    pub fn judge(&self) -> AppResult<Login> {
+    /// The attempt, of a browser with this device cookie. Errors: 400.
+    pub fn judge(&self, device: Device) -> AppResult<Login> {
         let mut faults = Faults::default();
         let email = faults.take("email", members::email(&self.email));
         let password = faults.take("password", members::password(&self.password));
@@ -43,7 +44,7 @@ impl NewLogin {
         let (Some(email), Some(password), Some(challenge_token)) = (email, password, challenge_token) else {
             return Err(faults.into_error());
         };
-        Ok(Login { email, password: password.to_owned(), challenge_token: challenge_token.map(str::to_owned) })
+        Ok(Login { email, password: password.to_owned(), challenge_token: challenge_token.map(str::to_owned), device })
     }
 }
 
@@ -61,7 +62,7 @@ pub struct SessionOut {
 }
 
 impl From<LoggedIn> for SessionOut {
-    fn from(LoggedIn { session, mfa_setup_deadline }: LoggedIn) -> Self {
+    fn from(LoggedIn { session, mfa_setup_deadline, .. }: LoggedIn) -> Self {
         Self {
             access_key: session.token.reveal().to_owned(),
             expires: session.expires,
@@ -129,5 +130,5 @@ pub async fn log_in(
     Extension(from): Extension<ClientAddress>,
     Json(new): Json<NewLogin>,
 ) -> AppResult<Json<LoginOut>> {
-    Ok(Json(service::log_in(&app, from, &new.judge()?).await?.into()))
+    Ok(Json(service::log_in(&app, from, &new.judge(Device::default())?).await?.into()))
 }

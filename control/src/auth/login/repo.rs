@@ -3,10 +3,13 @@
 use shared::ids::AccountId;
 use shared::time::UnixMillis;
 
+use crate::accounts::email::former;
 use crate::db::{ReadTx, WriteTx};
 use crate::on;
 
-const FIND_ACCOUNT: &str = "SELECT id, password_hash FROM accounts WHERE email = $1";
+// An earlier version may have stored the second spelling.
+const FIND_ACCOUNT: &str =
+    "SELECT id, password_hash FROM accounts WHERE email IN ($1, $2) ORDER BY CASE WHEN email = $1 THEN 0 ELSE 1 END LIMIT 1";
 const FIND_PENDING: &str =
     "SELECT password_hash FROM registrations WHERE email = $1 AND created_time > $2 ORDER BY created_time DESC LIMIT 1";
 const FIX_DEADLINE: &str =
@@ -17,7 +20,7 @@ pub const SQL: &[&str] = &[FIND_ACCOUNT, FIND_PENDING, FIX_DEADLINE];
 
 /// The account with this address, and the hash of its password.
 pub async fn find_account(tx: &mut ReadTx, email: &str) -> sqlx::Result<Option<(AccountId, String)>> {
-    on!(tx, |conn| sqlx::query_as(FIND_ACCOUNT).bind(email).fetch_optional(conn).await)
+    on!(tx, |conn| sqlx::query_as(FIND_ACCOUNT).bind(email).bind(former(email).as_ref()).fetch_optional(conn).await)
 }
 
 /// The hash of the password of the address's newest registration, or decoy of one, that was made after `since`.

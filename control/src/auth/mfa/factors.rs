@@ -10,21 +10,31 @@ use super::{Factor, passkeys, pending, recovery, totp};
 use crate::accounts;
 use crate::app::App;
 use crate::audit::{self, Action, Actor, Event};
+use crate::auth::device;
 use crate::clock::Dice;
 use crate::config::secrets::EncryptionKeys;
 use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult};
-use crate::mail::{FactorKind, FactorNotice, Kind, Mail, outbox};
-use crate::on;
+use crate::mail::{FactorKind, FactorNotice, Kind, Mail, notices, outbox};
 use crate::web::ClientAddress;
+use crate::{on, on_write};
 
 const FIND: &str = "SELECT (SELECT COUNT(*) FROM passkeys WHERE account_id = $1) AS passkeys, \
     (SELECT COUNT(*) FROM authenticators WHERE account_id = $1) AS authenticators, \
-    (SELECT COUNT(*) FROM recovery_codes WHERE account_id = $1) AS recovery_codes";
+    (SELECT COUNT(*) FROM recovery_codes WHERE account_id = $1) AS recovery_codes, \
+    COALESCE((SELECT failed_factors FROM accounts WHERE id = $1), 0) AS failures";
+// None beyond those that stop the codes: that lasts until somebody ends it.
+const COUNT_FAILURE: &str =
+    "UPDATE accounts SET failed_factors = failed_factors + 1 WHERE id = $1 AND failed_factors < $2 RETURNING failed_factors";
+const FORGIVE: &str = "UPDATE accounts SET failed_factors = 0 WHERE id = $1 AND failed_factors > 0 AND failed_factors < $2";
+const RESTART: &str = "UPDATE accounts SET failed_factors = 0 WHERE id = $1 AND failed_factors > 0";
 const DEADLINE: &str = "SELECT mfa_setup_deadline FROM accounts WHERE id = $1";
 
 /// Every statement of this file.
-pub const SQL: &[&str] = &[FIND, DEADLINE];
+pub const SQL: &[&str] = &[FIND, COUNT_FAILURE, FORGIVE, RESTART, DEADLINE];
+
+/// Failed factors in a row that stop an account's codes (decisions section 9).
+const MOST_FAILURES: i64 = 100;
 
 /// How many factors an account has of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, sqlx::FromRow)]
@@ -35,6 +45,8 @@ pub struct Factors {
     pub authenticators: i64,
     /// Recovery codes that were not used; they are no factor of their own.
     pub recovery_codes: i64,
+    /// Failed factors since the last success.
+    failures: i64,
 }
 
 impl Factors {
@@ -43,12 +55,18 @@ impl Factors {
         self.passkeys > 0 || self.authenticators > 0
     }
 
+    /// Whether too many failures in a row have stopped codes of the authenticator app and recovery codes, until a password reset or the operator.
+    pub fn codes_are_stopped(&self) -> bool {
+        self.failures >= MOST_FAILURES
+    }
+
     /// What a login can be completed with right now, in the order in which to offer it. A passkey is of no use where passkeys are not configured.
     pub fn methods(&self, app: &App) -> Vec<&'static str> {
+        let takes_codes = !self.codes_are_stopped();
         let usable = [
             (Factor::Passkey, self.passkeys > 0 && passkeys::is_configured(app)),
-            (Factor::Totp, self.authenticators > 0),
-            (Factor::RecoveryCode, self.are_on() && self.recovery_codes > 0),
+            (Factor::Totp, takes_codes && self.authenticators > 0),
+            (Factor::RecoveryCode, takes_codes && self.are_on() && self.recovery_codes > 0),
         ];
         usable.into_iter().filter(|(_, is_usable)| *is_usable).map(|(factor, _)| factor.as_str()).collect()
     }
@@ -57,6 +75,23 @@ impl Factors {
 /// What the account has.
 pub async fn find(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<Factors> {
     on!(tx, |conn| sqlx::query_as(FIND).bind(account).fetch_one(conn).await)
+}
+
+/// Counts a failed factor; whether it is the one that stops the account's codes. The account is held.
+pub async fn count_failure(tx: &mut WriteTx, account: &AccountId) -> sqlx::Result<bool> {
+    let counted: Option<i64> =
+        on!(tx, |conn| sqlx::query_scalar(COUNT_FAILURE).bind(account).bind(MOST_FAILURES).fetch_optional(conn).await)?;
+    Ok(counted == Some(MOST_FAILURES))
+}
+
+/// Forgets failures in a row, for a factor that was right. It does not end a stop. The account is held.
+pub async fn forgive(tx: &mut WriteTx, account: &AccountId) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(FORGIVE).bind(account).bind(MOST_FAILURES).execute(conn).await)
+}
+
+/// Forgets failures and ends a stop. The account is held.
+pub async fn restart(tx: &mut WriteTx, account: &AccountId) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(RESTART).bind(account).execute(conn).await)
 }
 
 /// What the account has, in words for its owner: the authenticator app, each passkey by its name, the recovery codes that are left.
@@ -98,7 +133,10 @@ pub async fn added(tx: &mut WriteTx, app: &App, held: &SteppedUp, from: ClientAd
 /// are gone, too. Whether second factors are still on.
 pub async fn removed(tx: &mut WriteTx, app: &App, held: &SteppedUp, from: ClientAddress, changed: Changed<'_>) -> AppResult<bool> {
     let are_on = find(tx, held.account()).await?.are_on();
+    device::repo::delete_all(tx, held.account()).await?;
     if !are_on {
+        // Nothing is left to be guessed.
+        restart(tx, held.account()).await?;
         recovery::repo::delete_all(tx, held.account()).await?;
         pending::repo::cancel(tx, held.account()).await?;
     }
@@ -128,6 +166,8 @@ pub async fn remove_all(
     totp::repo::delete(tx, &account).await?;
     recovery::repo::delete_all(tx, &account).await?;
     pending::repo::cancel(tx, &account).await?;
+    device::repo::delete_all(tx, &account).await?;
+    restart(tx, &account).await?;
     outbox::put_at(tx, keys, dice, now, &Mail { to: email, kind: Kind::FactorsRemoved { time: now } }).await?;
     let details = json!({ "passkeys": factors.passkeys, "authenticators": factors.authenticators });
     audit::note(tx, actor, Event::new(Action::RemoveSecondFactors, &account).with(details), dice, now).await?;
@@ -147,5 +187,5 @@ async fn tell(
         Changed::Passkey(name) => (FactorKind::Passkey, Some(name.to_owned())),
     };
     let notice = FactorNotice { time: app.now(), address: from.0.to_string(), factor: what, name };
-    outbox::put(tx, app, &Mail { to: held.email().to_owned(), kind: kind(notice) }).await
+    notices::put(tx, app, held.account(), &Mail { to: held.email().to_owned(), kind: kind(notice) }).await
 }

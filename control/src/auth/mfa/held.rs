@@ -1,6 +1,7 @@
 //! An account whose second factors one transaction alone may try or change.
 //!
 //! Failures are counted, of all kinds of proof together. A success forgives none of them: else whoever guesses could go on each time the owner signs in.
+//! Beside that, 100 failures in a row, with no success between them, stop the account's codes; passkeys, which nobody guesses, go on.
 
 use shared::ids::AccountId;
 
@@ -10,6 +11,9 @@ use crate::db::WriteTx;
 use crate::error::{AppError, AppResult};
 use crate::limits::{Count, Limit, Subject};
 use crate::on;
+use crate::traces::warnings::Warning;
+use crate::traces::{self, Event, Trace};
+use crate::web::ClientAddress;
 
 // Changes nothing, but locks the row until the transaction ends, as a new password or a deletion does.
 const HOLD: &str = "UPDATE accounts SET name = name WHERE id = $1 RETURNING email";
@@ -24,16 +28,17 @@ pub struct Held {
     email: String,
     factors: Factors,
     attempts: Count,
+    from: ClientAddress,
 }
 
 impl Held {
     /// Locks the account's attempts and then the account. Locks of client addresses and e-mail addresses come before. A row that counts nothing is left
     /// to the clean-up. Errors: 401 when the account is gone.
-    pub async fn lock(tx: &mut WriteTx, app: &App, account: &AccountId) -> AppResult<Self> {
+    pub async fn lock(tx: &mut WriteTx, app: &App, account: &AccountId, from: ClientAddress) -> AppResult<Self> {
         let attempts = Count::lock(tx, Limit::MfaAttempts, &Subject::account(account), app.now()).await?;
         let email: Option<String> = on!(tx, |conn| sqlx::query_scalar(HOLD).bind(account).fetch_optional(conn).await)?;
         let email = email.ok_or(AppError::Unauthenticated)?;
-        Ok(Self { account: account.clone(), email, factors: factors::find(tx, account).await?, attempts })
+        Ok(Self { account: account.clone(), email, factors: factors::find(tx, account).await?, attempts, from })
     }
 
     /// The account.
@@ -54,18 +59,36 @@ impl Held {
     /// Refuses a try when there were too many failures, however right it is. Errors: 429 with `retryAfterSeconds`.
     pub fn check_limit(&self, app: &App) -> AppResult<()> {
         match self.attempts.times().wait(app.config.limits.strangers.mfa_attempts, app.now()) {
-            Some(seconds) => Err(AppError::TooMany {
-                text: "too many failed attempts with second factors: wait before the next one",
-                retry_after: seconds,
-                is_in_body: true,
-            }),
+            Some(seconds) => {
+                traces::refused(app, self.from, Limit::MfaAttempts.as_str(), Some(&self.account));
+                Err(AppError::TooMany {
+                    text: "too many failed attempts with second factors: wait before the next one",
+                    retry_after: seconds,
+                    is_in_body: true,
+                })
+            }
             None => Ok(()),
         }
     }
 
+    /// Whether codes of this account may be tried: not after too many failures in a row, however right the code is. Notes the refusal.
+    pub fn takes_codes(&self, app: &App) -> bool {
+        let are_stopped = self.factors.codes_are_stopped();
+        if are_stopped {
+            traces::refused(app, self.from, "failed_factors", Some(&self.account));
+        }
+        !are_stopped
+    }
+
     /// Counts a failure and commits: also what the failed try used up. Nothing else may have been changed in the transaction.
-    pub async fn fail(self, mut tx: WriteTx, app: &App) -> AppResult<()> {
+    pub async fn fail(self, mut tx: WriteTx, app: &App, event: Event, outcome: &'static str) -> AppResult<()> {
         self.attempts.add(&mut tx, app.config.limits.strangers.mfa_attempts, app.now()).await?;
-        Ok(tx.commit().await?)
+        let is_last = factors::count_failure(&mut tx, &self.account).await?;
+        tx.commit().await?;
+        traces::fail(app, Trace { event, outcome, account: Some(&self.account), from: self.from });
+        if is_last {
+            traces::warn(app, &self.account, Warning::CodesStopped, self.from);
+        }
+        Ok(())
     }
 }

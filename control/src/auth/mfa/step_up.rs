@@ -7,13 +7,18 @@ use shared::Invalid;
 use shared::ids::AccountId;
 use utoipa::ToSchema;
 
-use super::{Held, passkeys, totp};
+use super::{Held, factors, passkeys, totp};
 use crate::app::App;
 use crate::auth::LoginSession;
 use crate::db::WriteTx;
 use crate::error::{AppError, AppResult, Code};
-use crate::web::Member;
+use crate::traces::Event;
+use crate::web::{ClientAddress, Member};
 
+const STOPPED: AppError = AppError::Coded(
+    Code::StepUpRequired,
+    "codes of this account are stopped after 100 failed attempts in a row: use a passkey, or reset your password",
+);
 const NEEDED: AppError = AppError::Coded(Code::StepUpRequired, "show a second factor again: send a fresh stepUp proof");
 
 // No value is made of it: it shows what `Proof::of` reads.
@@ -94,8 +99,8 @@ impl SteppedUp {
     }
 
     /// Counts a failure that came after the proof, and commits: the proof is used up, too.
-    pub async fn fail(self, tx: WriteTx, app: &App) -> AppResult<()> {
-        self.0.fail(tx, app).await
+    pub async fn fail(self, tx: WriteTx, app: &App, outcome: &'static str) -> AppResult<()> {
+        self.0.fail(tx, app, Event::SecondFactor, outcome).await
     }
 }
 
@@ -107,29 +112,33 @@ pub async fn look(app: &App, caller: &LoginSession, proof: Option<&Proof<'_>>) -
 
 /// Begins a transaction in which the caller's account is held, and uses the proof up in it. Where second factors are off there is nothing to prove and
 /// whatever was sent is ignored. Errors: 403 with `step_up_required`, and then the failure is counted; 429 after too many of them.
-pub async fn begin(app: &App, caller: &LoginSession, proof: Option<&Proof<'_>>) -> AppResult<(WriteTx, SteppedUp)> {
+pub async fn begin(app: &App, caller: &LoginSession, from: ClientAddress, proof: Option<&Proof<'_>>) -> AppResult<(WriteTx, SteppedUp)> {
     look(app, caller, proof).await?;
     let mut tx = app.db.write().await?;
-    let held = Held::lock(&mut tx, app, caller.account()).await?;
+    let held = Held::lock(&mut tx, app, caller.account(), from).await?;
     // The body may have come slowly: what ended the session meanwhile has ended it before this.
     caller.judge(&mut tx, app).await?;
     if !held.factors().are_on() {
         return Ok((tx, SteppedUp(held)));
     }
-    let is_proven = match proof {
+    let (is_proven, outcome) = match proof {
         None | Some(Proof::Unfit) => return Err(NEEDED),
         Some(Proof::Totp(code)) => {
             held.check_limit(app)?;
-            totp::service::use_code(&mut tx, app, held.account(), code).await?
+            if !held.takes_codes(app) {
+                return Err(STOPPED);
+            }
+            (totp::service::use_code(&mut tx, app, held.account(), code).await?, "wrong_totp")
         }
         Some(Proof::Passkey(response)) => {
             held.check_limit(app)?;
-            passkeys::verify_step_up(&mut tx, app, held.account(), caller.credential(), response).await?
+            (passkeys::verify_step_up(&mut tx, app, held.account(), caller.credential(), response).await?, "wrong_passkey")
         }
     };
     if is_proven {
+        factors::forgive(&mut tx, held.account()).await?;
         return Ok((tx, SteppedUp(held)));
     }
-    held.fail(tx, app).await?;
+    held.fail(tx, app, Event::StepUp, outcome).await?;
     Err(NEEDED)
 }

@@ -34,7 +34,8 @@ impl Budget {
     pub(super) async fn take(self, tx: &mut WriteTx, app: &App, now: UnixMillis) -> AppResult<()> {
         let limits = &app.config.limits.strangers;
         self.network.add(tx, limits.registration_mails, now).await?;
-        self.all.add(tx, limits.all_registration_mails, now).await
+        self.all.add(tx, limits.all_registration_mails, now).await?;
+        Ok(())
     }
 
     /// Leaves the counts as they were. Only mails that are sent count: else whoever asks in vain would use up those of the owner.

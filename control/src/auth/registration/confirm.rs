@@ -13,11 +13,11 @@ use super::PENDING_LIFETIME;
 use super::http::ShownToken;
 use super::repo::{self, RegistrationRow};
 use super::service::{admit, must_be_open};
-use crate::accounts::service::{self as accounts, NewAccount, known_words};
+use crate::accounts::service::{self as accounts, NewAccount};
 use crate::app::App;
 use crate::audit::Actor;
-use crate::auth::members;
 use crate::auth::token::TokenHash;
+use crate::auth::{members, strength};
 use crate::error::{AppError, AppResult};
 use crate::limits::Limit;
 use crate::web::{ClientAddress, Faults, Member};
@@ -106,7 +106,7 @@ async fn compare(app: &App, from: ClientAddress, row: &RegistrationRow, password
         let text = "this is not the password that the address was registered with: try again, or send replacePassword to use this one";
         return Err(AppError::Conflict(text.to_owned()));
     }
-    let judged = app.passwords.turn(from).await?.judge(password, &known_words(&row.email, None)).await?;
+    let judged = app.passwords.turn(from).await?.judge(password, strength::context(&app.config.addresses(), &row.email, None)).await?;
     judged.map_err(|fault| AppError::Invalid(format!("password: {fault}")))?;
     app.passwords.turn(from).await?.hash(password).await.map(Some)
 }

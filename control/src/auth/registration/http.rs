@@ -22,7 +22,7 @@ pub struct NewRegistration {
     #[serde(default)]
     #[schema(value_type = String, required = true, format = "email", max_length = 255)]
     pub email: Member,
-    /// A text: the password.
+    /// A text: the password. One that is easily guessed or common, or that is little more than your name or address, is refused.
     #[serde(default)]
     #[schema(value_type = String, required = true, min_length = 12, max_length = 1000)]
     pub password: Member,

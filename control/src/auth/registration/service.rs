@@ -8,14 +8,14 @@ use super::PENDING_LIFETIME;
 use super::budget::Budget;
 use super::http::{NewRegistration, Resend};
 use super::repo::{self, NewRegistrationRow, Renewed};
-use crate::accounts::service::known_words;
 use crate::app::App;
 use crate::audit::{self, Action, Actor, Event};
 use crate::auth::token::PlainToken;
-use crate::auth::{login, members};
+use crate::auth::{login, members, strength};
 use crate::error::{AppError, AppResult};
-use crate::limits::{self, Limit, Subject};
+use crate::limits::{self, Limit};
 use crate::mail::{self, Kind, Mail};
+use crate::traces;
 use crate::web::{ClientAddress, Faults};
 
 /// Stores a registration, and mails the link that confirms it while the address has mails left. An address that has an account gets a decoy instead,
@@ -24,7 +24,7 @@ use crate::web::{ClientAddress, Faults};
 pub async fn register(app: &App, from: ClientAddress, new: &NewRegistration) -> AppResult<()> {
     must_be_open(app)?;
     let mut faults = Faults::default();
-    let email = faults.take("email", members::email(&new.email));
+    let email = faults.take("email", members::new_email(&new.email));
     let name = faults.take("name", members::name(&new.name));
     let challenge_token = faults.take("challengeToken", members::challenge_token(&new.challenge_token));
     let mut password = faults.take("password", new.password.text());
@@ -35,8 +35,9 @@ pub async fn register(app: &App, from: ClientAddress, new: &NewRegistration) -> 
     if let Some(text) = password {
         // Each counts, also one that is refused and so is no registration.
         admit(app, from, Limit::Posts, app.config.limits.strangers.posts).await?;
-        let known = known_words(email.as_deref().unwrap_or_default(), name.flatten());
-        let judged = app.passwords.turn(from).await?.judge(text, &known).await?;
+        let name = name.as_ref().and_then(Option::as_deref);
+        let known = strength::context(&app.config.addresses(), email.as_deref().unwrap_or_default(), name);
+        let judged = app.passwords.turn(from).await?.judge(text, known).await?;
         password = faults.take("password", judged.map(|()| text));
     }
     let (Some(email), Some(name), Some(challenge_token), Some(password)) = (email, name, challenge_token, password) else {
@@ -54,7 +55,7 @@ pub async fn register(app: &App, from: ClientAddress, new: &NewRegistration) -> 
     let row = NewRegistrationRow {
         id: &RegistrationId::v7(now, app.dice.bytes()?),
         email: &email,
-        name,
+        name: name.as_deref(),
         password_hash: &password_hash,
         token: &token.hash(),
         token_expires: now.plus_millis(lifetime),
@@ -126,8 +127,10 @@ async fn look(app: &App, from: ClientAddress, challenge_token: Option<&str>) -> 
         app.challenge.verify(None, from.0).await?;
     }
     let rate = app.config.limits.strangers.register;
-    let so_far = limits::find(&mut app.db.read().await?, Limit::Register, &Subject::address(from.0)).await?;
-    so_far.wait(rate, app.now()).map_or(Ok(()), |seconds| Err(limits::too_many(seconds)))
+    let so_far = limits::find_address(&mut app.db.read().await?, Limit::Register, from.0).await?;
+    let Some(seconds) = so_far.wait(rate, app.now()) else { return Ok(()) };
+    traces::refused(app, from, Limit::Register.as_str(), None);
+    Err(limits::too_many(seconds))
 }
 
 /// Counts a request of a stranger. Errors: 429.

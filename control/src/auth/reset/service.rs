@@ -6,12 +6,13 @@ use shared::time::UnixMillis;
 use super::http::{Forgotten, Reset};
 use super::repo;
 use crate::accounts;
-use crate::accounts::service::{end_old_password, known_words};
+use crate::accounts::service::end_old_password;
 use crate::app::App;
 use crate::audit::{self, Action, Actor, Event};
+use crate::auth::mfa::factors;
 use crate::auth::registration::service::{admit, admit_human};
 use crate::auth::token::{PlainToken, TokenHash};
-use crate::auth::{api_keys, cli, keys, login, members};
+use crate::auth::{api_keys, cli, keys, login, members, strength};
 use crate::db::WriteTx;
 use crate::error::{AppError, AppResult};
 use crate::limits::{self, Limit, Subject};
@@ -77,8 +78,9 @@ pub async fn reset(app: &App, from: ClientAddress, reset: &Reset) -> AppResult<N
         faults.take("token", found.as_ref().ok_or_else(members::unknown_token));
     }
     if let Some(password) = password {
-        let known = found.as_ref().map(|(_, row)| known_words(&row.email, row.name.as_deref())).unwrap_or_default();
-        faults.take("password", app.passwords.turn(from).await?.judge(password, &known).await?);
+        let (email, name) = found.as_ref().map(|(_, row)| (row.email.as_str(), row.name.as_deref())).unwrap_or_default();
+        let known = strength::context(&app.config.addresses(), email, name);
+        faults.take("password", app.passwords.turn(from).await?.judge(password, known).await?);
     }
     let (Some(token), Some(password), Some(revokes), Some((account, row)), true) = (token, password, revokes, found, faults.is_empty())
     else {
@@ -100,8 +102,9 @@ pub async fn reset(app: &App, from: ClientAddress, reset: &Reset) -> AppResult<N
     } else {
         None
     };
+    factors::restart(&mut tx, &account).await?;
     let notice = NewPassword { revoked_keys, ..end_old_password(&mut tx, &account, None, from, now).await? };
-    mail::outbox::put(&mut tx, app, &Mail { to: row.email, kind: Kind::PasswordReset(notice.clone()) }).await?;
+    mail::notices::put(&mut tx, app, &account, &Mail { to: row.email, kind: Kind::PasswordReset(notice.clone()) }).await?;
     let mut event = Event::new(Action::ResetPassword, &account);
     if let Some(revoked) = revoked_keys {
         event = event.with(json!({ "revokedKeys": revoked }));

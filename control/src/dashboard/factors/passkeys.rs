@@ -6,16 +6,18 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Value, json};
 use shared::ids::PasskeyId;
+use shared::text::isolate;
 
 use super::{Change, last, recovery, removed};
 use crate::app::AppState;
-use crate::auth::DashboardSession;
 use crate::auth::mfa::passkeys::http::NewPasskey;
 use crate::auth::mfa::passkeys::{repo, service};
+use crate::auth::{DashboardSession, fresh};
 use crate::dashboard::fields::Fields;
 use crate::dashboard::flash::Flash;
 use crate::dashboard::form::{Field, Form};
 use crate::dashboard::frame::Frame;
+use crate::dashboard::reauthenticate;
 use crate::dashboard::sign_in::{Asked, next_of};
 use crate::dashboard::step_up::{self, StepUp};
 use crate::error::{AppError, AppResult};
@@ -75,13 +77,21 @@ pub(in crate::dashboard) async fn add(
     from: ClientAddress,
     sent: Fields,
 ) -> AppResult<Response> {
+    if sent.text("response").is_empty() {
+        // The script, which was told that the session is too old to begin, sends what was typed, to have it back with a fresh session.
+        fresh::check_first_factor(&mut app.db.read().await?, &app, &session).await?;
+        if reauthenticate::is_answer(&sent) {
+            let (form, step_up) = (new_form(&sent), step_up_of(&app, &session).await?);
+            return form.page(&New { frame: &frame, form: &form, step_up: &step_up, next: next_of(&frame, &sent) });
+        }
+    }
     let response = serde_json::from_value(Value::Object(step_up::answer(sent.text("response")))).map_err(AppError::internal)?;
     let new = NewPasskey { response, name: sent.optional_member("name"), step_up: step_up::member(&sent)? };
     let next = next_of(&frame, &sent);
     match service::add(&app, &session, from, &new).await {
         Ok(added) => match added.codes {
             Some(codes) => recovery::shown(&frame, codes, true, next),
-            None => frame.redirect_saying("/security", &Flash::good(format!("The passkey {} was added.", added.passkey.name))),
+            None => frame.redirect_saying("/security", &Flash::good(format!("The passkey {} was added.", isolate(&added.passkey.name)))),
         },
         Err(error) => {
             let mut step_up = step_up_of(&app, &session).await?;
@@ -129,7 +139,7 @@ pub(in crate::dashboard) async fn rename(
     sent: Fields,
 ) -> AppResult<Response> {
     match service::rename(&app, &session, from, &id, &sent.member("name")).await {
-        Ok(passkey) => frame.redirect_saying("/security", &Flash::good(format!("The passkey is called {} now.", passkey.name))),
+        Ok(passkey) => frame.redirect_saying("/security", &Flash::good(format!("The passkey is called {} now.", isolate(&passkey.name)))),
         Err(error) => {
             let form = Form::of([name_field(sent.text("name"))]).refuse(error)?;
             let passkey = find(&app, &session, &id).await?;
@@ -144,7 +154,7 @@ fn removal<'p>(frame: &'p Frame, form: &'p Form, step_up: &'p StepUp, passkey: &
         form,
         step_up,
         page: frame.path(&format!("{}/remove", page(&passkey.id))),
-        title: format!("Remove the passkey {}", passkey.name),
+        title: format!("Remove the passkey {}", isolate(&passkey.name)),
         text: "It signs nobody in any more. Your device may go on offering it until you delete it there as well.",
         warning: last(step_up),
         button: "Remove it",
@@ -174,7 +184,7 @@ pub(in crate::dashboard) async fn remove(
     let passkey = find(&app, &session, &id).await?;
     let proof = step_up::member(&sent)?;
     match service::remove(&app, &session, from, &id, step_up::proof(&proof)?.as_ref()).await {
-        Ok(are_on) => removed(&frame, &format!("The passkey {}", passkey.name), are_on),
+        Ok(are_on) => removed(&frame, &format!("The passkey {}", isolate(&passkey.name)), are_on),
         Err(error) => {
             let mut step_up = StepUp::of(&app, &session).await?;
             let form = step_up.refuse(Form::default(), &sent, error)?;

@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+use tests::people::PASSWORD;
 use tests::totp::STEP;
 use tests::wait::until;
 use tests::{Client, Hands, TestApp, Visit};
@@ -12,6 +13,9 @@ use crate::dashboard::terminal::Terminal;
 use crate::dashboard::{codes, scan, sign_out, sign_up};
 
 const VERIFIER: &str = "a-verifier-of-the-test-that-is-long-enough-for-rfc-7636";
+
+/// Longer than a session stays fresh.
+const LONG: i64 = 16 * 60_000;
 
 /// Plays a journey once with each kind of hands.
 async fn with_all(journey: impl AsyncFn(&TestApp, &Visit)) {
@@ -98,6 +102,7 @@ async fn command_lines_with_a_browser_are_let_in_and_kept_out() {
     with_all(async |app, visit| {
         signed_in(app, visit).await;
         let cli = app.anonymous();
+        app.clock.advance(LONG);
         for decision in ["Let it in", "Deny"] {
             let terminal = Terminal::listen().await;
             let request = by_browser(&cli, &terminal).await;
@@ -105,6 +110,11 @@ async fn command_lines_with_a_browser_are_let_in_and_kept_out() {
             visit.is_at("Let this command line in?").await;
             visit.sees("Ada's laptop").await;
             visit.press(decision).await;
+            if decision == "Let it in" {
+                visit.is_at("Confirm that it is you").await;
+                visit.fill("password", PASSWORD).await;
+                visit.press("Confirm").await;
+            }
             if visit.hands == Hands::NoScripts {
                 visit.press("Back to your terminal").await;
             }
@@ -216,7 +226,15 @@ async fn keys_are_made_and_taken_away() {
         visit.press("Make an access key").await;
         visit.is_at("Make an access key").await;
         visit.fill("friendlyName", "laptop").await;
+        // So late that it takes the password; then it goes on with what was typed.
+        app.clock.advance(LONG);
         visit.press("Make the key").await;
+        visit.is_at("Confirm that it is you").await;
+        visit.fill("password", "wrong").await;
+        visit.press("Confirm").await;
+        visit.sees("The password is wrong.").await;
+        visit.fill("password", PASSWORD).await;
+        visit.press("Confirm").await;
         visit.is_at("Your new key").await;
         let key = visit.read("#raw-key").await;
         if visit.hands != Hands::NoScripts {
@@ -224,6 +242,9 @@ async fn keys_are_made_and_taken_away() {
             visit.sees("Copied").await;
         }
         with(&key).get("/v1/apps").await.assert(200);
+        for asked in visit.asked().await {
+            assert!(!asked.contains("password=") && !asked.contains(&key), "{asked}");
+        }
         visit.press("To your keys").await;
         visit.press("Delete laptop").await;
         visit.sees("Delete the key laptop?").await;

@@ -1,5 +1,6 @@
 //! Passkeys of the browser's own authenticators.
 
+use tests::people::PASSWORD;
 use tests::totp::STEP;
 use tests::{Hands, TestApp, Visit};
 
@@ -17,10 +18,26 @@ async fn a_passkey_signs_in_without_a_password_and_shows_itself_for_changes() {
         visit.press("Add a passkey").await;
         visit.is_at("Add a passkey").await;
         visit.fill("name", "Laptop").await;
+        // So late that it takes the password; the name is still there then.
+        app.clock.advance(16 * 60_000);
+        visit.press("Make the passkey").await;
+        visit.is_at("Confirm that it is you").await;
+        visit.fill("password", PASSWORD).await;
+        visit.press("Confirm").await;
+        visit.is_at("Add a passkey").await;
+        assert_eq!(visit.read("#name").await, "Laptop");
         visit.press("Make the passkey").await;
         codes(&visit).await;
         visit.press("I have kept them").await;
         visit.is_at("Second factors on").await;
+        // With a passkey that is what is asked for.
+        app.clock.advance(16 * 60_000);
+        visit.open("/dashboard/keys/new").await;
+        visit.fill("friendlyName", "Laptop").await;
+        visit.press("Make the key").await;
+        visit.is_at("Confirm that it is you").await;
+        visit.press("Confirm").await;
+        visit.is_at("Your new key").await;
 
         sign_out(&visit).await;
         visit.press("Sign in with a passkey").await;

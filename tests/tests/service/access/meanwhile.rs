@@ -23,7 +23,7 @@ use super::{
 };
 
 /// Tables in which a change that is refused may leave something: guesses at passwords are counted, and mails leave.
-const ASIDE: &[&str] = &["limit_counts", "mail_outbox", "_sqlx_migrations"];
+const ASIDE: &[&str] = &["limit_counts", "mail_outbox", "tallies", "_sqlx_migrations"];
 
 /// What happens in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -59,6 +59,7 @@ async fn a_key_is_made_used_renamed_given_a_new_lifetime_and_expires() {
     session.get(&path("build server")).await.refused(404);
     key.get("/v1/authenticated").await.assert(200);
     // A new lifetime begins now; it is not added to the old end.
+    session.reauthenticate().await;
     let patched = session.patch(&path("ci"), json!({ "ttl": DAY })).await.assert(200);
     assert_eq!(patched["accessKey"]["expires"], now + DAY / 2 + DAY);
     app.clock.advance(DAY - 1);
@@ -67,6 +68,7 @@ async fn a_key_is_made_used_renamed_given_a_new_lifetime_and_expires() {
     key.get("/v1/authenticated").await.refused(401);
     // It is still its owner's, and a new lifetime lets it live again.
     assert!(listed(&session).await.contains(&"ci".to_owned()));
+    session.reauthenticate().await;
     session.patch(&path("ci"), json!({ "ttl": 1_000 })).await.assert(200);
     key.get("/v1/authenticated").await.assert(200);
     let gone = session.delete(&path("ci")).await;

@@ -308,6 +308,7 @@ fn dressed(endpoint: &Endpoint, answer: &Answer, methods: &str) {
         ("access-control-allow-methods", methods),
         ("access-control-allow-headers", "Content-Type, Accept, X-CodePush-Plugin-Name, X-CodePush-Plugin-Version, X-CodePush-SDK-Version"),
         ("access-control-expose-headers", "X-Request-Id"),
+        ("access-control-max-age", "86400"),
     ] {
         assert_eq!(answer.header(name), value, "{name} of {}", answer.asked);
     }

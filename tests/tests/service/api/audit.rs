@@ -71,7 +71,8 @@ async fn each_change_by_a_stranger_is_one_row() {
     assert_eq!((row.credential_id, row.client_address.as_deref()), (None, Some("127.0.0.1")));
     assert_eq!(app.texts("SELECT id FROM access_keys", &[]).await, [row.object_id]);
     // Refusals change nothing that the trail is about.
-    unnoted(&app, 401, app.try_log_in("ada", "not the password of anybody")).await;
+    assert_eq!(noted(&app, 401, app.try_log_in("ada", "not the password of anybody")).await, none("login.fail", "account"));
+    unnoted(&app, 401, app.try_log_in("nobody", "not the password of anybody")).await;
     unnoted(&app, 400, post("/v1/auth/reset-password", &reset)).await;
     unnoted(&app, 400, post("/v1/auth/verify-email", &token)).await;
     unnoted(&app, 400, post("/v1/auth/register", &email)).await;

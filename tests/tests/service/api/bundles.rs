@@ -36,6 +36,7 @@ fn has_bundle_headers(answer: &Answer) {
         ("x-content-type-options", "nosniff"),
         ("access-control-allow-origin", "*"),
         ("access-control-expose-headers", "X-Request-Id"),
+        ("access-control-max-age", "86400"),
     ] {
         assert_eq!(answer.header(name), value, "{name}");
     }

@@ -89,7 +89,7 @@ async fn head_answers_as_get_without_a_body() {
 #[tokio::test(flavor = "multi_thread")]
 async fn another_method_is_405_with_those_that_are_allowed() {
     let (_app, ada) = prepared().await;
-    for (path, methods) in ROUTES {
+    for (path, methods) in ROUTES.iter().filter(|(path, _)| !path.starts_with("/internal")) {
         for slash in ["", "/"] {
             for method in ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"] {
                 if methods.contains(&method) {

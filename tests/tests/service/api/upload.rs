@@ -126,7 +126,6 @@ async fn every_sound_member_is_taken() {
     let long_range = ["1.0.0"; 28].join(" || ");
     let long_range = format!("{long_range:<255}");
     for (index, info) in [
-        json!({ "appVersion": "" }),
         json!({ "appVersion": "*" }),
         json!({ "appVersion": "1" }),
         json!({ "appVersion": "1.2.x" }),
@@ -136,7 +135,7 @@ async fn every_sound_member_is_taken() {
         json!({ "appVersion": "1.0.0", "description": "" }),
         json!({ "appVersion": "1.0.0", "description": "x".repeat(10_000) }),
         json!({ "appVersion": "1.0.0", "description": "😀".repeat(5_000) }),
-        json!({ "appVersion": "1.0.0", "description": "\u{0001}\"\\\n".repeat(2_500) }),
+        json!({ "appVersion": "1.0.0", "description": "\t\"\\\n".repeat(2_500) }),
         json!({ "appVersion": "1.0.0", "rollout": 1 }),
         json!({ "appVersion": "1.0.0", "isDisabled": true, "isMandatory": true }),
     ]

@@ -53,6 +53,8 @@ async fn alike(app: &TestApp, addresses: [&str; 2], ask: impl AsyncFn(Stranger, 
 #[tokio::test(flavor = "multi_thread")]
 async fn registering_then_logging_in_costs_the_same_and_is_answered_the_same() {
     let app = world().await;
+    // Failures of accounts are written down by a job, not by the request: without this table it cannot.
+    app.change("DROP TABLE tallies", &[]).await;
     let log_in = |password: &'static str| async move |stranger: Stranger, name: &'static str| stranger.log_in(name, password).await;
     assert_eq!(alike(&app, ["192.0.2.1", "192.0.2.2"], log_in("wrong")).await, (401, 1));
     let register = async |stranger: Stranger, name: &'static str| {

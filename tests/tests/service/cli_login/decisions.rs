@@ -65,7 +65,7 @@ async fn an_account_past_its_time_to_set_up_a_second_factor_approves_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_of_an_account_without_a_second_factor_approves_however_old_it_is() {
+async fn a_session_of_an_account_without_a_second_factor_approves_however_old_it_is_once_it_shows_the_password() {
     let (app, dashboard) = ada().await;
     for _ in 0..6 {
         app.clock.advance(2 * DAY);
@@ -73,7 +73,10 @@ async fn a_session_of_an_account_without_a_second_factor_approves_however_old_it
     }
     for way in WAYS {
         let ceremony = Ceremony::begin(way, &app.anonymous()).await;
+        approve(&dashboard, ceremony.id()).await.refused_with(403, Some("reauth_required"));
+        dashboard.reauthenticate().await;
         approve(&dashboard, ceremony.id()).await.assert(200);
+        app.clock.advance(15 * MINUTE + 1);
     }
 }
 
@@ -83,6 +86,7 @@ async fn what_was_approved_in_time_is_exchanged_although_the_time_is_over_since(
     let dashboard = app.log_in("ada").await;
     let deadline = app.try_log_in("ada", tests::people::PASSWORD).await.assert(200)["mfaSetupDeadline"].as_i64().unwrap();
     app.clock.advance(deadline - app.clock.now().0);
+    dashboard.reauthenticate().await;
     let mut ceremonies = Vec::new();
     for way in WAYS {
         let mut ceremony = Ceremony::begin(way, &app.anonymous()).await;
@@ -159,6 +163,7 @@ async fn once_decided_it_is_nobody_elses() {
 async fn a_request_is_pending_for_ten_minutes() {
     let (app, dashboard) = ada().await;
     for way in WAYS {
+        dashboard.reauthenticate().await;
         let cli = app.anonymous();
         let (timely, denied, late) = (Ceremony::begin(way, &cli).await, Ceremony::begin(way, &cli).await, Ceremony::begin(way, &cli).await);
         app.clock.advance(10 * MINUTE - 1);

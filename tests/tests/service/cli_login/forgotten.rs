@@ -50,6 +50,7 @@ async fn a_request_is_forgotten_an_hour_after_its_end() {
 async fn until_then_it_is_shown_as_expired_and_then_not_at_all() {
     let (mut app, dashboard) = ada().await;
     for way in WAYS {
+        dashboard.reauthenticate().await;
         let (pending, approved) = (Ceremony::begin(way, &app.anonymous()).await, Ceremony::begin(way, &app.anonymous()).await);
         approve(&dashboard, approved.id()).await.assert(200);
         app.clock.advance(10 * MINUTE);
@@ -60,6 +61,7 @@ async fn until_then_it_is_shown_as_expired_and_then_not_at_all() {
         app.clock.advance(1);
         restart(&mut app).await;
         until("both are forgotten", async || (kept(&app).await == 0).then_some(())).await;
+        dashboard.reauthenticate().await;
         for ceremony in [&pending, &approved] {
             read(&dashboard, ceremony.id()).await.refused(404);
             approve(&dashboard, ceremony.id()).await.refused(404);

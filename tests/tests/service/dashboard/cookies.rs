@@ -44,7 +44,8 @@ async fn everywhere_else_they_travel_encrypted_only_and_belong_to_this_host() {
     let flags = ["Path=/", "HttpOnly", "SameSite=Lax", "Secure"];
     assert_eq!(set(&page, "__Host-updraft-form").unwrap().1, flags);
     assert_eq!(set(&answer, "__Host-updraft").unwrap().1, [&["Max-Age=1209600"][..], &flags].concat());
-    for plain in ["updraft", "updraft-form", "updraft-pending", "updraft-flash"] {
+    assert_eq!(set(&answer, "__Host-updraft-device").unwrap().1, [&["Max-Age=7776000"][..], &flags].concat());
+    for plain in ["updraft", "updraft-form", "updraft-pending", "updraft-flash", "updraft-device"] {
         assert_eq!((set(&page, plain), set(&answer, plain)), (None, None));
     }
     // A cookie with the name that it has on this machine is nobody's there.

@@ -12,6 +12,7 @@ mod keys;
 mod passkeys;
 mod passwords;
 mod place;
+mod reauthenticate;
 mod second_step;
 mod separate;
 mod sessions;

@@ -134,3 +134,18 @@ async fn the_way_back_is_kept_over_both_steps() {
     let page = page.is_at("/dashboard/sign-in/second-factor").shows("recovery-code?next=%2Fdashboard%2Fdesign");
     reader.send(&page.form().with(&[("code", &holder.code())])).await.is_at("/dashboard/design");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_has_codes_that_are_stopped_is_told_how_to_go_on() {
+    let app = TestApp::spawn().await;
+    let holder = with_totp(&app).await;
+    let mut reader = first_step(&app).await;
+    let page = reader.open("/dashboard/sign-in/second-factor").await;
+    app.change("UPDATE accounts SET failed_factors = 100", &[]).await;
+    let page = reader.send(&page.form().with(&[("code", &holder.code())])).await.has_status(403);
+    let page = page.shows("There were 100 wrong codes in a row.").shows("<a href=\"/dashboard/forgot-password\">Reset your password</a>");
+    assert_eq!(page.forms().len(), 0, "{}", page.html());
+    let page = reader.open("/dashboard/sign-in/recovery-code").await.has_status(200).shows("There were 100 wrong codes in a row.");
+    assert_eq!(page.forms().len(), 0, "{}", page.html());
+    is_sound(&page.answer);
+}

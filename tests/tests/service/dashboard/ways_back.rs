@@ -69,7 +69,9 @@ async fn setting_up_a_second_factor_leads_back_to_what_needed_one() {
     reader.open("/dashboard/keys/new").await.shows("You come back to this page then.").shows(&link);
     reader.send(&late).await.has_status(403).shows(&link);
     let page = reader.open(set_up).await;
-    let page = reader.send(&page.form()).await.shows("Scan this");
+    // The session is no longer fresh; the way back is kept.
+    let page = reader.send(&page.form()).await.shows("Confirm that it is you");
+    let page = reader.send(&page.form().with(&[("password", PASSWORD)])).await.shows("Scan this");
     let totp = Totp::new(&page.form().fields["secret"]);
     let page = reader.send(&page.form().with(&[("code", "12")])).await.has_status(401);
     let page = reader.send(&page.form().with(&[("code", &totp.code(app.clock.now()))])).await.has_status(200);

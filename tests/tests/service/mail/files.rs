@@ -2,7 +2,10 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use control::mail::{FactorKind, FactorNotice, Key, KeyNotice, Kind, MachineNotice, NewPassword, reset_password_link, verify_email_link};
+use control::mail::notices::Notice;
+use control::mail::{
+    Circumstances, FactorKind, FactorNotice, Key, KeyNotice, Kind, MachineNotice, NewPassword, reset_password_link, verify_email_link,
+};
 use shared::time::UnixMillis;
 use tests::{Options, TestApp};
 
@@ -89,6 +92,7 @@ async fn a_notice_leads_to_the_page_of_what_it_is_about() {
     let key = |key| KeyNotice { time, address: "192.0.2.7".to_owned(), key, name: "ci".to_owned() };
     let machine = MachineNotice { time, address: address.clone(), machines: vec!["laptop".to_owned()] };
     let factor = FactorNotice { time, address: address.clone(), factor: FactorKind::Passkey, name: Some("phone".to_owned()) };
+    let at = Circumstances { time, address: address.clone() };
     let notices = [
         (Kind::PasswordChanged(new.clone()), "/forgot-password"),
         (Kind::PasswordReset(new), "/forgot-password"),
@@ -104,6 +108,11 @@ async fn a_notice_leads_to_the_page_of_what_it_is_about() {
         (Kind::AccountUnlocked { time }, "/sign-in"),
         (Kind::SessionsEnded { time, keys: vec!["ci".to_owned()] }, "/sign-in"),
         (Kind::RecoveryCodesReplaced { time, address: address.clone() }, "/security"),
+        (Kind::WrongFactor(at.clone()), "/forgot-password"),
+        (Kind::LoginStopped(at.clone()), "/sign-in"),
+        (Kind::CodesStopped(at.clone()), "/forgot-password"),
+        (Kind::SignedInFromNewNetwork(at), "/sessions"),
+        (Kind::MoreNotices { kind: Notice::KeysAdded, count: 2, since: time }, "/keys"),
         (Kind::RecoveryCodeUsed { time, address, remaining: 1 }, "/security"),
     ];
     for (kind, page) in notices {

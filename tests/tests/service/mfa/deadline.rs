@@ -28,6 +28,7 @@ async fn it_is_fourteen_days_from_the_first_login_without_a_factor_for_ever() {
         assert_eq!((&mfa["mfaSetupRequired"], &mfa["mfaSetupDeadline"]), (&json!(true), &json!(deadline)));
         app.clock.advance(DAY);
     }
+    ada.session.reauthenticate().await;
     ada.enrol_totp().await.assert(200);
     let mfa = ada.mfa().await;
     assert_eq!((&mfa["mfaSetupRequired"], mfa.get("mfaSetupDeadline")), (&json!(false), None));

@@ -75,11 +75,11 @@ async fn nothing_of_this_happens_without_a_proof() {
     ];
     for what in GUARDED {
         for proof in &proofs {
-            let rows = app.audit_rows().await;
+            let rows = app.audit_changes().await;
             let answer = ask(&ada, &ada.session, what, proof.clone()).await;
             assert_eq!(answer.status, 403, "{what} {proof}: {}", answer.text());
             needs_step_up(&answer);
-            let added = app.audit_rows().await - rows;
+            let added = app.audit_changes().await - rows;
             assert!(added <= 1, "{what} {proof}: at most the setup is noted");
         }
     }

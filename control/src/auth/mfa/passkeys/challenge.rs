@@ -110,9 +110,18 @@ pub async fn put(tx: &mut WriteTx, app: &App, holder: Holder<'_>, state: &[u8]) 
     })
 }
 
+/// What an answer is to be judged by.
+#[derive(Debug)]
+pub struct Claimed {
+    /// What was kept.
+    pub state: Vec<u8>,
+    /// When it was asked.
+    pub asked: UnixMillis,
+}
+
 /// Takes what an answer is to be judged by: once, as soon as the transaction is committed. None when nothing was asked, it was too long ago, or
 /// somebody took it already.
-pub async fn claim(tx: &mut WriteTx, app: &App, holder: Holder<'_>) -> AppResult<Option<Vec<u8>>> {
+pub async fn claim(tx: &mut WriteTx, app: &App, holder: Holder<'_>) -> AppResult<Option<Claimed>> {
     let purpose = holder.purpose();
     let found: Option<(String, Vec<u8>, UnixMillis)> = match holder {
         Holder::Registration(session, _) | Holder::StepUp(session, _) => {
@@ -123,9 +132,9 @@ pub async fn claim(tx: &mut WriteTx, app: &App, holder: Holder<'_>) -> AppResult
         Holder::Stranger(id) if !is_id(id) => None,
         Holder::Stranger(id) => on!(tx, |conn| sqlx::query_as(CLAIM_OF_NOBODY).bind(purpose).bind(id).fetch_optional(conn).await)?,
     };
-    let Some((id, sealed, _)) = found.filter(|(_, _, expires)| app.now() < *expires) else { return Ok(None) };
+    let Some((id, sealed, expires)) = found.filter(|(_, _, expires)| app.now() < *expires) else { return Ok(None) };
     match seal::open(app.config.encryption_keys.all(), &seal_purpose(&id), &sealed) {
-        Ok(state) => Ok(Some(state)),
+        Ok(state) => Ok(Some(Claimed { state, asked: expires.plus_millis(-CHALLENGE_LIFETIME) })),
         // Another process has sealed it with a key that this one was not given: whoever answers asks for another one.
         Err(OpenError::UnknownKey) => Ok(None),
         Err(error) => Err(AppError::from(error)),

@@ -126,6 +126,8 @@ pub fn routes() -> OpenApiRouter<AppState> {
 }
 
 /// Ask what a new passkey is to be made by. The options are good for five minutes and one response, and void what the session was given before.
+///
+/// For the account's first factor the session must be fresh: `reauth_required`.
 #[utoipa::path(
     post,
     path = "/v1/mfa/passkeys/register/options",

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use shared::ids::{AccessKeyId, AccountId};
 
 use super::ceremony::{self, Refusal};
-use super::challenge::{self, Holder};
+use super::challenge::{self, Claimed, Holder};
 use super::repo;
 use crate::app::App;
 use crate::auth::DashboardSession;
@@ -53,7 +53,7 @@ pub(super) async fn judge(
     account: &AccountId,
     response: &Map<String, Value>,
 ) -> AppResult<bool> {
-    let Some(state) = challenge::claim(tx, app, holder).await? else { return Ok(false) };
+    let Some(Claimed { state, .. }) = challenge::claim(tx, app, holder).await? else { return Ok(false) };
     let Some(answer) = ceremony::read_proof(response) else { return Ok(false) };
     let Some(row) = repo::hold(tx, account, &ceremony::credential_id(&answer.raw_id)).await? else { return Ok(false) };
     let is_known = !matches!(holder, Holder::Stranger(_));

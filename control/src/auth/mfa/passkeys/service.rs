@@ -1,20 +1,21 @@
 //! The rules of an account's passkeys: how one is added, renamed and removed.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 use shared::Invalid;
 use shared::ids::PasskeyId;
 
 use super::ceremony::{self, Owner, Refusal};
-use super::challenge::{self, Holder};
+use super::challenge::{self, Claimed, Holder};
 use super::http::NewPasskey;
 use super::repo::{self, PasskeyRow};
 use crate::app::App;
 use crate::audit::{self, Action, Actor, Event};
-use crate::auth::members::is_unseen;
 use crate::auth::mfa::factors::{self, Changed};
 use crate::auth::mfa::recovery::service::Codes;
 use crate::auth::mfa::{Proof, step_up};
-use crate::auth::{DashboardSession, LoginSession};
+use crate::auth::{DashboardSession, LoginSession, fresh};
 use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult};
 use crate::web::{ClientAddress, Faults, Member};
@@ -30,13 +31,8 @@ const MOST: i64 = 100;
 
 const UNKNOWN: AppError = AppError::NotFound("passkey");
 
-fn judge_name(name: &str) -> Result<&str, Invalid> {
-    let is_unfit = |character: char| character.is_control() || is_unseen(character);
-    if (1..=LONGEST_NAME).contains(&name.chars().count()) && !name.chars().any(is_unfit) {
-        Ok(name)
-    } else {
-        Err(Invalid::from("must be 1 to 100 characters, none of them control characters or invisible ones"))
-    }
+fn judge_name(name: &str) -> Result<Cow<'_, str>, Invalid> {
+    shared::text::name(name, LONGEST_NAME)
 }
 
 /// A passkey that was just added.
@@ -48,8 +44,10 @@ pub struct Added {
     pub codes: Option<Codes>,
 }
 
-/// Asks a session for a new passkey, in the place of what it was asked before. Errors: 501.
+/// Asks a session for a new passkey, in the place of what it was asked before. Errors: 403 with `reauth_required` where it would be the account's first
+/// factor and the session is not fresh; 501.
 pub async fn ask(app: &App, caller: &DashboardSession) -> AppResult<Value> {
+    fresh::check_first_factor(&mut app.db.read().await?, app, caller).await?;
     let existing = repo::list(&mut app.db.read().await?, caller.account()).await?;
     let owner = Owner { account: caller.account(), email: caller.email() };
     let question = ceremony::ask_for_new(&app.relying_party, owner, &existing)?;
@@ -60,7 +58,7 @@ pub async fn ask(app: &App, caller: &DashboardSession) -> AppResult<Value> {
 }
 
 /// Adds the passkey that answers. A response without the proof that is needed is not used up: it can be sent again with one. Errors: 400; 403 with
-/// `step_up_required`; 409 when anybody has the passkey already; 429; 501.
+/// `step_up_required`, or with `reauth_required` for a first factor that was not begun in time; 409 when anybody has the passkey already; 429; 501.
 pub async fn add(app: &App, caller: &DashboardSession, from: ClientAddress, new: &NewPasskey) -> AppResult<Added> {
     app.relying_party.webauthn()?;
     let mut faults = Faults::default();
@@ -68,14 +66,20 @@ pub async fn add(app: &App, caller: &DashboardSession, from: ClientAddress, new:
     let name = faults.take("name", new.name.optional_text().and_then(|name| judge_name(name.unwrap_or(DEFAULT_NAME))));
     let proof = faults.take("stepUp", Proof::of(&new.step_up));
     let (Some(answer), Some(name), Some(proof)) = (answer, name, proof) else { return Err(faults.into_error()) };
-    let (mut tx, held) = step_up::begin(app, caller, proof.as_ref()).await?;
+    let (mut tx, held) = step_up::begin(app, caller, from, proof.as_ref()).await?;
     if held.passkeys() >= MOST {
         return Err(AppError::Conflict("the account has as many passkeys as it may have: remove one first".to_owned()));
     }
-    let Some(state) = challenge::claim(&mut tx, app, Holder::Registration(caller.credential(), caller.account())).await? else {
+    let Some(Claimed { state, asked }) =
+        challenge::claim(&mut tx, app, Holder::Registration(caller.credential(), caller.account())).await?
+    else {
         let text = "response: answers no open challenge; ask for new options, they are good for five minutes and one response";
         return Err(give_up(tx, AppError::Invalid(text.to_owned())).await);
     };
+    if !held.were_on() {
+        // Nothing is used up: it can be sent again.
+        fresh::check_at(&mut tx, app, caller, asked).await?;
+    }
     let made = match ceremony::judge_new(&app.relying_party, &state, &answer)? {
         Ok(made) => made,
         Err(refusal) => return Err(give_up(tx, refused(refusal)).await),
@@ -86,7 +90,7 @@ pub async fn add(app: &App, caller: &DashboardSession, from: ClientAddress, new:
         account_id: caller.account().clone(),
         credential_id: made.credential_id,
         credential: made.credential.json,
-        name: name.to_owned(),
+        name: name.clone().into_owned(),
         is_backup_eligible: made.is_backup_eligible,
         is_backed_up: made.credential.is_backed_up,
         transports: made.transports,
@@ -97,7 +101,7 @@ pub async fn add(app: &App, caller: &DashboardSession, from: ClientAddress, new:
     if repo::insert(&mut tx, &passkey).await? == 0 {
         return Err(give_up(tx, AppError::Conflict("this passkey is registered already".to_owned())).await);
     }
-    let codes = factors::added(&mut tx, app, &held, from, Changed::Passkey(name)).await?;
+    let codes = factors::added(&mut tx, app, &held, from, Changed::Passkey(&name)).await?;
     let details = json!({ "name": name, "isBackupEligible": passkey.is_backup_eligible });
     let event = Event::new(Action::AddPasskey, &passkey.id).with(details);
     audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, now).await?;
@@ -125,7 +129,7 @@ pub async fn rename(app: &App, caller: &LoginSession, from: ClientAddress, id: &
     let mut faults = Faults::default();
     let Some(name) = faults.take("name", name.text().and_then(judge_name)) else { return Err(faults.into_error()) };
     let mut tx = caller.begin(app).await?;
-    let passkey = repo::rename(&mut tx, caller.account(), id, name).await?.ok_or(UNKNOWN)?;
+    let passkey = repo::rename(&mut tx, caller.account(), id, &name).await?.ok_or(UNKNOWN)?;
     let event = Event::new(Action::RenamePasskey, id).with(json!({ "name": name }));
     audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, app.now()).await?;
     tx.commit().await?;
@@ -136,7 +140,7 @@ pub async fn rename(app: &App, caller: &LoginSession, from: ClientAddress, id: &
 pub async fn remove(app: &App, caller: &LoginSession, from: ClientAddress, id: &PasskeyId, proof: Option<&Proof<'_>>) -> AppResult<bool> {
     // No proof is used up for what is not there.
     repo::find(&mut app.db.read().await?, caller.account(), id).await?.ok_or(UNKNOWN)?;
-    let (mut tx, held) = step_up::begin(app, caller, proof).await?;
+    let (mut tx, held) = step_up::begin(app, caller, from, proof).await?;
     let passkey = repo::find(&mut tx, caller.account(), id).await?.ok_or(UNKNOWN)?;
     if repo::delete(&mut tx, caller.account(), id).await? == 0 {
         return Err(UNKNOWN);

@@ -3,15 +3,15 @@
 use shared::ids::{AccountId, PendingLoginId};
 use shared::time::UnixMillis;
 
+use super::service::Issued;
 use crate::auth::token::TokenHash;
 use crate::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
-const INSERT: &str =
-    "INSERT INTO pending_logins (id, token_hash, account_id, attempts, created_time, expires) VALUES ($1, $2, $3, 0, $4, $5)";
+const INSERT: &str = "INSERT INTO pending_logins (id, token_hash, account_id, attempts, created_time, expires, has_device) VALUES ($1, $2, $3, 0, $4, $5, $6)";
 const DELETE_OLDEST: &str = "DELETE FROM pending_logins WHERE account_id = $1 AND id NOT IN \
     (SELECT id FROM pending_logins WHERE account_id = $1 ORDER BY created_time DESC, id DESC LIMIT $2)";
-const FIND: &str = "SELECT p.id, p.account_id, a.email FROM pending_logins p JOIN accounts a ON a.id = p.account_id \
+const FIND: &str = "SELECT p.id, p.account_id, a.email, p.has_device FROM pending_logins p JOIN accounts a ON a.id = p.account_id \
     WHERE p.token_hash = $1 AND p.expires > $2";
 // Locks the row until the transaction ends; it does not come back when another attempt used it up, or it was cancelled.
 const TRY: &str = "UPDATE pending_logins SET attempts = attempts + 1 WHERE id = $1 AND expires > $2 RETURNING attempts";
@@ -30,18 +30,21 @@ pub struct PendingLogin {
     pub account_id: AccountId,
     /// The account's e-mail address.
     pub email: String,
+    /// Whether a device cookie of the account came with the password.
+    pub has_device: bool,
 }
 
 /// Stores one.
-pub async fn insert(
-    tx: &mut WriteTx,
-    id: &PendingLoginId,
-    token: &TokenHash,
-    account: &AccountId,
-    now: UnixMillis,
-    expires: UnixMillis,
-) -> sqlx::Result<u64> {
-    on_write!(tx, |conn| sqlx::query(INSERT).bind(id).bind(token.as_str()).bind(account).bind(now).bind(expires).execute(conn).await)
+pub async fn insert(tx: &mut WriteTx, new: &Issued, account: &AccountId, now: UnixMillis, has_device: bool) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(INSERT)
+        .bind(&new.id)
+        .bind(new.token.hash().as_str())
+        .bind(account)
+        .bind(now)
+        .bind(new.expires)
+        .bind(has_device)
+        .execute(conn)
+        .await)
 }
 
 /// Ends all of an account's but the newest `most`.

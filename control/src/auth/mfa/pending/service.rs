@@ -1,16 +1,20 @@
 //! The rules of pending logins.
 
+use std::borrow::Cow;
+
 use shared::ids::{AccountId, PendingLoginId};
 use shared::time::UnixMillis;
 
 use super::repo::{self, PendingLogin};
 use crate::app::App;
 use crate::auth::login::service::{self as login, LoggedIn};
-use crate::auth::mfa::{Factor, Held};
+use crate::auth::mfa::{Factor, Held, factors};
 use crate::auth::token::{PlainToken, TokenHash};
 use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult};
 use crate::limits::{self, Count, Limit, Subject};
+use crate::traces::warnings::Warning;
+use crate::traces::{self, Event, Trace};
 use crate::web::ClientAddress;
 
 /// How long a pending login lasts, in milliseconds (specification, Login results).
@@ -25,6 +29,10 @@ const MOST: i64 = 100;
 /// Whatever was wrong: nobody learns whether there is, or was, such a login.
 pub const WRONG: AppError = AppError::WrongCredentials("the pending login or its proof is not valid: try again, or log in again");
 
+const CODES_STOPPED: AppError = AppError::Forbidden(Cow::Borrowed(
+    "codes of this account are stopped after 100 failed attempts in a row: use a passkey, or reset your password",
+));
+
 /// A pending login that was just made.
 #[derive(Debug)]
 pub struct Issued {
@@ -36,12 +44,12 @@ pub struct Issued {
     pub expires: UnixMillis,
 }
 
-/// Makes a pending login of an account that this transaction holds.
-pub async fn create(tx: &mut WriteTx, app: &App, account: &AccountId) -> AppResult<Issued> {
+/// Makes a pending login of an account that this transaction holds. `has_device` says whether a device cookie of the account came with the password.
+pub async fn create(tx: &mut WriteTx, app: &App, account: &AccountId, has_device: bool) -> AppResult<Issued> {
     let (now, token) = (app.now(), PlainToken::pending_login(&app.dice)?);
     let issued = Issued { id: PendingLoginId::v7(now, app.dice.bytes()?), token, expires: now.plus_millis(LIFETIME) };
     repo::delete_oldest(tx, account, MOST - 1).await?;
-    repo::insert(tx, &issued.id, &issued.token.hash(), account, now, issued.expires).await?;
+    repo::insert(tx, &issued, account, now, has_device).await?;
     Ok(issued)
 }
 
@@ -69,12 +77,13 @@ impl Attempt {
             // Attempts at a login are counted by its account; these have none.
             let posts = app.config.limits.strangers.posts;
             limits::admit_address(app, from.0, Limit::Posts, posts).await?.map_err(limits::too_many_logins)?;
+            traces::fail(app, Trace { event: Event::SecondFactor, outcome: "unknown_login", account: None, from });
             return Err(WRONG);
         };
         let (mut tx, now) = (app.db.write().await?, app.now());
         let failed_logins = Count::lock(&mut tx, Limit::LoginAccount, &Subject::email(&pending.email), now).await?;
         // An account that was deleted meanwhile took its pending logins along.
-        let held = Held::lock(&mut tx, app, &pending.account_id).await.map_err(|error| match error {
+        let held = Held::lock(&mut tx, app, &pending.account_id, from).await.map_err(|error| match error {
             AppError::Unauthenticated => WRONG,
             error => error,
         })?;
@@ -103,16 +112,28 @@ impl Attempt {
         &self.pending.id
     }
 
+    /// Refuses a code, right or wrong, while codes of the account are stopped. It uses nothing up. Errors: 403.
+    pub fn must_take_codes(&self, app: &App) -> AppResult<()> {
+        if self.held.takes_codes(app) { Ok(()) } else { Err(CODES_STOPPED) }
+    }
+
     /// Counts the failure, of this login and of the account, and gives what is answered. The last one ends the login.
-    pub async fn fail(mut self, app: &App) -> AppError {
+    pub async fn fail(mut self, app: &App, outcome: &'static str) -> AppError {
+        let (account, from) = (self.held.account().clone(), self.from);
         let counted = async {
             if self.number >= ATTEMPTS {
                 repo::delete(&mut self.tx, &self.pending.id).await?;
             }
             self.failed_logins.leave(&mut self.tx).await?;
-            self.held.fail(self.tx, app).await
+            self.held.fail(self.tx, app, Event::SecondFactor, outcome).await
         };
-        counted.await.err().unwrap_or(WRONG)
+        match counted.await {
+            Ok(()) => {
+                traces::warn(app, &account, Warning::WrongFactor, from);
+                WRONG
+            }
+            Err(error) => error,
+        }
     }
 
     /// Uses the login up and gives the session. It forgives the failed logins, too.
@@ -121,6 +142,8 @@ impl Attempt {
             return Err(WRONG);
         }
         self.failed_logins.clear(&mut self.tx).await?;
-        login::finish(self.tx, app, &self.pending.account_id, self.from, login::Way::SecondFactor(factor)).await
+        factors::forgive(&mut self.tx, &self.pending.account_id).await?;
+        let way = login::Way::SecondFactor(factor);
+        login::finish(self.tx, app, &self.pending.account_id, self.from, way, self.pending.has_device).await
     }
 }

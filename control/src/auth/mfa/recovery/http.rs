@@ -65,7 +65,7 @@ pub async fn replace_recovery_codes(
     path = "/v1/auth/mfa/recovery",
     tag = "mfa",
     request_body = LoginCode,
-    responses((status = 200, body = RecoveredOut), (status = 401), (status = 429))
+    responses((status = 200, body = RecoveredOut), (status = 401), (status = 403), (status = 429))
 )]
 pub async fn log_in_with_recovery_code(
     State(app): State<AppState>,

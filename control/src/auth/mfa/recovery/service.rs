@@ -19,7 +19,7 @@ use crate::auth::login::service::LoggedIn;
 use crate::auth::mfa::{Attempt, Factor, Proof, step_up};
 use crate::db::WriteTx;
 use crate::error::{AppError, AppResult};
-use crate::mail::{Kind, Mail, outbox};
+use crate::mail::{Kind, Mail, notices};
 use crate::seal;
 use crate::web::ClientAddress;
 
@@ -72,13 +72,13 @@ pub async fn replace(tx: &mut WriteTx, app: &App, account: &AccountId) -> AppRes
 
 /// Puts new codes in the place of the caller's. Errors: 403 without a proof, 409 where second factors are off, 429.
 pub async fn regenerate(app: &App, caller: &LoginSession, from: ClientAddress, proof: Option<&Proof<'_>>) -> AppResult<Codes> {
-    let (mut tx, held) = step_up::begin(app, caller, proof).await?;
+    let (mut tx, held) = step_up::begin(app, caller, from, proof).await?;
     if !held.were_on() {
         return Err(AppError::Conflict("second factors are not on: add one first".to_owned()));
     }
     let codes = replace(&mut tx, app, held.account()).await?;
     let kind = Kind::RecoveryCodesReplaced { time: app.now(), address: from.0.to_string() };
-    outbox::put(&mut tx, app, &Mail { to: held.email().to_owned(), kind }).await?;
+    notices::put(&mut tx, app, held.account(), &Mail { to: held.email().to_owned(), kind }).await?;
     let event = Event::new(Action::ReplaceRecoveryCodes, caller.account());
     audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, app.now()).await?;
     tx.commit().await?;
@@ -86,16 +86,17 @@ pub async fn regenerate(app: &App, caller: &LoginSession, from: ClientAddress, p
     Ok(codes)
 }
 
-/// Completes a pending login with a code, and says how many are left. The owner is told. Errors: 401, 429.
+/// Completes a pending login with a code, and says how many are left. The owner is told. Errors: 401, 403 while codes are stopped, 429.
 pub async fn log_in(app: &App, from: ClientAddress, token: &str, code: &str) -> AppResult<(LoggedIn, i64)> {
     let mut attempt = Attempt::begin(app, from, token).await?;
+    attempt.must_take_codes(app)?;
     let (account, email) = (attempt.account().clone(), attempt.email().to_owned());
     if !use_code(attempt.tx(), app, &account, code).await? {
-        return Err(attempt.fail(app).await);
+        return Err(attempt.fail(app, "wrong_recovery_code").await);
     }
     let remaining = repo::count(attempt.tx(), &account).await?;
     let kind = Kind::RecoveryCodeUsed { time: app.now(), address: from.0.to_string(), remaining };
-    outbox::put(attempt.tx(), app, &Mail { to: email, kind }).await?;
+    notices::put(attempt.tx(), app, &account, &Mail { to: email, kind }).await?;
     let logged_in = attempt.succeed(app, Factor::RecoveryCode).await?;
     app.mailer.wake();
     Ok((logged_in, remaining))

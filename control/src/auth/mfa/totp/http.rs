@@ -13,7 +13,7 @@ use crate::auth::login::http::SessionOut;
 use crate::auth::mfa::http::{FactorChange, FactorRemovedOut, LoginCode, NoMembers};
 use crate::auth::mfa::recovery::service::Codes;
 use crate::auth::mfa::step_up::{Proof, StepUpProof};
-use crate::auth::{DashboardSession, LoginSession};
+use crate::auth::{DashboardSession, LoginSession, fresh};
 use crate::error::AppResult;
 use crate::web::{ClientAddress, Faults, Json, Member};
 
@@ -68,6 +68,8 @@ pub fn routes() -> OpenApiRouter<AppState> {
 }
 
 /// Begin to set up an authenticator app. It counts once a code of it is confirmed, within ten minutes; until then an earlier one stays in force.
+///
+/// For the account's first factor the session must be fresh: `reauth_required`.
 #[utoipa::path(
     post,
     path = "/v1/mfa/totp/setup",
@@ -80,8 +82,10 @@ pub async fn set_up_totp(
     State(app): State<AppState>,
     caller: DashboardSession,
     from: ClientAddress,
-    Json(NoMembers {}): Json<NoMembers>,
+    body: AppResult<Json<NoMembers>>,
 ) -> AppResult<Json<SetupOut>> {
+    fresh::check_first_factor(&mut app.db.read().await?, &app, &caller).await?;
+    let Json(NoMembers {}) = body?;
     let seed = service::set_up(&app, &caller, from).await?;
     Ok(Json(SetupOut { secret: seed.secret(), otpauth_url: seed.url()?, qr_code: seed.qr_code()? }))
 }
@@ -136,7 +140,7 @@ pub async fn remove_totp(
     path = "/v1/auth/mfa/totp",
     tag = "mfa",
     request_body = LoginCode,
-    responses((status = 200, body = SessionOut), (status = 401), (status = 429))
+    responses((status = 200, body = SessionOut), (status = 401), (status = 403), (status = 429))
 )]
 pub async fn log_in_with_totp(
     State(app): State<AppState>,

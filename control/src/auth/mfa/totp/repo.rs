@@ -7,7 +7,7 @@ use crate::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
 const FIND: &str = "SELECT sealed FROM authenticators WHERE account_id = $1";
-const FIND_SETUP: &str = "SELECT sealed FROM authenticator_setups WHERE account_id = $1 AND expires > $2";
+const FIND_SETUP: &str = "SELECT sealed, expires FROM authenticator_setups WHERE account_id = $1 AND expires > $2";
 const SET_UP: &str = "INSERT INTO authenticator_setups (account_id, sealed, expires) VALUES ($1, $2, $3) \
     ON CONFLICT (account_id) DO UPDATE SET sealed = excluded.sealed, expires = excluded.expires";
 const END_SETUP: &str = "DELETE FROM authenticator_setups WHERE account_id = $1 AND sealed = $2";
@@ -26,9 +26,18 @@ pub async fn find(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<Option<V
     on!(tx, |conn| sqlx::query_scalar(FIND).bind(account).fetch_optional(conn).await)
 }
 
+/// A seed that waits to be confirmed.
+#[derive(Debug, sqlx::FromRow)]
+pub struct Setup {
+    /// The seed, sealed.
+    pub sealed: Vec<u8>,
+    /// Until when it waits.
+    pub expires: UnixMillis,
+}
+
 /// The sealed seed that waits to be confirmed, unless it waited too long.
-pub async fn find_setup(tx: &mut ReadTx, account: &AccountId, now: UnixMillis) -> sqlx::Result<Option<Vec<u8>>> {
-    on!(tx, |conn| sqlx::query_scalar(FIND_SETUP).bind(account).bind(now).fetch_optional(conn).await)
+pub async fn find_setup(tx: &mut ReadTx, account: &AccountId, now: UnixMillis) -> sqlx::Result<Option<Setup>> {
+    on!(tx, |conn| sqlx::query_as(FIND_SETUP).bind(account).bind(now).fetch_optional(conn).await)
 }
 
 /// Keeps a seed that is to be confirmed, in the place of an earlier one.

@@ -11,7 +11,7 @@ use crate::auth::login::service::LoggedIn;
 use crate::auth::mfa::factors::{self, Changed};
 use crate::auth::mfa::recovery::service::Codes;
 use crate::auth::mfa::{Attempt, Factor, Proof, step_up};
-use crate::auth::{DashboardSession, LoginSession};
+use crate::auth::{DashboardSession, LoginSession, fresh};
 use crate::db::WriteTx;
 use crate::error::{AppError, AppResult};
 use crate::seal;
@@ -33,13 +33,15 @@ pub fn setup_purpose(account: &str) -> String {
     format!("authenticator-setup/{account}")
 }
 
-/// Makes a seed that waits to be confirmed, in the place of an earlier one; the confirmed one stays in force.
+/// Makes a seed that waits to be confirmed, in the place of an earlier one; the confirmed one stays in force. Errors: 403 with `reauth_required` where it
+/// would be the account's first factor and the session is not fresh.
 pub async fn set_up(app: &App, caller: &DashboardSession, from: ClientAddress) -> AppResult<Seed> {
     let bytes = app.dice.bytes::<{ seed::LENGTH }>()?;
     let seed = Seed::new(&bytes, caller.email())?;
     let account = caller.account();
     let sealed = seal::seal(app.config.encryption_keys.first()?, &app.dice, &setup_purpose(account.as_str()), &bytes)?;
     let (mut tx, now) = (caller.begin(app).await?, app.now());
+    fresh::check_first_factor(&mut tx, app, caller).await?;
     repo::set_up(&mut tx, account, &sealed, now.plus_millis(SETUP_LIFETIME)).await?;
     let event = Event::new(Action::SetUpAuthenticator, account);
     audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, now).await?;
@@ -71,14 +73,14 @@ pub async fn standing(app: &App, caller: &DashboardSession, seed: &[u8]) -> AppR
         return Ok(Standing::InForce);
     }
     match repo::find_setup(&mut tx, account, app.now()).await? {
-        Some(sealed) if is(&setup_purpose(account.as_str()), &sealed)? => Ok(Standing::Waits),
+        Some(setup) if is(&setup_purpose(account.as_str()), &setup.sealed)? => Ok(Standing::Waits),
         Some(_) => Ok(Standing::Replaced),
         None => Ok(Standing::Gone),
     }
 }
 
 /// Puts the seed in force that waits, by a code of it. Gives recovery codes when this turned second factors on. Errors: 401 for a wrong code, which
-/// counts; 403 without the proof of a factor that the account has; 409 when no seed waits; 429.
+/// counts; 403 without the proof of a factor that the account has, or for a first factor that was not begun in time; 409 when no seed waits; 429.
 pub async fn confirm(
     app: &App,
     caller: &DashboardSession,
@@ -86,14 +88,18 @@ pub async fn confirm(
     code: &str,
     proof: Option<&Proof<'_>>,
 ) -> AppResult<Option<Codes>> {
-    let (mut tx, held) = step_up::begin(app, caller, proof).await?;
+    let (mut tx, held) = step_up::begin(app, caller, from, proof).await?;
     held.check_limit(app)?;
     let (account, now) = (caller.account(), app.now());
     let waiting = repo::find_setup(&mut tx, account, now).await?;
     let waiting = waiting.ok_or_else(|| AppError::Conflict("no authenticator app is being set up: begin again".to_owned()))?;
+    if !held.were_on() {
+        fresh::check_at(&mut tx, app, caller, waiting.expires.plus_millis(-SETUP_LIFETIME)).await?;
+    }
+    let waiting = waiting.sealed;
     let bytes = seal::open(app.config.encryption_keys.all(), &setup_purpose(account.as_str()), &waiting)?;
     let Some(step) = Seed::new(&bytes, held.email())?.step_of(code, now) else {
-        held.fail(tx, app).await?;
+        held.fail(tx, app, "wrong_confirmation").await?;
         return Err(WRONG);
     };
     if repo::end_setup(&mut tx, account, &waiting).await? == 0 {
@@ -113,7 +119,7 @@ pub async fn confirm(
 pub async fn remove(app: &App, caller: &LoginSession, from: ClientAddress, proof: Option<&Proof<'_>>) -> AppResult<bool> {
     // Whoever has none needs no proof to be told so.
     repo::find(&mut app.db.read().await?, caller.account()).await?.ok_or(NOT_FOUND)?;
-    let (mut tx, held) = step_up::begin(app, caller, proof).await?;
+    let (mut tx, held) = step_up::begin(app, caller, from, proof).await?;
     if repo::delete(&mut tx, held.account()).await? == 0 {
         return Err(NOT_FOUND);
     }
@@ -125,11 +131,16 @@ pub async fn remove(app: &App, caller: &LoginSession, from: ClientAddress, proof
     Ok(are_on)
 }
 
-/// Completes a pending login with a code. Errors: 401, 429.
+/// Completes a pending login with a code. Errors: 401, 403 while codes are stopped, 429.
 pub async fn log_in(app: &App, from: ClientAddress, token: &str, code: &str) -> AppResult<LoggedIn> {
     let mut attempt = Attempt::begin(app, from, token).await?;
     let account = attempt.account().clone();
-    if use_code(attempt.tx(), app, &account, code).await? { attempt.succeed(app, Factor::Totp).await } else { Err(attempt.fail(app).await) }
+    attempt.must_take_codes(app)?;
+    if use_code(attempt.tx(), app, &account, code).await? {
+        attempt.succeed(app, Factor::Totp).await
+    } else {
+        Err(attempt.fail(app, "wrong_totp").await)
+    }
 }
 
 /// Whether this is a code of the account's authenticator app now; its step is used up. The transaction holds the account.

@@ -10,6 +10,7 @@ use utoipa_axum::routes;
 
 use super::service;
 use crate::app::AppState;
+use crate::auth::device::Device;
 use crate::auth::login::http::SessionOut;
 use crate::auth::mfa::http::NoMembers;
 use crate::auth::mfa::passkeys::http::OptionsOut;
@@ -147,5 +148,5 @@ pub async fn sign_in_with_passkey(
     let challenge_id = faults.take("challengeId", shown.challenge_id.filled_text());
     let response = faults.take("response", shown.response.object());
     let (Some(challenge_id), Some(response)) = (challenge_id, response) else { return Err(faults.into_error()) };
-    Ok(Json(service::sign_in(&app, from, challenge_id, response).await?.into()))
+    Ok(Json(service::sign_in(&app, from, challenge_id, response, &Device::default()).await?.into()))
 }

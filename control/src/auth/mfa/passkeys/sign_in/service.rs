@@ -4,12 +4,14 @@ use serde_json::{Map, Value};
 
 use crate::accounts;
 use crate::app::App;
+use crate::auth::device::Device;
 use crate::auth::login::service::{self as login, LoggedIn, Way};
 use crate::auth::mfa::passkeys::challenge::{self, Holder};
 use crate::auth::mfa::passkeys::{ceremony, proof, repo};
-use crate::auth::mfa::{Attempt, Factor, Held, pending};
+use crate::auth::mfa::{Attempt, Factor, Held, factors, pending};
 use crate::error::{AppError, AppResult};
 use crate::limits::{self, Count, Limit, Subject};
+use crate::traces::{self, Event, Trace};
 use crate::web::ClientAddress;
 
 /// Whatever was wrong: nobody learns which passkeys there are.
@@ -50,7 +52,7 @@ pub async fn complete_pending(app: &App, from: ClientAddress, token: &str, respo
     if proof::judge(attempt.tx(), app, Holder::Pending(&login, &account), &account, response).await? {
         attempt.succeed(app, Factor::Passkey).await
     } else {
-        Err(attempt.fail(app).await)
+        Err(attempt.fail(app, "wrong_passkey").await)
     }
 }
 
@@ -70,7 +72,13 @@ pub async fn ask_anybody(app: &App, from: ClientAddress) -> AppResult<Asked> {
 ///
 /// A failure is counted by the client's address alone: counted by account, it would let anybody who has seen a passkey's id keep its owner out, and a
 /// signature cannot be guessed.
-pub async fn sign_in(app: &App, from: ClientAddress, challenge_id: &str, response: &Map<String, Value>) -> AppResult<LoggedIn> {
+pub async fn sign_in(
+    app: &App,
+    from: ClientAddress,
+    challenge_id: &str,
+    response: &Map<String, Value>,
+    device: &Device,
+) -> AppResult<LoggedIn> {
     app.relying_party.webauthn()?;
     admit(app, from).await?;
     let holder = Holder::Stranger(challenge_id);
@@ -82,11 +90,12 @@ pub async fn sign_in(app: &App, from: ClientAddress, challenge_id: &str, respons
     let Some(account) = owner else {
         challenge::claim(&mut tx, app, holder).await?;
         tx.commit().await?;
+        traces::fail(app, Trace { event: Event::Login, outcome: "unknown_passkey", account: None, from });
         return Err(WRONG);
     };
     let email = accounts::repo::find(&mut tx, &account).await?.ok_or(WRONG)?.email;
     let failures = Count::lock(&mut tx, Limit::LoginAccount, &Subject::email(&email), app.now()).await?;
-    Held::lock(&mut tx, app, &account).await.map_err(|error| match error {
+    Held::lock(&mut tx, app, &account, from).await.map_err(|error| match error {
         // The account was deleted a moment ago.
         AppError::Unauthenticated => WRONG,
         error => error,
@@ -94,15 +103,19 @@ pub async fn sign_in(app: &App, from: ClientAddress, challenge_id: &str, respons
     if !proof::judge(&mut tx, app, holder, &account, response).await? {
         failures.leave(&mut tx).await?;
         tx.commit().await?;
+        traces::fail(app, Trace { event: Event::Login, outcome: "wrong_passkey", account: Some(&account), from });
         return Err(WRONG);
     }
     if accounts::repo::is_suspended(&mut tx, &account).await? {
         failures.leave(&mut tx).await?;
         tx.commit().await?;
+        traces::fail(app, Trace { event: Event::Login, outcome: "suspended", account: Some(&account), from });
         return Err(AppError::Suspended);
     }
     failures.clear(&mut tx).await?;
-    login::finish(tx, app, &account, from, Way::Passkey).await
+    factors::forgive(&mut tx, &account).await?;
+    let has_device = device.find(&mut tx, &email, app.now()).await?.is_some();
+    login::finish(tx, app, &account, from, Way::Passkey, has_device).await
 }
 
 /// Counts a request that needs no credential.

@@ -1,8 +1,12 @@
 //! The macro behind every newtype over text: one check, made by parsing, that no other way into the type avoids.
 
-/// Adds to `struct $name(String)` the conversions of a parsed text. `$check` is a `fn(&str) -> Result<(), Invalid>`.
+/// Adds to `struct $name(String)` the conversions of a parsed text. `$check` is a `fn(&str) -> Result<(), Invalid>`; where there is a `$normal`, a
+/// `fn(&str) -> Cow<str>`, it gives the form that is checked and kept.
 macro_rules! parsed_text {
     ($name:ident, $check:expr) => {
+        parsed_text!($name, std::borrow::Cow::Borrowed, $check);
+    };
+    ($name:ident, $normal:expr, $check:expr) => {
         impl $name {
             /// The text.
             pub fn as_str(&self) -> &str {
@@ -14,6 +18,12 @@ macro_rules! parsed_text {
             type Error = $crate::Invalid;
 
             fn try_from(text: String) -> Result<Self, $crate::Invalid> {
+                let normal: std::borrow::Cow<'_, str> = $normal(text.as_str());
+                let changed = match normal {
+                    std::borrow::Cow::Owned(changed) => Some(changed),
+                    std::borrow::Cow::Borrowed(_) => None,
+                };
+                let text = changed.unwrap_or(text);
                 $check(text.as_str())?;
                 Ok(Self(text))
             }
@@ -23,8 +33,9 @@ macro_rules! parsed_text {
             type Error = $crate::Invalid;
 
             fn try_from(text: &str) -> Result<Self, $crate::Invalid> {
-                $check(text)?;
-                Ok(Self(text.to_owned()))
+                let text: std::borrow::Cow<'_, str> = $normal(text);
+                $check(text.as_ref())?;
+                Ok(Self(text.into_owned()))
             }
         }
 

@@ -1,0 +1,150 @@
+//! E-mail addresses: the one form in which they are stored and compared, and which of them mail can be sent to.
+//!
+//! Addresses were once stored without normalizing their Unicode. So a look-up takes whatever could have been stored, and [`former`] gives the other
+//! spelling; only a new address must be one that mail can be sent to ([`judge_new`]).
+
+use std::borrow::Cow;
+
+use idna::AsciiDenyList;
+use idna::uts46::{DnsLength, Hyphens, Uts46};
+use lettre::Address;
+use shared::Invalid;
+use shared::text::{has_refused_character, nfc};
+
+/// The most that a server of the Internet must take, in bytes (RFC 5321, section 4.5.3.1): the part before the @, and the whole.
+const MAX_LOCAL: usize = 64;
+const MAX_ADDRESS: usize = 254;
+
+/// The form in which an address is stored and compared, for a look-up: trimmed, in lower case and in normalization form C, the domain in ASCII as the
+/// domain name system has it (IDNA). What cannot have been stored is refused.
+pub fn judge(text: &str) -> Result<String, Invalid> {
+    let email = text.trim().to_lowercase();
+    let plain = |character: char| !character.is_whitespace() && !character.is_control();
+    let parts = email.split_once('@').filter(|(local, domain)| !local.is_empty() && !domain.is_empty() && !domain.contains('@'));
+    // A colon, slash, question mark or hash would make `owner:app` and paths ambiguous.
+    let separators = ['\\', '/', '?', '#', '*', ':'];
+    let is_sound = email.chars().count() <= 255 && email.chars().all(plain) && !email.contains(separators);
+    let (local, domain) = parts.filter(|_| is_sound).ok_or(Invalid::from("must be an e-mail address of at most 255 characters"))?;
+    // IDNA leaves invisible characters out: with them it is another address, or none.
+    if has_refused_character(&email) {
+        return Ok(email);
+    }
+    match Uts46::new().to_ascii(domain.as_bytes(), AsciiDenyList::EMPTY, Hyphens::Allow, DnsLength::Ignore) {
+        Ok(domain) if !domain.is_empty() => Ok(format!("{}@{domain}", nfc(local))),
+        _ => Ok(email),
+    }
+}
+
+/// The same for an address that is new: one that mail can be sent to, and that cannot be taken for another one.
+pub fn judge_new(text: &str) -> Result<String, Invalid> {
+    let email = judge(text)?;
+    let is_deliverable = email.split_once('@').is_some_and(|(local, domain)| is_local(local) && is_domain(domain))
+        && email.len() <= MAX_ADDRESS
+        && !has_refused_character(text.trim())
+        && email.parse::<Address>().is_ok();
+    if is_deliverable { Ok(email) } else { Err(Invalid::from("must be an e-mail address that mail can be sent to")) }
+}
+
+/// The address for a path or a name, where what is none is simply nobody's.
+pub fn sought(text: &str) -> String {
+    judge(text).unwrap_or_else(|_| text.trim().to_lowercase())
+}
+
+/// How an earlier version may have stored this address: with its domain in Unicode. Mostly it is the same.
+pub fn former(email: &str) -> Cow<'_, str> {
+    match email.split_once('@') {
+        Some((local, domain)) if domain.contains("xn--") => Cow::Owned(format!("{local}@{}", idna::domain_to_unicode(domain).0)),
+        _ => Cow::Borrowed(email),
+    }
+}
+
+/// Words with dots between them (RFC 5322, section 3.2.3, without what [`judge`] refuses); beyond ASCII letters and digits alone (RFC 6532).
+fn is_local(local: &str) -> bool {
+    let is_sound = |character: char| match character {
+        'a'..='z' | '0'..='9' => true,
+        other if other.is_ascii() => "!$%&'+-=^_`{|}~".contains(other),
+        other => other.is_alphanumeric() || unicode_normalization::char::is_combining_mark(other),
+    };
+    local.len() <= MAX_LOCAL && local.split('.').all(|word| !word.is_empty() && word.chars().all(is_sound))
+}
+
+/// A host name, which is never a bare number: that would be a client's address.
+fn is_domain(domain: &str) -> bool {
+    let checked = Uts46::new().to_ascii(domain.as_bytes(), AsciiDenyList::STD3, Hyphens::CheckFirstLast, DnsLength::Verify);
+    let last = domain.rsplit('.').next().unwrap_or_default();
+    checked.is_ok_and(|checked| checked == domain) && !last.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_one_form() {
+        for (typed, stored) in [
+            (" Ada@Example.COM ", "ada@example.com"),
+            ("ada@bu\u{308}cher.example", "ada@xn--bcher-kva.example"),
+            ("ada@BÜCHER.example", "ada@xn--bcher-kva.example"),
+            ("ada@xn--bcher-kva.example", "ada@xn--bcher-kva.example"),
+            ("ada@example\u{3002}com", "ada@example.com"),
+            ("ada@ｅxample.com", "ada@example.com"),
+            ("jose\u{301}@example.com", "josé@example.com"),
+            ("o'brien+news@mail.example.co.uk", "o'brien+news@mail.example.co.uk"),
+            ("root@localhost", "root@localhost"),
+        ] {
+            assert_eq!(judge_new(typed).as_deref(), Ok(stored), "{typed}");
+            assert_eq!(judge(stored).as_deref(), Ok(stored));
+            assert_eq!(judge_new(stored).as_deref(), Ok(stored));
+        }
+        assert_eq!(former("ada@xn--bcher-kva.example"), "ada@bücher.example");
+        assert_eq!(former("ada@example.com"), "ada@example.com");
+    }
+
+    #[test]
+    fn a_new_address_is_one_that_mail_can_be_sent_to() {
+        let long = format!("{}@example.com", "x".repeat(65));
+        let long_label = format!("ada@{}.com", "x".repeat(64));
+        let wrong = [
+            "ada",
+            "@example.com",
+            "ada@",
+            "a@b@c",
+            "ada @example.com",
+            "ada@exa mple.com",
+            ".ada@example.com",
+            "ada.@example.com",
+            "a..da@example.com",
+            "\"ada\"@example.com",
+            "ada(x)@example.com",
+            "<ada@example.com>",
+            "ada@example.com,eve@example.com",
+            "ada@-example.com",
+            "ada@example-.com",
+            "ada@example..com",
+            "ada@example.com.",
+            "ada@.example.com",
+            "ada@exa_mple.com",
+            "ada@127.0.0.1",
+            "ada@[127.0.0.1]",
+            "ada@xn--a",
+            "ada\u{200b}@example.com",
+            "ada@exam\u{200b}ple.com",
+            "ada\u{202e}@example.com",
+            "ada@exam\u{ad}ple.com\u{2066}",
+            "ada😀@example.com",
+            "ada@example.com\u{0}",
+            &long,
+            &long_label,
+        ];
+        for typed in wrong {
+            assert!(judge_new(typed).is_err(), "{typed:?}: {:?}", judge_new(typed));
+        }
+    }
+
+    #[test]
+    fn what_was_stored_before_is_still_found() {
+        for stored in ["ada@exa_mple.com", "\"ada\"@example.com", "a\u{200b}da@example.com", "ada@exam\u{200b}ple.com", "ada@xn--a"] {
+            assert_eq!(judge(stored).as_deref(), Ok(stored));
+        }
+    }
+}

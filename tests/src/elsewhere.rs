@@ -1,0 +1,28 @@
+//! A listener whose clients seem to be on other machines: what holds for strangers does not hold for this machine's own addresses.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use axum::serve::Listener;
+use tokio::net::{TcpListener, TcpStream};
+
+/// Takes the connections of a listener, and says of those from 127.0.0.N that they come from 203.0.113.N.
+#[derive(Debug)]
+pub struct Elsewhere(pub TcpListener);
+
+impl Listener for Elsewhere {
+    type Io = TcpStream;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (TcpStream, SocketAddr) {
+        let (stream, mut peer) = Listener::accept(&mut self.0).await;
+        if let IpAddr::V4(address) = peer.ip() {
+            let [.., number] = address.octets();
+            peer.set_ip(IpAddr::V4(Ipv4Addr::new(203, 0, 113, number)));
+        }
+        (stream, peer)
+    }
+
+    fn local_addr(&self) -> std::io::Result<SocketAddr> {
+        self.0.local_addr()
+    }
+}

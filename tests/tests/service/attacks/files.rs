@@ -1,0 +1,160 @@
+//! What others on the machine, on the way, or of the same domain can read or make us read.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use control::config::Config;
+use reqwest::Method;
+use reqwest::header::HeaderValue;
+use serde_json::json;
+use tests::people::PASSWORD;
+use tests::program::Serving;
+use tests::wait::until;
+use tests::{Client, Options, TestApp};
+
+/// The files below a folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_are_their_owners_alone_in_a_folder_that_was_there_before() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    // Of an earlier version, which made it readable for everybody.
+    let database = folder.path().join("updraft.db");
+    fs::write(&database, "").unwrap();
+    fs::set_permissions(&database, fs::Permissions::from_mode(0o644)).unwrap();
+    let settings = BTreeMap::from([("UPDRAFT_DATA_DIR".to_owned(), folder.path().display().to_string())]);
+    let serving = Serving::start(&settings).await;
+    let client = Client::new(&serving.base, None);
+    client.post("/v1/auth/register", json!({ "email": "ada@example.com", "password": PASSWORD })).await.assert(202);
+    let written = || files(folder.path());
+    let is_mail = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "eml");
+    until("the mail is written", async || written().iter().any(is_mail).then_some(())).await;
+    let names: Vec<String> = written().iter().map(|path| path.file_name().unwrap().to_string_lossy().into_owned()).collect();
+    for name in ["updraft.db", "updraft.db-wal", "updraft.db-shm", "secrets.env", "serve.lock"] {
+        assert!(names.iter().any(|found| found == name), "{name} is not in {names:?}");
+    }
+    for path in written() {
+        assert_eq!(mode(&path), 0o600, "{}", path.display());
+    }
+    serving.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fresh_database_is_its_owners_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let file = folder.path().join("other.db");
+    let db = control::db::Db::open(&format!("sqlite://{}", file.display())).await.unwrap();
+    for path in files(folder.path()) {
+        assert_eq!(mode(&path), 0o600, "{}", path.display());
+    }
+    db.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unreadable_cookie_of_a_sibling_host_signs_nobody_out() {
+    let app = TestApp::spawn().await;
+    app.register("ada").await;
+    let mut reader = app.reader();
+    let page = reader.open("/dashboard/sign-in").await;
+    reader.post(&page.form().with(&[("email", "ada@example.com"), ("password", PASSWORD)])).await.assert_status(303);
+    let token = reader.cookies["updraft"].clone();
+    let client = app.anonymous();
+    for (before, after) in [(&b"other=\xff; "[..], &b""[..]), (b"", b"; other=\xe9"), (b"\x80; x; =; ", b"; \xff\xfe")] {
+        let cookies = [before, b"updraft=", token.as_bytes(), after].concat();
+        let request = client.request(Method::GET, "/dashboard").header("cookie", HeaderValue::from_bytes(&cookies).unwrap());
+        client.send(request).await.assert_status(200);
+    }
+    // One that is ours and unreadable is none.
+    let cookies = [b"updraft=\xff".as_slice(), token.as_bytes()].concat();
+    let request = client.request(Method::GET, "/dashboard").header("cookie", HeaderValue::from_bytes(&cookies).unwrap());
+    client.send(request).await.assert_status(303);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_rebinds_its_name_to_this_machine_reads_no_binding() {
+    let app = TestApp::spawn_with(Options::default().with("BINDINGS_LISTEN", "127.0.0.1:0")).await;
+    let ada = app.sign_up("ada").await;
+    let (_, staging) = ada.create_app("demo").await;
+    let bindings = app.bindings.clone().unwrap();
+    let port = bindings.rsplit_once(':').unwrap().1;
+    let client = Client::new(&format!("http://{bindings}"), None);
+    let ask = async |name: &str, value: &str| {
+        let path = format!("/deployment%2F{staging}");
+        client.send(client.request(Method::GET, &path).header(name, value)).await
+    };
+    for host in ["evil.example", &format!("evil.example:{port}"), "localhost.evil.example", "127.0.0.1.evil.example", "192.0.2.1", ""] {
+        ask("host", host).await.refused(403);
+    }
+    for site in ["same-origin", "same-site", "cross-site", "None", ""] {
+        ask("sec-fetch-site", site).await.refused(403);
+    }
+    // What a Worker's binding sends, and a person at this machine.
+    for host in ["fake-host", &bindings, &format!("localhost:{port}"), "[::1]:8081", "localhost"] {
+        ask("host", host).await.assert(200);
+    }
+    ask("sec-fetch-site", "none").await.assert(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_base_address_has_no_path() {
+    let app = TestApp::spawn().await;
+    let read = |url: &str| {
+        let mut settings = app.settings();
+        settings.insert("UPDRAFT_BASE_URL".to_owned(), url.to_owned());
+        Config::read(&settings).map_err(|error| error.to_string())
+    };
+    for url in ["https://updates.example", "https://updates.example/", "http://localhost:8080"] {
+        assert!(read(url).is_ok(), "{url}");
+    }
+    for url in ["https://example.com/updraft", "https://example.com/a/b/"] {
+        let refusal = read(url).unwrap_err();
+        assert!(refusal.starts_with("UPDRAFT_BASE_URL: "), "{url}: {refusal}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_setting_that_is_spelled_wrong_is_said() {
+    let mut app = TestApp::spawn().await;
+    app.stop().await;
+    let mut settings = app.settings();
+    settings.insert("UPDRAFT_LIMIT_LOGIN_ADRESS".to_owned(), "1/1h".to_owned());
+    let log = Serving::start(&settings).await.stop().await;
+    let line = log.lines().find(|line| line.contains("UPDRAFT_LIMIT_LOGIN_ADRESS")).unwrap_or_else(|| panic!("{log}"));
+    assert!(line.contains("UPDRAFT_LIMIT_LOGIN_ADDRESS"), "{line}");
+    assert_eq!(log.matches("did you mean").count(), 1, "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_bundle_is_kept_longer_than_its_address_is_valid() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    let made = ada.upload("demo", "Staging", b"1", json!({ "appVersion": "1.0.0" })).await.assert(201);
+    let url = made["package"]["blobUrl"].as_str().unwrap().to_owned();
+    let path = url.strip_prefix(&app.base).unwrap();
+    let expires: i64 = path.split_once("expires=").unwrap().1.split_once('&').unwrap().0.parse().unwrap();
+    let kept = async || {
+        let answer = app.anonymous().get(path).await;
+        answer.assert_status(200);
+        assert_eq!(answer.header("access-control-max-age"), "86400");
+        let (_, age) =
+            answer.header("cache-control").split_once("max-age=").map(|(before, age)| (before.to_owned(), age.to_owned())).unwrap();
+        age.split_once(',').unwrap().0.parse::<i64>().unwrap()
+    };
+    assert_eq!(kept().await, 86_400);
+    for left in [86_399_999, 60_000, 999, 0] {
+        app.clock.advance(expires - left - app.clock.now().0);
+        assert_eq!(kept().await, left / 1_000, "{left} ms before the end");
+    }
+}

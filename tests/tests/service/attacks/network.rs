@@ -1,0 +1,257 @@
+//! Connections that only cost: slow heads, idle ones, bodies that stand still, too many of them, HTTP/2 where nobody asked for it.
+
+use serde_json::json;
+use tests::program::Serving;
+use tests::raw::{connect, connect_from, parts, read_answer, until_closed};
+use tests::reports::batch;
+use tests::wait::until;
+use tests::{Options, TestApp};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+
+/// A whole request that keeps its connection.
+const LIVE: &[u8] = b"GET /v1/health?live HTTP/1.1\r\nhost: localhost\r\n\r\n";
+
+/// The head of a request whose body is asked for as soon as somebody reads it.
+const WAITING: &[u8] =
+    b"POST /v1/auth/login HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 20\r\nexpect: 100-continue\r\n\r\n";
+
+async fn served(stream: &mut TcpStream) {
+    stream.write_all(LIVE).await.unwrap();
+    let answer = read_answer(stream).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+/// Makes a connection busy: its request waits for the client, and the server says so.
+async fn occupy(stream: &mut TcpStream) {
+    stream.write_all(WAITING).await.unwrap();
+    let mut said = [0; 25];
+    tokio::io::AsyncReadExt::read_exact(stream, &mut said).await.unwrap();
+    assert_eq!(&said, b"HTTP/1.1 100 Continue\r\n\r\n");
+}
+
+/// Whether a connection is served, rather than closed at once.
+async fn is_taken(stream: &mut TcpStream) -> bool {
+    if stream.write_all(LIVE).await.is_err() {
+        return false;
+    }
+    let mut first = [0; 1];
+    tokio::io::AsyncReadExt::read(stream, &mut first).await.is_ok_and(|read| read == 1)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_head_that_never_ends_is_given_up() {
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_REQUEST_HEAD", "50ms")).await;
+    let mut fresh = connect(&app.base).await;
+    let mut used = connect(&app.base).await;
+    served(&mut used).await;
+    for stream in [&mut fresh, &mut used] {
+        stream.write_all(b"GET /v1/health HTTP/1.1\r\nhost: loc").await.unwrap();
+        assert_eq!(until_closed(stream).await, "");
+    }
+    app.anonymous().get("/v1/health").await.assert(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_idle_connection_is_closed() {
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_CONNECTION_IDLE", "50ms")).await;
+    let mut silent = connect(&app.base).await;
+    assert_eq!(until_closed(&mut silent).await, "");
+    let mut used = connect(&app.base).await;
+    used.write_all(LIVE).await.unwrap();
+    let answer = until_closed(&mut used).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_nobody_takes_is_given_up() {
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_CONNECTION_IDLE", "500ms")).await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    // More than the buffers of both sides take.
+    let bundle = vec![b'x'; 24 << 20];
+    let made = ada.upload("demo", "Staging", &bundle, json!({ "appVersion": "1.0.0" })).await.assert(201);
+    let url = made["package"]["blobUrl"].as_str().unwrap().to_owned();
+    let path = url.strip_prefix(&app.base).unwrap();
+    let mut stream = connect(&app.base).await;
+    stream.write_all(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n").as_bytes()).await.unwrap();
+    // Nothing is read before the server has let the connection go, with the file that it had open.
+    until("the download is given up", async || (app.state().connections.count() == 0).then_some(())).await;
+    let received = until_closed(&mut stream).await;
+    assert!(received.len() < bundle.len(), "{} bytes came", received.len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_stands_still_is_given_up() {
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_BODY_PAUSE", "50ms")).await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    let request = ada.request(reqwest::Method::POST, "/v1/apps/demo/deployments/Staging/releases");
+    let (head, body) =
+        parts(request.header("content-type", "multipart/form-data; boundary=x").body("x".repeat(1_000)).build().unwrap()).await;
+    let mut stream = connect(&app.base).await;
+    stream.write_all(&head).await.unwrap();
+    stream.write_all(&body[..500]).await.unwrap();
+    let answer = until_closed(&mut stream).await;
+    assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn http2_is_not_spoken_unless_it_is_asked_for() {
+    // The preface, and an empty frame of settings.
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    let app = TestApp::spawn().await;
+    let mut stream = connect(&app.base).await;
+    stream.write_all(preface).await.unwrap();
+    let answer = until_closed(&mut stream).await;
+    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400"), "{answer:?}");
+
+    let app = TestApp::spawn_with(Options::default().with("HTTP2", "on")).await;
+    let mut stream = connect(&app.base).await;
+    stream.write_all(preface).await.unwrap();
+    let mut frame = [0; 9];
+    tokio::io::AsyncReadExt::read_exact(&mut stream, &mut frame).await.unwrap();
+    assert_eq!(frame[3], 4, "settings come back: {frame:?}");
+    served(&mut connect(&app.base).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_connection_takes_the_place_of_the_longest_idle() {
+    let app = TestApp::spawn_with(Options::default().with("MAX_CONNECTIONS", "3")).await;
+    let mut streams = Vec::new();
+    for _ in 0..3 {
+        let mut stream = connect(&app.base).await;
+        served(&mut stream).await;
+        streams.push(stream);
+    }
+    // The first is no longer the one that has been idle for longest.
+    served(&mut streams[0]).await;
+    let mut fourth = connect(&app.base).await;
+    served(&mut fourth).await;
+    assert_eq!(until_closed(&mut streams[1]).await, "");
+    for place in [0, 2] {
+        served(&mut streams[place]).await;
+    }
+    served(&mut fourth).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_nobody_is_idle_a_new_connection_is_refused_and_nobody_under_way_is_closed() {
+    let app = TestApp::spawn_with(Options::default().with("MAX_CONNECTIONS", "3")).await;
+    let mut busy = Vec::new();
+    for _ in 0..3 {
+        let mut stream = connect(&app.base).await;
+        occupy(&mut stream).await;
+        busy.push(stream);
+    }
+    assert!(!is_taken(&mut connect(&app.base).await).await);
+    let mut first = busy.remove(0);
+    first.write_all(b"{\"email\":1}         ").await.unwrap();
+    assert!(read_answer(&mut first).await.starts_with("HTTP/1.1 400"));
+    // It is idle now, and makes room.
+    assert!(is_taken(&mut connect(&app.base).await).await);
+    for stream in &mut busy {
+        stream.write_all(b"{\"email\":1}         ").await.unwrap();
+        assert!(read_answer(stream).await.starts_with("HTTP/1.1 400"));
+    }
+}
+
+/// A server that takes two connections of an address, with both of 127.0.0.9's taken.
+async fn crowded() -> (TestApp, Vec<TcpStream>) {
+    let options = Options { is_elsewhere: true, ..Options::default() };
+    let app = TestApp::spawn_with(options.with("LIMIT_CONNECTIONS_ADDRESS", "2").with("TRUSTED_PROXIES", "203.0.113.8")).await;
+    let mut busy = Vec::new();
+    for _ in 0..2 {
+        let mut stream = connect_from(&app.base, 9).await;
+        occupy(&mut stream).await;
+        busy.push(stream);
+    }
+    (app, busy)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_address_takes_no_more_than_its_share() {
+    let (app, busy) = crowded().await;
+    assert!(!is_taken(&mut connect_from(&app.base, 9).await).await);
+    // Others are served, and proxies have as many as they need.
+    assert!(is_taken(&mut connect_from(&app.base, 10).await).await);
+    let mut proxied = Vec::new();
+    for _ in 0..3 {
+        let mut stream = connect_from(&app.base, 8).await;
+        occupy(&mut stream).await;
+        proxied.push(stream);
+    }
+    drop(busy);
+    until("the places are given back", async || is_taken(&mut connect_from(&app.base, 9).await).await.then_some(())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edge_has_as_many_connections_as_it_needs_for_ten_minutes_after_it_signed_something() {
+    let (app, _busy) = crowded().await;
+    assert!(!is_taken(&mut connect_from(&app.base, 9).await).await);
+    let client = app.anonymous();
+    let (head, body) = parts(batch(&client, app.clock.now(), &[]).build().unwrap()).await;
+    let mut other = connect_from(&app.base, 7).await;
+    other.write_all(&[head, body].concat()).await.unwrap();
+    assert!(until_closed(&mut other).await.starts_with("HTTP/1.1 200"));
+    assert!(!is_taken(&mut connect_from(&app.base, 9).await).await, "it speaks for its own address");
+    let mut many = Vec::new();
+    for _ in 0..4 {
+        let mut stream = connect_from(&app.base, 7).await;
+        occupy(&mut stream).await;
+        many.push(stream);
+    }
+    app.clock.advance(10 * 60_000);
+    // Those were not counted; from now on they are.
+    for _ in 0..2 {
+        let mut stream = connect_from(&app.base, 7).await;
+        occupy(&mut stream).await;
+        many.push(stream);
+    }
+    assert!(!is_taken(&mut connect_from(&app.base, 7).await).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn idle_connections_do_not_use_up_what_the_process_may_open() {
+    let mut app = TestApp::spawn().await;
+    app.stop().await;
+    let serving = Serving::start_within(128, &app.settings()).await;
+    let mut idle = Vec::new();
+    for _ in 0..300 {
+        idle.push(connect(&serving.base).await);
+    }
+    let client = tests::Client::new(&serving.base, None);
+    client.get("/v1/health").await.assert(200);
+    let log = serving.stop().await;
+    assert!(log.contains("UPDRAFT_MAX_CONNECTIONS") && log.contains("connections=64"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_request_is_refused_with_the_headers_of_all() {
+    let app = TestApp::spawn().await;
+    let long_path = format!("GET /{} HTTP/1.1\r\nhost: localhost\r\n\r\n", "x".repeat(70_000));
+    let long_head = format!("GET / HTTP/1.1\r\nhost: localhost\r\nx: {}\r\n\r\n", "x".repeat(300_000));
+    let many = format!("GET / HTTP/1.1\r\nhost: localhost\r\n{}\r\n", "x: y\r\n".repeat(200));
+    let mut ids = std::collections::BTreeSet::new();
+    for (request, statuses) in
+        [("\x01\x02garbage\r\n\r\n", [400, 400]), (&long_path, [414, 431]), (&long_head, [431, 431]), (&many, [431, 431])]
+    {
+        let mut stream = connect(&app.base).await;
+        // After a request that was one: that answer is not this one.
+        served(&mut stream).await;
+        // It may be refused, and closed, before all is sent.
+        drop(stream.write_all(request.as_bytes()).await);
+        let answer = until_closed(&mut stream).await;
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{statuses:?}: {answer:?}"));
+        assert!(statuses.iter().any(|status| head.starts_with(&format!("HTTP/1.1 {status} "))), "{statuses:?}: {head}");
+        assert_eq!(body, "");
+        let values = |name: &str| head.lines().filter_map(|line| line.strip_prefix(name)).map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(
+            (values("x-content-type-options: "), values("cache-control: ")),
+            (vec!["nosniff".to_owned()], vec!["no-store".to_owned()])
+        );
+        let id = values("x-request-id: ");
+        assert_eq!(id.len(), 1, "{head}");
+        assert!(ids.insert(id));
+    }
+}

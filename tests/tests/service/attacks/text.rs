@@ -1,0 +1,353 @@
+//! Texts that look like others, that read differently for different programs, or that everybody tries: names, addresses, passwords, JSON.
+
+use control::auth::session::SessionOrigin;
+use reqwest::Method;
+use reqwest::multipart::{Form, Part};
+use serde_json::{Value, json};
+use tests::people::{PASSWORD, login};
+use tests::program::run;
+use tests::{Answer, Client, Options, TestApp};
+
+/// Names that look like another one, or that turn what is written beside them.
+const DECEITFUL: [&str; 8] =
+    ["demo\u{200b}", "\u{feff}demo", "de\u{2060}mo", "\u{202e}omed", "\u{2066}demo", "demo\u{200e}", "demo\u{e0041}", "demo\u{200d}"];
+
+/// The same name twice: as most keyboards write it, and as some file systems give it back.
+const COMPOSED: &str = "caf\u{e9}";
+const DECOMPOSED: &str = "cafe\u{301}";
+
+async fn spawn() -> TestApp {
+    let limits = ["REGISTER", "POSTS", "MAIL_REQUESTS", "LOGIN_ADDRESS", "LOGIN_STOP", "CLI_STARTS", "CLI_TOKENS"];
+    TestApp::spawn_with(limits.iter().fold(Options::default(), |options, name| options.with(&format!("LIMIT_{name}"), "1000/1h"))).await
+}
+
+async fn register(app: &TestApp, email: &str, password: &str, name: Option<&str>) -> Answer {
+    app.anonymous().post("/v1/auth/register", json!({ "email": email, "password": password, "name": name })).await
+}
+
+/// Sends JSON as it is written here.
+async fn send(client: &Client, method: Method, path: &str, body: &str) -> Answer {
+    client.send(client.request(method, path).header("content-type", "application/json").body(body.to_owned())).await
+}
+
+fn segment(name: &str) -> String {
+    control::web::encode_segment(name)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_that_looks_like_another_is_refused_wherever_one_is_given() {
+    let app = spawn().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    let dashboard = app.open_session("ada", SessionOrigin::Dashboard).await;
+    dashboard.post("/v1/access-keys", json!({ "friendlyName": "laptop" })).await.assert(201);
+    let api_key = dashboard.post("/v1/api-keys", json!({ "name": "ci", "scopes": ["read"] })).await.assert(201);
+    let api_key = format!("/v1/api-keys/{}", api_key["id"].as_str().unwrap());
+    let rows = app.audit_rows().await;
+    for name in DECEITFUL {
+        for (client, method, path, member) in [
+            (&ada, Method::POST, "/v1/apps", "name"),
+            (&ada, Method::PATCH, "/v1/apps/demo", "name"),
+            (&ada, Method::POST, "/v1/apps/demo/deployments", "name"),
+            (&ada, Method::PATCH, "/v1/apps/demo/deployments/Staging", "name"),
+            (&dashboard, Method::PATCH, "/v1/account", "name"),
+            (&dashboard, Method::POST, "/v1/access-keys", "friendlyName"),
+            (&dashboard, Method::PATCH, "/v1/access-keys/laptop", "friendlyName"),
+            (&dashboard, Method::POST, "/v1/api-keys", "name"),
+            (&dashboard, Method::PATCH, api_key.as_str(), "name"),
+            (&ada, Method::POST, "/v1/auth/register", "name"),
+            (&ada, Method::POST, "/v1/auth/cli/device", "deviceName"),
+            (&ada, Method::POST, "/v1/auth/cli/device", "clientName"),
+        ] {
+            let body = json!({ "email": "bob@example.com", "password": PASSWORD, "scopes": ["read"], member: name }).to_string();
+            let refusal = send(client, method, path, &body).await.refused(400);
+            let expected = format!("{member}: must not contain characters that are invisible or change the direction of text");
+            assert!(refusal.split("; ").any(|fault| fault == expected), "{path} {name:?}: {refusal}");
+        }
+    }
+    assert_eq!(app.audit_rows().await, rows, "nothing was done");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_that_look_the_same_are_the_same() {
+    let app = spawn().await;
+    let ada = app.sign_up("ada").await;
+    let dashboard = app.open_session("ada", SessionOrigin::Dashboard).await;
+    let made = ada.post("/v1/apps", json!({ "name": DECOMPOSED })).await;
+    assert_eq!(made.assert(201)["app"]["name"], COMPOSED);
+    assert_eq!(made.header("location"), format!("/v1/apps/{}", segment(COMPOSED)));
+    for name in [COMPOSED, DECOMPOSED] {
+        ada.post("/v1/apps", json!({ "name": name })).await.refused(409);
+        for path in [format!("/v1/apps/{}", segment(name)), format!("/v1/apps/{}", segment(&format!("ada@example.com:{name}")))] {
+            assert_eq!(ada.get(&path).await.assert(200)["app"]["name"], COMPOSED);
+        }
+    }
+    let app_path = format!("/v1/apps/{}", segment(DECOMPOSED));
+    let deployments = format!("{app_path}/deployments");
+    let made = ada.post(&deployments, json!({ "name": DECOMPOSED })).await.assert(201);
+    assert_eq!(made["deployment"]["name"], COMPOSED);
+    ada.post(&deployments, json!({ "name": COMPOSED })).await.refused(409);
+    ada.upload(&segment(DECOMPOSED), "Staging", b"script", json!({ "appVersion": "1.0.0" })).await.assert(201);
+    let promotions = format!("{deployments}/Staging/promotions");
+    ada.post(&promotions, json!({ "destination": DECOMPOSED })).await.assert(201);
+    ada.upload(&segment(COMPOSED), &segment(DECOMPOSED), b"other", json!({ "appVersion": "1.0.0" })).await.assert(201);
+    assert_eq!(ada.get(&format!("{deployments}/{}/history", segment(COMPOSED))).await.assert(200)["history"].as_array().unwrap().len(), 2);
+
+    let made = dashboard.post("/v1/access-keys", json!({ "friendlyName": DECOMPOSED })).await.assert(201);
+    assert_eq!(made["accessKey"]["friendlyName"], COMPOSED);
+    dashboard.post("/v1/access-keys", json!({ "friendlyName": COMPOSED })).await.refused(409);
+    dashboard.delete(&format!("/v1/access-keys/{}", segment(DECOMPOSED))).await.assert_status(204);
+    assert_eq!(dashboard.patch("/v1/account", json!({ "name": DECOMPOSED })).await.assert(200)["account"]["name"], COMPOSED);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_that_were_stored_before_stay_and_mean_what_they_meant() {
+    let app = spawn().await;
+    let ada = app.sign_up("ada").await;
+    for (now, before) in [("one", DECOMPOSED), ("two", DECEITFUL[0])] {
+        ada.create_app(now).await;
+        ada.upload(now, "Staging", b"script", json!({ "appVersion": "1.0.0" })).await.assert(201);
+        app.change("UPDATE deployments SET name = $1 WHERE name = 'Production'", &[before]).await;
+        app.change("UPDATE apps SET name = $1 WHERE name = $2", &[before, now]).await;
+        app.change("UPDATE access_keys SET friendly_name = $1 WHERE friendly_name = 'test'", &[before]).await;
+        let path = format!("/v1/apps/{}", segment(before));
+        assert_eq!(ada.get(&path).await.assert(200)["app"]["name"], before);
+        ada.post(&format!("{path}/deployments/Staging/promotions"), json!({ "destination": before })).await.assert(201);
+        let deployment = format!("{path}/deployments/{}", segment(before));
+        assert_eq!(ada.get(&deployment).await.assert(200)["deployment"]["package"]["label"], "v1");
+        let session = app.open_session("ada", SessionOrigin::Dashboard).await;
+        let key = session.get(&format!("/v1/access-keys/{}", segment(before))).await.assert(200);
+        assert_eq!(key["accessKey"]["friendlyName"], before);
+        app.change("UPDATE access_keys SET friendly_name = 'test' WHERE friendly_name = $1", &[before]).await;
+    }
+    // A new app of the normalized name is another one, and takes nothing away.
+    ada.create_app(COMPOSED).await;
+    for name in [COMPOSED, DECOMPOSED] {
+        assert_eq!(ada.get(&format!("/v1/apps/{}", segment(name))).await.assert(200)["app"]["name"], name);
+    }
+    ada.patch(&format!("/v1/apps/{}", segment(DECOMPOSED)), json!({ "name": "three" })).await.assert(200);
+    assert_eq!(ada.get(&format!("/v1/apps/{}", segment(DECOMPOSED))).await.assert(200)["app"]["name"], COMPOSED);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_that_looks_like_another_one_registers_nothing() {
+    let app = spawn().await;
+    let wrong = [
+        "ada\u{200b}@example.com",
+        "ada@exam\u{200b}ple.com",
+        "ada\u{202e}@example.com",
+        "\u{feff}ada@example.com",
+        "ada@example.com\u{2069}",
+        "ada@-example.com",
+        "ada@exa_mple.com",
+        "ada..king@example.com",
+        "ada@127.0.0.1",
+        "\"ada\"@example.com",
+        "ada,eve@example.com",
+    ];
+    for email in wrong {
+        let refusal = register(&app, email, PASSWORD, None).await.refused(400);
+        assert_eq!(refusal, "email: must be an e-mail address that mail can be sent to", "{email:?}");
+    }
+    assert_eq!(app.number("SELECT COUNT(*) FROM registrations").await, 0);
+    assert!(app.written_mails().is_empty());
+    let created = run(&app.settings(), &["account", "create", "--email", "ada@exa_mple.com", "--password-stdin"]).await;
+    assert!(created.code == Some(1) && !created.err.contains("made"), "{created:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_is_one_account_in_every_spelling() {
+    let app = spawn().await;
+    let spellings =
+        ["ada@bu\u{308}cher.example", "ADA@B\u{dc}CHER.example", "ada@xn--bcher-kva.example", " ada@b\u{fc}cher\u{3002}example "];
+    let stored = "ada@xn--bcher-kva.example";
+    register(&app, spellings[0], PASSWORD, None).await.assert(202);
+    let token = app.last_mail_to(stored).await.token();
+    app.anonymous().post("/v1/auth/verify-email", json!({ "token": token })).await.assert(200);
+    for spelling in spellings {
+        app.anonymous().post("/v1/auth/login", login(spelling, PASSWORD)).await.assert(200);
+        register(&app, spelling, "something else that nobody guesses", None).await.assert(202);
+    }
+    assert_eq!(app.number("SELECT COUNT(*) FROM registrations WHERE NOT is_decoy").await, 0, "the address has its account");
+    let bob = app.sign_up("bob").await;
+    bob.create_app("demo").await;
+    let path = |email: &str| format!("/v1/apps/demo/collaborators/{}", segment(email));
+    assert_eq!(bob.post(&path(spellings[1]), json!({})).await.assert(201)["collaborator"]["email"], stored);
+    for spelling in spellings {
+        bob.post(&path(spelling), json!({})).await.refused(409);
+        bob.patch(&path(spelling), json!({ "permission": "Viewer" })).await.assert(200);
+    }
+    bob.delete(&path(spellings[3])).await.assert_status(204);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_that_was_stored_before_still_signs_in() {
+    let app = spawn().await;
+    let ada = app.sign_up("ada").await;
+    let bob = app.sign_up("bob").await;
+    for before in ["ada@b\u{fc}cher.example", "ada@exa_mple.com", "\"ada\"@example.com"] {
+        app.change("UPDATE accounts SET email = $1 WHERE email NOT LIKE 'bob@%'", &[before]).await;
+        app.anonymous().post("/v1/auth/login", login(before, PASSWORD)).await.assert(200);
+    }
+    let before = "ada@b\u{fc}cher.example";
+    app.change("UPDATE accounts SET email = $1 WHERE email NOT LIKE 'bob@%'", &[before]).await;
+    app.anonymous().post("/v1/auth/login", login("ada@xn--bcher-kva.example", PASSWORD)).await.assert(200);
+    register(&app, before, "something else that nobody guesses", None).await.assert(202);
+    assert_eq!(app.number("SELECT COUNT(*) FROM registrations WHERE NOT is_decoy").await, 0);
+    bob.create_app("demo").await;
+    let path = format!("/v1/apps/demo/collaborators/{}", segment(before));
+    bob.post(&path, json!({})).await.assert(201);
+    // The long form of the other's app, and leaving it by one's own address.
+    ada.create_app("mine").await;
+    assert_eq!(ada.get(&format!("/v1/apps/{}", segment(&format!("{before}:mine")))).await.assert(200)["app"]["name"], "mine");
+    ada.delete(&path).await.assert_status(204);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_password_of_the_service_its_host_and_its_owner_is_refused() {
+    let app = TestApp::spawn_with(
+        Options::default()
+            .with("BASE_URL", "http://updates.initech.example")
+            .with("LIMIT_REGISTER", "1000/1h")
+            .with("LIMIT_POSTS", "1000/1h"),
+    )
+    .await;
+    let refused = async |password: &str| {
+        let refusal = register(&app, "grace.hopper1906@navy.example", password, Some("Amazing Grace")).await.refused(400);
+        assert!(refusal.starts_with("password: "), "{password}: {refusal}");
+        refusal
+    };
+    for password in [
+        "updraft2026updraft",
+        "Updraft!Updraft!2026",
+        "initech-updates-1906!",
+        "!!1906 Hopper Grace 1906!!",
+        "amazing-navy-hopper-7",
+        "2026-grace-yx-updates",
+        "9203847561029384756102",
+    ] {
+        refused(password).await;
+    }
+    // What zxcvbn alone lets pass.
+    let own =
+        "password: needs 8 characters besides your name, your address, the name of this service, and digits and punctuation at either end";
+    for password in ["82 initech 7 hopper 91 qx updates 40", "93847201746 $$ 1938475610928 %% 74"] {
+        assert_eq!(refused(password).await, own);
+    }
+    register(&app, "grace.hopper1906@navy.example", "updraft and some words of my own", Some("Amazing Grace")).await.assert(202);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_common_password_is_refused_wherever_one_is_chosen() {
+    let app = spawn().await;
+    app.register("ada").await;
+    let dashboard = app.log_in("ada").await;
+    let text = "password: is on a list of common passwords; a few unrelated words make a good one";
+    for common in ["wgh8slumbforasroc2fz", "WGH8SlumbForASroc2FZ", "wapeqburp7chehetrap"] {
+        assert_eq!(register(&app, "bob@example.com", common, None).await.refused(400), text);
+        let patch = json!({ "password": common, "currentPassword": PASSWORD });
+        assert_eq!(dashboard.patch("/v1/account", patch).await.refused(400), text);
+        app.anonymous().post("/v1/auth/forgot-password", json!({ "email": "ada@example.com" })).await.assert(202);
+        let token = app.last_mail_to("ada@example.com").await.token();
+        let reset = json!({ "token": token, "password": common });
+        let refusal = app.anonymous().post("/v1/auth/reset-password", reset).await.refused(400);
+        assert_eq!(refusal, text);
+    }
+    register(&app, "bob@example.com", PASSWORD, None).await.assert(202);
+    let token = app.last_mail_to("bob@example.com").await.token();
+    let replaced = json!({ "token": token, "password": "wgh8slumbforasroc2fz", "replacePassword": true });
+    assert_eq!(app.anonymous().post("/v1/auth/verify-email", replaced).await.refused(400), text);
+    assert_eq!(app.number("SELECT COUNT(*) FROM accounts").await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_that_is_named_twice_is_refused_at_every_depth() {
+    let app = spawn().await;
+    let ada = app.sign_up("ada").await;
+    let (_, staging) = ada.create_app("demo").await;
+    ada.upload("demo", "Staging", b"script", json!({ "appVersion": "1.0.0" })).await.assert(201);
+    let rows = app.audit_rows().await;
+    let once = "the JSON body must be an object that names each member once";
+    for (method, path, body) in [
+        (Method::POST, "/v1/apps", r#"{"name":"one","name":"two"}"#.to_owned()),
+        (Method::POST, "/v1/apps", r#"{"name":"one","more":{"a":1,"a":2}}"#.to_owned()),
+        (Method::POST, "/v1/apps", r#"{"name":"one","more":[[{"a":{"b":1,"\u0062":1}}]]}"#.to_owned()),
+        (
+            Method::POST,
+            "/v1/apps/demo/deployments/Staging/promotions",
+            r#"{"destination":"Production","packageInfo":{"rollout":1,"rollout":100}}"#.to_owned(),
+        ),
+        (
+            Method::PATCH,
+            "/v1/apps/demo/deployments/Staging/release",
+            r#"{"packageInfo":{"isDisabled":true,"isDisabled":false}}"#.to_owned(),
+        ),
+    ] {
+        assert_eq!(send(&ada, method, path, &body).await.refused(400), once, "{body}");
+    }
+    let info = r#"{"appVersion":"1.0.0","rollout":1,"rollout":100}"#;
+    let form = Form::new().part("package", Part::bytes(b"other".to_vec()).file_name("b")).part("packageInfo", Part::text(info));
+    let upload = ada.request(Method::POST, "/v1/apps/demo/deployments/Staging/releases").multipart(form);
+    assert_eq!(ada.send(upload).await.refused(400), "packageInfo: must name each member once");
+    let report = format!(r#"{{"deployment_key":"{staging}","app_version":"1.0.0","label":"v1","label":"v1"}}"#);
+    let refusal = send(&app.anonymous(), Method::POST, "/v1/public/svc/report_status/deploy", &report).await.refused(400);
+    assert_eq!(refusal, "body: must name each member once");
+    assert_eq!(app.audit_rows().await, rows, "nothing was done");
+    // Of two objects each may have it.
+    send(&ada, Method::POST, "/v1/apps", r#"{"name":"three","more":[{"a":1},{"a":1}]}"#).await.assert(201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_release_says_what_it_is_for_and_its_notes_are_kept_as_they_were_sent() {
+    let app = spawn().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    let upload = async |info: Value| ada.upload("demo", "Staging", b"script", info).await;
+    for range in ["", " ", "\t\n"] {
+        assert!(upload(json!({ "appVersion": range })).await.refused(400).starts_with("appVersion: must not be empty"), "{range:?}");
+    }
+    for notes in ["a\u{0}b", "\u{1b}[2J", "a\u{7f}", "a\u{9b}31m", "a\u{8}"] {
+        let refusal = upload(json!({ "appVersion": "1.0.0", "description": notes })).await.refused(400);
+        assert_eq!(refusal, "description: must not contain control characters other than tabs and line ends", "{notes:?}");
+    }
+    let notes = "cafe\u{301}\r\n\t\u{202e}fixed\u{200b} \u{5e2}";
+    let made = upload(json!({ "appVersion": "1.0.0", "description": notes })).await.assert(201);
+    assert_eq!(made["package"]["description"], notes);
+    let patch = json!({ "packageInfo": { "description": "a\u{1}" } });
+    ada.patch("/v1/apps/demo/deployments/Staging/release", patch).await.refused(400);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_mail_of_a_transfer_cannot_be_turned_by_the_name_of_the_app() {
+    let app = spawn().await;
+    let ada = app.sign_up("ada").await;
+    app.sign_up("bob").await;
+    ada.create_app("demo").await;
+    // From before such names were refused: it would end the isolate and turn what follows.
+    let evil = "demo\u{2069}\u{202e}moc.live";
+    app.change("UPDATE apps SET name = $1", &[evil]).await;
+    ada.post(&format!("/v1/apps/{}/transfer/bob@example.com", segment(evil)), json!({})).await.assert(201);
+    for to in ["ada@example.com", "bob@example.com"] {
+        let mail = app.last_mail_to(to).await;
+        let isolated = "\u{2068}demo\u{202e}moc.live\u{2069}";
+        assert!(mail.text.contains(&format!("- {isolated}\n")), "{}", mail.text);
+        assert!(mail.html.contains(&format!("<li><bdi>{isolated}</bdi></li>")), "{}", mail.html);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_from_right_to_left_is_isolated_on_pages() {
+    let app = spawn().await;
+    app.register("ada").await;
+    let mut reader = app.signed_in_reader("ada").await;
+    let name = "\u{5de}\u{5e4}\u{5ea}\u{5d7}";
+    app.named_key("ada", name).await;
+    app.log_in("ada").await.patch("/v1/account", json!({ "name": name })).await.assert(200);
+    let keys = reader.open("/dashboard/keys").await.html();
+    // In the table and its buttons, and in the line that says who is signed in.
+    let (marked, isolated) = (format!("<bdi>{name}</bdi>"), format!("\u{2068}{name}\u{2069}"));
+    assert!(keys.contains(&marked) && keys.contains(&isolated), "{keys}");
+    assert!(!keys.replace(&marked, "").replace(&isolated, "").contains(name), "{keys}");
+    let question = reader.open(&format!("/dashboard/keys/access/{}/delete", segment(name))).await.html();
+    assert!(question.contains(&format!("Delete the key \u{2068}{name}\u{2069}?")), "{question}");
+}
