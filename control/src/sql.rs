@@ -41,6 +41,7 @@ pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
         ("reports", reports::repo::SQL),
         ("sealed", sealed::SQL),
         ("reports/gone", reports::gone::SQL),
+        ("reports/versions", reports::versions::SQL),
         ("snapshot", snapshot::repo::SQL),
         ("snapshot/size", snapshot::size::SQL),
         ("snapshot/outbox", snapshot::outbox::SQL),

@@ -110,6 +110,12 @@ pub const ALL: &[Pair] = &[
         sqlite: include_str!("../../../migrations/sqlite/0015_names.sql"),
         postgres: include_str!("../../../migrations/postgres/0015_names.sql"),
     },
+    Pair {
+        version: 16,
+        name: "binary_versions",
+        sqlite: include_str!("../../../migrations/sqlite/0016_binary_versions.sql"),
+        postgres: include_str!("../../../migrations/postgres/0016_binary_versions.sql"),
+    },
 ];
 
 /// The migrator for SQLite.

@@ -6,9 +6,7 @@ use shared::text::isolate;
 use shared::time::UnixMillis;
 
 use super::notices::Notice;
-use super::{
-    Circumstances, FactorKind, FactorNotice, Key, KeyNotice, Kind, MachineNotice, NewPassword, ReturnedApp, SharedApp, Transfer,
-};
+use super::{Circumstances, FactorKind, FactorNotice, Key, KeyNotice, Kind, MachineNotice, NewPassword, ReturnedApp, SharedApp, Transfer};
 use crate::dates::second;
 use crate::error::{AppError, AppResult};
 

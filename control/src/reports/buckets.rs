@@ -1,13 +1,14 @@
 //! Under which name a binary version is counted: its own, as long as its deployment has room, else [`OTHER`].
 //!
-//! This is the one part of counting in which the first come are served first; once given, a name stays with the version for the epoch.
+//! This is the one part of counting in which the first come are served first. Once all names are given, an hourly job sees to it that the versions with the
+//! most devices have them ([`super::versions`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use shared::ids::DeploymentId;
 use shared::keys::Label;
 
-use super::counting::{Changes, OTHER, Place};
+use super::counting::{Changes, Event, OTHER, Place};
 use super::repo;
 use crate::db::WriteTx;
 use crate::metrics;
@@ -17,9 +18,12 @@ use crate::metrics;
 pub struct Buckets(BTreeMap<(DeploymentId, String), String>);
 
 impl Buckets {
-    /// The bucket of one version.
-    pub fn of(&self, deployment: &DeploymentId, version: &str) -> String {
-        self.0.get(&(deployment.clone(), version.to_owned())).map_or(OTHER, String::as_str).to_owned()
+    /// What a report of a binary says, which would have this place if there were room for all.
+    pub fn of(&self, wanted: &Place) -> Event {
+        match self.0.get(&(wanted.deployment.clone(), wanted.bucket.clone())) {
+            Some(bucket) => Event::Binary { bucket: bucket.clone(), waiting: None },
+            None => Event::Binary { bucket: OTHER.to_owned(), waiting: is_name(&wanted.bucket).then(|| wanted.bucket.clone()) },
+        }
     }
 }
 
@@ -28,9 +32,7 @@ impl Buckets {
 /// set of reports only.
 pub async fn find(tx: &mut WriteTx, wanted: &BTreeSet<Place>, most: usize, changes: &mut Changes) -> sqlx::Result<Buckets> {
     let mut buckets = BTreeMap::new();
-    // A binary that calls itself v3 must not be taken for the release; nor may such names pass the limit by looking like labels.
-    let (plain, odd): (Vec<&Place>, Vec<&Place>) =
-        wanted.iter().partition(|place| place.bucket != OTHER && Label::try_from(place.bucket.as_str()).is_err());
+    let (plain, odd): (Vec<&Place>, Vec<&Place>) = wanted.iter().partition(|place| is_name(&place.bucket));
     let existing = metrics::repo::existing(tx, &plain).await?;
     let mut missing: BTreeMap<(&DeploymentId, i64), Vec<&Place>> = BTreeMap::new();
     for place in plain {
@@ -67,5 +69,11 @@ pub async fn find(tx: &mut WriteTx, wanted: &BTreeSet<Place>, most: usize, chang
 
 async fn binary_versions(tx: &mut WriteTx, deployment: &DeploymentId, epoch: i64) -> sqlx::Result<BTreeSet<String>> {
     let places = metrics::repo::places(tx, deployment, epoch).await?;
-    Ok(places.into_iter().filter(|place| place != OTHER && Label::try_from(place.as_str()).is_err()).collect())
+    Ok(places.into_iter().filter(|place| is_name(place)).collect())
+}
+
+/// Whether a binary version may have a counter of this name. One that calls itself v3 must not be taken for the release; nor may such names pass the limit by
+/// looking like labels.
+pub fn is_name(version: &str) -> bool {
+    version != OTHER && Label::try_from(version).is_err()
 }

@@ -44,6 +44,8 @@ pub enum Event {
     Binary {
         /// The binary version, or [`OTHER`].
         bucket: String,
+        /// The binary version, where it is counted as [`OTHER`] for want of a place.
+        waiting: Option<String>,
     },
     /// It has loaded, run or left the release. Running one makes it the client's place; a client that left one is where it was before.
     Release {
@@ -58,8 +60,16 @@ impl Event {
     /// The bucket that the client is in from now on; none when it stays where it is.
     fn bucket(&self) -> Option<String> {
         match self {
-            Self::Binary { bucket } => Some(bucket.clone()),
+            Self::Binary { bucket, .. } => Some(bucket.clone()),
             Self::Release { label, flag: Flag::Installed } => Some(label.to_string()),
+            Self::Release { .. } => None,
+        }
+    }
+
+    /// The binary version that waits for a place of its own.
+    fn waiting(&self) -> Option<String> {
+        match self {
+            Self::Binary { waiting, .. } => waiting.clone(),
             Self::Release { .. } => None,
         }
     }
@@ -83,6 +93,8 @@ pub struct Sighting {
 pub struct Client {
     /// Where it is; none before its first success or binary report.
     pub place: Option<Place>,
+    /// Its binary version, where it is counted as [`OTHER`] for want of a place: should the version get one, the client goes there.
+    pub waiting: Option<String>,
     /// The report that put it there. It stays in force when the place's deployment is cleared or deleted: an older report that is
     /// delivered again after that must not move the client back.
     pub newest: Option<Stamp>,
@@ -108,6 +120,7 @@ impl Client {
             && self.newest.as_ref().is_none_or(|newest| newest < stamp)
         {
             self.move_to(Place { deployment: sighting.deployment.clone(), epoch: sighting.epoch, bucket }, epochs, changes);
+            self.waiting = sighting.event.waiting();
             self.newest = Some(stamp.clone());
             altered = true;
         }
@@ -115,6 +128,36 @@ impl Client {
             self.flags.prune(epochs);
         }
         altered
+    }
+
+    /// Counts the client, if it is in this place of a binary version, among the others, since the version loses its place. Gives whether it was there.
+    pub fn give_up(&mut self, place: &Place, changes: &mut Changes) -> bool {
+        if self.place.as_ref() != Some(place) {
+            return false;
+        }
+        let others = Place { bucket: OTHER.to_owned(), ..place.clone() };
+        self.waiting = Some(place.bucket.clone());
+        self.shift(others, changes);
+        true
+    }
+
+    /// Counts the client, if it is among the others with the binary version of this place, there: the version has it now. Gives whether it was one of them.
+    pub fn take_up(&mut self, place: &Place, changes: &mut Changes) -> bool {
+        let is_other = |own: &Place| own.bucket == OTHER && own.deployment == place.deployment && own.epoch == place.epoch;
+        if self.waiting.as_ref() != Some(&place.bucket) || !self.place.as_ref().is_some_and(is_other) {
+            return false;
+        }
+        self.waiting = None;
+        self.shift(place.clone(), changes);
+        true
+    }
+
+    /// To another place of the same deployment and epoch.
+    fn shift(&mut self, place: Place, changes: &mut Changes) {
+        if let Some(old) = self.place.replace(place.clone()) {
+            changes.0.entry(old).or_default().active -= 1;
+        }
+        changes.0.entry(place).or_default().active += 1;
     }
 
     /// −1 where it was, unless that was cleared or deleted since, and +1 where it is.

@@ -1,7 +1,7 @@
 //! Reports: what clients say they have loaded, run and left, and how that becomes counts (decisions section 7).
 //!
 //! `counting` holds the rules without a database, `service` one transaction per batch, `collector` the group commit of direct reports, `http` what
-//! the edge posts, `replay` counts what the edge could not deliver. The bodies of clients are read in `shared::wire::report`; the counts are shown by
+//! the edge posts, `replay` counts what the edge could not deliver, `versions` decides hourly which binary versions have a counter of their own. The bodies of clients are read in `shared::wire::report`; the counts are shown by
 //! `metrics`. Start reading at [`service::store`].
 
 pub mod buckets;
@@ -13,6 +13,7 @@ pub mod http;
 pub mod replay;
 pub mod repo;
 pub mod service;
+pub mod versions;
 
 pub use collector::Collector;
 pub use http::{note, read, routes};

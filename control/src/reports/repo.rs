@@ -59,6 +59,7 @@ struct ClientRow {
     place_time: UnixMillis,
     place_report: String,
     flags: String,
+    binary_version: Option<String>,
 }
 
 /// The deployments that have these keys now.
@@ -165,7 +166,7 @@ pub async fn lock_clients<'k>(tx: &mut WriteTx, keys: impl Iterator<Item = &'k C
             });
             query.push(
                 " ON CONFLICT (app_id, client) DO UPDATE SET epoch = report_clients.epoch \
-                RETURNING app_id, client, deployment_id, epoch, place, place_time, place_report, flags",
+                RETURNING app_id, client, deployment_id, epoch, place, place_time, place_report, flags, binary_version",
             );
             query.build_query_as().persistent(false).fetch_all(conn).await
         })?;
@@ -190,7 +191,7 @@ impl ClientRow {
         };
         // A row that cannot be read stops its batch: to count the client anew would be a wrong number that nobody notices.
         let flags: Flags = serde_json::from_str(&self.flags).map_err(decode)?;
-        Ok((ClientKey { app: self.app_id, client }, Client { place, newest, flags }))
+        Ok((ClientKey { app: self.app_id, client }, Client { place, waiting: self.binary_version, newest, flags }))
     }
 }
 
@@ -207,7 +208,8 @@ pub async fn write_clients(tx: &mut WriteTx, clients: &[(ClientKey, Client)]) ->
         }
         on_write!(tx, |conn| {
             let mut query = QueryBuilder::new(
-                "INSERT INTO report_clients (app_id, client, deployment_id, epoch, place, place_time, place_report, flags) ",
+                "INSERT INTO report_clients (app_id, client, deployment_id, epoch, place, place_time, place_report, flags, \
+                binary_version) ",
             );
             query.push_values(&rows, |mut row, (key, client, flags)| {
                 let (place, newest) = (client.place.as_ref(), client.newest.as_ref());
@@ -218,11 +220,13 @@ pub async fn write_clients(tx: &mut WriteTx, clients: &[(ClientKey, Client)]) ->
                     .push_bind(place.map(|place| place.bucket.as_str()))
                     .push_bind(newest.map_or(UnixMillis(0), |stamp| stamp.received))
                     .push_bind(newest.map_or("", |stamp| stamp.report.as_str()))
-                    .push_bind(flags.as_str());
+                    .push_bind(flags.as_str())
+                    .push_bind(client.waiting.as_deref());
             });
             query.push(
                 " ON CONFLICT (app_id, client) DO UPDATE SET deployment_id = excluded.deployment_id, epoch = excluded.epoch, \
-                place = excluded.place, place_time = excluded.place_time, place_report = excluded.place_report, flags = excluded.flags",
+                place = excluded.place, place_time = excluded.place_time, place_report = excluded.place_report, flags = excluded.flags, \
+                binary_version = excluded.binary_version",
             );
             query.build().persistent(false).execute(conn).await
         })?;

@@ -187,7 +187,7 @@ fn sightings(reports: &[&Countable<'_>], buckets: &Buckets) -> BTreeMap<ClientKe
         let Some(client) = &item.report.report.client_id else { continue };
         let event = match (item.release(), item.binary()) {
             (Some((label, flag)), _) => Event::Release { label, flag },
-            (None, Some(place)) => Event::Binary { bucket: buckets.of(&place.deployment, &place.bucket) },
+            (None, Some(place)) => buckets.of(&place),
             (None, None) => continue,
         };
         sightings.entry(ClientKey { app: item.deployment.app_id.clone(), client: client.digest() }).or_default().push(Sighting {

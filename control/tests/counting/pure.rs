@@ -23,7 +23,7 @@ fn sighting(report: &Report) -> Option<Sighting> {
     let event = match &report.report.event {
         report::Event::Binary { app_version } => {
             let is_label = Label::try_from(app_version.as_str()).is_ok();
-            Event::Binary { bucket: if is_label { OTHER } else { app_version.as_str() }.to_owned() }
+            Event::Binary { bucket: if is_label { OTHER } else { app_version.as_str() }.to_owned(), waiting: None }
         }
         report::Event::Installed { label } => release(label, Flag::Installed)?,
         report::Event::Failed { label } => release(label, Flag::Failed)?,

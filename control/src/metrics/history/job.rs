@@ -16,6 +16,7 @@ use super::repo::{self, OpenDay, Series};
 use crate::app::{App, AppState};
 use crate::db::{Db, ReadTx};
 use crate::error::chain;
+use crate::reports::versions;
 
 /// From one round to the next. What day it is when it comes, the injected clock says.
 const EVERY: Duration = Duration::from_hours(1);
@@ -32,7 +33,7 @@ const MIDNIGHT: i64 = 10 * 60_000;
 /// Days that are deleted in one transaction.
 const BATCH: i64 = 50;
 
-/// Runs until `stopped`: at once, and then every hour.
+/// Runs until `stopped`: at once, and then every hour. Binary versions are compared in the same rounds.
 pub async fn run(app: AppState, mut stopped: watch::Receiver<bool>) {
     let mut ticks = interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -43,7 +44,7 @@ pub async fn run(app: AppState, mut stopped: watch::Receiver<bool>) {
         }
         let failures = tokio::select! {
             _ = stopped.wait_for(|stop| *stop) => return,
-            failures = round(&app) => failures,
+            failures = async { round(&app).await + versions::round(&app).await } => failures,
         };
         if failures > 0 {
             ticks.reset_after(RETRY);

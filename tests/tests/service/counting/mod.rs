@@ -26,12 +26,14 @@ struct World {
 impl World {
     /// So many reports come here from one address that no limit may stop them.
     async fn new() -> Self {
+        Self::with(Options::default()).await
+    }
+
+    /// The same with further settings.
+    async fn with(options: Options) -> Self {
         let any_number = "1000000/1m";
         let app = TestApp::spawn_with(
-            Options::default()
-                .with("LIMIT_REPORTS", any_number)
-                .with("LIMIT_REPORTS_ADDRESS", any_number)
-                .with("LIMIT_UPLOADS", any_number),
+            options.with("LIMIT_REPORTS", any_number).with("LIMIT_REPORTS_ADDRESS", any_number).with("LIMIT_UPLOADS", any_number),
         )
         .await;
         let ada = app.sign_up("ada").await;
