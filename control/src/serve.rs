@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::serve::Listener;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
@@ -155,7 +155,7 @@ pub struct Running {
 }
 
 /// Serves on sockets that are bound already, and starts the jobs. `bindings` is for the settings' `BINDINGS_LISTEN`.
-pub fn spawn<L: Listener<Addr = SocketAddr>>(state: AppState, listener: L, bindings: Option<TcpListener>) -> Running {
+pub fn spawn<L: Listener<Io = TcpStream, Addr = SocketAddr>>(state: AppState, listener: L, bindings: Option<TcpListener>) -> Running {
     let (stop, stopped) = watch::channel(false);
     let publisher = state
         .config

@@ -27,6 +27,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, Sleep, sleep_until};
 use tower::ServiceExt;
@@ -78,7 +79,7 @@ pub async fn serve<L, S>(
     mut stopped: watch::Receiver<bool>,
 ) -> std::io::Result<()>
 where
-    L: Listener<Addr = SocketAddr>,
+    L: Listener<Io = TcpStream, Addr = SocketAddr>,
     S: tower::Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + 'static,
 {
     let bounds = app.config.connections;
@@ -89,6 +90,8 @@ where
             accepted = listener.accept() => accepted,
             _ = stopped.wait_for(|stop| *stop) => break,
         };
+        // Else what follows a first small write waits up to 40 ms for the client to say that it has that one. A failure means that the client is gone.
+        let _ = io.set_nodelay(true);
         let address = peer.ip().to_canonical();
         let counted = (!is_exempt(&app, address)).then_some(address);
         // Refused, it is closed here: there is nobody to make room for it.

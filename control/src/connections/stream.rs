@@ -95,9 +95,9 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for Watched<I> {
     }
 
     fn poll_write_vectored(mut self: Pin<&mut Self>, context: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<Result<usize>> {
-        // A refusal comes alone.
+        // The library's refusal comes alone. All others leave in one write with what follows their head.
         if let Some(first) = parts.iter().find(|part| !part.is_empty())
-            && (self.refusal.is_some() || first.starts_with(REFUSAL))
+            && (self.refusal.is_some() || self.dressed(first).is_some())
         {
             return self.poll_write(context, first);
         }

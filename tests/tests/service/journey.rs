@@ -81,6 +81,10 @@ async fn from_two_registrations_to_a_reset_after_the_limits_were_reached() {
     // Who is in stays in.
     session.get("/v1/authenticated").await.assert(200);
 
+    // That the account was stopped is told first.
+    app.mails_to(EMAIL).await;
+    app.clock.advance(1_000);
+
     // The owner resets the password, and with it what was counted of the account.
     let answer = at(20).post("/v1/auth/forgot-password", json!({ "email": EMAIL })).await.assert(202);
     assert_eq!(answer, at(20).post("/v1/auth/forgot-password", json!({ "email": "nobody@example.com" })).await.assert(202));

@@ -405,8 +405,10 @@ async fn a_folder_or_database_that_cannot_be_used_stops_the_start() {
     let secrets =
         |place: Place| place.with("EDGE_SECRET", &"e".repeat(40)).with("DOWNLOAD_SECRET", &"d".repeat(40)).with("ENCRYPTION_KEY", KEY);
     let unreachable = secrets(Place::embedded()).with("DATABASE_URL", "postgres://updraft:hunter2hunter2@127.0.0.1:1/updraft");
-    for arguments in [&["serve"][..], &["access-key", "create", "--email", "ada@example.com", "--name", "first"]] {
-        let ended = unreachable.run(arguments, "").await;
+    // Each asks for ten seconds whether the database is there by now.
+    let create = ["access-key", "create", "--email", "ada@example.com", "--name", "first"];
+    let (serve, create) = tokio::join!(unreachable.run(&["serve"], ""), unreachable.run(&create, ""));
+    for ended in [serve, create] {
         refused(&ended, "database");
         assert!(!ended.err.contains("hunter2"), "{ended:?}");
     }
