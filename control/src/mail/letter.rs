@@ -539,6 +539,7 @@ mod tests {
             app: "abc\u{202e}\u{2069}fed".to_owned(),
             from: "עדה@example.com".to_owned(),
             to: "bob@example.com".to_owned(),
+            app_id: None,
         };
         let rendered = render(&Kind::AppReceived(transfer), "https://example.com/dashboard").unwrap();
         for part in [&rendered.text, &rendered.html] {

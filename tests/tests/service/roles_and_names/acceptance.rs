@@ -206,11 +206,9 @@ async fn of_two_acceptances_at_once_that_need_one_name_one_succeeds() {
             transfer(sender, &name, "bob").await.assert(201);
         }
         let [first, second] = ["ada", "carol"].map(|sender| format!("{sender}@example.com:{name}"));
-        let (first, second, left) = tokio::join!(
-            accept(&bob, &first, json!({})),
-            accept(&bob, &second, json!({})),
-            bob.delete(&format!("/v1/apps/{first}/collaborators/bob@example.com"))
-        );
+        let membership = format!("/v1/apps/{first}/collaborators/bob@example.com");
+        let (first, second, left) =
+            tokio::join!(accept(&bob, &first, json!({})), accept(&bob, &second, json!({})), bob.delete(&membership));
         let statuses = [first.status.as_u16(), second.status.as_u16()];
         assert!(statuses.iter().filter(|status| **status == 200).count() <= 1 || left.status.as_u16() == 204, "{statuses:?}");
         assert!(statuses.iter().all(|status| [200, 404, 409].contains(status)), "{statuses:?}");
