@@ -69,7 +69,7 @@ impl Quotas {
         self.check_stored_bytes(tx, owner, u64::try_from(bytes).unwrap_or(0)).await
     }
 
-    /// Refuses one new name too many of the account's apps within a day; counts this one. Errors: 409.
+    /// Refuses one new name too many that the account gives within a day; counts this one. Errors: 409.
     pub async fn admit_rename(&self, tx: &mut WriteTx, owner: &AccountId, now: UnixMillis) -> AppResult<()> {
         match limits::admit(tx, Limit::Renames, &Subject::account(owner), RENAMES_A_DAY, now).await? {
             Ok(()) => Ok(()),

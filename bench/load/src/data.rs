@@ -140,7 +140,7 @@ pub(crate) async fn clients(db: &Db, app: &App, count: u64) -> Result<(), Failur
             let place = Place { deployment: deployment.id.clone(), epoch: 0, bucket: label.to_string() };
             let newest = Stamp { received: now, report: ReportId::v7(now, dice.bytes()?) };
             let key = ClientKey { app: app.id.clone(), client: *client };
-            rows.push((key, Client { place: Some(place), newest: Some(newest), flags }));
+            rows.push((key, Client { place: Some(place), waiting: None, newest: Some(newest), flags }));
         }
         let mut tx = db.write().await?;
         write_clients(&mut tx, &rows).await?;

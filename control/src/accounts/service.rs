@@ -237,7 +237,7 @@ pub async fn delete(app: &App, caller: &DashboardSession, from: ClientAddress, d
     let proven = login::confirm(app, from, caller.email(), password).await?;
     let (mut tx, _) = step_up::begin(app, caller, from, proof.as_ref()).await?;
     let now = app.now();
-    let details = give_apps_back(&mut tx, app, caller).await?;
+    give_apps_back(&mut tx, app, caller, from).await?;
     let deleted = repo::delete(&mut tx, caller.account(), &proven).await.map_err(|error| match &error {
         sqlx::Error::Database(database) if database.is_foreign_key_violation() => {
             AppError::Conflict("the account owns apps: delete them or transfer them first".to_owned())
@@ -249,27 +249,30 @@ pub async fn delete(app: &App, caller: &DashboardSession, from: ClientAddress, d
     }
     let kind = Kind::AccountDeleted { time: now, address: from.0.to_string() };
     outbox::put(&mut tx, app, &Mail { to: caller.email().to_owned(), kind }).await?;
-    let event = Event::new(Action::DeleteAccount, caller.account()).with(details);
-    audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, now).await?;
+    audit::note(&mut tx, &Actor::caller(caller, from), Event::new(Action::DeleteAccount, caller.account()), &app.dice, now).await?;
     tx.commit().await?;
     app.mailer.wake();
     Ok(())
 }
 
-/// Gives back what was transferred to an account that is about to go, whose row is held, and what the audit trail says of it. Errors: 409 while others have
-/// not accepted what it has transferred itself.
-async fn give_apps_back(tx: &mut WriteTx, app: &App, caller: &SignedIn) -> AppResult<serde_json::Value> {
+/// Gives back what was transferred to an account that is about to go, whose row is held. Errors: 409 while others have not accepted what it has transferred
+/// itself.
+async fn give_apps_back(tx: &mut WriteTx, app: &App, caller: &SignedIn, from: ClientAddress) -> AppResult<()> {
     if collaborators::repo::outgoing(tx, caller.account()).await? > 0 {
         let text = "the account has transferred apps that are not accepted yet: it can be deleted once they are";
         return Err(AppError::Conflict(text.to_owned()));
     }
     let returned = collaborators::repo::incoming(tx, caller.account()).await?;
-    collaborators::acceptance::give_back(tx, &returned).await?;
+    collaborators::acceptance::give_back(tx, &returned, app.now()).await?;
     for row in &returned {
         collaborators::acceptance::tell_sender(tx, app, row, caller.email()).await?;
     }
-    let ids: Vec<_> = returned.iter().map(|row| &row.id).collect();
-    Ok(if ids.is_empty() { json!({}) } else { json!({ "returnedApps": ids }) })
+    for row in returned {
+        let details = json!({ "permission": row.permission, "owner": row.namespace_id });
+        let event = Event::new(Action::RemoveCollaborator, caller.account()).of_app(&row.id).with(details);
+        audit::note(tx, &Actor::caller(caller, from), event, &app.dice, app.now()).await?;
+    }
+    Ok(())
 }
 
 /// Somebody else was faster, with the same password.

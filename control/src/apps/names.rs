@@ -1,8 +1,8 @@
 //! What a name means to an account, and the names that it has used (decisions section 9).
 //!
 //! A bare name means the account's own app; else the app of that name that it accepted first; else the only app of that name that was shared with it and
-//! that it has not accepted, as long as it never had an app of that name itself. So nobody comes to mean anything by a name that an account has used,
-//! unless the account says so. The long form, `ownerEmail:appName`, names the account in whose namespace the app is: its owner, or, until the receiver of a
+//! that it has not accepted, as long as it never had an app of that name itself. A transfer that is not accepted gives no bare name. So nobody comes to mean
+//! anything by a name that an account has used, unless the account says so. The long form, `ownerEmail:appName`, names the account in whose namespace the app is: its owner, or, until the receiver of a
 //! transfer has accepted it, the sender. Start reading at [`resolve`].
 
 use shared::ids::{AccountId, AppId};
@@ -15,9 +15,9 @@ use crate::{on, on_write};
 // A name is looked up as it was given and normalized ($2, $3): names were once stored as they came.
 const BARE: &str = "SELECT a.id, a.owner_id AS namespace_id, c.permission FROM collaborators c JOIN apps a ON a.id = c.app_id \
     WHERE c.account_id = $1 AND a.name IN ($2, $3) AND (a.owner_id = $1 OR c.accepted_time IS NOT NULL \
-        OR (NOT EXISTS (SELECT 1 FROM used_names u WHERE u.account_id = $1 AND u.name IN ($2, $3)) \
-            AND (SELECT COUNT(*) FROM collaborators o JOIN apps p ON p.id = o.app_id \
-                WHERE o.account_id = $1 AND p.name IN ($2, $3) AND p.owner_id <> $1 AND o.accepted_time IS NULL) = 1)) \
+        OR (NOT c.is_received AND NOT EXISTS (SELECT 1 FROM used_names u WHERE u.account_id = $1 AND u.name IN ($2, $3)) \
+            AND (SELECT COUNT(*) FROM collaborators o JOIN apps p ON p.id = o.app_id WHERE o.account_id = $1 AND NOT o.is_received \
+                AND p.name IN ($2, $3) AND p.owner_id <> $1 AND o.accepted_time IS NULL) = 1)) \
     ORDER BY CASE WHEN a.owner_id = $1 THEN 0 WHEN c.accepted_time IS NOT NULL THEN 1 ELSE 2 END, CASE WHEN a.name = $2 THEN 0 ELSE 1 END, \
         c.accepted_time, a.id LIMIT 1";
 const LONG: &str = "SELECT a.id, a.owner_id AS namespace_id, c.permission \
@@ -33,7 +33,10 @@ const KEEP_FOR_ALL: &str = "INSERT INTO used_names (account_id, name, app_id) \
     SELECT c.account_id, a.name, a.id FROM collaborators c JOIN apps a ON a.id = c.app_id \
     WHERE a.id = $1 AND (c.accepted_time IS NOT NULL OR c.account_id = a.owner_id) ON CONFLICT (account_id, name, app_id) DO NOTHING";
 const WITHDRAW: &str = "UPDATE collaborators SET accepted_time = NULL WHERE app_id = $1 AND account_id <> $2 AND accepted_time IS NOT NULL \
-    AND EXISTS (SELECT 1 FROM used_names u WHERE u.account_id = collaborators.account_id AND u.name = $3 AND u.app_id <> $1)";
+    AND (EXISTS (SELECT 1 FROM used_names u WHERE u.account_id = collaborators.account_id AND u.name = $3 AND u.app_id <> $1) \
+        OR EXISTS (SELECT 1 FROM collaborators o JOIN apps p ON p.id = o.app_id \
+            WHERE o.account_id = collaborators.account_id AND p.name = $3 AND p.id <> $1) \
+            AND NOT EXISTS (SELECT 1 FROM used_names u WHERE u.account_id = collaborators.account_id AND u.name = $3 AND u.app_id = $1))";
 
 /// Every statement of this file.
 pub const SQL: &[&str] = &[BARE, LONG, BY_ID, IS_USED, KEEP, KEEP_FOR_ALL, WITHDRAW];
@@ -83,8 +86,8 @@ pub async fn keep(tx: &mut WriteTx, account: &AccountId, name: &str, app: &AppId
     on_write!(tx, |conn| sqlx::query(KEEP).bind(account).bind(name).bind(app).execute(conn).await)
 }
 
-/// What follows from another name of the app, or another namespace: a collaborator that has used the name for something else has to accept the app again
-/// before the bare name means it; everybody else uses it from now on. The accounts of all collaborators must be locked.
+/// What follows from another name of the app, or another namespace: a collaborator that has used the name for something else, or reaches
+/// another app of that name and never used it for this one, has to accept the app again before the bare name means it; everybody else uses it from now on. The accounts of all collaborators must be locked.
 pub async fn settle(tx: &mut WriteTx, app: &AppId, namespace: &AccountId, name: &str) -> sqlx::Result<()> {
     on_write!(tx, |conn| sqlx::query(WITHDRAW).bind(app).bind(namespace).bind(name).execute(conn).await)?;
     on_write!(tx, |conn| sqlx::query(KEEP_FOR_ALL).bind(app).execute(conn).await)?;

@@ -1,7 +1,9 @@
 //! SQL of apps and of who may reach them.
 
+use std::borrow::Cow;
+
 use shared::ids::{AccountId, AppId};
-use shared::text::spellings;
+use shared::text::{nfc, spellings};
 use shared::time::UnixMillis;
 
 use crate::auth::Role;
@@ -57,9 +59,10 @@ pub struct AppRow {
 }
 
 impl AppRow {
-    /// Sorts apps by name, and those of one name with the one first that the bare name means; those that were not accepted come last.
-    pub fn order(&self) -> (&str, bool, bool, Option<UnixMillis>, &str) {
-        (&self.name, !self.is_own, !self.is_accepted(), self.accepted_time, self.id.as_str())
+    /// Sorts apps by name, in whatever spelling it is stored, and those of one name with the one first that the bare name means; those that were not
+    /// accepted come last, by owner.
+    pub fn order(&self) -> (Cow<'_, str>, bool, bool, Option<UnixMillis>, &str) {
+        (nfc(&self.name), !self.is_own, !self.is_accepted(), self.accepted_time, &self.owner_email)
     }
 
     /// Whether the account's bare names may mean it.

@@ -1,10 +1,11 @@
 //! The rules of apps.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::json;
 use shared::ids::{AccountId, AppId};
 use shared::keys::Name;
+use shared::text::nfc;
 use shared::time::UnixMillis;
 
 use super::http::{AppOut, AppPatch, CollaboratorOut, NewApp};
@@ -101,7 +102,7 @@ pub async fn rename(
         }
         repo::rename(tx, &app.id, name.as_str()).await.or_conflict(|| taken(name.as_str()))?;
         names::settle(tx, &app.id, &app.namespace_id, name.as_str()).await?;
-        quotas.admit_rename(tx, &app.namespace_id, now).await?;
+        quotas.admit_rename(tx, grant.account(), now).await?;
     }
     let details = json!({ "name": name.as_str(), "before": app.name });
     audit::note(tx, actor, Event::new(Action::RenameApp, &app.id).of_app(&app.id).with(details), dice, now).await
@@ -149,12 +150,15 @@ pub async fn list(tx: &mut ReadTx, caller: &SignedIn) -> AppResult<Vec<AppOut>> 
         let is_current_account = email == caller.email();
         collaborators.entry(app).or_default().insert(email, CollaboratorOut { permission, is_current_account });
     }
-    let mut bare = HashSet::new();
+    // Names that were stored before they were normalized are told apart, but what is the caller's own comes before all others of whatever spelling.
+    let (mut spelled, mut is_own_first) = (HashSet::new(), HashMap::new());
     let mut rows = repo::list(tx, caller.account()).await?;
     // Sorted here, since databases sort text each in its own way.
     rows.sort_by(|left, right| left.order().cmp(&right.order()));
     let apps = rows.into_iter().map(|app| {
-        let is_bare = app.is_accepted() && bare.insert(app.name.clone());
+        let is_bare = app.is_accepted()
+            && *is_own_first.entry(nfc(&app.name).into_owned()).or_insert(app.is_own) == app.is_own
+            && spelled.insert(app.name.clone());
         let name = if is_bare { app.name } else { app.long_name() };
         AppOut {
             name,

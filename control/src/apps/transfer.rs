@@ -18,7 +18,7 @@ use crate::error::{AppError, AppResult};
 use crate::mail::{Kind, Mail, ReturnedApp, Transfer, notices};
 use crate::web::ClientAddress;
 
-/// Gives the app to another account, and tells both. The owner so far becomes an Admin. Whoever has not accepted an app can only give it back. Errors: 404
+/// Gives the app to another account, and tells both. The owner so far becomes an Admin. An app that was not accepted can only be given back. Errors: 404
 /// when no verified account has the address, 409 when it owns the app, or the caller has not accepted it, 429.
 pub async fn transfer(
     app: &App,
@@ -48,9 +48,13 @@ pub async fn transfer(
     let returned = ReturnedApp { time, app: name.clone(), from: sender.clone() };
     let given =
         Transfer { time, address: from.0.to_string(), app: name, from: sender.clone(), to: email.to_owned(), app_id: Some(id.clone()) };
-    notices::put(&mut tx, app, grant.account(), &Mail { to: sender, kind: Kind::AppGivenAway(given.clone()) }).await?;
-    let kind = if gives_back { Kind::AppReturned(returned) } else { Kind::AppReceived(given) };
-    notice::tell(&mut tx, app, &receiver, &Mail { to: email.to_owned(), kind }).await?;
+    if gives_back {
+        // The app was never in the account of whoever gives it back.
+        notices::put(&mut tx, app, &receiver, &Mail { to: email.to_owned(), kind: Kind::AppReturned(returned) }).await?;
+    } else {
+        notices::put(&mut tx, app, grant.account(), &Mail { to: sender, kind: Kind::AppGivenAway(given.clone()) }).await?;
+        notice::tell(&mut tx, app, &receiver, &Mail { to: email.to_owned(), kind: Kind::AppReceived(given) }).await?;
+    }
     let out = service::find(&mut tx, caller, &id).await?;
     let event = Event::new(Action::TransferApp, &id).of_app(&id).with(json!({ "from": grant.account(), "to": receiver }));
     audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, now).await?;
@@ -64,7 +68,7 @@ async fn hand_over(tx: &mut WriteTx, app: &App, from: &AccountId, to: &AccountId
     collaborators::repo::set_role(tx, &row.id, from, Role::Admin).await?;
     if collaborators::repo::set_role(tx, &row.id, to, Role::Owner).await? == 0 {
         app.config.limits.quotas.check_collaborators(tx, &row.id).await?;
-        collaborators::repo::insert(tx, &row.id, to, Role::Owner, app.now()).await?;
+        collaborators::repo::receive(tx, &row.id, to, app.now()).await?;
     }
     Ok(())
 }

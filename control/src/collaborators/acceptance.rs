@@ -7,7 +7,6 @@ use shared::keys::Name;
 use shared::time::UnixMillis;
 
 use super::http::Acceptance;
-use super::notice;
 use super::repo::{self, SharedRow};
 use crate::accounts;
 use crate::app::App;
@@ -20,7 +19,7 @@ use crate::auth::{AppGrant, Role, SignedIn};
 use crate::db::WriteTx;
 use crate::deployments::service as deployments;
 use crate::error::{AppError, AppResult, OrConflict};
-use crate::mail::{Kind, Mail, ReturnedApp};
+use crate::mail::{Kind, Mail, ReturnedApp, notices};
 
 /// Accepts the app for the caller; once more changes nothing. A name in the body is for a transferred app. Errors: 404, 409 when the caller has an app of
 /// that name, or a quota is reached.
@@ -56,6 +55,8 @@ pub async fn accept(app: &App, grant: &AppGrant<AcceptApp>, caller: &SignedIn, a
 /// Moves a transferred app into its receiver's namespace, with the keys of its deployments, also of those that it had.
 async fn take_over(tx: &mut WriteTx, app: &App, row: &LockedRow, to: &AccountId, name: &str, now: UnixMillis) -> AppResult<()> {
     service::lock_collaborators(tx, &row.id).await?;
+    // The account may be deleted meanwhile; its place among the collaborators is gone with it.
+    apps::role(tx, &row.id, to).await?.ok_or(AppError::Unauthenticated)?;
     let taken = || service::taken(name);
     if apps::find_owned(tx, to, name).await?.is_some() {
         return Err(AppError::Conflict(format!("{}: give this one another name", taken())));
@@ -73,11 +74,14 @@ async fn take_over(tx: &mut WriteTx, app: &App, row: &LockedRow, to: &AccountId,
     Ok(())
 }
 
-/// Makes the senders of these apps their owners again. The apps, or the account that they were transferred to, must be locked; that account loses its
-/// access in the same transaction. Tell the senders ([`tell_sender`]) after all of them.
-pub async fn give_back(tx: &mut WriteTx, apps: &[SharedRow]) -> AppResult<()> {
+/// Makes the senders of these apps their owners again. The account that they were transferred to must be locked; it loses its access in the same
+/// transaction. Tell the senders ([`tell_sender`]) after all of them.
+pub async fn give_back(tx: &mut WriteTx, apps: &[SharedRow], now: UnixMillis) -> AppResult<()> {
     for row in apps {
-        repo::set_role(tx, &row.id, &row.namespace_id, Role::Owner).await?;
+        // A release before this one let senders leave.
+        if repo::set_role(tx, &row.id, &row.namespace_id, Role::Owner).await? == 0 {
+            repo::insert(tx, &row.id, &row.namespace_id, Role::Owner, now).await?;
+        }
     }
     Ok(())
 }
@@ -85,5 +89,5 @@ pub async fn give_back(tx: &mut WriteTx, apps: &[SharedRow]) -> AppResult<()> {
 /// Tells the sender of a transfer that the account with the address `from` did not want it.
 pub async fn tell_sender(tx: &mut WriteTx, app: &App, row: &SharedRow, from: &str) -> AppResult<()> {
     let kind = Kind::AppReturned(ReturnedApp { time: app.now(), app: row.name.clone(), from: from.to_owned() });
-    notice::tell(tx, app, &row.namespace_id, &Mail { to: row.owner_email.clone(), kind }).await
+    notices::put(tx, app, &row.namespace_id, &Mail { to: row.owner_email.clone(), kind }).await
 }

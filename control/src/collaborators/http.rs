@@ -115,7 +115,7 @@ pub async fn list_collaborators(State(app): State<AppState>, grant: AppGrant<Rea
 /// Add a collaborator, who has access at once and is told by mail. No API key may. Each attempt counts against the limit of the caller's account.
 ///
 /// The collaborator reaches the app as `owner@example.com:name`, and by its bare name after accepting it. Somebody who never had an app of that name, and has
-/// only this one, needs not accept it first.
+/// only this one, does not need to accept it first.
 ///
 /// To give the role Admin, a dashboard session must be fresh, or send a `stepUp` proof: `reauth_required`.
 #[utoipa::path(

@@ -12,17 +12,20 @@ use crate::auth::Role;
 use crate::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
-const INSERT: &str = "INSERT INTO collaborators (app_id, account_id, permission, access_time) \
-    SELECT $1, $2, $3, CASE WHEN MAX(access_time) >= $4 THEN MAX(access_time) + 1 ELSE $4 END FROM collaborators WHERE account_id = $2";
+const INSERT: &str = "INSERT INTO collaborators (app_id, account_id, permission, access_time, is_received) \
+    SELECT $1, $2, $3, CASE WHEN MAX(access_time) >= $4 THEN MAX(access_time) + 1 ELSE $4 END, $5 FROM collaborators WHERE account_id = $2";
 const LIST: &str = "SELECT c.account_id, a.email, c.permission FROM collaborators c JOIN accounts a ON a.id = c.account_id \
     WHERE c.app_id = $1 ORDER BY c.account_id";
 const FIND: &str = "SELECT c.account_id, a.email, c.permission FROM collaborators c JOIN accounts a ON a.id = c.account_id \
     WHERE c.app_id = $1 AND a.email IN ($2, $3) ORDER BY CASE WHEN a.email = $2 THEN 0 ELSE 1 END LIMIT 1";
 const SET_ROLE: &str = "UPDATE collaborators SET permission = $3 WHERE app_id = $1 AND account_id = $2";
+// Somebody's role may become the owner's while this waits: whoever declines a transfer by deleting the account does not hold the app.
+const CHANGE_ROLE: &str = "UPDATE collaborators SET permission = $3 WHERE app_id = $1 AND account_id = $2 AND permission <> 'Owner'";
 const ACCEPT: &str = "UPDATE collaborators SET accepted_time = (SELECT CASE WHEN MAX(o.accepted_time) >= $3 THEN MAX(o.accepted_time) + 1 \
-    ELSE $3 END FROM collaborators o WHERE o.account_id = $2) WHERE app_id = $1 AND account_id = $2 AND accepted_time IS NULL";
+    ELSE $3 END FROM collaborators o WHERE o.account_id = $2), is_received = FALSE \
+    WHERE app_id = $1 AND account_id = $2 AND accepted_time IS NULL";
 const ACCEPT_FIRST: &str = "UPDATE collaborators SET accepted_time = (SELECT COALESCE(MIN(o.accepted_time) - 1, $3) \
-    FROM collaborators o WHERE o.account_id = $2) WHERE app_id = $1 AND account_id = $2";
+    FROM collaborators o WHERE o.account_id = $2), is_received = FALSE WHERE app_id = $1 AND account_id = $2";
 const OUTGOING: &str = "SELECT COUNT(*) FROM apps a JOIN collaborators c ON c.app_id = a.id \
     WHERE a.owner_id = $1 AND c.account_id <> $1 AND c.permission = 'Owner'";
 const INCOMING: &str = "SELECT a.id, a.name, a.owner_id AS namespace_id, o.email AS owner_email, c.permission, c.accepted_time \
@@ -38,7 +41,8 @@ const FIND_SHARED: &str = "SELECT a.id, a.name, a.owner_id AS namespace_id, o.em
 const DELETE: &str = "DELETE FROM collaborators WHERE app_id = $1 AND account_id = $2";
 
 /// Every statement of this file.
-pub const SQL: &[&str] = &[INSERT, LIST, FIND, SET_ROLE, ACCEPT, ACCEPT_FIRST, OUTGOING, INCOMING, SHARED, FIND_SHARED, DELETE];
+pub const SQL: &[&str] =
+    &[INSERT, LIST, FIND, SET_ROLE, CHANGE_ROLE, ACCEPT, ACCEPT_FIRST, OUTGOING, INCOMING, SHARED, FIND_SHARED, DELETE];
 
 /// A collaborator of an app.
 #[derive(Debug, sqlx::FromRow)]
@@ -87,7 +91,13 @@ impl SharedRow {
 
 /// Gives an account access to an app that it has not accepted. The account must be locked, so that of two accesses that it gets at once one is the earlier.
 pub async fn insert(tx: &mut WriteTx, app: &AppId, account: &AccountId, role: Role, now: UnixMillis) -> sqlx::Result<u64> {
-    on_write!(tx, |conn| sqlx::query(INSERT).bind(app).bind(account).bind(role.as_str()).bind(now).execute(conn).await)
+    on_write!(tx, |conn| sqlx::query(INSERT).bind(app).bind(account).bind(role.as_str()).bind(now).bind(false).execute(conn).await)
+}
+
+/// The same for the receiver of a transfer, to whom no bare name means the app before it is accepted.
+pub async fn receive(tx: &mut WriteTx, app: &AppId, account: &AccountId, now: UnixMillis) -> sqlx::Result<u64> {
+    let owner = Role::Owner.as_str();
+    on_write!(tx, |conn| sqlx::query(INSERT).bind(app).bind(account).bind(owner).bind(now).bind(true).execute(conn).await)
 }
 
 /// The app's collaborators, by account.
@@ -103,6 +113,11 @@ pub async fn find(tx: &mut ReadTx, app: &AppId, email: &str) -> sqlx::Result<Opt
 /// Changes a role; 0 rows when the account has no access.
 pub async fn set_role(tx: &mut WriteTx, app: &AppId, account: &AccountId, role: Role) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(SET_ROLE).bind(app).bind(account).bind(role.as_str()).execute(conn).await)
+}
+
+/// Changes the role of one that is not the owner; 0 rows when the account has no access, or has come to own the app.
+pub async fn change_role(tx: &mut WriteTx, app: &AppId, account: &AccountId, role: Role) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(CHANGE_ROLE).bind(app).bind(account).bind(role.as_str()).execute(conn).await)
 }
 
 /// Notes that an account accepts an app, after every other that it has accepted; 0 rows when it did so before. The account must be locked.

@@ -134,10 +134,9 @@ pub async fn update(
     let role = may_give.judge(patch.permission.text().and_then(assignable), &patch.step_up)?;
     let app = grant.lock(tx).await?;
     let found = repo::find(tx, &app.id, email).await?.ok_or(AppError::NotFound("collaborator"))?;
-    if found.permission == Role::Owner.as_str() {
+    if found.permission == Role::Owner.as_str() || repo::change_role(tx, &app.id, &found.account_id, role).await? == 0 {
         return Err(AppError::Conflict("the owner's role changes only when the app is transferred".to_owned()));
     }
-    repo::set_role(tx, &app.id, &found.account_id, role).await?;
     let details = json!({ "permission": role.as_str(), "before": found.permission });
     let event = Event::new(Action::UpdateCollaborator, &found.account_id).of_app(&app.id).with(details);
     audit::note(tx, actor, event, dice, now).await?;
@@ -156,7 +155,7 @@ pub async fn remove(tx: &mut WriteTx, app: &App, grant: &AppGrant<LeaveApp>, act
     let details = if let Some(sender) = check_may_go(&row, &found, is_oneself)? {
         accounts::service::lock(tx, &mut [grant.account(), sender]).await?;
         let returned = repo::find_shared(tx, grant.account(), &row.id).await?.ok_or(AppError::NotFound("app"))?;
-        acceptance::give_back(tx, std::slice::from_ref(&returned)).await?;
+        acceptance::give_back(tx, std::slice::from_ref(&returned), app.now()).await?;
         repo::delete(tx, &row.id, &found.account_id).await?;
         acceptance::tell_sender(tx, app, &returned, grant.email()).await?;
         json!({ "permission": found.permission, "owner": sender })
@@ -172,7 +171,7 @@ pub async fn remove(tx: &mut WriteTx, app: &App, grant: &AppGrant<LeaveApp>, act
 fn check_may_go<'r>(app: &'r LockedRow, found: &CollaboratorRow, is_oneself: bool) -> AppResult<Option<&'r AccountId>> {
     let (is_owner, has_name) = (found.permission == Role::Owner.as_str(), found.account_id == app.namespace_id);
     if has_name && !is_owner {
-        let text = "the app is still in the account of whoever transferred it, who stays until the receiver has accepted it";
+        let text = "the sender stays a collaborator until the receiver has accepted the app";
         return Err(AppError::Conflict(text.to_owned()));
     }
     if is_owner && (has_name || !is_oneself) {

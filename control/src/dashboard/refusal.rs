@@ -98,7 +98,7 @@ fn page(frame: &Frame, answer: &Response, problem: &ProblemText, is_read: bool) 
     let mut text = match status {
         StatusCode::NOT_FOUND => "It may have moved, or what it was about is gone.".to_owned(),
         StatusCode::INTERNAL_SERVER_ERROR => {
-            "This is our fault, and it was noted. Try again; if it stays, tell those who run this service.".to_owned()
+            "This is our fault, and it was noted. Try again; if it stays, tell your administrator.".to_owned()
         }
         _ => sentence(&problem.text),
     };

@@ -10,6 +10,7 @@ use super::fields::Fields;
 use super::flash::Flash;
 use super::form::{Field, Form};
 use super::frame::Frame;
+use crate::accounts::email::sought;
 use crate::app::AppState;
 use crate::audit::Actor;
 use crate::auth::grant::{AcceptApp, LeaveApp};
@@ -110,6 +111,11 @@ pub(super) async fn accept(
     sent: Fields,
 ) -> AppResult<Response> {
     let Some(row) = find(&app, &grant).await?.filter(SharedRow::is_waiting) else { return accepted_before(&frame) };
+    // The page has asked about something else: the app was transferred meanwhile, which costs quotas, or given back.
+    if sent.text("role") != row.permission {
+        return frame
+            .redirect_saying(&format!("/account/apps/{}/accept", row.id), &Flash::bad("Your role has changed. Read this page again."));
+    }
     let name = if row.is_transfer() { sent.member("name") } else { Member::default() };
     match acceptance::accept(&app, &grant, &session, &actor, &Acceptance { name }).await {
         Ok(accepted) => frame.redirect_saying("/account", &Flash::good(format!("You accepted the app {}.", accepted.name))),
@@ -145,7 +151,7 @@ pub(super) async fn leave(
 ) -> AppResult<Response> {
     let row = find(&app, &grant).await?.ok_or(AppError::NotFound("app"))?;
     let mut tx = grant.begin(&app).await?;
-    service::remove(&mut tx, &app, &grant, &actor, session.email()).await?;
+    service::remove(&mut tx, &app, &grant, &actor, &sought(session.email())).await?;
     tx.commit().await?;
     app.mailer.wake();
     frame.redirect_saying("/account", &Flash::good(format!("You left the app {}.", row.long_name())))

@@ -56,7 +56,7 @@ pub enum Limit {
     Deployments,
     /// Collaborators added and apps transferred, by the account that does it.
     Collaborators,
-    /// New names of apps, by the account that owns them.
+    /// New names of apps, by the account that gives them.
     Renames,
     /// Mails about apps that were shared or transferred, by the account that gets them.
     AppNotices,

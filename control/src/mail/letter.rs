@@ -163,7 +163,7 @@ fn letter(kind: &Kind, dashboard: &str) -> Letter {
             letter.subject = "Your account was deleted";
             letter.say("Your Updraft account was deleted, with its sessions and access keys.");
             letter.circumstances(*time, address);
-            letter.closing = "If it was not you, write to those who run this service at once.";
+            letter.closing = "If it was not you, write to your administrator at once.";
         }
     }
     let page = page(kind).map(|(label, page)| Action { label, link: format!("{dashboard}{page}") });
@@ -359,18 +359,17 @@ impl Letter {
         self.transfer("An app of yours was transferred", &what, transfer);
         self.say(format!("Client address: {}.", plain(&transfer.address)));
         self.closing = "You are an Admin of it now. Until the receiver accepts it, it stays in your account and counts against your quotas. If it was not you, change \
-             your password at once, and write to those who run this service.";
+             your password at once, and write to your administrator.";
     }
 
     fn app_received(&mut self, transfer: &Transfer, dashboard: &str) {
         let what = format!("{} has transferred this app to you, with the keys of its deployments:", plain(&transfer.from));
-        self.say("You have the rights of an owner now. Accept the app to move it to your account, where it counts against your quotas.");
         self.transfer("An app was transferred to you", &what, transfer);
         if let Some(app) = &transfer.app_id {
             self.accept_or_leave(app, dashboard);
         }
-        self.closing =
-            "If you do not want it, leave it: then it belongs to its sender again. You can delete your account without accepting it.";
+        self.closing = "You have the rights of an owner now. Accept the app to move it to your account, where it counts against your quotas. If you do not want it, \
+             leave it: then it belongs to its sender again. You can delete your account without accepting it.";
     }
 
     fn app_returned(&mut self, returned: &ReturnedApp) {
@@ -384,12 +383,11 @@ impl Letter {
     fn app_shared(&mut self, shared: &SharedApp, dashboard: &str) {
         self.subject = "An app was shared with you";
         self.say(format!("Time: {}.", second(shared.time)));
-        self.say("You can work on it now, by the name below. Accept the app to use its name without the address in front.");
         self.say(format!("{} gave you access to this app with the role {}:", plain(&shared.from), shared.permission));
         self.list = vec![shown_name(&shared.app)];
         self.accept_or_leave(&shared.app_id, dashboard);
-        self.closing =
-            "If you do not know this app, leave it. Both links ask before anything happens. You get at most ten of these mails a day.";
+        self.closing = "You can work on it now, by this name. Accept the app to use its name without the address in front. If you do not know it, leave it. Both \
+             links ask before anything happens. You get at most ten of these mails a day.";
     }
 
     fn accept_or_leave(&mut self, app: &AppId, dashboard: &str) {
@@ -434,7 +432,7 @@ impl Letter {
             Your password alone is enough to log in now, and recovery codes are worth nothing. Set up a second factor again as soon as you can.",
         );
         self.say(format!("Time: {}.", second(time)));
-        self.closing = "If you did not ask for it, write to those who run this service at once, and change your password.";
+        self.closing = "If you did not ask for it, write to your administrator at once, and change your password.";
     }
 
     fn factor(&mut self, subject: &'static str, what: &str, notice: &FactorNotice) {

@@ -66,7 +66,7 @@ impl Notice {
             Kind::FactorAdded { .. } | Kind::FactorRemoved { .. } | Kind::RecoveryCodesReplaced { .. } | Kind::RecoveryCodeUsed { .. } => {
                 Some(Self::Factors)
             }
-            Kind::AppGivenAway(_) => Some(Self::Transfers),
+            Kind::AppGivenAway(_) | Kind::AppReturned(_) => Some(Self::Transfers),
             _ => None,
         }
     }

@@ -1,8 +1,8 @@
 //! SQL of the counters.
 //!
 //! Counter rows are added to. Those of older epochs count as absent, and [`crate::reports::gone`] deletes them. A row that a batch lowers is of
-//! the deployment's epoch still when the batch has locked it, else the batch is counted anew; and a row of that epoch is deleted by nobody. So no
-//! counter, of whatever epoch, is negative at any time.
+//! the deployment's epoch still when the batch has locked it, else the batch is counted anew; and a row of that epoch is deleted only
+//! while it is empty ([`crate::reports::versions`]). So no counter, of whatever epoch, is negative at any time.
 //!
 //! Each row also remembers what daily history will ask for: the day of its last change (`day`), the day whose end may still be asked for
 //! (`open_day`), and, once it has changed after that day, its values at that day's end (`before_…`). See [`super::history`].

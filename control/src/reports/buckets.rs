@@ -46,8 +46,8 @@ pub async fn find(tx: &mut WriteTx, wanted: &BTreeSet<Place>, most: usize, chang
     for ((deployment, epoch), places) in missing {
         let mut taken = binary_versions(tx, deployment, epoch).await?;
         if taken.len() < most {
-            // Two replicas may both see the last free name, so the deployment is locked and asked again. That happens at most `most` times
-            // per epoch: once all names are given, nobody gets here. Locks are taken in the order of the ids, before those of clients.
+            // Two replicas may both see the last free name, so the deployment is locked and asked again. That happens seldom:
+            // once all names are given, nobody gets here. Locks are taken in the order of the ids, before those of clients.
             repo::lock_deployment(tx, deployment).await?;
             taken = binary_versions(tx, deployment, epoch).await?;
         }

@@ -72,7 +72,7 @@ async fn together(db: &Db, most: usize, reports: &[Report], now: UnixMillis) -> 
 
 /// Whether the fault is what a row or a report holds: it is the same at every further try. Of those that the database finds, PostgreSQL's class 22 (data
 /// exceptions) is that.
-fn is_unreadable(error: &sqlx::Error) -> bool {
+pub(super) fn is_unreadable(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Decode(_) | sqlx::Error::ColumnDecode { .. } => true,
         sqlx::Error::Database(database) => database.code().is_some_and(|code| code.len() == 5 && code.starts_with("22")),

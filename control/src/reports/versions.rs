@@ -1,5 +1,5 @@
 //! Which binary versions have a counter of their own, decided anew every hour (decisions section 9): once all places of a deployment are taken, those with
-//! the most active devices have them, and the rest is counted as [`OTHER`]. So nobody who invents versions keeps the real ones from being seen.
+//! the most active devices have them, and the rest is counted as [`super::counting::OTHER`]. So nobody who invents versions keeps the real ones from being seen.
 //!
 //! A version that loses its place is left by its devices in steps, and one that gets a place is entered in steps; each step is one transaction, which locks
 //! what a batch of reports locks, in the same order. Between two steps every device is counted once, here or there. Whatever is cut off is finished by the
@@ -15,6 +15,7 @@ use sqlx::QueryBuilder;
 use super::buckets::is_name;
 use super::counting::{Changes, Client, Place};
 use super::repo::{self, CHUNK, ClientKey};
+use super::service::is_unreadable;
 use crate::app::App;
 use crate::db::{Db, WriteTx};
 use crate::error::chain;
@@ -24,9 +25,9 @@ use crate::{metrics, on, on_write};
 const NEXT: &str = "SELECT c.deployment_id, d.app_id, d.counting_epoch FROM report_clients c LEFT JOIN deployments d ON d.id = c.deployment_id \
     WHERE c.binary_version IS NOT NULL AND c.deployment_id > $1 ORDER BY c.deployment_id LIMIT 1";
 const WAITING: &str = "SELECT binary_version, COUNT(*) FROM report_clients WHERE deployment_id = $1 AND epoch = $2 AND binary_version IS NOT NULL \
-    GROUP BY binary_version ORDER BY COUNT(*) DESC, binary_version LIMIT $3";
+    AND place = 'other' GROUP BY binary_version ORDER BY COUNT(*) DESC, binary_version LIMIT $3";
 const CLIENTS_WAITING: &str = "SELECT client FROM report_clients WHERE deployment_id = $1 AND epoch = $2 AND binary_version = $3 AND client > $4 \
-    ORDER BY client LIMIT $5";
+    AND place = 'other' ORDER BY client LIMIT $5";
 const DELETE_EMPTY: &str = "DELETE FROM metric_counters WHERE deployment_id = $1 AND epoch = $2 AND place = $3 AND active = 0";
 
 /// Every statement of this file that is not a list.
@@ -127,16 +128,19 @@ impl Contested {
 
     /// Counts the devices of these versions among the others.
     async fn empty(&self, db: &Db, losing: &BTreeSet<String>, today: UtcDay) -> sqlx::Result<()> {
-        let mut after = Vec::new();
-        while !losing.is_empty() {
-            let clients = self.clients_at(db, losing, &after).await?;
-            let Some(last) = clients.last() else { break };
-            after.clone_from(last);
-            let give_up = |client: &mut Client, changes: &mut Changes| {
-                let place = client.place.clone().filter(|place| losing.contains(&place.bucket));
-                place.is_some_and(|place| self.is_ours(&place) && client.give_up(&place, changes))
-            };
-            self.step(db, clients, today, give_up).await?;
+        let losing_now: Vec<&str> = losing.iter().map(String::as_str).collect();
+        for versions in losing_now.chunks(CHUNK) {
+            let mut after = Vec::new();
+            loop {
+                let clients = self.clients_at(db, versions, &after).await?;
+                let Some(last) = clients.last() else { break };
+                after.clone_from(last);
+                let give_up = |client: &mut Client, changes: &mut Changes| {
+                    let place = client.place.clone().filter(|place| losing.contains(&place.bucket));
+                    place.is_some_and(|place| self.is_ours(&place) && client.give_up(&place, changes))
+                };
+                self.step(db, clients, None, today, give_up).await?;
+            }
         }
         Ok(())
     }
@@ -179,12 +183,12 @@ impl Contested {
             drop(tx);
             let Some(last) = clients.last() else { return Ok(()) };
             after.clone_from(last);
-            self.step(db, clients, today, |client, changes| client.take_up(&place, changes)).await?;
+            self.step(db, clients, Some(&place), today, |client, changes| client.take_up(&place, changes)).await?;
         }
     }
 
     /// The next devices of the app that are in one of these places.
-    async fn clients_at(&self, db: &Db, places: &BTreeSet<String>, after: &[u8]) -> sqlx::Result<Vec<Vec<u8>>> {
+    async fn clients_at(&self, db: &Db, places: &[&str], after: &[u8]) -> sqlx::Result<Vec<Vec<u8>>> {
         let mut tx = db.read().await?;
         on!(tx, |conn| {
             let mut query = QueryBuilder::new("SELECT client FROM report_clients WHERE app_id = ");
@@ -193,25 +197,54 @@ impl Contested {
             query.push(" AND place IN (");
             let mut list = query.separated(", ");
             for place in places {
-                list.push_bind(place.as_str());
+                list.push_bind(*place);
             }
             query.push(") ORDER BY client LIMIT ").push_bind(i64::try_from(STEP).unwrap_or(i64::MAX));
             query.build_query_scalar().persistent(false).fetch_all(conn).await
         })
     }
 
-    /// Lets `shift` count each of these devices elsewhere, unless the deployment was cleared or deleted meanwhile. They ascend.
+    /// Lets `shift` count each of these devices elsewhere, unless the deployment was cleared or deleted meanwhile, or has no such `target` any more. They
+    /// ascend. A device whose row cannot be read stays where it is, and does not hold up the others.
     async fn step(
         &self,
         db: &Db,
         clients: Vec<Vec<u8>>,
+        target: Option<&Place>,
         today: UtcDay,
         shift: impl Fn(&mut Client, &mut Changes) -> bool,
     ) -> sqlx::Result<()> {
         let keys: Vec<ClientKey> =
             clients.into_iter().filter_map(|client| Some(ClientKey { app: self.app.clone(), client: client.try_into().ok()? })).collect();
+        match self.shift(db, &keys, target, today, &shift).await {
+            Err(error) if is_unreadable(&error) => {}
+            done => return done,
+        }
+        for key in &keys {
+            match self.shift(db, std::slice::from_ref(key), target, today, &shift).await {
+                Err(error) if is_unreadable(&error) => {}
+                done => done?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The same in one transaction.
+    async fn shift(
+        &self,
+        db: &Db,
+        keys: &[ClientKey],
+        target: Option<&Place>,
+        today: UtcDay,
+        shift: &impl Fn(&mut Client, &mut Changes) -> bool,
+    ) -> sqlx::Result<()> {
         let mut tx = db.write().await?;
         if !self.lock(&mut tx).await? {
+            return Ok(());
+        }
+        if let Some(target) = target
+            && metrics::repo::existing(&mut tx, &[target]).await?.is_empty()
+        {
             return Ok(());
         }
         let mut changes = Changes::default();

@@ -241,13 +241,15 @@ async fn rename_or_hand_over(scene: &Scene<'_>, method: &str, path: &str) {
         }
         ("POST", "/v1/apps/{app}/transfer/{email}") => {
             scene.owner.post(&scene.below(&format!("/transfer/{other}@example.com")), json!({})).await.assert(201);
+            name = format!("{}@example.com:{name}", scene.person);
             next = new_owner;
         }
         (_, "/v1/apps/{app}/collaborators/me/accept") => {
             // Of an app that was transferred: it moves into another account.
             scene.owner.post(&scene.below(&format!("/transfer/{other}@example.com")), json!({})).await.assert(201);
+            let acceptance = format!("/v1/apps/{}@example.com:{name}/collaborators/me/accept", scene.person);
             name = format!("accepted-{name}");
-            new_owner.post(&scene.below("/collaborators/me/accept"), json!({ "name": name })).await.assert(200);
+            new_owner.post(&acceptance, json!({ "name": name })).await.assert(200);
             next = new_owner;
         }
         (_, _) => {

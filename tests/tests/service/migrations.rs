@@ -196,9 +196,12 @@ async fn applying_twice_changes_nothing() {
 
 /// Takes the migration of names back, with what is stored as the release before it would have it.
 async fn before_names(app: &mut TestApp) {
-    for sql in
-        ["DROP TABLE used_names", "ALTER TABLE collaborators DROP COLUMN accepted_time", "DELETE FROM _sqlx_migrations WHERE version = 15"]
-    {
+    for sql in [
+        "DROP TABLE used_names",
+        "ALTER TABLE collaborators DROP COLUMN accepted_time",
+        "ALTER TABLE collaborators DROP COLUMN is_received",
+        "DELETE FROM _sqlx_migrations WHERE version = 15",
+    ] {
         app.change(sql, &[]).await;
     }
     app.stop().await;

@@ -110,6 +110,75 @@ async fn an_accepted_app_captures_nothing_by_a_new_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_accepted_app_takes_no_name_that_means_another_shared_app() {
+    let app = TestApp::spawn().await;
+    let (ada, bob, eve) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("eve").await);
+    // Ada never accepted Bob's, since its bare name works: it is the only one.
+    bob.create_app("shop").await;
+    add(&bob, "shop", "ada", "Developer").await;
+    let shop = meaning(&bob, "shop").await;
+    assert_eq!(meaning(&ada, "shop").await, shop);
+    eve.create_app("tool").await;
+    add(&eve, "tool", "ada", "Developer").await;
+    accept(&ada, "tool", json!({})).await.assert(200);
+    eve.patch("/v1/apps/tool", json!({ "name": "shop" })).await.assert(200);
+    let meant = meaning(&ada, "shop").await;
+    assert!(meant != meaning(&eve, "shop").await, "a rename has taken a name that was in use");
+    accept(&ada, "bob@example.com:shop", json!({})).await.assert(200);
+    assert_eq!(meaning(&ada, "shop").await, shop);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transfer_gives_its_receiver_no_bare_name_and_takes_none() {
+    let app = TestApp::spawn().await;
+    let (ada, bob, eve) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("eve").await);
+    for name in ["shop", "fresh"] {
+        eve.create_app(name).await;
+    }
+    bob.create_app("shop").await;
+    bob.create_app("given").await;
+    for name in ["shop", "given"] {
+        add(&bob, name, "ada", "Developer").await;
+    }
+    let before = [meaning(&ada, "shop").await, meaning(&ada, "fresh").await, meaning(&ada, "given").await];
+    assert_eq!((before[0].is_some(), &before[1], before[2].is_some()), (true, &None, true));
+    for (sender, name) in [(&eve, "shop"), (&eve, "fresh"), (&bob, "given")] {
+        transfer(sender, name, "ada").await.assert(201);
+    }
+    assert_eq!([meaning(&ada, "shop").await, meaning(&ada, "fresh").await, meaning(&ada, "given").await], before);
+    // Accepted, it has its name.
+    accept(&ada, "eve@example.com:fresh", json!({})).await.assert(200);
+    assert_eq!(meaning(&ada, "fresh").await, meaning(&eve, "fresh").await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_app_has_an_owner_whatever_happens_while_its_receiver_deletes_the_account() {
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_COLLABORATORS", "1000/1h")).await;
+    let (ada, eve) = (app.sign_up("ada").await, app.sign_up("eve").await);
+    for number in 0..6 {
+        let (name, receiver) = (format!("app{number}"), format!("bob{number}"));
+        app.register(&receiver).await;
+        let bob = app.log_in(&receiver).await;
+        ada.create_app(&name).await;
+        add(&ada, &name, "eve", "Admin").await;
+        transfer(&ada, &name, &receiver).await.assert(201);
+        let long = format!("/v1/apps/ada@example.com:{name}");
+        let (role, acceptance) = (format!("{long}/collaborators/ada@example.com"), format!("{long}/collaborators/me/accept"));
+        let (deleted, changed, accepted) = tokio::join!(
+            bob.delete_with("/v1/account", json!({ "password": PASSWORD })),
+            eve.patch(&role, json!({ "permission": "Viewer" })),
+            bob.post(&acceptance, json!({}))
+        );
+        for (answer, statuses) in [(&deleted, &[204, 409][..]), (&changed, &[200, 409]), (&accepted, &[200, 401, 404])] {
+            assert!(statuses.contains(&answer.status.as_u16()), "{}", answer.text());
+        }
+    }
+    let owners =
+        "SELECT COUNT(*) FROM apps a WHERE (SELECT COUNT(*) FROM collaborators c WHERE c.app_id = a.id AND c.permission = 'Owner') <> 1";
+    assert_eq!(app.number(owners).await, 0, "each app has one owner");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_admin_does_not_name_an_app_so_that_it_stands_in_for_another_of_its_owner() {
     let app = TestApp::spawn().await;
     let (ada, bob, eve) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("eve").await);
@@ -163,7 +232,8 @@ async fn an_unwanted_transfer_keeps_nobody_from_deleting_the_account() {
     }
     let rows = app.audit_rows().await;
     ada.delete_with("/v1/account", json!({ "password": PASSWORD })).await.assert_status(204);
-    assert_eq!(app.audit_rows().await, rows + 1);
+    // The account's end, and for each app that another one owns it.
+    assert_eq!(app.audit_rows().await, rows + 3);
     for name in ["one", "two"] {
         assert_eq!(roles(&eve, name).await, json!({ "eve": "Owner" }), "the sender is the owner again");
         eve.delete(&format!("/v1/apps/{name}")).await.assert_status(204);
@@ -182,11 +252,11 @@ async fn whoever_transfers_an_app_cannot_slip_away_from_it() {
     let said = eve.delete_with("/v1/account", json!({ "password": PASSWORD })).await.refused(409);
     assert!(said.contains("not accepted"), "{said}");
     for client in [&ada, &eve] {
-        let said = client.delete("/v1/apps/demo/collaborators/eve@example.com").await.refused(409);
+        let said = client.delete("/v1/apps/eve@example.com:demo/collaborators/eve@example.com").await.refused(409);
         assert!(said.contains("until the receiver has accepted"), "{said}");
     }
-    assert_eq!(roles(&ada, "demo").await, json!({ "ada": "Owner", "eve": "Admin" }));
-    accept(&ada, "demo", json!({})).await.assert(200);
+    assert_eq!(roles(&eve, "demo").await, json!({ "ada": "Owner", "eve": "Admin" }));
+    accept(&ada, "eve@example.com:demo", json!({})).await.assert(200);
     eve.delete_with("/v1/account", json!({ "password": PASSWORD })).await.assert_status(204);
     assert_eq!(roles(&ada, "demo").await, json!({ "ada": "Owner" }));
 }

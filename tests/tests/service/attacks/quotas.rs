@@ -25,7 +25,7 @@ async fn an_account_owns_so_many_apps_and_is_given_no_more() {
     bob.create_app("three").await;
     // What is transferred to it counts for the sender until it is accepted.
     bob.post("/v1/apps/three/transfer/ada@example.com", json!({})).await.assert(201);
-    is_reached(&ada.post("/v1/apps/three/collaborators/me/accept", json!({})).await, "2 apps per account");
+    is_reached(&ada.post("/v1/apps/bob@example.com:three/collaborators/me/accept", json!({})).await, "2 apps per account");
     // Somebody else's app is none of its own, and what is deleted makes room.
     ada.delete("/v1/apps/one").await.assert_status(204);
     ada.post("/v1/apps", json!({ "name": "four" })).await.assert(201);

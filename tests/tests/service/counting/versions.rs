@@ -91,7 +91,8 @@ async fn the_places_are_for_the_versions_with_the_most_devices() {
     for (number, version) in ["junk a", "junk b", "junk c"].into_iter().enumerate() {
         world.app.deliver(&devices(10 * u32::try_from(number).unwrap(), 1, 10, &staging, version)).await;
     }
-    world.app.deliver(&devices(50, 2, 10, &production, "junk a")).await;
+    let elsewhere = |number: u32| stamped(50 + number, 10, &production, Some(&format!("elsewhere {number}")), "binary", "junk a");
+    world.app.deliver(&[elsewhere(0), elsewhere(1)]).await;
     // More than go in one transaction.
     let (new, old) = (1_203, 40);
     world.app.deliver(&devices(1_000, new, 20, &staging, "2.0")).await;
@@ -146,11 +147,11 @@ async fn reports_that_come_while_places_change_hands_lose_nothing() {
             })
             .collect()
     };
+    let state = world.app.state();
     world.app.deliver(&all(10, 0)).await;
     for shift in 1..6 {
         let reports = all(10 + i64::from(shift), shift);
-        let (failures, again, ()) =
-            tokio::join!(versions::round(&world.app.state()), versions::round(&world.app.state()), world.app.deliver(&reports));
+        let (failures, again, ()) = tokio::join!(versions::round(&state), versions::round(&state), world.app.deliver(&reports));
         assert_eq!((failures, again), (0, 0));
         let counted = world.ada.counts("demo", "Staging").await;
         assert_eq!(counted.values().map(|counts| counts[0]).sum::<i64>(), i64::from(CLIENTS), "{counted:?}");

@@ -89,6 +89,19 @@ async fn a_transferred_app_is_accepted_under_another_name_where_there_is_one_alr
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_asked_about_a_share_accepts_no_transfer() {
+    let (app, mut reader, ada, bob) = ada().await;
+    bob.create_app("demo").await;
+    add(&bob, "demo", "ada", "Viewer").await;
+    let path = page(&app, "demo", "accept").await;
+    let opened = reader.open(&path).await.shows("Viewer");
+    transfer(&bob, "demo", "ada").await.assert(201);
+    let asked = reader.send(&opened.form()).await.is_at(&path).shows("Your role has changed.").shows("counts against your quotas");
+    assert_eq!(names(&ada).await, ["bob@example.com:demo"]);
+    reader.send(&asked.form()).await.is_at("/dashboard/account").shows("You accepted the app demo.");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn nobody_accepts_or_leaves_what_is_not_shared_with_them() {
     let (app, mut reader, ada, bob) = ada().await;
     bob.create_app("bobs").await;

@@ -17,7 +17,7 @@ async fn new_names_and_a_new_owner_keep_it_whole() {
     ada.patch("/v1/apps/shop/deployments/Staging", json!({ "name": "Beta" })).await.assert(200);
     let bob = app.sign_up("bob").await;
     ada.send(ada.request(reqwest::Method::POST, "/v1/apps/shop/transfer/bob@example.com")).await.assert(201);
-    bob.post("/v1/apps/shop/collaborators/me/accept", json!({})).await.assert(200);
+    bob.post("/v1/apps/ada@example.com:shop/collaborators/me/accept", json!({})).await.assert(200);
     round(&app).await;
     let third = days_later(&app, 1);
     round(&app).await;

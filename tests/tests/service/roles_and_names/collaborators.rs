@@ -201,11 +201,11 @@ async fn the_trail_names_accounts_and_no_addresses() {
     ada.patch("/v1/apps/demo/collaborators/bob@example.com", json!({ "permission": "Admin" })).await.assert(200);
     bob.delete("/v1/apps/demo/collaborators/bob@example.com").await.assert(204);
     crate::roles_and_names::transfer(&ada, "demo", "bob").await.assert(201);
-    bob.patch("/v1/apps/demo", json!({ "name": "bobs" })).await.assert(200);
-    bob.patch("/v1/apps/bobs/deployments/Staging", json!({ "name": "Beta" })).await.assert(200);
-    bob.delete("/v1/apps/bobs/deployments/Beta/history").await.assert(204);
-    bob.delete("/v1/apps/bobs/deployments/Beta").await.assert(204);
-    bob.delete("/v1/apps/bobs").await.assert(204);
+    bob.patch("/v1/apps/ada@example.com:demo", json!({ "name": "bobs" })).await.assert(200);
+    bob.patch("/v1/apps/ada@example.com:bobs/deployments/Staging", json!({ "name": "Beta" })).await.assert(200);
+    bob.delete("/v1/apps/ada@example.com:bobs/deployments/Beta/history").await.assert(204);
+    bob.delete("/v1/apps/ada@example.com:bobs/deployments/Beta").await.assert(204);
+    bob.delete("/v1/apps/ada@example.com:bobs").await.assert(204);
     let (ada, bob) = (app.account_of("ada").await.to_string(), app.account_of("bob").await.to_string());
     let rows = app.audit_since(before).await;
     let told: Vec<(&str, bool, Value)> =
@@ -238,6 +238,8 @@ async fn an_upload_under_way_is_refused_when_the_role_goes_meanwhile() {
         let path = "/v1/apps/demo/collaborators/bob@example.com";
         ada.send(ada.request(Method::POST, path)).await;
         ada.patch(path, json!({ "permission": "Developer" })).await.assert(200);
+        // Who was added is told: that is a file, too.
+        app.last_mail_to("bob@example.com").await;
         let before = app.remains().await;
         let body = Multipart::default().file("package", b"script").text("packageInfo", json!({ "appVersion": "1.0.0" }).to_string()).end();
         let (go_on, wait) = tokio::sync::oneshot::channel::<()>();

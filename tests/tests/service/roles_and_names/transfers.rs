@@ -20,15 +20,16 @@ async fn a_transferred_app_is_the_receivers_and_the_owner_becomes_an_admin() {
         json!({ "ada@example.com": { "permission": "Admin", "isCurrentAccount": true }, "bob@example.com": { "permission": "Owner" } });
     assert_eq!(body["app"]["collaborators"], expected);
     assert_eq!(transferred.header("location"), "/v1/apps/demo");
-    assert_eq!(roles(&bob, "demo").await, json!({ "ada": "Admin", "bob": "Owner" }));
-    // Bare to both, and long by the sender until it is accepted, by its new owner from then on.
+    assert_eq!(roles(&bob, "ada@example.com:demo").await, json!({ "ada": "Admin", "bob": "Owner" }));
+    // Long by the sender, and bare to the sender alone, until it is accepted; long by its new owner, and bare to both, from then on.
     for (owner, other) in [("ada", "bob"), ("bob", "ada")] {
+        assert_eq!(meaning(&bob, "demo").await, id.clone().filter(|_| owner == "bob"));
+        assert_eq!(meaning(&ada, "demo").await, id);
         for client in [&ada, &bob] {
-            assert_eq!(meaning(client, "demo").await, id);
             assert_eq!(meaning(client, &format!("{owner}@example.com:demo")).await, id);
             assert_eq!(meaning(client, &format!("{other}@example.com:demo")).await, None);
         }
-        accept(&bob, "demo", json!({})).await.assert(200);
+        accept(&bob, &format!("{owner}@example.com:demo"), json!({})).await.assert(200);
     }
     assert_eq!(check(&app, &production).await.assert(200)["update_info"]["label"], "v1", "its clients notice nothing");
     // An Admin manages, and no longer deletes or transfers.
@@ -99,7 +100,7 @@ async fn the_keys_go_with_the_app() {
     // Until it is accepted, they are the sender's.
     bob.create_app("bobs").await;
     bob.post("/v1/apps/bobs/deployments", json!({ "name": "Gone", "key": gone })).await.refused(409);
-    accept(&bob, "demo", json!({})).await.assert(200);
+    accept(&bob, "ada@example.com:demo", json!({})).await.assert(200);
     bob.delete("/v1/apps/demo/deployments/Used").await.assert(204);
     ada.delete("/v1/apps/other/deployments/Elsewhere").await.assert(204);
     // Whoever has an app's key decides what its clients run: nobody but its new owner may use one again, not even who owned it before.
@@ -124,7 +125,7 @@ async fn the_limits_are_the_new_owners() {
     release(&ada, "demo", "Staging", "too large for Bob").await.assert(201);
     transfer(&ada, "demo", "bob").await.assert(201);
     release(&ada, "demo", "Staging", "not Bob's yet").await.assert(201);
-    accept(&bob, "demo", json!({})).await.assert(200);
+    accept(&bob, "ada@example.com:demo", json!({})).await.assert(200);
     release(&ada, "demo", "Staging", "too large for Bob, too").await.refused(413);
 }
 
@@ -167,7 +168,7 @@ async fn an_account_that_owns_no_app_any_more_can_be_deleted() {
     ada.delete("/v1/apps/deleted").await.assert(204);
     // What nobody has accepted is still in its account.
     ada.delete_with("/v1/account", deletion.clone()).await.refused(409);
-    accept(&bob, "given", json!({})).await.assert(200);
+    accept(&bob, "ada@example.com:given", json!({})).await.assert(200);
     ada.delete_with("/v1/account", deletion).await.assert(204);
     assert_eq!(roles(&bob, "given").await, json!({ "bob": "Owner" }));
     assert_eq!(names(&bob).await, ["given"]);
