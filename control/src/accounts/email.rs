@@ -10,6 +10,7 @@ use idna::uts46::{DnsLength, Hyphens, Uts46};
 use lettre::Address;
 use shared::Invalid;
 use shared::text::{has_refused_character, nfc};
+use unicode_normalization::UnicodeNormalization;
 
 /// The most that a server of the Internet must take, in bytes (RFC 5321, section 4.5.3.1): the part before the @, and the whole.
 const MAX_LOCAL: usize = 64;
@@ -50,10 +51,11 @@ pub fn sought(text: &str) -> String {
     judge(text).unwrap_or_else(|_| text.trim().to_lowercase())
 }
 
-/// How an earlier version may have stored this address: with its domain in Unicode. Mostly it is the same.
+/// How an earlier version may have stored this address: with its domain in Unicode, or else decomposed, as some systems type it. Mostly it is the same.
 pub fn former(email: &str) -> Cow<'_, str> {
     match email.split_once('@') {
         Some((local, domain)) if domain.contains("xn--") => Cow::Owned(format!("{local}@{}", idna::domain_to_unicode(domain).0)),
+        Some((local, domain)) if !local.is_ascii() => Cow::Owned(format!("{}@{domain}", local.nfd().collect::<String>())),
         _ => Cow::Borrowed(email),
     }
 }
@@ -98,6 +100,7 @@ mod tests {
         }
         assert_eq!(former("ada@xn--bcher-kva.example"), "ada@bücher.example");
         assert_eq!(former("ada@example.com"), "ada@example.com");
+        assert_eq!(former("z\u{eb}@example.com"), "ze\u{308}@example.com");
     }
 
     #[test]

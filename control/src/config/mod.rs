@@ -376,7 +376,7 @@ fn connections(settings: Settings<'_>) -> Result<Bounds, ConfigError> {
 }
 
 fn kv(settings: &Settings<'_>) -> Result<Option<KvConfig>, ConfigError> {
-    let Some(api) = settings.address("KV_API")? else { return Ok(None) };
+    let Some(api) = settings.secret_address("KV_API")? else { return Ok(None) };
     let needed = |name: &'static str| {
         settings
             .optional(name)

@@ -154,8 +154,8 @@ fn smtp(text: &str) -> Result<SmtpConfig, ConfigError> {
 }
 
 pub(super) fn turnstile(settings: &Settings<'_>) -> Result<Option<TurnstileConfig>, ConfigError> {
-    let address = |name| Ok::<_, ConfigError>(settings.address(name)?.unwrap_or_else(|| settings.text(name)));
-    let (url, script) = (address("TURNSTILE_URL")?, address("TURNSTILE_SCRIPT")?);
+    let url = settings.secret_address("TURNSTILE_URL")?.unwrap_or_else(|| settings.text("TURNSTILE_URL"));
+    let script = settings.address("TURNSTILE_SCRIPT")?.unwrap_or_else(|| settings.text("TURNSTILE_SCRIPT"));
     match (settings.optional("TURNSTILE_SECRET"), settings.optional("TURNSTILE_SITE_KEY")) {
         (None, None) => Ok(None),
         (Some(secret), Some(site_key)) => Ok(Some(TurnstileConfig { secret, site_key, url, script })),

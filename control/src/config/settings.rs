@@ -1,6 +1,7 @@
 //! The list of settings, as `--help` prints it, and how one is read.
 
 use super::ConfigError;
+use super::outside::is_loopback_address;
 
 /// What every setting's name begins with.
 const PREFIX: &str = "UPDRAFT_";
@@ -245,6 +246,15 @@ impl Settings<'_> {
             return Err(wrong());
         }
         Ok(Some(value.trim_end_matches('/').to_owned()))
+    }
+
+    /// The same for an address to which secrets are sent: over http only to this machine.
+    pub fn secret_address(self, name: &'static str) -> Result<Option<String>, ConfigError> {
+        let address = self.address(name)?;
+        if address.as_ref().is_some_and(|address| !address.starts_with("https:") && !is_loopback_address(address)) {
+            return Err(ConfigError::setting(name, "must be https, unless it is an address of this machine: a secret is sent there"));
+        }
+        Ok(address)
     }
 }
 

@@ -393,6 +393,18 @@ async fn a_bad_setting_stops_the_start_by_its_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn secrets_are_sent_over_https_unless_it_is_to_this_machine() {
+    for name in ["KV_API", "TURNSTILE_URL"] {
+        for address in ["http://secrets.example.com", "http://10.0.0.1:8787/client/v4"] {
+            let place = Place::embedded().with("KV_NAMESPACE", "n").with("KV_TOKEN", "t").with(name, address);
+            let ended = place.run(&["serve"], "").await;
+            refused(&ended, &format!("UPDRAFT_{name}"));
+            assert!(ended.err.contains("must be https"), "{ended:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_folder_or_database_that_cannot_be_used_stops_the_start() {
     let place = Place::embedded();
     std::fs::write(place.data(), "a file where the folder should be").unwrap();

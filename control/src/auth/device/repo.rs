@@ -3,13 +3,14 @@
 use shared::ids::AccountId;
 use shared::time::UnixMillis;
 
+use crate::accounts::email::former;
 use crate::auth::token::TokenHash;
 use crate::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
 // By the address that was typed: whether it has an account shows only to those who have signed in to it.
 const IS_OF: &str = "SELECT COUNT(*) FROM device_cookies d JOIN accounts a ON a.id = d.account_id \
-    WHERE d.token_hash = $1 AND a.email = $2 AND d.created_time > $3";
+    WHERE d.token_hash = $1 AND a.email IN ($2, $4) AND d.created_time > $3";
 const TOUCH: &str = "UPDATE device_cookies SET last_used_time = $4 WHERE token_hash = $1 AND account_id = $2 AND created_time > $3";
 const INSERT: &str = "INSERT INTO device_cookies (token_hash, account_id, created_time, last_used_time) VALUES ($1, $2, $3, $3)";
 const DELETE: &str = "DELETE FROM device_cookies WHERE token_hash = $1";
@@ -22,7 +23,9 @@ pub const SQL: &[&str] = &[IS_OF, TOUCH, INSERT, DELETE, DELETE_OLDEST, DELETE_A
 
 /// Whether the cookie is of the account with this address, and was made after `since`.
 pub async fn is_of(tx: &mut ReadTx, hash: &TokenHash, email: &str, since: UnixMillis) -> sqlx::Result<bool> {
-    let count: i64 = on!(tx, |conn| sqlx::query_scalar(IS_OF).bind(hash.as_str()).bind(email).bind(since).fetch_one(conn).await)?;
+    let former = former(email);
+    let count: i64 =
+        on!(tx, |conn| sqlx::query_scalar(IS_OF).bind(hash.as_str()).bind(email).bind(since).bind(former.as_ref()).fetch_one(conn).await)?;
     Ok(count > 0)
 }
 

@@ -16,6 +16,7 @@ use shared::Invalid;
 use tokio::io::AsyncReadExt;
 
 use super::{MAX_LETTER, ReplayError, reason, too_large};
+use crate::config::outside::is_loopback_address;
 use crate::config::settings::Given;
 
 /// What the names of dead letters begin with, as the edge writes them.
@@ -59,11 +60,13 @@ impl BucketAddress {
             }
         }
         let is_address = |text: &String| {
-            let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+            let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://").filter(|_| is_loopback_address(text)));
             rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(['@', '?', '#']))
         };
         if endpoint.as_ref().is_some_and(|text| !is_address(text)) {
-            return Err(Invalid::from("must have an endpoint that begins with https:// or http:// and is an address alone"));
+            return Err(Invalid::from(
+                "must have an endpoint that is an address alone and begins with https://, or with http:// if it is of this machine",
+            ));
         }
         Ok(Self { bucket: bucket.to_owned(), endpoint, region: region.unwrap_or_else(|| "auto".to_owned()) })
     }

@@ -242,6 +242,7 @@ mod tests {
             "s3://UPPER",
             "s3://letters/dead-letters",
             "s3://letters?endpoint=ftp://x",
+            "s3://letters?endpoint=http://storage.example.com",
             "s3://letters?endpoint=",
             "s3://letters?endpoint=https://user:password@x",
             "s3://letters?region=",
