@@ -61,7 +61,7 @@ async fn take_over(tx: &mut WriteTx, app: &App, row: &LockedRow, to: &AccountId,
         return Err(AppError::Conflict(format!("{}: give this one another name", taken())));
     }
     app.config.limits.quotas.check_received(tx, &row.id, to).await?;
-    deployments::give_keys(tx, &row.id, to).await?;
+    deployments::give_keys(tx, &row.id, &row.namespace_id, to).await?;
     repo::accept_first(tx, &row.id, &row.namespace_id, now).await?;
     repo::accept(tx, &row.id, to, now).await?;
     apps::move_to(tx, &row.id, to, name).await.or_conflict(taken)?;

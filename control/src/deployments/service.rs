@@ -185,12 +185,13 @@ pub async fn bury(tx: &mut WriteTx, mut keys: Vec<DeploymentKey>, now: UnixMilli
     Ok(())
 }
 
-/// Makes the keys that an app had last another account's, those of its deleted deployments too: some of its clients may have them.
-pub async fn give_keys(tx: &mut WriteTx, app: &AppId, to: &AccountId) -> AppResult<()> {
+/// Makes the keys of `from` that an app had last another account's, those of its deleted deployments too: some of its clients may have them. A key that
+/// the operator has taken from the account is not among them, although the app had it last.
+pub async fn give_keys(tx: &mut WriteTx, app: &AppId, from: &AccountId, to: &AccountId) -> AppResult<()> {
     let mut keys = repo::keys(tx, app).await?;
     keys.sort_unstable();
     for key in keys {
-        repo::give_key(tx, &key, app, to).await?;
+        repo::give_key(tx, &key, app, from, to).await?;
     }
     Ok(())
 }

@@ -4,6 +4,8 @@ use serde_json::json;
 use tests::program::{self, Ended};
 use tests::{Bundle, Client, TestApp};
 
+use crate::roles_and_names::{accept, transfer};
+
 const KEY: &str = "the-key-that-the-victims-devices-have";
 
 async fn operate(app: &TestApp, arguments: &[&str]) -> Ended {
@@ -64,6 +66,24 @@ async fn a_squatted_key_is_freed_and_its_owner_brings_it() {
     assert_ne!(offered(&app, KEY).await, evil);
     // It is the victim's now, like any other.
     bring(&eve, "evil", "Again").await.refused(409);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_freed_key_does_not_follow_the_squatters_app_to_another_account() {
+    let (app, eve, ada) = squatted().await;
+    done(&app, &["release", "--key", KEY], "deployment_key.release").await;
+    let new = eve.deployment_key("evil", "Squat").await;
+    let second = app.sign_up("second").await;
+    transfer(&eve, "evil", "second").await.assert(201);
+    accept(&second, "eve@example.com:evil", json!({})).await.assert(200);
+    bring(&ada, "app", "Mine").await.assert(201);
+    bring(&second, "evil", "Again").await.refused(409);
+    // The keys that were the app's own have followed it.
+    second.delete("/v1/apps/evil/deployments/Squat").await.assert_status(204);
+    let brought = json!({ "name": "New", "key": new });
+    eve.create_app("more").await;
+    eve.post("/v1/apps/more/deployments", brought.clone()).await.refused(409);
+    second.post("/v1/apps/evil/deployments", brought).await.assert(201);
 }
 
 #[tokio::test(flavor = "multi_thread")]
