@@ -1,29 +1,35 @@
 //! How much one account may have (decisions section 9): what is counted, and the refusal that names the quota and its value.
 //!
-//! Apps, deployments, collaborators and bytes count for the app's owner. A quota that was lowered touches nothing that exists. Each function is called in
-//! the transaction of the change, with the row held under which the counted rows are added, so that two at once cannot pass together.
+//! Apps, deployments, collaborators and bytes count for the app's owner. Bytes are not given back: what a deleted app has stored stays, and counts on. A
+//! quota that was lowered touches nothing that exists. Each function is called in the transaction of the change, with the row held under which the counted
+//! rows are added, so that two at once cannot pass together.
 
 use shared::ids::{AccountId, AppId};
 use shared::limit::Rate;
-use shared::time::UnixMillis;
 
+use crate::app::App;
+use crate::audit::Actor;
 use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult};
 use crate::limits::{self, Limit, Subject};
-use crate::on;
+use crate::web::ClientAddress;
+use crate::{on, traces};
 
 const APPS: &str = "SELECT COUNT(*) FROM apps WHERE owner_id = $1";
 const DEPLOYMENTS: &str = "SELECT COUNT(*) FROM deployments WHERE app_id = $1";
 const KEPT_KEYS: &str = "SELECT COUNT(*) FROM deployment_keys WHERE account_id = $1 AND deployment_id IS NULL";
+const KEPT_KEYS_OF_APP: &str = "SELECT COUNT(*) FROM deployment_keys WHERE app_id = $1 AND account_id = $2 AND deployment_id IS NULL";
 // Without sessions and what CLIs hold: those have bounds of their own.
 const ACCESS_KEYS: &str = "SELECT COUNT(*) FROM access_keys WHERE account_id = $1 AND NOT is_session AND credential_origin IS NULL";
 const COLLABORATORS: &str = "SELECT COUNT(*) FROM collaborators WHERE app_id = $1";
-const STORED_BYTES: &str =
-    "SELECT CAST(COALESCE(SUM(b.size), 0) AS BIGINT) FROM blobs b JOIN apps a ON a.id = b.app_id WHERE a.owner_id = $1";
+const STORED_BYTES: &str = "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM blobs WHERE account_id = $1";
+const STORED_BYTES_OF_OWNER: &str =
+    "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM blobs WHERE account_id = (SELECT a.owner_id FROM apps a WHERE a.id = $1)";
 const BYTES_OF_APP: &str = "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM blobs WHERE app_id = $1";
 
 /// Every statement of this file.
-pub const SQL: &[&str] = &[APPS, DEPLOYMENTS, KEPT_KEYS, ACCESS_KEYS, COLLABORATORS, STORED_BYTES, BYTES_OF_APP];
+pub const SQL: &[&str] =
+    &[APPS, DEPLOYMENTS, KEPT_KEYS, KEPT_KEYS_OF_APP, ACCESS_KEYS, COLLABORATORS, STORED_BYTES, STORED_BYTES_OF_OWNER, BYTES_OF_APP];
 
 /// Deployments that an account creates in a day: each leaves a key that is never given to anybody else.
 const DEPLOYMENTS_A_DAY: Rate = Rate { count: 200, window: 86_400_000 };
@@ -45,7 +51,7 @@ pub struct Quotas {
     pub access_keys: u32,
     /// Collaborators of one app, its owner included.
     pub collaborators: u32,
-    /// Bytes that the bundles of its apps take.
+    /// Bytes that it has stored: the bundles of its apps, those of deleted apps too.
     pub stored_bytes: u64,
 }
 
@@ -62,34 +68,20 @@ impl Quotas {
         check(count, self.apps, "apps per account", "delete an app you no longer need")
     }
 
-    /// Refuses an app of another account that is to be this one's, whose row is held. Errors: 409.
-    pub async fn check_received(&self, tx: &mut ReadTx, app: &AppId, owner: &AccountId) -> AppResult<()> {
-        self.check_apps(tx, owner).await?;
+    /// Refuses an app in the namespace of `from` that is to be in that of `to`, whose row is held: with the app go its stored bytes and the keys of its
+    /// deleted deployments. Errors: 409.
+    pub async fn check_received(&self, tx: &mut ReadTx, app: &AppId, from: &AccountId, to: &AccountId) -> AppResult<()> {
+        self.check_apps(tx, to).await?;
+        let keys: i64 = on!(tx, |conn| sqlx::query_scalar(KEPT_KEYS_OF_APP).bind(app).bind(from).fetch_one(conn).await)?;
+        if keys > 0 {
+            check_kept_keys(tx, to, keys).await?;
+        }
         let bytes: i64 = on!(tx, |conn| sqlx::query_scalar(BYTES_OF_APP).bind(app).fetch_one(conn).await)?;
-        self.check_stored_bytes(tx, owner, u64::try_from(bytes).unwrap_or(0)).await
-    }
-
-    /// Refuses one new name too many that the account gives within a day; counts this one. Errors: 409.
-    pub async fn admit_rename(&self, tx: &mut WriteTx, owner: &AccountId, now: UnixMillis) -> AppResult<()> {
-        match limits::admit(tx, Limit::Renames, &Subject::account(owner), RENAMES_A_DAY, now).await? {
-            Ok(()) => Ok(()),
-            Err(_) => Err(reached("200 new names of apps per account and day", "try again tomorrow")),
+        if bytes > 0 {
+            let stored: i64 = on!(tx, |conn| sqlx::query_scalar(STORED_BYTES).bind(to).fetch_one(conn).await)?;
+            self.check_bytes(stored.saturating_add(bytes))?;
         }
-    }
-
-    /// Refuses one more deployment of the app, whose row is held, and one too many of its owner's within a day; counts this one. Errors: 409.
-    pub async fn admit_deployment(&self, tx: &mut WriteTx, app: &AppId, owner: &AccountId, now: UnixMillis) -> AppResult<()> {
-        let count: i64 = on!(tx, |conn| sqlx::query_scalar(DEPLOYMENTS).bind(app).fetch_one(conn).await)?;
-        check(count, self.deployments, "deployments per app", "delete a deployment you no longer need")?;
-        let kept: i64 = on!(tx, |conn| sqlx::query_scalar(KEPT_KEYS).bind(owner).fetch_one(conn).await)?;
-        if kept >= MAX_KEPT_KEYS {
-            return Err(reached("2000 keys of deleted deployments per account", "reuse one of them as the key of the new deployment"));
-        }
-        // Nothing is locked after this count, so that nobody waits in a circle.
-        match limits::admit(tx, Limit::Deployments, &Subject::account(owner), DEPLOYMENTS_A_DAY, now).await? {
-            Ok(()) => Ok(()),
-            Err(_) => Err(reached("200 new deployments per account and day", "try again tomorrow")),
-        }
+        Ok(())
     }
 
     /// Refuses one more named access key of the account, whose row is held. Errors: 409.
@@ -104,20 +96,73 @@ impl Quotas {
         check(count, self.collaborators, "collaborators per app", "remove somebody first")
     }
 
-    /// Refuses bundles that would make the owner's apps take more than its quota, with those that are stored already. Errors: 409.
-    pub async fn check_stored_bytes(&self, tx: &mut ReadTx, owner: &AccountId, more: u64) -> AppResult<()> {
-        let stored: i64 = on!(tx, |conn| sqlx::query_scalar(STORED_BYTES).bind(owner).fetch_one(conn).await)?;
-        if u64::try_from(stored).unwrap_or(0).saturating_add(more) <= self.stored_bytes {
+    /// Refuses so many more bytes of bundles of the app when its owner would have stored more than its quota with them. Errors: 409.
+    pub async fn check_stored_bytes(&self, tx: &mut ReadTx, app: &AppId, more: u64) -> AppResult<()> {
+        // Of whoever owns it now: the app may have changed hands while the bundle came.
+        let stored: i64 = on!(tx, |conn| sqlx::query_scalar(STORED_BYTES_OF_OWNER).bind(app).fetch_one(conn).await)?;
+        self.check_bytes(stored.saturating_add(i64::try_from(more).unwrap_or(i64::MAX)))
+    }
+
+    fn check_bytes(&self, bytes: i64) -> AppResult<()> {
+        if u64::try_from(bytes).unwrap_or(0) <= self.stored_bytes {
             return Ok(());
         }
-        Err(reached(&format!("{} bytes of bundles per account", self.stored_bytes), "clear the history of deployments you no longer need"))
+        // There is nothing else to do yet: bundles are never deleted.
+        let remedy = "ask your administrator for more; bundles of deleted apps and deployments still count";
+        Err(reached(&format!("{} bytes of bundles per account", self.stored_bytes), remedy))
     }
 }
 
+/// Refuses one new name too many of the account's apps within a day; counts this one. Errors: 409.
+pub async fn admit_rename(app: &App, tx: &mut WriteTx, owner: &AccountId, actor: &Actor) -> AppResult<()> {
+    let admitted = limits::admit(tx, Limit::Renames, &Subject::account(owner), RENAMES_A_DAY, app.now()).await?;
+    admitted.map_err(|_| refused(app, Limit::Renames, owner, actor, "200 new names of apps per account and day"))
+}
+
+/// Refuses one more deployment of the app `of`, whose row is held, and one too many of its owner's within a day; counts this one. One that reuses a kept
+/// key leaves fewer of those, so it is not refused for their number. Errors: 409.
+pub async fn admit_deployment(
+    app: &App,
+    tx: &mut WriteTx,
+    of: &AppId,
+    owner: &AccountId,
+    reuses_key: bool,
+    actor: &Actor,
+) -> AppResult<()> {
+    let count: i64 = on!(tx, |conn| sqlx::query_scalar(DEPLOYMENTS).bind(of).fetch_one(conn).await)?;
+    check(count, app.config.limits.quotas.deployments, "deployments per app", "delete a deployment you no longer need")?;
+    if !reuses_key {
+        check_kept_keys(tx, owner, 1).await?;
+    }
+    // Nothing is locked after this count, so that nobody waits in a circle.
+    let admitted = limits::admit(tx, Limit::Deployments, &Subject::account(owner), DEPLOYMENTS_A_DAY, app.now()).await?;
+    admitted.map_err(|_| refused(app, Limit::Deployments, owner, actor, "200 new deployments per account and day"))
+}
+
+/// Refuses so many more keys of deleted deployments of the account.
+async fn check_kept_keys(tx: &mut ReadTx, owner: &AccountId, more: i64) -> AppResult<()> {
+    let kept: i64 = on!(tx, |conn| sqlx::query_scalar(KEPT_KEYS).bind(owner).fetch_one(conn).await)?;
+    if kept.saturating_add(more) <= MAX_KEPT_KEYS {
+        return Ok(());
+    }
+    Err(reached("2000 keys of deleted deployments per account", "reuse one of them as the key of a new deployment"))
+}
+
+/// The refusal of a limit by day, which leaves a line in the log like that of every limit.
+fn refused(app: &App, limit: Limit, owner: &AccountId, actor: &Actor, quota: &str) -> AppError {
+    if let Some(from) = actor.address() {
+        traces::refused(app, ClientAddress(from), limit.as_str(), Some(owner));
+    }
+    reached(quota, "try again tomorrow")
+}
+
 fn check(count: i64, most: u32, what: &str, remedy: &str) -> AppResult<()> {
-    if count < i64::from(most) { Ok(()) } else { Err(reached(&format!("{most} {what}"), remedy)) }
+    if count < i64::from(most) {
+        return Ok(());
+    }
+    Err(reached(&format!("{most} {what}"), &format!("{remedy}, or ask your administrator for more")))
 }
 
 fn reached(quota: &str, remedy: &str) -> AppError {
-    AppError::Conflict(format!("the quota of {quota} is reached: {remedy}, or ask your administrator for more"))
+    AppError::Conflict(format!("the quota of {quota} is reached: {remedy}"))
 }

@@ -97,7 +97,7 @@ pub struct LimitsOut {
     pub max_access_keys: u32,
     /// Collaborators that one of its apps may have, its owner included.
     pub max_collaborators_per_app: u32,
-    /// Bytes that the bundles of its apps may take together.
+    /// Bytes that the bundles of its apps may take together, those of deleted apps included.
     pub max_stored_bytes: u64,
 }
 

@@ -127,7 +127,7 @@ pub async fn create_app(
     Json(new): Json<NewApp>,
 ) -> AppResult<impl IntoResponse> {
     let mut tx = caller.begin(&app).await?;
-    let created = service::create(&mut tx, &caller, &actor, &new, app.config.limits.quotas, &app.dice, app.now()).await?;
+    let created = service::create(&mut tx, &app, &caller, &actor, &new).await?;
     tx.commit().await?;
     app.publisher.wake();
     Ok((StatusCode::CREATED, [(header::LOCATION, location(&created))], Json(AppAnswer { app: created })))
@@ -169,7 +169,7 @@ pub async fn rename_app(
     Json(patch): Json<AppPatch>,
 ) -> AppResult<Json<AppAnswer>> {
     let mut tx = grant.begin(&app).await?;
-    service::rename(&mut tx, &grant, &actor, &patch, app.config.limits.quotas, &app.dice, app.now()).await?;
+    service::rename(&mut tx, &app, &grant, &actor, &patch).await?;
     let renamed = service::find(&mut tx, &caller, grant.app()).await?;
     tx.commit().await?;
     Ok(Json(AppAnswer { app: renamed }))

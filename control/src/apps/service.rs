@@ -11,6 +11,7 @@ use shared::time::UnixMillis;
 use super::http::{AppOut, AppPatch, CollaboratorOut, NewApp};
 use super::{names, repo};
 use crate::accounts;
+use crate::app::App;
 use crate::audit::{self, Action, Actor, Event};
 use crate::auth::grant::{ManageApp, OwnApp};
 use crate::auth::{AppCreator, AppGrant, Fresh, Role, SignedIn};
@@ -19,22 +20,15 @@ use crate::collaborators;
 use crate::db::{ReadTx, WriteTx};
 use crate::deployments::service::{self as deployments, KeyChoice};
 use crate::error::{AppError, AppResult, OrConflict};
-use crate::quotas::Quotas;
+use crate::quotas;
 use crate::web::Faults;
 
 /// The deployments a new app gets unless it says otherwise, in order.
 const FIRST_DEPLOYMENTS: [&str; 2] = ["Production", "Staging"];
 
 /// Makes an app with its first deployments, owned by the caller, in the transaction's last statements.
-pub async fn create(
-    tx: &mut WriteTx,
-    owner: &AppCreator,
-    actor: &Actor,
-    new: &NewApp,
-    quotas: Quotas,
-    dice: &Dice,
-    now: UnixMillis,
-) -> AppResult<AppOut> {
+pub async fn create(tx: &mut WriteTx, app: &App, owner: &AppCreator, actor: &Actor, new: &NewApp) -> AppResult<AppOut> {
+    let (dice, now) = (&app.dice, app.now());
     let mut faults = Faults::default();
     let name = faults.take("name", new.name.text().and_then(Name::try_from));
     let is_manual = faults.take("manuallyProvisionDeployments", new.manually_provision_deployments.flag());
@@ -42,14 +36,14 @@ pub async fn create(
     if !accounts::service::lock(tx, &mut [owner.account()]).await? {
         return Err(AppError::Unauthenticated);
     }
-    quotas.check_apps(tx, owner.account()).await?;
+    app.config.limits.quotas.check_apps(tx, owner.account()).await?;
     let id = AppId::v7(now, dice.bytes()?);
     // What others share by this name is no reason to refuse it: the bare name means the account's own app first.
     repo::insert(tx, &id, owner.account(), name.as_str(), now).await.or_conflict(|| taken(name.as_str()))?;
     names::keep(tx, owner.account(), name.as_str(), &id).await?;
     let first: &[&str] = if is_manual { &[] } else { &FIRST_DEPLOYMENTS };
     for deployment in first {
-        quotas.admit_deployment(tx, &id, owner.account(), now).await?;
+        quotas::admit_deployment(app, tx, &id, owner.account(), false, actor).await?;
         deployments::insert(tx, &id, owner.account(), deployment, KeyChoice::Generated, dice, now).await?;
     }
     let event = Event::new(Action::CreateApp, &id).of_app(&id).with(json!({ "name": name.as_str(), "hasNoDeployments": is_manual }));
@@ -83,29 +77,21 @@ pub fn taken(name: &str) -> String {
 
 /// Gives the app another name, in the transaction's last statements. To its other collaborators what they call by that name already stays what it
 /// means. Errors: 409 when the owner has another app of that name, or somebody else gives a name that the owner uses for another app.
-pub async fn rename(
-    tx: &mut WriteTx,
-    grant: &AppGrant<ManageApp>,
-    actor: &Actor,
-    patch: &AppPatch,
-    quotas: Quotas,
-    dice: &Dice,
-    now: UnixMillis,
-) -> AppResult<()> {
+pub async fn rename(tx: &mut WriteTx, app: &App, grant: &AppGrant<ManageApp>, actor: &Actor, patch: &AppPatch) -> AppResult<()> {
     let mut faults = Faults::default();
     let Some(name) = faults.take("name", patch.name.text().and_then(Name::try_from)) else { return Err(faults.into_error()) };
-    let app = grant.lock(tx).await?;
-    if name.as_str() != app.name {
-        lock_collaborators(tx, &app.id).await?;
-        if *grant.account() != app.namespace_id {
-            must_be_unused(tx, &app.namespace_id, name.as_str(), &app.id).await?;
+    let row = grant.lock(tx).await?;
+    if name.as_str() != row.name {
+        lock_collaborators(tx, &row.id).await?;
+        if *grant.account() != row.namespace_id {
+            must_be_unused(tx, &row.namespace_id, name.as_str(), &row.id).await?;
         }
-        repo::rename(tx, &app.id, name.as_str()).await.or_conflict(|| taken(name.as_str()))?;
-        names::settle(tx, &app.id, &app.namespace_id, name.as_str()).await?;
-        quotas.admit_rename(tx, grant.account(), now).await?;
+        repo::rename(tx, &row.id, name.as_str()).await.or_conflict(|| taken(name.as_str()))?;
+        names::settle(tx, &row.id, &row.namespace_id, name.as_str()).await?;
+        quotas::admit_rename(app, tx, grant.account(), actor).await?;
     }
-    let details = json!({ "name": name.as_str(), "before": app.name });
-    audit::note(tx, actor, Event::new(Action::RenameApp, &app.id).of_app(&app.id).with(details), dice, now).await
+    let details = json!({ "name": name.as_str(), "before": row.name });
+    audit::note(tx, actor, Event::new(Action::RenameApp, &row.id).of_app(&row.id).with(details), &app.dice, app.now()).await
 }
 
 /// Locks the accounts of the app's collaborators, so that what its name means to them changes in no other way until the transaction ends. The app must

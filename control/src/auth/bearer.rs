@@ -281,8 +281,11 @@ async fn by_access_key(app: &App, token: &str) -> Result<SignedIn, Unfit> {
     let now = app.now();
     let mut tx = app.db.read().await?;
     let found = repo::find_by_hash(&mut tx, &TokenHash::of(token)).await?;
-    let KeyRow { key, email } = found.ok_or(Unfit::unknown("unknown"))?;
+    let KeyRow { key, email, suspended_time } = found.ok_or(Unfit::unknown("unknown"))?;
     drop(tx);
+    if suspended_time.is_some() {
+        return Err(Unfit::of(key.account_id, "suspended"));
+    }
     if !session::is_alive(&key, &app.config.limits.sessions, now) {
         return Err(Unfit::of(key.account_id, "expired"));
     }
@@ -300,6 +303,9 @@ async fn by_api_key(app: &App, token: &ApiKeyToken<'_>) -> Result<SignedIn, Unfi
     drop(tx);
     if !token.hash().is_same_as(&row.key_hash) {
         return Err(Unfit::of(row.account_id, "wrong_secret"));
+    }
+    if row.suspended_time.is_some() {
+        return Err(Unfit::of(row.account_id, "suspended"));
     }
     if !row.key.is_alive(now) {
         return Err(Unfit::of(row.account_id, "expired_or_revoked"));

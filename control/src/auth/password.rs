@@ -45,6 +45,12 @@ pub fn hash(password: &str, dice: &Dice) -> AppResult<String> {
     hash_in(&mut Vec::new(), password, dice.bytes()?)
 }
 
+/// A PHC string that no password is known of: to compare with it takes as long as with any other, and the answer is no.
+pub fn unmatched(dice: &Dice) -> AppResult<String> {
+    let params = Params::new(MEMORY, PASSES, LANES, None).map_err(fault)?;
+    phc(&params, dice.bytes()?, &dice.bytes::<{ Params::DEFAULT_OUTPUT_LEN }>()?)
+}
+
 /// What came of comparing a password with a stored hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
@@ -207,12 +213,16 @@ fn hash_in(blocks: &mut Vec<Block>, password: &str, salt: [u8; 16]) -> AppResult
     let params = Params::new(MEMORY, PASSES, LANES, None).map_err(fault)?;
     let mut output = [0; Params::DEFAULT_OUTPUT_LEN];
     derive(blocks, params.clone(), password, &salt, &mut output)?;
+    phc(&params, salt, &output)
+}
+
+fn phc(params: &Params, salt: [u8; 16], output: &[u8]) -> AppResult<String> {
     let made = PasswordHash {
         algorithm: ARGON2ID_IDENT,
         version: Some(Version::V0x13.into()),
-        params: ParamsString::try_from(&params).map_err(fault)?,
+        params: ParamsString::try_from(params).map_err(fault)?,
         salt: Some(Salt::new(&salt).map_err(fault)?),
-        hash: Some(Output::new(&output).map_err(fault)?),
+        hash: Some(Output::new(output).map_err(fault)?),
     };
     Ok(made.to_string())
 }
@@ -273,6 +283,15 @@ mod tests {
         assert_eq!(verdict(&mut blocks, "correct horse "), Verdict { matches: false, is_outdated: false });
         // The memory that an earlier hash has left in it changes nothing.
         assert_eq!(verdict(&mut blocks, "correct horse"), Verdict { matches: true, is_outdated: false });
+    }
+
+    #[test]
+    fn what_no_password_is_known_of_is_compared_like_any_hash() {
+        let dice = Dice::test();
+        let (unmatched, hashed) = (unmatched(&dice).unwrap(), hash("correct horse", &dice).unwrap());
+        assert_eq!((unmatched.len(), unmatched.split('$').nth(3)), (hashed.len(), hashed.split('$').nth(3)));
+        let verdict = verify_in(&mut Vec::new(), "correct horse", &unmatched).unwrap();
+        assert_eq!(verdict, Verdict { matches: false, is_outdated: false });
     }
 
     #[test]

@@ -20,6 +20,7 @@ use crate::db::WriteTx;
 use crate::deployments::service as deployments;
 use crate::error::{AppError, AppResult, OrConflict};
 use crate::mail::{Kind, Mail, ReturnedApp, notices};
+use crate::releases::blob;
 
 /// Accepts the app for the caller; once more changes nothing. A name in the body is for a transferred app. Errors: 404, 409 when the caller has an app of
 /// that name, or a quota is reached.
@@ -52,7 +53,7 @@ pub async fn accept(app: &App, grant: &AppGrant<AcceptApp>, caller: &SignedIn, a
     Ok(out)
 }
 
-/// Moves a transferred app into its receiver's namespace, with the keys of its deployments, also of those that it had.
+/// Moves a transferred app into its receiver's namespace, with what it has stored and the keys of its deployments, also of those that it had.
 async fn take_over(tx: &mut WriteTx, app: &App, row: &LockedRow, to: &AccountId, name: &str, now: UnixMillis) -> AppResult<()> {
     service::lock_collaborators(tx, &row.id).await?;
     // The account may be deleted meanwhile; its place among the collaborators is gone with it.
@@ -61,8 +62,11 @@ async fn take_over(tx: &mut WriteTx, app: &App, row: &LockedRow, to: &AccountId,
     if apps::find_owned(tx, to, name).await?.is_some() {
         return Err(AppError::Conflict(format!("{}: give this one another name", taken())));
     }
-    app.config.limits.quotas.check_received(tx, &row.id, to).await?;
-    deployments::give_keys(tx, &row.id, to).await?;
+    // No release is made meanwhile: nobody else holds several of the app's blobs.
+    deployments::lock_all(tx, &row.id).await?;
+    app.config.limits.quotas.check_received(tx, &row.id, &row.namespace_id, to).await?;
+    blob::give(tx, &row.id, to).await?;
+    deployments::give_keys(tx, &row.id, &row.namespace_id, to).await?;
     repo::accept_first(tx, &row.id, &row.namespace_id, now).await?;
     repo::accept(tx, &row.id, to, now).await?;
     apps::move_to(tx, &row.id, to, name).await.or_conflict(taken)?;

@@ -149,7 +149,7 @@ settings![
     ("LIMIT_DEPLOYMENTS", "50", "deployments per app"),
     ("LIMIT_ACCESS_KEYS", "200", "named access keys per account"),
     ("LIMIT_COLLABORATORS_PER_APP", "200", "collaborators per app, its owner included"),
-    ("LIMIT_STORED_BYTES", "50GiB", "what the bundles of an account's apps may take together"),
+    ("LIMIT_STORED_BYTES", "50GiB", "what the bundles of an account's apps may take together, those of deleted apps included"),
     ("LIMIT_SESSION", "14d", "how long a dashboard session lasts"),
     ("LIMIT_SESSION_IDLE", "3d", "how long a dashboard session lasts that nobody uses"),
     ("LIMIT_CLI_CREDENTIAL", "90d", "how long a command line's credential lasts"),

@@ -116,6 +116,12 @@ pub const ALL: &[Pair] = &[
         sqlite: include_str!("../../../migrations/sqlite/0016_binary_versions.sql"),
         postgres: include_str!("../../../migrations/postgres/0016_binary_versions.sql"),
     },
+    Pair {
+        version: 17,
+        name: "stored_bytes",
+        sqlite: include_str!("../../../migrations/sqlite/0017_stored_bytes.sql"),
+        postgres: include_str!("../../../migrations/postgres/0017_stored_bytes.sql"),
+    },
 ];
 
 /// The migrator for SQLite.

@@ -109,7 +109,7 @@ pub async fn create_deployment(
     Json(new): Json<NewDeployment>,
 ) -> AppResult<impl IntoResponse> {
     let mut tx = grant.begin(&app).await?;
-    let row = service::create(&mut tx, &grant, &actor, &new, app.config.limits.quotas, &app.dice, app.now()).await?;
+    let row = service::create(&mut tx, &app, &grant, &actor, &new).await?;
     tx.commit().await?;
     let deployment = service::shown(row, None, grant.also::<ReadDeploymentKeys>());
     app.publisher.wake();

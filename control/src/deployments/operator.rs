@@ -38,16 +38,24 @@ struct Holder {
     owner: AccountId,
 }
 
+/// Who has a key.
+struct Known {
+    /// Whose it is; none of a key that is nobody's.
+    account: Option<AccountId>,
+    /// The deployment that uses it; none of a key that is only kept for its account.
+    holder: Option<Holder>,
+}
+
 impl KeyOperation<'_> {
-    /// Frees the key, so that the next account that brings it has it. A deployment that uses it gets a new one, of which its owner is told: its devices
-    /// get no updates any more. Errors: 404.
+    /// Frees the key, so that the next account that brings it has it. A deployment that uses it gets a new one: its devices get no updates any more. The
+    /// owner is told, also of a key that no deployment uses. Errors: 404.
     pub async fn release(&self, tx: &mut WriteTx) -> AppResult<()> {
-        let holder = self.lock(tx, None).await?;
+        let known = self.lock(tx, None).await?;
         let mut changed = vec![self.key.clone()];
-        self.take(tx, holder.as_ref(), &mut changed).await?;
+        self.take(tx, &known, None, &mut changed).await?;
         self.enqueue(tx, changed).await?;
-        let details = json!({ "wasInUse": holder.is_some() });
-        self.note(tx, Action::ReleaseDeploymentKey, holder.map(|holder| holder.app).as_ref(), details).await
+        let details = json!({ "account": known.account, "wasInUse": known.holder.is_some() });
+        self.note(tx, Action::ReleaseDeploymentKey, known.holder.map(|holder| holder.app).as_ref(), details).await
     }
 
     /// Gives the key to the deployment of this name, of the app of this name of this owner. Its own key stays its owner's, unused. Errors: 404; 409 when
@@ -56,7 +64,7 @@ impl KeyOperation<'_> {
         let email = accounts::service::normalise_email(owner_email)?;
         let owner = accounts::repo::find_by_email(tx, &email).await?.ok_or(AppError::NotFound("account"))?;
         let app = apps::repo::find_owned(tx, &owner, app_name).await?.ok_or(AppError::NotFound("app"))?;
-        let holder = self.lock(tx, Some(&app)).await?;
+        let known = self.lock(tx, Some(&app)).await?;
         let row = repo::find(tx, &app, deployment).await?.ok_or(AppError::NotFound("deployment"))?;
         if row.deployment_key == self.key.as_str() {
             return Err(AppError::Conflict("the deployment has this key already".to_owned()));
@@ -64,23 +72,25 @@ impl KeyOperation<'_> {
         repo::lock(tx, &row.id).await?;
         let before = DeploymentKey::try_from(row.deployment_key.as_str()).map_err(AppError::internal)?;
         let mut changed = vec![self.key.clone(), before.clone()];
-        self.take(tx, holder.as_ref(), &mut changed).await?;
+        self.take(tx, &known, Some(&owner), &mut changed).await?;
         repo::bury_key(tx, &before).await?;
         repo::take_free_key(tx, self.key, &owner, &app, &row.id).await?;
         repo::set_key(tx, &row.id, self.key, self.now).await?;
         self.enqueue(tx, changed).await?;
         self.tell(tx, email, app_name, &row, self.key).await?;
-        let details = json!({ "deployment": row.id, "wasInUse": holder.is_some() });
+        let details = json!({ "deployment": row.id, "account": known.account, "wasInUse": known.holder.is_some() });
         self.note(tx, Action::AssignDeploymentKey, Some(&app), details).await
     }
 
     /// Locks the app whose deployment uses the key, if one does, and `other`, in the order of their ids; then that deployment.
-    async fn lock(&self, tx: &mut WriteTx, other: Option<&AppId>) -> AppResult<Option<Holder>> {
-        let known = repo::find_key(tx, self.key).await?;
-        if known.is_none() && other.is_none() {
+    async fn lock(&self, tx: &mut WriteTx, other: Option<&AppId>) -> AppResult<Known> {
+        let found = repo::find_key(tx, self.key).await?;
+        if found.is_none() && other.is_none() {
             return Err(AppError::NotFound("deployment key"));
         }
-        let using = match known.and_then(|row| row.deployment_id) {
+        let (account, deployment) = found.map_or((None, None), |row| (Some(row.account_id), row.deployment_id));
+        let account = account.filter(|account| !account.as_str().is_empty());
+        let using = match deployment {
             Some(deployment) => repo::app_of(tx, &deployment).await?.map(|(app, name)| (deployment, app, name)),
             None => None,
         };
@@ -91,18 +101,19 @@ impl KeyOperation<'_> {
         for id in ids {
             locked.extend(apps::repo::lock(tx, id).await?);
         }
-        let Some((deployment, app, deployment_name)) = using else { return Ok(None) };
+        let Some((deployment, app, deployment_name)) = using else { return Ok(Known { account, holder: None }) };
         let row = locked.into_iter().find(|row| row.id == app).ok_or(AppError::NotFound("app"))?;
         // Deleted, or given another key, just before its app was locked.
         if repo::lock(tx, &deployment).await?.as_ref() != Some(self.key) {
             return Err(AppError::Conflict("the deployment was changed at the same moment: try again".to_owned()));
         }
-        Ok(Some(Holder { deployment, deployment_name, app, app_name: row.name, owner: row.namespace_id }))
+        let holder = Holder { deployment, deployment_name, app, app_name: row.name, owner: row.namespace_id };
+        Ok(Known { account, holder: Some(holder) })
     }
 
-    /// Makes the key nobody's; whoever used it gets a new one, and is told.
-    async fn take(&self, tx: &mut WriteTx, holder: Option<&Holder>, changed: &mut Vec<DeploymentKey>) -> AppResult<()> {
-        if let Some(Holder { deployment, deployment_name, app, app_name, owner }) = holder {
+    /// Makes the key nobody's. A deployment that used it gets a new one. Whoever had the key is told, unless it is for a deployment of theirs (`to`).
+    async fn take(&self, tx: &mut WriteTx, known: &Known, to: Option<&AccountId>, changed: &mut Vec<DeploymentKey>) -> AppResult<()> {
+        if let Some(Holder { deployment, deployment_name, app, app_name, owner }) = &known.holder {
             let new = DeploymentKey::from_random(self.dice.bytes()?);
             repo::insert_key(tx, &new, owner, app, deployment).await?;
             repo::set_key(tx, deployment, &new, UnixMillis(0)).await?;
@@ -110,6 +121,12 @@ impl KeyOperation<'_> {
             let email = accounts::repo::find(tx, owner).await?.ok_or(AppError::NotFound("account"))?.email;
             let row = repo::find(tx, app, deployment_name).await?.ok_or(AppError::NotFound("deployment"))?;
             self.tell(tx, email, app_name, &row, &new).await?;
+        } else if let Some(account) = known.account.as_ref().filter(|account| Some(*account) != to) {
+            // The key outlives a deleted account.
+            if let Some(owner) = accounts::repo::find(tx, account).await? {
+                let kind = Kind::DeploymentKeyReleased { time: self.now, key: self.key.as_str().to_owned() };
+                mails::put_at(tx, self.keys, self.dice, self.now, &Mail { to: owner.email, kind }).await?;
+            }
         }
         if repo::free_key(tx, self.key).await? == 0 {
             repo::insert_free_key(tx, self.key).await?;

@@ -18,7 +18,8 @@ const INSERT_KEY: &str = "INSERT INTO deployment_keys (deployment_key, account_i
 const REUSE_KEY: &str = "UPDATE deployment_keys SET app_id = $2, deployment_id = $3, last_deployment_id = $3 \
     WHERE deployment_key = $1 AND account_id = $4 AND deployment_id IS NULL AND (app_id = $2 OR account_id = $5)";
 const KEYS: &str = "SELECT deployment_key FROM deployment_keys WHERE app_id = $1";
-const GIVE_KEY: &str = "UPDATE deployment_keys SET account_id = $2 WHERE deployment_key = $1 AND app_id = $3";
+// Keeps the app of a key that was freed, for its tombstone: so the app alone does not say whose the key is.
+const GIVE_KEY: &str = "UPDATE deployment_keys SET account_id = $2 WHERE deployment_key = $1 AND app_id = $3 AND account_id = $4";
 const BURY_KEY: &str = "UPDATE deployment_keys SET deployment_id = NULL WHERE deployment_key = $1";
 // A key that the operator has freed is nobody's: its account is empty text.
 const FREE_KEY: &str = "UPDATE deployment_keys SET deployment_id = NULL, account_id = '' WHERE deployment_key = $1";
@@ -159,9 +160,9 @@ pub async fn keys(tx: &mut ReadTx, app: &AppId) -> sqlx::Result<Vec<String>> {
     on!(tx, |conn| sqlx::query_scalar(KEYS).bind(app).fetch_all(conn).await)
 }
 
-/// Makes a key another account's.
-pub async fn give_key(tx: &mut WriteTx, key: &str, app: &AppId, account: &AccountId) -> sqlx::Result<u64> {
-    on_write!(tx, |conn| sqlx::query(GIVE_KEY).bind(key).bind(account).bind(app).execute(conn).await)
+/// Makes a key of the account `from` another account's; 0 rows when it is nobody's, or somebody else's.
+pub async fn give_key(tx: &mut WriteTx, key: &str, app: &AppId, from: &AccountId, to: &AccountId) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(GIVE_KEY).bind(key).bind(to).bind(app).bind(from).execute(conn).await)
 }
 
 /// Takes a key out of use: it serves a tombstone.

@@ -7,13 +7,14 @@ use shared::time::UnixMillis;
 
 use super::http::{DeploymentOut, DeploymentPatch, NewDeployment};
 use super::repo::{self, DeploymentRow};
+use crate::app::App;
 use crate::audit::{self, Action, Actor, Event};
 use crate::auth::AppGrant;
 use crate::auth::grant::{ManageDeployments, ReadApp, ReadDeploymentKeys};
 use crate::clock::Dice;
 use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult, OrConflict};
-use crate::quotas::Quotas;
+use crate::quotas;
 use crate::releases::http::ReleaseOut;
 use crate::releases::service as releases;
 use crate::snapshot::outbox;
@@ -37,25 +38,32 @@ pub enum KeyChoice {
 /// missing.
 pub async fn create(
     tx: &mut WriteTx,
+    app: &App,
     grant: &AppGrant<ManageDeployments>,
     actor: &Actor,
     new: &NewDeployment,
-    quotas: Quotas,
-    dice: &Dice,
-    now: UnixMillis,
 ) -> AppResult<DeploymentRow> {
+    let now = app.now();
     let mut faults = Faults::default();
     let name = faults.take("name", new.name.text().and_then(Name::try_from));
     let key = faults.take("key", new.key.optional_text().and_then(|key| key.map(DeploymentKey::try_from).transpose()));
     let (Some(name), Some(key)) = (name, key) else { return Err(faults.into_error()) };
     let key = key.map_or(KeyChoice::Generated, |key| KeyChoice::Given { key, by: grant.account().clone() });
-    let app = grant.lock(tx).await?;
+    let of = grant.lock(tx).await?;
     // A key is the account's in whose namespace the app is, whoever of its collaborators brings it.
-    quotas.admit_deployment(tx, &app.id, &app.namespace_id, now).await?;
-    let row = insert(tx, &app.id, &app.namespace_id, name.as_str(), key, dice, now).await?;
+    let reuses_key = is_kept(tx, &key, &of.namespace_id).await?;
+    quotas::admit_deployment(app, tx, &of.id, &of.namespace_id, reuses_key, actor).await?;
+    let row = insert(tx, &of.id, &of.namespace_id, name.as_str(), key, &app.dice, now).await?;
     let event = Event::new(Action::CreateDeployment, &row.id).of_app(grant.app()).with(json!({ "name": row.name }));
-    audit::note(tx, actor, event, dice, now).await?;
+    audit::note(tx, actor, event, &app.dice, now).await?;
     Ok(row)
+}
+
+/// Whether the account has this key from a deleted deployment.
+async fn is_kept(tx: &mut ReadTx, choice: &KeyChoice, account: &AccountId) -> AppResult<bool> {
+    let KeyChoice::Given { key, .. } = choice else { return Ok(false) };
+    let found = repo::find_key(tx, key).await?;
+    Ok(found.is_some_and(|row| row.account_id == *account && row.deployment_id.is_none()))
 }
 
 /// Stores a deployment with its key and asks for its first snapshot.
@@ -185,12 +193,13 @@ pub async fn bury(tx: &mut WriteTx, mut keys: Vec<DeploymentKey>, now: UnixMilli
     Ok(())
 }
 
-/// Makes the keys that an app had last another account's, those of its deleted deployments too: some of its clients may have them.
-pub async fn give_keys(tx: &mut WriteTx, app: &AppId, to: &AccountId) -> AppResult<()> {
+/// Makes the keys of `from` that an app had last another account's, those of its deleted deployments too: some of its clients may have them. A key that
+/// the operator has taken from the account is not among them, although the app had it last.
+pub async fn give_keys(tx: &mut WriteTx, app: &AppId, from: &AccountId, to: &AccountId) -> AppResult<()> {
     let mut keys = repo::keys(tx, app).await?;
     keys.sort_unstable();
     for key in keys {
-        repo::give_key(tx, &key, app, to).await?;
+        repo::give_key(tx, &key, app, from, to).await?;
     }
     Ok(())
 }

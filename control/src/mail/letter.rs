@@ -151,7 +151,8 @@ fn letter(kind: &Kind, dashboard: &str) -> Letter {
         | Kind::AccountReinstated { .. }
         | Kind::SessionsEnded { .. }
         | Kind::AccountUnlocked { .. }
-        | Kind::DeploymentKeyChanged(_) => letter.of_operator(kind),
+        | Kind::DeploymentKeyChanged(_)
+        | Kind::DeploymentKeyReleased { .. } => letter.of_operator(kind),
         Kind::WrongFactor(at) | Kind::LoginStopped(at) | Kind::CodesStopped(at) | Kind::SignedInFromNewNetwork(at) => {
             letter.warning(kind, at);
         }
@@ -195,6 +196,7 @@ fn page(kind: &Kind) -> Option<(&'static str, &'static str)> {
         | Kind::AccountDeleted { .. }
         | Kind::AccountSuspended { .. }
         | Kind::DeploymentKeyChanged(_)
+        | Kind::DeploymentKeyReleased { .. }
         | Kind::AppGivenAway(_)
         | Kind::AppReceived(_)
         | Kind::AppReturned(_)
@@ -315,6 +317,15 @@ impl Letter {
                      from it any more:"
                 });
                 self.list = vec![format!("{} {}", plain(&new.app), plain(&new.deployment))];
+            }
+            Kind::DeploymentKeyReleased { time, key } => {
+                self.subject = "A deployment key is no longer yours";
+                self.by_operator(*time);
+                self.say(
+                    "Your administrator took this deployment key from your Updraft account, because it belongs to somebody else's devices. None \
+                     of your deployments used it:",
+                );
+                self.list = vec![plain(key)];
             }
             // The others have words of their own.
             _ => {}

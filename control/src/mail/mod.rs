@@ -155,6 +155,13 @@ pub enum Kind {
     AppShared(SharedApp),
     /// The operator has given a deployment of the owner's another key.
     DeploymentKeyChanged(NewDeploymentKey),
+    /// The operator has taken a key that none of the owner's deployments used.
+    DeploymentKeyReleased {
+        /// When.
+        time: UnixMillis,
+        /// The key: nothing else says which one it was.
+        key: String,
+    },
     /// The account is gone.
     AccountDeleted {
         /// When.
@@ -341,6 +348,7 @@ impl std::fmt::Debug for Kind {
             Self::AppReturned(_) => "AppReturned",
             Self::AppShared(_) => "AppShared",
             Self::DeploymentKeyChanged(_) => "DeploymentKeyChanged",
+            Self::DeploymentKeyReleased { .. } => "DeploymentKeyReleased",
             Self::AccountDeleted { .. } => "AccountDeleted",
         })
     }

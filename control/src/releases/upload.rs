@@ -109,7 +109,7 @@ pub async fn store_and_commit(
         let mut tx = app.db.read().await?;
         grant.judge(&mut tx, app).await?;
         // Before anything is stored; again in the transaction, with what was stored meanwhile.
-        app.config.limits.quotas.check_stored_bytes(&mut tx, grant.owner(), size).await?;
+        app.config.limits.quotas.check_stored_bytes(&mut tx, grant.app(), size).await?;
     }
     let (file, contents) = inspect(app, file, size, sha256.clone()).await?;
     let (manifest_file, manifest) = match &contents.manifest {
@@ -134,7 +134,7 @@ pub async fn store_and_commit(
             }
             let mut tx = grant.begin(app).await?;
             // The bundle is among what is stored.
-            app.config.limits.quotas.check_stored_bytes(&mut tx, grant.owner(), 0).await?;
+            app.config.limits.quotas.check_stored_bytes(&mut tx, grant.app(), 0).await?;
             let committed = service::commit(&mut tx, app, grant, actor, deployment, &info, &package).await?;
             if let Committed::Release(released_in, _) = &committed {
                 // Deployments that changed their names while the bundle came must not get each other's releases.

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use control::db::{Db, Dialect, Tx, migrate};
 use control::on;
+use serde_json::json;
 use sqlx::AssertSqlSafe;
-use tests::TestApp;
+use tests::{Bundle, TestApp};
 
 use crate::roles_and_names::{add, meaning, names};
 
@@ -238,6 +239,29 @@ async fn who_had_access_before_apps_were_accepted_has_accepted_them_in_the_order
     assert_eq!((meaning(&ada, "demo").await, meaning(&ada, "old").await, meaning(&carol, "demo").await), (None, None, None));
     // Carol never had an app of this name.
     assert_eq!(meaning(&carol, "old").await, meaning(&eve, "old").await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bytes_that_were_stored_before_count_for_who_stored_them_whether_or_not_the_app_is_there() {
+    let mut app = TestApp::spawn().await;
+    let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
+    for (owner, name) in [(&ada, "kept"), (&ada, "deleted"), (&bob, "bobs")] {
+        owner.create_app(name).await;
+        owner.upload(name, "Staging", &Bundle::script(name).0, json!({ "appVersion": "1.0.0" })).await.assert(201);
+    }
+    ada.delete("/v1/apps/deleted").await.assert_status(204);
+    let rows = async |app: &TestApp| app.texts("SELECT app_id || ' ' || sha256 || ' ' || account_id FROM blobs ORDER BY 1", &[]).await;
+    let before = rows(&app).await;
+    let of_ada = app.account_of("ada").await.to_string();
+    assert_eq!((before.len(), before.iter().filter(|row| row.ends_with(&of_ada)).count()), (6, 4), "{before:?}");
+    for sql in
+        ["DROP INDEX blobs_by_account", "ALTER TABLE blobs DROP COLUMN account_id", "DELETE FROM _sqlx_migrations WHERE version = 17"]
+    {
+        app.change(sql, &[]).await;
+    }
+    app.stop().await;
+    app.start().await;
+    assert_eq!(rows(&app).await, before);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -12,8 +12,8 @@ use crate::{on, on_write};
 const INSERT: &str = "INSERT INTO api_keys (id, account_id, name, key_prefix, key_hash, scopes, expires_time, created_time, updated_time) \
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)";
 const FIND_BY_PREFIX: &str = "SELECT k.id, k.name, k.key_prefix, k.scopes, k.expires_time, k.revoked_time, k.last_used_time, k.created_time, \
-    k.updated_time, k.key_hash, k.account_id, a.email FROM api_keys k JOIN accounts a ON a.id = k.account_id \
-    WHERE k.key_prefix = $1 AND a.suspended_time IS NULL";
+    k.updated_time, k.key_hash, k.account_id, a.email, a.suspended_time FROM api_keys k JOIN accounts a ON a.id = k.account_id \
+    WHERE k.key_prefix = $1";
 const LIST: &str = "SELECT id, name, key_prefix, scopes, expires_time, revoked_time, last_used_time, created_time, updated_time \
     FROM api_keys WHERE account_id = $1 ORDER BY created_time, id";
 const FIND: &str = "SELECT id, name, key_prefix, scopes, expires_time, revoked_time, last_used_time, created_time, updated_time \
@@ -81,6 +81,8 @@ pub struct ShownKey {
     pub account_id: AccountId,
     /// The account's e-mail address.
     pub email: String,
+    /// When the operator suspended the account; of a suspended one no key works.
+    pub suspended_time: Option<UnixMillis>,
 }
 
 /// An API key to be stored.
@@ -120,7 +122,7 @@ pub async fn insert(tx: &mut WriteTx, key: &NewApiKeyRow<'_>) -> AppResult<u64> 
         .await)?)
 }
 
-/// The key with this public half, unless its owner is suspended.
+/// The key with this public half, also one whose owner is suspended.
 pub async fn find_by_prefix(tx: &mut ReadTx, prefix: &str) -> sqlx::Result<Option<ShownKey>> {
     on!(tx, |conn| sqlx::query_as(FIND_BY_PREFIX).bind(prefix).fetch_optional(conn).await)
 }

@@ -16,7 +16,7 @@ use crate::app::App;
 use crate::audit::{self, Action, Actor, Event};
 use crate::auth::login::service as login;
 use crate::auth::mfa::{self, Proof, step_up};
-use crate::auth::{CredentialKind, DashboardSession, LoginSession, SignedIn, members};
+use crate::auth::{DashboardSession, LoginSession, SignedIn, members};
 use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult, Code};
 use crate::web::{ClientAddress, Faults, Member};
@@ -30,16 +30,15 @@ const NEEDED: AppError = AppError::Coded(
 #[derive(Clone, Copy, Debug)]
 pub struct Fresh(PhantomData<()>);
 
-/// Whether the caller is a dashboard session whose last proof is, or was then, too old.
+/// Whether the caller is somebody's session whose last proof is, or was then, too old. A session without an origin is treated like one of the dashboard:
+/// a person signed in for it, it reaches roles, transfers and deletions of apps, and it is none of the credentials of programs, which are not asked.
 async fn is_stale(tx: &mut ReadTx, app: &App, caller: &SignedIn, at: UnixMillis) -> AppResult<bool> {
-    let Some(session) = LoginSession::of(caller).filter(|session| session.kind() == CredentialKind::DashboardSession) else {
-        return Ok(false);
-    };
+    let Some(session) = LoginSession::of(caller).filter(|session| !session.kind().is_cli()) else { return Ok(false) };
     let since = repo::since(tx, session.account(), session.credential()).await?.ok_or(AppError::Unauthenticated)?;
     Ok(since.plus_millis(app.config.limits.sessions.freshness) < at)
 }
 
-/// Refuses a dashboard session whose last proof is too old, where the request can hold none. Errors: 403 with `reauth_required`.
+/// Refuses a session whose last proof is too old, where the request can hold none. Errors: 403 with `reauth_required`.
 pub async fn check(tx: &mut ReadTx, app: &App, caller: &SignedIn) -> AppResult<()> {
     check_at(tx, app, caller, app.now()).await
 }

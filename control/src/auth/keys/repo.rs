@@ -11,8 +11,8 @@ use crate::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
 const FIND_BY_HASH: &str = "SELECT k.id, k.account_id, k.friendly_name, k.created_by, k.created_time, k.expires, k.last_used_time, k.is_session, \
-    k.credential_origin, k.device_id, k.device_name, k.client_name, k.client_version, k.client_platform, a.email \
-    FROM access_keys k JOIN accounts a ON a.id = k.account_id WHERE k.token_hash = $1 AND a.suspended_time IS NULL";
+    k.credential_origin, k.device_id, k.device_name, k.client_name, k.client_version, k.client_platform, a.email, a.suspended_time \
+    FROM access_keys k JOIN accounts a ON a.id = k.account_id WHERE k.token_hash = $1";
 const FIND: &str = "SELECT id, account_id, friendly_name, created_by, created_time, expires, last_used_time, is_session, \
     credential_origin, device_id, device_name, client_name, client_version, client_platform \
     FROM access_keys WHERE account_id = $1 AND id = $2";
@@ -134,6 +134,8 @@ pub struct KeyRow {
     pub key: Credential,
     /// The account's e-mail address.
     pub email: String,
+    /// When the operator suspended the account; of a suspended one no credential works.
+    pub suspended_time: Option<UnixMillis>,
 }
 
 /// A credential to be stored.
@@ -159,7 +161,7 @@ pub struct NewKeyRow<'a> {
     pub device: &'a Device,
 }
 
-/// The credential with this hash, unless its owner is suspended.
+/// The credential with this hash, also one whose owner is suspended.
 pub async fn find_by_hash(tx: &mut ReadTx, hash: &TokenHash) -> sqlx::Result<Option<KeyRow>> {
     on!(tx, |conn| sqlx::query_as(FIND_BY_HASH).bind(hash.as_str()).fetch_optional(conn).await)
 }

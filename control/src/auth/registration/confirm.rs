@@ -17,7 +17,7 @@ use crate::accounts::service::{self as accounts, NewAccount};
 use crate::app::App;
 use crate::audit::Actor;
 use crate::auth::token::TokenHash;
-use crate::auth::{members, strength};
+use crate::auth::{members, password, strength};
 use crate::error::{AppError, AppResult};
 use crate::limits::Limit;
 use crate::web::{ClientAddress, Faults, Member};
@@ -57,7 +57,7 @@ pub async fn waiting(app: &App, token: &Member) -> AppResult<Waiting> {
     Ok(find(app, &token).await?.into())
 }
 
-/// Creates the account of the registration that the token belongs to; the other registrations of its address are over. A password that is given must be
+/// Creates the account of the registration that the token belongs to; all registrations of its address become decoys. A password that is given must be
 /// the registered one, or replaces it and drops the registered name. Errors: 400 for a token that is not known, was used, or is too old, and for a
 /// replacement that is too easily guessed, 403 when registration is closed, 409 for another password, 429. What is refused leaves the token as it was.
 pub async fn verify(app: &App, from: ClientAddress, shown: &ShownToken) -> AppResult<()> {
@@ -81,7 +81,10 @@ pub async fn verify(app: &App, from: ClientAddress, shown: &ShownToken) -> AppRe
     let (mut tx, now) = (app.db.write().await?, app.now());
     let found = repo::find(&mut tx, &token, now, now.plus_millis(-PENDING_LIFETIME)).await?;
     let row = found.ok_or_else(|| refused(&members::unknown_token()))?;
-    repo::delete(&mut tx, &row.email).await?;
+    // A login meets what was registered as before, so that whoever registered the address does not learn when it became an account. Only the password
+    // that the account takes over is not met a second time: once it is changed, it is no more than a wrong one.
+    let own = if replacement.is_none() { Some(password::unmatched(&app.dice)?) } else { None };
+    repo::retire(&mut tx, &row.email, &token, own.as_deref()).await?;
     let (name, password_hash) = match replacement {
         Some(hash) => (None, hash),
         None => (row.name, row.password_hash),

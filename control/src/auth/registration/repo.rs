@@ -15,15 +15,18 @@ const INSERT: &str = "INSERT INTO registrations (id, email, name, password_hash,
     COALESCE((SELECT MAX(created_time) + 1 FROM registrations WHERE email = $2 AND created_time >= $7), $7))";
 const FIND: &str = "SELECT email, name, password_hash, created_time, created_by FROM registrations \
     WHERE token_hash = $1 AND token_expires > $2 AND created_time > $3 AND NOT is_decoy";
-// Those of an earlier release have no network, only the address.
+// Those of an earlier release have no network, only the address. A decoy is the last choice: once its account is deleted, the address may be registered
+// again.
 const RENEW: &str = "UPDATE registrations SET token_hash = $3, token_expires = $4 WHERE id = \
     (SELECT id FROM registrations WHERE email = $1 AND created_time > $2 \
-    ORDER BY CASE WHEN network = $5 OR (network = '' AND created_by = $6) THEN 0 ELSE 1 END, created_time DESC LIMIT 1) \
+    ORDER BY CASE WHEN is_decoy THEN 1 ELSE 0 END, CASE WHEN network = $5 OR (network = '' AND created_by = $6) THEN 0 ELSE 1 END, created_time DESC LIMIT 1) \
     RETURNING created_time, created_by, is_decoy";
-const DELETE: &str = "DELETE FROM registrations WHERE email = $1";
+// No token hashes to an id, and ids are as unique as the hashes must be.
+const RETIRE: &str = "UPDATE registrations SET is_decoy = TRUE, name = NULL, token_hash = id, token_expires = 0, \
+    password_hash = CASE WHEN token_hash = $2 THEN COALESCE($3, password_hash) ELSE password_hash END WHERE email = $1";
 
 /// Every statement of this file.
-pub const SQL: &[&str] = &[INSERT, FIND, RENEW, DELETE];
+pub const SQL: &[&str] = &[INSERT, FIND, RENEW, RETIRE];
 
 /// A registration to be stored.
 #[derive(Debug)]
@@ -120,7 +123,8 @@ pub async fn renew(
         .await)
 }
 
-/// Deletes every registration and decoy of an address.
-pub async fn delete(tx: &mut WriteTx, email: &str) -> sqlx::Result<u64> {
-    on_write!(tx, |conn| sqlx::query(DELETE).bind(email).execute(conn).await)
+/// Turns every registration of an address into a decoy, which lives as long as the registration would have: no token confirms it any more. The one whose
+/// token was shown gets this hash in the place of its own, if one is given.
+pub async fn retire(tx: &mut WriteTx, email: &str, shown: &TokenHash, hash: Option<&str>) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(RETIRE).bind(email).bind(shown.as_str()).bind(hash).execute(conn).await)
 }

@@ -75,10 +75,10 @@ async fn an_address_that_is_not_verified_is_told_so_to_whoever_knows_its_newest_
     assert_eq!(members(&answer.json()), ["error", "requestId"]);
     app.try_log_in("ada", PASSWORD).await.refused(401);
     app.try_log_in("ada", "wrong").await.refused(401);
-    // Once there is an account, what waited says nothing any more.
+    // When the address gets an account, what waited goes on to say the same: else it would tell when that was.
     let token = app.mails_to("ada@example.com").await[0].token();
     app.anonymous().post("/v1/auth/verify-email", json!({ "token": token })).await.assert(200);
-    app.try_log_in("ada", another).await.refused(401);
+    app.try_log_in("ada", another).await.refused(403);
     app.try_log_in("ada", PASSWORD).await.assert(200);
 }
 

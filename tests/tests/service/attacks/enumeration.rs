@@ -126,6 +126,71 @@ async fn a_decoy_lives_as_long_as_a_registration_and_makes_no_account() {
     assert_eq!(app.number("SELECT COUNT(*) FROM accounts").await, 1);
 }
 
+/// The stranger tries the password that these addresses were registered with: each is answered the same, after as many hashes.
+async fn polled(app: &TestApp, names: &[&str], address: &str, status: u16) {
+    for name in names {
+        let before = app.state().passwords.hashes();
+        app.stranger(address).log_in(name, ANOTHER).await.refused(status);
+        // Once nothing waits any more there is one hash to compare with.
+        let hashes = app.state().passwords.hashes() - before;
+        assert_eq!(hashes, if status == 403 { 2 } else { 1 }, "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_registered_an_address_does_not_learn_when_it_becomes_an_account() {
+    let app = TestApp::spawn_among_strangers(Options::default()).await;
+    app.sign_up(KNOWN).await;
+    // Both addresses get an account: one by its owner's own registration, the other by the stranger's, whose password the owner replaces.
+    let names = [KNOWN, "own", "replaced"];
+    app.stranger("198.51.100.1").register("own").await.assert(202);
+    for name in names {
+        let body = json!({ "email": format!("{name}@example.com"), "password": ANOTHER, "name": "Stranger" });
+        app.stranger("203.0.113.7").post("/v1/auth/register", body).await.assert(202);
+    }
+    polled(&app, &names, "203.0.113.8", 403).await;
+    let [own, strangers] = app.mails_to("own@example.com").await.try_into().unwrap();
+    let replaced = app.last_mail_to("replaced@example.com").await.token();
+    let verify = async |body: serde_json::Value| app.stranger("198.51.100.1").post("/v1/auth/verify-email", body).await;
+    verify(json!({ "token": own.token() })).await.assert(200);
+    verify(json!({ "token": replaced, "password": PASSWORD, "replacePassword": true })).await.assert(200);
+    polled(&app, &names, "203.0.113.9", 403).await;
+    // What is left confirms nothing and is mailed to nobody; no name and no token of it is kept.
+    for token in [own.token(), strangers.token(), replaced] {
+        verify(json!({ "token": token })).await.refused(400);
+    }
+    for name in names {
+        app.stranger("203.0.113.7").resend(name).await.assert(202);
+        assert_eq!(app.last_mail_to(&format!("{name}@example.com")).await.subject, "You have an account already");
+    }
+    verify(json!({ "token": strangers.token() })).await.refused(400);
+    assert_eq!(app.number("SELECT COUNT(*) FROM registrations WHERE NOT is_decoy").await, 0);
+    assert_eq!(app.number("SELECT COUNT(*) FROM registrations WHERE name IS NOT NULL AND email NOT LIKE 'ada@%'").await, 0);
+    // It is over when it would have been for an address that nobody confirms.
+    app.clock.advance(7 * 86_400_000 - 1);
+    polled(&app, &names, "203.0.113.10", 403).await;
+    app.clock.advance(2);
+    polled(&app, &names, "203.0.113.11", 401).await;
+    for name in ["own", "replaced"] {
+        app.log_in(name).await.get("/v1/account").await.assert(200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_password_that_the_owner_has_changed_is_no_more_than_a_wrong_one() {
+    let app = TestApp::spawn_among_strangers(Options::default()).await;
+    let hijack = json!({ "email": "eve@example.com", "password": "what the stranger thought of first" });
+    app.stranger("203.0.113.7").post("/v1/auth/register", hijack.clone()).await.assert(202);
+    let log_in = async |password: &str| app.stranger("203.0.113.9").log_in(UNKNOWN, password).await;
+    // The newest registration is the owner's, before it is confirmed and afterwards.
+    app.register(UNKNOWN).await;
+    log_in(hijack["password"].as_str().unwrap()).await.refused(401);
+    let session = app.log_in(UNKNOWN).await;
+    session.patch("/v1/account", json!({ "password": ANOTHER, "currentPassword": PASSWORD })).await.assert(200);
+    log_in(PASSWORD).await.refused(401);
+    log_in(ANOTHER).await.assert(200);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_newest_registration_or_decoy_is_compared_and_the_account_comes_first() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;

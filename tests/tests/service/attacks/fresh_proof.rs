@@ -207,6 +207,53 @@ async fn credentials_of_programs_are_not_asked() {
     }
 }
 
+/// What a session without an origin can try: roles, a transfer and a deletion. Keys, factors and CLIs are for the dashboard's sessions alone.
+fn tries_of_any_login(loot: &Loot) -> (Vec<Try>, Vec<Try>) {
+    loot.tries().into_iter().partition(|(_, path, _)| path.starts_with("/v1/apps/"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_without_an_origin_is_asked_like_the_dashboards() {
+    let loot = Loot::of_ada().await;
+    let app = &loot.app;
+    let (old, later) = (app.open_session("ada", Dashboard).await, app.open_session("ada", Dashboard).await);
+    app.forget_origin(&old).await;
+    // An origin of a later version is not known either.
+    let hash = shared::hash::Sha256Hex::of(later.token().as_bytes()).to_string();
+    assert_eq!(app.change("UPDATE access_keys SET credential_origin = 'robot' WHERE token_hash = $1", &[&hash]).await, 1);
+    wait(app);
+    let (open, closed) = tries_of_any_login(&loot);
+    assert_eq!((open.len(), closed.len()), (4, 6));
+    let before = loot.state().await;
+    for client in [&old, &later] {
+        for attempt in &open {
+            ask(client, attempt).await.refused_with(403, STALE);
+        }
+        for attempt in &closed {
+            ask(client, attempt).await.refused_with(403, Some("dashboard_session_required"));
+        }
+        // It cannot be made fresh; who knows the password signs in again.
+        reauthenticate(client, PASSWORD).await.refused_with(403, Some("dashboard_session_required"));
+    }
+    assert_eq!(loot.state().await, before);
+    let young = app.open_session("ada", Dashboard).await;
+    app.forget_origin(&young).await;
+    for attempt in &open {
+        let answer = ask(&young, attempt).await;
+        assert!(answer.status.is_success(), "{}: {}", answer.asked, answer.text());
+    }
+    // With a second factor a proof in the request will do.
+    let (loot, holder) = with_factors().await;
+    let old = loot.app.open_session("ada", Dashboard).await;
+    loot.app.forget_origin(&old).await;
+    wait(&loot.app);
+    for attempt in &tries_of_any_login(&loot).0 {
+        ask(&old, attempt).await.refused_with(403, STALE);
+        let answer = ask(&old, &with_proof(attempt, &holder.totp_proof())).await;
+        assert!(answer.status.is_success(), "{}: {}", answer.asked, answer.text());
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn one_session_makes_no_other_fresh() {
     let loot = Loot::of_ada().await;

@@ -4,6 +4,8 @@ use serde_json::json;
 use tests::program::{self, Ended};
 use tests::{Bundle, Client, TestApp};
 
+use crate::roles_and_names::{accept, transfer};
+
 const KEY: &str = "the-key-that-the-victims-devices-have";
 
 async fn operate(app: &TestApp, arguments: &[&str]) -> Ended {
@@ -64,6 +66,61 @@ async fn a_squatted_key_is_freed_and_its_owner_brings_it() {
     assert_ne!(offered(&app, KEY).await, evil);
     // It is the victim's now, like any other.
     bring(&eve, "evil", "Again").await.refused(409);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_freed_key_does_not_follow_the_squatters_app_to_another_account() {
+    let (app, eve, ada) = squatted().await;
+    done(&app, &["release", "--key", KEY], "deployment_key.release").await;
+    let new = eve.deployment_key("evil", "Squat").await;
+    let second = app.sign_up("second").await;
+    transfer(&eve, "evil", "second").await.assert(201);
+    accept(&second, "eve@example.com:evil", json!({})).await.assert(200);
+    bring(&ada, "app", "Mine").await.assert(201);
+    bring(&second, "evil", "Again").await.refused(409);
+    // The keys that were the app's own have followed it.
+    second.delete("/v1/apps/evil/deployments/Squat").await.assert_status(204);
+    let brought = json!({ "name": "New", "key": new });
+    eve.create_app("more").await;
+    eve.post("/v1/apps/more/deployments", brought.clone()).await.refused(409);
+    second.post("/v1/apps/evil/deployments", brought).await.assert(201);
+}
+
+/// What the newest row of the audit trail says of a key: whose it was, and whether a deployment used it.
+async fn noted(app: &TestApp) -> (String, bool) {
+    let row = app.audit_trail().await.pop().unwrap();
+    let details: serde_json::Value = serde_json::from_str(&row.details).unwrap();
+    (details["account"].as_str().unwrap_or_default().to_owned(), details["wasInUse"].as_bool().unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_a_key_was_kept_for_is_told_that_the_operator_took_it() {
+    let (app, eve, ada) = squatted().await;
+    let [of_eve, of_ada] = [app.account_of("eve").await.to_string(), app.account_of("ada").await.to_string()];
+    eve.delete("/v1/apps/evil/deployments/Squat").await.assert_status(204);
+    bring(&ada, "app", "Mine").await.refused(409);
+    done(&app, &["release", "--key", KEY], "deployment_key.release").await;
+    assert_eq!(noted(&app).await, (of_eve, false));
+    let taken = "A deployment key is no longer yours";
+    let mail = app.last_mail_to("eve@example.com").await;
+    assert!(mail.subject == taken && mail.text.contains(&format!("- {KEY}\n")) && mail.text.contains("administrator"), "{}", mail.text);
+    // Nobody has it now.
+    let mails = app.mails_to("eve@example.com").await.len();
+    done(&app, &["release", "--key", KEY], "deployment_key.release").await;
+    assert_eq!((noted(&app).await, app.mails_to("eve@example.com").await.len()), ((String::new(), false), mails));
+    bring(&ada, "app", "Mine").await.assert(201);
+    // The same when it goes to another account's deployment, and not when it stays with its owner.
+    ada.delete("/v1/apps/app/deployments/Mine").await.assert_status(204);
+    let assign = async |to: &str| {
+        done(&app, &["assign", "--key", KEY, "--app", to, "--deployment", "Staging"], "deployment_key.assign").await;
+        noted(&app).await
+    };
+    assert_eq!(assign("ada@example.com:app").await, (of_ada.clone(), false));
+    assert_eq!(app.last_mail_to("ada@example.com").await.subject, "A deployment has another key");
+    ada.delete("/v1/apps/app/deployments/Staging").await.assert_status(204);
+    assert_eq!(assign("eve@example.com:evil").await, (of_ada, false));
+    assert_eq!(app.last_mail_to("ada@example.com").await.subject, taken);
+    assert_eq!(app.last_mail_to("eve@example.com").await.subject, "A deployment has another key");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -62,12 +62,16 @@ async fn a_suspended_account_is_closed_to_everybody_who_has_something_of_it_and_
 
     let (_, text) = done(&app, &["suspend"], "account.suspend", "Your account was suspended").await;
     assert!(text.contains("Nobody can sign in"), "{text}");
+    let before = app.audit_rows().await;
     for client in &all {
         client.get("/v1/account").await.refused(401);
         client.get("/v1/apps").await.refused(401);
     }
     owner.post("/v1/apps", json!({ "name": "other" })).await.refused(401);
-    // The dashboard's cookie holds the same session.
+    // The trail says whose credentials they were; the first of a minute stands for all.
+    let failed: Vec<_> = app.audit_since(before).await.into_iter().map(|row| (row.action, row.object_id, row.details)).collect();
+    let details = json!({ "outcome": "suspended" }).to_string();
+    assert_eq!(failed, [("credential.fail".to_owned(), app.account_of("ada").await.to_string(), details)]);
     pending.recovery(&ada.codes[0]).await.assert_status(401);
     // Who knows the password learns why; who guesses learns nothing, and is counted.
     assert_eq!(app.try_log_in("ada", PASSWORD).await.refused(403), "this account is suspended: contact your administrator");
@@ -89,6 +93,40 @@ async fn a_suspended_account_is_closed_to_everybody_who_has_something_of_it_and_
     }
     assert_eq!(app.pend("ada").await.recovery(&ada.codes[0]).await.status, 200);
     refused(&app, &["reinstate"], "not suspended").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_suspended_account_is_closed_on_the_dashboard_and_to_clis_that_are_on_their_way() {
+    let app = TestApp::spawn().await;
+    app.sign_up("ada").await;
+    let mut reader = app.signed_in_reader("ada").await;
+    let session = app.open_session("ada", SessionOrigin::Dashboard).await;
+    let begin = async || app.anonymous().post("/v1/auth/cli/device", json!({})).await.assert(201);
+    let (approved, waiting) = (begin().await, begin().await);
+    let path = |request: &Value, end: &str| format!("/v1/cli/authorizations/{}{end}", request["authorizationId"].as_str().unwrap());
+    session.post(&path(&approved, "/approve"), json!({})).await.assert(200);
+    let exchange = async |request: &Value| {
+        let body = json!({ "grantType": "device_code", "deviceCode": request["deviceCode"] });
+        app.anonymous().post("/v1/auth/cli/token", body).await.refused(400)
+    };
+
+    done(&app, &["suspend"], "account.suspend", "Your account was suspended").await;
+    // The cookie shows no page, and the form lets nobody in.
+    for page in ["/dashboard", "/dashboard/keys"] {
+        reader.open(page).await.is_at("/dashboard/sign-in");
+    }
+    reader.sign_in(EMAIL, PASSWORD).await.has_status(403).shows("This account is suspended");
+    reader.open("/dashboard").await.is_at("/dashboard/sign-in");
+    // Nothing more is approved, and what was is worth nothing.
+    session.get(&path(&waiting, "")).await.refused(401);
+    session.post(&path(&waiting, "/approve"), json!({})).await.refused(401);
+    assert_eq!((exchange(&waiting).await.as_str(), exchange(&approved).await.as_str()), ("authorization_pending", "access_denied"));
+
+    done(&app, &["reinstate"], "account.reinstate", "Your account was reinstated").await;
+    reader.sign_in(EMAIL, PASSWORD).await.is_at("/dashboard");
+    session.post(&path(&waiting, "/approve"), json!({})).await.refused(409);
+    assert_eq!(exchange(&approved).await, "access_denied");
+    assert_eq!(app.number("SELECT COUNT(*) FROM access_keys WHERE credential_origin LIKE 'cli%'").await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

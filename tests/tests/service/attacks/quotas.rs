@@ -2,7 +2,10 @@
 
 use control::auth::session::SessionOrigin::Dashboard;
 use serde_json::json;
+use tests::logged::{self, traces};
 use tests::{Bundle, Client, Options, TestApp};
+
+use crate::roles_and_names::{accept, transfer};
 
 /// Refused with 409 that names the quota and its value.
 fn is_reached(answer: &tests::Answer, quota: &str) {
@@ -12,6 +15,28 @@ fn is_reached(answer: &tests::Answer, quota: &str) {
 
 async fn create(client: &Client, app: &str, deployment: &str) -> tests::Answer {
     client.post(&format!("/v1/apps/{app}/deployments"), json!({ "name": deployment })).await
+}
+
+/// Creates a deployment that brings its key.
+async fn bring(client: &Client, app: &str, deployment: &str, key: &str) -> tests::Answer {
+    client.post(&format!("/v1/apps/{app}/deployments"), json!({ "name": deployment, "key": key })).await
+}
+
+/// Keeps so many keys of deleted deployments for the app that has the key `of`: the prefix and a number from 1.
+async fn keep(app: &TestApp, of: &str, prefix: &str, count: u64) {
+    let sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < CAST($3 AS BIGINT)) \
+        INSERT INTO deployment_keys (deployment_key, account_id, app_id, deployment_id, last_deployment_id, snapshot_version) \
+        SELECT $2 || CAST(i AS TEXT), k.account_id, k.app_id, NULL, k.last_deployment_id, 0 \
+        FROM n, deployment_keys k WHERE k.deployment_key = $1";
+    assert_eq!(app.change(sql, &[of, prefix, &count.to_string()]).await, count);
+}
+
+/// A bundle of between one and two KiB: bytes that do not shrink in a ZIP. Another mark makes other contents.
+fn kilobyte(mark: &str) -> Vec<u8> {
+    let words: Vec<String> = (0..300_u32).map(|number| format!("{:x}", number.wrapping_mul(2_654_435_761))).collect();
+    let bundle = Bundle::script(&format!("{}{mark}", words.concat())).0;
+    assert!((1_024..2_048).contains(&bundle.len()), "{}", bundle.len());
+    bundle
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -49,6 +74,7 @@ async fn an_app_has_so_many_deployments_and_collaborators() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_hundred_deployments_are_created_in_a_day_whatever_is_deleted_meanwhile() {
+    let log = logged::listen("info");
     let app = TestApp::spawn_with(Options::default().with("LIMIT_DEPLOYMENTS", "1000")).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("app").await;
@@ -62,6 +88,10 @@ async fn two_hundred_deployments_are_created_in_a_day_whatever_is_deleted_meanwh
     is_reached(&create(&ada, "app", "more").await, "200 new deployments per account and day");
     // The first ones of an app count, too.
     is_reached(&ada.post("/v1/apps", json!({ "name": "other" })).await, "200 new deployments per account and day");
+    // Each refusal is one line in the log, as of every limit.
+    let (lines, account) = (traces(&log), app.account_of("ada").await.to_string());
+    let lines: Vec<_> = lines.iter().map(|line| (line["event"].as_str(), line["outcome"].as_str(), line["account.id"].as_str())).collect();
+    assert_eq!(lines, [(Some("limit"), Some("deployments"), Some(account.as_str())); 3]);
     app.clock.advance(86_400_000);
     create(&ada, "app", "more").await.assert(201);
 }
@@ -71,14 +101,42 @@ async fn two_thousand_keys_of_deleted_deployments_are_kept_and_can_be_used_again
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, staging) = ada.create_app("app").await;
-    let sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000) \
-        INSERT INTO deployment_keys (deployment_key, account_id, app_id, deployment_id, last_deployment_id, snapshot_version) \
-        SELECT 'kept-key-of-the-test-' || CAST(i AS TEXT), k.account_id, k.app_id, NULL, k.last_deployment_id, 0 \
-        FROM n, deployment_keys k WHERE k.deployment_key = $1";
-    assert_eq!(app.change(sql, &[&staging]).await, 2_000);
-    is_reached(&create(&ada, "app", "more").await, "2000 keys of deleted deployments per account");
-    assert_eq!(app.change("DELETE FROM deployment_keys WHERE deployment_key = $1", &["kept-key-of-the-test-7"]).await, 1);
+    let quota = "2000 keys of deleted deployments per account";
+    keep(&app, &staging, "kept-key-of-the-test-", 2_000).await;
+    is_reached(&create(&ada, "app", "more").await, quota);
+    // Neither a key that nobody had nor one in use is one of them.
+    is_reached(&bring(&ada, "app", "more", "a-key-that-nobody-had").await, quota);
+    is_reached(&bring(&ada, "app", "more", &staging).await, quota);
+    // What the refusal says to do helps, and makes room for one more.
+    bring(&ada, "app", "again", "kept-key-of-the-test-7").await.assert(201);
+    assert_eq!(ada.deployment_key("app", "again").await, "kept-key-of-the-test-7");
     create(&ada, "app", "more").await.assert(201);
+    for name in ["again", "more"] {
+        ada.delete(&format!("/v1/apps/app/deployments/{name}")).await.assert_status(204);
+    }
+    is_reached(&create(&ada, "app", "most").await, quota);
+    bring(&ada, "app", "most", "kept-key-of-the-test-7").await.assert(201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transfer_brings_no_more_keys_of_deleted_deployments_than_an_account_may_have() {
+    let app = TestApp::spawn().await;
+    let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
+    let ((_, given), (_, own)) = (ada.create_app("given").await, bob.create_app("own").await);
+    keep(&app, &given, "kept-key-of-ada-", 1_500).await;
+    keep(&app, &own, "kept-key-of-bob-", 501).await;
+    transfer(&ada, "given", "bob").await.assert(201);
+    let accepting = async || accept(&bob, "ada@example.com:given", json!({})).await;
+    is_reached(&accepting().await, "2000 keys of deleted deployments per account");
+    // An app without such keys is no matter, and one key less is enough.
+    ada.create_app("other").await;
+    transfer(&ada, "other", "bob").await.assert(201);
+    accept(&bob, "ada@example.com:other", json!({})).await.assert(200);
+    bring(&bob, "own", "again", "kept-key-of-bob-1").await.assert(201);
+    accepting().await.assert(200);
+    is_reached(&create(&bob, "own", "more").await, "2000 keys of deleted deployments per account");
+    // They are the receiver's now.
+    bring(&bob, "given", "again", "kept-key-of-ada-1").await.assert(201);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -104,22 +162,59 @@ async fn the_bundles_of_an_accounts_apps_take_so_many_bytes_together() {
     }
     bob.create_app("bobs").await;
     app.share("ada", "one", "bob", "Developer", 1).await;
-    // Bytes that do not shrink in a ZIP.
-    let words: Vec<String> = (0..300_u32).map(|number| format!("{:x}", number.wrapping_mul(2_654_435_761))).collect();
-    let text = words.concat();
-    let bundle = |text: &str| Bundle::script(text).0;
     let info = json!({ "appVersion": "1.0.0" });
-    let first = bundle(&text);
-    assert!((1_024..2_048).contains(&first.len()), "{}", first.len());
-    ada.upload("one", "Staging", &first, info.clone()).await.assert(201);
+    ada.upload("one", "Staging", &kilobyte(""), info.clone()).await.assert(201);
     let rows = "SELECT COUNT(*) FROM blobs";
     let before = app.number(rows).await;
-    let more = bundle(&format!("{text} "));
+    let more = kilobyte(" ");
     for (client, name) in [(&ada, "two"), (&bob, "ada@example.com:one")] {
         is_reached(&client.upload(name, "Staging", &more, info.clone()).await, "2048 bytes of bundles per account");
     }
     assert_eq!(app.number(rows).await, before);
     bob.upload("bobs", "Staging", &more, info).await.assert(201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stored_bytes_are_not_given_back_by_deleting_what_they_were_stored_for() {
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_STORED_BYTES", "2KiB")).await;
+    let ada = app.sign_up("ada").await;
+    let (info, quota) = (json!({ "appVersion": "1.0.0" }), "2048 bytes of bundles per account");
+    for name in ["one", "two"] {
+        ada.create_app(name).await;
+    }
+    ada.upload("one", "Staging", &kilobyte(""), info.clone()).await.assert(201);
+    for deleted in ["/v1/apps/one/deployments/Staging/history", "/v1/apps/one/deployments/Staging", "/v1/apps/one"] {
+        ada.delete(deleted).await.assert_status(204);
+        // Neither other bytes nor the same ones for another app.
+        for mark in ["", " "] {
+            let refused = ada.upload("two", "Staging", &kilobyte(mark), info.clone()).await;
+            is_reached(&refused, quota);
+            assert!(!refused.text().contains("clear"), "{}", refused.text());
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_transferred_app_has_stored_counts_for_the_receiver_once_it_is_accepted() {
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_STORED_BYTES", "2KiB")).await;
+    let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
+    let (info, quota) = (json!({ "appVersion": "1.0.0" }), "2048 bytes of bundles per account");
+    ada.create_app("one").await;
+    bob.create_app("bobs").await;
+    ada.upload("one", "Staging", &kilobyte(""), info.clone()).await.assert(201);
+    transfer(&ada, "one", "bob").await.assert(201);
+    is_reached(&ada.upload("one", "Staging", &kilobyte(" "), info.clone()).await, quota);
+    accept(&bob, "ada@example.com:one", json!({})).await.assert(200);
+    let bobs = async |mark: &str| bob.upload("bobs", "Staging", &kilobyte(mark), info.clone()).await;
+    is_reached(&bobs(" ").await, quota);
+    // The receiver has paid for it, and does not get rid of it either.
+    bob.delete("/v1/apps/one").await.assert_status(204);
+    is_reached(&bobs(" ").await, quota);
+    // The sender has room again, and cannot give the full account any more.
+    ada.create_app("two").await;
+    ada.upload("two", "Staging", &kilobyte(" "), info.clone()).await.assert(201);
+    transfer(&ada, "two", "bob").await.assert(201);
+    is_reached(&accept(&bob, "ada@example.com:two", json!({})).await, quota);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,6 +2,7 @@
 
 use control::auth::session::SessionOrigin;
 use serde_json::{Value, json};
+use tests::logged::{self, traces};
 use tests::{Options, TestApp};
 
 use crate::roles_and_names::{accept, add, meaning, names, release, roles, transfer};
@@ -223,6 +224,7 @@ async fn of_two_acceptances_at_once_that_need_one_name_one_succeeds() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_app_gets_so_many_new_names_a_day() {
+    let log = logged::listen("info");
     let app = TestApp::spawn_with(Options::default().with("LIMIT_MANAGEMENT_API", "10000/1m")).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("name0").await;
@@ -230,7 +232,10 @@ async fn an_app_gets_so_many_new_names_a_day() {
         ada.patch(&format!("/v1/apps/name{}", number - 1), json!({ "name": format!("name{number}") })).await.assert(200);
     }
     let said = ada.patch("/v1/apps/name200", json!({ "name": "more" })).await.refused(409);
-    assert!(said.contains("200 new names of apps"), "{said}");
+    assert!(said.contains("200 new names of apps") && said.ends_with("try again tomorrow"), "{said}");
+    let line = traces(&log).pop().unwrap();
+    let account = app.account_of("ada").await.to_string();
+    assert_eq!((&line["event"], &line["outcome"], &line["account.id"]), (&json!("limit"), &json!("renames"), &json!(account)));
     // The same name is none.
     ada.patch("/v1/apps/name200", json!({ "name": "name200" })).await.assert(200);
     app.clock.advance(86_400_000);
