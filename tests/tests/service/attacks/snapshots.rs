@@ -3,11 +3,14 @@
 
 use control::snapshot::size::measure;
 use control::snapshot::{self, Form, Source};
+use futures_util::FutureExt;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use shared::keys::DeploymentKey;
 use tests::app::Options;
+use tests::wait::patience;
 use tests::{Answer, Client, TestApp};
+use tokio::time::timeout;
 
 /// The limit of a snapshot unless a setting says otherwise.
 const MOST_BYTES: usize = 2 << 20;
@@ -117,7 +120,7 @@ async fn promotions_with_long_descriptions_are_refused_before_checks_get_expensi
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_waits_for_the_build_of_another_deployment() {
+async fn nobody_waits_for_the_builds_of_another_account() {
     let (app, mallory, key) = prepared(Options::default()).await;
     release(&mallory, "Staging", &longest()).await;
     promote(&mallory, "Production", "1.0.1").await.assert(201);
@@ -127,10 +130,17 @@ async fn nobody_waits_for_the_build_of_another_deployment() {
 
     let (state, client) = (app.state(), app.anonymous());
     let before = state.snapshots.builds();
+    // Builds of the attacker's are under way, as many as there can be: each holds a turn.
+    let (attacker, mut under_way) = (app.account_of("mallory").await.to_string(), Vec::new());
+    while let Some(turn) = state.snapshots.turn(&attacker).now_or_never() {
+        under_way.push(turn.unwrap());
+    }
+    assert!(!under_way.is_empty());
+    // So this one has to wait. Whoever asks for the same joins it.
     let slow = DeploymentKey::try_from(key.as_str()).unwrap();
     let version = state.versions.of(&state.db, &slow).await.unwrap().unwrap();
-    // This holds the build up. Whoever asks meanwhile joins it.
     let (answer, worker) = state.snapshots.join(&slow, version, Form::Parsed);
+    tokio::spawn(worker.unwrap().run(Source::of(&state)));
     let waiting: Vec<_> = (0..AT_ONCE)
         .map(|_| {
             let (client, key) = (client.clone(), key.clone());
@@ -138,11 +148,12 @@ async fn nobody_waits_for_the_build_of_another_deployment() {
         })
         .collect();
     for _ in 0..AT_ONCE {
-        assert_eq!(check(&client, &hers, "1.0.1").await["label"], "v1");
+        let answered = timeout(patience(), check(&client, &hers, "1.0.1")).await;
+        assert_eq!(answered.expect("another account's check waits for the attacker's builds")["label"], "v1");
     }
     assert_eq!(state.snapshots.builds(), before + 1, "hers alone was built");
     assert!(state.snapshots.join(&slow, version, Form::Parsed).1.is_none(), "there is one worker");
-    tokio::spawn(worker.unwrap().run(Source::of(&state)));
+    drop(under_way);
     answer.await.unwrap().unwrap().unwrap();
     for waiting in waiting {
         assert_eq!(waiting.await.unwrap()["label"], "v1");
