@@ -25,6 +25,7 @@ use crate::reports::Collector;
 use crate::snapshot::{Publisher, Snapshots, Versions};
 use crate::storage::Storage;
 use crate::traces::{self, Traces};
+use crate::under_way::UnderWay;
 use crate::web::{ClientAddress, InternalSlots};
 use crate::work::Work;
 
@@ -67,6 +68,8 @@ pub struct App {
     pub uploaders: Mutex<Limiter>,
     /// Counts uploads by account.
     pub uploading_accounts: Mutex<Limiter>,
+    /// Uploads that are under way, by account: each has a file until it is stored or refused.
+    pub uploads_under_way: UnderWay,
     /// What failed and is not written down yet.
     pub traces: Traces,
     /// Whom passkeys are for.
@@ -147,7 +150,8 @@ impl App {
         admitted.map_err(|seconds| self.refuse(refusal, seconds))
     }
 
-    fn refuse(&self, refusal: &Refusal<'_>, seconds: u64) -> AppError {
+    /// Notes what a limit in memory refuses; the error (429) says in how many seconds to try again.
+    pub fn refuse(&self, refusal: &Refusal<'_>, seconds: u64) -> AppError {
         if let Some(from) = refusal.from {
             traces::refused(self, from, refusal.limit, refusal.account);
         }
