@@ -4,6 +4,7 @@
 use control::auth::session::SessionOrigin;
 use serde_json::{Value, json};
 use tests::logged::{self, traces};
+use tests::output::Output;
 use tests::people::PASSWORD;
 use tests::{Holder, Options, Reader, TestApp};
 
@@ -331,6 +332,30 @@ async fn the_log_is_not_flooded() {
     let summed: Vec<&Value> = lines.iter().filter(|line| line["outcome"] == "summed_up").collect();
     assert_eq!((lines.len(), summed.len()), (13, 1), "{lines:?}");
     assert_eq!((&summed[0]["network"], &summed[0]["more"], &summed[0]["event"]), (&json!("2001:db8:1::/48"), &json!(90), &json!("bearer")));
+}
+
+/// How many lines have this text.
+fn lines_with(log: &Output, text: &str) -> usize {
+    log.lines().iter().filter(|line| line.contains(text)).count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn exchanges_that_are_no_grants_are_logged_too() {
+    let log = logged::listen("info");
+    let app = TestApp::spawn().await;
+    let bodies = [
+        (json!({}), "invalid_request"),
+        (json!({ "grantType": "device_code" }), "invalid_request"),
+        (json!({ "grantType": "authorization_code", "code": "confidential" }), "invalid_request"),
+        (json!({ "grantType": "confidential" }), "unsupported_grant_type"),
+        (json!(["confidential"]), "invalid_request"),
+    ];
+    for (body, refusal) in &bodies {
+        assert_eq!(app.anonymous().post("/v1/auth/cli/token", body.clone()).await.refused(400), *refusal);
+    }
+    let told: Vec<[Value; 2]> = traces(&log).iter().map(|line| ["event", "outcome"].map(|field| line[field].clone())).collect();
+    assert_eq!(told, bodies.map(|(_, refusal)| [json!("exchange"), json!(refusal)]));
+    assert_eq!(lines_with(&log, "confidential"), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
