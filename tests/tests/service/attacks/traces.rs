@@ -2,6 +2,7 @@
 //! owners flooded with notices. What is logged, audited and mailed now, and what is not.
 
 use control::auth::session::SessionOrigin;
+use reqwest::Method;
 use serde_json::{Value, json};
 use tests::logged::{self, traces};
 use tests::output::Output;
@@ -337,6 +338,31 @@ async fn the_log_is_not_flooded() {
 /// How many lines have this text.
 fn lines_with(log: &Output, text: &str) -> usize {
     log.lines().iter().filter(|line| line.contains(text)).count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn invented_signatures_of_the_edge_do_not_flood_the_log() {
+    let log = logged::listen("info");
+    let app = TestApp::spawn_among_strangers(Options::default()).await;
+    let knock = async |address: &str, path: &str, header: &str, status: u16| {
+        let client = app.anonymous().from(address);
+        client.send(client.request(Method::GET, path).header(header, "t=1,v1=00")).await.refused(status);
+    };
+    for _ in 0..50 {
+        knock("192.0.2.1", "/internal/v1/reports", "x-updraft-signature", 404).await;
+        knock("192.0.2.1", "/v1/apps", "x-updraft-address-signature", 400).await;
+    }
+    knock("198.51.100.1", "/v1/apps", "x-updraft-address-signature", 400).await;
+    assert_eq!(lines_with(&log, "edge secret or clock"), 11);
+    let outcomes: Vec<Value> = traces(&log).iter().map(|line| line["outcome"].clone()).collect();
+    let mut expected = ["internal_call", "client_address"].repeat(5);
+    expected.push("client_address");
+    assert_eq!(outcomes, expected);
+    app.clock.advance(60_000);
+    knock("198.51.100.1", "/v1/apps", "x-updraft-address-signature", 400).await;
+    let summed = traces(&log).into_iter().find(|line| line["outcome"] == "summed_up").unwrap();
+    assert_eq!((&summed["event"], &summed["network"], &summed["more"]), (&json!("edge_signature"), &json!("192.0.2.0/24"), &json!(90)));
+    assert_eq!(lines_with(&log, "edge secret or clock"), 12);
 }
 
 #[tokio::test(flavor = "multi_thread")]
