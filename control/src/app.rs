@@ -12,7 +12,7 @@ use shared::wire::check::DownloadUrls;
 use tokio::sync::Semaphore;
 
 use crate::auth::mfa::passkeys::RelyingParty;
-use crate::auth::password::Passwords;
+use crate::auth::password::{Passwords, Turn};
 use crate::challenge::Challenge;
 use crate::clock::{Clock, Dice};
 use crate::config::Config;
@@ -156,6 +156,15 @@ impl App {
             traces::refused(self, from, refusal.limit, refusal.account);
         }
         AppError::TooMany { text: refusal.text, retry_after: seconds, is_in_body: false }
+    }
+
+    /// Waits for a turn to work on a password. Errors: 503, noted as the refusal by a limit that it is: anybody can bring it about, as often as they like.
+    pub async fn password_turn(&self, from: ClientAddress) -> Result<Turn, AppError> {
+        let turn = self.passwords.turn(from).await;
+        if matches!(turn, Err(AppError::Busy)) {
+            traces::refused(self, from, "waiting_passwords", None);
+        }
+        turn
     }
 
     /// What signed bundle addresses are made from.

@@ -1,13 +1,17 @@
 //! Failures that left no trace: codes guessed for ever, owners locked out by strangers, limits passed by hopping from network to network, logs flooded,
 //! owners flooded with notices. What is logged, audited and mailed now, and what is not.
 
+use std::num::NonZero;
+
 use control::auth::session::SessionOrigin;
+use control::web::ClientAddress;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tests::logged::{self, traces};
 use tests::output::Output;
 use tests::people::PASSWORD;
 use tests::{Holder, Options, Reader, TestApp};
+use tokio::task::JoinSet;
 
 const EMAIL: &str = "ada@example.com";
 const DAY: i64 = 86_400_000;
@@ -363,6 +367,36 @@ async fn invented_signatures_of_the_edge_do_not_flood_the_log() {
     let summed = traces(&log).into_iter().find(|line| line["outcome"] == "summed_up").unwrap();
     assert_eq!((&summed["event"], &summed["network"], &summed["more"]), (&json!("edge_signature"), &json!("192.0.2.0/24"), &json!(90)));
     assert_eq!(lines_with(&log, "edge secret or clock"), 12);
+}
+
+// Three hundred logins of which none is hashed: a second.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_of_passwords_is_refused_by_a_limit_and_no_fault_of_the_service() {
+    let log = logged::listen("info");
+    let app = TestApp::spawn_among_strangers(Options::default()).await;
+    let (state, mut held) = (app.state(), Vec::new());
+    for _ in 0..std::thread::available_parallelism().map_or(1, NonZero::get).saturating_sub(1).max(1) {
+        held.push(state.passwords.turn(ClientAddress([127, 0, 0, 1].into())).await.unwrap());
+    }
+    let mut guesses = JoinSet::new();
+    for _ in 0..300 {
+        let stranger = app.stranger("203.0.113.7");
+        guesses.spawn(async move { stranger.log_in("ada", "wrong").await });
+    }
+    // All but those 256 that may wait.
+    for _ in 0..44 {
+        let answer = guesses.join_next().await.unwrap().unwrap();
+        answer.refused(503);
+        assert_eq!(answer.header("retry-after"), "5");
+    }
+    let refused = traces(&log);
+    assert_eq!(refused.len(), 10, "{refused:?}");
+    for line in &refused {
+        let told = ["event", "outcome", "network"].map(|field| line[field].as_str().unwrap_or_default());
+        assert_eq!(told, ["limit", "waiting_passwords", "203.0.113.0/24"]);
+    }
+    assert_eq!(lines_with(&log, "a request failed"), 0);
+    drop(held);
 }
 
 #[tokio::test(flavor = "multi_thread")]
