@@ -12,7 +12,7 @@ use shared::wire::check::DownloadUrls;
 use tokio::sync::Semaphore;
 
 use crate::auth::mfa::passkeys::RelyingParty;
-use crate::auth::password::Passwords;
+use crate::auth::password::{Passwords, Turn};
 use crate::challenge::Challenge;
 use crate::clock::{Clock, Dice};
 use crate::config::Config;
@@ -25,6 +25,7 @@ use crate::reports::Collector;
 use crate::snapshot::{Publisher, Snapshots, Versions};
 use crate::storage::Storage;
 use crate::traces::{self, Traces};
+use crate::under_way::UnderWay;
 use crate::web::{ClientAddress, InternalSlots};
 use crate::work::Work;
 
@@ -67,6 +68,8 @@ pub struct App {
     pub uploaders: Mutex<Limiter>,
     /// Counts uploads by account.
     pub uploading_accounts: Mutex<Limiter>,
+    /// Uploads that are under way, by account: each has a file until it is stored or refused.
+    pub uploads_under_way: UnderWay,
     /// What failed and is not written down yet.
     pub traces: Traces,
     /// Whom passkeys are for.
@@ -147,11 +150,21 @@ impl App {
         admitted.map_err(|seconds| self.refuse(refusal, seconds))
     }
 
-    fn refuse(&self, refusal: &Refusal<'_>, seconds: u64) -> AppError {
+    /// Notes what a limit in memory refuses; the error (429) says in how many seconds to try again.
+    pub fn refuse(&self, refusal: &Refusal<'_>, seconds: u64) -> AppError {
         if let Some(from) = refusal.from {
             traces::refused(self, from, refusal.limit, refusal.account);
         }
         AppError::TooMany { text: refusal.text, retry_after: seconds, is_in_body: false }
+    }
+
+    /// Waits for a turn to work on a password. Errors: 503, noted as the refusal by a limit that it is: anybody can bring it about, as often as they like.
+    pub async fn password_turn(&self, from: ClientAddress) -> Result<Turn, AppError> {
+        let turn = self.passwords.turn(from).await;
+        if matches!(turn, Err(AppError::Busy)) {
+            traces::refused(self, from, "waiting_passwords", None);
+        }
+        turn
     }
 
     /// What signed bundle addresses are made from.

@@ -64,6 +64,9 @@ pub enum AppError {
     /// 501: this server was not set up for it.
     #[error("{0}")]
     NotConfigured(&'static str),
+    /// 503 with `Retry-After`, told like the next one: a limit has refused it, which is noted with the limit, and nothing is at fault.
+    #[error("the service is unavailable for the moment, try again")]
+    Busy,
     /// 503 with `Retry-After`: the database or the store cannot be reached.
     #[error("the service is unavailable for the moment, try again")]
     Unavailable(#[source] Cause),
@@ -125,7 +128,7 @@ impl AppError {
             Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooMany { .. } | Self::QuotaReached(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::NotConfigured(_) => StatusCode::NOT_IMPLEMENTED,
-            Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Busy | Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -168,7 +171,7 @@ impl IntoResponse for AppError {
                 response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(*retry_after));
                 problem.retry_after_seconds = is_in_body.then_some(*retry_after);
             }
-            Self::Unavailable(_) => {
+            Self::Busy | Self::Unavailable(_) => {
                 response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
             }
             _ => {}

@@ -39,5 +39,6 @@ pub mod sql;
 pub mod storage;
 pub mod telemetry;
 pub mod traces;
+pub mod under_way;
 pub mod web;
 pub mod work;

@@ -27,6 +27,7 @@ use crate::reports::Collector;
 use crate::snapshot::{Publisher, Snapshots, Versions};
 use crate::storage::{FolderStore, Storage};
 use crate::traces::Traces;
+use crate::under_way::UnderWay;
 use crate::web::InternalSlots;
 use crate::work::Work;
 use crate::{accounts, bindings, cleanup, config, jobs, mail, metrics, router, snapshot, traces};
@@ -111,6 +112,7 @@ pub async fn build(config: Config, clock: Clock, dice: Dice) -> Result<AppState,
         accounts: Mutex::default(),
         reporting_addresses: Mutex::default(),
         uploading_accounts: Mutex::default(),
+        uploads_under_way: UnderWay::default(),
         policy_reports,
         uploaders,
         traces: Traces::default(),

@@ -158,7 +158,7 @@ pub async fn update(app: &App, caller: &DashboardSession, from: ClientAddress, p
             let account = repo::find(&mut app.db.read().await?, caller.account()).await?.ok_or(AppError::Unauthenticated)?;
             let name = name.as_ref().and_then(Option::as_deref).or(account.name.as_deref());
             let known = strength::context(&app.config.addresses(), caller.email(), name);
-            let turn = app.passwords.turn(from).await?;
+            let turn = app.password_turn(from).await?;
             faults.take("password", turn.judge(password, known).await?.map(|()| Some(password)))
         }
         judged => judged,
@@ -176,7 +176,7 @@ pub async fn update(app: &App, caller: &DashboardSession, from: ClientAddress, p
         Some((new, current)) => {
             step_up::look(app, caller, proof.as_ref()).await?;
             let proven = login::confirm(app, from, caller.email(), current).await?;
-            Some((proven, app.passwords.turn(from).await?.hash(new).await?))
+            Some((proven, app.password_turn(from).await?.hash(new).await?))
         }
         None => None,
     };

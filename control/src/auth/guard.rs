@@ -15,6 +15,10 @@ use super::{fresh, mfa};
 use crate::app::{App, AppState, Refusal};
 use crate::db::{ReadTx, WriteTx};
 use crate::error::{AppError, AppResult, Code};
+use crate::under_way::Place;
+
+/// In how many seconds to try again when an account has as many uploads under way as it may: nobody knows when one of them is done.
+const UPLOAD_WAIT: u64 = 10;
 
 /// A caller with any credential but an API key.
 #[derive(Clone, Debug)]
@@ -229,9 +233,11 @@ impl FromRequestParts<AppState> for AppCreator {
     }
 }
 
-/// One upload of those that a credential may begin. Take it after the grant: whoever may not upload does not use it up.
-#[derive(Clone, Copy, Debug)]
-pub struct UploadAllowance(PhantomData<()>);
+/// One upload of those that a credential may begin, under way until this is dropped. Take it after the grant: whoever may not upload does not use it up.
+#[derive(Debug)]
+pub struct UploadAllowance {
+    _place: Place,
+}
 
 impl FromRequestParts<AppState> for UploadAllowance {
     type Rejection = AppError;
@@ -239,12 +245,16 @@ impl FromRequestParts<AppState> for UploadAllowance {
     async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
         let caller = SignedIn::from_request_parts(parts, app).await?;
         let (limits, from, account) = (&app.config.limits, parts.extensions.get().copied(), Some(caller.account()));
+        // First, so that one that has to wait for another uses nothing up.
+        let refusal = Refusal { limit: "uploads_at_once", text: "too many uploads of this account are under way", from, account };
+        let place = app.uploads_under_way.enter(caller.account(), limits.uploads_at_once);
+        let place = place.ok_or_else(|| app.refuse(&refusal, UPLOAD_WAIT))?;
         let refusal = Refusal { limit: "uploads", text: "too many uploads are made with this credential", from, account };
         app.count(&app.uploaders, caller.credential().as_str(), limits.uploads, &refusal)?;
         let text = "too many uploads are made with this account's credentials";
         let refusal = Refusal { limit: "account_uploads", text, from, account };
         app.count(&app.uploading_accounts, caller.account().as_str(), limits.account_uploads, &refusal)?;
-        Ok(Self(PhantomData))
+        Ok(Self { _place: place })
     }
 }
 

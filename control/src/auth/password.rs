@@ -85,11 +85,12 @@ impl Passwords {
         self.hashes.load(Ordering::Relaxed)
     }
 
-    /// Waits for a turn. Errors: 503 when it takes too long, and at once when too many wait from the same network.
+    /// Waits for a turn. Errors: 503 when it takes too long, and at once when too many wait from the same network. Both are for the log's lines on limits,
+    /// so requests ask by [`App::password_turn`](crate::app::App::password_turn).
     pub async fn turn(&self, from: ClientAddress) -> AppResult<Turn> {
         let place = Place::take(&self.waiting, from)?;
         let waited = tokio::time::timeout(LONGEST_WAIT, Arc::clone(&self.permits).acquire_owned()).await;
-        let permit = waited.map_err(|_| AppError::unavailable("too many passwords wait to be checked"))?.map_err(AppError::internal)?;
+        let permit = waited.map_err(|_| AppError::Busy)?.map_err(AppError::internal)?;
         drop(place);
         Ok(Turn { permit, memory: Arc::clone(&self.memory), hashes: Arc::clone(&self.hashes), dice: self.dice.clone() })
     }
@@ -110,7 +111,7 @@ impl Place {
         for (network, most) in bounds {
             let Some(network) = network else { continue };
             if all.get(&network).is_some_and(|count| *count >= most) {
-                return Err(AppError::unavailable("too many passwords from one network wait to be checked"));
+                return Err(AppError::Busy);
             }
             networks.push(network);
         }
@@ -307,7 +308,7 @@ mod tests {
         let all = u32::try_from(passwords.permits.available_permits()).unwrap();
         let held = Arc::clone(&passwords.permits).acquire_many_owned(all).await.unwrap();
         let began = tokio::time::Instant::now();
-        assert!(matches!(passwords.turn(HERE).await, Err(AppError::Unavailable(_))));
+        assert!(matches!(passwords.turn(HERE).await, Err(AppError::Busy)));
         assert_eq!(began.elapsed().as_secs(), 10);
         drop(held);
         assert!(passwords.turn(HERE).await.unwrap().hash("correct horse").await.is_ok());

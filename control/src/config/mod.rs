@@ -126,6 +126,8 @@ pub struct Limits {
     pub uploads: Rate,
     /// Uploads per account, with all its credentials.
     pub account_uploads: Rate,
+    /// Uploads of one account that are under way at once.
+    pub uploads_at_once: u32,
     /// Collaborators added and apps transferred, per account.
     pub collaborators: Rate,
     /// The largest snapshot of a deployment.
@@ -185,6 +187,7 @@ impl Default for Limits {
             account_management: Rate { count: 3_600, window: 60_000 },
             uploads: Rate { count: 60, window: 15 * 60_000 },
             account_uploads: Rate { count: 120, window: 15 * 60_000 },
+            uploads_at_once: 4,
             collaborators: Rate { count: 30, window: 60 * 60_000 },
             snapshot_bytes: 2 << 20,
         }
@@ -448,6 +451,7 @@ fn limits(settings: &Settings<'_>) -> Result<Limits, ConfigError> {
         account_management: rate("LIMIT_ACCOUNT_MANAGEMENT_API")?,
         uploads: rate("LIMIT_UPLOADS")?,
         account_uploads: rate("LIMIT_ACCOUNT_UPLOADS")?,
+        uploads_at_once: count("LIMIT_UPLOADS_AT_ONCE")?,
         collaborators: strangers::counted(*settings, "LIMIT_COLLABORATORS")?,
         snapshot_bytes: snapshot_bytes(size("LIMIT_SNAPSHOT_BYTES")?)?,
     })

@@ -159,7 +159,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
         (
             status = 409,
             description = "the newest release is in an unfinished rollout, or the current release for these versions has the same contents; the deployment \
-                has no room for another release, range of versions or description"
+                has no room for another release, range of versions or description, or the owner's quota of stored bytes for another bundle"
         ),
     )
 )]
@@ -167,7 +167,7 @@ pub async fn create_release(
     State(app): State<AppState>,
     grant: AppGrant<ManageReleases>,
     actor: Actor,
-    _allowance: UploadAllowance,
+    allowance: UploadAllowance,
     DeploymentPath(deployment): DeploymentPath,
     request: Request,
 ) -> AppResult<impl IntoResponse> {
@@ -175,7 +175,10 @@ pub async fn create_release(
     let committing = {
         let (app, grant, deployment) = (app.clone(), grant.clone(), deployment.clone());
         async move {
-            let (deployment_id, row) = upload::store_and_commit(&app, &grant, &actor, &deployment, received).await?;
+            let stored = upload::store_and_commit(&app, &grant, &actor, &deployment, received).await;
+            // The file is gone only now, whoever still waits.
+            drop(allowance);
+            let (deployment_id, row) = stored?;
             app.publisher.wake();
             tracing::info!(
                 deployment.id = deployment_id.as_str(),

@@ -49,7 +49,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
     responses(
         (status = 201, body = ReleaseAnswer),
         (status = 404, description = "there is no such app, deployment or release, or no release before the newest"),
-        (status = 409, description = "the release is the current one, or it is for other binary versions than that one; the deployment has no room for another release"),
+        (status = 409, description = "the release is the current one, or it is for other binary versions than that one; the deployment has no room for another release, or for the range of versions of a disabled one"),
     )
 )]
 pub async fn roll_back_release(

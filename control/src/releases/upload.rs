@@ -52,18 +52,22 @@ pub struct Received {
     info: ReleaseInfo,
 }
 
-/// Reads the multipart body into a temporary file of the store.
+/// Reads the multipart body into a temporary file of the store, unless its head says already that there is no room for it.
 pub async fn receive(app: &App, grant: &AppGrant<ManageReleases>, deployment: &str, request: Request) -> AppResult<Received> {
+    let length = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     let (deployment, limit) = {
         let mut tx = app.db.read().await?;
         let row = deployments::find(&mut tx, grant.app(), deployment).await?;
         let limit = accounts::repo::max_upload_bytes(&mut tx, grant.owner()).await?.ok_or(AppError::NotFound("app"))?;
-        (row.id, u64::try_from(limit).unwrap_or(0))
+        let limit = u64::try_from(limit).unwrap_or(0);
+        if length.is_some_and(|length| length > limit.saturating_add(MULTIPART_EXTRA)) {
+            return Err(too_large(limit));
+        }
+        // Before the body takes any room here. How much of it is the file shows later, and is checked again then; one byte it has in any case.
+        let least = length.map_or(1, |length| length.saturating_sub(MULTIPART_EXTRA).max(1));
+        app.config.limits.quotas.check_stored_bytes(&mut tx, grant.owner(), least).await?;
+        (row.id, limit)
     };
-    let length = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    if length.is_some_and(|length| length > limit.saturating_add(MULTIPART_EXTRA)) {
-        return Err(too_large(limit));
-    }
     // Nothing at all is of no wrong type; it only lacks both parts.
     if request.body().is_end_stream() {
         return Err(AppError::Invalid(format!("{NO_FILE}; {NO_INFO}")));

@@ -1,8 +1,9 @@
 //! Builds snapshots: each version of each key once, by one worker that all who wait join.
 //!
 //! A key has at most one worker. It builds for all who came before it began to read; who comes later finds what it built, or waits for its next round.
-//! So a deployment that changes all the time, or whose snapshot takes long, keeps one worker busy and holds up nobody who asks for another. Start
-//! reading at [`Snapshots::join`] and [`Worker::run`].
+//! So a deployment that changes all the time, or whose snapshot takes long, keeps one worker busy. Workers wait for turns, of which one account has a
+//! share and never all: however many deployments it has, it holds up nobody who asks for another account's. Start reading at [`Snapshots::join`] and
+//! [`Worker::run`].
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,19 +13,17 @@ use std::time::Duration;
 use axum::body::Bytes;
 use shared::keys::DeploymentKey;
 use shared::snapshot::Snapshot;
-use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
+use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::cache::{Built, SnapshotCache};
 use super::repo;
+use super::turns::{Turn, Turns};
 use crate::app::App;
 use crate::clock::Clock;
 use crate::db::Db;
 use crate::error::{AppError, AppResult, chain};
-
-/// Keys that are built at once; fewer than there are connections that read. One key never has more than one.
-const BUILDS: usize = 4;
 
 /// How long a build may take before those who wait for it are told that the service is unavailable.
 const LONGEST: Duration = Duration::from_secs(20);
@@ -73,7 +72,7 @@ struct Inner {
     cache: SnapshotCache,
     /// Who waits, by key. A key that is here has a worker.
     waiting: Mutex<HashMap<DeploymentKey, Vec<Waiter>>>,
-    turns: Semaphore,
+    turns: Turns,
     builds: AtomicU64,
 }
 
@@ -106,7 +105,7 @@ impl Source {
 impl Snapshots {
     /// None yet; at most `most_bytes` are kept.
     pub fn new(most_bytes: usize) -> Self {
-        let (waiting, turns, builds) = (Mutex::default(), Semaphore::new(BUILDS), AtomicU64::new(0));
+        let (waiting, turns, builds) = (Mutex::default(), Turns::default(), AtomicU64::new(0));
         Self(Arc::new(Inner { cache: SnapshotCache::new(most_bytes), waiting, turns, builds }))
     }
 
@@ -125,10 +124,9 @@ impl Snapshots {
         self.0.builds.load(Ordering::Relaxed)
     }
 
-    /// Waits for a turn to build.
-    pub async fn turn(&self) -> Option<SemaphorePermit<'_>> {
-        // It is never closed.
-        self.0.turns.acquire().await.ok()
+    /// Waits for a turn to build a snapshot of this account's.
+    pub async fn turn(&self, account: &str) -> Option<Turn> {
+        self.0.turns.take(account).await
     }
 
     /// The key's snapshot, from memory or built. `version` is what the database named when the request had come in. None: the key never was.
@@ -185,9 +183,10 @@ impl Worker {
     /// Builds until nobody waits.
     pub async fn run(mut self, source: Source) {
         let snapshots = self.snapshots.clone();
+        let account = self.account(&source).await.unwrap_or_default();
         loop {
             // First the turn and then those who wait, so that all who came while this waited are answered by one build.
-            let _turn = snapshots.turn().await;
+            let _turn = snapshots.turn(&account).await;
             let Some(mut waiters) = self.next() else { return };
             // Whoever wants the version that the last round built has it.
             waiters = waiters.into_iter().filter_map(|waiter| self.served(waiter)).collect();
@@ -204,6 +203,16 @@ impl Worker {
                 drop(waiter.answer.send(answer.clone()));
             }
         }
+    }
+
+    /// Whose key it is, asked before there is a turn: it costs one indexed read, and a build many. None when the database cannot say; the build, which
+    /// cannot be done then, either, tells all who wait why.
+    async fn account(&self, source: &Source) -> Option<String> {
+        let looked = timeout(LONGEST, async {
+            let mut tx = source.db.read().await?;
+            repo::find_account(&mut tx, &self.key).await
+        });
+        looked.await.ok()?.ok()?
     }
 
     /// Those who wait; none, and the end of this worker, when there are none.

@@ -1,6 +1,6 @@
 //! Snapshots: what the edge (and the acquisition paths served here) answer from, made from the database's state.
 //!
-//! `repo` reads the history, `builds` makes each version once, `cache` keeps it, `versions` says which of them are still right, `size` bounds what one deployment may cost, `outbox` notes what KV lacks,
+//! `repo` reads the history, `builds` makes each version once, `turns` says whose turn that is, `cache` keeps it, `versions` says which of them are still right, `size` bounds what one deployment may cost, `outbox` notes what KV lacks,
 //! `publisher` pushes it through `kv`, `reconcile` repairs what nobody noted. Not here: the snapshot's form and the selection, they are `shared`'s. Start reading at [`current`] and [`publisher`].
 
 mod builds;
@@ -12,6 +12,7 @@ pub mod publisher;
 pub mod reconcile;
 pub mod repo;
 pub mod size;
+mod turns;
 mod versions;
 
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use tokio::sync::Notify;
 
 pub use builds::{Answer, Fault, Form, Snapshots, Source, Worker};
 pub use cache::Built;
+pub use turns::Turn;
 pub use versions::Versions;
 
 use crate::app::App;

@@ -20,6 +20,7 @@ const CHUNK: usize = 500;
 const DESCRIPTIONS: usize = 64;
 
 const FIND_KEY: &str = "SELECT app_id, deployment_id, last_deployment_id, snapshot_version FROM deployment_keys WHERE deployment_key = $1";
+const FIND_ACCOUNT: &str = "SELECT account_id FROM deployment_keys WHERE deployment_key = $1";
 // Answered by an index: rows have their long descriptions before what is wanted here.
 const RELEASES: &str = "SELECT id, label, app_version, description_bytes, is_mandatory, is_disabled, rollout, package_hash, blob_sha256, size \
     FROM releases WHERE deployment_id = $1 ORDER BY label DESC";
@@ -30,7 +31,7 @@ const VERSIONS: &str = "SELECT k.deployment_key, k.snapshot_version, k.snapshot_
     FROM deployment_keys k LEFT JOIN snapshot_outbox o ON o.deployment_key = k.deployment_key";
 
 /// Every statement of this file.
-pub const SQL: &[&str] = &[FIND_KEY, RELEASES, DIFFS, VERSION, VERSIONS];
+pub const SQL: &[&str] = &[FIND_KEY, FIND_ACCOUNT, RELEASES, DIFFS, VERSION, VERSIONS];
 
 /// A deployment key, as far as its snapshot goes.
 #[derive(Debug, sqlx::FromRow)]
@@ -101,6 +102,11 @@ impl VersionRow {
 /// The key's row, by one indexed read; none when the key never was.
 pub async fn find_key(tx: &mut ReadTx, key: &DeploymentKey) -> sqlx::Result<Option<KeyRow>> {
     on!(tx, |conn| sqlx::query_as(FIND_KEY).bind(key.as_str()).fetch_optional(conn).await)
+}
+
+/// The account that the key belongs to, as text: empty for a key that the operator has taken away from everybody.
+pub async fn find_account(tx: &mut ReadTx, key: &DeploymentKey) -> sqlx::Result<Option<String>> {
+    on!(tx, |conn| sqlx::query_scalar(FIND_ACCOUNT).bind(key.as_str()).fetch_optional(conn).await)
 }
 
 /// The versions of these keys; those that never were are missing.

@@ -1,8 +1,9 @@
 //! What one deployment and one account may cost: how large snapshots may become, how many releases and ranges they may have.
 //!
 //! The size is counted in the transaction of the change, while the deployment is locked, and kept in its row. Only what would make a snapshot larger is
-//! refused: whatever takes away is done, also in a deployment that is beyond a bound because it is older than that. Not here: what a snapshot that is
-//! too large leaves out, that is `shared`'s. Start reading at [`admit`].
+//! refused: whatever takes away is done, also in a deployment that is beyond a bound because it is older than that. A rollback takes away, unless it goes
+//! back to a disabled release: that one is offered anew. Not here: what a snapshot that is too large leaves out, that is `shared`'s. Start reading at
+//! [`admit`].
 
 use shared::ids::{AccountId, AppId, DeploymentId};
 use shared::snapshot::{Size, Sketch, json_length};
@@ -103,8 +104,8 @@ pub async fn admit(tx: &mut WriteTx, app: &App, of: &AppId, deployment: &Deploym
             }
         }
     }
-    let after = size(&rows);
-    let is_refused = match change {
+    let (after, most_bytes) = (size(&rows), app.config.limits.snapshot_bytes);
+    let counts_for_account = match change {
         Change::New(row) => {
             let is_rollback = row.release_method == "Rollback";
             if rows.len() > MOST_RELEASES && !(is_rollback && rollbacks(tx, deployment).await? < MOST_ROLLBACKS) {
@@ -112,27 +113,43 @@ pub async fn admit(tx: &mut WriteTx, app: &App, of: &AppId, deployment: &Deploym
                     "a deployment has at most {MOST_RELEASES} releases: clear the deployment's history, or create another deployment"
                 )));
             }
-            !is_rollback
+            // The range of a release that is enabled counts already, so a rollback to one adds none.
+            check_ranges(before, after)?;
+            if !is_rollback {
+                check_bytes(before, after, most_bytes)?;
+            }
+            !is_rollback || is_of_disabled(row, &rows)
         }
         // What it hid may be offered again and take more than it did; withdrawing a release must be possible all the same.
-        Change::Edit(row) => !row.is_disabled,
-    };
-    if is_refused {
-        check(before, after, app.config.limits.snapshot_bytes)?;
-        if after.bytes > LARGE && after.bytes > before.bytes {
-            check_account(tx, of, deployment, after.bytes, app.config.limits.snapshot_bytes).await?;
+        Change::Edit(row) if row.is_disabled => false,
+        Change::Edit(_) => {
+            check_ranges(before, after)?;
+            check_bytes(before, after, most_bytes)?;
+            true
         }
+    };
+    if counts_for_account && after.bytes > LARGE && after.bytes > before.bytes {
+        check_account(tx, of, deployment, after.bytes, most_bytes).await?;
     }
     note(tx, deployment, after).await
 }
 
-fn check(before: Size, after: Size, most_bytes: u64) -> AppResult<()> {
+/// Whether a rollback brings back a release that nobody is offered now.
+fn is_of_disabled(rollback: &ReleaseRow, rows: &[SketchRow]) -> bool {
+    rows.iter().any(|row| Some(row.label) == rollback.original_label && row.is_disabled)
+}
+
+fn check_ranges(before: Size, after: Size) -> AppResult<()> {
     if after.ranges > MOST_RANGES && after.ranges > before.ranges {
         return Err(AppError::Conflict(format!(
             "appVersion: the enabled releases of a deployment have at most {MOST_RANGES} different version ranges: use fewer ranges, disable releases \
              that are no longer needed, or clear the deployment's history"
         )));
     }
+    Ok(())
+}
+
+fn check_bytes(before: Size, after: Size, most_bytes: u64) -> AppResult<()> {
     if after.bytes > most_bytes && after.bytes > before.bytes {
         return Err(AppError::Conflict(format!(
             "what devices are told of this deployment would be {} bytes long, and the limit is {most_bytes}: use a shorter description or fewer version \

@@ -39,6 +39,8 @@ pub enum Event {
     Exchange,
     /// A bearer token that has one of our prefixes.
     Bearer,
+    /// A signature of the edge that is not valid; the outcome says over what.
+    EdgeSignature,
     /// Whatever a limit refuses; the outcome names the limit.
     Limit,
 }
@@ -52,11 +54,13 @@ impl Event {
             Self::StepUp => "step_up",
             Self::Exchange => "exchange",
             Self::Bearer => "bearer",
+            Self::EdgeSignature => "edge_signature",
             Self::Limit => "limit",
         }
     }
 
-    /// How the audit trail calls it. What a limit refuses is not a failure of its own: those that used the limit up are in the trail.
+    /// How the audit trail calls it. What a limit refuses is not a failure of its own: those that used the limit up are in the trail. A signature of the
+    /// edge is of no account.
     fn action(self) -> Option<Action> {
         match self {
             Self::Login => Some(Action::FailLogIn),
@@ -64,7 +68,7 @@ impl Event {
             Self::StepUp => Some(Action::FailStepUp),
             Self::Exchange => Some(Action::FailExchange),
             Self::Bearer => Some(Action::FailBearer),
-            Self::Limit => None,
+            Self::EdgeSignature | Self::Limit => None,
         }
     }
 
@@ -110,8 +114,14 @@ impl Traces {
     fn log(&self, trace: &Trace<'_>, now: UnixMillis) {
         self.sum_up(now);
         let Some(network) = locked(&self.lines).admit(trace.event, wide_network(trace.from.0), now) else { return };
-        let account = trace.account.map(tracing::field::display);
-        tracing::info!(target: TARGET, event = trace.event.as_str(), outcome = trace.outcome, account.id = account, network, "refused");
+        let (event, outcome) = (trace.event.as_str(), trace.outcome);
+        if trace.event == Event::EdgeSignature {
+            // Somebody made it up, or an edge does not fit this process: its operator has to see that.
+            tracing::warn!(target: TARGET, event, outcome, network, "a signature of the edge is not valid: edge secret or clock");
+        } else {
+            let account = trace.account.map(tracing::field::display);
+            tracing::info!(target: TARGET, event, outcome, account.id = account, network, "refused");
+        }
     }
 
     /// Writes the lines that sum up minutes that are over.

@@ -11,15 +11,20 @@ use axum::response::{IntoResponse, Response};
 use super::SentPath;
 use crate::app::{App, AppState};
 use crate::error::AppError;
+use crate::traces::{self, Event, Trace};
 
 /// The edge's word for the client's address.
 const ADDRESS: &str = "x-updraft-client-address";
 /// The edge's signature over it.
-pub(super) const SIGNATURE: &str = "x-updraft-address-signature";
+const SIGNATURE: &str = "x-updraft-address-signature";
 
 /// The client's address, as an extension of every request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ClientAddress(pub IpAddr);
+
+/// The client's address as the edge says it, with a signature that is valid.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SignedAddress(IpAddr);
 
 impl<S: Send + Sync> FromRequestParts<S> for ClientAddress {
     type Rejection = AppError;
@@ -29,7 +34,7 @@ impl<S: Send + Sync> FromRequestParts<S> for ClientAddress {
     }
 }
 
-/// Finds the address, or refuses a forged one.
+/// Finds the address, or refuses a forged one. The outermost layer has looked for a [`SignedAddress`].
 pub(super) async fn middleware(State(app): State<AppState>, mut request: Request, next: Next) -> Response {
     match address(&app, &request) {
         Ok(address) => {
@@ -60,24 +65,30 @@ pub(crate) fn speaks_for_a_client(headers: &HeaderMap) -> bool {
     headers.contains_key(ADDRESS) || headers.contains_key(SIGNATURE)
 }
 
-fn address(app: &AppState, request: &Request) -> Result<IpAddr, AppError> {
-    let headers = request.headers();
-    if speaks_for_a_client(headers) {
-        return edge_address(app, request).ok_or_else(|| {
-            tracing::warn!("a request carries an invalid edge address: edge secret or clock");
+fn address(app: &App, request: &Request) -> Result<IpAddr, AppError> {
+    if speaks_for_a_client(request.headers()) {
+        return request.extensions().get::<SignedAddress>().map(|address| address.0).ok_or_else(|| {
+            let from = ClientAddress(unsigned_address(app, request));
+            traces::log(app, Trace { event: Event::EdgeSignature, outcome: "client_address", account: None, from });
             AppError::Invalid("the edge's address signature is not valid: edge secret or clock".to_owned())
         });
     }
+    Ok(unsigned_address(app, request))
+}
+
+/// The address of a request that the edge has not signed.
+fn unsigned_address(app: &App, request: &Request) -> IpAddr {
     // Only a server bound to a socket knows a peer; a handler called without one (none is, outside tests) counts as local.
     let peer = peer(request.extensions()).unwrap_or_else(|| IpAddr::from([127, 0, 0, 1]));
     let trusted = |address: IpAddr| app.config.trusted_proxies.iter().any(|network| network.contains(address));
     if !trusted(peer) {
-        return Ok(peer);
+        return peer;
     }
-    Ok(forwarded(headers).into_iter().rev().find(|address| !trusted(*address)).unwrap_or(peer))
+    forwarded(request.headers()).into_iter().rev().find(|address| !trusted(*address)).unwrap_or(peer)
 }
 
-fn edge_address(app: &AppState, request: &Request) -> Option<IpAddr> {
+/// What the edge says of the address, if it has signed that.
+pub(super) fn signed(app: &App, request: &Request) -> Option<SignedAddress> {
     let text = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
     let (address, signature) = (text(ADDRESS)?, text(SIGNATURE)?);
     let path = request.extensions().get::<SentPath>()?;
@@ -91,7 +102,7 @@ fn edge_address(app: &AppState, request: &Request) -> Option<IpAddr> {
     );
     let address: IpAddr = address.parse().ok().filter(|_| valid)?;
     // A socket for both families has IPv4 clients, too.
-    Some(address.to_canonical())
+    Some(SignedAddress(address.to_canonical()))
 }
 
 /// The entries of `X-Forwarded-For`, in order; an entry that is no address ends what can be believed to its left.

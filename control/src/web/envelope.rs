@@ -26,7 +26,12 @@ pub struct RequestIdHeader(pub RequestId);
 pub(super) async fn middleware(State(app): State<AppState>, mut request: Request, next: Next) -> Response {
     let id = new_id(&app);
     request.extensions_mut().insert(RequestIdHeader(id.clone()));
-    let is_of_edge = request.headers().contains_key(client_address::SIGNATURE);
+    // Only what the edge has signed is read to its end before a refusal: an invented header is worth nothing.
+    let signed = client_address::signed(&app, &request);
+    let is_of_edge = signed.is_some();
+    if let Some(address) = signed {
+        request.extensions_mut().insert(address);
+    }
     let (request, rest) = linger::watch(request);
     let mut response = next.run(request).await;
     let is_refusal = response.status().is_client_error() || response.status().is_server_error();

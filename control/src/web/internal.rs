@@ -13,9 +13,10 @@ use shared::hash::sha256;
 use shared::signature::{CallSignature, verify_call, verify_call_head};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::{SentPath, client_address, read_body};
+use super::{ClientAddress, SentPath, client_address, read_body};
 use crate::app::{App, AppState};
 use crate::error::AppError;
+use crate::traces::{self, Event, Trace};
 
 /// The signature's header.
 const SIGNATURE: &str = "x-updraft-signature";
@@ -67,7 +68,7 @@ impl FromRequest<AppState> for InternalCall {
         let (signature, turns) = match judge(app, &parts) {
             signature @ CallSignature::Valid(_) => (signature, &app.internal.verified),
             CallSignature::NeedsBody => (CallSignature::NeedsBody, &app.internal.unverified),
-            CallSignature::Invalid => return Err(refused(&parts)),
+            CallSignature::Invalid => return Err(refused(app, &parts)),
         };
         let turn = if is_empty { None } else { Some(Arc::clone(turns).acquire_owned().await.map_err(AppError::internal)?) };
         let bytes = read_body(&parts.headers, body, MAX_INTERNAL_BODY).await;
@@ -79,7 +80,7 @@ impl FromRequest<AppState> for InternalCall {
             (_, Err(_)) => false,
         };
         if !is_valid {
-            return Err(refused(&parts));
+            return Err(refused(app, &parts));
         }
         client_address::vouch(app, &parts.extensions);
         Ok(Self { body: bytes?, _turn: turn })
@@ -105,9 +106,9 @@ fn with_signature<T>(parts: &Parts, judge: impl FnOnce(&str, &str) -> T) -> Opti
     Some(judge(header, parts.extensions.get::<SentPath>()?.0.as_str()))
 }
 
-fn refused(parts: &Parts) -> AppError {
-    if parts.headers.contains_key(SIGNATURE) {
-        tracing::warn!("an internal call carries an invalid signature: edge secret or clock");
+fn refused(app: &App, parts: &Parts) -> AppError {
+    if let (true, Some(from)) = (parts.headers.contains_key(SIGNATURE), parts.extensions.get::<ClientAddress>()) {
+        traces::log(app, Trace { event: Event::EdgeSignature, outcome: "internal_call", account: None, from: *from });
     }
     AppError::NotFound("this path")
 }

@@ -74,7 +74,8 @@ impl Rest {
         tokio::spawn(drain(reading, MOST_BYTES, LONGEST));
         true
     }
-    /// The same for a request of the edge, which must have sent all before it is answered: waits for it.
+
+    /// The same for a request that the edge has signed, which must have sent all before it is answered: waits for it.
     pub(super) async fn read_through(self) -> bool {
         let Some(reading) = self.0 else { return false };
         if reading.lock().unwrap_or_else(PoisonError::into_inner).is_over {

@@ -152,6 +152,12 @@ pub async fn exchange(app: &App, from: ClientAddress, grant: &Grant<'_>) -> AppR
     given
 }
 
+/// The refusal of what is no grant, noted: nothing else looks at it.
+pub fn refuse(app: &App, from: ClientAddress, refusal: Refusal) -> AppError {
+    note(app, from, refusal, None);
+    refusal.into()
+}
+
 /// Notes an exchange that failed. Polls that come early, or too often, have not.
 fn note(app: &App, from: ClientAddress, refusal: Refusal, row: Option<&AuthorizationRow>) {
     if matches!(refusal, Refusal::AuthorizationPending | Refusal::SlowDown) {

@@ -315,8 +315,9 @@ pub async fn exchange_authorization(
     body: AppResult<Json<NewExchange>>,
 ) -> AppResult<Json<GivenOut>> {
     let Json(new) = body.map_err(|error| match error {
-        AppError::Invalid(_) => Refusal::InvalidRequest.into(),
+        AppError::Invalid(_) => exchange::refuse(&app, from, Refusal::InvalidRequest),
         other => other,
     })?;
-    Ok(Json(exchange::exchange(&app, from, &new.grant()?).await?.into()))
+    let grant = new.grant().map_err(|refusal| exchange::refuse(&app, from, refusal))?;
+    Ok(Json(exchange::exchange(&app, from, &grant).await?.into()))
 }

@@ -109,14 +109,14 @@ pub(super) async fn settle(app: &App, guess: &Guess<'_>) -> AppResult<(WriteTx, 
     let Guess { from, email, password, .. } = *guess;
     // Another login may put a newer hash of the same password in the place of the one that was compared; then the new one is.
     for _ in 0..2 {
-        let turn = app.passwords.turn(from).await?;
+        let turn = app.password_turn(from).await?;
         // While this waited for its turn, others may have used up the limits.
         let device = look(app, guess).await?;
         let (account, pending) = find(app, email, guess.whose).await?;
         let stored = account.as_ref().map(|(_, hash)| hash.as_str());
         let (verdict, is_pending) = turn.verify_both(password, stored, pending.as_deref()).await?;
         let new_hash =
-            if verdict.matches && verdict.is_outdated { Some(app.passwords.turn(from).await?.hash(password).await?) } else { None };
+            if verdict.matches && verdict.is_outdated { Some(app.password_turn(from).await?.hash(password).await?) } else { None };
         let (mut tx, now) = (app.db.write().await?, app.now());
         let at_address = AddressCount::lock(&mut tx, Limit::LoginAddress, from.0, now).await?;
         let at_account = Count::lock(&mut tx, Limit::LoginAccount, &Subject::email(email), now).await?;

@@ -102,16 +102,16 @@ pub async fn verify(app: &App, from: ClientAddress, shown: &ShownToken) -> AppRe
 
 /// Compares a password with the registered one. Gives the hash of one that takes its place.
 async fn compare(app: &App, from: ClientAddress, row: &RegistrationRow, password: &str, replaces: bool) -> AppResult<Option<String>> {
-    if app.passwords.turn(from).await?.verify(password, Some(&row.password_hash)).await?.matches {
+    if app.password_turn(from).await?.verify(password, Some(&row.password_hash)).await?.matches {
         return Ok(None);
     }
     if !replaces {
         let text = "this is not the password that the address was registered with: try again, or send replacePassword to use this one";
         return Err(AppError::Conflict(text.to_owned()));
     }
-    let judged = app.passwords.turn(from).await?.judge(password, strength::context(&app.config.addresses(), &row.email, None)).await?;
+    let judged = app.password_turn(from).await?.judge(password, strength::context(&app.config.addresses(), &row.email, None)).await?;
     judged.map_err(|fault| AppError::Invalid(format!("password: {fault}")))?;
-    app.passwords.turn(from).await?.hash(password).await.map(Some)
+    app.password_turn(from).await?.hash(password).await.map(Some)
 }
 
 async fn find(app: &App, token: &TokenHash) -> AppResult<RegistrationRow> {

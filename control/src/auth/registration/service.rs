@@ -37,7 +37,7 @@ pub async fn register(app: &App, from: ClientAddress, new: &NewRegistration) -> 
         admit(app, from, Limit::Posts, app.config.limits.strangers.posts).await?;
         let name = name.as_ref().and_then(Option::as_deref);
         let known = strength::context(&app.config.addresses(), email.as_deref().unwrap_or_default(), name);
-        let judged = app.passwords.turn(from).await?.judge(text, known).await?;
+        let judged = app.password_turn(from).await?.judge(text, known).await?;
         password = faults.take("password", judged.map(|()| text));
     }
     let (Some(email), Some(name), Some(challenge_token), Some(password)) = (email, name, challenge_token, password) else {
@@ -46,7 +46,7 @@ pub async fn register(app: &App, from: ClientAddress, new: &NewRegistration) -> 
     let rate = app.config.limits.strangers.register;
     admit_human(app, from, challenge_token, Limit::Register, rate).await?;
 
-    let password_hash = app.passwords.turn(from).await?.hash(password).await?;
+    let password_hash = app.password_turn(from).await?.hash(password).await?;
     let event = Event::about_email(Action::Register, &email);
     let (mut tx, now) = (app.db.write().await?, app.now());
     let budget = Budget::lock(&mut tx, from, &email, now).await?;

@@ -80,14 +80,14 @@ pub async fn reset(app: &App, from: ClientAddress, reset: &Reset) -> AppResult<N
     if let Some(password) = password {
         let (email, name) = found.as_ref().map(|(_, row)| (row.email.as_str(), row.name.as_deref())).unwrap_or_default();
         let known = strength::context(&app.config.addresses(), email, name);
-        faults.take("password", app.passwords.turn(from).await?.judge(password, known).await?);
+        faults.take("password", app.password_turn(from).await?.judge(password, known).await?);
     }
     let (Some(token), Some(password), Some(revokes), Some((account, row)), true) = (token, password, revokes, found, faults.is_empty())
     else {
         return Err(faults.into_error());
     };
 
-    let password_hash = app.passwords.turn(from).await?.hash(password).await?;
+    let password_hash = app.password_turn(from).await?.hash(password).await?;
     let (mut tx, now) = (app.db.write().await?, app.now());
     login::service::forgive(&mut tx, &row.email, now).await?;
     // Whatever changed the password meanwhile has closed this reset, too; a login that only renewed its hash has not, and the link still works.

@@ -171,8 +171,9 @@ async fn a_change_while_checks_wait_for_their_turn_is_built_once() {
     let (_, staging) = ada.create_app("demo").await;
     let key = DeploymentKey::try_from(staging).unwrap();
     let state = app.state();
+    // Each for another account, since one alone never has all of them.
     let mut turns = Vec::new();
-    while let Some(turn) = state.snapshots.turn().now_or_never() {
+    while let Some(turn) = state.snapshots.turn(&format!("account {}", turns.len())).now_or_never() {
         turns.push(turn.unwrap());
     }
     let checks: Vec<_> = (0..AT_ONCE)

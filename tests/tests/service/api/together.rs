@@ -6,7 +6,7 @@ use control::releases::blob;
 use serde_json::json;
 use shared::hash::Sha256Hex;
 use shared::ids::AppId;
-use tests::{Answer, Bundle, Client, TestApp};
+use tests::{Answer, Bundle, Client, Options, TestApp};
 
 /// Uploads all of these at once.
 async fn at_once(client: &Client, uploads: Vec<(&'static str, Vec<u8>)>) -> Vec<Answer> {
@@ -68,7 +68,7 @@ async fn of_identical_uploads_at_once_exactly_one_succeeds() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn twenty_different_uploads_at_once_all_succeed_with_labels_without_gaps() {
-    let app = TestApp::spawn().await;
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_UPLOADS_AT_ONCE", "20")).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
     let bundles: Vec<Bundle> = (0..20).map(|index| Bundle::script(&format!("bundle {index}"))).collect();
@@ -88,7 +88,7 @@ async fn twenty_different_uploads_at_once_all_succeed_with_labels_without_gaps()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_bytes_for_two_deployments_at_once_survive_the_refusals() {
-    let app = TestApp::spawn().await;
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_UPLOADS_AT_ONCE", "20")).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
     for round in 1..=4_i64 {
@@ -166,7 +166,7 @@ async fn a_release_keeps_its_bytes_when_another_upload_of_them_is_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn uploads_at_once_on_top_of_a_rollout_are_refused_but_for_the_first() {
-    let app = TestApp::spawn().await;
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_UPLOADS_AT_ONCE", "20")).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
     let under_way: Vec<_> = (0..6)

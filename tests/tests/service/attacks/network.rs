@@ -1,6 +1,8 @@
 //! Connections that only cost: slow heads, idle ones, bodies that stand still, too many of them, HTTP/2 where nobody asked for it.
 
 use serde_json::json;
+use shared::signature::{Secrets, sign_address};
+use tests::app::EDGE_SECRET;
 use tests::program::Serving;
 use tests::raw::{connect, connect_from, parts, read_answer, until_closed};
 use tests::reports::batch;
@@ -109,6 +111,35 @@ async fn a_body_that_stands_still_is_given_up() {
     stream.write_all(&body[..500]).await.unwrap();
     let answer = until_closed(&mut stream).await;
     assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
+}
+
+/// The head of a request of which somebody says, by this signature, that it comes from the edge.
+fn forwarded(path: &str, signature: &str) -> String {
+    format!(
+        "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000\r\nx-updraft-client-address: 198.51.100.9\r\n\
+         x-updraft-address-signature: {signature}\r\n\r\n"
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_invented_signature_of_the_edge_buys_no_long_reading() {
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_BODY_PAUSE", "1h")).await;
+    // A body is read for a minute before an edge is refused: these together would take longer than a test may.
+    let mut strangers = Vec::new();
+    for _ in 0..4 {
+        let mut stream = connect(&app.base).await;
+        stream.write_all(format!("{}x", forwarded("/v1/nowhere", "t=1,v1=00")).as_bytes()).await.unwrap();
+        let answer = read_answer(&mut stream).await;
+        assert!(answer.starts_with("HTTP/1.1 400 "), "answered although the body is not there: {answer}");
+        strangers.push(stream);
+    }
+    // What the edge has signed is read to its end, so that the edge's own client gets the answer.
+    let signature = sign_address(&Secrets::parse(EDGE_SECRET).unwrap(), "POST", "/v1/nowhere", app.clock.now(), "198.51.100.9");
+    let mut edge = connect(&app.base).await;
+    edge.write_all(format!("{}{}", forwarded("/v1/nowhere", &signature), "x".repeat(1_000)).as_bytes()).await.unwrap();
+    let answer = read_answer(&mut edge).await;
+    assert!(answer.starts_with("HTTP/1.1 404 ") && !answer.to_lowercase().contains("connection: close"), "{answer}");
+    served(&mut edge).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,9 +1,14 @@
 //! A free account that wants to fill the service: each thing that it may have many of has a bound.
 
 use control::auth::session::SessionOrigin::Dashboard;
+use reqwest::Method;
 use serde_json::json;
 use tests::logged::{self, traces};
+use tests::multipart::Multipart;
+use tests::raw::{answer, connect, read_answer};
+use tests::wait::until;
 use tests::{Bundle, Client, Options, TestApp};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::roles_and_names::{accept, transfer};
 
@@ -172,6 +177,84 @@ async fn the_bundles_of_an_accounts_apps_take_so_many_bytes_together() {
     }
     assert_eq!(app.number(rows).await, before);
     bob.upload("bobs", "Staging", &more, info).await.assert(201);
+}
+
+/// The head of an upload to Staging of the app `app`.
+fn head(client: &Client, framing: &str) -> String {
+    let request = client.request(Method::POST, "/v1/apps/app/deployments/Staging/releases").build().unwrap();
+    let (path, authorization) = (request.url().path(), request.headers()["authorization"].to_str().unwrap());
+    let content_type = Multipart::content_type();
+    format!(
+        "POST {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: {authorization}\r\ncontent-type: {content_type}\r\n{framing}\r\n\r\n"
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_beyond_the_quota_is_refused_before_it_takes_any_room() {
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_STORED_BYTES", "2MiB")).await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("app").await;
+    // Nothing comes after the head: whoever reads on gets no whole body.
+    let refused = async |framing: &str| {
+        let before = app.remains().await;
+        let answer = answer(&app.base, head(&ada, framing).as_bytes()).await;
+        assert!(answer.starts_with("HTTP/1.1 409 "), "{framing}: {answer}");
+        assert!(answer.contains("the quota of 2097152 bytes of bundles per account is reached"), "{framing}: {answer}");
+        assert_eq!(app.remains().await, before, "{framing}");
+    };
+    refused("content-length: 100000000").await;
+    ada.upload("app", "Staging", &vec![7; 2 << 20], json!({ "appVersion": "1.0.0" })).await.assert(201);
+    for framing in ["content-length: 1000", "transfer-encoding: chunked"] {
+        refused(framing).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_more_than_four_uploads_of_an_account_are_under_way() {
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_BODY_PAUSE", "1h")).await;
+    let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
+    for client in [&ada, &bob] {
+        client.create_app("app").await;
+    }
+    let (other, account) = (app.named_key("ada", "other").await, app.account_of("ada").await);
+    let info = json!({ "appVersion": "1.0.0" });
+    let body = Multipart::default().text("packageInfo", info.to_string()).file("package", b"whole").end();
+    let framing = format!("content-length: {}\r\nexpect: 100-continue", body.len());
+    let begin = async || {
+        let mut stream = connect(&app.base).await;
+        stream.write_all(head(&ada, &framing).as_bytes()).await.unwrap();
+        let mut said = [0; 25];
+        stream.read_exact(&mut said).await.unwrap();
+        assert_eq!(&said, b"HTTP/1.1 100 Continue\r\n\r\n");
+        stream
+    };
+    let mut under_way = Vec::new();
+    for _ in 0..4 {
+        under_way.push(begin().await);
+    }
+    for client in [&ada, &other] {
+        let answer = client.upload("app", "Staging", b"fifth", info.clone()).await;
+        answer.refused_with(429, None);
+        assert_eq!(answer.header("retry-after"), "10");
+    }
+    bob.upload("app", "Staging", b"his", info.clone()).await.assert(201);
+    // A release, a refusal and a client that goes away all give the place back.
+    let (mut done, mut refused) = (under_way.remove(0), under_way.remove(0));
+    done.write_all(&body).await.unwrap();
+    let answer = read_answer(&mut done).await;
+    assert!(answer.starts_with("HTTP/1.1 201 "), "{answer}");
+    refused.write_all(&vec![b'x'; body.len()]).await.unwrap();
+    let answer = read_answer(&mut refused).await;
+    assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    assert_eq!(app.state().uploads_under_way.count(&account), 2);
+    drop(under_way);
+    until("all are over", async || (app.state().uploads_under_way.count(&account) == 0).then_some(())).await;
+    ada.upload("app", "Nowhere", b"lost", info.clone()).await.refused(404);
+    let mut under_way = Vec::new();
+    for _ in 0..4 {
+        under_way.push(begin().await);
+    }
+    other.upload("app", "Staging", b"fifth", info).await.refused(429);
 }
 
 #[tokio::test(flavor = "multi_thread")]

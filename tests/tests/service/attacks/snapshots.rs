@@ -3,11 +3,14 @@
 
 use control::snapshot::size::measure;
 use control::snapshot::{self, Form, Source};
+use futures_util::FutureExt;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use shared::keys::DeploymentKey;
 use tests::app::Options;
+use tests::wait::patience;
 use tests::{Answer, Client, TestApp};
+use tokio::time::timeout;
 
 /// The limit of a snapshot unless a setting says otherwise.
 const MOST_BYTES: usize = 2 << 20;
@@ -117,7 +120,7 @@ async fn promotions_with_long_descriptions_are_refused_before_checks_get_expensi
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_waits_for_the_build_of_another_deployment() {
+async fn nobody_waits_for_the_builds_of_another_account() {
     let (app, mallory, key) = prepared(Options::default()).await;
     release(&mallory, "Staging", &longest()).await;
     promote(&mallory, "Production", "1.0.1").await.assert(201);
@@ -127,10 +130,17 @@ async fn nobody_waits_for_the_build_of_another_deployment() {
 
     let (state, client) = (app.state(), app.anonymous());
     let before = state.snapshots.builds();
+    // Builds of the attacker's are under way, as many as there can be: each holds a turn.
+    let (attacker, mut under_way) = (app.account_of("mallory").await.to_string(), Vec::new());
+    while let Some(turn) = state.snapshots.turn(&attacker).now_or_never() {
+        under_way.push(turn.unwrap());
+    }
+    assert!(!under_way.is_empty());
+    // So this one has to wait. Whoever asks for the same joins it.
     let slow = DeploymentKey::try_from(key.as_str()).unwrap();
     let version = state.versions.of(&state.db, &slow).await.unwrap().unwrap();
-    // This holds the build up. Whoever asks meanwhile joins it.
     let (answer, worker) = state.snapshots.join(&slow, version, Form::Parsed);
+    tokio::spawn(worker.unwrap().run(Source::of(&state)));
     let waiting: Vec<_> = (0..AT_ONCE)
         .map(|_| {
             let (client, key) = (client.clone(), key.clone());
@@ -138,11 +148,12 @@ async fn nobody_waits_for_the_build_of_another_deployment() {
         })
         .collect();
     for _ in 0..AT_ONCE {
-        assert_eq!(check(&client, &hers, "1.0.1").await["label"], "v1");
+        let answered = timeout(patience(), check(&client, &hers, "1.0.1")).await;
+        assert_eq!(answered.expect("another account's check waits for the attacker's builds")["label"], "v1");
     }
     assert_eq!(state.snapshots.builds(), before + 1, "hers alone was built");
     assert!(state.snapshots.join(&slow, version, Form::Parsed).1.is_none(), "there is one worker");
-    tokio::spawn(worker.unwrap().run(Source::of(&state)));
+    drop(under_way);
     answer.await.unwrap().unwrap().unwrap();
     for waiting in waiting {
         assert_eq!(waiting.await.unwrap()["label"], "v1");
@@ -209,6 +220,45 @@ async fn what_disabling_brings_to_light_stays_within_the_bound() {
     assert_eq!(mallory.get(&below("Production", "history")).await.assert(200)["history"][1]["description"], "n".repeat(3_000));
 }
 
+/// Two disabled releases for versions that no other release is for; gives the label of the first, to which one can go back.
+async fn disabled_pair(client: &Client, deployment: &str, description: &str) -> Value {
+    let info = json!({ "appVersion": "7.0.0", "description": description, "isDisabled": true });
+    let first = client.upload("demo", deployment, b"the first of two", info.clone()).await.assert(201);
+    client.upload("demo", deployment, b"the second of two", info).await.assert(201);
+    first["package"]["label"].clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rollbacks_add_no_range_beyond_the_bound_and_are_done_when_they_take_away() {
+    let (app, mallory, _) = prepared(Options::default()).await;
+    for (deployment, ranges) in [("Production", 500), ("Staging", 510)] {
+        release(&mallory, deployment, "short").await;
+        // The second has more than the bound, as the version before it has left it.
+        fill(&app, deployment, ranges, true).await;
+        let roll_back = async |target: Value| mallory.post(&below(deployment, "rollbacks"), json!({ "targetRelease": target })).await;
+        // Two disabled releases count for nothing, until one of them is brought back.
+        let disabled = disabled_pair(&mallory, deployment, "short").await;
+        let text = roll_back(disabled.clone()).await.refused(409);
+        assert!(text.contains("500 different version ranges"), "{text}");
+        // Back to a release that was offered, from one that is offered and from one that is withdrawn.
+        for content in ["worse", "even worse"] {
+            let info = json!({ "appVersion": "1.0.7", "isDisabled": content == "worse" });
+            mallory.upload("demo", deployment, content.as_bytes(), info).await.assert(201);
+            roll_back(json!("v7")).await.assert(201);
+        }
+        // The range of a disabled release that another one still has is no new one, either.
+        patch(&mallory, deployment, "v7", json!({ "isDisabled": true })).await.assert(200);
+        roll_back(json!("v7")).await.assert(201);
+        // With room for it, a disabled one comes back.
+        for label in 20..40 {
+            patch(&mallory, deployment, &format!("v{label}"), json!({ "isDisabled": true })).await.assert(200);
+        }
+        let info = json!({ "appVersion": "7.0.0", "isDisabled": true });
+        mallory.upload("demo", deployment, b"the third", info).await.assert(201);
+        roll_back(disabled).await.assert(201);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_large_snapshots_of_an_account_have_a_bound_together() {
     let (app, mallory, _) = prepared(Options::default()).await;
@@ -227,6 +277,10 @@ async fn the_large_snapshots_of_an_account_have_a_bound_together() {
         assert!(text.contains(word), "{text}");
     }
     promote(&mallory, "Full1", "9.0.0").await.refused(409);
+    // A disabled release that a rollback brings back counts like a new one.
+    let disabled = disabled_pair(&mallory, "Full9", &longest()).await;
+    let text = mallory.post(&below("Full9", "rollbacks"), json!({ "targetRelease": disabled })).await.refused(409);
+    assert!(text.contains("16777216"), "{text}");
     // Small ones do not count, nor do those of others.
     promote(&mallory, "Production", "1.0.1").await.assert(201);
     let ada = app.sign_up("ada").await;

@@ -1,11 +1,17 @@
 //! Failures that left no trace: codes guessed for ever, owners locked out by strangers, limits passed by hopping from network to network, logs flooded,
 //! owners flooded with notices. What is logged, audited and mailed now, and what is not.
 
+use std::num::NonZero;
+
 use control::auth::session::SessionOrigin;
+use control::web::ClientAddress;
+use reqwest::Method;
 use serde_json::{Value, json};
 use tests::logged::{self, traces};
+use tests::output::Output;
 use tests::people::PASSWORD;
 use tests::{Holder, Options, Reader, TestApp};
+use tokio::task::JoinSet;
 
 const EMAIL: &str = "ada@example.com";
 const DAY: i64 = 86_400_000;
@@ -331,6 +337,85 @@ async fn the_log_is_not_flooded() {
     let summed: Vec<&Value> = lines.iter().filter(|line| line["outcome"] == "summed_up").collect();
     assert_eq!((lines.len(), summed.len()), (13, 1), "{lines:?}");
     assert_eq!((&summed[0]["network"], &summed[0]["more"], &summed[0]["event"]), (&json!("2001:db8:1::/48"), &json!(90), &json!("bearer")));
+}
+
+/// How many lines have this text.
+fn lines_with(log: &Output, text: &str) -> usize {
+    log.lines().iter().filter(|line| line.contains(text)).count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn invented_signatures_of_the_edge_do_not_flood_the_log() {
+    let log = logged::listen("info");
+    let app = TestApp::spawn_among_strangers(Options::default()).await;
+    let knock = async |address: &str, path: &str, header: &str, status: u16| {
+        let client = app.anonymous().from(address);
+        client.send(client.request(Method::GET, path).header(header, "t=1,v1=00")).await.refused(status);
+    };
+    for _ in 0..50 {
+        knock("192.0.2.1", "/internal/v1/reports", "x-updraft-signature", 404).await;
+        knock("192.0.2.1", "/v1/apps", "x-updraft-address-signature", 400).await;
+    }
+    knock("198.51.100.1", "/v1/apps", "x-updraft-address-signature", 400).await;
+    assert_eq!(lines_with(&log, "edge secret or clock"), 11);
+    let outcomes: Vec<Value> = traces(&log).iter().map(|line| line["outcome"].clone()).collect();
+    let mut expected = ["internal_call", "client_address"].repeat(5);
+    expected.push("client_address");
+    assert_eq!(outcomes, expected);
+    app.clock.advance(60_000);
+    knock("198.51.100.1", "/v1/apps", "x-updraft-address-signature", 400).await;
+    let summed = traces(&log).into_iter().find(|line| line["outcome"] == "summed_up").unwrap();
+    assert_eq!((&summed["event"], &summed["network"], &summed["more"]), (&json!("edge_signature"), &json!("192.0.2.0/24"), &json!(90)));
+    assert_eq!(lines_with(&log, "edge secret or clock"), 12);
+}
+
+// Three hundred logins of which none is hashed: a second.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_of_passwords_is_refused_by_a_limit_and_no_fault_of_the_service() {
+    let log = logged::listen("info");
+    let app = TestApp::spawn_among_strangers(Options::default()).await;
+    let (state, mut held) = (app.state(), Vec::new());
+    for _ in 0..std::thread::available_parallelism().map_or(1, NonZero::get).saturating_sub(1).max(1) {
+        held.push(state.passwords.turn(ClientAddress([127, 0, 0, 1].into())).await.unwrap());
+    }
+    let mut guesses = JoinSet::new();
+    for _ in 0..300 {
+        let stranger = app.stranger("203.0.113.7");
+        guesses.spawn(async move { stranger.log_in("ada", "wrong").await });
+    }
+    // All but those 256 that may wait.
+    for _ in 0..44 {
+        let answer = guesses.join_next().await.unwrap().unwrap();
+        answer.refused(503);
+        assert_eq!(answer.header("retry-after"), "5");
+    }
+    let refused = traces(&log);
+    assert_eq!(refused.len(), 10, "{refused:?}");
+    for line in &refused {
+        let told = ["event", "outcome", "network"].map(|field| line[field].as_str().unwrap_or_default());
+        assert_eq!(told, ["limit", "waiting_passwords", "203.0.113.0/24"]);
+    }
+    assert_eq!(lines_with(&log, "a request failed"), 0);
+    drop(held);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn exchanges_that_are_no_grants_are_logged_too() {
+    let log = logged::listen("info");
+    let app = TestApp::spawn().await;
+    let bodies = [
+        (json!({}), "invalid_request"),
+        (json!({ "grantType": "device_code" }), "invalid_request"),
+        (json!({ "grantType": "authorization_code", "code": "confidential" }), "invalid_request"),
+        (json!({ "grantType": "confidential" }), "unsupported_grant_type"),
+        (json!(["confidential"]), "invalid_request"),
+    ];
+    for (body, refusal) in &bodies {
+        assert_eq!(app.anonymous().post("/v1/auth/cli/token", body.clone()).await.refused(400), *refusal);
+    }
+    let told: Vec<[Value; 2]> = traces(&log).iter().map(|line| ["event", "outcome"].map(|field| line[field].clone())).collect();
+    assert_eq!(told, bodies.map(|(_, refusal)| [json!("exchange"), json!(refusal)]));
+    assert_eq!(lines_with(&log, "confidential"), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

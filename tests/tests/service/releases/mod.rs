@@ -11,7 +11,7 @@ mod uploads;
 use control::db::Dialect;
 use serde_json::{Value, json};
 use tests::wait::until;
-use tests::{Answer, Client, TestApp};
+use tests::{Answer, Client, Options, TestApp};
 
 /// A path below a deployment of the app `demo`.
 fn below(deployment: &str, rest: &str) -> String {
@@ -20,7 +20,11 @@ fn below(deployment: &str, rest: &str) -> String {
 
 /// A server and the owner of its app `demo`, which has the deployments Staging and Production.
 async fn prepared() -> (TestApp, Client) {
-    let app = TestApp::spawn().await;
+    prepared_with(Options::default()).await
+}
+
+async fn prepared_with(options: Options) -> (TestApp, Client) {
+    let app = TestApp::spawn_with(options).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
     (app, ada)

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use control::on_write;
 use serde_json::{Value, json};
-use tests::{Answer, Client};
+use tests::{Answer, Client, Options};
 
-use crate::releases::{below, history, labels, patch, prepared, promote, release, roll_back, state, stored, until_somebody_waits};
+use crate::releases::{
+    below, history, labels, patch, prepared, prepared_with, promote, release, roll_back, state, stored, until_somebody_waits,
+};
 
 /// Runs all of these at once.
 async fn at_once(asking: impl IntoIterator<Item: Future<Output = Answer> + Send + 'static>) -> Vec<Answer> {
@@ -24,7 +26,7 @@ fn with_status(answers: &[Answer], status: u16) -> Vec<&Answer> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn fifty_different_uploads_at_once_are_fifty_releases() {
-    let (app, ada) = prepared().await;
+    let (app, ada) = prepared_with(Options::default().with("LIMIT_UPLOADS_AT_ONCE", "50")).await;
     let uploads = (0..50).map(|index| {
         let ada = ada.clone();
         async move { ada.upload("demo", "Staging", format!("content {index}").as_bytes(), json!({ "appVersion": "1.0.0" })).await }
@@ -64,7 +66,7 @@ async fn operation(client: Client, number: u32) -> Answer {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_fifty_mixed_operations_at_once_each_is_a_row_or_a_refusal() {
-    let (app, ada) = prepared().await;
+    let (app, ada) = prepared_with(Options::default().with("LIMIT_UPLOADS_AT_ONCE", "50")).await;
     for deployment in ["Staging", "Production"] {
         for content in ["first", "second"] {
             release(&ada, deployment, &format!("{content} of {deployment}"), json!({})).await;
