@@ -65,7 +65,7 @@ pub async fn receive(app: &App, grant: &AppGrant<ManageReleases>, deployment: &s
         }
         // Before the body takes any room here. How much of it is the file shows later, and is checked again then; one byte it has in any case.
         let least = length.map_or(1, |length| length.saturating_sub(MULTIPART_EXTRA).max(1));
-        app.config.limits.quotas.check_stored_bytes(&mut tx, grant.owner(), least).await?;
+        app.config.limits.quotas.check_stored_bytes(&mut tx, grant.app(), least).await?;
         (row.id, limit)
     };
     // Nothing at all is of no wrong type; it only lacks both parts.

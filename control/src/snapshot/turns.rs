@@ -35,7 +35,7 @@ struct Owner {
 /// The turn to build, until it is dropped.
 #[derive(Debug)]
 pub struct Turn {
-    _turn: OwnedSemaphorePermit,
+    _slot: OwnedSemaphorePermit,
     _share: OwnedSemaphorePermit,
     _build: Build,
 }
@@ -60,7 +60,7 @@ impl Turns {
         // Neither of the two is ever closed.
         let share = share.acquire_owned().await.ok()?;
         let turn = Arc::clone(&self.0.line).acquire_owned().await.ok()?;
-        Some(Turn { _turn: turn, _share: share, _build: build })
+        Some(Turn { _slot: turn, _share: share, _build: build })
     }
 
     fn enter(&self, owner: &str) -> (Build, Arc<Semaphore>) {
