@@ -100,6 +100,8 @@ async fn forgetting_a_password_costs_the_same() {
 async fn a_decoy_lives_as_long_as_a_registration_and_makes_no_account() {
     let mut app = TestApp::spawn_among_strangers(Options::default()).await;
     app.register(KNOWN).await;
+    // Of one millisecond's registrations each is later than the one before.
+    app.clock.advance(1_000);
     let register = async |name: &str| {
         let body = json!({ "email": format!("{name}@example.com"), "password": ANOTHER });
         app.stranger("203.0.113.7").post("/v1/auth/register", body).await.assert(202);

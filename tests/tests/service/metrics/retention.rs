@@ -61,7 +61,7 @@ async fn retention_follows_the_limit_and_the_owner() {
     ada.send(ada.request(reqwest::Method::POST, "/v1/apps/demo/transfer/bob@example.com")).await.assert(201);
     // Until bob accepts it, it keeps ada's days.
     assert_eq!(days(&bob, "ada@example.com:demo").await, 9);
-    bob.post("/v1/apps/demo/collaborators/me/accept", json!({})).await.assert(200);
+    bob.post("/v1/apps/ada@example.com:demo/collaborators/me/accept", json!({})).await.assert(200);
     assert_eq!((days(&bob, "demo").await, days(&ada, "bob@example.com:demo").await), (2, 2));
     round(&app).await;
     assert_eq!(app.number(COUNT).await, 3);
