@@ -187,7 +187,7 @@ impl Default for Limits {
             account_management: Rate { count: 3_600, window: 60_000 },
             uploads: Rate { count: 60, window: 15 * 60_000 },
             account_uploads: Rate { count: 120, window: 15 * 60_000 },
-            uploads_at_once: 4,
+            uploads_at_once: 10,
             collaborators: Rate { count: 30, window: 60 * 60_000 },
             snapshot_bytes: 2 << 20,
         }

@@ -197,7 +197,7 @@ settings![
     ("LIMIT_ACCOUNT_MANAGEMENT_API", "3600/1m", "requests per account with all its credentials, counted by each process"),
     ("LIMIT_UPLOADS", "60/15m", "uploads per credential, counted by each process"),
     ("LIMIT_ACCOUNT_UPLOADS", "120/15m", "uploads per account with all its credentials, counted by each process"),
-    ("LIMIT_UPLOADS_AT_ONCE", "4", "uploads of one account under way at once, counted by each process"),
+    ("LIMIT_UPLOADS_AT_ONCE", "10", "uploads of one account under way at once, counted by each process"),
     ("LIMIT_COLLABORATORS", "30/1h", "collaborators added and apps transferred, done or refused, per account"),
     (
         "LIMIT_SNAPSHOT_BYTES",

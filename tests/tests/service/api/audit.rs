@@ -7,7 +7,7 @@ use control::db::Dialect;
 use serde_json::{Value, json};
 use shared::hash::Sha256Hex;
 use tests::people::PASSWORD;
-use tests::{Answer, Bundle, Client, TestApp};
+use tests::{Answer, Bundle, Client, Options, TestApp};
 
 const OTHER: &str = "quite another phrase for the gate";
 
@@ -401,7 +401,7 @@ async fn a_change_whose_row_cannot_be_written_does_not_happen() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn fifty_changes_at_once_leave_an_unbroken_chain() {
-    let app = TestApp::spawn().await;
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_UPLOADS_AT_ONCE", "50")).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
     let dashboard = app.open_session("ada", Dashboard).await;

@@ -210,8 +210,8 @@ async fn an_upload_beyond_the_quota_is_refused_before_it_takes_any_room() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_more_than_four_uploads_of_an_account_are_under_way() {
-    let app = TestApp::spawn_with(Options::default().with("LIMIT_BODY_PAUSE", "1h")).await;
+async fn an_account_has_no_more_uploads_under_way_than_it_may() {
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_BODY_PAUSE", "1h").with("LIMIT_UPLOADS_AT_ONCE", "4")).await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     for client in [&ada, &bob] {
         client.create_app("app").await;

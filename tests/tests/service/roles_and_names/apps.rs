@@ -121,7 +121,7 @@ async fn a_deleted_app_is_gone_with_all_that_is_below_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deletion_at_the_same_time_as_releases_leaves_nothing_half_done() {
-    let app = TestApp::spawn_with(Options::default().with("LIMIT_UPLOADS_AT_ONCE", "10")).await;
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_UPLOADS_AT_ONCE", "20")).await;
     let ada = app.sign_up("ada").await;
     let (_, staging) = ada.create_app("demo").await;
     let uploads: Vec<_> = (0..10)

@@ -127,7 +127,7 @@ async fn a_tombstone_is_newer_than_what_it_buries() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn deployments_are_deleted_at_the_same_time_as_they_are_used() {
-    let app = TestApp::spawn_with(Options::default().with("LIMIT_UPLOADS_AT_ONCE", "10")).await;
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_UPLOADS_AT_ONCE", "20")).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
     for number in 0..6 {
