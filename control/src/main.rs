@@ -81,14 +81,14 @@ enum DeploymentKeyAction {
 #[derive(Debug, Args)]
 struct ReleasedKey {
     /// The deployment key
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     key: String,
 }
 
 #[derive(Debug, Args)]
 struct AssignedKey {
     /// The deployment key
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     key: String,
     /// The app, as its owner's e-mail address, a colon and its name
     #[arg(long, value_name = "OWNER:APP")]

@@ -119,13 +119,13 @@ pub async fn admit_rename(app: &App, tx: &mut WriteTx, owner: &AccountId, actor:
     admitted.map_err(|_| refused(app, Limit::Renames, owner, actor, "200 new names of apps per account and day"))
 }
 
-/// Refuses one more deployment of the app `of`, whose row is held, and one too many of its owner's within a day; counts this one. One that reuses a kept
-/// key leaves fewer of those, so it is not refused for their number. Errors: 409.
+/// Refuses one more deployment of the app `of`, whose row is held, and one too many that the account `by` makes within a day, whoever owns the app; counts
+/// this one. One that reuses a kept key leaves fewer of those, so it is not refused for their number. Errors: 409.
 pub async fn admit_deployment(
     app: &App,
     tx: &mut WriteTx,
     of: &AppId,
-    owner: &AccountId,
+    (owner, by): (&AccountId, &AccountId),
     reuses_key: bool,
     actor: &Actor,
 ) -> AppResult<()> {
@@ -135,8 +135,8 @@ pub async fn admit_deployment(
         check_kept_keys(tx, owner, 1).await?;
     }
     // Nothing is locked after this count, so that nobody waits in a circle.
-    let admitted = limits::admit(tx, Limit::Deployments, &Subject::account(owner), DEPLOYMENTS_A_DAY, app.now()).await?;
-    admitted.map_err(|_| refused(app, Limit::Deployments, owner, actor, "200 new deployments per account and day"))
+    let admitted = limits::admit(tx, Limit::Deployments, &Subject::account(by), DEPLOYMENTS_A_DAY, app.now()).await?;
+    admitted.map_err(|_| refused(app, Limit::Deployments, by, actor, "200 new deployments per account and day"))
 }
 
 /// Refuses so many more keys of deleted deployments of the account.

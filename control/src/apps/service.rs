@@ -43,7 +43,7 @@ pub async fn create(tx: &mut WriteTx, app: &App, owner: &AppCreator, actor: &Act
     names::keep(tx, owner.account(), name.as_str(), &id).await?;
     let first: &[&str] = if is_manual { &[] } else { &FIRST_DEPLOYMENTS };
     for deployment in first {
-        quotas::admit_deployment(app, tx, &id, owner.account(), false, actor).await?;
+        quotas::admit_deployment(app, tx, &id, (owner.account(), owner.account()), false, actor).await?;
         deployments::insert(tx, &id, owner.account(), deployment, KeyChoice::Generated, dice, now).await?;
     }
     let event = Event::new(Action::CreateApp, &id).of_app(&id).with(json!({ "name": name.as_str(), "hasNoDeployments": is_manual }));
@@ -86,6 +86,7 @@ pub async fn rename(tx: &mut WriteTx, app: &App, grant: &AppGrant<ManageApp>, ac
         if *grant.account() != row.namespace_id {
             must_be_unused(tx, &row.namespace_id, name.as_str(), &row.id).await?;
         }
+        names::release(tx, &row.id, &row.name, grant.account(), None).await?;
         repo::rename(tx, &row.id, name.as_str()).await.or_conflict(|| taken(name.as_str()))?;
         names::settle(tx, &row.id, &row.namespace_id, name.as_str()).await?;
         quotas::admit_rename(app, tx, grant.account(), actor).await?;
@@ -114,6 +115,8 @@ pub async fn delete(
     now: UnixMillis,
 ) -> AppResult<()> {
     let app = grant.lock(tx).await?;
+    lock_collaborators(tx, &app.id).await?;
+    names::release(tx, &app.id, &app.name, grant.account(), None).await?;
     let keys = deployments::lock_all(tx, &app.id).await?;
     crate::deployments::repo::let_go_all(tx, &app.id, now).await?;
     repo::delete(tx, &app.id).await?;

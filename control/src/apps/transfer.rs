@@ -31,13 +31,15 @@ pub async fn transfer(
     collaborators::service::admit(app, grant.account(), Some(from)).await?;
     let (mut tx, now) = (grant.begin(app).await?, app.now());
     let row = grant.lock(&mut tx).await?;
-    let receiver = accounts::repo::find_verified(&mut tx, email).await?.ok_or(AppError::NotFound("account"))?;
-    if receiver == *grant.account() {
-        return Err(AppError::Conflict("the account owns the app already".to_owned()));
-    }
-    let gives_back = receiver == row.namespace_id;
+    let found = accounts::repo::find_verified(&mut tx, email).await?;
+    let gives_back = found.as_ref() == Some(&row.namespace_id) && row.namespace_id != *grant.account();
+    // Whether the address has an account is not told to those who cannot give the app to it.
     if row.namespace_id != *grant.account() && !gives_back {
         return Err(AppError::Conflict("you have not accepted this app: accept it before you transfer it to somebody else".to_owned()));
+    }
+    let receiver = found.ok_or(AppError::NotFound("account"))?;
+    if receiver == *grant.account() {
+        return Err(AppError::Conflict("the account owns the app already".to_owned()));
     }
     if !accounts::service::lock(&mut tx, &mut [grant.account(), &receiver]).await? {
         return Err(AppError::NotFound("account"));
@@ -53,6 +55,8 @@ pub async fn transfer(
         notices::put(&mut tx, app, &receiver, &Mail { to: email.to_owned(), kind: Kind::AppReturned(returned) }).await?;
     } else {
         notices::put(&mut tx, app, grant.account(), &Mail { to: sender, kind: Kind::AppGivenAway(given.clone()) }).await?;
+        // Until it is accepted, this is its only name to the receiver.
+        let given = Transfer { app: format!("{}:{}", caller.email(), given.app), ..given };
         notice::tell(&mut tx, app, &receiver, &Mail { to: email.to_owned(), kind: Kind::AppReceived(given) }).await?;
     }
     let out = service::find(&mut tx, caller, &id).await?;

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use shared::ids::{AccountId, AppId};
+use shared::text::nfc;
 
 use super::SignedIn;
 use super::scope::{Scope, Scopes};
@@ -121,6 +122,7 @@ pub struct AppGrant<N> {
     app: AppId,
     called: String,
     owner: AccountId,
+    is_only_share: bool,
     caller: SignedIn,
     role: Role,
     _needs: PhantomData<fn() -> N>,
@@ -170,6 +172,10 @@ impl<N: Permission> AppGrant<N> {
     pub async fn begin(&self, app: &App) -> AppResult<WriteTx> {
         let mut tx = app.db.write().await?;
         self.judge(&mut tx, app).await?;
+        if self.is_only_share {
+            // The caller uses the name from now on, so that it comes to mean nothing else should this app lose it.
+            names::keep(&mut tx, self.account(), &nfc(&self.called), &self.app).await?;
+        }
         Ok(tx)
     }
 
@@ -225,6 +231,14 @@ impl<N: Permission> FromRequestParts<AppState> for AppGrant<N> {
         let found = found.ok_or(AppError::NotFound("app"))?;
         let role: Role = found.permission.parse().map_err(AppError::internal)?;
         check::<N>(role, caller.scopes())?;
-        Ok(Self { app: found.id, called: name, owner: found.namespace_id, caller, role, _needs: PhantomData })
+        Ok(Self {
+            app: found.id,
+            called: name,
+            owner: found.namespace_id,
+            is_only_share: found.is_only_share,
+            caller,
+            role,
+            _needs: PhantomData,
+        })
     }
 }

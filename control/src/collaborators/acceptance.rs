@@ -69,6 +69,9 @@ async fn take_over(tx: &mut WriteTx, app: &App, row: &LockedRow, to: &AccountId,
     deployments::give_keys(tx, &row.id, &row.namespace_id, to).await?;
     repo::accept_first(tx, &row.id, &row.namespace_id, now).await?;
     repo::accept(tx, &row.id, to, now).await?;
+    if name != row.name {
+        names::release(tx, &row.id, &row.name, to, None).await?;
+    }
     apps::move_to(tx, &row.id, to, name).await.or_conflict(taken)?;
     if name == row.name {
         names::keep(tx, to, name, &row.id).await?;

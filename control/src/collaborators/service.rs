@@ -13,6 +13,7 @@ use super::{acceptance, notice};
 use crate::accounts;
 use crate::app::App;
 use crate::apps::http::CollaboratorOut;
+use crate::apps::names;
 use crate::apps::repo::LockedRow;
 use crate::audit::{self, Action, Actor, Event};
 use crate::auth::grant::{LeaveApp, ManageCollaborators, ReadApp};
@@ -144,22 +145,31 @@ pub async fn update(
 }
 
 /// Takes an account's access away, in the transaction's last statements; whoever has access may give up its own. The receiver of a transfer may, too, until
-/// it has accepted: then the sender is the owner again. Errors: 403, 404, 409 for the owner, and for the sender of a transfer that is not accepted.
+/// it has accepted, and the sender may take its access away: then the sender is the owner again. Errors: 403, 404, 409 for the owner, and for the sender of a
+/// transfer that is not accepted.
 pub async fn remove(tx: &mut WriteTx, app: &App, grant: &AppGrant<LeaveApp>, actor: &Actor, email: &str) -> AppResult<()> {
     let row = grant.lock(tx).await?;
     let is_oneself = email == accounts::email::sought(grant.email());
-    if !is_oneself {
+    // The sender of a transfer that is not accepted may take it back, whatever role the receiver has given it.
+    let is_sender = row.namespace_id == *grant.account();
+    if !is_oneself && !is_sender {
         grant.require::<ManageCollaborators>(tx).await?;
     }
     let found = repo::find(tx, &row.id, email).await?.ok_or(AppError::NotFound("collaborator"))?;
-    let details = if let Some(sender) = check_may_go(&row, &found, is_oneself)? {
-        accounts::service::lock(tx, &mut [grant.account(), sender]).await?;
-        let returned = repo::find_shared(tx, grant.account(), &row.id).await?.ok_or(AppError::NotFound("app"))?;
+    let details = if let Some(sender) = check_may_go(&row, &found, is_oneself || is_sender)? {
+        accounts::service::lock(tx, &mut [&found.account_id, sender]).await?;
+        let returned = repo::find_shared(tx, &found.account_id, &row.id).await?.ok_or(AppError::NotFound("app"))?;
         acceptance::give_back(tx, std::slice::from_ref(&returned), app.now()).await?;
         repo::delete(tx, &row.id, &found.account_id).await?;
-        acceptance::tell_sender(tx, app, &returned, grant.email()).await?;
+        if is_oneself {
+            acceptance::tell_sender(tx, app, &returned, grant.email()).await?;
+        }
         json!({ "permission": found.permission, "owner": sender })
     } else {
+        if !is_oneself {
+            accounts::service::lock(tx, &mut [&found.account_id]).await?;
+            names::release(tx, &row.id, &row.name, grant.account(), Some(&found.account_id)).await?;
+        }
         repo::delete(tx, &row.id, &found.account_id).await?;
         json!({ "permission": found.permission })
     };
@@ -167,14 +177,15 @@ pub async fn remove(tx: &mut WriteTx, app: &App, grant: &AppGrant<LeaveApp>, act
     audit::note(tx, actor, event, &app.dice, app.now()).await
 }
 
-/// Whether a collaborator may lose its access. For the receiver of a transfer, who may decline it, this gives the sender.
-fn check_may_go<'r>(app: &'r LockedRow, found: &CollaboratorRow, is_oneself: bool) -> AppResult<Option<&'r AccountId>> {
+/// Whether a collaborator may lose its access. For the receiver of a transfer, who may decline it, or from whom the sender takes it back, this gives the
+/// sender.
+fn check_may_go<'r>(app: &'r LockedRow, found: &CollaboratorRow, may_decline: bool) -> AppResult<Option<&'r AccountId>> {
     let (is_owner, has_name) = (found.permission == Role::Owner.as_str(), found.account_id == app.namespace_id);
     if has_name && !is_owner {
         let text = "the sender stays a collaborator until the receiver has accepted the app";
         return Err(AppError::Conflict(text.to_owned()));
     }
-    if is_owner && (has_name || !is_oneself) {
+    if is_owner && (has_name || !may_decline) {
         return Err(AppError::Conflict("the owner stays: transfer the app first, or delete it".to_owned()));
     }
     Ok(is_owner.then_some(&app.namespace_id))

@@ -262,9 +262,10 @@ impl Settings<'_> {
 /// The list of settings as `--help` shows it.
 pub fn help() -> String {
     let mut text = String::from("Settings (environment variables):\n");
+    let width = ALL.iter().map(|setting| setting.name.len()).max().unwrap_or(0);
     for setting in ALL {
         let default = if setting.default.is_empty() { String::new() } else { format!(" [{}]", setting.default) };
-        text.extend([format!("  UPDRAFT_{:<24}", setting.name), setting.help.to_owned(), default, "\n".to_owned()]);
+        text.extend([format!("  UPDRAFT_{:<width$}  ", setting.name), setting.help.to_owned(), default, "\n".to_owned()]);
     }
     text
 }

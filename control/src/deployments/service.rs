@@ -52,7 +52,7 @@ pub async fn create(
     let of = grant.lock(tx).await?;
     // A key is the account's in whose namespace the app is, whoever of its collaborators brings it.
     let reuses_key = is_kept(tx, &key, &of.namespace_id).await?;
-    quotas::admit_deployment(app, tx, &of.id, &of.namespace_id, reuses_key, actor).await?;
+    quotas::admit_deployment(app, tx, &of.id, (&of.namespace_id, grant.account()), reuses_key, actor).await?;
     let row = insert(tx, &of.id, &of.namespace_id, name.as_str(), key, &app.dice, now).await?;
     let event = Event::new(Action::CreateDeployment, &row.id).of_app(grant.app()).with(json!({ "name": row.name }));
     audit::note(tx, actor, event, &app.dice, now).await?;

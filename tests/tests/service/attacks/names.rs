@@ -129,6 +129,97 @@ async fn an_accepted_app_takes_no_name_that_means_another_shared_app() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_name_of_the_only_share_that_a_change_was_made_by_is_not_captured() {
+    let app = TestApp::spawn().await;
+    let (ada, bob, eve) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("eve").await);
+    for name in ["renamed", "deleted", "removed"] {
+        bob.create_app(name).await;
+        add(&bob, name, "ada", "Developer").await;
+        release(&ada, name, "Staging", "before").await.assert(201);
+        eve.create_app(name).await;
+        add(&eve, name, "ada", "Developer").await;
+    }
+    add(&bob, "renamed", "eve", "Admin").await;
+    eve.patch("/v1/apps/bob@example.com:renamed", json!({ "name": "away" })).await.assert(200);
+    bob.delete("/v1/apps/deleted").await.assert_status(204);
+    bob.delete("/v1/apps/removed/collaborators/ada@example.com").await.assert_status(204);
+    for name in ["renamed", "deleted", "removed"] {
+        release(&ada, name, "Staging", "secret").await.refused(404);
+        assert_eq!(releases(&eve, &format!("eve@example.com:{name}")).await, 0, "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn taking_away_what_a_name_means_gives_it_to_no_other_app() {
+    let app = TestApp::spawn().await;
+    let (ada, bob, eve) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("eve").await);
+    ada.create_app("own").await;
+    for name in ["renamed", "deleted", "removed"] {
+        bob.create_app(name).await;
+        add(&bob, name, "ada", "Developer").await;
+        accept(&ada, name, json!({})).await.assert(200);
+    }
+    for (owner, name) in [(&ada, "own"), (&bob, "renamed")] {
+        add(owner, name, "eve", "Admin").await;
+    }
+    for name in ["own", "renamed", "deleted", "removed"] {
+        eve.create_app(name).await;
+        add(&eve, name, "ada", "Developer").await;
+        accept(&ada, &format!("eve@example.com:{name}"), json!({})).await.assert(200);
+    }
+    eve.patch("/v1/apps/ada@example.com:own", json!({ "name": "own-2" })).await.assert(200);
+    eve.patch("/v1/apps/bob@example.com:renamed", json!({ "name": "renamed-2" })).await.assert(200);
+    bob.delete("/v1/apps/deleted").await.assert_status(204);
+    bob.delete("/v1/apps/removed/collaborators/ada@example.com").await.assert_status(204);
+    for name in ["own", "renamed", "deleted", "removed"] {
+        release(&ada, name, "Staging", "secret").await.refused(404);
+        // Ada may say that it is to have the name.
+        let long = format!("eve@example.com:{name}");
+        accept(&ada, &long, json!({})).await.assert(200);
+        assert_eq!(meaning(&ada, name).await, meaning(&ada, &long).await, "{name}");
+    }
+    // What she does herself is hers to decide.
+    ada.create_app("mine").await;
+    eve.create_app("mine").await;
+    add(&eve, "mine", "ada", "Developer").await;
+    accept(&ada, "eve@example.com:mine", json!({})).await.assert(200);
+    ada.patch("/v1/apps/mine", json!({ "name": "mine-2" })).await.assert(200);
+    assert_eq!(meaning(&ada, "mine").await, meaning(&eve, "mine").await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transfer_is_taken_back_by_its_sender_whatever_role_the_receiver_gave_it() {
+    let app = TestApp::spawn().await;
+    app.register("ada").await;
+    let (ada, eve) = (app.log_in("ada").await, app.sign_up("eve").await);
+    ada.create_app("gift").await;
+    transfer(&ada, "gift", "eve").await.assert(201);
+    eve.patch("/v1/apps/ada@example.com:gift/collaborators/ada@example.com", json!({ "permission": "Viewer" })).await.assert(200);
+    // Who cannot give it on learns nothing about addresses.
+    for address in ["ada2", "eve"] {
+        assert!(transfer(&eve, "ada@example.com:gift", address).await.refused(409).contains("accept it before"));
+    }
+    ada.delete("/v1/apps/gift/collaborators/eve@example.com").await.assert_status(204);
+    assert_eq!(roles(&ada, "gift").await, json!({ "ada": "Owner" }));
+    ada.delete("/v1/apps/gift").await.assert_status(204);
+    ada.delete_with("/v1/account", json!({ "password": PASSWORD })).await.assert_status(204);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_admin_uses_up_nobody_elses_deployments_of_a_day() {
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_MANAGEMENT_API", "10000/1m").with("LIMIT_DEPLOYMENTS", "1000")).await;
+    let (ada, eve) = (app.sign_up("ada").await, app.sign_up("eve").await);
+    ada.create_app("demo").await;
+    add(&ada, "demo", "eve", "Admin").await;
+    for number in 0..200 {
+        let new = json!({ "name": format!("d{number}") });
+        eve.post("/v1/apps/ada@example.com:demo/deployments", new).await.assert_status(201);
+    }
+    eve.post("/v1/apps/ada@example.com:demo/deployments", json!({ "name": "more" })).await.refused(409);
+    ada.create_app("new").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_transfer_gives_its_receiver_no_bare_name_and_takes_none() {
     let app = TestApp::spawn().await;
     let (ada, bob, eve) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("eve").await);

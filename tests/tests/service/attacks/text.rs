@@ -327,9 +327,9 @@ async fn the_mail_of_a_transfer_cannot_be_turned_by_the_name_of_the_app() {
     let evil = "demo\u{2069}\u{202e}moc.live";
     app.change("UPDATE apps SET name = $1", &[evil]).await;
     ada.post(&format!("/v1/apps/{}/transfer/bob@example.com", segment(evil)), json!({})).await.assert(201);
-    for to in ["ada@example.com", "bob@example.com"] {
+    for (to, owner) in [("ada@example.com", ""), ("bob@example.com", "ada@example.com:")] {
         let mail = app.last_mail_to(to).await;
-        let isolated = "\u{2068}demo\u{202e}moc.live\u{2069}";
+        let isolated = format!("\u{2068}{owner}demo\u{202e}moc.live\u{2069}");
         assert!(mail.text.contains(&format!("- {isolated}\n")), "{}", mail.text);
         assert!(mail.html.contains(&format!("<li><bdi>{isolated}</bdi></li>")), "{}", mail.html);
     }

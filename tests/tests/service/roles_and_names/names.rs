@@ -38,6 +38,8 @@ async fn a_renamed_app_captures_no_name_of_its_collaborators() {
     accept(&carol, "ada@example.com:demo", json!({})).await.assert(200);
     assert_eq!(meaning(&carol, "demo").await, of_bob);
     bob.patch("/v1/apps/demo", json!({ "name": "other" })).await.assert(200);
+    assert_eq!(meaning(&carol, "demo").await, None, "not even then by what others do");
+    accept(&carol, "ada@example.com:demo", json!({})).await.assert(200);
     assert_eq!(meaning(&carol, "demo").await, of_ada);
 }
 
