@@ -70,7 +70,7 @@ pub async fn admit(app: &App, account: &AccountId, from: Option<ClientAddress>) 
         if let Some(from) = from {
             traces::refused(app, from, Limit::Collaborators.as_str(), Some(account));
         }
-        let text = "this account has added too many collaborators or transferred too many apps of late";
+        let text = "this account has added too many collaborators or transferred too many apps in the last hour";
         AppError::TooMany { text, retry_after: seconds, is_in_body: false }
     })
 }
