@@ -9,10 +9,13 @@ use control::config::Config;
 use reqwest::Method;
 use reqwest::header::HeaderValue;
 use serde_json::json;
+use tests::multipart::Multipart;
 use tests::people::PASSWORD;
 use tests::program::Serving;
+use tests::raw;
 use tests::wait::until;
 use tests::{Client, Options, TestApp};
+use tokio::io::AsyncWriteExt;
 
 /// The files below a folder.
 fn files(folder: &Path) -> Vec<PathBuf> {
@@ -47,6 +50,32 @@ async fn files_are_their_owners_alone_in_a_folder_that_was_there_before() {
         assert_eq!(mode(&path), 0o600, "{}", path.display());
     }
     serving.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bundles_are_their_owners_alone_from_their_first_byte() {
+    let app = TestApp::spawn_with(Options::default().with("LIMIT_BODY_PAUSE", "1h")).await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("app").await;
+    let blobs =
+        || files(app.folder()).into_iter().filter(|path| path.components().any(|part| part.as_os_str() == "blobs")).collect::<Vec<_>>();
+    let body =
+        Multipart::default().file("package", &vec![7; 100_000]).text("packageInfo", json!({ "appVersion": "1.0.0" }).to_string()).end();
+    let request = ada.request(Method::POST, "/v1/apps/app/deployments/Staging/releases").header("content-type", Multipart::content_type());
+    let (head, body) = raw::parts(request.body(body).build().unwrap()).await;
+    let mut stream = raw::connect(&app.base).await;
+    let (first, rest) = body.split_at(90_000);
+    stream.write_all(&[&head, first].concat()).await.unwrap();
+    let written = until("the upload is being written", async || Some(blobs()).filter(|files| !files.is_empty())).await;
+    assert_eq!(mode(&written[0]), 0o600, "{}", written[0].display());
+    stream.write_all(rest).await.unwrap();
+    let answer = raw::until_closed(&mut stream).await;
+    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    let stored = blobs();
+    assert!(!stored.is_empty());
+    for path in stored {
+        assert_eq!(mode(&path), 0o600, "{}", path.display());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

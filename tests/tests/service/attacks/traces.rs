@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tests::logged::{self, traces};
 use tests::output::Output;
 use tests::people::PASSWORD;
+use tests::turnstile::Turnstile;
 use tests::{Holder, Options, Reader, TestApp};
 use tokio::task::JoinSet;
 
@@ -159,6 +160,22 @@ async fn a_stranger_does_not_lock_the_owner_out_of_a_browser_that_was_used_befor
         ada.sign_in(EMAIL, "not hers").await.has_status(401);
     }
     ada.sign_in(EMAIL, PASSWORD).await.has_status(429);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_browser_that_was_used_before_is_asked_for_no_challenge() {
+    let turnstile = Turnstile::start().await;
+    let app = TestApp::spawn_among_strangers(turnstile.options(Options::default())).await;
+    app.sign_up("ada").await;
+    let mut ada = browser_at(&app, "198.51.100.1");
+    ada.sign_in(EMAIL, PASSWORD).await.is_at("/dashboard");
+    keep_device(&mut ada);
+    for number in 0..3 {
+        app.stranger(&format!("203.0.113.{number}")).log_in("ada", "not hers at all").await.refused(401);
+    }
+    browser_at(&app, "203.0.113.9").sign_in(EMAIL, PASSWORD).await.has_status(403).shows("Show that you are human");
+    ada.sign_in(EMAIL, PASSWORD).await.is_at("/dashboard");
+    assert_eq!(turnstile.asked().len(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
