@@ -1,6 +1,6 @@
 //! What the counters have to be, computed from the set of events: nothing here knows in which order they were delivered, or how often.
 //!
-//! The one thing that depends on the order is which binary versions got a name before there were too many. The names are taken as they were given;
+//! The one thing that depends on the order is which binary versions have a name when there are too many. The names are taken as they were given;
 //! that they are as many as there may be, and what is counted under each, is computed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -107,8 +107,24 @@ fn versions(events: &Events, deployment: usize) -> BTreeSet<&str> {
     of.map(|event| event.place.as_str()).filter(|name| is_plain(name)).collect()
 }
 
+/// The counts with all binary versions as one: which of them have a name of their own changes when control starts, and every hour.
+pub fn without_names(counted: &[Counts]) -> Vec<Counts> {
+    let merged = |counts: &Counts| {
+        let mut merged = Counts::new();
+        for (place, counts) in counts {
+            let place = if is_plain(place) { OTHER } else { place };
+            let sums = merged.entry(place.to_owned()).or_insert([0; 4]);
+            for (sum, count) in sums.iter_mut().zip(counts) {
+                *sum += count;
+            }
+        }
+        merged
+    };
+    counted.iter().map(merged).collect()
+}
+
 /// Whether a name is neither a label's nor that of all the rest.
-fn is_plain(name: &str) -> bool {
+pub fn is_plain(name: &str) -> bool {
     let digits = name.strip_prefix('v').unwrap_or_default();
     let is_label = !digits.is_empty() && !digits.starts_with('0') && digits.bytes().all(|byte| byte.is_ascii_digit());
     name != OTHER && !is_label
