@@ -113,10 +113,10 @@ impl Quotas {
     }
 }
 
-/// Refuses one new name too many of the account's apps within a day; counts this one. Errors: 409.
-pub async fn admit_rename(app: &App, tx: &mut WriteTx, owner: &AccountId, actor: &Actor) -> AppResult<()> {
-    let admitted = limits::admit(tx, Limit::Renames, &Subject::account(owner), RENAMES_A_DAY, app.now()).await?;
-    admitted.map_err(|_| refused(app, Limit::Renames, owner, actor, "200 new names of apps per account and day"))
+/// Refuses one new name of an app too many that the account `by` gives within a day; counts this one. Errors: 409.
+pub async fn admit_rename(app: &App, tx: &mut WriteTx, by: &AccountId, actor: &Actor) -> AppResult<()> {
+    let admitted = limits::admit(tx, Limit::Renames, &Subject::account(by), RENAMES_A_DAY, app.now()).await?;
+    admitted.map_err(|_| refused(app, Limit::Renames, by, actor, "200 new names of apps per account and day"))
 }
 
 /// Refuses one more deployment of the app `of`, whose row is held, and one too many that the account `by` makes within a day, whoever owns the app; counts

@@ -1,6 +1,6 @@
 -- What a bare name means to an account: a shared app takes a name only once its collaborator has accepted it, or where the name was never used.
--- accepted_time is when the account accepted the app; of accepted apps of one name the earliest has it. Null: not accepted. Whoever had access before this
--- migration has accepted. Rows of the account in whose namespace the app is (apps.owner_id) need none.
+-- accepted_time is when the account accepted the app; of accepted apps of one name the earliest has it. Null: not accepted. Collaborators from before this
+-- migration have accepted. Rows of the account in whose namespace the app is (apps.owner_id) need none.
 -- is_received: the account came to have access by a transfer. Until it accepts the app, no bare name of the account means it.
 -- An app is in its owner's namespace, which is apps.owner_id: quotas, keys and the long form of its name go by it. A transfer gives the receiver the role
 -- Owner at once and changes apps.owner_id when it is accepted, so that names are unique per namespace by the constraint that is there.

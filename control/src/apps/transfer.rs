@@ -51,7 +51,7 @@ pub async fn transfer(
     let given =
         Transfer { time, address: from.0.to_string(), app: name, from: sender.clone(), to: email.to_owned(), app_id: Some(id.clone()) };
     if gives_back {
-        // The app was never in the account of whoever gives it back.
+        // The app was never in the account that gives it back.
         notices::put(&mut tx, app, &receiver, &Mail { to: email.to_owned(), kind: Kind::AppReturned(returned) }).await?;
     } else {
         notices::put(&mut tx, app, grant.account(), &Mail { to: sender, kind: Kind::AppGivenAway(given.clone()) }).await?;

@@ -121,7 +121,7 @@ permissions! {
 pub struct AppGrant<N> {
     app: AppId,
     called: String,
-    owner: AccountId,
+    namespace: AccountId,
     is_only_share: bool,
     caller: SignedIn,
     role: Role,
@@ -140,8 +140,8 @@ impl<N> AppGrant<N> {
     }
 
     /// The account in whose namespace the app is: its owner, or the sender of a transfer that is not accepted yet. Limits are that account's.
-    pub fn owner(&self) -> &AccountId {
-        &self.owner
+    pub fn namespace(&self) -> &AccountId {
+        &self.namespace
     }
 
     /// The caller.
@@ -234,7 +234,7 @@ impl<N: Permission> FromRequestParts<AppState> for AppGrant<N> {
         Ok(Self {
             app: found.id,
             called: name,
-            owner: found.namespace_id,
+            namespace: found.namespace_id,
             is_only_share: found.is_only_share,
             caller,
             role,

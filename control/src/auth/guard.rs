@@ -233,7 +233,7 @@ impl FromRequestParts<AppState> for AppCreator {
     }
 }
 
-/// One upload of those that a credential may begin, under way until this is dropped. Take it after the grant: whoever may not upload does not use it up.
+/// One upload of those that a credential may begin, under way until this is dropped. Take it after the grant, so that callers without the right to upload use up none.
 #[derive(Debug)]
 pub struct UploadAllowance {
     _place: Place,

@@ -171,7 +171,7 @@ pub async fn update_collaborator(
 
 /// Remove a collaborator, or leave the app, at once for all credentials of the account. The owner cannot go. No API key may.
 ///
-/// Others are removed by whoever has `collaborators.manage`. Every collaborator has `collaborators.leave`, and may give up its own access. The receiver of a
+/// To remove others takes `collaborators.manage`. Every collaborator has `collaborators.leave`, and may give up its own access. The receiver of a
 /// transfer may, too, until it has accepted the app: then the sender is the owner again.
 #[utoipa::path(
     delete,

@@ -1,4 +1,4 @@
-//! Mails to somebody whom another account reaches out to. Strangers decide on them, so there are few a day, whoever the strangers are.
+//! Mails to somebody whom another account reaches out to. Strangers cause them, so there are few a day for each receiver.
 
 use shared::ids::AccountId;
 use shared::limit::Rate;

@@ -19,7 +19,7 @@ const LIST: &str = "SELECT c.account_id, a.email, c.permission FROM collaborator
 const FIND: &str = "SELECT c.account_id, a.email, c.permission FROM collaborators c JOIN accounts a ON a.id = c.account_id \
     WHERE c.app_id = $1 AND a.email IN ($2, $3) ORDER BY CASE WHEN a.email = $2 THEN 0 ELSE 1 END LIMIT 1";
 const SET_ROLE: &str = "UPDATE collaborators SET permission = $3 WHERE app_id = $1 AND account_id = $2";
-// Somebody's role may become the owner's while this waits: whoever declines a transfer by deleting the account does not hold the app.
+// Somebody's role may become the owner's while this waits: deleting the receiver's account declines a transfer without a lock on the app.
 const CHANGE_ROLE: &str = "UPDATE collaborators SET permission = $3 WHERE app_id = $1 AND account_id = $2 AND permission <> 'Owner'";
 const ACCEPT: &str = "UPDATE collaborators SET accepted_time = (SELECT CASE WHEN MAX(o.accepted_time) >= $3 THEN MAX(o.accepted_time) + 1 \
     ELSE $3 END FROM collaborators o WHERE o.account_id = $2), is_received = FALSE \

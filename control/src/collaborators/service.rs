@@ -144,7 +144,7 @@ pub async fn update(
     Ok(NamedCollaborator { email: found.email, permission: role.as_str().to_owned() })
 }
 
-/// Takes an account's access away, in the transaction's last statements; whoever has access may give up its own. The receiver of a transfer may, too, until
+/// Takes an account's access away, in the transaction's last statements; every collaborator may give up its own. The receiver of a transfer may, too, until
 /// it has accepted, and the sender may take its access away: then the sender is the owner again. Errors: 403, 404, 409 for the owner, and for the sender of a
 /// transfer that is not accepted.
 pub async fn remove(tx: &mut WriteTx, app: &App, grant: &AppGrant<LeaveApp>, actor: &Actor, email: &str) -> AppResult<()> {

@@ -111,7 +111,7 @@ impl KeyOperation<'_> {
         Ok(Known { account, holder: Some(holder) })
     }
 
-    /// Makes the key nobody's. A deployment that used it gets a new one. Whoever had the key is told, unless it is for a deployment of theirs (`to`).
+    /// Makes the key nobody's. A deployment that used it gets a new one. The account that had the key is told, unless it is for a deployment of theirs (`to`).
     async fn take(&self, tx: &mut WriteTx, known: &Known, to: Option<&AccountId>, changed: &mut Vec<DeploymentKey>) -> AppResult<()> {
         if let Some(Holder { deployment, deployment_name, app, app_name, owner }) = &known.holder {
             let new = DeploymentKey::from_random(self.dice.bytes()?);

@@ -50,7 +50,7 @@ pub async fn create(
     let (Some(name), Some(key)) = (name, key) else { return Err(faults.into_error()) };
     let key = key.map_or(KeyChoice::Generated, |key| KeyChoice::Given { key, by: grant.account().clone() });
     let of = grant.lock(tx).await?;
-    // A key is the account's in whose namespace the app is, whoever of its collaborators brings it.
+    // The key belongs to the account whose namespace the app is in, even when a collaborator brings it.
     let reuses_key = is_kept(tx, &key, &of.namespace_id).await?;
     quotas::admit_deployment(app, tx, &of.id, (&of.namespace_id, grant.account()), reuses_key, actor).await?;
     let row = insert(tx, &of.id, &of.namespace_id, name.as_str(), key, &app.dice, now).await?;

@@ -369,7 +369,7 @@ impl Letter {
         let what = format!("This app of yours was transferred to {}, with the keys of its deployments:", plain(&transfer.to));
         self.transfer("An app of yours was transferred", &what, transfer);
         self.say(format!("Client address: {}.", plain(&transfer.address)));
-        self.closing = "You are an Admin of it now. Until the receiver accepts it, it stays in your account and counts against your quotas. If it was not you, change \
+        self.closing = "You are an Admin of it now. Until the receiver accepts it, it stays in your account and counts against your quotas. You can take it back until then: remove the receiver from the app. If it was not you, change \
              your password at once, and write to your administrator.";
     }
 
@@ -379,8 +379,8 @@ impl Letter {
         if let Some(app) = &transfer.app_id {
             self.accept_or_leave(app, dashboard);
         }
-        self.closing = "You have the rights of an owner now. Accept the app to move it to your account, where it counts against your quotas. If you do not want it, \
-             leave it: then it belongs to its sender again. You can delete your account without accepting it.";
+        self.closing = "You have the rights of an owner now. Until you accept the app, use this full name. Accept it to move it to your account, where it counts against \
+             your quotas. If you do not want it, leave it: then it belongs to its sender again. You can delete your account without accepting it.";
     }
 
     fn app_returned(&mut self, returned: &ReturnedApp) {
@@ -397,8 +397,8 @@ impl Letter {
         self.say(format!("{} gave you access to this app with the role {}:", plain(&shared.from), shared.permission));
         self.list = vec![shown_name(&shared.app)];
         self.accept_or_leave(&shared.app_id, dashboard);
-        self.closing = "You can work on it now, by this name. Accept the app to use its name without the address in front. If you do not know it, leave it. Both \
-             links ask before anything happens. You get at most ten of these mails a day.";
+        self.closing = "You can work on it now. Until you accept it, use this full name: the short name may not work. If you do not know the app, leave it. Both links \
+             ask for confirmation. You get at most ten of these mails a day.";
     }
 
     fn accept_or_leave(&mut self, app: &AppId, dashboard: &str) {

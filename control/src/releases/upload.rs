@@ -58,7 +58,7 @@ pub async fn receive(app: &App, grant: &AppGrant<ManageReleases>, deployment: &s
     let (deployment, limit) = {
         let mut tx = app.db.read().await?;
         let row = deployments::find(&mut tx, grant.app(), deployment).await?;
-        let limit = accounts::repo::max_upload_bytes(&mut tx, grant.owner()).await?.ok_or(AppError::NotFound("app"))?;
+        let limit = accounts::repo::max_upload_bytes(&mut tx, grant.namespace()).await?.ok_or(AppError::NotFound("app"))?;
         let limit = u64::try_from(limit).unwrap_or(0);
         if length.is_some_and(|length| length > limit.saturating_add(MULTIPART_EXTRA)) {
             return Err(too_large(limit));

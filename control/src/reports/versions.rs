@@ -2,8 +2,8 @@
 //! the most active devices have them, and the rest is counted as [`super::counting::OTHER`]. So nobody who invents versions keeps the real ones from being seen.
 //!
 //! A version that loses its place is left by its devices in steps, and one that gets a place is entered in steps; each step is one transaction, which locks
-//! what a batch of reports locks, in the same order. Between two steps every device is counted once, here or there. Whatever is cut off is finished by the
-//! next round, and replicas may do so at once.
+//! what a batch of reports locks, in the same order. Between two steps every device is counted once, here or there. The next round finishes what was cut off.
+//! Replicas may run it at the same time.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,7 +50,7 @@ struct Exchange {
     gaining: Vec<String>,
 }
 
-/// Looks at every deployment of which a version waits for a place. Gives in how many places it failed; those are logged.
+/// Compares the versions of each deployment in which one waits for a place. Returns the number of failures; each is logged.
 pub async fn round(app: &App) -> usize {
     let most = usize::try_from(app.config.limits.binary_versions).unwrap_or(usize::MAX);
     let (mut after, mut failures) = (String::new(), 0);

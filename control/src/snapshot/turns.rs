@@ -54,7 +54,7 @@ impl Default for Turns {
 }
 
 impl Turns {
-    /// Waits for a turn. Whoever stops waiting leaves the line to the next.
+    /// Waits for a turn. A waiter that is dropped leaves the queue.
     pub(super) async fn take(&self, owner: &str) -> Option<Turn> {
         let (build, share) = self.enter(owner);
         // Neither of the two is ever closed.

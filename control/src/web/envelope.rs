@@ -26,7 +26,7 @@ pub struct RequestIdHeader(pub RequestId);
 pub(super) async fn middleware(State(app): State<AppState>, mut request: Request, next: Next) -> Response {
     let id = new_id(&app);
     request.extensions_mut().insert(RequestIdHeader(id.clone()));
-    // Only what the edge has signed is read to its end before a refusal: an invented header is worth nothing.
+    // Only what the edge has signed is read to its end before a refusal: a header without a valid signature changes nothing.
     let signed = client_address::signed(&app, &request);
     let is_of_edge = signed.is_some();
     if let Some(address) = signed {

@@ -23,7 +23,7 @@ use crate::web::{ClientAddress, Faults, Member};
 
 const NEEDED: AppError = AppError::Coded(
     Code::ReauthRequired,
-    "your sign-in is too old for this: send your password to POST /v1/auth/reauthenticate and try again, or send stepUp if you have a second factor",
+    "your sign-in is not recent enough for this: send your password to POST /v1/auth/reauthenticate and try again, or send stepUp if you have a second factor",
 );
 
 /// The right to give lasting access: the caller has shown lately who it is, or is not asked. Only this file makes one.

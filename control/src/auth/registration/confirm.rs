@@ -81,7 +81,7 @@ pub async fn verify(app: &App, from: ClientAddress, shown: &ShownToken) -> AppRe
     let (mut tx, now) = (app.db.write().await?, app.now());
     let found = repo::find(&mut tx, &token, now, now.plus_millis(-PENDING_LIFETIME)).await?;
     let row = found.ok_or_else(|| refused(&members::unknown_token()))?;
-    // A login meets what was registered as before, so that whoever registered the address does not learn when it became an account. Only the password
+    // A login meets what was registered as before, so that a stranger who registered the address does not learn when it became an account. Only the password
     // that the account takes over is not met a second time: once it is changed, it is no more than a wrong one.
     let own = if replacement.is_none() { Some(password::unmatched(&app.dice)?) } else { None };
     repo::retire(&mut tx, &row.email, &token, own.as_deref()).await?;
