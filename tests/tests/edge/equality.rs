@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use control::clock::TestClock;
+use control::clock::{Clock, TestClock};
 use reqwest::Method;
 use serde_json::{Value, json};
 use shared::hash::BlobKey;
-use shared::signature::{Secrets, verify_download};
+use shared::signature::{DownloadUrls, Secrets, download_url, verify_download};
 use shared::snapshot::Snapshot;
+use shared::time::UnixMillis;
 use shared::wire::path::{self, Job};
 use tests::app::DOWNLOAD_SECRET;
 use tests::edge::{EdgeApp, EdgeOptions};
@@ -288,6 +289,23 @@ async fn edge_and_control_serve_and_refuse_bundles_alike() {
     }
     let slash = same(&app, &Method::GET, &format!("{address}/?{query}"), |request| request).await;
     assert_bytes(&slash, 200, &bundle.0);
+
+    // No cache keeps it longer than its address is valid: here between ten and seventy minutes.
+    let blob = BlobKey::from_encoded(blob).unwrap();
+    let now = || Clock::System.now().as_millis();
+    let secrets = Secrets::parse(DOWNLOAD_SECRET).unwrap();
+    let day_before = UnixMillis(now() + 10 * 60_000 - 24 * 3_600_000);
+    let soon = download_url(&DownloadUrls { base_url: "", secret: secrets.first(), now: day_before }, &blob);
+    let expires: i64 = soon.split_once("expires=").unwrap().1.split_once('&').unwrap().0.parse().unwrap();
+    for client in both(&app) {
+        let most = (expires - now()) / 1_000;
+        let answer = client.get(&soon).await;
+        assert_bytes(&answer, 200, &bundle.0);
+        let least = (expires - now()) / 1_000;
+        let kept = answer.header("cache-control");
+        let age: i64 = kept.strip_prefix("public, max-age=").unwrap().split_once(',').unwrap().0.parse().unwrap();
+        assert!((least..=most).contains(&age) && most < 86_400, "{kept}: {least} to {most}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -37,4 +37,12 @@ async fn failures_from_one_address_do_not_limit_another() {
         assert_eq!(current["createdBy"], address, "the session says where it was made");
     }
     log_in("203.0.113.8", "bob@example.com", PASSWORD).await.assert(200);
+
+    // All networks of one site together get ten times what one gets: five and forty-five.
+    for network in 0x10..0x10 + 45 {
+        let address = format!("2001:db8:1:{network:x}::1");
+        log_in(&address, &format!("nobody{network}@example.com"), "a wrong password").await.refused(401);
+    }
+    log_in("2001:db8:1:3::1", "bob@example.com", PASSWORD).await.refused(429);
+    log_in("2001:db8:2::1", "bob@example.com", PASSWORD).await.assert(200);
 }

@@ -187,4 +187,11 @@ async fn one_address_reports_so_often_for_one_deployment_whatever_its_headers_sa
     send("2001:db8:1:3::1", &key, "").await.assert(200);
     send("192.0.2.8", &key, "").await.assert(200);
     send("192.0.2.7", &other, "").await.assert(200);
+    // All networks of one site together get ten times what one gets: three, one, and twenty-six.
+    for network in 4..30 {
+        send(&format!("2001:db8:1:{network:x}::1"), &key, "").await.assert(200);
+    }
+    send("2001:db8:1:40::1", &key, "").await.refused(429);
+    send("2001:db8:1:40::1", &other, "").await.assert(200);
+    send("2001:db8:2::1", &key, "").await.assert(200);
 }
