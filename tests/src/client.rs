@@ -5,6 +5,8 @@ use reqwest::multipart::{Form, Part};
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
 
+use crate::refusals;
+
 /// A client with or without an access key.
 #[derive(Clone, Debug)]
 pub struct Client {
@@ -77,6 +79,7 @@ impl Client {
         let response = self.http.execute(request).await.unwrap_or_else(|error| panic!("{asked}: {error:?}"));
         let (status, headers) = (response.status(), response.headers().clone());
         let body = response.bytes().await.unwrap_or_else(|error| panic!("{asked}: {error:?}")).to_vec();
+        refusals::check(&asked, status.as_u16(), &body);
         Answer { asked, status, headers, body }
     }
 

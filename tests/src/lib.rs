@@ -37,6 +37,7 @@ pub mod program;
 pub mod random;
 pub mod raw;
 pub mod reader;
+mod refusals;
 pub mod relay;
 pub mod reports;
 pub mod second_factors;

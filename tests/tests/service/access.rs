@@ -5,6 +5,7 @@ mod meanwhile;
 mod untrailed;
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use control::auth::grant::PERMISSIONS;
 use control::auth::session::{Device, SessionOrigin};
@@ -588,9 +589,11 @@ fn unnoted(document: &Value, noted: &BTreeSet<String>) -> Vec<String> {
     operations(document).into_iter().filter(|operation| is_change(operation) && !noted.contains(operation)).collect()
 }
 
-/// Asks everybody of each row whose path belongs there. Each success of a change must leave exactly one row in the trail, anything else none.
-async fn walk(belongs: impl Fn(&str) -> bool) {
+/// Asks everybody of each row whose path belongs there. Each success of a change must leave exactly one row in the trail, anything else none. What
+/// everybody else is told is the snapshot of this name.
+async fn walk(area: &str, belongs: impl Fn(&str) -> bool) {
     let app = prepared().await;
+    let mut refusals = String::new();
     let document = app.anonymous().get("/v1/openapi.json").await.assert(200);
     let (mut noted, mut number) = (BTreeSet::new(), 0);
     for (operation, who, status) in &rows_of(&belongs) {
@@ -608,6 +611,9 @@ async fn walk(belongs: impl Fn(&str) -> bool) {
             if who.expects(caller) == Expected::Done {
                 rows.insert(added);
             } else {
+                let mut body = answer.json();
+                body.as_object_mut().unwrap().remove("requestId");
+                writeln!(refusals, "{operation}, {caller:?}: {} {body}", answer.status.as_u16()).unwrap();
                 assert_eq!(added, 0, "{operation} by {caller:?} was refused, and is noted");
             }
         }
@@ -616,6 +622,7 @@ async fn walk(belongs: impl Fn(&str) -> bool) {
             noted.insert((*operation).to_owned());
         }
     }
+    insta::assert_snapshot!(format!("refusals_of_{area}"), refusals);
     let missing = unnoted(&document, &noted).into_iter().filter(|operation| belongs(path_of(operation)));
     assert_eq!(missing.collect::<Vec<_>>(), Vec::<String>::new(), "changes that were not seen to leave a row in the trail");
 }
@@ -679,37 +686,37 @@ fn is_of_devices(path: &str) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_operations_on_accounts_are_for_those_whom_the_table_names() {
-    walk(is_of_account).await;
+    walk("accounts", is_of_account).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_operations_on_keys_are_for_those_whom_the_table_names() {
-    walk(is_of_keys).await;
+    walk("keys", is_of_keys).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_operations_on_second_factors_are_for_those_whom_the_table_names() {
-    walk(is_of_factors).await;
+    walk("second_factors", is_of_factors).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_operations_on_apps_are_for_those_whom_the_table_names() {
-    walk(is_of_apps).await;
+    walk("apps", is_of_apps).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_operations_on_command_lines_are_for_those_whom_the_table_names() {
-    walk(is_of_command_lines).await;
+    walk("command_lines", is_of_command_lines).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_operations_of_devices_are_for_those_whom_the_table_names() {
-    walk(is_of_devices).await;
+    walk("devices", is_of_devices).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn all_other_operations_are_for_those_whom_the_table_names() {
-    walk(|path| {
+    walk("all_others", |path| {
         let areas = [is_of_account, is_of_keys, is_of_factors, is_of_apps, is_of_command_lines, is_of_devices];
         !areas.into_iter().any(|is_of| is_of(path))
     })

@@ -1,6 +1,7 @@
 //! The program `updraft-control` itself: its commands, its settings, how it starts and ends, and what it writes down.
 
 use std::ffi::OsStr;
+use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -507,6 +508,27 @@ async fn help_lists_the_commands_and_every_setting() {
     refused(&place.run(&[], "").await, "serve");
     refused(&place.run(&["explode"], "").await, "explode");
     assert!(!place.data().exists(), "none of this touches the data folder");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_help_of_every_command_is_the_one_that_was_reviewed() {
+    let place = Place::embedded();
+    let (mut helps, mut commands) = (String::new(), vec![Vec::<String>::new()]);
+    while let Some(command) = commands.pop() {
+        let arguments: Vec<&str> = command.iter().map(String::as_str).chain(["--help"]).collect();
+        let help = place.run(&arguments, "").await;
+        assert_eq!(help.code, Some(0), "{arguments:?}");
+        write!(helps, "# {}\n\n{}\n", arguments.join(" "), help.out).unwrap();
+        let listed = help.out.split_once("Commands:\n").map_or("", |(_, rest)| rest.split("\n\n").next().unwrap());
+        let names =
+            listed.lines().filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next().filter(|_| !line.starts_with("   ")));
+        // The last is taken first.
+        commands.extend(
+            names.filter(|name| *name != "help").map(|name| [command.clone(), vec![name.to_owned()]].concat()).rev().collect::<Vec<_>>(),
+        );
+    }
+    assert!(helps.contains("# reports replay --help"), "{helps}");
+    insta::assert_snapshot!("help", helps);
 }
 
 #[tokio::test(flavor = "multi_thread")]

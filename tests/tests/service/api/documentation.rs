@@ -55,6 +55,13 @@ async fn every_operation_is_described_whole() {
     assert!(!text.contains("/internal/"), "the edge's own paths are nobody's business");
 }
 
+/// Whoever changes the interface sees it here, and reviews it.
+#[test]
+fn the_document_is_the_one_that_was_reviewed() {
+    let document = control::router::document("https://updates.example.com");
+    insta::assert_snapshot!("openapi", serde_json::to_string_pretty(&document).unwrap());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_rule_against_a_promotion_is_told() {
     let app = TestApp::spawn().await;

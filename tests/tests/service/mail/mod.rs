@@ -4,6 +4,7 @@ mod challenge;
 mod files;
 mod outbox;
 mod server;
+mod words;
 
 use control::app::AppState;
 use control::mail::{Kind, Mail, outbox as mail_outbox};

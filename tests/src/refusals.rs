@@ -1,0 +1,114 @@
+//! The words of every refusal that a test causes: each stands in `tests/refusals.txt`, so that nobody changes one without seeing it.
+//!
+//! A test that is refused in words that are not there fails. With `UPDRAFT_REFUSALS=accept` they are added; review them, and sort the file with
+//! `LC_ALL=C sort -u`. To find the words that nothing causes any more, empty the file and run the whole suite so, on both databases.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+
+use serde_json::Value;
+
+const KNOWN: &str = include_str!("../refusals.txt");
+
+/// Looks for a refusal among those that are known. What is no refusal in the envelope is none of its business.
+pub(crate) fn check(asked: &str, status: u16, body: &[u8]) {
+    let Some(line) = line(status, body) else { return };
+    if is_known(&line) {
+        return;
+    }
+    assert!(
+        std::env::var("UPDRAFT_REFUSALS").is_ok_and(|mode| mode == "accept"),
+        "{asked} was refused in words that do not stand in tests/refusals.txt; see tests/src/refusals.rs: {line}"
+    );
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("refusals.txt");
+    // One write, so that the lines of two tests do not mix.
+    OpenOptions::new().append(true).open(path).unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
+}
+
+fn is_known(line: &str) -> bool {
+    KNOWN.lines().any(|known| known == line)
+}
+
+/// A refusal as a line: its status and its body, without what differs from run to run.
+fn line(status: u16, body: &[u8]) -> Option<String> {
+    let mut body: Value = serde_json::from_slice(body).ok()?;
+    let members = body.as_object_mut()?;
+    members.remove("requestId")?;
+    (status >= 400 && members.contains_key("error")).then_some(())?;
+    redact(&mut body);
+    Some(format!("{status} {body}"))
+}
+
+fn redact(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = redacted(text),
+        Value::Array(items) => items.iter_mut().for_each(redact),
+        Value::Object(members) => {
+            for (name, member) in members.iter_mut() {
+                if name.ends_with("Seconds") {
+                    *member = Value::from("[seconds]");
+                }
+                redact(member);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A text without ids, tokens, ports, labels, and numbers of what changes: time that is left, a rollout, a size.
+fn redacted(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let is_of_word = |char: char| char.is_ascii_alphanumeric() || char == '_' || char == '-';
+        if !is_of_word(first) {
+            out.push(first);
+            rest = &rest[first.len_utf8()..];
+            continue;
+        }
+        let (word, after) = rest.split_at(rest.find(|char| !is_of_word(char)).unwrap_or(rest.len()));
+        let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
+        let is_changing =
+            is_number && [" second", " minute", ", which it is now", " bytes long"].iter().any(|next| after.starts_with(next));
+        // Not the `v1` of a path.
+        let is_label = !out.ends_with('/')
+            && word.strip_prefix('v').is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()));
+        let is_mixed = word.bytes().any(|byte| byte.is_ascii_digit()) && word.bytes().any(|byte| byte.is_ascii_alphabetic());
+        out.push_str(match word {
+            _ if is_changing => "[number]",
+            _ if is_label => "[label]",
+            _ if is_number && out.ends_with("127.0.0.1:") => "[port]",
+            _ if is_mixed && word.len() >= 20 => "[token]",
+            _ => word,
+        });
+        rest = after;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_from_run_to_run_is_left_out() {
+        let body = br#"{"error":"try 127.0.0.1:4123 in 897 seconds","requestId":"x","retryAfterSeconds":897,"errors":{"a":["0190c2d4-0000-7000-8000-000000000001 was 20 of v7"]}}"#;
+        let expected = r#"429 {"error":"try 127.0.0.1:[port] in [number] seconds","errors":{"a":["[token] was 20 of [label]"]},"retryAfterSeconds":"[seconds]"}"#;
+        assert_eq!(line(429, body).unwrap(), expected);
+        assert_eq!(line(200, body), None);
+        assert_eq!(line(404, b"{}"), None);
+        assert_eq!(line(404, b"<html>"), None);
+    }
+
+    #[test]
+    fn the_file_is_sorted_and_names_each_once() {
+        assert!(KNOWN.lines().is_sorted_by(|one, next| one < next), "run `LC_ALL=C sort -u` on it");
+    }
+
+    #[test]
+    fn words_that_nobody_reviewed_are_not_known() {
+        assert!(is_known(r#"404 {"error":"app was not found"}"#));
+        assert!(!is_known(r#"404 {"error":"words that nobody wrote"}"#));
+    }
+}
