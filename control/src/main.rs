@@ -4,17 +4,22 @@ use std::io::{IsTerminal, Read, Write};
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
-use control::accounts::operator::Operation;
-use control::audit::{self, Actor, Kept};
-use control::clock::{Clock, Dice};
-use control::config::settings::Environment;
+use control::config::settings::{self, Environment};
 use control::config::values::parse_size;
 use control::config::{Config, DatabaseConfig, LogConfig};
-use control::db::{Db, WriteTx};
-use control::deployments::operator::KeyOperation;
-use control::error::{AppError, AppResult, chain};
-use control::reports::replay::{Credentials, Place, Replay};
-use control::{accounts, auth, config, rotation, serve, telemetry};
+use control::domain::accounts::operator::Operation;
+use control::domain::accounts::{self, strength};
+use control::domain::audit::{self, Actor, Kept};
+use control::domain::credentials::access_keys;
+use control::domain::deployments::operator::KeyOperation;
+use control::domain::encryption::{check, rotation};
+use control::domain::error::{AppError, AppResult, chain};
+use control::domain::second_factors::factors;
+use control::infra::clock::{Clock, Dice};
+use control::infra::crypto::password;
+use control::infra::db::{Db, WriteTx};
+use control::jobs::replay::{Credentials, Place, Replay};
+use control::server::{self as serve, telemetry};
 use shared::keys::DeploymentKey;
 use shared::time::parse_duration;
 
@@ -204,7 +209,7 @@ fn main() -> ExitCode {
     // Whatever this program or a library of it creates is its owner's alone, in any folder.
     #[cfg(unix)]
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-    let matches = Command::command().after_help(config::settings::help()).get_matches();
+    let matches = Command::command().after_help(settings::help()).get_matches();
     let command = match Command::from_arg_matches(&matches) {
         Ok(command) => command,
         Err(error) => error.exit(),
@@ -278,9 +283,9 @@ async fn create_account(config: &DatabaseConfig, new: &NewAccount) -> Result<(),
     let email = accounts::service::normalise_new_email(&new.email)?;
     let name = new.name.as_deref().map(accounts::service::judge_name).transpose().map_err(|fault| format!("name: {fault}"))?;
     let addresses: Vec<&str> = config.addresses.iter().map(String::as_str).collect();
-    let known = auth::strength::context(&addresses, &email, name.as_deref());
+    let known = strength::context(&addresses, &email, name.as_deref());
     accounts::service::check_password(&password, &known)?;
-    let password_hash = tokio::task::spawn_blocking(move || auth::password::hash(&password, &Dice::System)).await??;
+    let password_hash = tokio::task::spawn_blocking(move || password::hash(&password, &Dice::System)).await??;
     let db = Db::open(&config.database_url.0).await?;
     let mut tx = db.write().await?;
     let account = accounts::service::NewAccount {
@@ -315,10 +320,10 @@ async fn remove_second_factors(email: &str) -> Result<(), Failure> {
     let db = Db::open_existing(&DatabaseConfig::read(&Environment)?.database_url.0).await?;
     let config = Config::read(&Environment)?;
     // The owner's mail waits in the database, sealed.
-    config::check::check(&db, &config.encryption_keys).await?;
+    check::check(&db, &config.encryption_keys).await?;
     let mut tx = db.write().await?;
     let (keys, dice, now) = (&config.encryption_keys, Dice::System, Clock::System.now());
-    let removed = auth::mfa::factors::remove_all(&mut tx, &Actor::operator(), email, keys, &dice, now).await?;
+    let removed = factors::remove_all(&mut tx, &Actor::operator(), email, keys, &dice, now).await?;
     tx.commit().await?;
     db.close().await;
     eprintln!(
@@ -333,7 +338,7 @@ async fn operate<T>(email: &str, command: impl AsyncFnOnce(&mut WriteTx, &Operat
     let db = Db::open_existing(&DatabaseConfig::read(&Environment)?.database_url.0).await?;
     let config = Config::read(&Environment)?;
     // The owner's mail waits in the database, sealed.
-    config::check::check(&db, &config.encryption_keys).await?;
+    check::check(&db, &config.encryption_keys).await?;
     let mut tx = db.write().await?;
     let operation = Operation { email, keys: &config.encryption_keys, dice: &Dice::System, now: Clock::System.now() };
     let done = command(&mut tx, &operation).await?;
@@ -347,7 +352,7 @@ async fn operate_on_key(key: &str, command: impl AsyncFnOnce(&mut WriteTx, &KeyO
     let key = DeploymentKey::try_from(key).map_err(|fault| format!("--key {fault}"))?;
     let db = Db::open_existing(&DatabaseConfig::read(&Environment)?.database_url.0).await?;
     let config = Config::read(&Environment)?;
-    config::check::check(&db, &config.encryption_keys).await?;
+    check::check(&db, &config.encryption_keys).await?;
     let mut tx = db.write().await?;
     let operation = KeyOperation { key: &key, keys: &config.encryption_keys, dice: &Dice::System, now: Clock::System.now() };
     command(&mut tx, &operation).await?;
@@ -421,7 +426,7 @@ async fn create_access_key(config: &DatabaseConfig, new: &NewKey) -> Result<(), 
     let db = Db::open_existing(&config.database_url.0).await?;
     let mut tx = db.write().await?;
     let account = accounts::repo::find_by_email(&mut tx, &email).await?.ok_or(AppError::NotFound("account"))?;
-    let token = auth::keys::service::create_by_operator(&mut tx, &account, &new.name, new.ttl, &Dice::System, Clock::System.now()).await?;
+    let token = access_keys::service::create_by_operator(&mut tx, &account, &new.name, new.ttl, &Dice::System, Clock::System.now()).await?;
     tx.commit().await?;
     db.close().await;
     // A key that nobody could read is an error; the next try needs another name.

@@ -14,12 +14,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use control::accounts::service::{self as accounts, NewAccount};
-use control::audit::Actor;
-use control::auth::keys;
-use control::clock::{Clock, Dice};
 use control::config::AccountLimits;
-use control::db::Db;
+use control::domain::accounts::service::{self as accounts, NewAccount};
+use control::domain::audit::Actor;
+use control::domain::credentials::access_keys as keys;
+use control::infra::clock::{Clock, Dice};
+use control::infra::db::Db;
 use serde_json::json;
 use tempfile::TempDir;
 use tests::Client;

@@ -10,12 +10,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use control::accounts::service::{self as accounts, NewAccount};
-use control::audit::Actor;
-use control::auth::{keys, password};
-use control::clock::{Clock, Dice};
 use control::config::AccountLimits;
-use control::db::Db;
+use control::domain::accounts::service::{self as accounts, NewAccount};
+use control::domain::audit::Actor;
+use control::domain::credentials::access_keys as keys;
+use control::infra::clock::{Clock, Dice};
+use control::infra::crypto::password;
+use control::infra::db::Db;
 use tempfile::TempDir;
 use tests::people::{PASSWORD, login};
 use tests::wait::until;

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use control::accounts;
-use control::app::AppState;
-use control::audit::Actor;
-use control::auth::keys;
-use control::clock::{Clock, Dice, TestClock};
 use control::config::Config;
-use control::db::Db;
-use control::serve::{self, Running};
+use control::domain::accounts;
+use control::domain::audit::Actor;
+use control::domain::context::AppState;
+use control::domain::credentials::access_keys as keys;
+use control::infra::clock::{Clock, Dice, TestClock};
+use control::infra::db::Db;
+use control::server::{self as serve, Running};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 

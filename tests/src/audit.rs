@@ -1,8 +1,7 @@
 //! The audit trail behind a server: how many rows there are, what the newest says, and whether the chain holds.
 
-use control::audit::repo::{self, EventRow};
-use control::audit::service::{Broken, Kept, Unbroken, verify};
-
+use control::domain::audit::repo::{self, EventRow};
+use control::domain::audit::service::{Broken, Kept, Unbroken, verify};
 use control::on;
 
 use crate::TestApp;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use control::db::{Dialect, ReadTx};
+use control::infra::db::{Dialect, ReadTx};
 use control::{on, on_write};
 use sqlx::AssertSqlSafe;
 

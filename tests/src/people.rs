@@ -1,9 +1,9 @@
 //! People with accounts: made and signed in as they would be, or put into the database at once where a test is about something else.
 
-use control::accounts;
-use control::auth::keys;
-use control::auth::session::{self, Device, SessionOrigin};
-use control::web::ClientAddress;
+use control::domain::accounts;
+use control::domain::credentials::access_keys as keys;
+use control::domain::credentials::session::{self, Device, SessionOrigin};
+use control::http::layer::ClientAddress;
 use serde_json::{Value, json};
 use shared::ids::AccountId;
 

@@ -6,6 +6,7 @@ mod check;
 mod common_passwords;
 mod dev;
 mod fuzz;
+mod imports;
 mod lock;
 mod npm;
 mod postgres;
@@ -34,7 +35,9 @@ cargo xtask test [arguments for `cargo nextest run`]
     every check and every test, on SQLite and PostgreSQL; with arguments, only the tests that they select.
     Without arguments it installs Debian's Chromium and its driver where they are missing and this is root
 cargo xtask check
-    formatting, lints, documentation, dependencies: no tests
+    formatting, imports, lints, documentation, dependencies: no tests
+cargo xtask imports [--arrows]
+    check the imports of the control plane's modules against control/imports.toml and print a summary; with --arrows, list which file needs which
 cargo xtask edge-build
     build the Worker into edge/build, when something changed
 cargo xtask bench edge [--rounds 5] [--seconds 10]
@@ -80,6 +83,10 @@ fn main() -> ExitCode {
         ("dev", _) => dev::Options::parse(rest).and_then(|options| dev::run(&session, &options)),
         ("test", _) => test::run(&session, rest),
         ("check", []) => check::run(&session),
+        ("imports", []) => imports::run(&session),
+        ("imports", [option]) if option == "--arrows" => imports::print_arrows(&session),
+        // Not in the help: the list of exceptions is to get shorter by hand.
+        ("imports", [option]) if option == "--write" => imports::write(&session),
         ("edge-build", []) => tools::Kit::for_worker(&session).and_then(|kit| worker::build_within_limit(&session, &kit)),
         ("bench", [what, rest @ ..]) => bench::run(&session, what, rest),
         ("fuzz-api", _) => fuzz::Plan::read(rest).and_then(|plan| fuzz::run(&session, &plan)),

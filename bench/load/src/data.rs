@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use control::accounts::service::{self as accounts, NewAccount};
-use control::audit::Actor;
-use control::clock::{Clock, Dice};
 use control::config::AccountLimits;
-use control::db::{Db, WriteTx};
+use control::domain::accounts::service::{self as accounts, NewAccount};
+use control::domain::audit::Actor;
+use control::domain::counting::flags::{Flag, Flags};
+use control::domain::counting::repo::{ClientKey, write_clients};
+use control::domain::counting::rules::{Client, Place, Stamp};
+use control::infra::clock::{Clock, Dice};
+use control::infra::db::{Db, WriteTx};
 use control::on_write;
-use control::reports::counting::{Client, Place, Stamp};
-use control::reports::flags::{Flag, Flags};
-use control::reports::repo::{ClientKey, write_clients};
 use shared::hash::Sha256Hex;
 use shared::ids::{AppId, DeploymentId, ReleaseId, ReportId};
 use shared::keys::{ClientId, DeploymentKey, Label};

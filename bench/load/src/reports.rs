@@ -6,10 +6,10 @@
 
 use std::cell::Cell;
 
-use control::clock::{Clock, Dice};
-use control::db::Db;
+use control::domain::counting::service;
+use control::infra::clock::{Clock, Dice};
+use control::infra::db::Db;
 use control::on;
-use control::reports::service;
 use serde_json::{Value, json};
 use shared::ids::ReportId;
 use shared::keys::{BinaryVersion, ClientId, Label};

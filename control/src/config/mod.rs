@@ -1,10 +1,8 @@
 //! Settings: environment variables with the prefix `UPDRAFT_`, read once at the start.
 //!
-//! `settings` is the list that `--help` prints, `values` parses sizes and networks, `outside` mail server and challenge, `pages` the dashboard's address, `secrets` makes and
-//! keeps the three secrets.
-//! Start reading at [`Config::read`].
+//! `settings` is the list that `--help` prints, `values` parses sizes and networks, `outside` has the mail server and the challenge, `pages` the
+//! dashboard's address; `secrets` makes and keeps the three secrets. Start reading at [`Config::read`].
 
-pub mod check;
 pub mod command_line;
 pub mod outside;
 pub mod pages;
@@ -21,15 +19,15 @@ use shared::limit::Rate;
 use shared::signature::Secrets;
 use shared::time::parse_duration;
 
-use crate::connections::Bounds;
-use crate::quotas::Quotas;
-use crate::releases::archive::ArchiveLimits;
-use command_line::CliLimits;
-use outside::{MailConfig, TurnstileConfig};
-use secrets::EncryptionKeys;
-use settings::{Given, Settings};
-use strangers::StrangerLimits;
-use values::{Network, parse_size};
+use self::command_line::CliLimits;
+use self::outside::{MailConfig, TurnstileConfig};
+use self::secrets::EncryptionKeys;
+use self::settings::{Given, Settings};
+use self::strangers::StrangerLimits;
+use self::values::{Network, parse_size};
+use crate::domain::limits::quotas::Quotas;
+use crate::domain::releases::archive::ArchiveLimits;
+use crate::http::layer::connections::Bounds;
 
 /// Everything the process was told.
 #[derive(Clone, Debug)]

@@ -10,8 +10,8 @@ use shared::signature::Secrets;
 
 use super::ConfigError;
 use super::settings::Settings;
-use crate::clock::Dice;
-use crate::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult};
+use crate::infra::clock::Dice;
 
 /// The file in the data folder that keeps generated secrets.
 const FILE: &str = "secrets.env";

@@ -1,7 +1,7 @@
 //! The cases that a random set of reports does not reach.
 
+use control::domain::counting::{Judgement, service};
 use control::on;
-use control::reports::{Judgement, service};
 use shared::ids::ReportId;
 use shared::report::{Event, NewReport, Report};
 use shared::time::UnixMillis;

@@ -1,9 +1,10 @@
 //! Direct reports through the group commit.
 
-use control::clock::{Clock, TestClock};
 use control::config::Limits;
-use control::error::AppError;
-use control::reports::{Collector, Judgement};
+use control::domain::counting::Judgement;
+use control::domain::error::AppError;
+use control::http::devices::Collector;
+use control::infra::clock::{Clock, TestClock};
 use shared::time::UnixMillis;
 
 use crate::cases::{installed, report};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use control::reports::counting::{Changes, Client, Epochs, Event, OTHER, Sighting, Stamp};
-use control::reports::flags::Flag;
+use control::domain::counting::flags::Flag;
+use control::domain::counting::rules::{Changes, Client, Epochs, Event, OTHER, Sighting, Stamp};
 use shared::ids::DeploymentId;
 use shared::keys::Label;
 use shared::report::{self, Report};

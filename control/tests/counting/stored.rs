@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use control::db::Dialect;
+use control::domain::counting::{gone, service};
+use control::infra::db::Dialect;
 use control::on_write;
-use control::reports::{gone, service};
 use shared::time::UnixMillis;
 
 use crate::cases::{installed, report};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use control::db::Db;
-use control::reports::service;
-use control::{metrics, on, on_write};
+use control::domain::counting::{counters as metrics, service};
+use control::infra::db::Db;
+use control::{on, on_write};
 use shared::ids::{AppId, DeploymentId, ReleaseId};
 use shared::report::Report;
 use shared::time::UnixMillis;
@@ -44,7 +44,7 @@ impl World {
         let server = match std::env::var("TEST_DATABASE").as_deref() {
             Ok("postgres") => {
                 let server = std::env::var("TEST_POSTGRES_URL").expect("TEST_DATABASE=postgres needs TEST_POSTGRES_URL");
-                let noise: [u8; 16] = control::clock::Dice::System.bytes().unwrap();
+                let noise: [u8; 16] = control::infra::clock::Dice::System.bytes().unwrap();
                 let name = format!("counting_{:032x}", u128::from_le_bytes(noise));
                 administrate(&server, format!("CREATE DATABASE {name}")).await;
                 Some((server, name))
@@ -114,7 +114,7 @@ impl World {
     }
 
     /// Counts a batch.
-    pub(crate) async fn store(&self, reports: &[Report]) -> Vec<control::reports::Judgement> {
+    pub(crate) async fn store(&self, reports: &[Report]) -> Vec<control::domain::counting::Judgement> {
         service::store(&self.db, 200, reports, UnixMillis(5_000)).await.unwrap()
     }
 

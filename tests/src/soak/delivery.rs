@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use control::clock::Clock;
+use control::infra::clock::Clock;
 use reqwest::Method;
 use reqwest::header::HeaderValue;
 use serde_json::{Value, json};

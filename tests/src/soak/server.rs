@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use control::accounts;
-use control::audit::Actor;
-use control::auth::keys;
-use control::clock::{Clock, Dice};
 use control::config::AccountLimits;
-use control::db::Db;
+use control::domain::accounts;
+use control::domain::audit::Actor;
+use control::domain::credentials::access_keys as keys;
+use control::infra::clock::{Clock, Dice};
+use control::infra::db::Db;
 use reqwest::RequestBuilder;
 use serde_json::json;
 use tempfile::TempDir;

@@ -10,7 +10,7 @@ mod settings;
 mod strangers;
 mod words;
 
-use control::auth::session::SessionOrigin;
+use control::domain::credentials::session::SessionOrigin;
 
 use crate::people::PASSWORD;
 use crate::{TestApp, Visit};

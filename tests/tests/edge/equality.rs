@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use control::clock::{Clock, TestClock};
+use control::infra::clock::{Clock, TestClock};
 use reqwest::Method;
 use serde_json::{Value, json};
 use shared::hash::BlobKey;

@@ -1,7 +1,7 @@
 //! Edge and control, asked the same by thousands of generated clients about generated histories that reached KV through the real publisher.
 
-use control::releases::repo::{self, NewReleaseRow, ReleaseRow};
-use control::snapshot::outbox;
+use control::domain::releases::repo::{self, NewReleaseRow, ReleaseRow};
+use control::domain::snapshot::outbox;
 use reqwest::Method;
 use serde_json::json;
 use shared::hash::Sha256Hex;

@@ -1,6 +1,6 @@
 //! The edge in front of a server that answers byte for byte what a test wants: nothing of it may change on the way, and nothing may leak.
 
-use control::clock::TestClock;
+use control::infra::clock::TestClock;
 use shared::signature::{Secrets, verify_address};
 use tests::app::EDGE_SECRET;
 use tests::edge::{Edge, EdgeOptions};

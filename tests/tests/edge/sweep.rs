@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use control::clock::TestClock;
+use control::infra::clock::TestClock;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use shared::signature::{Secrets, sign_call};

@@ -7,8 +7,8 @@ mod untrailed;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use control::auth::grant::PERMISSIONS;
-use control::auth::session::{Device, SessionOrigin};
+use control::domain::access::grant::PERMISSIONS;
+use control::domain::credentials::session::{Device, SessionOrigin};
 use reqwest::Method;
 use reqwest::multipart::{Form, Part};
 use serde_json::{Value, json};
@@ -743,7 +743,7 @@ async fn every_operation_has_a_row() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_planted_operation_fails_both_checks() {
-    let mut document = control::router::document("http://localhost");
+    let mut document = control::server::router::document("http://localhost");
     let noted = operations(&document);
     assert_eq!((differences(&document, TABLE), unnoted(&document, &noted)), (Vec::new(), Vec::new()));
     document["paths"]["/v1/planted"] = json!({ "post": {} });

@@ -1,6 +1,6 @@
 //! The whole way of an account over HTTP, with the mails read from the files that the server writes.
 
-use control::auth::session::SessionOrigin::CliBrowser;
+use control::domain::credentials::session::SessionOrigin::CliBrowser;
 use serde_json::json;
 use tests::people::login;
 use tests::{Answer, Client, Options, TestApp};

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use control::audit::repo;
-use control::clock::Clock;
-use control::db::Db;
+use control::domain::audit::repo;
+use control::infra::clock::Clock;
+use control::infra::db::Db;
 use control::on_write;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use control::clock::Clock;
 use control::config::KvConfig;
-use control::snapshot::publisher::Pusher;
-use control::snapshot::reconcile;
+use control::infra::clock::Clock;
+use control::jobs::reconcile;
+use control::jobs::snapshots::Pusher;
 use serde_json::json;
 use tests::kv::{Faults, KvStandIn, NAMESPACE, TOKEN};
 use tests::wait::eventually;
@@ -101,7 +101,7 @@ async fn keys_that_fail_inside_a_200_are_written_again_and_the_others_are_not_he
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_write_whose_answer_is_lost_is_repeated() {
-    let clock = control::clock::TestClock::starting_now();
+    let clock = control::infra::clock::TestClock::starting_now();
     let kv = KvStandIn::start(Clock::Test(clock.clone())).await;
     let app = TestApp::spawn_with(Options { has_machine_clock: false, ..options(&kv, TOKEN, NAMESPACE) }).await;
     let ada = app.sign_up("ada").await;
@@ -159,7 +159,7 @@ async fn two_publishers_racing_never_leave_an_older_snapshot() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_altered_by_hand_is_repaired_by_the_reconcile() {
-    let clock = control::clock::TestClock::starting_now();
+    let clock = control::infra::clock::TestClock::starting_now();
     let kv = KvStandIn::start(Clock::Test(clock.clone())).await;
     let app = TestApp::spawn_with(Options { has_machine_clock: false, ..options(&kv, TOKEN, NAMESPACE) }).await;
     let ada = app.sign_up("ada").await;
@@ -202,7 +202,7 @@ async fn what_was_altered_by_hand_is_repaired_by_the_reconcile() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_accounts_rate_limit_is_waited_for() {
-    let clock = control::clock::TestClock::starting_now();
+    let clock = control::infra::clock::TestClock::starting_now();
     let kv = KvStandIn::start(Clock::Test(clock.clone())).await;
     let stranger = Client::new(&kv.api, Some(TOKEN.to_owned()));
     for _ in 0..1_200 {
@@ -226,7 +226,7 @@ async fn the_accounts_rate_limit_is_waited_for() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_write_that_shows_late_is_not_taken_for_a_lost_one() {
-    let clock = control::clock::TestClock::starting_now();
+    let clock = control::infra::clock::TestClock::starting_now();
     let kv = KvStandIn::start(Clock::Test(clock.clone())).await;
     let app = TestApp::spawn_with(Options { has_machine_clock: false, ..options(&kv, TOKEN, NAMESPACE) }).await;
     let ada = app.sign_up("ada").await;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use control::db::{Db, Dialect, Tx};
+use control::infra::db::{Db, Dialect, Tx};
 use sqlx::{Executor, SqlSafeStr, Statement};
 use tests::TestApp;
 
@@ -27,7 +27,7 @@ fn placeholders(sql: &str) -> BTreeSet<usize> {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_statement_is_accepted_by_this_database() {
     let app = TestApp::spawn().await;
-    let all = control::sql::all();
+    let all = control::server::sql::all();
     let names: BTreeSet<&str> = all.iter().map(|(name, _)| *name).collect();
     assert_eq!(names.len(), all.len(), "each file stands in the list once");
     assert!(all.len() >= 10, "{names:?}");
@@ -66,7 +66,7 @@ fn the_list_names_every_file_that_has_statements() {
     let mut files = Vec::new();
     collect(&sources, &mut files);
     let with_statements = files.iter().filter(|text| text.contains("pub const SQL: &[&str]")).count();
-    assert_eq!(control::sql::all().len(), with_statements, "control::sql::all() lists as many files as have a list");
+    assert_eq!(control::server::sql::all().len(), with_statements, "control::sql::all() lists as many files as have a list");
 }
 
 fn collect(folder: &std::path::Path, into: &mut Vec<String>) {

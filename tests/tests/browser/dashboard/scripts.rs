@@ -1,6 +1,6 @@
 //! What the pages' scripts do that a form alone cannot.
 
-use control::auth::session::SessionOrigin;
+use control::domain::credentials::session::SessionOrigin;
 use serde_json::{Value, json};
 use tests::people::{PASSWORD, login};
 use tests::{Hands, TestApp, Visit};

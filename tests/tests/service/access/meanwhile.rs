@@ -1,13 +1,13 @@
 //! What a caller loses between the headers of a change, by which it is let in, and the change itself: the credential, the access, a scope. Every change of
-//! the table is tried; one that does not begin at [`control::auth::SignedIn::begin`] or its like fails here.
+//! the table is tried; one that does not begin at [`control::domain::access::SignedIn::begin`] or its like fails here.
 
 use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
 use std::task::Poll;
 
-use control::app::AppState;
-use control::auth::session::SessionOrigin;
-use control::db::WriteTx;
+use control::domain::context::AppState;
+use control::domain::credentials::session::SessionOrigin;
+use control::infra::db::WriteTx;
 use control::{on, on_write};
 use reqwest::Request;
 use serde_json::json;

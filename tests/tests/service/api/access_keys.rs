@@ -1,7 +1,7 @@
 //! Access keys: made on the dashboard, used as bearer tokens, named by their friendlyName.
 
-use control::auth::session::Device;
-use control::auth::session::SessionOrigin::{CliBrowser, Dashboard};
+use control::domain::credentials::session::Device;
+use control::domain::credentials::session::SessionOrigin::{CliBrowser, Dashboard};
 use serde_json::{Value, json};
 use tests::{Client, TestApp};
 

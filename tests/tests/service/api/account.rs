@@ -1,6 +1,6 @@
 //! The caller's own account: read, renamed, given a new password, deleted.
 
-use control::auth::session::SessionOrigin::{CliBrowser, Dashboard};
+use control::domain::credentials::session::SessionOrigin::{CliBrowser, Dashboard};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tests::people::{PASSWORD, limits, login};

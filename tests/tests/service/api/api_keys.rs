@@ -1,6 +1,6 @@
 //! API keys: made on the dashboard for programs, with scopes and perhaps an end, revoked but never deleted.
 
-use control::auth::session::SessionOrigin::{CliBrowser, Dashboard};
+use control::domain::credentials::session::SessionOrigin::{CliBrowser, Dashboard};
 use serde_json::{Value, json};
 use shared::hash::Sha256Hex;
 use shared::time::UnixMillis;

@@ -1,9 +1,9 @@
 //! The audit trail: one row for each change and none for anything else, who may read it, and that nobody can edit it unnoticed.
 
-use control::audit::repo::EventRow;
-use control::audit::service::{Broken, Kept};
-use control::auth::session::SessionOrigin::{CliBrowser, Dashboard};
-use control::db::Dialect;
+use control::domain::audit::repo::EventRow;
+use control::domain::audit::service::{Broken, Kept};
+use control::domain::credentials::session::SessionOrigin::{CliBrowser, Dashboard};
+use control::infra::db::Dialect;
 use serde_json::{Value, json};
 use shared::hash::Sha256Hex;
 use tests::people::PASSWORD;

@@ -1,6 +1,6 @@
 //! What the audit trail says of a change besides that it happened.
 
-use control::auth::session::SessionOrigin::Dashboard;
+use control::domain::credentials::session::SessionOrigin::Dashboard;
 use serde_json::{Value, json};
 use tests::TestApp;
 

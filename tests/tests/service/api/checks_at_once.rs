@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use control::db::{Db, Dialect};
-use control::{on_write, snapshot};
+use control::domain::snapshot;
+use control::infra::db::{Db, Dialect};
+use control::on_write;
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 use serde_json::{Value, json};

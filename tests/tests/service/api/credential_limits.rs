@@ -1,6 +1,6 @@
 //! How much one credential may ask for.
 
-use control::auth::session::SessionOrigin::Dashboard;
+use control::domain::credentials::session::SessionOrigin::Dashboard;
 use serde_json::json;
 use tests::{Options, TestApp};
 

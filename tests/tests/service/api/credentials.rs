@@ -1,6 +1,6 @@
 //! Kinds of credentials: what each may ask for, how long it lasts, and what is kept of it.
 
-use control::auth::session::SessionOrigin::{self, CliBrowser, CliDevice, Dashboard};
+use control::domain::credentials::session::SessionOrigin::{self, CliBrowser, CliDevice, Dashboard};
 use reqwest::Method;
 use serde_json::json;
 use shared::hash::Sha256Hex;

@@ -58,7 +58,7 @@ async fn every_operation_is_described_whole() {
 /// Whoever changes the interface sees it here, and reviews it.
 #[test]
 fn the_document_is_the_one_that_was_reviewed() {
-    let document = control::router::document("https://updates.example.com");
+    let document = control::server::router::document("https://updates.example.com");
     insta::assert_snapshot!("openapi", serde_json::to_string_pretty(&document).unwrap());
 }
 
@@ -116,17 +116,17 @@ async fn each_path_answers_exactly_the_methods_of_the_document() {
 
 /// The sources with a route that is no operation of the document, and how many. Every other route comes with its description.
 const UNDESCRIBED: &[(&str, usize)] = &[
-    // One for each of the devices' paths, which `acquisition::document` describes, and the bundles'.
-    ("acquisition/bundle.rs", 2),
-    ("acquisition/http.rs", 2),
+    // One for each of the devices' paths, which `http::devices::document` describes, and the bundles'.
+    ("http/devices/bundle.rs", 2),
+    ("http/devices/http.rs", 2),
     // For the edge alone.
-    ("acquisition/mod.rs", 1),
-    ("bindings.rs", 4),
-    ("reports/http.rs", 1),
+    ("http/devices/mod.rs", 1),
+    ("http/edge/bindings.rs", 4),
+    ("http/edge/reports.rs", 1),
     // For people and for probes.
-    ("health.rs", 1),
+    ("http/api/health.rs", 1),
     // Unknown paths and methods, and a panic on demand that released programs do not have.
-    ("router.rs", 3),
+    ("server/router.rs", 3),
 ];
 
 #[test]
@@ -147,7 +147,7 @@ fn collect(root: &Path, folder: &Path, into: &mut Vec<(String, usize)>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            // Pages for people: `control::dashboard::pages` lists them, and their own tests go by that.
+            // Pages for people: `control::http::dashboard::pages` lists them, and their own tests go by that.
             if path.file_name().is_some_and(|name| name == "dashboard") {
                 continue;
             }

@@ -1,6 +1,6 @@
 //! Logging in.
 
-use control::auth::session::SessionOrigin::{CliBrowser, Dashboard};
+use control::domain::credentials::session::SessionOrigin::{CliBrowser, Dashboard};
 use serde_json::json;
 use tests::people::{PASSWORD, login};
 use tests::{Options, TestApp};

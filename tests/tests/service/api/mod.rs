@@ -44,7 +44,7 @@ use serde_json::Value;
 
 /// A name as one path segment.
 fn segment(name: &str) -> String {
-    control::web::encode_segment(name)
+    control::http::extract::encode_segment(name)
 }
 
 /// The member names of an object, in order.

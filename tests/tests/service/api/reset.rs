@@ -1,6 +1,6 @@
 //! Passwords that were forgotten.
 
-use control::auth::session::SessionOrigin;
+use control::domain::credentials::session::SessionOrigin;
 use serde_json::{Value, json};
 use tests::people::PASSWORD;
 use tests::wait::until;

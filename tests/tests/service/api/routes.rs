@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use control::auth::session::SessionOrigin::Dashboard;
+use control::domain::credentials::session::SessionOrigin::Dashboard;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tests::{Client, TestApp};

@@ -1,7 +1,7 @@
 //! The sessions of an account: listed, ended one by one, all, and by where they came from.
 
-use control::auth::session::Device;
-use control::auth::session::SessionOrigin::{CliBrowser, CliDevice, Dashboard};
+use control::domain::credentials::session::Device;
+use control::domain::credentials::session::SessionOrigin::{CliBrowser, CliDevice, Dashboard};
 use serde_json::{Value, json};
 use tests::{Client, TestApp};
 

@@ -1,6 +1,6 @@
 //! A transaction that does not come to its end.
 
-use control::db::{Db, Dialect};
+use control::infra::db::{Db, Dialect};
 use control::on_write;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};

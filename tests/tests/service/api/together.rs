@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use control::releases::blob;
+use control::domain::releases::blob;
 use serde_json::json;
 use shared::hash::Sha256Hex;
 use shared::ids::AppId;

@@ -83,7 +83,7 @@ async fn a_fresh_database_is_its_owners_alone() {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let file = folder.path().join("other.db");
-    let db = control::db::Db::open(&format!("sqlite://{}", file.display())).await.unwrap();
+    let db = control::infra::db::Db::open(&format!("sqlite://{}", file.display())).await.unwrap();
     for path in files(folder.path()) {
         assert_eq!(mode(&path), 0o600, "{}", path.display());
     }

@@ -1,6 +1,6 @@
 //! A stolen dashboard session: what outlives it needs a fresh proof, which a thief does not have.
 
-use control::auth::session::SessionOrigin::{CliBrowser, CliDevice, Dashboard};
+use control::domain::credentials::session::SessionOrigin::{CliBrowser, CliDevice, Dashboard};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tests::people::{PASSWORD, login};

@@ -1,6 +1,6 @@
 //! An account that was taken over: what the operator can do about it, by the commands of the program.
 
-use control::auth::session::SessionOrigin;
+use control::domain::credentials::session::SessionOrigin;
 use serde_json::{Value, json};
 use tests::people::PASSWORD;
 use tests::program::{self, Ended};

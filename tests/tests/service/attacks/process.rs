@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::get;
-use control::connections::{self, Table};
-use control::web;
+use control::http::layer::connections::{self, Table};
+use control::http::layer::{self as web};
 use tests::{Client, TestApp};
 use tokio::net::TcpListener;
 use tokio::sync::watch;

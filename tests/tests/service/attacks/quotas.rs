@@ -1,6 +1,6 @@
 //! A free account that wants to fill the service: each thing that it may have many of has a bound.
 
-use control::auth::session::SessionOrigin::Dashboard;
+use control::domain::credentials::session::SessionOrigin::Dashboard;
 use reqwest::Method;
 use serde_json::json;
 use tests::logged::{self, traces};

@@ -1,6 +1,6 @@
 //! Texts that look like others, that read differently for different programs, or that everybody tries: names, addresses, passwords, JSON.
 
-use control::auth::session::SessionOrigin;
+use control::domain::credentials::session::SessionOrigin;
 use reqwest::Method;
 use reqwest::multipart::{Form, Part};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ async fn send(client: &Client, method: Method, path: &str, body: &str) -> Answer
 }
 
 fn segment(name: &str) -> String {
-    control::web::encode_segment(name)
+    control::http::extract::encode_segment(name)
 }
 
 #[tokio::test(flavor = "multi_thread")]

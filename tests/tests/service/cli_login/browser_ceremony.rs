@@ -1,6 +1,6 @@
 //! The way through a browser on the same machine, from the start to the end (RFC 8252, RFC 7636).
 
-use control::auth::session::SessionOrigin::Dashboard;
+use control::domain::credentials::session::SessionOrigin::Dashboard;
 use serde_json::{Value, json};
 
 use super::actors::{

@@ -1,7 +1,7 @@
 //! The machines that an account has let in: listed, and shut out again.
 
-use control::auth::session::Device;
-use control::auth::session::SessionOrigin::{CliBrowser, CliDevice, Dashboard};
+use control::domain::credentials::session::Device;
+use control::domain::credentials::session::SessionOrigin::{CliBrowser, CliDevice, Dashboard};
 use serde_json::{Value, json};
 use tests::{Client, TestApp};
 

@@ -1,6 +1,6 @@
 //! The code that a user types: found however it is written, guessed at by nobody.
 
-use control::auth::session::SessionOrigin::{CliDevice, Dashboard};
+use control::domain::credentials::session::SessionOrigin::{CliDevice, Dashboard};
 use serde_json::{Value, json};
 use tests::Answer;
 

@@ -1,6 +1,6 @@
 //! Who gets to see what: the credential leaves by the exchange alone, and of what lets in only hashes are kept.
 
-use control::db::Dialect;
+use control::infra::db::Dialect;
 use serde_json::json;
 use shared::hash::Sha256Hex;
 use tests::{Answer, TestApp};

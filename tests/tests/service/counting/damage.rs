@@ -1,6 +1,6 @@
 //! Rows that cannot be read: what they cost those who have nothing to do with them.
 
-use control::db::Dialect;
+use control::infra::db::Dialect;
 use futures_util::future::join_all;
 use serde_json::json;
 use tempfile::TempDir;

@@ -1,6 +1,6 @@
 //! Binary versions: 200 of a deployment have a name of their own, the rest are `other`.
 
-use control::reports::versions;
+use control::domain::counting::versions;
 use serde_json::Value;
 use tests::Options;
 use tests::reports::{Counts, counts};

@@ -1,6 +1,6 @@
 //! Access keys and API keys are made, shown once, changed and taken away by forms alone.
 
-use control::auth::session::SessionOrigin;
+use control::domain::credentials::session::SessionOrigin;
 use serde_json::Value;
 use tests::reader::Page;
 use tests::{Client, Reader, TestApp};

@@ -1,6 +1,6 @@
 //! A form that its session is too old for asks for a fresh proof and goes on, with what was typed; and leads nowhere else.
 
-use control::auth::session::SessionOrigin;
+use control::domain::credentials::session::SessionOrigin;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tests::people::PASSWORD;

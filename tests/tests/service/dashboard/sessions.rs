@@ -1,6 +1,6 @@
 //! Sessions and machines are seen, and ended, by forms alone.
 
-use control::auth::session::{Device, SessionOrigin};
+use control::domain::credentials::session::{Device, SessionOrigin};
 use reqwest::Method;
 use tests::reader::{Form, Page, unescape};
 use tests::{Client, Reader, TestApp};

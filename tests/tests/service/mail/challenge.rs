@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use control::app::AppState;
-use control::error::{AppError, Code};
+use control::domain::context::AppState;
+use control::domain::error::{AppError, Code};
 use tests::turnstile::{Mood, Turnstile};
 use tests::{Options, TestApp};
 

@@ -2,8 +2,8 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use control::mail::notices::Notice;
-use control::mail::{
+use control::domain::mail::notices::Notice;
+use control::domain::mail::{
     Circumstances, FactorKind, FactorNotice, Key, KeyNotice, Kind, MachineNotice, NewPassword, reset_password_link, verify_email_link,
 };
 use shared::time::UnixMillis;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use control::mail::Kind;
+use control::domain::mail::Kind;
 use serde_json::{Value, json};
 use tests::smtp::{MailServer, Tls};
 use tests::wait::until;

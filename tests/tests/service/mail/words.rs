@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use control::mail::notices::Notice;
-use control::mail::{
+use control::domain::mail::notices::Notice;
+use control::domain::mail::{
     Circumstances, FactorKind, FactorNotice, Key, KeyNotice, Kind, MachineNotice, NewDeploymentKey, NewPassword, ReturnedApp, SharedApp,
     Transfer,
 };

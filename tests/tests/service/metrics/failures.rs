@@ -1,7 +1,7 @@
 //! A deployment whose history cannot be kept: the others' is, and its own afterwards.
 
-use control::db::Dialect;
-use control::metrics::history::job;
+use control::infra::db::Dialect;
+use control::jobs::history as job;
 use serde_json::json;
 use tests::TestApp;
 

@@ -11,7 +11,7 @@ mod replicas;
 mod retention;
 mod survival;
 
-use control::metrics::history::job;
+use control::jobs::history as job;
 use serde_json::{Value, json};
 use shared::time::UtcDay;
 use tests::{Client, TestApp};

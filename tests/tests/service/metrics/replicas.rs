@@ -1,6 +1,6 @@
 //! Several jobs at once, of one process and of two replicas whose clocks differ, with reports and a clearing among them.
 
-use control::metrics::history::job;
+use control::jobs::history as job;
 use serde_json::json;
 use tests::{Client, Options, TestApp};
 

@@ -1,6 +1,6 @@
 //! The account's passkeys: listed, renamed, deleted.
 
-use control::auth::session::SessionOrigin;
+use control::domain::credentials::session::SessionOrigin;
 use serde_json::{Value, json};
 use tests::second_factors::ORIGIN;
 use tests::{Authenticator, Holder, TestApp};

@@ -1,10 +1,12 @@
 //! The encryption key is replaced: whatever was encrypted outlives it, by the real program.
 
-use control::clock::{Clock, Dice};
+use control::config::Config;
 use control::config::secrets::EncryptionKeys;
-use control::config::{Config, check};
-use control::mail::{Kind, Mail, outbox};
-use control::{on, on_write, seal, serve};
+use control::domain::encryption::check;
+use control::domain::mail::{Kind, Mail, outbox};
+use control::infra::clock::{Clock, Dice};
+use control::infra::crypto::seal;
+use control::{on, on_write, server as serve};
 use serde_json::json;
 use tests::program::{Ended, run};
 use tests::wait::until;
@@ -77,7 +79,10 @@ async fn starts(app: &TestApp, keys: &str) -> Result<(), String> {
     settings.entry("UPDRAFT_DATABASE_URL".to_owned()).or_insert_with(|| format!("sqlite://{}", app.folder().join("updraft.db").display()));
     settings.insert("UPDRAFT_DATA_DIR".to_owned(), folder.path().display().to_string());
     let config = Config::read(&settings).unwrap();
-    serve::build(config, Clock::Test(app.clock.clone()), Dice::System).await.map(drop).map_err(|error| control::error::chain(&error))
+    serve::build(config, Clock::Test(app.clock.clone()), Dice::System)
+        .await
+        .map(drop)
+        .map_err(|error| control::domain::error::chain(&error))
 }
 
 /// A server on such an address sends no mail: the port was free a moment ago.

@@ -1,6 +1,6 @@
 //! Fresh proofs: what they are needed for, what is none, and that each is used once.
 
-use control::auth::session::SessionOrigin;
+use control::domain::credentials::session::SessionOrigin;
 use serde_json::{Value, json};
 use tests::people::PASSWORD;
 use tests::{Answer, Client, Holder, Lie, Options, TestApp};

@@ -1,6 +1,6 @@
 //! Second factors go on and off: each transition, and what goes with it.
 
-use control::auth::session::SessionOrigin;
+use control::domain::credentials::session::SessionOrigin;
 use serde_json::{Value, json};
 use tests::people::PASSWORD;
 use tests::second_factors::ORIGIN;

@@ -8,7 +8,7 @@ mod rollbacks;
 mod together;
 mod uploads;
 
-use control::db::Dialect;
+use control::infra::db::Dialect;
 use serde_json::{Value, json};
 use tests::wait::until;
 use tests::{Answer, Client, Options, TestApp};

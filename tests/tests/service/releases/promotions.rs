@@ -1,6 +1,6 @@
 //! POST …/promotions.
 
-use control::db::Dialect;
+use control::infra::db::Dialect;
 use control::on_write;
 use serde_json::{Value, json};
 use tests::{Bundle, Client};

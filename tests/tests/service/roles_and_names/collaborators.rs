@@ -1,6 +1,6 @@
 //! Collaborators: added, listed, given other roles, removed.
 
-use control::auth::session::SessionOrigin;
+use control::domain::credentials::session::SessionOrigin;
 use futures_util::{StreamExt, stream};
 use reqwest::Method;
 use serde_json::{Value, json};

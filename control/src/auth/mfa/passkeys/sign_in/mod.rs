@@ -1,7 +1,0 @@
-//! Signing in with a passkey: as the second factor of a pending login, or without a password, when it is both factors: something that its owner has,
-//! which has verified that it is its owner.
-//!
-//! What makes a pending login, and what its end leads to, is [`crate::auth::mfa::pending`]'s. Start reading at [`service`].
-
-pub mod http;
-pub mod service;

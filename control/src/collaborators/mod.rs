@@ -1,9 +1,0 @@
-//! Who else works on an app: collaborators and their roles; and what they accept.
-//!
-//! The owner is not changed here, but by a transfer ([`crate::apps::transfer`]) that is accepted ([`acceptance`]). Start reading at [`service`].
-
-pub mod acceptance;
-pub mod http;
-pub mod notice;
-pub mod repo;
-pub mod service;

@@ -1,0 +1,134 @@
+//! SQL of apps and of who may reach them.
+
+use std::borrow::Cow;
+
+use shared::ids::{AccountId, AppId};
+use shared::text::{nfc, spellings};
+use shared::time::UnixMillis;
+
+use crate::domain::access::{Role, collaborators};
+use crate::infra::db::{ReadTx, WriteTx};
+use crate::{on, on_write};
+
+const LIST: &str = "SELECT a.id, a.name, a.created_time, o.email AS owner_email, \
+    CASE WHEN a.owner_id = $1 THEN TRUE ELSE FALSE END AS is_own, c.accepted_time \
+    FROM collaborators c JOIN apps a ON a.id = c.app_id JOIN accounts o ON o.id = a.owner_id WHERE c.account_id = $1 ORDER BY a.name, a.id";
+const FIND_OWNED: &str = "SELECT id FROM apps WHERE owner_id = $1 AND name = $2";
+const DEPLOYMENTS_OF: &str = "SELECT d.app_id, d.name FROM deployments d JOIN collaborators c ON c.app_id = d.app_id \
+    WHERE c.account_id = $1 ORDER BY d.name";
+const COLLABORATORS_OF: &str = "SELECT c.app_id, a.email, c.permission FROM collaborators c JOIN accounts a ON a.id = c.account_id \
+    JOIN collaborators mine ON mine.app_id = c.app_id WHERE mine.account_id = $1 ORDER BY a.email";
+const INSERT: &str = "INSERT INTO apps (id, owner_id, name, created_time) VALUES ($1, $2, $3, $4)";
+// Changes nothing; whoever renames, transfers, shares or deletes the app, or changes its deployments, waits here.
+const LOCK: &str = "UPDATE apps SET created_time = created_time WHERE id = $1 RETURNING id, name, owner_id AS namespace_id";
+const ROLE: &str = "SELECT permission FROM collaborators WHERE app_id = $1 AND account_id = $2";
+const RENAME: &str = "UPDATE apps SET name = $2 WHERE id = $1";
+const MOVE: &str = "UPDATE apps SET owner_id = $2, name = $3 WHERE id = $1";
+const DELETE: &str = "DELETE FROM apps WHERE id = $1";
+
+/// Every statement of this file.
+pub const SQL: &[&str] = &[LIST, FIND_OWNED, DEPLOYMENTS_OF, COLLABORATORS_OF, INSERT, LOCK, ROLE, RENAME, MOVE, DELETE];
+
+/// An app that this transaction has locked.
+#[derive(Debug, sqlx::FromRow)]
+pub struct LockedRow {
+    /// Its id.
+    pub id: AppId,
+    /// Its bare name.
+    pub name: String,
+    /// The account in whose namespace it is: its owner, or the sender of a transfer that is not accepted yet.
+    pub namespace_id: AccountId,
+}
+
+/// An app in a list.
+#[derive(Debug, sqlx::FromRow)]
+pub struct AppRow {
+    /// Its id.
+    pub id: AppId,
+    /// Its bare name.
+    pub name: String,
+    /// When it was made.
+    pub created_time: UnixMillis,
+    /// The address of the account in whose namespace it is, for the long form of its name.
+    pub owner_email: String,
+    /// Whether that is the account that asks.
+    pub is_own: bool,
+    /// When the account accepted it.
+    pub accepted_time: Option<UnixMillis>,
+}
+
+impl AppRow {
+    /// Sorts apps by name, in whatever spelling it is stored, and those of one name with the one first that the bare name means; those that were not
+    /// accepted come last, by owner.
+    pub fn order(&self) -> (Cow<'_, str>, bool, bool, Option<UnixMillis>, &str) {
+        (nfc(&self.name), !self.is_own, !self.is_accepted(), self.accepted_time, &self.owner_email)
+    }
+
+    /// Whether the account's bare names may mean it.
+    pub fn is_accepted(&self) -> bool {
+        self.is_own || self.accepted_time.is_some()
+    }
+
+    /// The name that means it to everybody who can reach it.
+    pub fn long_name(&self) -> String {
+        format!("{}:{}", self.owner_email, self.name)
+    }
+}
+
+/// Every app that the account can reach; see [`AppRow::order`].
+pub async fn list(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<Vec<AppRow>> {
+    on!(tx, |conn| sqlx::query_as(LIST).bind(account).fetch_all(conn).await)
+}
+
+/// The app of this name in the account's namespace.
+pub async fn find_owned(tx: &mut ReadTx, owner: &AccountId, name: &str) -> sqlx::Result<Option<AppId>> {
+    for name in spellings(name) {
+        let found = on!(tx, |conn| sqlx::query_scalar(FIND_OWNED).bind(owner).bind(name.as_ref()).fetch_optional(conn).await)?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
+}
+
+/// The deployments' names of every app that the account can reach, by name.
+pub async fn deployments_of(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<Vec<(AppId, String)>> {
+    on!(tx, |conn| sqlx::query_as(DEPLOYMENTS_OF).bind(account).fetch_all(conn).await)
+}
+
+/// Addresses and roles of the collaborators of every app that the account can reach.
+pub async fn collaborators_of(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<Vec<(AppId, String, String)>> {
+    on!(tx, |conn| sqlx::query_as(COLLABORATORS_OF).bind(account).fetch_all(conn).await)
+}
+
+/// Stores an app and its owner's row.
+pub async fn insert(tx: &mut WriteTx, id: &AppId, owner: &AccountId, name: &str, now: UnixMillis) -> sqlx::Result<()> {
+    on_write!(tx, |conn| sqlx::query(INSERT).bind(id).bind(owner).bind(name).bind(now).execute(conn).await)?;
+    collaborators::insert(tx, id, owner, Role::Owner, now).await?;
+    Ok(())
+}
+
+/// Locks an app until the transaction ends.
+pub async fn lock(tx: &mut WriteTx, app: &AppId) -> sqlx::Result<Option<LockedRow>> {
+    on!(tx, |conn| sqlx::query_as(LOCK).bind(app).fetch_optional(conn).await)
+}
+
+/// The role that an account has on an app.
+pub async fn role(tx: &mut ReadTx, app: &AppId, account: &AccountId) -> sqlx::Result<Option<String>> {
+    on!(tx, |conn| sqlx::query_scalar(ROLE).bind(app).bind(account).fetch_optional(conn).await)
+}
+
+/// Gives an app another name.
+pub async fn rename(tx: &mut WriteTx, app: &AppId, name: &str) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(RENAME).bind(app).bind(name).execute(conn).await)
+}
+
+/// Moves an app into another account's namespace, under this name.
+pub async fn move_to(tx: &mut WriteTx, app: &AppId, account: &AccountId, name: &str) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(MOVE).bind(app).bind(account).bind(name).execute(conn).await)
+}
+
+/// Removes an app with its collaborators, deployments and releases. Blobs, counters and clients stay.
+pub async fn delete(tx: &mut WriteTx, app: &AppId) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(DELETE).bind(app).execute(conn).await)
+}

@@ -1,0 +1,353 @@
+//! `Authorization: Bearer`, and nothing else: never a cookie, never a query. What kind of credential an operation asks for is in [`super::guard`].
+
+use std::time::Duration;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+use shared::ids::{AccessKeyId, AccountId, ApiKeyId};
+use shared::time::UnixMillis;
+
+use crate::domain::accounts;
+use crate::domain::context::{App, AppState, Refusal};
+use crate::domain::credentials::access_keys::repo::{self, KeyRow};
+use crate::domain::credentials::api_keys::repo as api_keys;
+use crate::domain::credentials::scope::Scopes;
+use crate::domain::credentials::session;
+use crate::domain::credentials::token::{self, ApiKeyToken, TokenHash};
+use crate::domain::error::{AppError, AppResult, chain};
+use crate::domain::traces::{self, Trace};
+use crate::http::layer::ClientAddress;
+use crate::infra::db::{ReadTx, WriteTx};
+
+/// Last-used times are written at most this often, in milliseconds.
+pub const LAST_USED_EVERY: i64 = 5 * 60_000;
+
+/// How long a request waits for its use of the credential to be noted.
+const LONGEST_TOUCH: Duration = Duration::from_secs(1);
+
+/// What a credential is, by how it came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CredentialKind {
+    /// A login on the dashboard, or with an e-mail address and a password.
+    DashboardSession,
+    /// A command line that was let in through the browser.
+    CliBrowser,
+    /// A command line that was let in by a device code.
+    CliDevice,
+    /// A login from before origins were kept: a session, but not one of the dashboard.
+    SessionWithoutOrigin,
+    /// A named access key.
+    NamedKey,
+    /// An API key.
+    ApiKey,
+}
+
+impl CredentialKind {
+    /// The kind of a stored credential that is no API key: those have a table of their own. An origin that this version does not know is not taken for more than a session.
+    pub fn of(is_session: bool, origin: Option<&str>) -> Self {
+        match (origin, is_session) {
+            (Some("dashboard_session"), _) => Self::DashboardSession,
+            (Some("cli_browser"), _) => Self::CliBrowser,
+            (Some("cli_device"), _) => Self::CliDevice,
+            (Some(_), _) | (None, true) => Self::SessionWithoutOrigin,
+            (None, false) => Self::NamedKey,
+        }
+    }
+
+    /// `credentialOrigin` in answers and in the database; none of named keys and of sessions without one.
+    pub fn origin(self) -> Option<&'static str> {
+        match self {
+            Self::DashboardSession => Some("dashboard_session"),
+            Self::CliBrowser => Some("cli_browser"),
+            Self::CliDevice => Some("cli_device"),
+            Self::SessionWithoutOrigin | Self::NamedKey | Self::ApiKey => None,
+        }
+    }
+
+    /// Whether somebody signed in for it, on the dashboard or for a command line.
+    pub fn is_login(self) -> bool {
+        !matches!(self, Self::NamedKey | Self::ApiKey)
+    }
+
+    /// Whether it is a command line's.
+    pub fn is_cli(self) -> bool {
+        matches!(self, Self::CliBrowser | Self::CliDevice)
+    }
+}
+
+/// Which credential a caller has used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CredentialId {
+    /// A session, a command line's credential or a named access key.
+    AccessKey(AccessKeyId),
+    /// An API key.
+    ApiKey(ApiKeyId),
+}
+
+impl CredentialId {
+    /// The id as text; ids of both kinds are unique among all.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::AccessKey(id) => id.as_str(),
+            Self::ApiKey(id) => id.as_str(),
+        }
+    }
+}
+
+/// A caller with a valid credential of any kind.
+#[derive(Clone, Debug)]
+pub struct SignedIn {
+    account: AccountId,
+    email: String,
+    credential: CredentialId,
+    kind: CredentialKind,
+    scopes: Scopes,
+    created: UnixMillis,
+}
+
+impl SignedIn {
+    /// The caller's account.
+    pub fn account(&self) -> &AccountId {
+        &self.account
+    }
+
+    /// The account's e-mail address.
+    pub fn email(&self) -> &str {
+        &self.email
+    }
+
+    /// The credential that was used.
+    pub fn credential(&self) -> &CredentialId {
+        &self.credential
+    }
+
+    /// What kind of credential it is.
+    pub fn kind(&self) -> CredentialKind {
+        self.kind
+    }
+
+    /// What the credential may be used for, whatever the account may do.
+    pub fn scopes(&self) -> Scopes {
+        self.scopes
+    }
+
+    /// When the credential was made; of a session, when its owner signed in.
+    pub fn created(&self) -> UnixMillis {
+        self.created
+    }
+
+    /// Begins the transaction of a change, and judges the credential again in it. Every change of a caller begins here, or at the guard's or grant's own
+    /// `begin`: what stands in the headers was judged before the body came, which may take long, and a credential that has ended since, or reaches less
+    /// far, must change nothing more. Errors: 401, and 403 for an API key that has lost a scope.
+    ///
+    /// It reads without locking: a credential's row that is held before its account's would make a circle with a new password.
+    pub async fn begin(&self, app: &App) -> AppResult<WriteTx> {
+        let mut tx = app.db.write().await?;
+        self.judge_whole(&mut tx, app).await?;
+        Ok(tx)
+    }
+
+    /// The same with the account's row held, for changes of the account and its credentials: they follow one another, always hold that row before any of
+    /// a credential, and what has ended this credential has ended it before the look at it, or waits.
+    pub async fn begin_holding_account(&self, app: &App) -> AppResult<WriteTx> {
+        let mut tx = app.db.write().await?;
+        accounts::repo::hold(&mut tx, &self.account).await?.ok_or(AppError::Unauthenticated)?;
+        self.judge_whole(&mut tx, app).await?;
+        Ok(tx)
+    }
+
+    async fn judge_whole(&self, tx: &mut ReadTx, app: &App) -> AppResult<()> {
+        let now = self.judge(tx, app).await?;
+        // The request was let in by any of them.
+        if self.scopes.is_within(now) { Ok(()) } else { Err(AppError::Forbidden("the API key's scopes were changed meanwhile".into())) }
+    }
+
+    /// What the credential may be used for now; 401 when it has ended. Ask before work that costs much, too.
+    pub async fn judge(&self, tx: &mut ReadTx, app: &App) -> AppResult<Scopes> {
+        let now = app.now();
+        let scopes = match &self.credential {
+            CredentialId::AccessKey(id) => {
+                let found = repo::find_usable(tx, &self.account, id).await?;
+                found.filter(|key| session::is_alive(key, &app.config.limits.sessions, now)).map(|_| Scopes::Unlimited)
+            }
+            CredentialId::ApiKey(id) => {
+                let found = api_keys::find_usable(tx, &self.account, id.as_str()).await?;
+                found.filter(|key| key.is_alive(now)).map(|key| key.scopes()).transpose()?.map(Scopes::Only)
+            }
+        };
+        scopes.ok_or(AppError::Unauthenticated)
+    }
+}
+
+impl FromRequestParts<AppState> for SignedIn {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+        if let Some(signed_in) = parts.extensions.get::<Self>() {
+            return Ok(signed_in.clone());
+        }
+        let signed_in = sign_in(app, &parts.headers, parts.extensions.get().copied()).await?;
+        parts.extensions.insert(signed_in.clone());
+        Ok(signed_in)
+    }
+}
+
+/// The caller whose dashboard session this is: what the dashboard's cookie holds, which no operation of the interface reads. Errors: 401, also for every
+/// other kind of credential; 429.
+pub(crate) async fn by_dashboard_session(app: &App, token: &str, from: Option<ClientAddress>) -> AppResult<SignedIn> {
+    let caller = by_access_key(app, token).await.map_err(Unfit::into_error)?;
+    if caller.kind != CredentialKind::DashboardSession {
+        return Err(AppError::Unauthenticated);
+    }
+    admit(app, caller, from)
+}
+
+async fn sign_in(app: &AppState, headers: &HeaderMap, from: Option<ClientAddress>) -> AppResult<SignedIn> {
+    let token = bearer(headers).ok_or(AppError::Unauthenticated)?;
+    let found = match ApiKeyToken::parse(token) {
+        Some(token) => by_api_key(app, &token).await,
+        None => by_access_key(app, token).await,
+    };
+    let unfit = match found {
+        Ok(caller) => return admit(app, caller, from),
+        Err(unfit) => unfit,
+    };
+    if let (Unfit::Token { outcome, account }, Some(from), true) = (&unfit, from, token::has_known_prefix(token)) {
+        traces::fail(app, Trace { event: traces::Event::Bearer, outcome, account: account.as_ref(), from });
+    }
+    Err(unfit.into_error())
+}
+
+/// Why a token lets nobody in.
+enum Unfit {
+    /// It is none of ours, or no longer one.
+    Token {
+        /// Why, in a word for the log.
+        outcome: &'static str,
+        /// Whose it is or was, where that is known.
+        account: Option<AccountId>,
+    },
+    /// It could not be looked up.
+    Failed(AppError),
+}
+
+impl Unfit {
+    fn unknown(outcome: &'static str) -> Self {
+        Self::Token { outcome, account: None }
+    }
+
+    fn of(account: AccountId, outcome: &'static str) -> Self {
+        Self::Token { outcome, account: Some(account) }
+    }
+
+    fn into_error(self) -> AppError {
+        match self {
+            Self::Token { .. } => AppError::Unauthenticated,
+            Self::Failed(error) => error,
+        }
+    }
+}
+
+impl From<AppError> for Unfit {
+    fn from(error: AppError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<sqlx::Error> for Unfit {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// Counts a request of the caller, for its credential and for its account. Errors: 429.
+fn admit(app: &App, caller: SignedIn, from: Option<ClientAddress>) -> AppResult<SignedIn> {
+    // After the credential is known to be one: nobody else can use its allowance up.
+    let (limits, account) = (&app.config.limits, Some(&caller.account));
+    let text = "too many requests are made with this credential";
+    let refusal = Refusal { limit: "management_api", text, from, account };
+    app.count(&app.callers, caller.credential.as_str(), limits.management, &refusal)?;
+    let text = "too many requests are made with this account's credentials";
+    let refusal = Refusal { limit: "account_management_api", text, from, account };
+    app.count(&app.accounts, caller.account.as_str(), limits.account_management, &refusal)?;
+    Ok(caller)
+}
+
+async fn by_access_key(app: &App, token: &str) -> Result<SignedIn, Unfit> {
+    if !token::is_access_key(token) {
+        return Err(Unfit::unknown("malformed"));
+    }
+    let now = app.now();
+    let mut tx = app.db.read().await?;
+    let found = repo::find_by_hash(&mut tx, &TokenHash::of(token)).await?;
+    let KeyRow { key, email, suspended_time } = found.ok_or(Unfit::unknown("unknown"))?;
+    drop(tx);
+    if suspended_time.is_some() {
+        return Err(Unfit::of(key.account_id, "suspended"));
+    }
+    if !session::is_alive(&key, &app.config.limits.sessions, now) {
+        return Err(Unfit::of(key.account_id, "expired"));
+    }
+    let (kind, credential) = (key.kind(), CredentialId::AccessKey(key.id));
+    if is_touch_due(key.last_used_time, now) {
+        touch(app, &credential, now).await;
+    }
+    Ok(SignedIn { kind, account: key.account_id, email, credential, scopes: Scopes::Unlimited, created: key.created_time })
+}
+
+async fn by_api_key(app: &App, token: &ApiKeyToken<'_>) -> Result<SignedIn, Unfit> {
+    let now = app.now();
+    let mut tx = app.db.read().await?;
+    let row = api_keys::find_by_prefix(&mut tx, token.prefix()).await?.ok_or(Unfit::unknown("unknown"))?;
+    drop(tx);
+    if !token.hash().is_same_as(&row.key_hash) {
+        return Err(Unfit::of(row.account_id, "wrong_secret"));
+    }
+    if row.suspended_time.is_some() {
+        return Err(Unfit::of(row.account_id, "suspended"));
+    }
+    if !row.key.is_alive(now) {
+        return Err(Unfit::of(row.account_id, "expired_or_revoked"));
+    }
+    let (scopes, credential) = (Scopes::Only(row.key.scopes()?), CredentialId::ApiKey(row.key.id));
+    if is_touch_due(row.key.last_used_time, now) {
+        touch(app, &credential, now).await;
+    }
+    Ok(SignedIn {
+        kind: CredentialKind::ApiKey,
+        scopes,
+        account: row.account_id,
+        email: row.email,
+        credential,
+        created: row.key.created_time,
+    })
+}
+
+/// Notes a use. Where that cannot be done at once it is left to the next request: whoever only reads is not to wait for those who write.
+async fn touch(app: &App, credential: &CredentialId, now: UnixMillis) {
+    let noted = tokio::time::timeout(LONGEST_TOUCH, async {
+        let mut tx = app.db.write().await?;
+        match credential {
+            CredentialId::AccessKey(id) => repo::touch(&mut tx, id, now).await?,
+            CredentialId::ApiKey(id) => api_keys::touch(&mut tx, id, now).await?,
+        };
+        tx.commit().await
+    });
+    match noted.await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::warn!(cause = chain(&error), "the use of a credential could not be noted"),
+        Err(_) => tracing::warn!("the use of a credential was not noted: the database was busy"),
+    }
+}
+
+fn is_touch_due(last_used: Option<UnixMillis>, now: UnixMillis) -> bool {
+    last_used.is_none_or(|last| now.0 - last.0 >= LAST_USED_EVERY)
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+}

@@ -1,0 +1,244 @@
+//! Rights as values: a handler that needs one takes it as an argument, and only this file can make it (decisions section 4).
+
+use std::marker::PhantomData;
+use std::str::FromStr;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use shared::ids::{AccountId, AppId};
+use shared::text::nfc;
+
+use super::SignedIn;
+use crate::domain::access::apps::{self as repo, LockedRow};
+use crate::domain::access::names;
+use crate::domain::context::{App, AppState};
+use crate::domain::credentials::scope::{Scope, Scopes};
+use crate::domain::error::{AppError, AppResult};
+use crate::http::extract::parameter;
+use crate::infra::db::{ReadTx, WriteTx};
+
+/// What a collaborator is to an app.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Owns the app.
+    Owner,
+    /// Manages deployments and collaborators.
+    Admin,
+    /// Releases.
+    Developer,
+    /// Reads.
+    Viewer,
+}
+
+impl Role {
+    /// The name in answers and in the database.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Owner => "Owner",
+            Self::Admin => "Admin",
+            Self::Developer => "Developer",
+            Self::Viewer => "Viewer",
+        }
+    }
+}
+
+impl FromStr for Role {
+    type Err = UnknownRole;
+
+    fn from_str(text: &str) -> Result<Self, UnknownRole> {
+        match text {
+            "Owner" => Ok(Self::Owner),
+            "Admin" => Ok(Self::Admin),
+            "Developer" => Ok(Self::Developer),
+            "Viewer" => Ok(Self::Viewer),
+            _ => Err(UnknownRole),
+        }
+    }
+}
+
+/// A role that is none of the four.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("must be Owner, Admin, Developer or Viewer")]
+pub struct UnknownRole;
+
+/// A permission on an app: one marker type per row of decisions section 4.
+pub trait Permission: Send + Sync + 'static {
+    /// Its name, as refusals give it.
+    const NAME: &'static str;
+    /// Whether the role has it.
+    fn held_by(role: Role) -> bool;
+    /// The scopes of which an API key needs one for it; with none of them, no API key has it.
+    const SCOPES: &'static [Scope];
+}
+
+macro_rules! permissions {
+    ($($(#[$doc:meta])* $marker:ident = $name:literal: $($role:ident)|+, by $($($scope:ident)|+)?;)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Copy, Debug)]
+            pub struct $marker;
+
+            impl Permission for $marker {
+                const NAME: &'static str = $name;
+                const SCOPES: &'static [Scope] = &[$($(Scope::$scope),+)?];
+
+                fn held_by(role: Role) -> bool {
+                    matches!(role, $(Role::$role)|+)
+                }
+            }
+        )*
+
+        /// Every permission by its name: the roles that have it, and the scopes of which an API key needs one.
+        pub const PERMISSIONS: &[(&str, &[Role], &[Scope])] = &[$(($name, &[$(Role::$role),+], &[$($(Scope::$scope),+)?])),*];
+    };
+}
+
+permissions! {
+    /// See the app, its deployments and its releases.
+    ReadApp = "app.read": Owner | Admin | Developer | Viewer, by Read | Deploy | Apps;
+    /// See the counts.
+    ReadMetrics = "metrics.read": Owner | Admin | Developer | Viewer, by Read | Deploy | Apps;
+    /// See deployment keys.
+    ReadDeploymentKeys = "deploymentKeys.read": Owner | Admin | Developer, by Deploy | Apps;
+    /// Upload, promote, roll back, patch.
+    ManageReleases = "releases.manage": Owner | Admin | Developer, by Deploy;
+    /// Create, rename and delete deployments.
+    ManageDeployments = "deployments.manage": Owner | Admin, by Apps;
+    /// Rename the app, see its audit trail.
+    ManageApp = "apps.manage": Owner | Admin, by Apps;
+    /// Add, change and remove collaborators.
+    ManageCollaborators = "collaborators.manage": Owner | Admin, by;
+    /// Give up one's own access. A removal demands no more at first: whom it is about shows later, and others need [`ManageCollaborators`].
+    LeaveApp = "collaborators.leave": Owner | Admin | Developer | Viewer, by;
+    /// Accept the app for oneself.
+    AcceptApp = "collaborators.accept": Owner | Admin | Developer | Viewer, by;
+    /// Delete the app, transfer it.
+    OwnApp = "apps.own": Owner, by;
+}
+
+/// The right `N` of the caller on the app that the path names.
+#[derive(Clone, Debug)]
+pub struct AppGrant<N> {
+    app: AppId,
+    called: String,
+    namespace: AccountId,
+    is_only_share: bool,
+    caller: SignedIn,
+    role: Role,
+    _needs: PhantomData<fn() -> N>,
+}
+
+impl<N> AppGrant<N> {
+    /// The app.
+    pub fn app(&self) -> &AppId {
+        &self.app
+    }
+
+    /// The app's name as the caller wrote it, bare or long: an address in an answer must lead this caller to this app.
+    pub fn called(&self) -> &str {
+        &self.called
+    }
+
+    /// The account in whose namespace the app is: its owner, or the sender of a transfer that is not accepted yet. Limits are that account's.
+    pub fn namespace(&self) -> &AccountId {
+        &self.namespace
+    }
+
+    /// The caller.
+    pub fn account(&self) -> &AccountId {
+        self.caller.account()
+    }
+
+    /// The caller's e-mail address.
+    pub fn email(&self) -> &str {
+        self.caller.email()
+    }
+
+    /// Whether the caller also has another permission, for what an answer hides.
+    pub fn also<M: Permission>(&self) -> bool {
+        check::<M>(self.role, self.caller.scopes()).is_ok()
+    }
+
+    /// Another permission, for operations of which only a part needs it; asked inside a change's own transaction, as the role is now. Errors: 403, 404.
+    pub async fn require<M: Permission>(&self, tx: &mut ReadTx) -> AppResult<()> {
+        let role = repo::role(tx, &self.app, self.account()).await?.ok_or(AppError::NotFound("app"))?;
+        check::<M>(role.parse().map_err(AppError::internal)?, self.caller.scopes())
+    }
+}
+
+impl<N: Permission> AppGrant<N> {
+    /// Begins the transaction of a change, as [`SignedIn::begin`] does, and asks again for the credential, the role and the scopes: any of them may have
+    /// been taken away while the body came. Errors: 401, 404 and 403 as without the right.
+    pub async fn begin(&self, app: &App) -> AppResult<WriteTx> {
+        let mut tx = app.db.write().await?;
+        self.judge(&mut tx, app).await?;
+        if self.is_only_share {
+            // The caller uses the name from now on, so that it comes to mean nothing else should this app lose it.
+            names::keep(&mut tx, self.account(), &nfc(&self.called), &self.app).await?;
+        }
+        Ok(tx)
+    }
+
+    /// Whether the right is still there; with the errors of [`AppGrant::begin`]. Ask before work that costs much, too.
+    pub async fn judge(&self, tx: &mut ReadTx, app: &App) -> AppResult<()> {
+        let scopes = self.caller.judge(tx, app).await?;
+        let role = repo::role(tx, &self.app, self.account()).await?.ok_or(AppError::NotFound("app"))?;
+        check::<N>(role.parse().map_err(AppError::internal)?, scopes)
+    }
+
+    /// Asks again inside a change's own transaction: the caller may have lost the role since it began, while it waited for the app or the
+    /// deployment. Errors: 403, 404.
+    pub async fn confirm(&self, tx: &mut ReadTx) -> AppResult<()> {
+        self.require::<N>(tx).await
+    }
+
+    /// Locks the app until the transaction ends, and asks again. Changes of the app's name, owner, collaborators and deployments begin with it, and so
+    /// follow one another; what else they lock comes after, accounts first. Errors: 403, 404.
+    pub async fn lock(&self, tx: &mut WriteTx) -> AppResult<LockedRow> {
+        let app = repo::lock(tx, &self.app).await?.ok_or(AppError::NotFound("app"))?;
+        self.confirm(tx).await?;
+        Ok(app)
+    }
+}
+
+fn check<N: Permission>(role: Role, scopes: Scopes) -> AppResult<()> {
+    if !N::held_by(role) {
+        return Err(AppError::Forbidden(format!("this needs the permission {}", N::NAME).into()));
+    }
+    if !scopes.has_any(N::SCOPES) {
+        return Err(AppError::Forbidden(format!("the API key's scopes do not include the permission {}", N::NAME).into()));
+    }
+    Ok(())
+}
+
+impl<N: Permission> FromRequestParts<AppState> for AppGrant<N> {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+        let caller = SignedIn::from_request_parts(parts, app).await?;
+        // Pages that mails lead to name it by its id.
+        let (name, is_id) = match parameter(parts, app, "app_id").await {
+            Ok(id) => (id, true),
+            Err(_) => (parameter(parts, app, "app").await?, false),
+        };
+        let mut tx = app.db.read().await?;
+        let found = if is_id {
+            names::resolve_id(&mut tx, caller.account(), &name).await?
+        } else {
+            names::resolve(&mut tx, caller.account(), &name).await?
+        };
+        // An app the caller has no access to is answered exactly as one that is not there.
+        let found = found.ok_or(AppError::NotFound("app"))?;
+        let role: Role = found.permission.parse().map_err(AppError::internal)?;
+        check::<N>(role, caller.scopes())?;
+        Ok(Self {
+            app: found.id,
+            called: name,
+            namespace: found.namespace_id,
+            is_only_share: found.is_only_share,
+            caller,
+            role,
+            _needs: PhantomData,
+        })
+    }
+}

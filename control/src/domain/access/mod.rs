@@ -1,0 +1,16 @@
+//! Who is asking and what they may do: bearer credentials, guards, grants; and the tables behind the rights: apps, collaborators, names.
+//!
+//! No handler checks a right: it takes a value that only this area can make. Start reading at [`bearer`], [`guard`] and [`grant`].
+
+pub mod apps;
+pub mod bearer;
+pub mod collaborators;
+pub mod grant;
+pub mod guard;
+pub mod names;
+
+pub use bearer::{CredentialId, CredentialKind, SignedIn};
+pub use grant::{AppGrant, Permission, Role};
+pub use guard::{
+    AppCreator, DashboardSession, DashboardSessionAlone, LoginSession, NewCredentials, NotApiKey, RecentLogin, UploadAllowance,
+};

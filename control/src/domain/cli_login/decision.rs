@@ -1,0 +1,147 @@
+//! The second step: somebody who is signed in on the dashboard finds a request, looks at it, and approves or denies it.
+
+use serde_json::json;
+use shared::ids::CliAuthorizationId;
+
+use super::exchange::is_session_alive;
+use super::repo::{self, Decision};
+use super::request::{AuthorizationRow, Mode, State};
+use super::user_code::UserCode;
+use crate::domain::access::{DashboardSession, NewCredentials, RecentLogin};
+use crate::domain::audit::{self, Action, Actor, Event};
+use crate::domain::context::App;
+use crate::domain::credentials::token::PlainToken;
+use crate::domain::error::{AppError, AppResult};
+use crate::domain::limits::{Count, Limit, Subject};
+use crate::domain::traces;
+use crate::http::api::cli_authorizations::UserCodeIn;
+use crate::http::extract::Faults;
+use crate::http::layer::ClientAddress;
+use crate::infra::db::WriteTx;
+
+const UNKNOWN: AppError = AppError::NotFound("authorization");
+
+/// What was decided, for the one who decided. It cannot be printed: the redirect holds the code and the state.
+pub struct Decided {
+    /// By which way the command line comes.
+    pub mode: Mode,
+    /// Where the browser goes; none for devices.
+    pub redirect_uri: Option<String>,
+}
+
+/// The pending request with this user code. Wrong ones are counted by account. Errors: 400, 404, 429.
+pub async fn resolve(app: &App, caller: &DashboardSession, from: ClientAddress, typed: &UserCodeIn) -> AppResult<CliAuthorizationId> {
+    let mut faults = Faults::default();
+    let code = faults.take("userCode", typed.user_code.text().and_then(UserCode::parse));
+    let Some(code) = code else { return Err(faults.into_error()) };
+    let rate = app.config.limits.cli.resolves;
+    let (mut tx, now) = (caller.begin(app).await?, app.now());
+    // Its row stays locked, so that of any number of guesses at once no more than the limit learn whether they were right.
+    let count = Count::lock(&mut tx, Limit::CliResolves, &Subject::account(caller.account()), now).await?;
+    if let Some(seconds) = count.times().wait(rate, now) {
+        traces::refused(app, from, Limit::CliResolves.as_str(), Some(caller.account()));
+        let text = "too many wrong codes were given for this account";
+        return Err(AppError::TooMany { text, retry_after: seconds, is_in_body: false });
+    }
+    let cancelled = repo::cancelled_time(&mut tx, caller.account()).await?;
+    let found = repo::find_by_user_code(&mut tx, &code, now, cancelled).await?;
+    if found.is_some() {
+        count.leave(&mut tx).await?;
+    } else {
+        count.add(&mut tx, rate, now).await?;
+    }
+    tx.commit().await?;
+    found.ok_or(UNKNOWN)
+}
+
+/// A request, for whoever may decide on it or has decided, and where it stands for this account. Errors: 404.
+pub async fn read(app: &App, caller: &DashboardSession, id: &CliAuthorizationId) -> AppResult<(AuthorizationRow, State)> {
+    let mut tx = app.db.read().await?;
+    let row = repo::find(&mut tx, id).await?.filter(|row| row.is_seen_by(caller.account())).ok_or(UNKNOWN)?;
+    let state = row.state(app.now())?;
+    let is_cancelled = match (state, &row.session_id) {
+        (State::Pending, _) => row.created_time <= repo::cancelled_time(&mut tx, caller.account()).await?,
+        (State::Approved, Some(session)) => !is_session_alive(&mut tx, app, caller.account(), session).await?,
+        _ => false,
+    };
+    Ok((row, if is_cancelled { State::Cancelled } else { state }))
+}
+
+/// Lets a command line in, by the session that says so. Errors: 404, 409 when it is no longer pending.
+pub async fn approve(
+    app: &App,
+    caller: &DashboardSession,
+    _right: NewCredentials,
+    _recent: RecentLogin,
+    from: ClientAddress,
+    id: &CliAuthorizationId,
+) -> AppResult<Decided> {
+    let code = PlainToken::code(&app.dice)?;
+    let code_expires = app.now().plus_millis(app.config.limits.cli.code);
+    let mut tx = caller.begin_holding_account(app).await?;
+    NewCredentials::of(&mut tx, caller.account(), app).await?;
+    RecentLogin::of(&mut tx, caller, app).await?;
+    let hash = code.hash();
+    let row = decide(&mut tx, app, caller, id, |mode| Decision::Approve {
+        session: caller.credential(),
+        code: (mode == Mode::Pkce).then_some((&hash, code_expires)),
+    })
+    .await?;
+    let decided = Decided { mode: row.mode()?, redirect_uri: row.redirect_with("code", code.reveal()) };
+    finish(tx, app, caller, from, Action::ApproveCliAuthorization, &row, decided).await
+}
+
+/// Refuses a command line. Errors: 404, 409 when it is no longer pending.
+pub async fn deny(app: &App, caller: &DashboardSession, from: ClientAddress, id: &CliAuthorizationId) -> AppResult<Decided> {
+    let mut tx = caller.begin_holding_account(app).await?;
+    let row = decide(&mut tx, app, caller, id, |_| Decision::Deny).await?;
+    let decided = Decided { mode: row.mode()?, redirect_uri: row.redirect_with("error", "access_denied") };
+    finish(tx, app, caller, from, Action::DenyCliAuthorization, &row, decided).await
+}
+
+/// Decides on a request that is pending, and gives it.
+async fn decide<'a>(
+    tx: &mut WriteTx,
+    app: &App,
+    caller: &DashboardSession,
+    id: &CliAuthorizationId,
+    decision: impl FnOnce(Mode) -> Decision<'a>,
+) -> AppResult<AuthorizationRow> {
+    let owner = repo::lock_account(tx, caller.account()).await?.ok_or(AppError::Unauthenticated)?;
+    let row = repo::find(tx, id).await?.ok_or(UNKNOWN)?;
+    let decision = decision(row.mode()?);
+    // The statement asks for itself whether the request is pending: another account may have decided since it was read.
+    if repo::decide(tx, id, caller.account(), &decision, app.now(), owner.cancelled()).await? > 0 {
+        return Ok(row);
+    }
+    let row = repo::find(tx, id).await?.filter(|row| row.is_seen_by(caller.account())).ok_or(UNKNOWN)?;
+    let state = if row.state(app.now())? == State::Pending { State::Cancelled } else { row.state(app.now())? };
+    Err(AppError::Conflict(format!("the request is no longer pending: {}", why(state))))
+}
+
+/// Why nobody can decide any more.
+fn why(state: State) -> &'static str {
+    match state {
+        State::Pending | State::Approved => "it is approved",
+        State::Consumed => "it is approved, and the command line is in",
+        State::Denied => "it is denied",
+        State::Expired => "its time has run out",
+        State::Cancelled => "a new password or the end of the session has cancelled it",
+        State::Ended => "it has ended",
+    }
+}
+
+async fn finish(
+    mut tx: WriteTx,
+    app: &App,
+    caller: &DashboardSession,
+    from: ClientAddress,
+    action: Action,
+    row: &AuthorizationRow,
+    decided: Decided,
+) -> AppResult<Decided> {
+    let event = Event::new(action, &row.id).with(json!({ "mode": decided.mode.as_str() }));
+    audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, app.now()).await?;
+    tx.commit().await?;
+    Ok(decided)
+}

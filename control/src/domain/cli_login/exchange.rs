@@ -1,0 +1,300 @@
+//! The third step: a command line exchanges what it has for a credential, or is told why not in the words of RFC 6749 part 5.2 and RFC 8628 part 3.5.
+//!
+//! A request is exchanged under the locks of its account and of itself, so that of any number at once one gets the credential. A code that comes again
+//! may have been caught by somebody else: its request ends, and so does the credential that was given for it.
+
+use serde_json::{Value, json};
+use shared::ids::{AccessKeyId, AccountId};
+use shared::time::UnixMillis;
+
+use super::repo::{self, Owner};
+use super::request::{AuthorizationRow, Mode, State};
+use super::{notice, proof};
+use crate::domain::audit::{self, Action, Actor, Event};
+use crate::domain::context::App;
+use crate::domain::credentials::token::{PlainToken, TokenHash};
+use crate::domain::credentials::{access_keys as keys, session};
+use crate::domain::error::{AppError, AppResult};
+use crate::domain::limits::Limit;
+use crate::domain::mail::Kind;
+use crate::domain::registration::service::admit;
+use crate::domain::traces::{self, Trace};
+use crate::http::layer::ClientAddress;
+use crate::infra::db::{ReadTx, WriteTx};
+
+/// Why nothing was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, utoipa::ToSchema)]
+#[schema(as = CliTokenError, rename_all = "snake_case")]
+pub enum Refusal {
+    /// Nobody has decided yet: poll again.
+    AuthorizationPending,
+    /// The polls come too fast: wait five seconds longer between them from now on.
+    SlowDown,
+    /// The request was denied or cancelled, or who approved it is no longer signed in.
+    AccessDenied,
+    /// The time of the request, or of its code, has run out.
+    ExpiredToken,
+    /// The code is not known, was used already, or what came with it does not belong to it.
+    InvalidGrant,
+    /// A member is missing or malformed.
+    InvalidRequest,
+    /// The `grantType` is neither of the two.
+    UnsupportedGrantType,
+}
+
+impl Refusal {
+    /// The word in `error`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::AuthorizationPending => "authorization_pending",
+            Self::SlowDown => "slow_down",
+            Self::AccessDenied => "access_denied",
+            Self::ExpiredToken => "expired_token",
+            Self::InvalidGrant => "invalid_grant",
+            Self::InvalidRequest => "invalid_request",
+            Self::UnsupportedGrantType => "unsupported_grant_type",
+        }
+    }
+}
+
+impl Refusal {
+    /// The refusal that an error is.
+    fn of(error: &AppError) -> Option<Self> {
+        let AppError::Invalid(text) = error else { return None };
+        Self::ALL.into_iter().find(|refusal| refusal.as_str() == text)
+    }
+
+    const ALL: [Self; 7] = [
+        Self::AuthorizationPending,
+        Self::SlowDown,
+        Self::AccessDenied,
+        Self::ExpiredToken,
+        Self::InvalidGrant,
+        Self::InvalidRequest,
+        Self::UnsupportedGrantType,
+    ];
+}
+
+impl From<Refusal> for AppError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Invalid(refusal.as_str().to_owned())
+    }
+}
+
+/// What a command line shows.
+pub enum Grant<'a> {
+    /// The code that its browser brought, and what shows that it is the one who asked.
+    Code {
+        /// The code.
+        code: &'a str,
+        /// The rest.
+        proof: Proof<'a>,
+    },
+    /// The code that it polls with.
+    Device {
+        /// The code.
+        device_code: &'a str,
+    },
+}
+
+/// What shows that a code comes from the command line that asked for it.
+#[derive(Clone, Copy)]
+pub struct Proof<'a> {
+    /// The secret whose hash it showed at first.
+    pub verifier: &'a str,
+    /// The address that it gave at first.
+    pub redirect_uri: &'a str,
+}
+
+impl Proof<'_> {
+    fn fits(self, row: &AuthorizationRow) -> bool {
+        row.redirect_uri.as_deref() == Some(self.redirect_uri)
+            && proof::is_verifier(self.verifier)
+            && row.code_challenge.as_deref().is_some_and(|challenge| proof::answers(self.verifier, challenge))
+    }
+}
+
+/// The credential of a command line.
+#[derive(Debug)]
+pub struct Given {
+    /// Its id.
+    pub id: AccessKeyId,
+    /// Its raw form, the only time it is known.
+    pub token: PlainToken,
+    /// When it ends.
+    pub expires: UnixMillis,
+    /// The account's e-mail address.
+    pub email: String,
+}
+
+/// Exchanges a grant. Errors: 400 with a [`Refusal`], 429.
+pub async fn exchange(app: &App, from: ClientAddress, grant: &Grant<'_>) -> AppResult<Given> {
+    let (row, given) = match grant {
+        Grant::Code { code, proof } => {
+            admit_exchange(app, from).await?;
+            let row = repo::find_by_code(&mut app.db.read().await?, &TokenHash::of(code)).await?;
+            let given = match &row {
+                Some(row) => redeem(app, from, row, Some(*proof)).await,
+                None => Err(Refusal::InvalidGrant.into()),
+            };
+            (row, given)
+        }
+        Grant::Device { device_code } => {
+            let row = repo::find_by_device_code(&mut app.db.read().await?, &TokenHash::of(device_code)).await?;
+            let given = poll(app, from, row.as_ref()).await;
+            (row, given)
+        }
+    };
+    if let Some(refusal) = given.as_ref().err().and_then(Refusal::of) {
+        note(app, from, refusal, row.as_ref());
+    }
+    given
+}
+
+/// The refusal of what is no grant, noted: nothing else looks at it.
+pub fn refuse(app: &App, from: ClientAddress, refusal: Refusal) -> AppError {
+    note(app, from, refusal, None);
+    refusal.into()
+}
+
+/// Notes an exchange that failed. Polls that come early, or too often, have not.
+fn note(app: &App, from: ClientAddress, refusal: Refusal, row: Option<&AuthorizationRow>) {
+    if matches!(refusal, Refusal::AuthorizationPending | Refusal::SlowDown) {
+        return;
+    }
+    let account = row.and_then(|row| row.account_id.as_ref());
+    let trace = Trace { event: traces::Event::Exchange, outcome: refusal.as_str(), account, from };
+    // A wrong proof, and a code that came again, have ended the request: that has a row of its own in the trail.
+    let is_ended = row.is_some_and(|row| {
+        row.mode().is_ok_and(|mode| mode == Mode::Pkce)
+            && row.state(app.now()).is_ok_and(|state| matches!(state, State::Approved | State::Consumed))
+    });
+    if is_ended { traces::log(app, trace) } else { traces::fail(app, trace) }
+}
+
+async fn admit_exchange(app: &App, from: ClientAddress) -> AppResult<()> {
+    admit(app, from, Limit::CliTokens, app.config.limits.cli.tokens).await
+}
+
+/// A poll that keeps its interval counts for nothing while the request may still be approved; any other counts.
+async fn poll(app: &App, from: ClientAddress, row: Option<&AuthorizationRow>) -> AppResult<Given> {
+    let Some(row) = row else {
+        admit_exchange(app, from).await?;
+        return Err(Refusal::InvalidGrant.into());
+    };
+    let now = app.now();
+    let (state, is_paced) = (row.state(now)?, row.next_poll_time <= now);
+    if state == State::Pending && is_paced {
+        let mut tx = app.db.write().await?;
+        let is_noted = repo::poll(&mut tx, &row.id, now).await? > 0;
+        tx.commit().await?;
+        if is_noted {
+            return Err(Refusal::AuthorizationPending.into());
+        }
+        // Another poll was faster, or the request was decided on.
+    }
+    if state != State::Approved || !is_paced {
+        admit_exchange(app, from).await?;
+    }
+    if state != State::Pending {
+        return redeem(app, from, row, None).await;
+    }
+    let mut tx = app.db.write().await?;
+    let is_slower = repo::slow_down(&mut tx, &row.id, now).await? > 0;
+    tx.commit().await?;
+    Err(if is_slower { Refusal::SlowDown } else { Refusal::AuthorizationPending }.into())
+}
+
+/// Gives the credential of a request that is approved; `proof` comes with a code.
+async fn redeem(app: &App, from: ClientAddress, found: &AuthorizationRow, proof: Option<Proof<'_>>) -> AppResult<Given> {
+    let (mut tx, now) = (app.db.write().await?, app.now());
+    let owner = match &found.account_id {
+        Some(account) => repo::lock_account(&mut tx, account).await?,
+        None => None,
+    };
+    let row = repo::lock(&mut tx, &found.id).await?.ok_or(Refusal::InvalidGrant)?;
+    match row.state(now)? {
+        State::Approved if proof.is_some_and(|proof| !proof.fits(&row)) => {
+            end(tx, app, from, &row, json!({ "reason": "wrong proof" })).await?;
+            Err(Refusal::InvalidGrant.into())
+        }
+        State::Approved => give(tx, app, from, &row, owner, now).await,
+        // A device repeats a poll whose answer was lost; nobody but the device knows its code.
+        State::Consumed if proof.is_some() => {
+            revoke(tx, app, from, &row, owner).await?;
+            Err(Refusal::InvalidGrant.into())
+        }
+        State::Consumed | State::Ended => Err(Refusal::InvalidGrant.into()),
+        State::Denied | State::Cancelled => Err(Refusal::AccessDenied.into()),
+        State::Expired => Err(Refusal::ExpiredToken.into()),
+        State::Pending => Err(Refusal::AuthorizationPending.into()),
+    }
+}
+
+async fn give(
+    mut tx: WriteTx,
+    app: &App,
+    from: ClientAddress,
+    row: &AuthorizationRow,
+    owner: Option<Owner>,
+    now: UnixMillis,
+) -> AppResult<Given> {
+    let (Some(owner), Some(account), Some(approved_by)) = (owner, &row.account_id, &row.session_id) else {
+        return cancel(tx, row).await;
+    };
+    if !is_session_alive(&mut tx, app, account, approved_by).await? {
+        return cancel(tx, row).await;
+    }
+    let origin = row.mode()?.origin();
+    let issued = session::issue(&mut tx, app, account, origin, from, &row.device).await?;
+    repo::consume(&mut tx, &row.id, &issued.id).await?;
+    notice::put(&mut tx, app, (account, &owner.email), from, vec![row.device.label()], Kind::MachineAdded).await?;
+    let details = json!({ "authorization": row.id, "credentialOrigin": origin.kind().origin() });
+    let event = Event::new(Action::AddMachine, &issued.id).with(details);
+    audit::note(&mut tx, &Actor::owner(account, from), event, &app.dice, now).await?;
+    tx.commit().await?;
+    app.mailer.wake();
+    Ok(Given { id: issued.id, token: issued.token, expires: issued.expires, email: owner.email })
+}
+
+/// Cancels a request whose approval is worth nothing any more, so that from now on its polls count.
+async fn cancel(mut tx: WriteTx, row: &AuthorizationRow) -> AppResult<Given> {
+    repo::cancel_one(&mut tx, &row.id).await?;
+    tx.commit().await?;
+    Err(Refusal::AccessDenied.into())
+}
+
+/// Ends the credential that was given for a code, since the code came again.
+async fn revoke(mut tx: WriteTx, app: &App, from: ClientAddress, row: &AuthorizationRow, owner: Option<Owner>) -> AppResult<()> {
+    let credential = row.account_id.as_ref().zip(row.credential_id.as_ref());
+    let is_revoked = match credential {
+        Some((account, credential)) => is_deleted(&mut tx, account, credential).await?,
+        None => false,
+    };
+    if let Some((account, owner)) = row.account_id.as_ref().zip(owner).filter(|_| is_revoked) {
+        notice::put(&mut tx, app, (account, &owner.email), from, vec![row.device.label()], Kind::MachineRemoved).await?;
+    }
+    let revoked = row.credential_id.as_ref().filter(|_| is_revoked);
+    end(tx, app, from, row, json!({ "reason": "replay", "revoked": revoked })).await?;
+    app.mailer.wake();
+    Ok(())
+}
+
+/// Whether a session can still be used: what it has approved depends on it until it is exchanged.
+pub(crate) async fn is_session_alive(tx: &mut ReadTx, app: &App, account: &AccountId, session: &AccessKeyId) -> AppResult<bool> {
+    let found = keys::repo::find_usable(tx, account, session).await?;
+    Ok(found.is_some_and(|session| session::is_alive(&session, &app.config.limits.sessions, app.now())))
+}
+
+async fn is_deleted(tx: &mut WriteTx, account: &AccountId, credential: &AccessKeyId) -> AppResult<bool> {
+    Ok(keys::repo::delete(tx, account, credential).await? > 0)
+}
+
+/// Ends a request and commits.
+async fn end(mut tx: WriteTx, app: &App, from: ClientAddress, row: &AuthorizationRow, details: Value) -> AppResult<()> {
+    repo::end(&mut tx, &row.id).await?;
+    let event = Event::new(Action::EndCliAuthorization, &row.id).with(details);
+    audit::note(&mut tx, &Actor::stranger(from), event, &app.dice, app.now()).await?;
+    tx.commit().await?;
+    Ok(())
+}

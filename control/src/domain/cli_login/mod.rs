@@ -1,0 +1,32 @@
+//! How command lines are let in: through a browser on the same machine, with a redirect to the command line (RFC 8252, RFC 7636), or by a code that the
+//! user copies into any browser (RFC 8628).
+//!
+//! A command line starts a request, somebody who is signed in on the dashboard approves or denies it, and the command line exchanges it for a
+//! credential. Nothing else gives that credential out. A request belongs to nobody before somebody decides on it. Afterwards it is the deciding
+//! account's alone, and it depends on the session that approved it until it is exchanged.
+//!
+//! A new password cancels what the account has approved. It also cancels what was waiting for anybody's decision, as far as this account is concerned:
+//! it can no longer approve a request that is older than its password.
+//!
+//! `start`, `decision` and `exchange` hold the rules of the three steps; what is left of them, the list of credentials, is
+//! [`crate::http::api::cli_machines`]'. Start reading at [`request::State`].
+
+pub mod decision;
+pub mod exchange;
+pub mod notice;
+pub mod proof;
+pub mod redirect;
+pub mod repo;
+pub mod request;
+pub mod start;
+pub mod user_code;
+
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::domain::context::AppState;
+use crate::http::api::{cli_authorizations, cli_login, cli_machines};
+
+/// The routes of this area.
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().merge(cli_login::routes()).merge(cli_authorizations::routes()).merge(cli_machines::routes())
+}

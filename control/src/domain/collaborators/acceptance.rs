@@ -1,0 +1,100 @@
+//! Accepting an app: its bare name may mean it from then on, and one that was transferred moves into the receiver's namespace. And its opposite for a
+//! transfer: the sender is the owner again.
+
+use serde_json::json;
+use shared::ids::AccountId;
+use shared::keys::Name;
+use shared::time::UnixMillis;
+
+use crate::domain::access::apps::{self, LockedRow};
+use crate::domain::access::collaborators::{self as repo, SharedRow};
+use crate::domain::access::grant::AcceptApp;
+use crate::domain::access::{AppGrant, Role, SignedIn, names};
+use crate::domain::accounts;
+use crate::domain::apps::service;
+use crate::domain::audit::{self, Action, Actor, Event};
+use crate::domain::context::App;
+use crate::domain::deployments::service as deployments;
+use crate::domain::error::{AppError, AppResult, OrConflict};
+use crate::domain::mail::{Kind, Mail, ReturnedApp, notices};
+use crate::domain::releases::blob;
+use crate::http::api::apps::AppOut;
+use crate::http::api::collaborators::Acceptance;
+use crate::infra::db::WriteTx;
+
+/// Accepts the app for the caller; once more changes nothing. A name in the body is for a transferred app. Errors: 404, 409 when the caller has an app of
+/// that name, or a quota is reached.
+pub async fn accept(app: &App, grant: &AppGrant<AcceptApp>, caller: &SignedIn, actor: &Actor, body: &Acceptance) -> AppResult<AppOut> {
+    let name = body.name.optional_text().and_then(|name| name.map(Name::try_from).transpose());
+    let name = name.map_err(|fault| AppError::Invalid(format!("name: {fault}")))?;
+    let (mut tx, now) = (grant.begin(app).await?, app.now());
+    let row = grant.lock(&mut tx).await?;
+    let role = apps::role(&mut tx, &row.id, grant.account()).await?.ok_or(AppError::NotFound("app"))?;
+    let moves = role == Role::Owner.as_str() && row.namespace_id != *grant.account();
+    let name = name.as_ref().map_or(row.name.as_str(), Name::as_str);
+    let details = if moves {
+        take_over(&mut tx, app, &row, grant.account(), name, now).await?;
+        json!({ "permission": role, "from": row.namespace_id, "name": name })
+    } else {
+        if name != row.name {
+            return Err(AppError::Conflict("only an app that was transferred to you gets another name when you accept it".to_owned()));
+        }
+        if !accounts::service::lock(&mut tx, &mut [grant.account()]).await? {
+            return Err(AppError::Unauthenticated);
+        }
+        repo::accept(&mut tx, &row.id, grant.account(), now).await?;
+        names::keep(&mut tx, grant.account(), name, &row.id).await?;
+        json!({ "permission": role })
+    };
+    let out = service::find(&mut tx, caller, &row.id).await?;
+    let event = Event::new(Action::AcceptApp, grant.account()).of_app(&row.id).with(details);
+    audit::note(&mut tx, actor, event, &app.dice, now).await?;
+    tx.commit().await?;
+    Ok(out)
+}
+
+/// Moves a transferred app into its receiver's namespace, with what it has stored and the keys of its deployments, also of those that it had.
+async fn take_over(tx: &mut WriteTx, app: &App, row: &LockedRow, to: &AccountId, name: &str, now: UnixMillis) -> AppResult<()> {
+    service::lock_collaborators(tx, &row.id).await?;
+    // The account may be deleted meanwhile; its place among the collaborators is gone with it.
+    apps::role(tx, &row.id, to).await?.ok_or(AppError::Unauthenticated)?;
+    let taken = || service::taken(name);
+    if apps::find_owned(tx, to, name).await?.is_some() {
+        return Err(AppError::Conflict(format!("{}: give this one another name", taken())));
+    }
+    // No release is made meanwhile: nobody else holds several of the app's blobs.
+    deployments::lock_all(tx, &row.id).await?;
+    app.config.limits.quotas.check_received(tx, &row.id, &row.namespace_id, to).await?;
+    blob::give(tx, &row.id, to).await?;
+    deployments::give_keys(tx, &row.id, &row.namespace_id, to).await?;
+    repo::accept_first(tx, &row.id, &row.namespace_id, now).await?;
+    repo::accept(tx, &row.id, to, now).await?;
+    if name != row.name {
+        names::release(tx, &row.id, &row.name, to, None).await?;
+    }
+    apps::move_to(tx, &row.id, to, name).await.or_conflict(taken)?;
+    if name == row.name {
+        names::keep(tx, to, name, &row.id).await?;
+    } else {
+        names::settle(tx, &row.id, to, name).await?;
+    }
+    Ok(())
+}
+
+/// Makes the senders of these apps their owners again. The account that they were transferred to must be locked; it loses its access in the same
+/// transaction. Tell the senders ([`tell_sender`]) after all of them.
+pub async fn give_back(tx: &mut WriteTx, apps: &[SharedRow], now: UnixMillis) -> AppResult<()> {
+    for row in apps {
+        // A release before this one let senders leave.
+        if repo::set_role(tx, &row.id, &row.namespace_id, Role::Owner).await? == 0 {
+            repo::insert(tx, &row.id, &row.namespace_id, Role::Owner, now).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Tells the sender of a transfer that the account with the address `from` did not want it.
+pub async fn tell_sender(tx: &mut WriteTx, app: &App, row: &SharedRow, from: &str) -> AppResult<()> {
+    let kind = Kind::AppReturned(ReturnedApp { time: app.now(), app: row.name.clone(), from: from.to_owned() });
+    notices::put(tx, app, &row.namespace_id, &Mail { to: row.owner_email.clone(), kind }).await
+}

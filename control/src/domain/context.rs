@@ -1,0 +1,180 @@
+//! What every request can reach: the database, the store, the settings, time and chance, and the jobs' handles.
+
+use std::fs::File;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::extract::FromRef;
+use shared::ids::{AccountId, RequestId};
+use shared::limit::{Limiter, Rate};
+use shared::time::UnixMillis;
+use shared::wire::check::DownloadUrls;
+use tokio::sync::Semaphore;
+
+use crate::config::Config;
+use crate::domain::error::AppError;
+use crate::domain::limits::under_way::UnderWay;
+use crate::domain::mail::Mailer;
+use crate::domain::second_factors::passkeys::RelyingParty;
+use crate::domain::snapshot::{Publisher, Snapshots, Versions};
+use crate::domain::traces::{self, Traces};
+use crate::http::api::health::HealthCache;
+use crate::http::devices::Collector;
+use crate::http::edge::InternalSlots;
+use crate::http::layer::ClientAddress;
+use crate::http::layer::connections::{Table, Vouched};
+use crate::infra::challenge::Challenge;
+use crate::infra::clock::{Clock, Dice};
+use crate::infra::crypto::password::{Passwords, Turn};
+use crate::infra::db::Db;
+use crate::infra::storage::Storage;
+use crate::infra::work::Work;
+
+/// The state behind every handler.
+#[derive(Debug)]
+pub struct App {
+    /// The database.
+    pub db: Db,
+    /// Where bundles are kept.
+    pub storage: Storage,
+    /// The settings.
+    pub config: Config,
+    /// The time.
+    pub clock: Clock,
+    /// Chance.
+    pub dice: Dice,
+    /// Snapshots of the last deployments asked for.
+    pub snapshots: Snapshots,
+    /// Which versions of them the database names.
+    pub versions: Versions,
+    /// Wakes the publisher after a change; asleep when there is no edge.
+    pub publisher: Publisher,
+    /// Wakes the sender of mails after one was put into the outbox.
+    pub mailer: Mailer,
+    /// Asks whether a human sent a request, where that is configured.
+    pub challenge: Challenge,
+    /// Takes direct reports and commits many in one transaction.
+    pub collector: Collector,
+    /// Counts reports by client address and deployment.
+    pub reporters: Mutex<Limiter>,
+    /// Counts reports by client address alone.
+    pub reporting_addresses: Mutex<Limiter>,
+    /// Counts requests by credential.
+    pub callers: Mutex<Limiter>,
+    /// Counts requests by account, whatever credential they are made with.
+    pub accounts: Mutex<Limiter>,
+    /// Counts what browsers report of pages, by client address: anybody may send that, and fill this one alone.
+    pub policy_reports: Mutex<Limiter>,
+    /// Counts uploads by credential.
+    pub uploaders: Mutex<Limiter>,
+    /// Counts uploads by account.
+    pub uploading_accounts: Mutex<Limiter>,
+    /// Uploads that are under way, by account: each has a file until it is stored or refused.
+    pub uploads_under_way: UnderWay,
+    /// What failed and is not written down yet.
+    pub traces: Traces,
+    /// Whom passkeys are for.
+    pub relying_party: RelyingParty,
+    /// Password hashes, made and compared.
+    pub passwords: Passwords,
+    /// The clients' connections.
+    pub connections: Arc<Table>,
+    /// Addresses that an edge has signed something from.
+    pub vouched: Vouched,
+    /// Turns for bodies of the edge.
+    pub internal: InternalSlots,
+    /// Permits for looking into uploaded files: as many as there are cores.
+    pub inspections: Arc<Semaphore>,
+    /// The last answer of the readiness checks.
+    pub health: HealthCache,
+    /// Work that outlives the request that began it.
+    pub work: Work,
+    /// Held while this process serves the data folder.
+    pub lock: File,
+}
+
+/// A shared handle to [`App`].
+#[derive(Clone, Debug)]
+pub struct AppState(pub Arc<App>);
+
+/// What a limit in memory says when it refuses.
+#[derive(Clone, Copy, Debug)]
+pub struct Refusal<'r> {
+    /// Its name in the log.
+    pub limit: &'static str,
+    /// What the caller is told.
+    pub text: &'static str,
+    /// From where the request came, where that is known.
+    pub from: Option<ClientAddress>,
+    /// Whose account it was about.
+    pub account: Option<&'r AccountId>,
+}
+
+impl Deref for AppState {
+    type Target = App;
+
+    fn deref(&self) -> &App {
+        &self.0
+    }
+}
+
+impl FromRef<AppState> for Db {
+    fn from_ref(state: &AppState) -> Self {
+        state.db.clone()
+    }
+}
+
+impl App {
+    /// The time now.
+    pub fn now(&self) -> UnixMillis {
+        self.clock.now()
+    }
+
+    /// Counts one request of `key` by one of the limiters in memory. Errors: 429.
+    pub fn count(&self, limiter: &Mutex<Limiter>, key: &str, rate: Rate, refusal: &Refusal<'_>) -> Result<(), AppError> {
+        let admitted = limiter.lock().unwrap_or_else(PoisonError::into_inner).admit(key, rate, self.now().as_millis());
+        admitted.map_err(|seconds| self.refuse(refusal, seconds))
+    }
+
+    /// Counts one request of an address about `what` by one of the limiters in memory. Errors: 429.
+    pub fn count_address(
+        &self,
+        limiter: &Mutex<Limiter>,
+        from: ClientAddress,
+        what: &str,
+        rate: Rate,
+        refusal: &Refusal<'_>,
+    ) -> Result<(), AppError> {
+        let mut limiter = limiter.lock().unwrap_or_else(PoisonError::into_inner);
+        let admitted = limiter.admit_address(from.0, what, rate, self.now().as_millis());
+        drop(limiter);
+        admitted.map_err(|seconds| self.refuse(refusal, seconds))
+    }
+
+    /// Notes what a limit in memory refuses; the error (429) says in how many seconds to try again.
+    pub fn refuse(&self, refusal: &Refusal<'_>, seconds: u64) -> AppError {
+        if let Some(from) = refusal.from {
+            traces::refused(self, from, refusal.limit, refusal.account);
+        }
+        AppError::TooMany { text: refusal.text, retry_after: seconds, is_in_body: false }
+    }
+
+    /// Waits for a turn to work on a password. Errors: 503, noted as the refusal by a limit that it is: anybody can bring it about, as often as they like.
+    pub async fn password_turn(&self, from: ClientAddress) -> Result<Turn, AppError> {
+        let turn = self.passwords.turn(from).await;
+        if matches!(turn, Err(AppError::Busy)) {
+            traces::refused(self, from, "waiting_passwords", None);
+        }
+        turn
+    }
+
+    /// What signed bundle addresses are made from.
+    pub fn download_urls(&self) -> DownloadUrls<'_> {
+        DownloadUrls { base_url: &self.config.base_url, secret: self.config.download_secret.first(), now: self.now() }
+    }
+
+    /// A new request id (UUIDv7).
+    pub fn request_id(&self) -> Result<RequestId, AppError> {
+        Ok(RequestId::v7(self.now(), self.dice.bytes()?))
+    }
+}

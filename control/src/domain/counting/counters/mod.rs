@@ -1,0 +1,3 @@
+//! The counts of a deployment as its people see them now; by day they are in [`super::history`]. They are made in [`super::service`].
+
+pub mod repo;

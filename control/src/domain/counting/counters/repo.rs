@@ -1,0 +1,137 @@
+//! SQL of the counters.
+//!
+//! Counter rows are added to. Those of older epochs count as absent, and [`crate::domain::counting::gone`] deletes them. A row that a batch lowers is of
+//! the deployment's epoch still when the batch has locked it, else the batch is counted anew; and a row of that epoch is deleted only
+//! while it is empty ([`crate::domain::counting::versions`]). So no counter, of whatever epoch, is negative at any time.
+//!
+//! Each row also remembers what daily history will ask for: the day of its last change (`day`), the day whose end may still be asked for
+//! (`open_day`), and, once it has changed after that day, its values at that day's end (`before_…`). See [`crate::domain::counting::history`].
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use shared::ids::DeploymentId;
+use shared::time::UtcDay;
+use sqlx::QueryBuilder;
+
+use crate::domain::counting::repo::CHUNK;
+use crate::domain::counting::rules::{Changes, Place};
+use crate::infra::db::{ReadTx, WriteTx};
+use crate::{on, on_write};
+
+const LIST: &str = "SELECT place, active, downloaded, installed, failed FROM metric_counters WHERE deployment_id = $1 AND epoch = $2";
+const PLACES: &str = "SELECT place FROM metric_counters WHERE deployment_id = $1 AND epoch = $2";
+
+// As long as the last change was made until the open day's end, what is there now is what was there then.
+const ADDING: &str = " ON CONFLICT (deployment_id, epoch, place) DO UPDATE SET \
+    active = metric_counters.active + excluded.active, downloaded = metric_counters.downloaded + excluded.downloaded, \
+    installed = metric_counters.installed + excluded.installed, failed = metric_counters.failed + excluded.failed, \
+    before_active = CASE WHEN metric_counters.day <= metric_counters.open_day THEN metric_counters.active \
+        ELSE metric_counters.before_active END, \
+    before_downloaded = CASE WHEN metric_counters.day <= metric_counters.open_day THEN metric_counters.downloaded \
+        ELSE metric_counters.before_downloaded END, \
+    before_installed = CASE WHEN metric_counters.day <= metric_counters.open_day THEN metric_counters.installed \
+        ELSE metric_counters.before_installed END, \
+    before_failed = CASE WHEN metric_counters.day <= metric_counters.open_day THEN metric_counters.failed \
+        ELSE metric_counters.before_failed END, \
+    day = CASE WHEN excluded.day > metric_counters.day THEN excluded.day ELSE metric_counters.day END";
+
+/// Every statement of this file that is not a list.
+pub const SQL: &[&str] = &[LIST, PLACES];
+
+/// The counts of one place.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct CounterRow {
+    /// A label, a binary version or `other`.
+    pub place: String,
+    /// Clients that are there.
+    pub active: i64,
+    /// Clients, and reports without client, that have loaded it.
+    pub downloaded: i64,
+    /// … that have run it.
+    pub installed: i64,
+    /// … that have fallen back from it.
+    pub failed: i64,
+}
+
+/// Every counter of the deployment's epoch, in no order.
+pub async fn list(tx: &mut ReadTx, deployment: &DeploymentId, epoch: i64) -> sqlx::Result<Vec<CounterRow>> {
+    on!(tx, |conn| sqlx::query_as(LIST).bind(deployment).bind(epoch).fetch_all(conn).await)
+}
+
+/// The names of the deployment's counters, in no order.
+pub async fn places(tx: &mut ReadTx, deployment: &DeploymentId, epoch: i64) -> sqlx::Result<Vec<String>> {
+    on!(tx, |conn| sqlx::query_scalar(PLACES).bind(deployment).bind(epoch).fetch_all(conn).await)
+}
+
+/// Those of these counters that exist.
+pub async fn existing(tx: &mut ReadTx, wanted: &[&Place]) -> sqlx::Result<BTreeSet<Place>> {
+    let mut found = BTreeSet::new();
+    for chunk in wanted.chunks(CHUNK) {
+        let rows: Vec<(DeploymentId, i64, String)> = on!(tx, |conn| {
+            // SQLite would answer (deployment_id, epoch, place) IN (VALUES …) by reading the whole index. It keeps the order of a CROSS JOIN.
+            let mut query = QueryBuilder::new("WITH wanted (deployment, current, bucket) AS (");
+            query.push_values(chunk, |mut row, place| {
+                row.push_bind(place.deployment.as_str()).push_bind(place.epoch).push_bind(place.bucket.as_str());
+            });
+            query.push(
+                ") SELECT deployment_id, epoch, place FROM wanted CROSS JOIN metric_counters \
+                WHERE deployment_id = deployment AND epoch = current AND place = bucket",
+            );
+            query.build_query_as().persistent(false).fetch_all(conn).await
+        })?;
+        found.extend(rows.into_iter().map(|(deployment, epoch, bucket)| Place { deployment, epoch, bucket }));
+    }
+    Ok(found)
+}
+
+/// The newest day, which is the open one, of each deployment and epoch that has one.
+async fn open_days<'c>(tx: &mut ReadTx, wanted: &BTreeSet<(&'c str, i64)>) -> sqlx::Result<BTreeMap<(&'c str, i64), UtcDay>> {
+    let wanted: Vec<_> = wanted.iter().copied().collect();
+    let mut days = BTreeMap::new();
+    for chunk in wanted.chunks(CHUNK) {
+        let rows: Vec<(i64, Option<UtcDay>)> = on!(tx, |conn| {
+            let mut query = QueryBuilder::new("WITH wanted (number, deployment, current) AS (");
+            query.push_values((0_i64..).zip(chunk), |mut row, (number, (deployment, epoch))| {
+                row.push_bind(number).push_bind(*deployment).push_bind(*epoch);
+            });
+            query.push(
+                ") SELECT number, (SELECT MAX(day) FROM metric_days WHERE deployment_id = deployment AND epoch = current) FROM wanted",
+            );
+            query.build_query_as().persistent(false).fetch_all(conn).await
+        })?;
+        let found = rows.into_iter().filter_map(|(number, day)| Some((*chunk.get(usize::try_from(number).ok()?)?, day?)));
+        days.extend(found);
+    }
+    Ok(days)
+}
+
+/// Adds to the counters, in key order, and makes those that are missing. `today` is the UTC day on which the reports have come to be counted; a row's
+/// day never goes back, whatever the clock does, and a new row's is not before the open day: that of a closed one would stand for the open one's end.
+pub async fn add(tx: &mut WriteTx, changes: &Changes, today: UtcDay) -> sqlx::Result<()> {
+    let changes: Vec<_> = changes.0.iter().collect();
+    let series = changes.iter().map(|(place, _)| (place.deployment.as_str(), place.epoch)).collect();
+    let open = open_days(tx, &series).await?;
+    for chunk in changes.chunks(CHUNK) {
+        on_write!(tx, |conn| {
+            let mut query = QueryBuilder::new(
+                "INSERT INTO metric_counters (deployment_id, epoch, place, active, downloaded, installed, failed, first_day, day, open_day) ",
+            );
+            query.push_values(chunk, |mut row, (place, change)| {
+                let day = open.get(&(place.deployment.as_str(), place.epoch)).map_or(today, |open| today.max(*open));
+                row.push_bind(place.deployment.as_str())
+                    .push_bind(place.epoch)
+                    .push_bind(place.bucket.as_str())
+                    .push_bind(change.active)
+                    .push_bind(change.downloaded)
+                    .push_bind(change.installed)
+                    .push_bind(change.failed)
+                    .push_bind(day)
+                    .push_bind(day)
+                    .push_bind(day);
+            });
+            query.push(ADDING);
+            query.build().persistent(false).execute(conn).await
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,100 @@
+//! What a client has reported of which label, as the compact JSON of `report_clients.flags`:
+//! `{"<deployment id>":{"e":<epoch>,"l":{"<label number>":<bits>}}}`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use shared::ids::DeploymentId;
+use shared::keys::Label;
+
+use super::rules::Epochs;
+
+/// One thing a client can report of a label; each counts once per client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Flag {
+    /// The release's file is on the device.
+    Downloaded,
+    /// The release ran.
+    Installed,
+    /// The device fell back from the release.
+    Failed,
+}
+
+impl Flag {
+    const fn bit(self) -> u8 {
+        match self {
+            Self::Downloaded => 1,
+            Self::Installed => 2,
+            Self::Failed => 4,
+        }
+    }
+}
+
+/// The flags of one client.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Flags(BTreeMap<DeploymentId, DeploymentFlags>);
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct DeploymentFlags {
+    #[serde(rename = "e")]
+    epoch: i64,
+    #[serde(rename = "l")]
+    labels: BTreeMap<u32, u8>,
+}
+
+impl Flags {
+    /// Sets a flag; false when it was set. Flags of another epoch count as absent and go.
+    pub fn raise(&mut self, deployment: &DeploymentId, epoch: i64, label: Label, flag: Flag) -> bool {
+        let of = self.0.entry(deployment.clone()).or_insert_with(|| DeploymentFlags { epoch, labels: BTreeMap::new() });
+        if of.epoch != epoch {
+            *of = DeploymentFlags { epoch, labels: BTreeMap::new() };
+        }
+        let bits = of.labels.entry(label.number()).or_default();
+        let was_set = *bits & flag.bit() != 0;
+        *bits |= flag.bit();
+        !was_set
+    }
+
+    /// Drops what counts as absent: flags of deployments that are gone and of older epochs.
+    pub fn prune(&mut self, epochs: &Epochs) {
+        self.0.retain(|deployment, of| epochs.get(deployment) == Some(&of.epoch));
+    }
+
+    /// The deployments that have flags here.
+    pub fn deployments(&self) -> impl Iterator<Item = &DeploymentId> {
+        self.0.keys()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stored_form_is_compact_and_read_back() {
+        let id = DeploymentId::v7(shared::time::UnixMillis(1), [7; 10]);
+        let label = Label::new(3).unwrap();
+        let mut flags = Flags::default();
+        assert!(flags.raise(&id, 2, label, Flag::Installed));
+        assert!(!flags.raise(&id, 2, label, Flag::Installed));
+        assert!(flags.raise(&id, 2, label, Flag::Failed));
+        let text = serde_json::to_string(&flags).unwrap();
+        assert_eq!(text, format!(r#"{{"{id}":{{"e":2,"l":{{"3":6}}}}}}"#));
+        assert_eq!(serde_json::from_str::<Flags>(&text).unwrap(), flags);
+        assert_eq!(serde_json::from_str::<Flags>("{}").unwrap(), Flags::default());
+    }
+
+    #[test]
+    fn flags_of_an_older_epoch_count_as_absent() {
+        let id = DeploymentId::v7(shared::time::UnixMillis(1), [7; 10]);
+        let label = Label::new(3).unwrap();
+        let mut flags = Flags::default();
+        assert!(flags.raise(&id, 0, label, Flag::Downloaded));
+        assert!(flags.raise(&id, 1, label, Flag::Downloaded));
+        flags.prune(&Epochs::from([(id.clone(), 1)]));
+        assert_eq!(flags.deployments().count(), 1);
+        flags.prune(&Epochs::from([(id, 2)]));
+        assert_eq!(flags, Flags::default());
+    }
+}

@@ -1,0 +1,232 @@
+//! SQL of daily history.
+
+use shared::ids::DeploymentId;
+use shared::keys::Label;
+use shared::time::UtcDay;
+use sqlx::QueryBuilder;
+
+use super::labels::{Counter, Labels, Values};
+use crate::domain::counting::repo::CHUNK;
+use crate::infra::db::{ReadTx, WriteTx};
+use crate::{on, on_write};
+
+const RELEASED: &str = "SELECT d.id, d.counting_epoch FROM deployments d \
+    WHERE d.id > $1 AND EXISTS (SELECT 1 FROM releases r WHERE r.deployment_id = d.id) ORDER BY d.id LIMIT $2";
+// Changes nothing; another replica's job, and whoever clears or deletes the deployment, waits here.
+const LOCK: &str = "UPDATE deployments SET counting_epoch = counting_epoch WHERE id = $1 RETURNING counting_epoch";
+const HAS_RELEASES: &str = "SELECT 1 FROM releases WHERE deployment_id = $1 LIMIT 1";
+const COUNTERS: &str = "SELECT place, active, downloaded, installed, failed, first_day, day, open_day, \
+    before_active, before_downloaded, before_installed, before_failed FROM metric_counters WHERE deployment_id = $1 AND epoch = $2";
+const NEWEST: &str = "SELECT day, first_day, labels FROM metric_days WHERE deployment_id = $1 AND epoch = $2 ORDER BY day DESC LIMIT 1";
+const NEWEST_CLOSED: &str = "SELECT day FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND is_closed ORDER BY day DESC LIMIT 1";
+const CLOSE: &str =
+    "UPDATE metric_days SET labels = $4, is_closed = TRUE WHERE deployment_id = $1 AND epoch = $2 AND day = $3 AND NOT is_closed";
+const SAVE: &str = "INSERT INTO metric_days (deployment_id, epoch, day, first_day, labels, is_closed) VALUES ($1, $2, $3, $4, $5, FALSE) \
+    ON CONFLICT (deployment_id, epoch, day) DO UPDATE SET labels = excluded.labels WHERE NOT metric_days.is_closed";
+const LIST: &str =
+    "SELECT day, labels FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND day >= $3 AND day <= $4 ORDER BY day LIMIT $5";
+const IS_EXPIRED: &str = "SELECT 1 FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND day < $3 AND is_closed LIMIT 1";
+const DELETE_EXPIRED: &str = "DELETE FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND is_closed \
+    AND day IN (SELECT day FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND day < $3 AND is_closed ORDER BY day LIMIT $4)";
+const RETENTION: &str = "SELECT o.retention_days FROM deployments d JOIN apps a ON a.id = d.app_id JOIN accounts o ON o.id = a.owner_id \
+    WHERE d.id = $1";
+// What follows the rows of [`open`], whose `day` is the newest that a change may be of.
+const OPENING: &str = " ON CONFLICT (deployment_id, epoch, place) DO UPDATE SET open_day = excluded.open_day, \
+    first_day = CASE WHEN (metric_counters.open_day <> excluded.open_day OR metric_counters.day > excluded.day) \
+        AND metric_counters.first_day > excluded.open_day THEN excluded.open_day ELSE metric_counters.first_day END, \
+    day = CASE WHEN (metric_counters.open_day <> excluded.open_day OR metric_counters.day > excluded.day) \
+        AND metric_counters.day > excluded.open_day THEN excluded.open_day ELSE metric_counters.day END \
+    RETURNING place, active, downloaded, installed, failed, first_day, day, open_day, \
+    before_active, before_downloaded, before_installed, before_failed";
+
+/// Every statement of this file that is not a list.
+pub const SQL: &[&str] =
+    &[RELEASED, LOCK, HAS_RELEASES, COUNTERS, NEWEST, NEWEST_CLOSED, CLOSE, SAVE, LIST, IS_EXPIRED, DELETE_EXPIRED, RETENTION];
+
+/// A deployment that has releases.
+#[derive(Debug, sqlx::FromRow)]
+pub struct ReleasedRow {
+    /// Its id.
+    pub id: DeploymentId,
+    /// Its counting epoch; days of older ones count as absent.
+    pub counting_epoch: i64,
+}
+
+/// The series of days that one deployment has in one counting epoch.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// The deployment.
+    pub deployment: DeploymentId,
+    /// The counting epoch.
+    pub epoch: i64,
+}
+
+/// The newest day of a series: the open one.
+#[derive(Debug, sqlx::FromRow)]
+pub struct OpenDay {
+    /// The day.
+    pub day: UtcDay,
+    /// The first day of the series.
+    pub first_day: UtcDay,
+    /// Its counts, as JSON.
+    pub labels: String,
+}
+
+#[derive(sqlx::FromRow)]
+struct CounterRow {
+    place: String,
+    active: i64,
+    downloaded: i64,
+    installed: i64,
+    failed: i64,
+    first_day: UtcDay,
+    day: UtcDay,
+    open_day: UtcDay,
+    before_active: i64,
+    before_downloaded: i64,
+    before_installed: i64,
+    before_failed: i64,
+}
+
+impl CounterRow {
+    /// None for a binary version.
+    fn read(self) -> Option<Counter> {
+        Some(Counter {
+            label: Label::try_from(self.place.as_str()).ok()?,
+            now: Values { active: self.active, downloaded: self.downloaded, installed: self.installed, failed: self.failed },
+            first_day: self.first_day,
+            day: self.day,
+            open_day: self.open_day,
+            before: Values {
+                active: self.before_active,
+                downloaded: self.before_downloaded,
+                installed: self.before_installed,
+                failed: self.before_failed,
+            },
+        })
+    }
+}
+
+/// The next deployments that have releases, by id.
+pub async fn released(tx: &mut ReadTx, after: &str, most: i64) -> sqlx::Result<Vec<ReleasedRow>> {
+    on!(tx, |conn| sqlx::query_as(RELEASED).bind(after).bind(most).fetch_all(conn).await)
+}
+
+/// Locks a deployment until the transaction ends, and gives the series that its days belong to now; none when it is gone.
+pub async fn lock(tx: &mut WriteTx, deployment: &DeploymentId) -> sqlx::Result<Option<Series>> {
+    let epoch: Option<i64> = on!(tx, |conn| sqlx::query_scalar(LOCK).bind(deployment).fetch_optional(conn).await)?;
+    Ok(epoch.map(|epoch| Series { deployment: deployment.clone(), epoch }))
+}
+
+/// Whether the deployment has a release.
+pub async fn has_releases(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<bool> {
+    let found: Option<i32> = on!(tx, |conn| sqlx::query_scalar(HAS_RELEASES).bind(deployment).fetch_optional(conn).await)?;
+    Ok(found.is_some())
+}
+
+/// The counters of the series' labels, in no order.
+pub async fn counters(tx: &mut ReadTx, series: &Series) -> sqlx::Result<Vec<Counter>> {
+    let rows: Vec<CounterRow> = on!(tx, |conn| sqlx::query_as(COUNTERS).bind(&series.deployment).bind(series.epoch).fetch_all(conn).await)?;
+    Ok(rows.into_iter().filter_map(CounterRow::read).collect())
+}
+
+/// Tells these counters which day is open, and gives them as they are at that moment: they change no more until the transaction ends. One whose last
+/// change is of a later day, by another replica's clock, is told that it was made on this one: the end of this day is not over yet. If it knew already
+/// that this day is open, that holds for a change after the `newest` day that there can be only: another keeps what was there at this day's end.
+///
+/// It is an upsert, although the rows are there, because it locks them in key order, as batches of reports do.
+pub async fn open(
+    tx: &mut WriteTx,
+    series: &Series,
+    labels: impl Iterator<Item = Label>,
+    day: UtcDay,
+    newest: UtcDay,
+) -> sqlx::Result<Vec<Counter>> {
+    let mut places: Vec<String> = labels.map(String::from).collect();
+    places.sort_unstable();
+    let mut counters = Vec::with_capacity(places.len());
+    for chunk in places.chunks(CHUNK) {
+        let rows: Vec<CounterRow> = on!(tx, |conn| {
+            let mut query = QueryBuilder::new(
+                "INSERT INTO metric_counters (deployment_id, epoch, place, active, downloaded, installed, failed, first_day, day, open_day) ",
+            );
+            query.push_values(chunk, |mut row, place| {
+                row.push_bind(series.deployment.as_str())
+                    .push_bind(series.epoch)
+                    .push_bind(place.as_str())
+                    .push("0, 0, 0, 0")
+                    .push_bind(day)
+                    .push_bind(newest)
+                    .push_bind(day);
+            });
+            query.push(OPENING);
+            query.build_query_as().persistent(false).fetch_all(conn).await
+        })?;
+        counters.extend(rows.into_iter().filter_map(CounterRow::read));
+    }
+    Ok(counters)
+}
+
+/// The newest day of the series.
+pub async fn newest(tx: &mut ReadTx, series: &Series) -> sqlx::Result<Option<OpenDay>> {
+    on!(tx, |conn| sqlx::query_as(NEWEST).bind(&series.deployment).bind(series.epoch).fetch_optional(conn).await)
+}
+
+/// The newest day of the series that is closed.
+pub async fn newest_closed(tx: &mut ReadTx, series: &Series) -> sqlx::Result<Option<UtcDay>> {
+    on!(tx, |conn| sqlx::query_scalar(NEWEST_CLOSED).bind(&series.deployment).bind(series.epoch).fetch_optional(conn).await)
+}
+
+/// Closes a day with what was counted at its end.
+pub async fn close(tx: &mut WriteTx, series: &Series, day: UtcDay, labels: &str) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(CLOSE).bind(&series.deployment).bind(series.epoch).bind(day).bind(labels).execute(conn).await)
+}
+
+/// Stores the open day; one that is closed is left as it is.
+pub async fn save(tx: &mut WriteTx, series: &Series, open: &OpenDay) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(SAVE)
+        .bind(&series.deployment)
+        .bind(series.epoch)
+        .bind(open.day)
+        .bind(open.first_day)
+        .bind(open.labels.as_str())
+        .execute(conn)
+        .await)
+}
+
+/// The first days of the series from one to another, both included, at most `most` of them, ascending. A row that cannot be read is an error.
+pub async fn list(tx: &mut ReadTx, series: &Series, from: UtcDay, to: UtcDay, most: i64) -> sqlx::Result<Vec<(UtcDay, Labels)>> {
+    let rows: Vec<(UtcDay, String)> = on!(tx, |conn| sqlx::query_as(LIST)
+        .bind(&series.deployment)
+        .bind(series.epoch)
+        .bind(from)
+        .bind(to)
+        .bind(most)
+        .fetch_all(conn)
+        .await)?;
+    let read = |(day, labels): (UtcDay, String)| Ok((day, serde_json::from_str(&labels)?));
+    rows.into_iter().map(read).collect::<Result<_, serde_json::Error>>().map_err(|error| sqlx::Error::Decode(Box::new(error)))
+}
+
+/// Whether the series has closed days before this one.
+pub async fn is_expired(tx: &mut ReadTx, series: &Series, before: UtcDay) -> sqlx::Result<bool> {
+    let found: Option<i32> =
+        on!(tx, |conn| sqlx::query_scalar(IS_EXPIRED).bind(&series.deployment).bind(series.epoch).bind(before).fetch_optional(conn).await)?;
+    Ok(found.is_some())
+}
+
+/// Deletes at most `most` closed days before this one, the oldest first; gives how many.
+pub async fn delete_expired(tx: &mut WriteTx, series: &Series, before: UtcDay, most: i64) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(DELETE_EXPIRED)
+        .bind(&series.deployment)
+        .bind(series.epoch)
+        .bind(before)
+        .bind(most)
+        .execute(conn)
+        .await)
+}
+
+/// How many days of history the owner of the deployment's app may see; none when it is gone.
+pub async fn retention_days(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<Option<i64>> {
+    on!(tx, |conn| sqlx::query_scalar(RETENTION).bind(deployment).fetch_optional(conn).await)
+}

@@ -1,0 +1,235 @@
+//! SQL of counting: deployments and labels that exist, clients' rows, and the ids of reports without client.
+//!
+//! Lists are one statement per 500 values. Their texts differ with the number of values, so they are not kept prepared.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use shared::ids::{AppId, DeploymentId, ReportId};
+use shared::keys::DeploymentKey;
+use shared::time::UnixMillis;
+use sqlx::QueryBuilder;
+
+use super::flags::Flags;
+use super::rules::{Client, Epochs, Place, Stamp};
+use crate::infra::db::{ReadTx, WriteTx};
+use crate::{on, on_write};
+
+// A release that is being made, or a history that is being cleared, waits for this lock, and so does the next batch that needs it.
+const LOCK_DEPLOYMENT: &str = "UPDATE deployments SET counting_epoch = counting_epoch WHERE id = $1";
+const DELETE_IDS: &str =
+    "DELETE FROM report_ids WHERE id IN (SELECT id FROM report_ids WHERE received_time < $1 ORDER BY received_time LIMIT $2)";
+
+/// Every statement of this file that is not a list.
+pub const SQL: &[&str] = &[LOCK_DEPLOYMENT, DELETE_IDS];
+
+/// Values in one statement.
+pub const CHUNK: usize = 500;
+
+/// The key of a client's row; rows are locked in this order.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ClientKey {
+    /// The app.
+    pub app: AppId,
+    /// The first 16 bytes of the SHA-256 of the client's id.
+    pub client: [u8; 16],
+}
+
+/// A deployment that exists.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct DeploymentRow {
+    /// Its id.
+    pub id: DeploymentId,
+    /// Its app.
+    pub app_id: AppId,
+    /// Its key.
+    pub deployment_key: DeploymentKey,
+    /// Counters of an older epoch count as absent.
+    pub counting_epoch: i64,
+    /// Reports from before this time are of a deleted deployment that had the key before.
+    pub key_since: UnixMillis,
+}
+
+#[derive(sqlx::FromRow)]
+struct ClientRow {
+    app_id: AppId,
+    client: Vec<u8>,
+    deployment_id: Option<DeploymentId>,
+    epoch: i64,
+    place: Option<String>,
+    place_time: UnixMillis,
+    place_report: String,
+    flags: String,
+    binary_version: Option<String>,
+}
+
+/// The deployments that have these keys now.
+pub async fn deployments(tx: &mut ReadTx, keys: &BTreeSet<&DeploymentKey>) -> sqlx::Result<BTreeMap<DeploymentKey, DeploymentRow>> {
+    let keys: Vec<_> = keys.iter().collect();
+    let mut found = BTreeMap::new();
+    for chunk in keys.chunks(CHUNK) {
+        let rows: Vec<DeploymentRow> = on!(tx, |conn| {
+            let mut query = QueryBuilder::new(
+                "SELECT id, app_id, deployment_key, counting_epoch, key_since FROM deployments WHERE deployment_key IN (",
+            );
+            let mut list = query.separated(", ");
+            for key in chunk {
+                list.push_bind(key.as_str());
+            }
+            query.push(")");
+            query.build_query_as().persistent(false).fetch_all(conn).await
+        })?;
+        found.extend(rows.into_iter().map(|row| (row.deployment_key.clone(), row)));
+    }
+    Ok(found)
+}
+
+/// The counting epochs of these deployments; those that are gone are missing.
+pub async fn epochs(tx: &mut ReadTx, ids: &BTreeSet<&DeploymentId>) -> sqlx::Result<Epochs> {
+    let ids: Vec<_> = ids.iter().collect();
+    let mut found = Epochs::new();
+    for chunk in ids.chunks(CHUNK) {
+        let rows: Vec<(DeploymentId, i64)> = on!(tx, |conn| {
+            let mut query = QueryBuilder::new("SELECT id, counting_epoch FROM deployments WHERE id IN (");
+            let mut list = query.separated(", ");
+            for id in chunk {
+                list.push_bind(id.as_str());
+            }
+            query.push(")");
+            query.build_query_as().persistent(false).fetch_all(conn).await
+        })?;
+        found.extend(rows);
+    }
+    Ok(found)
+}
+
+/// Those of these releases that exist, as (deployment, number of the label).
+pub async fn known_labels(tx: &mut ReadTx, wanted: &BTreeSet<(&DeploymentId, u32)>) -> sqlx::Result<BTreeSet<(DeploymentId, u32)>> {
+    let wanted: Vec<_> = wanted.iter().collect();
+    let mut found = BTreeSet::new();
+    for chunk in wanted.chunks(CHUNK) {
+        let rows: Vec<(DeploymentId, i64)> = on!(tx, |conn| {
+            // SQLite would answer (deployment_id, label) IN (VALUES …) by reading the whole index. It keeps the order of a CROSS JOIN.
+            let mut query = QueryBuilder::new("WITH wanted (deployment, number) AS (");
+            query.push_values(chunk, |mut row, (deployment, label)| {
+                row.push_bind(deployment.as_str()).push_bind(i64::from(*label));
+            });
+            query.push(") SELECT deployment_id, label FROM wanted CROSS JOIN releases WHERE deployment_id = deployment AND label = number");
+            query.build_query_as().persistent(false).fetch_all(conn).await
+        })?;
+        found.extend(rows.into_iter().filter_map(|(deployment, label)| Some((deployment, u32::try_from(label).ok()?))));
+    }
+    Ok(found)
+}
+
+/// Makes this transaction the only one that changes the deployment, until it ends.
+pub async fn lock_deployment(tx: &mut WriteTx, deployment: &DeploymentId) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(LOCK_DEPLOYMENT).bind(deployment).execute(conn).await)
+}
+
+/// Stores the ids of reports without client and gives those that were not known.
+pub async fn insert_ids(tx: &mut WriteTx, ids: &BTreeSet<&ReportId>, now: UnixMillis) -> sqlx::Result<BTreeSet<ReportId>> {
+    let ids: Vec<_> = ids.iter().collect();
+    let mut new = BTreeSet::new();
+    for chunk in ids.chunks(CHUNK) {
+        let rows: Vec<ReportId> = on!(tx, |conn| {
+            let mut query = QueryBuilder::new("INSERT INTO report_ids (id, received_time) ");
+            query.push_values(chunk, |mut row, id| {
+                row.push_bind(id.as_str()).push_bind(now);
+            });
+            query.push(" ON CONFLICT (id) DO NOTHING RETURNING id");
+            query.build_query_scalar().persistent(false).fetch_all(conn).await
+        })?;
+        new.extend(rows);
+    }
+    Ok(new)
+}
+
+/// Forgets at most `most` ids that were stored before `before`, the oldest first; gives how many.
+pub async fn delete_ids(tx: &mut WriteTx, before: UnixMillis, most: i64) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(DELETE_IDS).bind(before).bind(most).execute(conn).await)
+}
+
+/// Reads the rows of these clients for change, and makes those that are missing. `keys` ascend.
+///
+/// It is an upsert that changes nothing, since a row that does not exist cannot be locked: on PostgreSQL two replicas that meet a new
+/// client at once would both read nothing and both count it. On SQLite, whose writer is alone, the same text is merely not needed.
+pub async fn lock_clients<'k>(tx: &mut WriteTx, keys: impl Iterator<Item = &'k ClientKey>) -> sqlx::Result<BTreeMap<ClientKey, Client>> {
+    let keys: Vec<_> = keys.collect();
+    let mut found = BTreeMap::new();
+    for chunk in keys.chunks(CHUNK) {
+        let rows: Vec<ClientRow> = on!(tx, |conn| {
+            let mut query = QueryBuilder::new(
+                "INSERT INTO report_clients (app_id, client, deployment_id, epoch, place, place_time, place_report, flags) ",
+            );
+            query.push_values(chunk, |mut row, key| {
+                row.push_bind(key.app.as_str()).push_bind(key.client.as_slice()).push("NULL, 0, NULL, 0, '', '{}'");
+            });
+            query.push(
+                " ON CONFLICT (app_id, client) DO UPDATE SET epoch = report_clients.epoch \
+                RETURNING app_id, client, deployment_id, epoch, place, place_time, place_report, flags, binary_version",
+            );
+            query.build_query_as().persistent(false).fetch_all(conn).await
+        })?;
+        for row in rows {
+            let (key, client) = row.read()?;
+            found.insert(key, client);
+        }
+    }
+    Ok(found)
+}
+
+impl ClientRow {
+    fn read(self) -> sqlx::Result<(ClientKey, Client)> {
+        let client = self.client.try_into().map_err(|_| sqlx::Error::Decode("a client's digest is not 16 bytes long".into()))?;
+        let place = match (self.deployment_id, self.place) {
+            (Some(deployment), Some(bucket)) => Some(Place { deployment, epoch: self.epoch, bucket }),
+            _ => None,
+        };
+        let newest = match self.place_report.as_str() {
+            "" => None,
+            id => Some(Stamp { received: self.place_time, report: ReportId::try_from(id).map_err(decode)? }),
+        };
+        // A row that cannot be read stops its batch: to count the client anew would be a wrong number that nobody notices.
+        let flags: Flags = serde_json::from_str(&self.flags).map_err(decode)?;
+        Ok((ClientKey { app: self.app_id, client }, Client { place, waiting: self.binary_version, newest, flags }))
+    }
+}
+
+fn decode(error: impl std::error::Error + Send + Sync + 'static) -> sqlx::Error {
+    sqlx::Error::Decode(Box::new(error))
+}
+
+/// Stores rows that [`lock_clients`] has read, in key order.
+pub async fn write_clients(tx: &mut WriteTx, clients: &[(ClientKey, Client)]) -> sqlx::Result<()> {
+    for chunk in clients.chunks(CHUNK) {
+        let mut rows = Vec::with_capacity(chunk.len());
+        for (key, client) in chunk {
+            rows.push((key, client, serde_json::to_string(&client.flags).map_err(|error| sqlx::Error::Encode(Box::new(error)))?));
+        }
+        on_write!(tx, |conn| {
+            let mut query = QueryBuilder::new(
+                "INSERT INTO report_clients (app_id, client, deployment_id, epoch, place, place_time, place_report, flags, \
+                binary_version) ",
+            );
+            query.push_values(&rows, |mut row, (key, client, flags)| {
+                let (place, newest) = (client.place.as_ref(), client.newest.as_ref());
+                row.push_bind(key.app.as_str())
+                    .push_bind(key.client.as_slice())
+                    .push_bind(place.map(|place| place.deployment.as_str()))
+                    .push_bind(place.map_or(0, |place| place.epoch))
+                    .push_bind(place.map(|place| place.bucket.as_str()))
+                    .push_bind(newest.map_or(UnixMillis(0), |stamp| stamp.received))
+                    .push_bind(newest.map_or("", |stamp| stamp.report.as_str()))
+                    .push_bind(flags.as_str())
+                    .push_bind(client.waiting.as_deref());
+            });
+            query.push(
+                " ON CONFLICT (app_id, client) DO UPDATE SET deployment_id = excluded.deployment_id, epoch = excluded.epoch, \
+                place = excluded.place, place_time = excluded.place_time, place_report = excluded.place_report, flags = excluded.flags, \
+                binary_version = excluded.binary_version",
+            );
+            query.build().persistent(false).execute(conn).await
+        })?;
+    }
+    Ok(())
+}

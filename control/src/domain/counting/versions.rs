@@ -1,0 +1,291 @@
+//! Which binary versions have a counter of their own, decided anew every hour (decisions section 9): once all places of a deployment are taken, those with
+//! the most active devices have them, and the rest is counted as [`super::rules::OTHER`]. So nobody who invents versions keeps the real ones from being seen.
+//!
+//! A version that loses its place is left by its devices in steps, and one that gets a place is entered in steps; each step is one transaction, which locks
+//! what a batch of reports locks, in the same order. Between two steps every device is counted once, here or there. The next round finishes what was cut off.
+//! Replicas may run it at the same time.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use shared::ids::{AppId, DeploymentId};
+use shared::time::UtcDay;
+use sqlx::QueryBuilder;
+
+use super::buckets::is_name;
+use super::repo::{self, CHUNK, ClientKey};
+use super::rules::{Changes, Client, Place};
+use super::service::is_unreadable;
+use crate::domain::context::App;
+use crate::domain::counting::counters as metrics;
+use crate::domain::error::chain;
+use crate::infra::db::{Db, WriteTx};
+use crate::{on, on_write};
+
+// Finds the next one by the index, however many devices each has.
+const NEXT: &str = "SELECT c.deployment_id, d.app_id, d.counting_epoch FROM report_clients c LEFT JOIN deployments d ON d.id = c.deployment_id \
+    WHERE c.binary_version IS NOT NULL AND c.deployment_id > $1 ORDER BY c.deployment_id LIMIT 1";
+const WAITING: &str = "SELECT binary_version, COUNT(*) FROM report_clients WHERE deployment_id = $1 AND epoch = $2 AND binary_version IS NOT NULL \
+    AND place = 'other' GROUP BY binary_version ORDER BY COUNT(*) DESC, binary_version LIMIT $3";
+const CLIENTS_WAITING: &str = "SELECT client FROM report_clients WHERE deployment_id = $1 AND epoch = $2 AND binary_version = $3 AND client > $4 \
+    AND place = 'other' ORDER BY client LIMIT $5";
+const DELETE_EMPTY: &str = "DELETE FROM metric_counters WHERE deployment_id = $1 AND epoch = $2 AND place = $3 AND active = 0";
+
+/// Every statement of this file that is not a list.
+pub const SQL: &[&str] = &[NEXT, WAITING, CLIENTS_WAITING, DELETE_EMPTY];
+
+/// Devices that are counted elsewhere in one transaction.
+const STEP: usize = CHUNK;
+
+/// A deployment some of whose devices have a binary version that waits for a place.
+struct Contested {
+    deployment: DeploymentId,
+    app: AppId,
+    epoch: i64,
+}
+
+/// Which versions lose their places, and which get one if there is room.
+#[derive(Debug, PartialEq, Eq)]
+struct Exchange {
+    losing: BTreeSet<String>,
+    gaining: Vec<String>,
+}
+
+/// Compares the versions of each deployment in which one waits for a place. Returns the number of failures; each is logged.
+pub async fn round(app: &App) -> usize {
+    let most = usize::try_from(app.config.limits.binary_versions).unwrap_or(usize::MAX);
+    let (mut after, mut failures) = (String::new(), 0);
+    loop {
+        let found = match next(&app.db, &mut after).await {
+            Ok(Some(found)) => found,
+            Ok(None) => return failures,
+            Err(error) => {
+                tracing::warn!(cause = chain(&error), "binary versions could not be compared; tried again in a minute");
+                return failures + 1;
+            }
+        };
+        let Some(contested) = found else { continue };
+        if let Err(error) = contested.settle(&app.db, most, app.now().utc_day()).await {
+            let deployment = contested.deployment.as_str();
+            tracing::warn!(
+                deployment.id = deployment,
+                cause = chain(&error),
+                "binary versions could not be compared; tried again in a minute"
+            );
+            failures += 1;
+        }
+    }
+}
+
+/// The next deployment after `at`; the inner value is none for one that is gone.
+async fn next(db: &Db, at: &mut String) -> sqlx::Result<Option<Option<Contested>>> {
+    let mut tx = db.read().await?;
+    let row: Option<(DeploymentId, Option<AppId>, Option<i64>)> =
+        on!(tx, |conn| sqlx::query_as(NEXT).bind(at.as_str()).fetch_optional(conn).await)?;
+    let Some((deployment, app, epoch)) = row else { return Ok(None) };
+    deployment.as_str().clone_into(at);
+    Ok(Some(app.zip(epoch).map(|(app, epoch)| Contested { deployment, app, epoch })))
+}
+
+/// Ranks versions by their active devices. Of equal ones those stay that have a place, so that nothing moves for nothing.
+fn compare(named: BTreeMap<String, i64>, waiting: Vec<(String, i64)>, most: usize) -> Exchange {
+    let mut all: Vec<_> = named.into_iter().map(|(version, active)| (Reverse(active), false, version)).collect();
+    all.extend(waiting.into_iter().map(|(version, active)| (Reverse(active), true, version)));
+    all.sort();
+    let beyond = all.split_off(most.min(all.len()));
+    Exchange {
+        losing: beyond.into_iter().filter(|(_, is_waiting, _)| !is_waiting).map(|(.., version)| version).collect(),
+        gaining: all.into_iter().filter(|(_, is_waiting, _)| *is_waiting).map(|(.., version)| version).collect(),
+    }
+}
+
+impl Contested {
+    async fn settle(&self, db: &Db, most: usize, today: UtcDay) -> sqlx::Result<()> {
+        let (exchange, mut arrived) = self.exchange(db, most).await?;
+        self.empty(db, &exchange.losing, today).await?;
+        if !exchange.losing.is_empty() || !exchange.gaining.is_empty() {
+            arrived.extend(self.hand_over(db, &exchange, most, today).await?);
+        }
+        for version in arrived.iter().filter(|version| !exchange.losing.contains(*version)) {
+            self.fill(db, version, today).await?;
+        }
+        Ok(())
+    }
+
+    /// What is to change, and the versions that have a place by now, although devices of theirs wait for it still.
+    async fn exchange(&self, db: &Db, most: usize) -> sqlx::Result<(Exchange, Vec<String>)> {
+        let mut tx = db.read().await?;
+        let counters = metrics::repo::list(&mut tx, &self.deployment, self.epoch).await?;
+        let mut named: BTreeMap<_, _> = counters.into_iter().filter(|row| is_name(&row.place)).map(|row| (row.place, row.active)).collect();
+        let limit = i64::try_from(most).unwrap_or(i64::MAX);
+        let waiting: Vec<(String, i64)> =
+            on!(tx, |conn| sqlx::query_as(WAITING).bind(&self.deployment).bind(self.epoch).bind(limit).fetch_all(conn).await)?;
+        let (arrived, waiting): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|(version, _)| named.contains_key(version));
+        for (version, devices) in &arrived {
+            *named.entry(version.clone()).or_default() += devices;
+        }
+        Ok((compare(named, waiting, most), arrived.into_iter().map(|(version, _)| version).collect()))
+    }
+
+    /// Counts the devices of these versions among the others.
+    async fn empty(&self, db: &Db, losing: &BTreeSet<String>, today: UtcDay) -> sqlx::Result<()> {
+        let losing_now: Vec<&str> = losing.iter().map(String::as_str).collect();
+        for versions in losing_now.chunks(CHUNK) {
+            let mut after = Vec::new();
+            loop {
+                let clients = self.clients_at(db, versions, &after).await?;
+                let Some(last) = clients.last() else { break };
+                after.clone_from(last);
+                let give_up = |client: &mut Client, changes: &mut Changes| {
+                    let place = client.place.clone().filter(|place| losing.contains(&place.bucket));
+                    place.is_some_and(|place| self.is_ours(&place) && client.give_up(&place, changes))
+                };
+                self.step(db, clients, None, today, give_up).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the places away that are empty now, and gives those that are free to the versions that are to have one. Gives which got one.
+    async fn hand_over(&self, db: &Db, exchange: &Exchange, most: usize, today: UtcDay) -> sqlx::Result<Vec<String>> {
+        let mut tx = db.write().await?;
+        if !self.lock(&mut tx).await? {
+            return Ok(Vec::new());
+        }
+        for version in &exchange.losing {
+            on_write!(tx, |conn| sqlx::query(DELETE_EMPTY).bind(&self.deployment).bind(self.epoch).bind(version).execute(conn).await)?;
+        }
+        let places = metrics::repo::places(&mut tx, &self.deployment, self.epoch).await?;
+        let room = most.saturating_sub(places.iter().filter(|place| is_name(place)).count());
+        let given: Vec<String> = exchange.gaining.iter().filter(|version| !places.contains(version)).take(room).cloned().collect();
+        let mut changes = Changes::default();
+        for version in &given {
+            changes.at(&self.deployment, self.epoch, version.clone());
+        }
+        metrics::repo::add(&mut tx, &changes, today).await?;
+        tx.commit().await?;
+        Ok(given)
+    }
+
+    /// Counts the devices that wait for this version's place there.
+    async fn fill(&self, db: &Db, version: &str, today: UtcDay) -> sqlx::Result<()> {
+        let place = Place { deployment: self.deployment.clone(), epoch: self.epoch, bucket: version.to_owned() };
+        let (mut after, limit) = (Vec::new(), i64::try_from(STEP).unwrap_or(i64::MAX));
+        loop {
+            let mut tx = db.read().await?;
+            let clients: Vec<Vec<u8>> = on!(tx, |conn| sqlx::query_scalar(CLIENTS_WAITING)
+                .bind(&self.deployment)
+                .bind(self.epoch)
+                .bind(version)
+                .bind(&after)
+                .bind(limit)
+                .fetch_all(conn)
+                .await)?;
+            drop(tx);
+            let Some(last) = clients.last() else { return Ok(()) };
+            after.clone_from(last);
+            self.step(db, clients, Some(&place), today, |client, changes| client.take_up(&place, changes)).await?;
+        }
+    }
+
+    /// The next devices of the app that are in one of these places.
+    async fn clients_at(&self, db: &Db, places: &[&str], after: &[u8]) -> sqlx::Result<Vec<Vec<u8>>> {
+        let mut tx = db.read().await?;
+        on!(tx, |conn| {
+            let mut query = QueryBuilder::new("SELECT client FROM report_clients WHERE app_id = ");
+            query.push_bind(self.app.as_str()).push(" AND client > ").push_bind(after);
+            query.push(" AND deployment_id = ").push_bind(self.deployment.as_str()).push(" AND epoch = ").push_bind(self.epoch);
+            query.push(" AND place IN (");
+            let mut list = query.separated(", ");
+            for place in places {
+                list.push_bind(*place);
+            }
+            query.push(") ORDER BY client LIMIT ").push_bind(i64::try_from(STEP).unwrap_or(i64::MAX));
+            query.build_query_scalar().persistent(false).fetch_all(conn).await
+        })
+    }
+
+    /// Lets `shift` count each of these devices elsewhere, unless the deployment was cleared or deleted meanwhile, or has no such `target` any more. They
+    /// ascend. A device whose row cannot be read stays where it is, and does not hold up the others.
+    async fn step(
+        &self,
+        db: &Db,
+        clients: Vec<Vec<u8>>,
+        target: Option<&Place>,
+        today: UtcDay,
+        shift: impl Fn(&mut Client, &mut Changes) -> bool,
+    ) -> sqlx::Result<()> {
+        let keys: Vec<ClientKey> =
+            clients.into_iter().filter_map(|client| Some(ClientKey { app: self.app.clone(), client: client.try_into().ok()? })).collect();
+        match self.shift(db, &keys, target, today, &shift).await {
+            Err(error) if is_unreadable(&error) => {}
+            done => return done,
+        }
+        for key in &keys {
+            match self.shift(db, std::slice::from_ref(key), target, today, &shift).await {
+                Err(error) if is_unreadable(&error) => {}
+                done => done?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The same in one transaction.
+    async fn shift(
+        &self,
+        db: &Db,
+        keys: &[ClientKey],
+        target: Option<&Place>,
+        today: UtcDay,
+        shift: &impl Fn(&mut Client, &mut Changes) -> bool,
+    ) -> sqlx::Result<()> {
+        let mut tx = db.write().await?;
+        if !self.lock(&mut tx).await? {
+            return Ok(());
+        }
+        if let Some(target) = target
+            && metrics::repo::existing(&mut tx, &[target]).await?.is_empty()
+        {
+            return Ok(());
+        }
+        let mut changes = Changes::default();
+        let rows = repo::lock_clients(&mut tx, keys.iter()).await?;
+        let moved: Vec<_> =
+            rows.into_iter().filter_map(|(key, mut client)| shift(&mut client, &mut changes).then_some((key, client))).collect();
+        repo::write_clients(&mut tx, &moved).await?;
+        metrics::repo::add(&mut tx, &changes, today).await?;
+        tx.commit().await
+    }
+
+    /// Makes this the only transaction that changes the deployment. Gives whether it is still of this epoch.
+    async fn lock(&self, tx: &mut WriteTx) -> sqlx::Result<bool> {
+        repo::lock_deployment(tx, &self.deployment).await?;
+        Ok(repo::epochs(tx, &BTreeSet::from([&self.deployment])).await?.get(&self.deployment) == Some(&self.epoch))
+    }
+
+    fn is_ours(&self, place: &Place) -> bool {
+        place.deployment == self.deployment && place.epoch == self.epoch
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn versions<const N: usize>(list: [(&str, i64); N]) -> Vec<(String, i64)> {
+        list.map(|(version, active)| (version.to_owned(), active)).into()
+    }
+
+    #[test]
+    fn the_versions_with_the_most_devices_have_the_places() {
+        let named: BTreeMap<_, _> = versions([("1.0", 0), ("1.1", 5), ("1.2", 2)]).into_iter().collect();
+        let exchange = compare(named.clone(), versions([("2.0", 9), ("2.1", 2), ("2.2", 1)]), 3);
+        assert_eq!(
+            exchange,
+            Exchange { losing: BTreeSet::from(["1.0".to_owned()]), gaining: vec!["2.0".to_owned()] },
+            "2.1 has no more than 1.2"
+        );
+        let room = compare(named, versions([("2.1", 2), ("2.2", 1)]), 4);
+        assert_eq!(room, Exchange { losing: BTreeSet::from(["1.0".to_owned()]), gaining: vec!["2.1".to_owned(), "2.2".to_owned()] });
+    }
+}

@@ -1,0 +1,56 @@
+//! SQL of device cookies.
+
+use shared::ids::AccountId;
+use shared::time::UnixMillis;
+
+use crate::domain::accounts::email::former;
+use crate::domain::credentials::token::TokenHash;
+use crate::infra::db::{ReadTx, WriteTx};
+use crate::{on, on_write};
+
+// By the address that was typed: whether it has an account shows only to those who have signed in to it.
+const IS_OF: &str = "SELECT COUNT(*) FROM device_cookies d JOIN accounts a ON a.id = d.account_id \
+    WHERE d.token_hash = $1 AND a.email IN ($2, $4) AND d.created_time > $3";
+const TOUCH: &str = "UPDATE device_cookies SET last_used_time = $4 WHERE token_hash = $1 AND account_id = $2 AND created_time > $3";
+const INSERT: &str = "INSERT INTO device_cookies (token_hash, account_id, created_time, last_used_time) VALUES ($1, $2, $3, $3)";
+const DELETE: &str = "DELETE FROM device_cookies WHERE token_hash = $1";
+const DELETE_OLDEST: &str = "DELETE FROM device_cookies WHERE account_id = $1 AND token_hash NOT IN \
+    (SELECT token_hash FROM device_cookies WHERE account_id = $1 ORDER BY created_time DESC, token_hash LIMIT $2)";
+const DELETE_ALL: &str = "DELETE FROM device_cookies WHERE account_id = $1";
+
+/// Every statement of this file.
+pub const SQL: &[&str] = &[IS_OF, TOUCH, INSERT, DELETE, DELETE_OLDEST, DELETE_ALL];
+
+/// Whether the cookie is of the account with this address, and was made after `since`.
+pub async fn is_of(tx: &mut ReadTx, hash: &TokenHash, email: &str, since: UnixMillis) -> sqlx::Result<bool> {
+    let former = former(email);
+    let count: i64 =
+        on!(tx, |conn| sqlx::query_scalar(IS_OF).bind(hash.as_str()).bind(email).bind(since).bind(former.as_ref()).fetch_one(conn).await)?;
+    Ok(count > 0)
+}
+
+/// Notes a use; whether the cookie is the account's, and was made after `since`.
+pub async fn touch(tx: &mut WriteTx, hash: &TokenHash, account: &AccountId, since: UnixMillis, now: UnixMillis) -> sqlx::Result<bool> {
+    let touched = on_write!(tx, |conn| sqlx::query(TOUCH).bind(hash.as_str()).bind(account).bind(since).bind(now).execute(conn).await)?;
+    Ok(touched > 0)
+}
+
+/// Stores one.
+pub async fn insert(tx: &mut WriteTx, hash: &TokenHash, account: &AccountId, now: UnixMillis) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(INSERT).bind(hash.as_str()).bind(account).bind(now).execute(conn).await)
+}
+
+/// Ends one.
+pub async fn delete(tx: &mut WriteTx, hash: &TokenHash) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(DELETE).bind(hash.as_str()).execute(conn).await)
+}
+
+/// Ends all of an account's but the newest `most`.
+pub async fn delete_oldest(tx: &mut WriteTx, account: &AccountId, most: i64) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(DELETE_OLDEST).bind(account).bind(most).execute(conn).await)
+}
+
+/// Ends all of an account's.
+pub async fn delete_all(tx: &mut WriteTx, account: &AccountId) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(DELETE_ALL).bind(account).execute(conn).await)
+}

@@ -1,0 +1,151 @@
+//! The rules of device cookies.
+
+use std::fmt;
+
+use shared::ids::AccountId;
+use shared::limit::Rate;
+use shared::time::UnixMillis;
+
+use super::repo;
+use crate::domain::accounts;
+use crate::domain::context::App;
+use crate::domain::credentials::token::{PlainToken, TokenHash};
+use crate::domain::error::AppResult;
+use crate::domain::limits::{self, Count, Limit, Subject};
+use crate::infra::db::{ReadTx, WriteTx};
+
+/// How long one is good for, in milliseconds: 90 days.
+pub const LIFETIME: i64 = 90 * 86_400_000;
+
+/// Failed logins within a day that end one.
+const FAILURES: Rate = Rate { count: 10, window: 86_400_000 };
+
+/// Accounts that a browser keeps one for.
+const MOST_ACCOUNTS: usize = 5;
+
+/// Browsers that an account is remembered by; the next one ends the oldest.
+const MOST_BROWSERS: i64 = 100;
+
+/// Characters of a token: 32 bytes in base64url.
+const LENGTH: usize = 43;
+
+/// Between the tokens in a cookie.
+const BETWEEN: char = '.';
+
+/// What a browser's cookie holds: a token for each account, the latest first. `Debug` does not print them.
+#[derive(Clone, Default)]
+pub struct Device(Vec<String>);
+
+impl fmt::Debug for Device {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Device")
+    }
+}
+
+impl Device {
+    /// Reads a cookie's value and skips parts that are not tokens.
+    pub fn parse(value: &str) -> Self {
+        let is_token = |text: &&str| text.len() == LENGTH && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+        Self(value.split(BETWEEN).filter(is_token).take(MOST_ACCOUNTS).map(str::to_owned).collect())
+    }
+
+    /// The cookie's value.
+    pub fn reveal(&self) -> String {
+        self.0.join(&BETWEEN.to_string())
+    }
+
+    /// The token that is the account's with this address, if there is one that is still good.
+    pub async fn find(&self, tx: &mut ReadTx, email: &str, now: UnixMillis) -> AppResult<Option<TokenHash>> {
+        for token in &self.0 {
+            let hash = TokenHash::of(token);
+            if is_good(tx, &hash, email, now).await? {
+                return Ok(Some(hash));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What the browser is to keep once the account is signed in to: a token that it has for the account already, or a new one, before the others. One
+    /// that came from elsewhere never becomes an account's.
+    pub async fn remember(mut self, app: &App, account: &AccountId) -> AppResult<Self> {
+        let (mut tx, now) = (app.db.write().await?, app.now());
+        // An account that was deleted a moment ago is not remembered.
+        if accounts::repo::hold(&mut tx, account).await?.is_none() {
+            return Ok(self);
+        }
+        let mut own = None;
+        for (place, token) in self.0.iter().enumerate() {
+            if repo::touch(&mut tx, &TokenHash::of(token), account, now.plus_millis(-LIFETIME), now).await? {
+                own = Some(place);
+                break;
+            }
+        }
+        let token = if let Some(place) = own {
+            self.0.remove(place)
+        } else {
+            let token = PlainToken::device(&app.dice)?;
+            repo::insert(&mut tx, &token.hash(), account, now).await?;
+            repo::delete_oldest(&mut tx, account, MOST_BROWSERS).await?;
+            token.reveal().to_owned()
+        };
+        tx.commit().await?;
+        self.0.insert(0, token);
+        self.0.truncate(MOST_ACCOUNTS);
+        Ok(self)
+    }
+}
+
+async fn is_good(tx: &mut ReadTx, hash: &TokenHash, email: &str, now: UnixMillis) -> AppResult<bool> {
+    if !repo::is_of(tx, hash, email, now.plus_millis(-LIFETIME)).await? {
+        return Ok(false);
+    }
+    let failures = limits::find(tx, Limit::DeviceFailures, &Subject::device(hash)).await?;
+    Ok(failures.wait(FAILURES, now).is_none())
+}
+
+/// A cookie whose failures are locked, so that of any number of guesses at once no more than the limit are judged with it.
+#[derive(Debug)]
+pub struct Shown {
+    hash: TokenHash,
+    failures: Count,
+}
+
+impl Shown {
+    /// Locks the failures; `None` when the cookie is no longer good.
+    pub async fn lock(tx: &mut WriteTx, hash: &TokenHash, email: &str, now: UnixMillis) -> AppResult<Option<Self>> {
+        let failures = Count::lock(tx, Limit::DeviceFailures, &Subject::device(hash), now).await?;
+        if is_good(tx, hash, email, now).await? {
+            return Ok(Some(Self { hash: hash.clone(), failures }));
+        }
+        failures.leave(tx).await?;
+        Ok(None)
+    }
+
+    /// Counts a failed login; the tenth within a day ends the cookie.
+    pub async fn fail(self, tx: &mut WriteTx, now: UnixMillis) -> AppResult<()> {
+        if self.failures.add(tx, FAILURES, now).await?.wait(FAILURES, now).is_some() {
+            repo::delete(tx, &self.hash).await?;
+        }
+        Ok(())
+    }
+
+    /// Leaves the count as it was.
+    pub async fn leave(self, tx: &mut WriteTx) -> AppResult<()> {
+        self.failures.leave(tx).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cookie_holds_up_to_five_tokens_and_nothing_else() {
+        let tokens: Vec<String> = (0..7).map(|number| number.to_string().repeat(LENGTH)).collect();
+        let device = Device::parse(&format!("x.{}..{}", tokens.join("."), "é".repeat(21)));
+        assert_eq!(device.0, tokens[..5]);
+        assert_eq!(Device::parse(&device.reveal()).0, device.0);
+        assert_eq!(format!("{device:?}"), "Device");
+        assert!(Device::parse("").0.is_empty() && Device::default().reveal().is_empty());
+    }
+}

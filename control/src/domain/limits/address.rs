@@ -1,0 +1,97 @@
+//! Counts by client address: of its network, and on IPv6 also of the site that the network belongs to.
+
+use std::net::IpAddr;
+
+use shared::limit::{Rate, site_rate};
+use shared::time::UnixMillis;
+
+use super::{Count, Limit, Subject, Times, find};
+use crate::domain::context::App;
+use crate::domain::error::AppResult;
+use crate::domain::traces;
+use crate::http::layer::ClientAddress;
+use crate::infra::db::{ReadTx, WriteTx};
+
+/// What one limit counted of a client's address, and of the site that it belongs to: a client with a /48 of IPv6 has 65,536 networks, and all of them
+/// together get ten times what one gets.
+#[derive(Clone, Debug)]
+pub struct AddressTimes {
+    network: Times,
+    site: Option<Times>,
+}
+
+impl AddressTimes {
+    /// The seconds until one more may come from there, when there were as many as `rate` allows.
+    pub fn wait(&self, rate: Rate, now: UnixMillis) -> Option<u64> {
+        let site = self.site.as_ref().and_then(|times| times.wait(site_rate(rate), now));
+        self.network.wait(rate, now).max(site)
+    }
+}
+
+/// The same with the rows locked.
+#[derive(Debug)]
+pub struct AddressCount {
+    network: Count,
+    site: Option<Count>,
+}
+
+impl AddressCount {
+    /// Locks the rows, the site's first, and reads them.
+    pub async fn lock(tx: &mut WriteTx, limit: Limit, address: IpAddr, now: UnixMillis) -> AppResult<Self> {
+        let site = match Subject::site(address) {
+            Some(subject) => Some(Count::lock(tx, limit, &subject, now).await?),
+            None => None,
+        };
+        Ok(Self { network: Count::lock(tx, limit, &Subject::address(address), now).await?, site })
+    }
+
+    /// What was counted.
+    pub fn times(&self) -> AddressTimes {
+        AddressTimes { network: self.network.times.clone(), site: self.site.as_ref().map(|site| site.times.clone()) }
+    }
+
+    /// Counts one more.
+    pub async fn add(self, tx: &mut WriteTx, kept: Rate, now: UnixMillis) -> AppResult<()> {
+        if let Some(site) = self.site {
+            site.add(tx, site_rate(kept), now).await?;
+        }
+        self.network.add(tx, kept, now).await?;
+        Ok(())
+    }
+
+    /// Leaves it as it was.
+    pub async fn leave(self, tx: &mut WriteTx) -> AppResult<()> {
+        if let Some(site) = self.site {
+            site.leave(tx).await?;
+        }
+        self.network.leave(tx).await
+    }
+}
+
+/// What one limit counted of a client's address so far.
+pub async fn find_address(tx: &mut ReadTx, limit: Limit, address: IpAddr) -> AppResult<AddressTimes> {
+    let site = match Subject::site(address) {
+        Some(subject) => Some(find(tx, limit, &subject).await?),
+        None => None,
+    };
+    Ok(AddressTimes { network: find(tx, limit, &Subject::address(address)).await?, site })
+}
+
+/// [`super::admit`] for a request from an address, in a transaction of its own: what it admits counts, whatever becomes of it. A client over the limit is
+/// found out by reading, so that no flood of requests keeps others from writing.
+pub async fn admit_address(app: &App, address: IpAddr, limit: Limit, rate: Rate) -> AppResult<Result<(), u64>> {
+    let so_far = find_address(&mut app.db.read().await?, limit, address).await?;
+    let mut refused = so_far.wait(rate, app.now());
+    if refused.is_none() {
+        let (mut tx, now) = (app.db.write().await?, app.now());
+        let count = AddressCount::lock(&mut tx, limit, address, now).await?;
+        refused = count.times().wait(rate, now);
+        if refused.is_none() {
+            count.add(&mut tx, rate, now).await?;
+            tx.commit().await?;
+        }
+    }
+    let Some(seconds) = refused else { return Ok(Ok(())) };
+    traces::refused(app, ClientAddress(address), limit.as_str(), None);
+    Ok(Err(seconds))
+}

@@ -1,0 +1,169 @@
+//! How much one account may have (decisions section 9): what is counted, and the refusal that names the quota and its value.
+//!
+//! Apps, deployments, collaborators and bytes count for the app's owner. Bytes are not given back: what a deleted app has stored stays, and counts on. A
+//! quota that was lowered touches nothing that exists. Each function is called in the transaction of the change, with the row held under which the counted
+//! rows are added, so that two at once cannot pass together.
+
+use shared::ids::{AccountId, AppId};
+use shared::limit::Rate;
+
+use crate::domain::audit::Actor;
+use crate::domain::context::App;
+use crate::domain::error::{AppError, AppResult};
+use crate::domain::limits::{self, Limit, Subject};
+use crate::domain::traces;
+use crate::http::layer::ClientAddress;
+use crate::infra::db::{ReadTx, WriteTx};
+use crate::on;
+
+const APPS: &str = "SELECT COUNT(*) FROM apps WHERE owner_id = $1";
+const DEPLOYMENTS: &str = "SELECT COUNT(*) FROM deployments WHERE app_id = $1";
+const KEPT_KEYS: &str = "SELECT COUNT(*) FROM deployment_keys WHERE account_id = $1 AND deployment_id IS NULL";
+const KEPT_KEYS_OF_APP: &str = "SELECT COUNT(*) FROM deployment_keys WHERE app_id = $1 AND account_id = $2 AND deployment_id IS NULL";
+// Without sessions and what CLIs hold: those have bounds of their own.
+const ACCESS_KEYS: &str = "SELECT COUNT(*) FROM access_keys WHERE account_id = $1 AND NOT is_session AND credential_origin IS NULL";
+const COLLABORATORS: &str = "SELECT COUNT(*) FROM collaborators WHERE app_id = $1";
+const STORED_BYTES: &str = "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM blobs WHERE account_id = $1";
+const STORED_BYTES_OF_OWNER: &str =
+    "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM blobs WHERE account_id = (SELECT a.owner_id FROM apps a WHERE a.id = $1)";
+const BYTES_OF_APP: &str = "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM blobs WHERE app_id = $1";
+
+/// Every statement of this file.
+pub const SQL: &[&str] =
+    &[APPS, DEPLOYMENTS, KEPT_KEYS, KEPT_KEYS_OF_APP, ACCESS_KEYS, COLLABORATORS, STORED_BYTES, STORED_BYTES_OF_OWNER, BYTES_OF_APP];
+
+/// Deployments that an account creates in a day: each leaves a key that is never given to anybody else.
+const DEPLOYMENTS_A_DAY: Rate = Rate { count: 200, window: 86_400_000 };
+
+/// New names that an account's apps get in a day: each is kept for every collaborator who has accepted the app.
+const RENAMES_A_DAY: Rate = Rate { count: 200, window: 86_400_000 };
+
+/// Keys of deleted deployments that are kept for an account.
+const MAX_KEPT_KEYS: i64 = 2_000;
+
+/// What an account may have; the same for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quotas {
+    /// Apps that it owns.
+    pub apps: u32,
+    /// Deployments of one app.
+    pub deployments: u32,
+    /// Named access keys, expired ones too: they hold their names.
+    pub access_keys: u32,
+    /// Collaborators of one app, its owner included.
+    pub collaborators: u32,
+    /// Bytes that it has stored: the bundles of its apps, those of deleted apps too.
+    pub stored_bytes: u64,
+}
+
+impl Default for Quotas {
+    fn default() -> Self {
+        Self { apps: 200, deployments: 50, access_keys: 200, collaborators: 200, stored_bytes: 50 << 30 }
+    }
+}
+
+impl Quotas {
+    /// Refuses one more app of the account, whose row is held. Errors: 409.
+    pub async fn check_apps(&self, tx: &mut ReadTx, owner: &AccountId) -> AppResult<()> {
+        let count: i64 = on!(tx, |conn| sqlx::query_scalar(APPS).bind(owner).fetch_one(conn).await)?;
+        check(count, self.apps, "apps per account", "delete an app you no longer need")
+    }
+
+    /// Refuses an app in the namespace of `from` that is to be in that of `to`, whose row is held: with the app go its stored bytes and the keys of its
+    /// deleted deployments. Errors: 409.
+    pub async fn check_received(&self, tx: &mut ReadTx, app: &AppId, from: &AccountId, to: &AccountId) -> AppResult<()> {
+        self.check_apps(tx, to).await?;
+        let keys: i64 = on!(tx, |conn| sqlx::query_scalar(KEPT_KEYS_OF_APP).bind(app).bind(from).fetch_one(conn).await)?;
+        if keys > 0 {
+            check_kept_keys(tx, to, keys).await?;
+        }
+        let bytes: i64 = on!(tx, |conn| sqlx::query_scalar(BYTES_OF_APP).bind(app).fetch_one(conn).await)?;
+        if bytes > 0 {
+            let stored: i64 = on!(tx, |conn| sqlx::query_scalar(STORED_BYTES).bind(to).fetch_one(conn).await)?;
+            self.check_bytes(stored.saturating_add(bytes))?;
+        }
+        Ok(())
+    }
+
+    /// Refuses one more named access key of the account, whose row is held. Errors: 409.
+    pub async fn check_access_keys(&self, tx: &mut ReadTx, account: &AccountId) -> AppResult<()> {
+        let count: i64 = on!(tx, |conn| sqlx::query_scalar(ACCESS_KEYS).bind(account).fetch_one(conn).await)?;
+        check(count, self.access_keys, "access keys per account", "delete a key you no longer need")
+    }
+
+    /// Refuses one more collaborator of the app, whose row is held. Errors: 409.
+    pub async fn check_collaborators(&self, tx: &mut ReadTx, app: &AppId) -> AppResult<()> {
+        let count: i64 = on!(tx, |conn| sqlx::query_scalar(COLLABORATORS).bind(app).fetch_one(conn).await)?;
+        check(count, self.collaborators, "collaborators per app", "remove somebody first")
+    }
+
+    /// Refuses so many more bytes of bundles of the app when its owner would have stored more than its quota with them. Errors: 409.
+    pub async fn check_stored_bytes(&self, tx: &mut ReadTx, app: &AppId, more: u64) -> AppResult<()> {
+        // Of whoever owns it now: the app may have changed hands while the bundle came.
+        let stored: i64 = on!(tx, |conn| sqlx::query_scalar(STORED_BYTES_OF_OWNER).bind(app).fetch_one(conn).await)?;
+        self.check_bytes(stored.saturating_add(i64::try_from(more).unwrap_or(i64::MAX)))
+    }
+
+    fn check_bytes(&self, bytes: i64) -> AppResult<()> {
+        if u64::try_from(bytes).unwrap_or(0) <= self.stored_bytes {
+            return Ok(());
+        }
+        // There is nothing else to do yet: bundles are never deleted.
+        let remedy = "ask your administrator for more; bundles of deleted apps and deployments still count";
+        Err(reached(&format!("{} bytes of bundles per account", self.stored_bytes), remedy))
+    }
+}
+
+/// Refuses one new name of an app too many that the account `by` gives within a day; counts this one. Errors: 409.
+pub async fn admit_rename(app: &App, tx: &mut WriteTx, by: &AccountId, actor: &Actor) -> AppResult<()> {
+    let admitted = limits::admit(tx, Limit::Renames, &Subject::account(by), RENAMES_A_DAY, app.now()).await?;
+    admitted.map_err(|_| refused(app, Limit::Renames, by, actor, "200 new names of apps per account and day"))
+}
+
+/// Refuses one more deployment of the app `of`, whose row is held, and one too many that the account `by` makes within a day, whoever owns the app; counts
+/// this one. One that reuses a kept key leaves fewer of those, so it is not refused for their number. Errors: 409.
+pub async fn admit_deployment(
+    app: &App,
+    tx: &mut WriteTx,
+    of: &AppId,
+    (owner, by): (&AccountId, &AccountId),
+    reuses_key: bool,
+    actor: &Actor,
+) -> AppResult<()> {
+    let count: i64 = on!(tx, |conn| sqlx::query_scalar(DEPLOYMENTS).bind(of).fetch_one(conn).await)?;
+    check(count, app.config.limits.quotas.deployments, "deployments per app", "delete a deployment you no longer need")?;
+    if !reuses_key {
+        check_kept_keys(tx, owner, 1).await?;
+    }
+    // Nothing is locked after this count, so that nobody waits in a circle.
+    let admitted = limits::admit(tx, Limit::Deployments, &Subject::account(by), DEPLOYMENTS_A_DAY, app.now()).await?;
+    admitted.map_err(|_| refused(app, Limit::Deployments, by, actor, "200 new deployments per account and day"))
+}
+
+/// Refuses so many more keys of deleted deployments of the account.
+async fn check_kept_keys(tx: &mut ReadTx, owner: &AccountId, more: i64) -> AppResult<()> {
+    let kept: i64 = on!(tx, |conn| sqlx::query_scalar(KEPT_KEYS).bind(owner).fetch_one(conn).await)?;
+    if kept.saturating_add(more) <= MAX_KEPT_KEYS {
+        return Ok(());
+    }
+    Err(reached("2000 keys of deleted deployments per account", "reuse one of them as the key of a new deployment"))
+}
+
+/// The refusal of a limit by day, which leaves a line in the log like that of every limit.
+fn refused(app: &App, limit: Limit, owner: &AccountId, actor: &Actor, quota: &str) -> AppError {
+    if let Some(from) = actor.address() {
+        traces::refused(app, ClientAddress(from), limit.as_str(), Some(owner));
+    }
+    reached(quota, "try again tomorrow")
+}
+
+fn check(count: i64, most: u32, what: &str, remedy: &str) -> AppResult<()> {
+    if count < i64::from(most) {
+        return Ok(());
+    }
+    Err(reached(&format!("{most} {what}"), &format!("{remedy}, or ask your administrator for more")))
+}
+
+fn reached(quota: &str, remedy: &str) -> AppError {
+    AppError::Conflict(format!("the quota of {quota} is reached: {remedy}"))
+}

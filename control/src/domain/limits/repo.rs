@@ -1,0 +1,36 @@
+//! SQL of limits.
+
+use shared::time::UnixMillis;
+
+use crate::infra::db::{ReadTx, WriteTx};
+use crate::{on, on_write};
+
+// Locks the row, or makes it and so locks its key: two at once are serial on both databases.
+const LOCK: &str = "INSERT INTO limit_counts (name, subject, times, forget_time) VALUES ($1, $2, '[]', $3) \
+    ON CONFLICT (name, subject) DO UPDATE SET name = excluded.name RETURNING times";
+const FIND: &str = "SELECT times FROM limit_counts WHERE name = $1 AND subject = $2";
+const STORE: &str = "UPDATE limit_counts SET times = $3, forget_time = $4 WHERE name = $1 AND subject = $2";
+const CLEAR: &str = "DELETE FROM limit_counts WHERE name = $1 AND subject = $2";
+
+/// Every statement of this file.
+pub const SQL: &[&str] = &[LOCK, FIND, STORE, CLEAR];
+
+/// The times of a row, a JSON list, which nobody else changes before this transaction ends.
+pub async fn lock(tx: &mut WriteTx, name: &str, subject: &str, now: UnixMillis) -> sqlx::Result<String> {
+    on!(tx, |conn| sqlx::query_scalar(LOCK).bind(name).bind(subject).bind(now).fetch_one(conn).await)
+}
+
+/// The times of a row as they are.
+pub async fn find(tx: &mut ReadTx, name: &str, subject: &str) -> sqlx::Result<Option<String>> {
+    on!(tx, |conn| sqlx::query_scalar(FIND).bind(name).bind(subject).fetch_optional(conn).await)
+}
+
+/// Writes the times of a row, and when they no longer matter.
+pub async fn store(tx: &mut WriteTx, name: &str, subject: &str, times: &str, forget: UnixMillis) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(STORE).bind(name).bind(subject).bind(times).bind(forget).execute(conn).await)
+}
+
+/// Forgets a row.
+pub async fn clear(tx: &mut WriteTx, name: &str, subject: &str) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(CLEAR).bind(name).bind(subject).execute(conn).await)
+}

@@ -1,0 +1,188 @@
+//! One guess at a password: what stands between it and the account, how it is compared, and how a wrong one is counted.
+
+use shared::ids::AccountId;
+use shared::time::UnixMillis;
+
+use super::repo;
+use crate::domain::accounts;
+use crate::domain::context::App;
+use crate::domain::credentials::device_cookies::Device;
+use crate::domain::credentials::device_cookies::service::Shown;
+use crate::domain::credentials::token::TokenHash;
+use crate::domain::error::{AppError, AppResult, Code};
+use crate::domain::limits::{self, AddressCount, AddressTimes, Count, Limit, Subject, Times};
+use crate::domain::registration::PENDING_LIFETIME;
+use crate::domain::traces::warnings::Warning;
+use crate::domain::traces::{self, Event, Trace};
+use crate::http::layer::ClientAddress;
+use crate::infra::db::WriteTx;
+
+const WRONG: AppError = AppError::WrongCredentials("the e-mail address or the password is wrong");
+
+/// What protects an account from guesses, besides the limit of each address.
+#[derive(Clone, Copy)]
+pub(crate) enum Guard {
+    /// After a few failures a human must show to be one.
+    Challenge { is_passed: bool },
+    /// After ten failures the account takes no more attempts for an hour.
+    Stop,
+}
+
+/// A refusal by one of the limits, and its name.
+type Refused = (&'static str, AppError);
+
+impl Guard {
+    /// `is_known` lifts what guards the account, and not what guards it from an address.
+    fn check(self, app: &App, address: &AddressTimes, account: &Times, is_known: bool, now: UnixMillis) -> Result<(), Refused> {
+        let rates = &app.config.limits.strangers;
+        if let Some(seconds) = address.wait(rates.login_address, now) {
+            return Err((Limit::LoginAddress.as_str(), too_many(seconds)));
+        }
+        match self {
+            _ if is_known => Ok(()),
+            Self::Challenge { is_passed: false } if account.wait(rates.login_challenge, now).is_some() => {
+                let text = "show that you are human: send a challenge token with the next attempt";
+                Err(("login_challenge", AppError::Coded(Code::ChallengeRequired, text)))
+            }
+            Self::Challenge { .. } => Ok(()),
+            Self::Stop => account.stop(rates.login_stop, now).map_or(Ok(()), |seconds| Err(("login_stop", too_many(seconds)))),
+        }
+    }
+}
+
+/// A guess at a password.
+#[derive(Clone, Copy)]
+pub(crate) struct Guess<'g> {
+    pub(crate) from: ClientAddress,
+    pub(crate) email: &'g str,
+    pub(crate) password: &'g str,
+    pub(crate) guard: Guard,
+    pub(crate) device: &'g Device,
+    pub(crate) whose: Whose,
+}
+
+impl Guess<'_> {
+    /// Notes a refusal by a limit. To be asked for a challenge is none.
+    fn note(&self, app: &App, (limit, error): Refused) -> AppError {
+        if matches!(error, AppError::TooMany { .. }) {
+            traces::refused(app, self.from, limit, None);
+        }
+        error
+    }
+}
+
+pub(crate) fn too_many(seconds: u64) -> AppError {
+    AppError::TooMany { text: "too many failed logins: wait before the next attempt", retry_after: seconds, is_in_body: true }
+}
+
+/// Refuses what would be refused anyway, before it costs a hash. Gives the device cookie that is the account's.
+pub(crate) async fn look(app: &App, guess: &Guess<'_>) -> AppResult<Option<TokenHash>> {
+    let (mut tx, now) = (app.db.read().await?, app.now());
+    let address = limits::find_address(&mut tx, Limit::LoginAddress, guess.from.0).await?;
+    let account = limits::find(&mut tx, Limit::LoginAccount, &Subject::email(guess.email)).await?;
+    let device = guess.device.find(&mut tx, guess.email, now).await?;
+    guess.guard.check(app, &address, &account, device.is_some(), now).map_err(|refused| guess.note(app, refused))?;
+    Ok(device)
+}
+
+/// An account whose password was given, and its hash as it is stored now.
+pub(crate) struct Right {
+    pub(crate) account: AccountId,
+    pub(crate) hash: String,
+    /// The account's failed logins, locked: to be forgotten by a success.
+    pub(crate) failures: Count,
+    /// Whether a device cookie of the account came with it.
+    pub(crate) has_device: bool,
+}
+
+/// Whose password may have been given.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// The account's, or that of a registration of the same address.
+    Anybodys,
+    /// The account's: its owner is signed in.
+    TheAccounts,
+}
+
+/// Compares the password, and counts. Gives the open transaction in which the account is held with the hash that was compared.
+pub(crate) async fn settle(app: &App, guess: &Guess<'_>) -> AppResult<(WriteTx, Right)> {
+    let Guess { from, email, password, .. } = *guess;
+    // Another login may put a newer hash of the same password in the place of the one that was compared; then the new one is.
+    for _ in 0..2 {
+        let turn = app.password_turn(from).await?;
+        // While this waited for its turn, others may have used up the limits.
+        let device = look(app, guess).await?;
+        let (account, pending) = find(app, email, guess.whose).await?;
+        let stored = account.as_ref().map(|(_, hash)| hash.as_str());
+        let (verdict, is_pending) = turn.verify_both(password, stored, pending.as_deref()).await?;
+        let new_hash =
+            if verdict.matches && verdict.is_outdated { Some(app.password_turn(from).await?.hash(password).await?) } else { None };
+        let (mut tx, now) = (app.db.write().await?, app.now());
+        let at_address = AddressCount::lock(&mut tx, Limit::LoginAddress, from.0, now).await?;
+        let at_account = Count::lock(&mut tx, Limit::LoginAccount, &Subject::email(email), now).await?;
+        let shown = match &device {
+            Some(hash) => Shown::lock(&mut tx, hash, email, now).await?,
+            None => None,
+        };
+        let checked = guess.guard.check(app, &at_address.times(), at_account.times(), shown.is_some(), now);
+        checked.map_err(|refused| guess.note(app, refused))?;
+        let has_device = shown.is_some();
+        if let Some((account, hash)) = account.as_ref().filter(|_| verdict.matches) {
+            at_address.leave(&mut tx).await?;
+            if let Some(shown) = shown {
+                shown.leave(&mut tx).await?;
+            }
+            let new_hash = new_hash.unwrap_or_else(|| hash.clone());
+            // Also locks the account against a change of its password that is under way, and finds out about one that is over.
+            if accounts::repo::replace_password(&mut tx, account, hash, &new_hash).await? > 0 {
+                return Ok((tx, Right { account: account.clone(), hash: new_hash, failures: at_account, has_device }));
+            }
+            continue;
+        }
+        // The password of a registration is a failure like any other: a stranger may have chosen it.
+        let failed = Failed { address: at_address, account: at_account, shown };
+        failed.count(tx, app, guess, account.map(|(account, _)| account), is_pending).await?;
+        let not_verified = || AppError::Forbidden("the e-mail address is not verified yet: open the link in the mail".into());
+        return Err(if is_pending { not_verified() } else { WRONG });
+    }
+    Err(AppError::unavailable("an account's password changed while it was compared, and did so again"))
+}
+
+/// What a failed login is counted by, locked.
+struct Failed {
+    address: AddressCount,
+    account: Count,
+    shown: Option<Shown>,
+}
+
+impl Failed {
+    /// Counts it, commits, and notes it. Nothing that is written depends on whether the address has an account.
+    async fn count(self, mut tx: WriteTx, app: &App, guess: &Guess<'_>, account: Option<AccountId>, is_pending: bool) -> AppResult<()> {
+        let (rates, now) = (&app.config.limits.strangers, app.now());
+        self.address.add(&mut tx, rates.login_address, now).await?;
+        let failures = self.account.add(&mut tx, rates.login_memory(), now).await?;
+        if let Some(shown) = self.shown {
+            shown.fail(&mut tx, now).await?;
+        }
+        tx.commit().await?;
+        let outcome = if is_pending { "not_verified" } else { "wrong_password" };
+        let outcome = if account.is_none() && !is_pending { "unknown_account" } else { outcome };
+        traces::fail(app, Trace { event: Event::Login, outcome, account: account.as_ref(), from: guess.from });
+        let has_stopped = matches!(guess.guard, Guard::Stop) && failures.stop(rates.login_stop, now).is_some();
+        if let Some(account) = account.filter(|_| has_stopped) {
+            traces::warn(app, &account, Warning::LoginStopped, guess.from);
+        }
+        Ok(())
+    }
+}
+
+/// The address's account with its hash, and the hash of its newest registration or decoy. Asks the database the same, whether or not the address has an account.
+async fn find(app: &App, email: &str, whose: Whose) -> AppResult<(Option<(AccountId, String)>, Option<String>)> {
+    let mut tx = app.db.read().await?;
+    let account = repo::find_account(&mut tx, email).await?;
+    let pending = match whose {
+        Whose::Anybodys => repo::find_pending(&mut tx, email, app.now().plus_millis(-PENDING_LIFETIME)).await?,
+        Whose::TheAccounts => None,
+    };
+    Ok((account, pending))
+}

@@ -1,0 +1,25 @@
+//! The rules: who may do what, what an upload must be, what a device is offered, how reports become counts.
+//!
+//! HTTP is in [`crate::http`], what runs beside the requests in [`crate::jobs`], databases and stores in [`crate::infra`]. Start reading at [`context`].
+
+pub mod access;
+pub mod accounts;
+pub mod apps;
+pub mod audit;
+pub mod cli_login;
+pub mod collaborators;
+pub mod context;
+pub mod counting;
+pub mod credentials;
+pub mod deployments;
+pub mod encryption;
+pub mod error;
+pub mod limits;
+pub mod login;
+pub mod mail;
+pub mod password_reset;
+pub mod registration;
+pub mod releases;
+pub mod second_factors;
+pub mod snapshot;
+pub mod traces;

@@ -1,0 +1,31 @@
+//! SQL of password resets.
+
+use shared::ids::AccountId;
+use shared::time::UnixMillis;
+
+use crate::domain::credentials::token::TokenHash;
+use crate::infra::db::{ReadTx, WriteTx};
+use crate::{on, on_write};
+
+const INSERT: &str = "INSERT INTO password_resets (token_hash, account_id, expires) VALUES ($1, $2, $3)";
+const FIND: &str = "SELECT account_id FROM password_resets WHERE token_hash = $1 AND expires > $2";
+const USE: &str = "DELETE FROM password_resets WHERE token_hash = $1 AND expires > $2";
+
+/// Every statement of this file.
+pub const SQL: &[&str] = &[INSERT, FIND, USE];
+
+/// Stores a token.
+pub async fn insert(tx: &mut WriteTx, token: &TokenHash, account: &AccountId, expires: UnixMillis) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(INSERT).bind(token.as_str()).bind(account).bind(expires).execute(conn).await)
+}
+
+/// Whose token it is, unless it has ended.
+pub async fn find(tx: &mut ReadTx, token: &TokenHash, now: UnixMillis) -> sqlx::Result<Option<AccountId>> {
+    on!(tx, |conn| sqlx::query_scalar(FIND).bind(token.as_str()).bind(now).fetch_optional(conn).await)
+}
+
+/// Uses a token up; `false` when another was faster, or it has ended.
+pub async fn use_up(tx: &mut WriteTx, token: &TokenHash, now: UnixMillis) -> sqlx::Result<bool> {
+    let used = on_write!(tx, |conn| sqlx::query(USE).bind(token.as_str()).bind(now).execute(conn).await)?;
+    Ok(used > 0)
+}

@@ -1,0 +1,118 @@
+//! The rules of password resets.
+
+use serde_json::json;
+use shared::time::UnixMillis;
+
+use super::repo;
+use crate::domain::accounts::service::end_old_password;
+use crate::domain::accounts::{self, strength};
+use crate::domain::audit::{self, Action, Actor, Event};
+use crate::domain::context::App;
+use crate::domain::credentials::token::{PlainToken, TokenHash};
+use crate::domain::credentials::{access_keys as keys, api_keys};
+use crate::domain::error::{AppError, AppResult};
+use crate::domain::limits::{self, Limit, Subject};
+use crate::domain::mail::{self, Kind, Mail, NewPassword};
+use crate::domain::registration::service::{admit, admit_human};
+use crate::domain::second_factors::factors;
+use crate::domain::{cli_login as cli, login};
+use crate::http::api::password_reset::{Forgotten, Reset};
+use crate::http::extract::{Faults, members};
+use crate::http::layer::ClientAddress;
+use crate::infra::db::WriteTx;
+
+/// Notes that somebody asks for a link that takes a new password: `answer` sends it, if there is an account. So this does the same for every address,
+/// and nobody learns whether there is one. Several links may be open; the first that is used closes the others. Errors: 400, 403 with a code when a
+/// challenge token is needed, 429.
+pub async fn forgot(app: &App, from: ClientAddress, forgotten: &Forgotten) -> AppResult<()> {
+    let mut faults = Faults::default();
+    let email = faults.take("email", members::email(&forgotten.email));
+    let challenge_token = faults.take("challengeToken", members::challenge_token(&forgotten.challenge_token));
+    let (Some(email), Some(challenge_token)) = (email, challenge_token) else { return Err(faults.into_error()) };
+    let rates = &app.config.limits.strangers;
+    admit_human(app, from, challenge_token, Limit::MailRequests, rates.mail_requests).await?;
+
+    let event = Event::about_email(Action::ForgotPassword, &email);
+    let (mut tx, now) = (app.db.write().await?, app.now());
+    if limits::admit(&mut tx, Limit::ResetMails, &Subject::email(&email), rates.reset_mails, now).await?.is_ok() {
+        mail::outbox::put(&mut tx, app, &Mail { to: email, kind: Kind::ForgotPassword }).await?;
+    }
+    audit::note(&mut tx, &Actor::stranger(from), event, &app.dice, now).await?;
+    tx.commit().await?;
+    app.mailer.wake();
+    Ok(())
+}
+
+/// Sends the link that somebody asked for at `asked`, if the address has an account and its password was not replaced since.
+pub(crate) async fn answer(tx: &mut WriteTx, app: &App, email: &str, asked: UnixMillis) -> AppResult<()> {
+    let Some(account) = accounts::repo::find_by_email(tx, email).await? else { return Ok(()) };
+    // A new password cancels what was asked for before, such as this, and does so in its turn.
+    if accounts::repo::hold(tx, &account).await?.is_none() {
+        return Ok(());
+    }
+    if asked < cli::repo::cancelled_time(tx, &account).await? {
+        return Ok(());
+    }
+    let (token, lifetime) = (PlainToken::mailed(&app.dice)?, app.config.limits.strangers.reset_token);
+    repo::insert(tx, &token.hash(), &account, app.now().plus_millis(lifetime)).await?;
+    let kind = Kind::ResetPassword { link: mail::reset_password_link(&app.config, token.reveal()), lifetime };
+    mail::outbox::put(tx, app, &Mail { to: email.to_owned(), kind }).await
+}
+
+/// Puts a new password in the place of the old one. It ends every session and every command line's credential, closes the other resets, forgives the
+/// failed logins, revokes the keys if that is asked for, and tells the owner, with the keys and factors that stay, which are given, too. Errors: 400 for
+/// a token that is not known, was used or is too old, and for a password that is too easily guessed, which leaves the token as it was; 429.
+pub async fn reset(app: &App, from: ClientAddress, reset: &Reset) -> AppResult<NewPassword> {
+    let mut faults = Faults::default();
+    let token = faults.take("token", members::mailed_token(&reset.token));
+    let password = faults.take("password", reset.password.text());
+    let revokes = faults.take("revokeKeys", reset.revoke_keys.flag());
+    if token.is_some() || password.is_some() {
+        admit(app, from, Limit::Posts, app.config.limits.strangers.posts).await?;
+    }
+    let token = token.map(TokenHash::of);
+    let mut found = None;
+    if let Some(token) = &token {
+        let mut tx = app.db.read().await?;
+        if let Some(account) = repo::find(&mut tx, token, app.now()).await? {
+            found = accounts::repo::find(&mut tx, &account).await?.map(|row| (account, row));
+        }
+        faults.take("token", found.as_ref().ok_or_else(members::unknown_token));
+    }
+    if let Some(password) = password {
+        let (email, name) = found.as_ref().map(|(_, row)| (row.email.as_str(), row.name.as_deref())).unwrap_or_default();
+        let known = strength::context(&app.config.addresses(), email, name);
+        faults.take("password", app.password_turn(from).await?.judge(password, known).await?);
+    }
+    let (Some(token), Some(password), Some(revokes), Some((account, row)), true) = (token, password, revokes, found, faults.is_empty())
+    else {
+        return Err(faults.into_error());
+    };
+
+    let password_hash = app.password_turn(from).await?.hash(password).await?;
+    let (mut tx, now) = (app.db.write().await?, app.now());
+    login::service::forgive(&mut tx, &row.email, now).await?;
+    // Whatever changed the password meanwhile has closed this reset, too; a login that only renewed its hash has not, and the link still works.
+    let is_new = accounts::repo::replace_password(&mut tx, &account, &row.password_hash, &password_hash).await? > 0;
+    if !is_new || !repo::use_up(&mut tx, &token, now).await? {
+        return Err(AppError::Invalid(format!("token: {}", members::unknown_token())));
+    }
+    let revoked_keys = if revokes {
+        let named = keys::repo::delete_named(&mut tx, &account).await?;
+        let of_programs = api_keys::repo::revoke_all(&mut tx, &account, now).await?;
+        Some(u64::try_from(named.len() + of_programs.len()).unwrap_or(u64::MAX))
+    } else {
+        None
+    };
+    factors::restart(&mut tx, &account).await?;
+    let notice = NewPassword { revoked_keys, ..end_old_password(&mut tx, &account, None, from, now).await? };
+    mail::notices::put(&mut tx, app, &account, &Mail { to: row.email, kind: Kind::PasswordReset(notice.clone()) }).await?;
+    let mut event = Event::new(Action::ResetPassword, &account);
+    if let Some(revoked) = revoked_keys {
+        event = event.with(json!({ "revokedKeys": revoked }));
+    }
+    audit::note(&mut tx, &Actor::owner(&account, from), event, &app.dice, now).await?;
+    tx.commit().await?;
+    app.mailer.wake();
+    Ok(notice)
+}

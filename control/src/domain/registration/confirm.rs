@@ -1,0 +1,127 @@
+//! How a registration becomes an account: by the token of its mail, and on the page by a password.
+//!
+//! Anybody can register any address, and the mail goes to its owner all the same. So the page asks the owner for the password, and one that is not the
+//! registered one either confirms nothing or takes its place: what a stranger chose never lets the stranger in.
+
+use std::net::IpAddr;
+
+use shared::Invalid;
+use shared::limit::wide_network;
+use shared::time::UnixMillis;
+
+use super::PENDING_LIFETIME;
+use super::repo::{self, RegistrationRow};
+use super::service::{admit, must_be_open};
+use crate::domain::accounts::service::{self as accounts, NewAccount};
+use crate::domain::accounts::strength;
+use crate::domain::audit::Actor;
+use crate::domain::context::App;
+use crate::domain::credentials::token::TokenHash;
+use crate::domain::error::{AppError, AppResult};
+use crate::domain::limits::Limit;
+use crate::http::api::registration::ShownToken;
+use crate::http::extract::{Faults, Member, members};
+use crate::http::layer::ClientAddress;
+use crate::infra::crypto::password;
+
+/// A registration that waits, as the page shows it to whoever has its token.
+#[derive(Debug)]
+pub struct Waiting {
+    /// The e-mail address.
+    pub email: String,
+    /// When it was registered.
+    pub time: UnixMillis,
+    /// The client's address then.
+    pub address: String,
+    /// The network of that address.
+    pub network: String,
+}
+
+impl From<RegistrationRow> for Waiting {
+    fn from(row: RegistrationRow) -> Self {
+        let network = row.created_by.parse::<IpAddr>().map(wide_network).unwrap_or_default();
+        Self { email: row.email, time: row.created_time, address: row.created_by, network }
+    }
+}
+
+/// What waits for this token, which is not used up by it. It counts like a confirmation. Errors: 403 when registration is closed, 400 for a token that
+/// is not known, was used, or is too old, 429.
+pub async fn look_up(app: &App, from: ClientAddress, token: &Member) -> AppResult<Waiting> {
+    must_be_open(app)?;
+    members::mailed_token(token).map_err(|fault| refused(&fault))?;
+    admit(app, from, Limit::Posts, app.config.limits.strangers.posts).await?;
+    waiting(app, token).await
+}
+
+/// The same after a confirmation that was refused and has counted.
+pub async fn waiting(app: &App, token: &Member) -> AppResult<Waiting> {
+    let token = TokenHash::of(members::mailed_token(token).map_err(|fault| refused(&fault))?);
+    Ok(find(app, &token).await?.into())
+}
+
+/// Creates the account of the registration that the token belongs to; all registrations of its address become decoys. A password that is given must be
+/// the registered one, or replaces it and drops the registered name. Errors: 400 for a token that is not known, was used, or is too old, and for a
+/// replacement that is too easily guessed, 403 when registration is closed, 409 for another password, 429. What is refused leaves the token as it was.
+pub async fn verify(app: &App, from: ClientAddress, shown: &ShownToken) -> AppResult<()> {
+    must_be_open(app)?;
+    let mut faults = Faults::default();
+    let token = faults.take("token", members::mailed_token(&shown.token));
+    let replaces = faults.take("replacePassword", shown.replace_password.flag());
+    let password = if shown.password.is_given() || replaces == Some(true) {
+        faults.take("password", members::password(&shown.password)).map(Some)
+    } else {
+        Some(None)
+    };
+    let (Some(token), Some(replaces), Some(password)) = (token, replaces, password) else { return Err(faults.into_error()) };
+    admit(app, from, Limit::Posts, app.config.limits.strangers.posts).await?;
+    let token = TokenHash::of(token);
+    let replacement = match password {
+        Some(password) => compare(app, from, &find(app, &token).await?, password, replaces).await?,
+        None => None,
+    };
+
+    let (mut tx, now) = (app.db.write().await?, app.now());
+    let found = repo::find(&mut tx, &token, now, now.plus_millis(-PENDING_LIFETIME)).await?;
+    let row = found.ok_or_else(|| refused(&members::unknown_token()))?;
+    // A login meets what was registered as before, so that a stranger who registered the address does not learn when it became an account. Only the password
+    // that the account takes over is not met a second time: once it is changed, it is no more than a wrong one.
+    let own = if replacement.is_none() { Some(password::unmatched(&app.dice)?) } else { None };
+    repo::retire(&mut tx, &row.email, &token, own.as_deref()).await?;
+    let (name, password_hash) = match replacement {
+        Some(hash) => (None, hash),
+        None => (row.name, row.password_hash),
+    };
+    let limits = app.config.limits.account;
+    let account = NewAccount { email: &row.email, name: name.as_deref(), password_hash: &password_hash, limits };
+    // Of two tokens of one address that are shown at once, the one that makes the account was the first.
+    accounts::create(&mut tx, &Actor::stranger(from), &account, &app.dice, now).await.map_err(|error| match error {
+        AppError::Conflict(_) => refused(&members::unknown_token()),
+        other => other,
+    })?;
+    tx.commit().await?;
+    Ok(())
+}
+
+/// Compares a password with the registered one. Gives the hash of one that takes its place.
+async fn compare(app: &App, from: ClientAddress, row: &RegistrationRow, password: &str, replaces: bool) -> AppResult<Option<String>> {
+    if app.password_turn(from).await?.verify(password, Some(&row.password_hash)).await?.matches {
+        return Ok(None);
+    }
+    if !replaces {
+        let text = "this is not the password that the address was registered with: try again, or send replacePassword to use this one";
+        return Err(AppError::Conflict(text.to_owned()));
+    }
+    let judged = app.password_turn(from).await?.judge(password, strength::context(&app.config.addresses(), &row.email, None)).await?;
+    judged.map_err(|fault| AppError::Invalid(format!("password: {fault}")))?;
+    app.password_turn(from).await?.hash(password).await.map(Some)
+}
+
+async fn find(app: &App, token: &TokenHash) -> AppResult<RegistrationRow> {
+    let (mut tx, now) = (app.db.read().await?, app.now());
+    let found = repo::find(&mut tx, token, now, now.plus_millis(-PENDING_LIFETIME)).await?;
+    found.ok_or_else(|| refused(&members::unknown_token()))
+}
+
+fn refused(fault: &Invalid) -> AppError {
+    AppError::Invalid(format!("token: {fault}"))
+}

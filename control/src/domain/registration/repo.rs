@@ -1,0 +1,130 @@
+//! SQL of registrations.
+
+use shared::ids::RegistrationId;
+use shared::limit::wide_network;
+use shared::time::UnixMillis;
+
+use crate::domain::credentials::token::TokenHash;
+use crate::http::layer::ClientAddress;
+use crate::infra::db::{ReadTx, WriteTx};
+use crate::{on, on_write};
+
+// Each is newer than the others of its address, also within a millisecond.
+const INSERT: &str = "INSERT INTO registrations (id, email, name, password_hash, token_hash, token_expires, created_by, network, is_decoy, \
+    created_time) VALUES ($1, $2, $3, $4, $5, $6, $8, $9, $10, \
+    COALESCE((SELECT MAX(created_time) + 1 FROM registrations WHERE email = $2 AND created_time >= $7), $7))";
+const FIND: &str = "SELECT email, name, password_hash, created_time, created_by FROM registrations \
+    WHERE token_hash = $1 AND token_expires > $2 AND created_time > $3 AND NOT is_decoy";
+// Those of an earlier release have no network, only the address. A decoy is the last choice: once its account is deleted, the address may be registered
+// again.
+const RENEW: &str = "UPDATE registrations SET token_hash = $3, token_expires = $4 WHERE id = \
+    (SELECT id FROM registrations WHERE email = $1 AND created_time > $2 \
+    ORDER BY CASE WHEN is_decoy THEN 1 ELSE 0 END, CASE WHEN network = $5 OR (network = '' AND created_by = $6) THEN 0 ELSE 1 END, created_time DESC LIMIT 1) \
+    RETURNING created_time, created_by, is_decoy";
+// No token hashes to an id, and ids are as unique as the hashes must be.
+const RETIRE: &str = "UPDATE registrations SET is_decoy = TRUE, name = NULL, token_hash = id, token_expires = 0, \
+    password_hash = CASE WHEN token_hash = $2 THEN COALESCE($3, password_hash) ELSE password_hash END WHERE email = $1";
+
+/// Every statement of this file.
+pub const SQL: &[&str] = &[INSERT, FIND, RENEW, RETIRE];
+
+/// A registration to be stored.
+#[derive(Debug)]
+pub struct NewRegistrationRow<'a> {
+    /// Its id.
+    pub id: &'a RegistrationId,
+    /// The address, in its normal form.
+    pub email: &'a str,
+    /// The display name.
+    pub name: Option<&'a str>,
+    /// The PHC string.
+    pub password_hash: &'a str,
+    /// The hash of the mail's token; a decoy's is sent to nobody.
+    pub token: &'a TokenHash,
+    /// When the token ends.
+    pub token_expires: UnixMillis,
+    /// The client's address.
+    pub created_by: &'a str,
+    /// The network of that address.
+    pub network: &'a str,
+    /// Whether it only stands for a registration, of an address that has an account.
+    pub is_decoy: bool,
+    /// When it was made.
+    pub created: UnixMillis,
+}
+
+/// A registration whose token was shown.
+#[derive(Debug, sqlx::FromRow)]
+pub struct RegistrationRow {
+    /// The address.
+    pub email: String,
+    /// The display name.
+    pub name: Option<String>,
+    /// The PHC string.
+    pub password_hash: String,
+    /// When it was made.
+    pub created_time: UnixMillis,
+    /// The client's address then.
+    pub created_by: String,
+}
+
+/// A registration that has a new token.
+#[derive(Debug, sqlx::FromRow)]
+pub struct Renewed {
+    /// When it was made.
+    pub created_time: UnixMillis,
+    /// The client's address then.
+    pub created_by: String,
+    /// Whether it is a decoy.
+    pub is_decoy: bool,
+}
+
+/// Stores a registration.
+pub async fn insert(tx: &mut WriteTx, new: &NewRegistrationRow<'_>) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(INSERT)
+        .bind(new.id)
+        .bind(new.email)
+        .bind(new.name)
+        .bind(new.password_hash)
+        .bind(new.token.as_str())
+        .bind(new.token_expires)
+        .bind(new.created)
+        .bind(new.created_by)
+        .bind(new.network)
+        .bind(new.is_decoy)
+        .execute(conn)
+        .await)
+}
+
+/// The registration with this token, which no decoy has, unless the token has ended or the registration was made before `since`.
+pub async fn find(tx: &mut ReadTx, token: &TokenHash, now: UnixMillis, since: UnixMillis) -> sqlx::Result<Option<RegistrationRow>> {
+    on!(tx, |conn| sqlx::query_as(FIND).bind(token.as_str()).bind(now).bind(since).fetch_optional(conn).await)
+}
+
+/// Gives a registration of an address, or a decoy, a new token in the place of its old one: the newest from the network of `from` if there is one, else
+/// the newest of all.
+pub async fn renew(
+    tx: &mut WriteTx,
+    email: &str,
+    from: ClientAddress,
+    since: UnixMillis,
+    token: &TokenHash,
+    expires: UnixMillis,
+) -> sqlx::Result<Option<Renewed>> {
+    let (network, address) = (wide_network(from.0), from.0.to_string());
+    on!(tx, |conn| sqlx::query_as(RENEW)
+        .bind(email)
+        .bind(since)
+        .bind(token.as_str())
+        .bind(expires)
+        .bind(&network)
+        .bind(&address)
+        .fetch_optional(conn)
+        .await)
+}
+
+/// Turns every registration of an address into a decoy, which lives as long as the registration would have: no token confirms it any more. The one whose
+/// token was shown gets this hash in the place of its own, if one is given.
+pub async fn retire(tx: &mut WriteTx, email: &str, shown: &TokenHash, hash: Option<&str>) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(RETIRE).bind(email).bind(shown.as_str()).bind(hash).execute(conn).await)
+}

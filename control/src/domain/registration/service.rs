@@ -1,0 +1,149 @@
+//! The rules of registrations.
+
+use shared::ids::RegistrationId;
+use shared::limit::{Rate, wide_network};
+use shared::time::UnixMillis;
+
+use super::PENDING_LIFETIME;
+use super::budget::Budget;
+use super::repo::{self, NewRegistrationRow, Renewed};
+use crate::domain::accounts::strength;
+use crate::domain::audit::{self, Action, Actor, Event};
+use crate::domain::context::App;
+use crate::domain::credentials::token::PlainToken;
+use crate::domain::error::{AppError, AppResult};
+use crate::domain::limits::{self, Limit};
+use crate::domain::mail::{self, Kind, Mail};
+use crate::domain::{login, traces};
+use crate::http::api::registration::{NewRegistration, Resend};
+use crate::http::extract::{Faults, members};
+use crate::http::layer::ClientAddress;
+
+/// Stores a registration, and mails the link that confirms it while the address has mails left. An address that has an account gets a decoy instead,
+/// and its owner a mail that says so. The work is the same in both cases. Errors: 403 when registration is closed, or with a code when a challenge token
+/// is needed, 400, 429.
+pub async fn register(app: &App, from: ClientAddress, new: &NewRegistration) -> AppResult<()> {
+    must_be_open(app)?;
+    let mut faults = Faults::default();
+    let email = faults.take("email", members::new_email(&new.email));
+    let name = faults.take("name", members::name(&new.name));
+    let challenge_token = faults.take("challengeToken", members::challenge_token(&new.challenge_token));
+    let mut password = faults.take("password", new.password.text());
+    // To judge a password takes a core for a moment: not for those who would be refused anyway.
+    if let Err(refusal) = look(app, from, challenge_token.flatten()).await {
+        return Err(if faults.is_empty() { refusal } else { faults.into_error() });
+    }
+    if let Some(text) = password {
+        // Each counts, also one that is refused and so is no registration.
+        admit(app, from, Limit::Posts, app.config.limits.strangers.posts).await?;
+        let name = name.as_ref().and_then(Option::as_deref);
+        let known = strength::context(&app.config.addresses(), email.as_deref().unwrap_or_default(), name);
+        let judged = app.password_turn(from).await?.judge(text, known).await?;
+        password = faults.take("password", judged.map(|()| text));
+    }
+    let (Some(email), Some(name), Some(challenge_token), Some(password)) = (email, name, challenge_token, password) else {
+        return Err(faults.into_error());
+    };
+    let rate = app.config.limits.strangers.register;
+    admit_human(app, from, challenge_token, Limit::Register, rate).await?;
+
+    let password_hash = app.password_turn(from).await?.hash(password).await?;
+    let event = Event::about_email(Action::Register, &email);
+    let (mut tx, now) = (app.db.write().await?, app.now());
+    let budget = Budget::lock(&mut tx, from, &email, now).await?;
+    let (token, lifetime) = (PlainToken::mailed(&app.dice)?, app.config.limits.strangers.verify_token);
+    let is_decoy = login::repo::find_account(&mut tx, &email).await?.is_some();
+    let row = NewRegistrationRow {
+        id: &RegistrationId::v7(now, app.dice.bytes()?),
+        email: &email,
+        name: name.as_deref(),
+        password_hash: &password_hash,
+        token: &token.hash(),
+        token_expires: now.plus_millis(lifetime),
+        created_by: &from.0.to_string(),
+        network: &wide_network(from.0),
+        is_decoy,
+        created: now,
+    };
+    repo::insert(&mut tx, &row).await?;
+    if budget.has_mail(app, now) {
+        let kind = if is_decoy { Kind::AlreadyRegistered } else { verification(app, &token, now, from.0.to_string()) };
+        mail::outbox::put(&mut tx, app, &Mail { to: email, kind }).await?;
+        budget.take(&mut tx, app, now).await?;
+    } else {
+        budget.leave(&mut tx).await?;
+    }
+    audit::note(&mut tx, &Actor::stranger(from), event, &app.dice, now).await?;
+    tx.commit().await?;
+    app.mailer.wake();
+    Ok(())
+}
+
+/// The mail about a registration of this time from this client address.
+fn verification(app: &App, token: &PlainToken, time: UnixMillis, address: String) -> Kind {
+    let (link, lifetime) = (mail::verify_email_link(&app.config, token.reveal()), app.config.limits.strangers.verify_token);
+    Kind::VerifyEmail { link, lifetime, time, address }
+}
+
+/// Sends the mail of a registration again with a new token, which voids the old one: of the newest from the caller's network, else of the newest. Of a
+/// decoy the account's owner is told again. Nobody learns whether there is one. Errors: 403 when registration is closed, 400, 429.
+pub async fn resend(app: &App, from: ClientAddress, resend: &Resend) -> AppResult<()> {
+    must_be_open(app)?;
+    let email = members::email(&resend.email).map_err(|fault| AppError::Invalid(format!("email: {fault}")))?;
+    let limits = &app.config.limits.strangers;
+    admit(app, from, Limit::MailRequests, limits.mail_requests).await?;
+    let event = Event::about_email(Action::ResendVerification, &email);
+    let (mut tx, now) = (app.db.write().await?, app.now());
+    let budget = Budget::lock(&mut tx, from, &email, now).await?;
+    let token = PlainToken::mailed(&app.dice)?;
+    let (since, expires) = (now.plus_millis(-PENDING_LIFETIME), now.plus_millis(limits.verify_token));
+    let has_account = login::repo::find_account(&mut tx, &email).await?.is_some();
+    let renewed = if budget.has_mail(app, now) { repo::renew(&mut tx, &email, from, since, &token.hash(), expires).await? } else { None };
+    let kind = match renewed {
+        Some(_) if has_account => Some(Kind::AlreadyRegistered),
+        // The account that the decoy was about has been deleted since.
+        Some(Renewed { is_decoy: true, .. }) | None => None,
+        Some(Renewed { created_time, created_by, .. }) => Some(verification(app, &token, created_time, created_by)),
+    };
+    if let Some(kind) = kind {
+        mail::outbox::put(&mut tx, app, &Mail { to: email, kind }).await?;
+        budget.take(&mut tx, app, now).await?;
+    } else {
+        budget.leave(&mut tx).await?;
+    }
+    audit::note(&mut tx, &Actor::stranger(from), event, &app.dice, now).await?;
+    tx.commit().await?;
+    app.mailer.wake();
+    Ok(())
+}
+
+pub(crate) fn must_be_open(app: &App) -> AppResult<()> {
+    let closed = || AppError::Forbidden("registration is closed: ask whoever runs this service for an account".into());
+    app.config.is_registration_open.then_some(()).ok_or_else(closed)
+}
+
+/// Refuses a registration that [`admit_human`] would refuse, without counting it, and before the verifier is asked.
+async fn look(app: &App, from: ClientAddress, challenge_token: Option<&str>) -> AppResult<()> {
+    if challenge_token.is_none() {
+        app.challenge.verify(None, from.0).await?;
+    }
+    let rate = app.config.limits.strangers.register;
+    let so_far = limits::find_address(&mut app.db.read().await?, Limit::Register, from.0).await?;
+    let Some(seconds) = so_far.wait(rate, app.now()) else { return Ok(()) };
+    traces::refused(app, from, Limit::Register.as_str(), None);
+    Err(limits::too_many(seconds))
+}
+
+/// Counts a request of a stranger. Errors: 429.
+pub(crate) async fn admit(app: &App, from: ClientAddress, limit: Limit, rate: Rate) -> AppResult<()> {
+    limits::admit_address(app, from.0, limit, rate).await?.map_err(limits::too_many)
+}
+
+/// The same where the stranger must be human, if challenges are configured; to be told so counts for nothing. Errors: 429, 403 with a code.
+pub(crate) async fn admit_human(app: &App, from: ClientAddress, challenge_token: Option<&str>, limit: Limit, rate: Rate) -> AppResult<()> {
+    if challenge_token.is_none() {
+        app.challenge.verify(None, from.0).await?;
+    }
+    admit(app, from, limit, rate).await?;
+    app.challenge.verify(challenge_token, from.0).await
+}

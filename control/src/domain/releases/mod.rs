@@ -1,0 +1,17 @@
+//! Releases: uploaded, promoted, rolled back, changed, listed. Diffs are read but not made yet.
+//!
+//! The way of an upload: [`crate::http::api::releases::create_release`] → [`upload`] (multipart to a temporary file, hashed and limited on the way) →
+//! [`archive`] (the zip is checked) → `blob` (stored) → [`service::commit`] (rules, label, row, outbox: one transaction). Each other operation stands in
+//! a file of its own, with its rules; what makes a release ends in `service::add`.
+
+pub mod archive;
+pub mod blob;
+pub mod change;
+pub mod info;
+pub mod listing;
+pub mod meter;
+pub mod promotion;
+pub mod repo;
+pub mod rollback;
+pub mod service;
+pub mod upload;

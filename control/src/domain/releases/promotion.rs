@@ -1,0 +1,176 @@
+//! Promotion: a release of one deployment is released again in another deployment of the same app, with the same contents.
+
+use axum::extract::State;
+use axum::response::IntoResponse;
+use serde::Deserialize;
+use serde_json::json;
+use shared::ids::ReleaseId;
+use shared::keys::{Label, Name};
+use shared::version::Range;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::info::{GivenInfo, ReleaseChanges, given_label, stored_rollout};
+use super::repo::{self, LabelRow, ReleaseRow};
+use super::service;
+use crate::domain::access::AppGrant;
+use crate::domain::access::grant::ManageReleases;
+use crate::domain::audit::{self, Action, Actor, Event};
+use crate::domain::context::{App, AppState};
+use crate::domain::deployments::repo::DeploymentRow;
+use crate::domain::deployments::service as deployments;
+use crate::domain::error::{AppError, AppResult};
+use crate::http::api::releases::{ReleaseAnswer, created};
+use crate::http::extract::{DeploymentPath, Faults, Json, Member};
+use crate::infra::db::{ReadTx, WriteTx};
+
+/// A promotion to be made.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(example = json!({ "destination": "Production", "packageInfo": { "rollout": 20 } }))]
+pub struct NewPromotion {
+    /// A text: the name of the deployment that the release goes to.
+    #[serde(default)]
+    #[schema(value_type = String, required = true, min_length = 1, max_length = 255)]
+    pub destination: Member,
+    /// A text: which release; the newest one that is not disabled unless given.
+    #[serde(default)]
+    #[schema(value_type = Option<String>, pattern = "^v[1-9][0-9]{0,8}$")]
+    pub label: Member,
+    /// What differs from the release that is promoted.
+    #[serde(default)]
+    #[schema(value_type = Option<ReleaseChanges>)]
+    pub package_info: Member,
+}
+
+/// The route of this file.
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(promote_release))
+}
+
+/// Promote a release of this deployment to another one of the app. A change of the release that comes later does not follow it there.
+#[utoipa::path(
+    post,
+    path = "/v1/apps/{app}/deployments/{deployment}/promotions",
+    tag = "releases",
+    security(("bearer" = ["releases.manage"])),
+    request_body = NewPromotion,
+    responses(
+        (status = 201, body = ReleaseAnswer),
+        (status = 404, description = "there is no such app, deployment, destination or release"),
+        (
+            status = 409,
+            description = "the destination is the source, the newest release there is in an unfinished rollout, or its current release for these \
+                versions has the same contents; the source has no release that is enabled, or the one asked for is disabled; the packageHash is \
+                not that of the release; the release was deleted at the same moment; the destination has no room for another release, range of \
+                versions or description"
+        ),
+    )
+)]
+pub async fn promote_release(
+    State(app): State<AppState>,
+    grant: AppGrant<ManageReleases>,
+    actor: Actor,
+    DeploymentPath(source): DeploymentPath,
+    Json(new): Json<NewPromotion>,
+) -> AppResult<impl IntoResponse> {
+    let promotion = Promotion::read(&new)?;
+    let mut tx = grant.begin(&app).await?;
+    let (destination, row) = promote(&mut tx, &app, &grant, &actor, &source, &promotion).await?;
+    tx.commit().await?;
+    app.publisher.wake();
+    tracing::info!(deployment.id = destination.id.as_str(), release.label = row.label, "a release was promoted");
+    Ok(created(&grant, &promotion.destination, service::out(grant.app(), &[], row, &app.download_urls())?))
+}
+
+/// A sound promotion.
+struct Promotion {
+    destination: String,
+    label: Option<Label>,
+    info: GivenInfo,
+}
+
+impl Promotion {
+    fn read(new: &NewPromotion) -> AppResult<Self> {
+        let mut faults = Faults::default();
+        let destination = faults.take("destination", new.destination.text().and_then(Name::sought).map(str::to_owned));
+        let label = faults.take("label", given_label(&new.label));
+        let info = GivenInfo::inheriting(&new.package_info, &mut faults);
+        match (destination, label) {
+            (Some(destination), Some(label)) if faults.is_empty() => Ok(Self { destination, label, info }),
+            _ => Err(faults.into_error()),
+        }
+    }
+}
+
+/// Makes a release of another one's contents, in the transaction's last statements.
+///
+/// The destination alone is locked. The source's release is read after that, once, and its contents never change; that it is changed, disabled or
+/// cleared away a moment later is the same as if that had come after the promotion.
+async fn promote(
+    tx: &mut WriteTx,
+    app: &App,
+    grant: &AppGrant<ManageReleases>,
+    actor: &Actor,
+    source: &str,
+    promotion: &Promotion,
+) -> AppResult<(LabelRow, ReleaseRow)> {
+    let now = app.now();
+    grant.confirm(tx).await?;
+    let destination = repo::next_label(tx, grant.app(), &promotion.destination).await?;
+    let source = deployments::find(tx, grant.app(), source).await?;
+    let destination = destination.ok_or(AppError::NotFound("destination deployment"))?;
+    grant.confirm(tx).await?;
+    if destination.id == source.id {
+        return Err(AppError::Conflict("a release cannot be promoted to its own deployment".to_owned()));
+    }
+    let from = promoted(tx, &source, promotion.label).await?;
+    let info = &promotion.info;
+    if info.package_hash.as_ref().is_some_and(|hash| *hash != from.package_hash) {
+        return Err(AppError::Conflict(format!("packageHash: is not the hash of v{}", from.label)));
+    }
+    let given_range = info.app_version.as_ref().map(Range::text).filter(|range| !range.is_empty());
+    let app_version = given_range.unwrap_or(&from.app_version).to_owned();
+    let range = Range::parse(&app_version).map_err(AppError::internal)?;
+    service::check_release(&repo::ranges(tx, &destination.id).await?, &range, &from.package_hash)?;
+    let row = ReleaseRow {
+        id: ReleaseId::v7(now, app.dice.bytes()?),
+        label: destination.last_label,
+        app_version,
+        description: info.description.clone().filter(|text| !text.is_empty()).or(from.description),
+        is_mandatory: info.is_mandatory.unwrap_or(from.is_mandatory),
+        is_disabled: info.is_disabled.unwrap_or(from.is_disabled),
+        rollout: info.rollout.and_then(stored_rollout).map(i64::from),
+        package_hash: from.package_hash,
+        blob_sha256: from.blob_sha256,
+        manifest_sha256: from.manifest_sha256,
+        size: from.size,
+        release_method: "Promote".to_owned(),
+        original_label: Some(from.label),
+        original_deployment: Some(source.name.clone()),
+        released_by: grant.email().to_owned(),
+        upload_time: now,
+    };
+    if !service::add(tx, app, grant.app(), &destination, &row).await? {
+        return Err(AppError::Conflict("the release was deleted at the same moment".to_owned()));
+    }
+    let details = json!({
+        "deployment": &promotion.destination,
+        "label": format!("v{}", row.label),
+        "originalDeployment": source.name,
+        "originalLabel": format!("v{}", from.label),
+    });
+    audit::note(tx, actor, Event::new(Action::PromoteRelease, &row.id).of_app(grant.app()).with(details), &app.dice, now).await?;
+    Ok((destination, row))
+}
+
+/// The release that is to be promoted.
+async fn promoted(tx: &mut ReadTx, source: &DeploymentRow, label: Option<Label>) -> AppResult<ReleaseRow> {
+    let Some(label) = label else {
+        let found = repo::newest_enabled(tx, &source.id).await?;
+        return found.ok_or_else(|| AppError::Conflict("the source deployment has no enabled release".to_owned()));
+    };
+    let found = repo::find(tx, &source.id, label).await?.ok_or(AppError::NotFound("release"))?;
+    if found.is_disabled { Err(AppError::Conflict(format!("{label} is disabled"))) } else { Ok(found) }
+}

@@ -1,0 +1,279 @@
+//! SQL of releases.
+
+use shared::hash::Sha256Hex;
+use shared::ids::{AppId, DeploymentId, ReleaseId};
+use shared::keys::Label;
+use shared::text::spellings;
+use shared::time::UnixMillis;
+
+use crate::domain::snapshot::size::description_bytes;
+use crate::infra::db::{ReadTx, WriteTx};
+use crate::{on, on_write};
+
+/// A query of a deployment's releases, `$1`, whole; what follows names which ones.
+macro_rules! releases_where {
+    ($which:literal) => {
+        concat!(
+            "SELECT id, label, app_version, description, is_mandatory, is_disabled, rollout, package_hash, blob_sha256, manifest_sha256, size, \
+             release_method, original_label, original_deployment, released_by, upload_time FROM releases WHERE deployment_id = $1 ",
+            $which
+        )
+    };
+}
+
+const NEXT_LABEL: &str = "UPDATE deployments SET last_label = last_label + 1 WHERE app_id = $1 AND name = $2 \
+    RETURNING id, deployment_key, last_label";
+const LOCK: &str =
+    "UPDATE deployments SET last_label = last_label WHERE app_id = $1 AND name = $2 RETURNING id, deployment_key, last_label";
+const INSERT: &str = "INSERT INTO releases (id, deployment_id, app_id, label, app_version, description, is_mandatory, is_disabled, rollout, \
+    package_hash, blob_sha256, manifest_sha256, size, release_method, original_label, original_deployment, released_by, upload_time, \
+    description_bytes) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)";
+const UPDATE: &str = "UPDATE releases SET app_version = $2, description = $3, is_mandatory = $4, is_disabled = $5, rollout = $6, \
+    package_hash = $7, description_bytes = $8 WHERE id = $1";
+const HISTORY: &str = releases_where!("ORDER BY label");
+const NEWEST: &str = releases_where!("ORDER BY label DESC LIMIT 1");
+const NEWEST_ENABLED: &str = releases_where!("AND NOT is_disabled ORDER BY label DESC LIMIT 1");
+const BEFORE: &str = releases_where!("AND label < $2 ORDER BY label DESC LIMIT 1");
+const FIND: &str = releases_where!("AND label = $2");
+const LIST_UP: &str = releases_where!(
+    "AND label > $2 AND (CAST($3 AS TEXT) IS NULL OR app_version = $3) AND (CAST($4 AS TEXT) IS NULL OR release_method = $4) \
+     AND (CAST($5 AS BOOLEAN) IS NULL OR is_disabled = $5) AND (CAST($6 AS BOOLEAN) IS NULL OR is_mandatory = $6) ORDER BY label LIMIT $7"
+);
+const LIST_DOWN: &str = releases_where!(
+    "AND label < $2 AND (CAST($3 AS TEXT) IS NULL OR app_version = $3) AND (CAST($4 AS TEXT) IS NULL OR release_method = $4) \
+     AND (CAST($5 AS BOOLEAN) IS NULL OR is_disabled = $5) AND (CAST($6 AS BOOLEAN) IS NULL OR is_mandatory = $6) ORDER BY label DESC LIMIT $7"
+);
+const RANGES: &str =
+    "SELECT label, app_version, package_hash, is_disabled, rollout FROM releases WHERE deployment_id = $1 ORDER BY label DESC";
+const DIFFS: &str = "SELECT d.release_id, d.source_hash, d.blob_sha256, d.size FROM release_diffs d JOIN releases r ON r.id = d.release_id \
+    WHERE r.deployment_id = $1 ORDER BY d.release_id, d.source_hash";
+const DIFFS_OF: &str = "SELECT release_id, source_hash, blob_sha256, size FROM release_diffs WHERE release_id = $1 ORDER BY source_hash";
+
+/// Every statement of this file.
+pub const SQL: &[&str] =
+    &[NEXT_LABEL, LOCK, INSERT, UPDATE, HISTORY, NEWEST, NEWEST_ENABLED, BEFORE, FIND, LIST_UP, LIST_DOWN, RANGES, DIFFS, DIFFS_OF];
+
+/// A stored release.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct ReleaseRow {
+    /// Its id.
+    pub id: ReleaseId,
+    /// The number of its label.
+    pub label: i64,
+    /// The binary versions it is for, as given.
+    pub app_version: String,
+    /// Release notes.
+    pub description: Option<String>,
+    /// Whether clients must take it.
+    pub is_mandatory: bool,
+    /// Whether it is offered to nobody.
+    pub is_disabled: bool,
+    /// 1-99 for a staged rollout.
+    pub rollout: Option<i64>,
+    /// The hash of its contents.
+    pub package_hash: Sha256Hex,
+    /// The bundle.
+    pub blob_sha256: Sha256Hex,
+    /// The file manifest; a single-file package has none.
+    pub manifest_sha256: Option<Sha256Hex>,
+    /// The bundle's size in bytes.
+    pub size: i64,
+    /// Upload, Promote or Rollback.
+    pub release_method: String,
+    /// The label it was made from.
+    pub original_label: Option<i64>,
+    /// The deployment it was promoted from.
+    pub original_deployment: Option<String>,
+    /// The address of the account that made it.
+    pub released_by: String,
+    /// When it was made.
+    pub upload_time: UnixMillis,
+}
+
+/// A release to be stored.
+#[derive(Debug)]
+pub struct NewReleaseRow<'a> {
+    /// Its deployment.
+    pub deployment: &'a DeploymentId,
+    /// Its app.
+    pub app: &'a AppId,
+    /// The row.
+    pub row: &'a ReleaseRow,
+}
+
+/// What the rules of a new release look at.
+#[derive(Debug, sqlx::FromRow)]
+pub struct RangeRow {
+    /// The number of its label.
+    pub label: i64,
+    /// The binary versions it is for.
+    pub app_version: String,
+    /// The hash of its contents.
+    pub package_hash: Sha256Hex,
+    /// Whether it is offered to nobody.
+    pub is_disabled: bool,
+    /// 1-99 for a staged rollout.
+    pub rollout: Option<i64>,
+}
+
+/// A diff to a release.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct DiffRow {
+    /// The release it leads to.
+    pub release_id: ReleaseId,
+    /// The package hash that it starts from.
+    pub source_hash: Sha256Hex,
+    /// The diff's bytes.
+    pub blob_sha256: Sha256Hex,
+    /// Their number.
+    pub size: i64,
+}
+
+/// A deployment that this transaction has locked.
+#[derive(Debug, sqlx::FromRow)]
+pub struct LabelRow {
+    /// The deployment.
+    pub id: DeploymentId,
+    /// Its key.
+    pub deployment_key: String,
+    /// The number of the label that was taken last.
+    pub last_label: i64,
+}
+
+/// Which releases a page of the list is of; what is none is of no matter.
+#[derive(Debug)]
+pub struct ListFilter {
+    /// From the oldest on, not from the newest.
+    pub is_ascending: bool,
+    /// The binary versions they are for, as given.
+    pub app_version: Option<String>,
+    /// How they came to be.
+    pub release_method: Option<&'static str>,
+    /// Whether they are offered to nobody.
+    pub is_disabled: Option<bool>,
+    /// Whether clients must take them.
+    pub is_mandatory: Option<bool>,
+}
+
+/// Takes the next label. Every change of a deployment's releases begins with this statement or [`lock`]: it makes two changes at once serial on both
+/// databases, and what the rules read after it is the state they will change.
+pub async fn next_label(tx: &mut WriteTx, app: &AppId, deployment: &str) -> sqlx::Result<Option<LabelRow>> {
+    lock_by(NEXT_LABEL, tx, app, deployment).await
+}
+
+/// Locks the deployment for a change that makes no release.
+pub async fn lock(tx: &mut WriteTx, app: &AppId, deployment: &str) -> sqlx::Result<Option<LabelRow>> {
+    lock_by(LOCK, tx, app, deployment).await
+}
+
+async fn lock_by(sql: &'static str, tx: &mut WriteTx, app: &AppId, deployment: &str) -> sqlx::Result<Option<LabelRow>> {
+    for name in spellings(deployment) {
+        let found = on!(tx, |conn| sqlx::query_as(sql).bind(app).bind(name.as_ref()).fetch_optional(conn).await)?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
+}
+
+/// Stores a release.
+pub async fn insert(tx: &mut WriteTx, new: &NewReleaseRow<'_>) -> sqlx::Result<u64> {
+    let row = new.row;
+    on_write!(tx, |conn| sqlx::query(INSERT)
+        .bind(&row.id)
+        .bind(new.deployment)
+        .bind(new.app)
+        .bind(row.label)
+        .bind(&row.app_version)
+        .bind(&row.description)
+        .bind(row.is_mandatory)
+        .bind(row.is_disabled)
+        .bind(row.rollout)
+        .bind(&row.package_hash)
+        .bind(&row.blob_sha256)
+        .bind(&row.manifest_sha256)
+        .bind(row.size)
+        .bind(&row.release_method)
+        .bind(row.original_label)
+        .bind(&row.original_deployment)
+        .bind(&row.released_by)
+        .bind(row.upload_time)
+        .bind(description_bytes(row))
+        .execute(conn)
+        .await)
+}
+
+/// Stores what can change of a release.
+pub async fn update(tx: &mut WriteTx, row: &ReleaseRow) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(UPDATE)
+        .bind(&row.id)
+        .bind(&row.app_version)
+        .bind(&row.description)
+        .bind(row.is_mandatory)
+        .bind(row.is_disabled)
+        .bind(row.rollout)
+        .bind(&row.package_hash)
+        .bind(description_bytes(row))
+        .execute(conn)
+        .await)
+}
+
+/// Every release of the deployment, oldest first.
+pub async fn history(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<Vec<ReleaseRow>> {
+    on!(tx, |conn| sqlx::query_as(HISTORY).bind(deployment).fetch_all(conn).await)
+}
+
+/// The newest release of the deployment.
+pub async fn newest(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<Option<ReleaseRow>> {
+    on!(tx, |conn| sqlx::query_as(NEWEST).bind(deployment).fetch_optional(conn).await)
+}
+
+/// The newest release of the deployment that is offered to somebody.
+pub async fn newest_enabled(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<Option<ReleaseRow>> {
+    on!(tx, |conn| sqlx::query_as(NEWEST_ENABLED).bind(deployment).fetch_optional(conn).await)
+}
+
+/// The newest release that is older than the one with this label.
+pub async fn before(tx: &mut ReadTx, deployment: &DeploymentId, label: i64) -> sqlx::Result<Option<ReleaseRow>> {
+    on!(tx, |conn| sqlx::query_as(BEFORE).bind(deployment).bind(label).fetch_optional(conn).await)
+}
+
+/// The release with this label.
+pub async fn find(tx: &mut ReadTx, deployment: &DeploymentId, label: Label) -> sqlx::Result<Option<ReleaseRow>> {
+    on!(tx, |conn| sqlx::query_as(FIND).bind(deployment).bind(i64::from(label.number())).fetch_optional(conn).await)
+}
+
+/// At most `count` releases that follow the label with the number `after` in the filter's order.
+pub async fn list(
+    tx: &mut ReadTx,
+    deployment: &DeploymentId,
+    filter: &ListFilter,
+    after: i64,
+    count: i64,
+) -> sqlx::Result<Vec<ReleaseRow>> {
+    on!(tx, |conn| sqlx::query_as(if filter.is_ascending { LIST_UP } else { LIST_DOWN })
+        .bind(deployment)
+        .bind(after)
+        .bind(&filter.app_version)
+        .bind(filter.release_method)
+        .bind(filter.is_disabled)
+        .bind(filter.is_mandatory)
+        .bind(count)
+        .fetch_all(conn)
+        .await)
+}
+
+/// What the rules look at, newest first.
+pub async fn ranges(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<Vec<RangeRow>> {
+    on!(tx, |conn| sqlx::query_as(RANGES).bind(deployment).fetch_all(conn).await)
+}
+
+/// Every diff to a release of the deployment.
+pub async fn diffs(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<Vec<DiffRow>> {
+    on!(tx, |conn| sqlx::query_as(DIFFS).bind(deployment).fetch_all(conn).await)
+}
+
+/// Every diff to one release.
+pub async fn diffs_of(tx: &mut ReadTx, release: &ReleaseId) -> sqlx::Result<Vec<DiffRow>> {
+    on!(tx, |conn| sqlx::query_as(DIFFS_OF).bind(release).fetch_all(conn).await)
+}

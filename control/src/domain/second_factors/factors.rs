@@ -1,0 +1,192 @@
+//! What second factors an account has, and what follows from the first that comes and the last that goes.
+
+use serde_json::json;
+use shared::ids::AccountId;
+use shared::time::UnixMillis;
+
+use super::recovery::service::Codes;
+use super::step_up::SteppedUp;
+use super::{Factor, passkeys, recovery, totp};
+use crate::config::secrets::EncryptionKeys;
+use crate::domain::accounts;
+use crate::domain::audit::{self, Action, Actor, Event};
+use crate::domain::context::App;
+use crate::domain::credentials::device_cookies as device;
+use crate::domain::error::{AppError, AppResult};
+use crate::domain::login::pending;
+use crate::domain::mail::{FactorKind, FactorNotice, Kind, Mail, notices, outbox};
+use crate::http::layer::ClientAddress;
+use crate::infra::clock::Dice;
+use crate::infra::db::{ReadTx, WriteTx};
+use crate::{on, on_write};
+
+const FIND: &str = "SELECT (SELECT COUNT(*) FROM passkeys WHERE account_id = $1) AS passkeys, \
+    (SELECT COUNT(*) FROM authenticators WHERE account_id = $1) AS authenticators, \
+    (SELECT COUNT(*) FROM recovery_codes WHERE account_id = $1) AS recovery_codes, \
+    COALESCE((SELECT failed_factors FROM accounts WHERE id = $1), 0) AS failures";
+// None beyond those that stop the codes: that lasts until somebody ends it.
+const COUNT_FAILURE: &str =
+    "UPDATE accounts SET failed_factors = failed_factors + 1 WHERE id = $1 AND failed_factors < $2 RETURNING failed_factors";
+const FORGIVE: &str = "UPDATE accounts SET failed_factors = 0 WHERE id = $1 AND failed_factors > 0 AND failed_factors < $2";
+const RESTART: &str = "UPDATE accounts SET failed_factors = 0 WHERE id = $1 AND failed_factors > 0";
+const DEADLINE: &str = "SELECT mfa_setup_deadline FROM accounts WHERE id = $1";
+
+/// Every statement of this file.
+pub const SQL: &[&str] = &[FIND, COUNT_FAILURE, FORGIVE, RESTART, DEADLINE];
+
+/// Failed factors in a row that stop an account's codes (decisions section 9).
+const MOST_FAILURES: i64 = 100;
+
+/// How many factors an account has of each kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, sqlx::FromRow)]
+pub struct Factors {
+    /// Passkeys.
+    pub passkeys: i64,
+    /// Confirmed authenticator apps: one at most.
+    pub authenticators: i64,
+    /// Recovery codes that were not used; they are no factor of their own.
+    pub recovery_codes: i64,
+    /// Failed factors since the last success.
+    failures: i64,
+}
+
+impl Factors {
+    /// Whether a login needs a second factor.
+    pub fn are_on(&self) -> bool {
+        self.passkeys > 0 || self.authenticators > 0
+    }
+
+    /// Whether too many failures in a row have stopped codes of the authenticator app and recovery codes, until a password reset or the operator.
+    pub fn codes_are_stopped(&self) -> bool {
+        self.failures >= MOST_FAILURES
+    }
+
+    /// What a login can be completed with right now, in the order in which to offer it. A passkey is of no use where passkeys are not configured.
+    pub fn methods(&self, app: &App) -> Vec<&'static str> {
+        let takes_codes = !self.codes_are_stopped();
+        let usable = [
+            (Factor::Passkey, self.passkeys > 0 && passkeys::is_configured(app)),
+            (Factor::Totp, takes_codes && self.authenticators > 0),
+            (Factor::RecoveryCode, takes_codes && self.are_on() && self.recovery_codes > 0),
+        ];
+        usable.into_iter().filter(|(_, is_usable)| *is_usable).map(|(factor, _)| factor.as_str()).collect()
+    }
+}
+
+/// What the account has.
+pub async fn find(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<Factors> {
+    on!(tx, |conn| sqlx::query_as(FIND).bind(account).fetch_one(conn).await)
+}
+
+/// Counts a failed factor; whether it is the one that stops the account's codes. The account is held.
+pub async fn count_failure(tx: &mut WriteTx, account: &AccountId) -> sqlx::Result<bool> {
+    let counted: Option<i64> =
+        on!(tx, |conn| sqlx::query_scalar(COUNT_FAILURE).bind(account).bind(MOST_FAILURES).fetch_optional(conn).await)?;
+    Ok(counted == Some(MOST_FAILURES))
+}
+
+/// Forgets failures in a row, for a factor that was right. It does not end a stop. The account is held.
+pub async fn forgive(tx: &mut WriteTx, account: &AccountId) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(FORGIVE).bind(account).bind(MOST_FAILURES).execute(conn).await)
+}
+
+/// Forgets failures and ends a stop. The account is held.
+pub async fn restart(tx: &mut WriteTx, account: &AccountId) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(RESTART).bind(account).execute(conn).await)
+}
+
+/// What the account has, in words for its owner: the authenticator app, each passkey by its name, the recovery codes that are left.
+pub async fn names(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<Vec<String>> {
+    let factors = find(tx, account).await?;
+    let mut names: Vec<String> = (0..factors.authenticators).map(|_| "Authenticator app".to_owned()).collect();
+    names.extend(passkeys::repo::list(tx, account).await?.into_iter().map(|passkey| format!("Passkey {}", passkey.name)));
+    match factors.recovery_codes {
+        codes if codes <= 0 || !factors.are_on() => {}
+        1 => names.push("1 recovery code".to_owned()),
+        codes => names.push(format!("{codes} recovery codes")),
+    }
+    Ok(names)
+}
+
+/// Until when the account may be without a second factor, when that was fixed.
+pub async fn deadline(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<Option<UnixMillis>> {
+    let deadline: Option<Option<UnixMillis>> = on!(tx, |conn| sqlx::query_scalar(DEADLINE).bind(account).fetch_optional(conn).await)?;
+    Ok(deadline.flatten())
+}
+
+/// A factor that was added or removed, for the owner's notice.
+#[derive(Clone, Copy, Debug)]
+pub enum Changed<'c> {
+    /// The authenticator app.
+    Authenticator,
+    /// A passkey, by its name.
+    Passkey(&'c str),
+}
+
+/// What follows from a factor that was just stored: the owner is told; and when it is the first one, there are recovery codes, which are to be shown.
+pub async fn added(tx: &mut WriteTx, app: &App, held: &SteppedUp, from: ClientAddress, changed: Changed<'_>) -> AppResult<Option<Codes>> {
+    let is_first = !held.were_on();
+    tell(tx, app, held, from, changed, |factor| Kind::FactorAdded { factor, is_first }).await?;
+    if is_first { recovery::service::replace(tx, app, held.account()).await.map(Some) } else { Ok(None) }
+}
+
+/// What follows from a factor that was just deleted: the owner is told; and when it was the last one, recovery codes and logins that wait for a factor
+/// are gone, too. Whether second factors are still on.
+pub async fn removed(tx: &mut WriteTx, app: &App, held: &SteppedUp, from: ClientAddress, changed: Changed<'_>) -> AppResult<bool> {
+    let are_on = find(tx, held.account()).await?.are_on();
+    device::repo::delete_all(tx, held.account()).await?;
+    if !are_on {
+        // Nothing is left to be guessed.
+        restart(tx, held.account()).await?;
+        recovery::repo::delete_all(tx, held.account()).await?;
+        pending::repo::cancel(tx, held.account()).await?;
+    }
+    tell(tx, app, held, from, changed, |factor| Kind::FactorRemoved { factor, is_last: !are_on }).await?;
+    Ok(are_on)
+}
+
+/// Removes every second factor of the account with this address, with its recovery codes and the logins that wait for a factor, in the transaction's last
+/// statements, and tells the owner: for an operator whom somebody has convinced that they own the account and have lost them all. Sessions and keys stay.
+/// Errors: 404 without such an account; 409 when it has none.
+pub async fn remove_all(
+    tx: &mut WriteTx,
+    actor: &Actor,
+    email: &str,
+    keys: &EncryptionKeys,
+    dice: &Dice,
+    now: UnixMillis,
+) -> AppResult<Factors> {
+    let email = accounts::service::normalise_email(email)?;
+    let account = accounts::repo::find_by_email(tx, &email).await?.ok_or(AppError::NotFound("account"))?;
+    accounts::repo::hold(tx, &account).await?.ok_or(AppError::NotFound("account"))?;
+    let factors = find(tx, &account).await?;
+    if !factors.are_on() {
+        return Err(AppError::Conflict("the account has no second factor".to_owned()));
+    }
+    passkeys::repo::delete_all(tx, &account).await?;
+    totp::repo::delete(tx, &account).await?;
+    recovery::repo::delete_all(tx, &account).await?;
+    pending::repo::cancel(tx, &account).await?;
+    device::repo::delete_all(tx, &account).await?;
+    restart(tx, &account).await?;
+    outbox::put_at(tx, keys, dice, now, &Mail { to: email, kind: Kind::FactorsRemoved { time: now } }).await?;
+    let details = json!({ "passkeys": factors.passkeys, "authenticators": factors.authenticators });
+    audit::note(tx, actor, Event::new(Action::RemoveSecondFactors, &account).with(details), dice, now).await?;
+    Ok(factors)
+}
+
+async fn tell(
+    tx: &mut WriteTx,
+    app: &App,
+    held: &SteppedUp,
+    from: ClientAddress,
+    changed: Changed<'_>,
+    kind: impl FnOnce(FactorNotice) -> Kind,
+) -> AppResult<()> {
+    let (what, name) = match changed {
+        Changed::Authenticator => (FactorKind::Authenticator, None),
+        Changed::Passkey(name) => (FactorKind::Passkey, Some(name.to_owned())),
+    };
+    let notice = FactorNotice { time: app.now(), address: from.0.to_string(), factor: what, name };
+    notices::put(tx, app, held.account(), &Mail { to: held.email().to_owned(), kind: kind(notice) }).await
+}

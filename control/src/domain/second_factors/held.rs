@@ -1,0 +1,94 @@
+//! An account whose second factors one transaction alone may try or change.
+//!
+//! Failures are counted, of all kinds of proof together. A success forgives none of them: else whoever guesses could go on each time the owner signs in.
+//! Beside that, 100 failures in a row, with no success between them, stop the account's codes; passkeys, which nobody guesses, go on.
+
+use shared::ids::AccountId;
+
+use super::factors::{self, Factors};
+use crate::domain::context::App;
+use crate::domain::error::{AppError, AppResult};
+use crate::domain::limits::{Count, Limit, Subject};
+use crate::domain::traces::warnings::Warning;
+use crate::domain::traces::{self, Event, Trace};
+use crate::http::layer::ClientAddress;
+use crate::infra::db::WriteTx;
+use crate::on;
+
+// Changes nothing, but locks the row until the transaction ends, as a new password or a deletion does.
+const HOLD: &str = "UPDATE accounts SET name = name WHERE id = $1 RETURNING email";
+
+/// Every statement of this file.
+pub const SQL: &[&str] = &[HOLD];
+
+/// An account that is locked until the transaction ends, with what was counted of its attempts.
+#[derive(Debug)]
+pub struct Held {
+    account: AccountId,
+    email: String,
+    factors: Factors,
+    attempts: Count,
+    from: ClientAddress,
+}
+
+impl Held {
+    /// Locks the account's attempts and then the account. Locks of client addresses and e-mail addresses come before. A row that counts nothing is left
+    /// to the clean-up. Errors: 401 when the account is gone.
+    pub async fn lock(tx: &mut WriteTx, app: &App, account: &AccountId, from: ClientAddress) -> AppResult<Self> {
+        let attempts = Count::lock(tx, Limit::MfaAttempts, &Subject::account(account), app.now()).await?;
+        let email: Option<String> = on!(tx, |conn| sqlx::query_scalar(HOLD).bind(account).fetch_optional(conn).await)?;
+        let email = email.ok_or(AppError::Unauthenticated)?;
+        Ok(Self { account: account.clone(), email, factors: factors::find(tx, account).await?, attempts, from })
+    }
+
+    /// The account.
+    pub fn account(&self) -> &AccountId {
+        &self.account
+    }
+
+    /// Its e-mail address.
+    pub fn email(&self) -> &str {
+        &self.email
+    }
+
+    /// The factors that it had when it was locked.
+    pub fn factors(&self) -> &Factors {
+        &self.factors
+    }
+
+    /// Refuses a try when there were too many failures, however right it is. Errors: 429 with `retryAfterSeconds`.
+    pub fn check_limit(&self, app: &App) -> AppResult<()> {
+        match self.attempts.times().wait(app.config.limits.strangers.mfa_attempts, app.now()) {
+            Some(seconds) => {
+                traces::refused(app, self.from, Limit::MfaAttempts.as_str(), Some(&self.account));
+                Err(AppError::TooMany {
+                    text: "too many failed attempts with second factors: wait before the next one",
+                    retry_after: seconds,
+                    is_in_body: true,
+                })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Whether codes of this account may be tried: not after too many failures in a row, however right the code is. Notes the refusal.
+    pub fn takes_codes(&self, app: &App) -> bool {
+        let are_stopped = self.factors.codes_are_stopped();
+        if are_stopped {
+            traces::refused(app, self.from, "failed_factors", Some(&self.account));
+        }
+        !are_stopped
+    }
+
+    /// Counts a failure and commits: also what the failed try used up. Nothing else may have been changed in the transaction.
+    pub async fn fail(self, mut tx: WriteTx, app: &App, event: Event, outcome: &'static str) -> AppResult<()> {
+        self.attempts.add(&mut tx, app.config.limits.strangers.mfa_attempts, app.now()).await?;
+        let is_last = factors::count_failure(&mut tx, &self.account).await?;
+        tx.commit().await?;
+        traces::fail(app, Trace { event, outcome, account: Some(&self.account), from: self.from });
+        if is_last {
+            traces::warn(app, &self.account, Warning::CodesStopped, self.from);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,147 @@
+//! Open challenges: kept here until they are answered, each for one purpose and one holder, for five minutes, and good for one answer.
+//!
+//! What is kept is sealed. Whoever copies the database could not answer one anyway, but learns nothing of them either.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use shared::ids::{AccessKeyId, AccountId, PendingLoginId};
+use shared::time::UnixMillis;
+
+use super::relying_party::CHALLENGE_LIFETIME;
+use crate::domain::context::App;
+use crate::domain::error::{AppError, AppResult};
+use crate::domain::login::pending;
+use crate::infra::crypto::seal::{self, OpenError};
+use crate::infra::db::WriteTx;
+use crate::{on, on_write};
+
+const OF_SESSION: &str = "INSERT INTO passkey_challenges (id, purpose, account_id, session_id, sealed, expires) VALUES ($1, $2, $3, $4, $5, $6) \
+    ON CONFLICT (purpose, session_id) DO UPDATE SET id = excluded.id, sealed = excluded.sealed, expires = excluded.expires";
+const OF_PENDING: &str = "INSERT INTO passkey_challenges (id, purpose, account_id, pending_login_id, sealed, expires) VALUES ($1, $2, $3, $4, $5, $6) \
+    ON CONFLICT (purpose, pending_login_id) DO UPDATE SET id = excluded.id, sealed = excluded.sealed, expires = excluded.expires";
+const OF_NOBODY: &str = "INSERT INTO passkey_challenges (id, purpose, sealed, expires) VALUES ($1, $2, $3, $4)";
+const CLAIM_OF_SESSION: &str = "DELETE FROM passkey_challenges WHERE purpose = $1 AND session_id = $2 RETURNING id, sealed, expires";
+const CLAIM_OF_PENDING: &str = "DELETE FROM passkey_challenges WHERE purpose = $1 AND pending_login_id = $2 RETURNING id, sealed, expires";
+const CLAIM_OF_NOBODY: &str = "DELETE FROM passkey_challenges WHERE purpose = $1 AND id = $2 RETURNING id, sealed, expires";
+
+/// Every statement of this file.
+pub const SQL: &[&str] = &[OF_SESSION, OF_PENDING, OF_NOBODY, CLAIM_OF_SESSION, CLAIM_OF_PENDING, CLAIM_OF_NOBODY];
+
+/// Who may answer, and for what: an answer to a challenge with another purpose or of another holder is none.
+#[derive(Clone, Copy, Debug)]
+pub enum Holder<'h> {
+    /// A session that adds a passkey.
+    Registration(&'h AccessKeyId, &'h AccountId),
+    /// A session that shows one of its account's factors again.
+    StepUp(&'h AccessKeyId, &'h AccountId),
+    /// A login that waits for a second factor.
+    Pending(&'h PendingLoginId, &'h AccountId),
+    /// Whoever knows the challenge's id, to sign in without a password.
+    Stranger(&'h str),
+}
+
+impl Holder<'_> {
+    /// The purpose in the database.
+    fn purpose(self) -> &'static str {
+        match self {
+            Self::Registration(..) => "registration",
+            Self::StepUp(..) => "step_up",
+            Self::Pending(..) => "pending_login",
+            Self::Stranger(_) => "sign_in",
+        }
+    }
+
+    /// What is answered when there is no such holder any more.
+    fn ended(self) -> AppError {
+        match self {
+            Self::Registration(..) | Self::StepUp(..) | Self::Stranger(_) => AppError::Unauthenticated,
+            Self::Pending(..) => pending::service::WRONG,
+        }
+    }
+}
+
+/// How many random bytes name a challenge.
+const ID: usize = 32;
+
+/// A new id for a challenge, in base64url.
+pub fn new_id(app: &App) -> AppResult<String> {
+    Ok(URL_SAFE_NO_PAD.encode(app.dice.bytes::<ID>()?))
+}
+
+fn is_id(text: &str) -> bool {
+    URL_SAFE_NO_PAD.decode(text).is_ok_and(|bytes| bytes.len() == ID)
+}
+
+/// Keeps what an answer will be judged by, in the place of what was kept for the same purpose and holder. Errors: 401 when the holder has ended
+/// meanwhile.
+pub async fn put(tx: &mut WriteTx, app: &App, holder: Holder<'_>, state: &[u8]) -> AppResult<()> {
+    let id = match holder {
+        Holder::Stranger(id) => id.to_owned(),
+        _ => new_id(app)?,
+    };
+    let sealed = seal::seal(app.config.encryption_keys.first()?, &app.dice, &seal_purpose(&id), state)?;
+    let (purpose, expires) = (holder.purpose(), app.now().plus_millis(CHALLENGE_LIFETIME));
+    let put = match holder {
+        Holder::Registration(session, account) | Holder::StepUp(session, account) => on_write!(tx, |conn| sqlx::query(OF_SESSION)
+            .bind(id)
+            .bind(purpose)
+            .bind(account)
+            .bind(session)
+            .bind(sealed)
+            .bind(expires)
+            .execute(conn)
+            .await),
+        Holder::Pending(login, account) => on_write!(tx, |conn| sqlx::query(OF_PENDING)
+            .bind(id)
+            .bind(purpose)
+            .bind(account)
+            .bind(login)
+            .bind(sealed)
+            .bind(expires)
+            .execute(conn)
+            .await),
+        Holder::Stranger(_) => {
+            on_write!(tx, |conn| sqlx::query(OF_NOBODY).bind(id).bind(purpose).bind(sealed).bind(expires).execute(conn).await)
+        }
+    };
+    put.map(drop).map_err(|error| match &error {
+        sqlx::Error::Database(database) if database.is_foreign_key_violation() => holder.ended(),
+        _ => AppError::from(error),
+    })
+}
+
+/// What an answer is to be judged by.
+#[derive(Debug)]
+pub struct Claimed {
+    /// What was kept.
+    pub state: Vec<u8>,
+    /// When it was asked.
+    pub asked: UnixMillis,
+}
+
+/// Takes what an answer is to be judged by: once, as soon as the transaction is committed. None when nothing was asked, it was too long ago, or
+/// somebody took it already.
+pub async fn claim(tx: &mut WriteTx, app: &App, holder: Holder<'_>) -> AppResult<Option<Claimed>> {
+    let purpose = holder.purpose();
+    let found: Option<(String, Vec<u8>, UnixMillis)> = match holder {
+        Holder::Registration(session, _) | Holder::StepUp(session, _) => {
+            on!(tx, |conn| sqlx::query_as(CLAIM_OF_SESSION).bind(purpose).bind(session).fetch_optional(conn).await)?
+        }
+        Holder::Pending(login, _) => on!(tx, |conn| sqlx::query_as(CLAIM_OF_PENDING).bind(purpose).bind(login).fetch_optional(conn).await)?,
+        // What has not the form of an id is not shown to the database, which may not take it for a text.
+        Holder::Stranger(id) if !is_id(id) => None,
+        Holder::Stranger(id) => on!(tx, |conn| sqlx::query_as(CLAIM_OF_NOBODY).bind(purpose).bind(id).fetch_optional(conn).await)?,
+    };
+    let Some((id, sealed, expires)) = found.filter(|(_, _, expires)| app.now() < *expires) else { return Ok(None) };
+    match seal::open(app.config.encryption_keys.all(), &seal_purpose(&id), &sealed) {
+        Ok(state) => Ok(Some(Claimed { state, asked: expires.plus_millis(-CHALLENGE_LIFETIME) })),
+        // Another process has sealed it with a key that this one was not given: whoever answers asks for another one.
+        Err(OpenError::UnknownKey) => Ok(None),
+        Err(error) => Err(AppError::from(error)),
+    }
+}
+
+/// What the challenge with this id is sealed for.
+pub fn seal_purpose(id: &str) -> String {
+    format!("passkey-challenge/{id}")
+}

@@ -1,0 +1,121 @@
+//! SQL of passkeys.
+
+use shared::ids::{AccountId, PasskeyId};
+use shared::time::UnixMillis;
+
+use super::ceremony::Stored;
+use crate::infra::db::{ReadTx, WriteTx};
+use crate::{on, on_write};
+
+const LIST: &str = "SELECT id, account_id, credential_id, credential, name, is_backup_eligible, is_backed_up, transports, counter, created_time, \
+    last_used_time FROM passkeys WHERE account_id = $1 ORDER BY created_time, id";
+const FIND: &str = "SELECT id, account_id, credential_id, credential, name, is_backup_eligible, is_backed_up, transports, counter, created_time, \
+    last_used_time FROM passkeys WHERE id = $1 AND account_id = $2";
+const OWNER: &str = "SELECT account_id FROM passkeys WHERE credential_id = $1";
+// Changes nothing, but locks the row until the transaction ends: of two uses at once the second one meets the first one's counter.
+const HOLD: &str = "UPDATE passkeys SET counter = counter WHERE credential_id = $1 AND account_id = $2 RETURNING id, account_id, credential_id, \
+    credential, name, is_backup_eligible, is_backed_up, transports, counter, created_time, last_used_time";
+const INSERT: &str = "INSERT INTO passkeys (id, account_id, credential_id, credential, name, is_backup_eligible, is_backed_up, transports, counter, \
+    created_time, last_used_time) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (credential_id) DO NOTHING";
+const USE: &str =
+    "UPDATE passkeys SET credential = $3, counter = $4, is_backed_up = $5, last_used_time = $6 WHERE id = $1 AND counter = $2";
+const RENAME: &str = "UPDATE passkeys SET name = $3 WHERE id = $1 AND account_id = $2 RETURNING id, account_id, credential_id, credential, name, \
+    is_backup_eligible, is_backed_up, transports, counter, created_time, last_used_time";
+const DELETE: &str = "DELETE FROM passkeys WHERE id = $1 AND account_id = $2";
+const DELETE_ALL: &str = "DELETE FROM passkeys WHERE account_id = $1";
+
+/// Every statement of this file.
+pub const SQL: &[&str] = &[LIST, FIND, OWNER, HOLD, INSERT, USE, RENAME, DELETE, DELETE_ALL];
+
+/// A stored passkey.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct PasskeyRow {
+    /// Its id.
+    pub id: PasskeyId,
+    /// Whose it is.
+    pub account_id: AccountId,
+    /// How its authenticator calls it, in base64url; unique among all.
+    pub credential_id: String,
+    /// What verification needs, as the library writes it (JSON): its public key, never a secret.
+    pub credential: String,
+    /// Its name, for its owner.
+    pub name: String,
+    /// Whether it may live on more than one device.
+    pub is_backup_eligible: bool,
+    /// Whether it was backed up when it was last used.
+    pub is_backed_up: bool,
+    /// How its authenticator is reached, a JSON list.
+    pub transports: String,
+    /// Where its authenticator's counter stood when it was last used; 0 for authenticators that do not count.
+    pub counter: i64,
+    /// When it was made.
+    pub created_time: UnixMillis,
+    /// When it was last used; making it is a use, too.
+    pub last_used_time: UnixMillis,
+}
+
+/// The account's passkeys, oldest first.
+pub async fn list(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<Vec<PasskeyRow>> {
+    on!(tx, |conn| sqlx::query_as(LIST).bind(account).fetch_all(conn).await)
+}
+
+/// One of the account's passkeys.
+pub async fn find(tx: &mut ReadTx, account: &AccountId, id: &PasskeyId) -> sqlx::Result<Option<PasskeyRow>> {
+    on!(tx, |conn| sqlx::query_as(FIND).bind(id).bind(account).fetch_optional(conn).await)
+}
+
+/// Whose the credential is.
+pub async fn owner(tx: &mut ReadTx, credential_id: &str) -> sqlx::Result<Option<AccountId>> {
+    on!(tx, |conn| sqlx::query_scalar(OWNER).bind(credential_id).fetch_optional(conn).await)
+}
+
+/// The account's passkey with this credential, which nobody else uses before the transaction ends. The account is locked before.
+pub async fn hold(tx: &mut WriteTx, account: &AccountId, credential_id: &str) -> sqlx::Result<Option<PasskeyRow>> {
+    on!(tx, |conn| sqlx::query_as(HOLD).bind(credential_id).bind(account).fetch_optional(conn).await)
+}
+
+/// Stores a passkey; no row when somebody has it already.
+pub async fn insert(tx: &mut WriteTx, row: &PasskeyRow) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(INSERT)
+        .bind(&row.id)
+        .bind(&row.account_id)
+        .bind(&row.credential_id)
+        .bind(&row.credential)
+        .bind(&row.name)
+        .bind(row.is_backup_eligible)
+        .bind(row.is_backed_up)
+        .bind(&row.transports)
+        .bind(row.counter)
+        .bind(row.created_time)
+        .bind(row.last_used_time)
+        .execute(conn)
+        .await)
+}
+
+/// Stores what a use has changed, unless the counter is no longer the row's.
+pub async fn note_use(tx: &mut WriteTx, row: &PasskeyRow, used: &Stored, now: UnixMillis) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(USE)
+        .bind(&row.id)
+        .bind(row.counter)
+        .bind(&used.json)
+        .bind(used.counter)
+        .bind(used.is_backed_up)
+        .bind(now)
+        .execute(conn)
+        .await)
+}
+
+/// Renames one of the account's passkeys, and gives it.
+pub async fn rename(tx: &mut WriteTx, account: &AccountId, id: &PasskeyId, name: &str) -> sqlx::Result<Option<PasskeyRow>> {
+    on!(tx, |conn| sqlx::query_as(RENAME).bind(id).bind(account).bind(name).fetch_optional(conn).await)
+}
+
+/// Removes all of the account's passkeys.
+pub async fn delete_all(tx: &mut WriteTx, account: &AccountId) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(DELETE_ALL).bind(account).execute(conn).await)
+}
+
+/// Removes one of the account's passkeys.
+pub async fn delete(tx: &mut WriteTx, account: &AccountId, id: &PasskeyId) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(DELETE).bind(id).bind(account).execute(conn).await)
+}

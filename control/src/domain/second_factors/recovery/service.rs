@@ -1,0 +1,154 @@
+//! The rules of recovery codes.
+//!
+//! What is stored of a code is its HMAC-SHA256 under a key of the account's own, which is sealed: a stolen database alone does not even allow
+//! guessing, and the codes stay good when the encryption key is replaced.
+
+use std::fmt;
+
+use base32::Alphabet;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use shared::hash::Sha256Hex;
+use shared::ids::AccountId;
+
+use super::repo;
+use crate::domain::access::LoginSession;
+use crate::domain::audit::{self, Action, Actor, Event};
+use crate::domain::context::App;
+use crate::domain::error::{AppError, AppResult};
+use crate::domain::login::Attempt;
+use crate::domain::login::service::LoggedIn;
+use crate::domain::mail::{Kind, Mail, notices};
+use crate::domain::second_factors::{Factor, Proof, step_up};
+use crate::http::layer::ClientAddress;
+use crate::infra::crypto::seal;
+use crate::infra::db::WriteTx;
+
+/// How many there are (decisions section 2).
+const COUNT: usize = 10;
+
+/// 80 bits.
+const CODE_BYTES: usize = 10;
+
+/// Characters between two dashes.
+const GROUP: usize = 4;
+
+const ALPHABET: Alphabet = Alphabet::Rfc4648Lower { padding: false };
+
+/// Recovery codes as they are shown, once. `Debug` does not print them.
+pub struct Codes(Vec<String>);
+
+impl Codes {
+    /// The texts, for the one answer that shows them.
+    pub fn reveal(self) -> Vec<String> {
+        self.0
+    }
+}
+
+impl fmt::Debug for Codes {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Codes")
+    }
+}
+
+/// What the key of the hashes is sealed for.
+pub fn purpose(account: &str) -> String {
+    format!("recovery/{account}")
+}
+
+/// Puts new codes in the place of all that there are. The transaction holds the account.
+pub async fn replace(tx: &mut WriteTx, app: &App, account: &AccountId) -> AppResult<Codes> {
+    let key = app.dice.bytes::<32>()?;
+    let sealed = seal::seal(app.config.encryption_keys.first()?, &app.dice, &purpose(account.as_str()), &key)?;
+    repo::delete_all(tx, account).await?;
+    repo::set_key(tx, account, &sealed, app.now()).await?;
+    let mut codes = Vec::with_capacity(COUNT);
+    for _ in 0..COUNT {
+        let plain = base32::encode(ALPHABET, &app.dice.bytes::<CODE_BYTES>()?);
+        repo::insert(tx, account, &hash(&key, &plain)?).await?;
+        codes.push(in_groups(&plain));
+    }
+    Ok(Codes(codes))
+}
+
+/// Puts new codes in the place of the caller's. Errors: 403 without a proof, 409 where second factors are off, 429.
+pub async fn regenerate(app: &App, caller: &LoginSession, from: ClientAddress, proof: Option<&Proof<'_>>) -> AppResult<Codes> {
+    let (mut tx, held) = step_up::begin(app, caller, from, proof).await?;
+    if !held.were_on() {
+        return Err(AppError::Conflict("second factors are not on: add one first".to_owned()));
+    }
+    let codes = replace(&mut tx, app, held.account()).await?;
+    let kind = Kind::RecoveryCodesReplaced { time: app.now(), address: from.0.to_string() };
+    notices::put(&mut tx, app, held.account(), &Mail { to: held.email().to_owned(), kind }).await?;
+    let event = Event::new(Action::ReplaceRecoveryCodes, caller.account());
+    audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, app.now()).await?;
+    tx.commit().await?;
+    app.mailer.wake();
+    Ok(codes)
+}
+
+/// Completes a pending login with a code, and says how many are left. The owner is told. Errors: 401, 403 while codes are stopped, 429.
+pub async fn log_in(app: &App, from: ClientAddress, token: &str, code: &str) -> AppResult<(LoggedIn, i64)> {
+    let mut attempt = Attempt::begin(app, from, token).await?;
+    attempt.must_take_codes(app)?;
+    let (account, email) = (attempt.account().clone(), attempt.email().to_owned());
+    if !use_code(attempt.tx(), app, &account, code).await? {
+        return Err(attempt.fail(app, "wrong_recovery_code").await);
+    }
+    let remaining = repo::count(attempt.tx(), &account).await?;
+    let kind = Kind::RecoveryCodeUsed { time: app.now(), address: from.0.to_string(), remaining };
+    notices::put(attempt.tx(), app, &account, &Mail { to: email, kind }).await?;
+    let logged_in = attempt.succeed(app, Factor::RecoveryCode).await?;
+    app.mailer.wake();
+    Ok((logged_in, remaining))
+}
+
+/// Whether this is a recovery code of the account; it is used up.
+async fn use_code(tx: &mut WriteTx, app: &App, account: &AccountId, code: &str) -> AppResult<bool> {
+    let Some(sealed) = repo::find_key(tx, account).await? else { return Ok(false) };
+    let key = seal::open(app.config.encryption_keys.all(), &purpose(account.as_str()), &sealed)?;
+    Ok(repo::use_up(tx, account, &hash(&key, &normalised(code))?).await?)
+}
+
+fn hash(key: &[u8], code: &str) -> AppResult<String> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).map_err(|error| AppError::internal(error.to_string()))?;
+    mac.update(code.as_bytes());
+    Ok(Sha256Hex::from_digest(mac.finalize().into_bytes().into()).to_string())
+}
+
+/// A code as it is hashed: in lower case, without what only helps the eye.
+fn normalised(code: &str) -> String {
+    code.chars().filter(|character| *character != '-' && !character.is_whitespace()).flat_map(char::to_lowercase).collect()
+}
+
+fn in_groups(plain: &str) -> String {
+    let mut text = String::with_capacity(plain.len() + plain.len() / GROUP);
+    for (place, character) in plain.chars().enumerate() {
+        if place > 0 && place % GROUP == 0 {
+            text.push('-');
+        }
+        text.push(character);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_is_the_same_however_it_is_typed() {
+        let plain = base32::encode(ALPHABET, &[0, 1, 2, 3, 4, 250, 251, 252, 253, 254]);
+        let shown = in_groups(&plain);
+        assert_eq!(shown.len(), 19);
+        assert!(shown.split('-').all(|group| group.len() == 4), "{shown}");
+        for typed in [&shown, &shown.to_uppercase(), &plain, &shown.replace('-', " "), &format!(" {shown}\n")] {
+            assert_eq!(normalised(typed), plain);
+        }
+    }
+
+    #[test]
+    fn a_hash_depends_on_the_key() {
+        assert_ne!(hash(&[1; 32], "code").unwrap(), hash(&[2; 32], "code").unwrap());
+    }
+}

@@ -1,0 +1,145 @@
+//! Fresh proofs of a factor that the account has already: what must be shown before factors change, or what they guard.
+//!
+//! A proof is used up by the transaction of what it is for. Recovery codes and passwords are none (specification, Step-up proof).
+
+use serde_json::{Map, Value};
+use shared::Invalid;
+use shared::ids::AccountId;
+use utoipa::ToSchema;
+
+use super::{Held, factors, passkeys, totp};
+use crate::domain::access::LoginSession;
+use crate::domain::context::App;
+use crate::domain::error::{AppError, AppResult, Code};
+use crate::domain::traces::Event;
+use crate::http::extract::Member;
+use crate::http::layer::ClientAddress;
+use crate::infra::db::WriteTx;
+
+const STOPPED: AppError = AppError::Coded(
+    Code::StepUpRequired,
+    "codes of this account are stopped after 100 failed attempts in a row: use a passkey, or reset your password",
+);
+const NEEDED: AppError = AppError::Coded(Code::StepUpRequired, "show a second factor again: send a fresh stepUp proof");
+
+// No value is made of it: it shows what `Proof::of` reads.
+/// A fresh proof of a second factor that the account has.
+#[derive(Debug, ToSchema)]
+#[schema(example = json!({ "type": "totp", "code": "123456" }))]
+pub struct StepUpProof {
+    /// `totp` or `passkey`.
+    #[schema(rename = "type")]
+    pub kind: String,
+    /// The authenticator app's code now; with `totp`.
+    #[schema(min_length = 1)]
+    pub code: Option<String>,
+    /// The authentication response as JSON; with `passkey`.
+    #[schema(value_type = Option<Object>)]
+    pub response: Option<Value>,
+}
+
+/// A proof as it was sent.
+#[derive(Clone, Debug)]
+pub enum Proof<'p> {
+    /// A code of the authenticator app.
+    Totp(&'p str),
+    /// An authentication response of a passkey.
+    Passkey(&'p Map<String, Value>),
+    /// Something that is no proof, such as a recovery code.
+    Unfit,
+}
+
+impl<'p> Proof<'p> {
+    /// The proof in the member `stepUp`, if there is one. Errors: what is wrong with its form; whether it proves anything is judged later.
+    pub fn of(member: &'p Member) -> Result<Option<Self>, Invalid> {
+        let Some(members) = member.optional_object()? else { return Ok(None) };
+        let kind = members.get("type").and_then(Value::as_str).ok_or(Invalid::from("needs a type, totp or passkey"))?;
+        match kind {
+            "totp" => {
+                let code =
+                    members.get("code").and_then(Value::as_str).filter(|code| !code.is_empty()).ok_or(Invalid::from("needs a code"))?;
+                Ok(Some(Self::Totp(code)))
+            }
+            "passkey" => {
+                let response = members.get("response").and_then(Value::as_object).ok_or(Invalid::from("needs a response"))?;
+                Ok(Some(Self::Passkey(response)))
+            }
+            _ => Ok(Some(Self::Unfit)),
+        }
+    }
+}
+
+/// An account whose factors the caller may change in this transaction: it has shown one of them, or there are none. Only this file makes one.
+#[derive(Debug)]
+pub struct SteppedUp(Held);
+
+impl SteppedUp {
+    /// The account.
+    pub fn account(&self) -> &AccountId {
+        self.0.account()
+    }
+
+    /// Its e-mail address.
+    pub fn email(&self) -> &str {
+        self.0.email()
+    }
+
+    /// How many passkeys it had before this transaction.
+    pub fn passkeys(&self) -> i64 {
+        self.0.factors().passkeys
+    }
+
+    /// Whether second factors were on before this transaction, and one was shown.
+    pub fn were_on(&self) -> bool {
+        self.0.factors().are_on()
+    }
+
+    /// Refuses what would try another factor when there were too many failures. Errors: 429.
+    pub fn check_limit(&self, app: &App) -> AppResult<()> {
+        self.0.check_limit(app)
+    }
+
+    /// Counts a failure that came after the proof, and commits: the proof is used up, too.
+    pub async fn fail(self, tx: WriteTx, app: &App, outcome: &'static str) -> AppResult<()> {
+        self.0.fail(tx, app, Event::SecondFactor, outcome).await
+    }
+}
+
+/// Refuses a missing proof, and what cannot be one, before anything else costs time; [`begin`] judges it. Errors: 403 with `step_up_required`.
+pub async fn look(app: &App, caller: &LoginSession, proof: Option<&Proof<'_>>) -> AppResult<()> {
+    let is_hopeless = matches!(proof, None | Some(Proof::Unfit));
+    if is_hopeless && super::is_enabled(&mut app.db.read().await?, caller.account()).await? { Err(NEEDED) } else { Ok(()) }
+}
+
+/// Begins a transaction in which the caller's account is held, and uses the proof up in it. Where second factors are off there is nothing to prove and
+/// whatever was sent is ignored. Errors: 403 with `step_up_required`, and then the failure is counted; 429 after too many of them.
+pub async fn begin(app: &App, caller: &LoginSession, from: ClientAddress, proof: Option<&Proof<'_>>) -> AppResult<(WriteTx, SteppedUp)> {
+    look(app, caller, proof).await?;
+    let mut tx = app.db.write().await?;
+    let held = Held::lock(&mut tx, app, caller.account(), from).await?;
+    // The body may have come slowly: what ended the session meanwhile has ended it before this.
+    caller.judge(&mut tx, app).await?;
+    if !held.factors().are_on() {
+        return Ok((tx, SteppedUp(held)));
+    }
+    let (is_proven, outcome) = match proof {
+        None | Some(Proof::Unfit) => return Err(NEEDED),
+        Some(Proof::Totp(code)) => {
+            held.check_limit(app)?;
+            if !held.takes_codes(app) {
+                return Err(STOPPED);
+            }
+            (totp::service::use_code(&mut tx, app, held.account(), code).await?, "wrong_totp")
+        }
+        Some(Proof::Passkey(response)) => {
+            held.check_limit(app)?;
+            (passkeys::verify_step_up(&mut tx, app, held.account(), caller.credential(), response).await?, "wrong_passkey")
+        }
+    };
+    if is_proven {
+        factors::forgive(&mut tx, held.account()).await?;
+        return Ok((tx, SteppedUp(held)));
+    }
+    held.fail(tx, app, Event::StepUp, outcome).await?;
+    Err(NEEDED)
+}

@@ -1,0 +1,113 @@
+//! A seed: how it is shown to an authenticator app, and which codes are its.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use qrcode::QrCode;
+use qrcode::render::svg;
+use shared::time::UnixMillis;
+use totp_rs::{Builder, Totp, TotpError};
+
+use crate::domain::error::{AppError, AppResult};
+
+/// Who an authenticator app says that the codes are for.
+const ISSUER: &str = "Updraft";
+
+/// 160 bits, as RFC 4226 (section 4) recommends.
+pub const LENGTH: usize = 20;
+
+/// The longest label, in bytes: any address that is plain ASCII.
+const LONGEST_LABEL: usize = 255;
+
+/// Of SHA-1, with 6 digits, 30 seconds, and one step either way: what every app knows, and the library's defaults.
+pub struct Seed(Totp);
+
+impl Seed {
+    /// From its bytes, for the account with this e-mail address.
+    pub fn new(bytes: &[u8], email: &str) -> AppResult<Self> {
+        let built = Builder::new().with_secret(bytes.to_vec()).with_issuer(Some(ISSUER)).with_account_name(label(email)).build();
+        built.map(Self).map_err(fault)
+    }
+
+    /// The step whose code this is, of those around `now`; counted from 1970 (RFC 6238, section 4.2).
+    pub fn step_of(&self, code: &str, now: UnixMillis) -> Option<i64> {
+        // Apps show the digits in groups, and people type them so.
+        let code: String = code.chars().filter(|character| !character.is_whitespace()).collect();
+        let seconds = u64::try_from(now.as_millis().div_euclid(1_000)).ok()?;
+        self.0.check(&code, seconds).and_then(|step| i64::try_from(step).ok())
+    }
+
+    /// What to type into an app: base32 without padding.
+    pub fn secret(&self) -> String {
+        self.0.secret().to_base32()
+    }
+
+    /// What an app reads the seed from.
+    pub fn url(&self) -> AppResult<String> {
+        self.0.to_url().map_err(fault)
+    }
+
+    /// The same to be scanned: a QR code, an SVG picture as a data address.
+    pub fn qr_code(&self) -> AppResult<String> {
+        let code = QrCode::new(self.url()?).map_err(AppError::internal)?;
+        let picture = code.render::<svg::Color<'_>>().min_dimensions(240, 240).build();
+        Ok(format!("data:image/svg+xml;base64,{}", STANDARD.encode(picture)))
+    }
+}
+
+/// The address as far as it fits into a QR code, in which other letters than those of English take nine times the room.
+fn label(email: &str) -> &str {
+    email.get(..email.floor_char_boundary(LONGEST_LABEL)).unwrap_or(email)
+}
+
+/// The library's errors may repeat what they are about.
+fn fault(_: TotpError) -> AppError {
+    AppError::internal("an authenticator's seed has no valid form")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The seed of RFC 6238, appendix B, for SHA-1.
+    const RFC: &[u8] = b"12345678901234567890";
+
+    #[test]
+    fn codes_are_those_of_the_rfc() {
+        let seed = Seed::new(RFC, "ada@example.com").unwrap();
+        // The last six of the eight digits there.
+        for (seconds, code) in [(59, "287082"), (1_111_111_109, "081804"), (1_234_567_890, "005924"), (20_000_000_000, "353130")] {
+            assert_eq!(seed.step_of(code, UnixMillis(seconds * 1_000)), Some(seconds / 30), "{code}");
+        }
+    }
+
+    #[test]
+    fn a_code_is_taken_one_step_early_or_late_and_no_more() {
+        let seed = Seed::new(RFC, "ada@example.com").unwrap();
+        let taken = |seconds: i64| seed.step_of("287 082", UnixMillis(seconds * 1_000)).is_some();
+        assert_eq!([-1, 0, 30, 59, 89, 90].map(taken), [false, true, true, true, true, false]);
+    }
+
+    #[test]
+    fn what_is_no_code_is_none() {
+        let seed = Seed::new(RFC, "ada@example.com").unwrap();
+        for code in ["", "28708", "2870820", "+87082", "２８７０８２", "287082; DROP"] {
+            assert_eq!(seed.step_of(code, UnixMillis(59_000)), None, "{code}");
+        }
+    }
+
+    #[test]
+    fn an_app_is_told_issuer_and_address() {
+        let seed = Seed::new(RFC, "ada+x@example.com").unwrap();
+        assert_eq!(seed.secret(), "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ");
+        let url = seed.url().unwrap();
+        assert!(url.starts_with("otpauth://totp/Updraft:ada%2Bx%40example.com?"), "{url}");
+        assert!(url.contains("secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ") && url.contains("issuer=Updraft"), "{url}");
+        assert!(seed.qr_code().unwrap().starts_with("data:image/svg+xml;base64,"));
+    }
+
+    #[test]
+    fn the_longest_address_has_a_picture_too() {
+        let email = format!("{}@example.com", "\u{1F600}".repeat(243));
+        assert!(Seed::new(RFC, &email).unwrap().qr_code().is_ok());
+    }
+}

@@ -1,0 +1,222 @@
+//! SQL of what a snapshot is made from.
+
+use std::collections::{BTreeSet, HashMap};
+
+use shared::hash::Sha256Hex;
+use shared::ids::{AppId, DeploymentId};
+use shared::keys::{DeploymentKey, Label};
+use shared::snapshot::{DiffSource, HistoryRelease, Sketch, SnapshotHeader, json_length, offered};
+use shared::time::UnixMillis;
+use sqlx::{Database, Encode, Postgres, QueryBuilder, Sqlite, Type};
+
+use crate::domain::error::{AppError, AppResult};
+use crate::infra::db::{Glance, ReadTx, Tx};
+use crate::on;
+
+/// Keys in one statement.
+const CHUNK: usize = 500;
+
+/// Descriptions in one statement, so that not much more is read than has room.
+const DESCRIPTIONS: usize = 64;
+
+const FIND_KEY: &str = "SELECT app_id, deployment_id, last_deployment_id, snapshot_version FROM deployment_keys WHERE deployment_key = $1";
+const FIND_ACCOUNT: &str = "SELECT account_id FROM deployment_keys WHERE deployment_key = $1";
+// Answered by an index: rows have their long descriptions before what is wanted here.
+const RELEASES: &str = "SELECT id, label, app_version, description_bytes, is_mandatory, is_disabled, rollout, package_hash, blob_sha256, size \
+    FROM releases WHERE deployment_id = $1 ORDER BY label DESC";
+const DIFFS: &str = "SELECT d.release_id, d.source_hash, d.blob_sha256, d.size \
+    FROM release_diffs d JOIN releases r ON r.id = d.release_id WHERE r.deployment_id = $1 ORDER BY d.release_id, d.source_hash";
+const VERSION: &str = "SELECT snapshot_version FROM deployment_keys WHERE deployment_key = $1";
+const VERSIONS: &str = "SELECT k.deployment_key, k.snapshot_version, k.snapshot_written_time, o.deployment_key AS open \
+    FROM deployment_keys k LEFT JOIN snapshot_outbox o ON o.deployment_key = k.deployment_key";
+
+/// Every statement of this file.
+pub const SQL: &[&str] = &[FIND_KEY, FIND_ACCOUNT, RELEASES, DIFFS, VERSION, VERSIONS];
+
+/// A deployment key, as far as its snapshot goes.
+#[derive(Debug, sqlx::FromRow)]
+pub struct KeyRow {
+    app_id: AppId,
+    /// None once the deployment is gone.
+    deployment_id: Option<DeploymentId>,
+    last_deployment_id: DeploymentId,
+    /// The version of its newest snapshot.
+    pub snapshot_version: i64,
+}
+
+impl KeyRow {
+    /// The deployment that the key serves now.
+    pub fn deployment(&self) -> Option<&DeploymentId> {
+        self.deployment_id.as_ref()
+    }
+
+    /// What stands at the head of its snapshot.
+    pub fn header(&self, made: UnixMillis) -> SnapshotHeader {
+        SnapshotHeader { deployment: self.last_deployment_id.clone(), app: self.app_id.clone(), version: self.snapshot_version, made }
+    }
+}
+
+#[derive(sqlx::FromRow)]
+struct ReleaseRow {
+    id: String,
+    label: i64,
+    app_version: String,
+    /// None when the version before this one wrote the row.
+    description_bytes: Option<i64>,
+    is_mandatory: bool,
+    is_disabled: bool,
+    rollout: Option<i64>,
+    package_hash: Sha256Hex,
+    blob_sha256: Sha256Hex,
+    size: i64,
+}
+
+#[derive(sqlx::FromRow)]
+struct DiffRow {
+    release_id: String,
+    source_hash: Sha256Hex,
+    blob_sha256: Sha256Hex,
+    size: i64,
+}
+
+/// What is known of a key's version, for the comparison with KV.
+#[derive(Debug, sqlx::FromRow)]
+pub struct VersionRow {
+    /// The key.
+    pub deployment_key: String,
+    /// The version of its newest snapshot.
+    pub snapshot_version: i64,
+    /// When KV last took one.
+    pub snapshot_written_time: UnixMillis,
+    /// The key again, when the outbox has a row of it.
+    open: Option<String>,
+}
+
+impl VersionRow {
+    /// Whether the publisher is going to write it anyway.
+    pub fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+}
+
+/// The key's row, by one indexed read; none when the key never was.
+pub async fn find_key(tx: &mut ReadTx, key: &DeploymentKey) -> sqlx::Result<Option<KeyRow>> {
+    on!(tx, |conn| sqlx::query_as(FIND_KEY).bind(key.as_str()).fetch_optional(conn).await)
+}
+
+/// The account that the key belongs to, as text: empty for a key that the operator has taken away from everybody.
+pub async fn find_account(tx: &mut ReadTx, key: &DeploymentKey) -> sqlx::Result<Option<String>> {
+    on!(tx, |conn| sqlx::query_scalar(FIND_ACCOUNT).bind(key.as_str()).fetch_optional(conn).await)
+}
+
+/// The versions of these keys; those that never were are missing.
+pub async fn versions_of(glance: &mut Glance, keys: &BTreeSet<&DeploymentKey>) -> sqlx::Result<HashMap<DeploymentKey, i64>> {
+    let keys: Vec<_> = keys.iter().copied().collect();
+    let mut found = HashMap::with_capacity(keys.len());
+    if let [key] = keys.as_slice() {
+        // Most of the time; so that there is one text that stays prepared.
+        let version: Option<i64> = match glance {
+            Glance::Sqlite(connection) => sqlx::query_scalar(VERSION).bind(key.as_str()).fetch_optional(&mut **connection).await,
+            Glance::Postgres(connection) => sqlx::query_scalar(VERSION).bind(key.as_str()).fetch_optional(&mut **connection).await,
+        }?;
+        found.extend(version.map(|version| ((*key).clone(), version)));
+        return Ok(found);
+    }
+    for chunk in keys.chunks(CHUNK) {
+        let rows: Vec<(DeploymentKey, i64)> = match glance {
+            Glance::Sqlite(connection) => list::<Sqlite>(chunk).build_query_as().persistent(false).fetch_all(&mut **connection).await,
+            Glance::Postgres(connection) => list::<Postgres>(chunk).build_query_as().persistent(false).fetch_all(&mut **connection).await,
+        }?;
+        found.extend(rows);
+    }
+    Ok(found)
+}
+
+fn list<'k, D: Database>(keys: &'k [&'k DeploymentKey]) -> QueryBuilder<D>
+where
+    &'k str: Encode<'k, D> + Type<D>,
+{
+    any_of("SELECT deployment_key, snapshot_version FROM deployment_keys WHERE deployment_key IN (", keys.iter().map(|key| key.as_str()))
+}
+
+/// `statement`, which ends where a list of texts begins, with these.
+fn any_of<'t, D: Database>(statement: &'static str, texts: impl Iterator<Item = &'t str>) -> QueryBuilder<D>
+where
+    &'t str: Encode<'t, D> + Type<D>,
+{
+    let mut query = QueryBuilder::new(statement);
+    let mut list = query.separated(", ");
+    for text in texts {
+        list.push_bind(text);
+    }
+    query.push(")");
+    query
+}
+
+/// The deployment's whole history, newest first, without the descriptions that a snapshot has no place for: those of releases that cannot be offered,
+/// and the oldest ones when all of them together take more than `most_bytes`.
+pub async fn history(tx: &mut ReadTx, deployment: &DeploymentId, most_bytes: usize) -> AppResult<Vec<HistoryRelease>> {
+    let rows: Vec<ReleaseRow> = on!(tx, |conn| sqlx::query_as(RELEASES).bind(deployment).fetch_all(conn).await)?;
+    let mut descriptions = descriptions(tx, &rows, most_bytes).await?;
+    let diffs: Vec<DiffRow> = on!(tx, |conn| sqlx::query_as(DIFFS).bind(deployment).fetch_all(conn).await)?;
+    let mut by_release: HashMap<String, Vec<DiffSource>> = HashMap::new();
+    for diff in diffs {
+        let source = DiffSource { source_hash: diff.source_hash, blob: diff.blob_sha256, size: number(diff.size)? };
+        by_release.entry(diff.release_id).or_default().push(source);
+    }
+    rows.into_iter()
+        .map(|row| {
+            Ok(HistoryRelease {
+                label: Label::new(number(row.label)?).ok_or_else(|| AppError::internal("a stored label is out of bounds"))?,
+                range: row.app_version,
+                package_hash: row.package_hash,
+                is_mandatory: row.is_mandatory,
+                is_disabled: row.is_disabled,
+                rollout: row.rollout.map(number).transpose()?,
+                description: descriptions.remove(&row.id),
+                size: number(row.size)?,
+                blob: row.blob_sha256,
+                diffs: by_release.remove(&row.id).unwrap_or_default(),
+            })
+        })
+        .collect()
+}
+
+/// The descriptions of releases that can be offered, by their ids: from the newest on, until they take `most_bytes`.
+async fn descriptions(tx: &mut ReadTx, newest_first: &[ReleaseRow], most_bytes: usize) -> AppResult<HashMap<String, String>> {
+    let sketches = newest_first.iter().map(|row| {
+        let rollout = row.rollout.map(number).transpose()?;
+        Ok(Sketch { range: &row.app_version, is_disabled: row.is_disabled, rollout, description: 0 })
+    });
+    let offered = offered(&sketches.collect::<AppResult<Vec<_>>>()?);
+    let described = |(row, is_offered): &(&ReleaseRow, bool)| *is_offered && row.description_bytes != Some(0);
+    let ids: Vec<&str> = newest_first.iter().zip(offered).filter(described).map(|(row, _)| row.id.as_str()).collect();
+    let (mut found, mut bytes) = (HashMap::with_capacity(ids.len()), 0);
+    for chunk in ids.chunks(DESCRIPTIONS) {
+        const STATEMENT: &str = "SELECT id, description FROM releases WHERE description IS NOT NULL AND id IN (";
+        let rows: Vec<(String, String)> = match tx.parts() {
+            Tx::Sqlite(tx) => {
+                any_of::<Sqlite>(STATEMENT, chunk.iter().copied()).build_query_as().persistent(false).fetch_all(&mut **tx).await
+            }
+            Tx::Postgres(tx) => {
+                any_of::<Postgres>(STATEMENT, chunk.iter().copied()).build_query_as().persistent(false).fetch_all(&mut **tx).await
+            }
+        }?;
+        bytes += rows.iter().map(|(_, text)| json_length(text)).sum::<u64>();
+        found.extend(rows);
+        if bytes > u64::try_from(most_bytes).unwrap_or(u64::MAX) {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// Every key with its version, deleted deployments' included.
+pub async fn versions(tx: &mut ReadTx) -> sqlx::Result<Vec<VersionRow>> {
+    on!(tx, |conn| sqlx::query_as(VERSIONS).fetch_all(conn).await)
+}
+
+/// A stored number, in the type that its limits allow.
+fn number<T: TryFrom<i64, Error: std::error::Error + Send + Sync + 'static>>(stored: i64) -> AppResult<T> {
+    T::try_from(stored).map_err(AppError::internal)
+}

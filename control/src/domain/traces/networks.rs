@@ -1,0 +1,45 @@
+//! From which networks an account was signed in to: whether a sign-in comes from a new one.
+
+use shared::ids::AccountId;
+use shared::limit::wide_network;
+use shared::time::UnixMillis;
+
+use super::warnings::{self, Warning};
+use crate::domain::context::App;
+use crate::domain::error::AppResult;
+use crate::http::layer::ClientAddress;
+use crate::infra::db::WriteTx;
+use crate::{on, on_write};
+
+const BEGIN: &str = "UPDATE accounts SET has_networks = TRUE WHERE id = $1 AND NOT has_networks";
+const FIND: &str = "SELECT last_time FROM sign_in_networks WHERE account_id = $1 AND network = $2";
+const NOTE: &str = "INSERT INTO sign_in_networks (account_id, network, last_time) VALUES ($1, $2, $3) \
+    ON CONFLICT (account_id, network) DO UPDATE SET last_time = excluded.last_time";
+const DELETE_OLDEST: &str = "DELETE FROM sign_in_networks WHERE account_id = $1 AND network NOT IN \
+    (SELECT network FROM sign_in_networks WHERE account_id = $1 ORDER BY last_time DESC, network LIMIT $2)";
+
+/// Every statement of this file.
+pub const SQL: &[&str] = &[BEGIN, FIND, NOTE, DELETE_OLDEST];
+
+/// How long a network is known, in milliseconds: 90 days.
+pub const REMEMBERED: i64 = 90 * 86_400_000;
+
+/// Networks that are kept of one account.
+const MOST: i64 = 100;
+
+/// Notes a sign-in. The owner is warned when it comes from a new network without a device cookie, but not of the first one that there is. The account is
+/// held.
+pub async fn note(tx: &mut WriteTx, app: &App, account: &AccountId, from: ClientAddress, has_device: bool) -> AppResult<()> {
+    let (network, now) = (wide_network(from.0), app.now());
+    let is_first = on_write!(tx, |conn| sqlx::query(BEGIN).bind(account).execute(conn).await)? > 0;
+    let last: Option<UnixMillis> = on!(tx, |conn| sqlx::query_scalar(FIND).bind(account).bind(&network).fetch_optional(conn).await)?;
+    on_write!(tx, |conn| sqlx::query(NOTE).bind(account).bind(&network).bind(now).execute(conn).await)?;
+    if last.is_none() {
+        on_write!(tx, |conn| sqlx::query(DELETE_OLDEST).bind(account).bind(MOST).execute(conn).await)?;
+    }
+    let is_known = last.is_some_and(|last| now.0.saturating_sub(last.0) < REMEMBERED);
+    if is_known || has_device || is_first {
+        return Ok(());
+    }
+    warnings::put(tx, app, account, Warning::NewNetwork, from).await
+}

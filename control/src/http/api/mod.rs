@@ -1,0 +1,29 @@
+//! The interface under `/v1`: one file for each resource, with its handlers and the types of its bodies.
+//!
+//! The rules are in [`crate::domain`]. The routes are collected in [`crate::server::router`].
+
+pub mod access_keys;
+pub mod accounts;
+pub mod api_keys;
+pub mod apps;
+pub mod audit;
+pub mod authenticator_apps;
+pub mod cli_authorizations;
+pub mod cli_login;
+pub mod cli_machines;
+pub mod collaborators;
+pub mod deployments;
+pub mod health;
+pub mod history;
+pub mod login;
+pub mod metrics;
+pub mod openapi;
+pub mod passkey_sign_in;
+pub mod passkeys;
+pub mod password_reset;
+pub mod reauthentication;
+pub mod recovery_codes;
+pub mod registration;
+pub mod releases;
+pub mod second_factors;
+pub mod sessions;

@@ -1,0 +1,228 @@
+//! The page: the document's operations by area, then its schemas.
+
+use askama::Template;
+use serde_json::Value;
+
+use super::shape::{elements, members, operations, referred, text};
+use crate::domain::error::{AppError, AppResult};
+
+/// What the page shows.
+#[derive(Debug, Template)]
+#[template(path = "docs/page.html")]
+pub(super) struct Page {
+    style: String,
+    version: String,
+    about: Vec<String>,
+    server: String,
+    groups: Vec<Group>,
+    schemas: Vec<SchemaPart>,
+}
+
+/// The operations of an area.
+#[derive(Debug)]
+struct Group {
+    name: String,
+    about: String,
+    operations: Vec<OperationPart>,
+}
+
+#[derive(Debug)]
+struct OperationPart {
+    id: String,
+    method: String,
+    path: String,
+    summary: String,
+    about: String,
+    is_deprecated: bool,
+    /// What a caller must have, in words.
+    needs: String,
+    parameters: Vec<Member>,
+    body: Option<Body>,
+    answers: Vec<Answer>,
+}
+
+/// A parameter, or a member of an object.
+#[derive(Debug)]
+struct Member {
+    name: String,
+    /// Where a parameter stands; empty for members.
+    place: String,
+    is_required: bool,
+    kind: Kind,
+    about: String,
+}
+
+/// What a value is: words, and the schema that they lead to.
+#[derive(Debug, Default)]
+struct Kind {
+    words: String,
+    schema: Option<String>,
+}
+
+#[derive(Debug)]
+struct Body {
+    media: String,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+struct Answer {
+    status: String,
+    about: String,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+struct SchemaPart {
+    name: String,
+    about: String,
+    /// The kind of what is no object.
+    kind: Option<Kind>,
+    members: Vec<Member>,
+    example: Option<String>,
+}
+
+impl Page {
+    /// Of this document; `style` is the name of the style's file.
+    pub(super) fn of(document: &Value, style: &str) -> Self {
+        let info = document.get("info").unwrap_or(&Value::Null);
+        let groups = elements(document, "tags").map(|tag| {
+            let name = text(tag, "name");
+            let of_tag = operations(document).filter(|(_, _, operation)| elements(operation, "tags").any(|tag| tag == name));
+            Group {
+                name: name.to_owned(),
+                about: text(tag, "description").to_owned(),
+                operations: of_tag.map(|(path, method, operation)| OperationPart::of(path, method, operation)).collect(),
+            }
+        });
+        let schemas =
+            document.get("components").map(|components| members(components, "schemas").map(|(name, schema)| SchemaPart::of(name, schema)));
+        Self {
+            style: style.to_owned(),
+            version: text(info, "version").to_owned(),
+            about: text(info, "description").split("\n\n").map(str::to_owned).collect(),
+            server: elements(document, "servers").next().map(|server| text(server, "url").to_owned()).unwrap_or_default(),
+            groups: groups.filter(|group| !group.operations.is_empty()).collect(),
+            schemas: schemas.into_iter().flatten().collect(),
+        }
+    }
+
+    /// The HTML.
+    pub(super) fn render(&self) -> AppResult<String> {
+        Template::render(self).map_err(AppError::internal)
+    }
+}
+
+impl OperationPart {
+    fn of(path: &str, method: &str, operation: &Value) -> Self {
+        Self {
+            id: text(operation, "operationId").to_owned(),
+            method: method.to_uppercase(),
+            path: path.to_owned(),
+            summary: text(operation, "summary").to_owned(),
+            about: text(operation, "description").to_owned(),
+            is_deprecated: operation.get("deprecated").is_some_and(|flag| flag == true),
+            needs: needs(operation),
+            parameters: elements(operation, "parameters").map(Member::of_parameter).collect(),
+            body: operation.get("requestBody").and_then(|body| content(body)).map(|(media, kind)| Body { media: media.to_owned(), kind }),
+            answers: members(operation, "responses")
+                .map(|(status, answer)| Answer {
+                    status: status.to_owned(),
+                    about: text(answer, "description").to_owned(),
+                    kind: content(answer).map(|(_, kind)| kind).unwrap_or_default(),
+                })
+                .collect(),
+        }
+    }
+}
+
+/// What a caller must have, in words.
+fn needs(operation: &Value) -> String {
+    let words = |need| elements(need, "bearer").filter_map(Value::as_str).collect::<Vec<_>>().join(", ");
+    let alternatives: Vec<String> = elements(operation, "security").map(words).collect();
+    match alternatives.as_slice() {
+        [] => "no credential".to_owned(),
+        needs if needs.iter().any(String::is_empty) => "any credential".to_owned(),
+        needs => needs.join(" or "),
+    }
+}
+
+/// The first form of a body, and what it is.
+fn content(of: &Value) -> Option<(&str, Kind)> {
+    members(of, "content").next().map(|(media, form)| (media, form.get("schema").map(Kind::of).unwrap_or_default()))
+}
+
+impl Member {
+    fn of_parameter(parameter: &Value) -> Self {
+        Self {
+            name: text(parameter, "name").to_owned(),
+            place: text(parameter, "in").to_owned(),
+            is_required: parameter.get("required").is_some_and(|flag| flag == true),
+            kind: parameter.get("schema").map(Kind::of).unwrap_or_default(),
+            about: text(parameter, "description").to_owned(),
+        }
+    }
+}
+
+impl SchemaPart {
+    fn of(name: &str, schema: &Value) -> Self {
+        let is_required = |name: &str| elements(schema, "required").any(|required| required == name);
+        let members: Vec<Member> = members(schema, "properties")
+            .map(|(name, property)| Member {
+                name: name.to_owned(),
+                place: String::new(),
+                is_required: is_required(name),
+                kind: Kind::of(property),
+                about: text(property, "description").to_owned(),
+            })
+            .collect();
+        Self {
+            name: name.to_owned(),
+            about: text(schema, "description").to_owned(),
+            kind: members.is_empty().then(|| Kind::of(schema)),
+            members,
+            example: schema.get("example").and_then(|example| serde_json::to_string_pretty(example).ok()),
+        }
+    }
+}
+
+impl Kind {
+    fn of(schema: &Value) -> Self {
+        if let Some(name) = referred(schema) {
+            return Self { words: name.to_owned(), schema: Some(name.to_owned()) };
+        }
+        let choices: Vec<Self> = elements(schema, "oneOf").chain(elements(schema, "allOf")).map(Self::of).collect();
+        if !choices.is_empty() {
+            let schema = choices.iter().find_map(|choice| choice.schema.clone());
+            return Self { words: choices.into_iter().map(|choice| choice.words).collect::<Vec<_>>().join(" or "), schema };
+        }
+        let values: Vec<&str> = elements(schema, "enum").filter_map(Value::as_str).collect();
+        if !values.is_empty() {
+            return Self { words: values.join(" | "), schema: None };
+        }
+        if let Some(items) = schema.get("items") {
+            let of = Self::of(items);
+            return Self { words: format!("list of {}", of.words), schema: of.schema };
+        }
+        if let Some(values) = schema.get("additionalProperties").filter(|values| values.is_object()) {
+            let of = Self::of(values);
+            return Self { words: format!("{} by name", of.words), schema: of.schema };
+        }
+        let words = match schema.get("type") {
+            Some(Value::String(only)) => only.clone(),
+            Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" or "),
+            _ => "any value".to_owned(),
+        };
+        let bounds = [
+            ("minLength", "at least", "characters"),
+            ("maxLength", "at most", "characters"),
+            ("minimum", "from", ""),
+            ("maximum", "to", ""),
+        ];
+        let bounds = bounds
+            .into_iter()
+            .filter_map(|(name, before, after)| schema.get(name).map(|bound| format!(", {before} {bound} {after}").trim_end().to_owned()));
+        let form = Some(text(schema, "format")).filter(|form| !form.is_empty()).map(|form| format!(" ({form})")).unwrap_or_default();
+        Self { words: format!("{words}{form}{}", bounds.collect::<String>()), schema: None }
+    }
+}

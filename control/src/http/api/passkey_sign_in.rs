@@ -1,0 +1,153 @@
+//! Signing in with a passkey over HTTP.
+
+use axum::Extension;
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::domain::context::AppState;
+use crate::domain::credentials::device_cookies::Device;
+use crate::domain::error::AppResult;
+use crate::domain::login::passkeys::service;
+use crate::http::api::login::SessionOut;
+use crate::http::api::passkeys::OptionsOut;
+use crate::http::api::second_factors::NoMembers;
+use crate::http::extract::{Faults, Json, Member};
+use crate::http::layer::ClientAddress;
+
+/// A login that waits for a second factor.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(example = json!({ "pendingToken": "svc_pl_Zm9yIGV4YW1wbGUgb25seSwgbm90IGEgcmVhbCB0b2tlbg" }))]
+pub struct WaitingLogin {
+    /// A text: the token of the pending login.
+    #[serde(default)]
+    #[schema(value_type = String, required = true, min_length = 1)]
+    pub pending_token: Member,
+}
+
+/// A passkey's answer that completes a login.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LoginAssertion {
+    /// A text: the token of the pending login.
+    #[serde(default)]
+    #[schema(value_type = String, required = true, min_length = 1)]
+    pub pending_token: Member,
+    /// The authentication response, as the browser writes it in JSON.
+    #[serde(default)]
+    #[schema(value_type = Object, required = true)]
+    pub response: Member,
+}
+
+/// A passkey's answer that is the whole login.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SignInAssertion {
+    /// A text: the challenge that it answers.
+    #[serde(default)]
+    #[schema(value_type = String, required = true, min_length = 1)]
+    pub challenge_id: Member,
+    /// The authentication response, as the browser writes it in JSON.
+    #[serde(default)]
+    #[schema(value_type = Object, required = true)]
+    pub response: Member,
+}
+
+/// What the browser is to be given, and the challenge in it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = SignInOptions)]
+pub struct SignInOptionsOut {
+    challenge_id: String,
+    /// WebAuthn request options in their JSON form, for any passkey of this service.
+    #[schema(value_type = Object)]
+    options: Value,
+}
+
+/// The routes of this area.
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(start_passkey_login))
+        .routes(routes!(log_in_with_passkey))
+        .routes(routes!(start_passkey_sign_in))
+        .routes(routes!(sign_in_with_passkey))
+}
+
+/// Ask what a passkey is to sign to complete a login.
+#[utoipa::path(
+    post,
+    path = "/v1/auth/mfa/options",
+    tag = "mfa",
+    request_body = WaitingLogin,
+    responses((status = 200, body = OptionsOut), (status = 401), (status = 409), (status = 429), (status = 501))
+)]
+pub async fn start_passkey_login(
+    State(app): State<AppState>,
+    Extension(from): Extension<ClientAddress>,
+    Json(waiting): Json<WaitingLogin>,
+) -> AppResult<Json<OptionsOut>> {
+    let mut faults = Faults::default();
+    let Some(token) = faults.take("pendingToken", waiting.pending_token.filled_text()) else { return Err(faults.into_error()) };
+    Ok(Json(OptionsOut { options: service::ask_pending(&app, from, token).await? }))
+}
+
+/// Complete a login with a passkey.
+#[utoipa::path(
+    post,
+    path = "/v1/auth/mfa/verify",
+    tag = "mfa",
+    request_body = LoginAssertion,
+    responses((status = 200, body = SessionOut), (status = 401), (status = 429), (status = 501))
+)]
+pub async fn log_in_with_passkey(
+    State(app): State<AppState>,
+    Extension(from): Extension<ClientAddress>,
+    Json(shown): Json<LoginAssertion>,
+) -> AppResult<Json<SessionOut>> {
+    let mut faults = Faults::default();
+    let token = faults.take("pendingToken", shown.pending_token.filled_text());
+    let response = faults.take("response", shown.response.object());
+    let (Some(token), Some(response)) = (token, response) else { return Err(faults.into_error()) };
+    Ok(Json(service::complete_pending(&app, from, token, response).await?.into()))
+}
+
+/// Ask what a passkey is to sign to log in without a password.
+#[utoipa::path(
+    post,
+    path = "/v1/auth/passkey/options",
+    tag = "mfa",
+    request_body = NoMembers,
+    responses((status = 200, body = SignInOptionsOut), (status = 429), (status = 501))
+)]
+pub async fn start_passkey_sign_in(
+    State(app): State<AppState>,
+    Extension(from): Extension<ClientAddress>,
+    Json(NoMembers {}): Json<NoMembers>,
+) -> AppResult<Json<SignInOptionsOut>> {
+    let asked = service::ask_anybody(&app, from).await?;
+    Ok(Json(SignInOptionsOut { challenge_id: asked.challenge_id, options: asked.options }))
+}
+
+/// Log in with a passkey alone: it has verified its user, and so is both factors.
+#[utoipa::path(
+    post,
+    path = "/v1/auth/passkey/verify",
+    tag = "mfa",
+    request_body = SignInAssertion,
+    responses((status = 200, body = SessionOut), (status = 401), (status = 429), (status = 501))
+)]
+pub async fn sign_in_with_passkey(
+    State(app): State<AppState>,
+    Extension(from): Extension<ClientAddress>,
+    Json(shown): Json<SignInAssertion>,
+) -> AppResult<Json<SessionOut>> {
+    let mut faults = Faults::default();
+    let challenge_id = faults.take("challengeId", shown.challenge_id.filled_text());
+    let response = faults.take("response", shown.response.object());
+    let (Some(challenge_id), Some(response)) = (challenge_id, response) else { return Err(faults.into_error()) };
+    Ok(Json(service::sign_in(&app, from, challenge_id, response, &Device::default()).await?.into()))
+}

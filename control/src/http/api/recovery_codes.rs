@@ -1,0 +1,79 @@
+//! Recovery codes over HTTP.
+
+use axum::Extension;
+use axum::extract::State;
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::domain::access::LoginSession;
+use crate::domain::context::AppState;
+use crate::domain::error::AppResult;
+use crate::domain::second_factors::recovery::service;
+use crate::http::api::login::SessionOut;
+use crate::http::api::second_factors::{FactorChange, LoginCode};
+use crate::http::extract::Json;
+use crate::http::layer::ClientAddress;
+
+/// Recovery codes, shown this once.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = RecoveryCodes)]
+pub struct CodesOut {
+    recovery_codes: Vec<String>,
+}
+
+/// A session, and what is left of the recovery codes.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = RecoveredSession)]
+pub struct RecoveredOut {
+    #[serde(flatten)]
+    session: SessionOut,
+    recovery_codes_remaining: i64,
+}
+
+/// The routes of this area.
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(replace_recovery_codes)).routes(routes!(log_in_with_recovery_code))
+}
+
+/// Make new recovery codes; the ones before are worth nothing then.
+#[utoipa::path(
+    post,
+    path = "/v1/mfa/recovery-codes",
+    tag = "mfa",
+    security(("bearer" = ["login session"])),
+    request_body = Option<FactorChange>,
+    responses((status = 200, body = CodesOut), (status = 409))
+)]
+pub async fn replace_recovery_codes(
+    State(app): State<AppState>,
+    caller: LoginSession,
+    from: ClientAddress,
+    body: Option<Json<FactorChange>>,
+) -> AppResult<Json<CodesOut>> {
+    let change = FactorChange::of(body);
+    let proof = change.proof()?;
+    let codes = service::regenerate(&app, &caller, from, proof.as_ref()).await?;
+    Ok(Json(CodesOut { recovery_codes: codes.reveal() }))
+}
+
+/// Complete a login with a recovery code, which is used up.
+#[utoipa::path(
+    post,
+    path = "/v1/auth/mfa/recovery",
+    tag = "mfa",
+    request_body = LoginCode,
+    responses((status = 200, body = RecoveredOut), (status = 401), (status = 403), (status = 429))
+)]
+pub async fn log_in_with_recovery_code(
+    State(app): State<AppState>,
+    Extension(from): Extension<ClientAddress>,
+    Json(shown): Json<LoginCode>,
+) -> AppResult<Json<RecoveredOut>> {
+    let (token, code) = shown.parts()?;
+    let (logged_in, recovery_codes_remaining) = service::log_in(&app, from, token, code).await?;
+    Ok(Json(RecoveredOut { session: logged_in.into(), recovery_codes_remaining }))
+}

@@ -1,0 +1,187 @@
+//! The account: its name, its password, its end.
+
+use askama::Template;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use super::fields::Fields;
+use super::flash::Flash;
+use super::form::{Field, Form};
+use super::frame::Frame;
+use super::session;
+use super::shared_apps::{self, SharedApps};
+use super::step_up::{self, StepUp};
+use crate::domain::access::{DashboardSession, apps};
+use crate::domain::accounts::service;
+use crate::domain::context::AppState;
+use crate::domain::error::{AppError, AppResult};
+use crate::http::api::accounts::{AccountDeletion, AccountOut, AccountPatch};
+use crate::http::extract::Member;
+use crate::http::layer::ClientAddress;
+use crate::infra::dates::day;
+
+#[derive(Template)]
+#[template(path = "dashboard/account.html")]
+struct AccountPage<'p> {
+    frame: &'p Frame,
+    form: &'p Form,
+    account: &'p AccountOut,
+    since: String,
+    largest: String,
+    shared: SharedApps,
+}
+
+#[derive(Template)]
+#[template(path = "dashboard/account_password.html")]
+struct NewPassword<'p> {
+    frame: &'p Frame,
+    form: &'p Form,
+    step_up: &'p StepUp,
+    email: &'p str,
+}
+
+#[derive(Template)]
+#[template(path = "dashboard/account_delete.html")]
+struct Deletion<'p> {
+    frame: &'p Frame,
+    form: &'p Form,
+    step_up: &'p StepUp,
+    email: &'p str,
+    /// The apps that keep it from ending.
+    apps: Vec<String>,
+}
+
+/// A size as people read it: whole mebibytes where it is that many.
+fn size(bytes: i64) -> String {
+    const MEBIBYTE: i64 = 1 << 20;
+    if bytes % MEBIBYTE == 0 { format!("{} MiB", bytes / MEBIBYTE) } else { format!("{bytes} bytes") }
+}
+
+fn name_form(name: &str) -> Form {
+    Form::of([Field::text("name", "Your name").hint("Others see it beside what you do.").autocomplete("name").value(name)])
+}
+
+async fn account_page(app: &AppState, frame: &Frame, session: &DashboardSession, form: Option<&Form>) -> AppResult<Response> {
+    let mut tx = app.db.read().await?;
+    let account = service::out(&mut tx, app, session).await?;
+    let shared = shared_apps::list(&mut tx, frame, session).await?;
+    drop(tx);
+    let shown = name_form(account.name.as_deref().unwrap_or_default());
+    let form = form.unwrap_or(&shown);
+    let (since, largest) = (day(account.created_time), size(account.limits.max_upload_bytes));
+    form.page(&AccountPage { frame, form, account: &account, since, largest, shared })
+}
+
+pub(super) async fn show(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> AppResult<Response> {
+    account_page(&app, &frame, &session, None).await
+}
+
+pub(super) async fn rename(
+    State(app): State<AppState>,
+    frame: Frame,
+    session: DashboardSession,
+    from: ClientAddress,
+    sent: Fields,
+) -> AppResult<Response> {
+    let none = Member::default;
+    let patch = AccountPatch { name: sent.member("name"), password: none(), current_password: none(), step_up: none() };
+    // A form without the field would change nothing, and say that it did.
+    let changed = if patch.name.is_given() {
+        service::update(&app, &session, from, &patch).await
+    } else {
+        Err(AppError::Invalid("name: is needed".to_owned()))
+    };
+    match changed {
+        Ok(()) => frame.redirect_saying("/account", &Flash::good("Your name is changed.")),
+        Err(error) => {
+            let form = name_form(sent.text("name")).refuse(error)?;
+            account_page(&app, &frame, &session, Some(&form)).await
+        }
+    }
+}
+
+fn password_form() -> Form {
+    let fields = [Field::password("currentPassword", "Your password so far"), Field::new_password("password", "New password")];
+    Form::of(fields)
+}
+
+/// What a service refused: a wrong password at its field, a missing proof at that of the second factor, everything else as forms do.
+fn refuse(step_up: &mut StepUp, mut form: Form, sent: &Fields, error: AppError, password: &'static str) -> AppResult<Form> {
+    if !matches!(error, AppError::WrongCredentials(_)) {
+        return step_up.refuse(form, sent, error);
+    }
+    for field in form.fields.iter_mut().filter(|field| field.name == password) {
+        field.error = Some("The password is wrong.".to_owned());
+    }
+    Ok(form.refuse_saying(StatusCode::UNAUTHORIZED, "Nothing was changed."))
+}
+
+pub(super) async fn show_password(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> AppResult<Response> {
+    let (form, step_up) = (password_form(), StepUp::of(&app, &session).await?);
+    form.page(&NewPassword { frame: &frame, form: &form, step_up: &step_up, email: session.email() })
+}
+
+pub(super) async fn change_password(
+    State(app): State<AppState>,
+    frame: Frame,
+    session: DashboardSession,
+    from: ClientAddress,
+    sent: Fields,
+) -> AppResult<Response> {
+    let patch = AccountPatch {
+        name: Member::default(),
+        password: sent.member("password"),
+        current_password: sent.member("currentPassword"),
+        step_up: step_up::member(&sent)?,
+    };
+    // A form without the field would change nothing, and say that it did.
+    let changed = if patch.password.is_given() {
+        service::update(&app, &session, from, &patch).await
+    } else {
+        Err(AppError::Invalid("password: is needed".to_owned()))
+    };
+    match changed {
+        Ok(()) => {
+            let text = "Your password is new. Your other sessions and your command lines have to sign in again; keys stay.";
+            frame.redirect_saying("/account", &Flash::good(text))
+        }
+        Err(error) => {
+            let mut step_up = StepUp::of(&app, &session).await?;
+            let form = refuse(&mut step_up, password_form(), &sent, error, "currentPassword")?;
+            form.page(&NewPassword { frame: &frame, form: &form, step_up: &step_up, email: session.email() })
+        }
+    }
+}
+
+fn deletion_form() -> Form {
+    Form::of([Field::password("password", "Your password")])
+}
+
+pub(super) async fn show_deletion(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> AppResult<Response> {
+    deletion_page(&app, &frame, &session, &deletion_form(), &StepUp::of(&app, &session).await?).await
+}
+
+async fn deletion_page(app: &AppState, frame: &Frame, session: &DashboardSession, form: &Form, step_up: &StepUp) -> AppResult<Response> {
+    let reached = apps::list(&mut app.db.read().await?, session.account()).await?;
+    let owned = reached.into_iter().filter(|app| app.is_own);
+    form.page(&Deletion { frame, form, step_up, email: session.email(), apps: owned.map(|app| app.name).collect() })
+}
+
+pub(super) async fn delete(
+    State(app): State<AppState>,
+    frame: Frame,
+    session: DashboardSession,
+    from: ClientAddress,
+    sent: Fields,
+) -> AppResult<Response> {
+    let deletion = AccountDeletion { password: sent.member("password"), step_up: step_up::member(&sent)? };
+    match service::delete(&app, &session, from, &deletion).await {
+        Ok(()) => session::end(&frame, frame.redirect_saying("/sign-in?again", &Flash::good("Your account is deleted."))?),
+        Err(error) => {
+            let mut step_up = StepUp::of(&app, &session).await?;
+            let form = refuse(&mut step_up, deletion_form(), &sent, error, "password")?;
+            deletion_page(&app, &frame, &session, &form, &step_up).await
+        }
+    }
+}

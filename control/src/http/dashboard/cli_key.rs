@@ -1,0 +1,143 @@
+//! A key to paste, for command lines that cannot be let in and ask for an access key instead.
+
+use std::collections::HashSet;
+
+use askama::Template;
+use axum::Router;
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+
+use super::cli::Obstacle;
+use super::fields::Fields;
+use super::form::{Field, Form};
+use super::frame::Frame;
+use super::view;
+use crate::domain::access::{DashboardSession, NewCredentials, NotApiKey};
+use crate::domain::context::AppState;
+use crate::domain::credentials::access_keys::service;
+use crate::domain::error::{AppError, AppResult};
+use crate::domain::login::fresh;
+use crate::http::api::access_keys::NewAccessKey;
+use crate::http::extract::Member;
+use crate::http::layer::ClientAddress;
+use crate::infra::dates::moment;
+
+/// The longest name of a machine, in characters (RFC 1035 section 2.3.4 has 63 for each of its parts).
+const LONGEST: usize = 64;
+
+#[derive(Template)]
+#[template(path = "dashboard/cli_key.html")]
+struct KeyPage<'p> {
+    frame: &'p Frame,
+    form: &'p Form,
+    hostname: &'p str,
+    days: i64,
+    obstacle: Option<Obstacle>,
+}
+
+/// It has no `Debug`: the raw key is in it.
+#[derive(Template)]
+#[template(path = "dashboard/cli_key_made.html")]
+struct KeyMade<'p> {
+    frame: &'p Frame,
+    name: &'p str,
+    key: &'p str,
+    until: String,
+    server: &'p str,
+}
+
+/// A machine's name as somebody wrote it into an address; nothing when it does not look like one, for the page would say it in a sentence of its own.
+fn hostname_of(text: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_' | ' ');
+    let name = text.trim();
+    if name.len() <= LONGEST && name.chars().all(is_plain) { name.to_owned() } else { String::new() }
+}
+
+fn key_form(name: &str) -> Form {
+    Form::of([Field::text("friendlyName", "Name of the key").hint("So that you know it when you see your keys.").value(name)])
+}
+
+/// The machine's name, or that with a number, so that no key of the account has it.
+async fn free_name(app: &AppState, caller: &NotApiKey, hostname: &str) -> AppResult<String> {
+    let keys = service::list(&mut app.db.read().await?, app, caller).await?;
+    let taken: HashSet<&str> = keys.iter().map(|key| key.friendly_name.as_str()).collect();
+    if matches!(hostname, "" | "." | "..") || !taken.contains(hostname) {
+        return Ok(hostname.to_owned());
+    }
+    let mut names = (2..=taken.len() + 2).map(|number| format!("{hostname} {number}"));
+    Ok(names.find(|name| !taken.contains(name.as_str())).unwrap_or_default())
+}
+
+const DAYS: i64 = service::DEFAULT_TTL / 86_400_000;
+
+/// The addresses that command lines of CodePush open in a browser, behind the address that they were given, for somebody who is to come back with a key:
+/// `login` and `register` and, to add another way to sign in, `link` (wire part 4.1).
+pub(super) fn logins() -> Router<AppState> {
+    ["login", "register", "link"].into_iter().fold(Router::new(), |router, name| {
+        router.route(&format!("/auth/{name}"), get(to_key)).route(&format!("/v1/auth/{name}"), get(to_key))
+    })
+}
+
+async fn to_key(State(app): State<AppState>, RawQuery(query): RawQuery) -> AppResult<Response> {
+    let address = format!("{}{}", app.config.dashboard_url, page_of(&hostname_asked(query.as_deref())));
+    let location = HeaderValue::try_from(address).map_err(AppError::internal)?;
+    Ok((StatusCode::SEE_OTHER, [(header::LOCATION, location)]).into_response())
+}
+
+/// The page with a form's machine; `None` for every other form.
+pub(super) fn way_back(frame: &Frame, sent: &Fields) -> Option<String> {
+    let hostname = hostname_of(sent.text("hostname"));
+    (frame.is_at("/cli/key") && !hostname.is_empty()).then(|| page_of(&hostname)).map(|page| frame.path(&page))
+}
+
+fn page_of(hostname: &str) -> String {
+    format!("/cli/key?{}", form_urlencoded::Serializer::new(String::new()).append_pair("hostname", hostname).finish())
+}
+
+/// The machine's name in a query.
+fn hostname_asked(query: Option<&str>) -> String {
+    let mut pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+    pairs.find(|(name, _)| name == "hostname").map(|(_, hostname)| hostname_of(&hostname)).unwrap_or_default()
+}
+
+pub(super) async fn show(
+    State(app): State<AppState>,
+    frame: Frame,
+    _session: DashboardSession,
+    right: Result<NewCredentials, AppError>,
+    caller: NotApiKey,
+    RawQuery(query): RawQuery,
+) -> AppResult<Response> {
+    let hostname = hostname_asked(query.as_deref());
+    let obstacle = right.err().map(|error| Obstacle::of(&frame, error, frame.here())).transpose()?;
+    let form = key_form(&free_name(&app, &caller, &hostname).await?);
+    form.page(&KeyPage { frame: &frame, form: &form, hostname: &hostname, days: DAYS, obstacle })
+}
+
+pub(super) async fn make(
+    State(app): State<AppState>,
+    frame: Frame,
+    session: DashboardSession,
+    right: NewCredentials,
+    from: ClientAddress,
+    sent: Fields,
+) -> AppResult<Response> {
+    let none = Member::default;
+    let fresh = fresh::prove(&app, &session, from, &none()).await?;
+    let new = NewAccessKey { name: none(), friendly_name: sent.member("friendlyName"), description: none(), ttl: none(), step_up: none() };
+    match service::add(&app, &session, right, fresh, from, &new).await {
+        Ok((key, token)) => {
+            // Command lines put their paths behind what they are told.
+            let server = format!("{}/v1", app.config.base_url);
+            let (name, until) = (&key.friendly_name, moment(key.expires));
+            view::page(&KeyMade { frame: &frame, name, key: token.reveal(), until, server: &server })
+        }
+        Err(error) => {
+            let form = key_form(sent.text("friendlyName")).refuse(error)?;
+            let hostname = hostname_of(sent.text("hostname"));
+            form.page(&KeyPage { frame: &frame, form: &form, hostname: &hostname, days: DAYS, obstacle: None })
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Questions before what cannot be undone: a page with one button, which other pages also show as a dialog.
+
+use askama::Template;
+use axum::response::Response;
+
+use super::frame::Frame;
+use super::view;
+use crate::domain::error::AppResult;
+
+/// A question.
+#[derive(Template)]
+#[template(path = "dashboard/confirm.html")]
+pub(super) struct Question<'p> {
+    pub(super) frame: &'p Frame,
+    /// Where the answer is sent.
+    pub(super) page: String,
+    pub(super) title: String,
+    pub(super) text: &'static str,
+    pub(super) button: &'static str,
+    /// The page to which whoever leaves it goes back.
+    pub(super) back: &'static str,
+}
+
+impl Question<'_> {
+    /// The page.
+    pub(super) fn ask(&self) -> AppResult<Response> {
+        view::page(self)
+    }
+}

@@ -1,0 +1,200 @@
+//! Authenticator apps: set up with a QR code, confirmed with a code, removed.
+
+use askama::Template;
+use axum::extract::{RawQuery, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use base32::Alphabet;
+
+use super::{Change, Nothing, last, recovery, removed};
+use crate::domain::access::DashboardSession;
+use crate::domain::context::AppState;
+use crate::domain::error::{AppError, AppResult};
+use crate::domain::second_factors::factors;
+use crate::domain::second_factors::totp::seed::{self, Seed};
+use crate::domain::second_factors::totp::service::{self, Standing};
+use crate::http::dashboard::fields::Fields;
+use crate::http::dashboard::flash::Flash;
+use crate::http::dashboard::form::{Field, Form};
+use crate::http::dashboard::frame::Frame;
+use crate::http::dashboard::headers::Needs;
+use crate::http::dashboard::sign_in::{Asked, next_of};
+use crate::http::dashboard::step_up::{self, StepUp};
+use crate::http::dashboard::view;
+use crate::http::layer::ClientAddress;
+
+#[derive(Template)]
+#[template(path = "dashboard/authenticator.html")]
+struct Begin<'p> {
+    frame: &'p Frame,
+    has_one: bool,
+    /// Whether a passkey would do as well, which the account does not have either.
+    is_first: bool,
+    next: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "dashboard/authenticator_setup.html")]
+struct Setup<'p> {
+    frame: &'p Frame,
+    form: &'p Form,
+    step_up: &'p StepUp,
+    next: Option<String>,
+    /// Nothing when the page does not know it any more.
+    seed: Option<ShownSeed>,
+}
+
+/// A seed as the page that made it shows it.
+struct ShownSeed {
+    secret: String,
+    groups: String,
+    url: String,
+    qr_code: String,
+}
+
+impl ShownSeed {
+    fn of(seed: &Seed) -> AppResult<Self> {
+        let secret = seed.secret();
+        // Four at a time are easier to type.
+        let letters: Vec<char> = secret.chars().collect();
+        let groups: Vec<String> = letters.chunks(4).map(|group| group.iter().collect()).collect();
+        Ok(Self { groups: groups.join(" "), url: seed.url()?, qr_code: seed.qr_code()?, secret })
+    }
+
+    /// The seed that the page itself holds while it is not confirmed: nothing else shows it a second time.
+    fn sent(sent: &Fields, email: &str) -> AppResult<Option<Self>> {
+        sent_bytes(sent).map(|bytes| Self::of(&Seed::new(&bytes, email)?)).transpose()
+    }
+}
+
+fn sent_bytes(sent: &Fields) -> Option<Vec<u8>> {
+    base32::decode(Alphabet::Rfc4648 { padding: false }, sent.text("secret")).filter(|bytes| bytes.len() == seed::LENGTH)
+}
+
+pub(in crate::http::dashboard) async fn show(
+    State(app): State<AppState>,
+    frame: Frame,
+    session: DashboardSession,
+    RawQuery(query): RawQuery,
+) -> AppResult<Response> {
+    let Asked { next, .. } = Asked::of(&frame, query.as_deref());
+    let found = factors::find(&mut app.db.read().await?, session.account()).await?;
+    view::page(&Begin { frame: &frame, has_one: found.authenticators > 0, is_first: !found.are_on(), next })
+}
+
+fn code_form() -> Form {
+    Form::of([Field::code("code", "Code that the app shows now").focused()])
+}
+
+async fn step_up_of(app: &AppState, session: &DashboardSession) -> AppResult<StepUp> {
+    Ok(StepUp::of(app, session).await?.labelled("Code of the app that you had before"))
+}
+
+pub(in crate::http::dashboard) async fn submit(
+    State(app): State<AppState>,
+    frame: Frame,
+    session: DashboardSession,
+    from: ClientAddress,
+    sent: Fields,
+) -> AppResult<Response> {
+    if sent.has("code") {
+        return confirm(&app, &frame, &session, from, &sent).await;
+    }
+    let seed = service::set_up(&app, &session, from).await?;
+    let (form, step_up) = (code_form(), step_up_of(&app, &session).await?);
+    let next = next_of(&frame, &sent);
+    let page = Setup { frame: &frame, form: &form, step_up: &step_up, next, seed: Some(ShownSeed::of(&seed)?) };
+    Ok(with_picture(form.page(&page)?))
+}
+
+async fn confirm(app: &AppState, frame: &Frame, session: &DashboardSession, from: ClientAddress, sent: &Fields) -> AppResult<Response> {
+    if let Some(bytes) = sent_bytes(sent) {
+        let said = match service::standing(app, session, &bytes).await? {
+            // A page that is loaded again sends its form again.
+            Standing::InForce => Some(("/security", Flash::good("It is set up. Make new recovery codes if you did not keep them."))),
+            Standing::Replaced => {
+                let text = "Another set-up was begun since, so the code of this one counts for nothing. Finish that one, or begin again.";
+                Some(("/security/authenticator", Flash::bad(text)))
+            }
+            Standing::Waits | Standing::Gone => None,
+        };
+        if let Some((page, flash)) = said {
+            return frame.redirect_saying(page, &flash);
+        }
+    }
+    let next = next_of(frame, sent);
+    let mut step_up = step_up_of(app, session).await?;
+    let proof = step_up::member(sent)?;
+    match service::confirm(app, session, from, sent.text("code"), step_up::proof(&proof)?.as_ref()).await {
+        Ok(Some(codes)) => recovery::shown(frame, codes, true, next),
+        Ok(None) => frame.redirect_saying("/security", &Flash::good("The authenticator app is set up.")),
+        Err(AppError::Conflict(_)) => {
+            let text = "That took too long, or the app was set up anew somewhere else. Begin again, with the new QR code.";
+            frame.redirect_saying("/security/authenticator", &Flash::bad(text))
+        }
+        Err(AppError::WrongCredentials(_)) => {
+            let wrong = "The code is wrong. Type the one that the app shows now; the clock of the phone has to be right.";
+            let form = code_form().refuse_field(StatusCode::UNAUTHORIZED, wrong, "The app is not set up yet.");
+            again(frame, &form, &step_up, sent, session)
+        }
+        Err(error) => {
+            let form = step_up.refuse(code_form(), sent, error)?;
+            again(frame, &form, &step_up, sent, session)
+        }
+    }
+}
+
+fn again(frame: &Frame, form: &Form, step_up: &StepUp, sent: &Fields, session: &DashboardSession) -> AppResult<Response> {
+    let (next, seed) = (next_of(frame, sent), ShownSeed::sent(sent, session.email())?);
+    Ok(with_picture(form.page(&Setup { frame, form, step_up, next, seed })?))
+}
+
+fn with_picture(page: Response) -> Response {
+    Needs { has_data_images: true, ..Needs::default() }.put(page)
+}
+
+fn removal<'p>(frame: &'p Frame, form: &'p Form, step_up: &'p StepUp) -> Change<'p> {
+    Change {
+        frame,
+        form,
+        step_up,
+        page: frame.path("/security/authenticator/remove"),
+        title: "Remove the authenticator app".to_owned(),
+        text: "Its codes count for nothing then. Remove the entry in the app as well.",
+        warning: last(step_up),
+        button: "Remove it",
+        is_removal: true,
+    }
+}
+
+pub(in crate::http::dashboard) async fn show_removal(
+    State(app): State<AppState>,
+    frame: Frame,
+    session: DashboardSession,
+) -> AppResult<Response> {
+    let found = factors::find(&mut app.db.read().await?, session.account()).await?;
+    if found.authenticators == 0 {
+        let (title, text) = ("Remove the authenticator app", "This account has no authenticator app.");
+        return view::page(&Nothing { frame: &frame, title, text });
+    }
+    let (form, step_up) = (Form::default(), StepUp::of(&app, &session).await?);
+    form.page(&removal(&frame, &form, &step_up))
+}
+
+pub(in crate::http::dashboard) async fn remove(
+    State(app): State<AppState>,
+    frame: Frame,
+    session: DashboardSession,
+    from: ClientAddress,
+    sent: Fields,
+) -> AppResult<Response> {
+    let proof = step_up::member(&sent)?;
+    match service::remove(&app, &session, from, step_up::proof(&proof)?.as_ref()).await {
+        Ok(are_on) => removed(&frame, "The authenticator app", are_on),
+        Err(error) => {
+            let mut step_up = StepUp::of(&app, &session).await?;
+            let form = step_up.refuse(Form::default(), &sent, error)?;
+            form.page(&removal(&frame, &form, &step_up))
+        }
+    }
+}

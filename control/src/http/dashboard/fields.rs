@@ -1,0 +1,77 @@
+//! The fields of a form that was sent.
+
+use std::collections::HashMap;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+
+use crate::domain::error::{AppError, AppResult};
+use crate::http::extract::Member;
+
+/// What a form's fields hold; the first of those that have the same name. `Debug` prints no values: passwords are among them.
+#[derive(Clone, Default)]
+pub struct Fields(HashMap<String, String>);
+
+impl std::fmt::Debug for Fields {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Fields({})", self.0.len())
+    }
+}
+
+impl Fields {
+    /// The fields of a body; none when it is no form's.
+    pub(super) fn of(headers: &HeaderMap, body: &[u8]) -> Self {
+        let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        if !kind.to_ascii_lowercase().starts_with("application/x-www-form-urlencoded") {
+            return Self::default();
+        }
+        let mut fields = HashMap::new();
+        for (name, value) in form_urlencoded::parse(body) {
+            fields.entry(name.into_owned()).or_insert_with(|| value.into_owned());
+        }
+        Self(fields)
+    }
+
+    /// A field's text, when the form has it.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// A field's text; nothing when the form does not have it.
+    pub fn text(&self, name: &str) -> &str {
+        self.get(name).unwrap_or_default()
+    }
+
+    /// Whether a box was ticked, or a button with this name was the one that sent the form.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// Every field but these, by name.
+    pub(super) fn without(&self, names: &[&str]) -> Vec<(&str, &str)> {
+        let mut left: Vec<(&str, &str)> = self.0.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        left.retain(|(name, _)| !names.contains(name));
+        left.sort_unstable();
+        left
+    }
+
+    /// A field as services take the member of a body.
+    pub fn member(&self, name: &str) -> Member {
+        self.get(name).map(Member::from).unwrap_or_default()
+    }
+
+    /// The same where an empty field means that nothing is given.
+    pub fn optional_member(&self, name: &str) -> Member {
+        self.get(name).map(str::trim).filter(|text| !text.is_empty()).map(Member::from).unwrap_or_default()
+    }
+}
+
+/// The fields of a form that was sent; take it like any other part of the request.
+impl<S: Send + Sync> FromRequestParts<S> for Fields {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> AppResult<Self> {
+        Ok(parts.extensions.get().cloned().unwrap_or_default())
+    }
+}

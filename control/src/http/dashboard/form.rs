@@ -1,0 +1,299 @@
+//! Forms: their fields, and what is said at each when a service refuses what was sent.
+
+use std::any::Any;
+
+use askama::Template;
+use axum::http::{StatusCode, header};
+use axum::response::Response;
+
+use super::view::{self, sentence, wait};
+use crate::domain::error::{AppError, AppResult, Code};
+
+/// A field and what is shown with it. Templates show it by `form::field` of `dashboard/form.html`.
+#[derive(Clone, Debug, Default)]
+pub struct Field {
+    /// Its name: the same as that of the member of the interface, so that faults find their field.
+    pub name: &'static str,
+    /// Its label.
+    pub label: &'static str,
+    /// Its type, such as `email`.
+    pub kind: &'static str,
+    /// What it holds. Of passwords nothing is shown again.
+    pub value: String,
+    /// What browsers and password managers may fill in.
+    pub autocomplete: &'static str,
+    /// What helps to fill it in.
+    pub hint: &'static str,
+    /// What is wrong with it.
+    pub error: Option<String>,
+    /// Whether it may be left empty.
+    pub is_optional: bool,
+    /// Whether the page begins there.
+    pub has_focus: bool,
+    /// The keys that phones show: `numeric` for codes.
+    pub input_mode: &'static str,
+    /// A class of its own, for a script or a style.
+    pub class: &'static str,
+}
+
+impl Field {
+    /// A line of text.
+    pub fn text(name: &'static str, label: &'static str) -> Self {
+        Self { name, label, kind: "text", autocomplete: "off", ..Self::default() }
+    }
+
+    /// An e-mail address, which is the account's name.
+    pub fn email(name: &'static str, label: &'static str) -> Self {
+        Self { kind: "email", autocomplete: "username", ..Self::text(name, label) }
+    }
+
+    /// The password that somebody has.
+    pub fn password(name: &'static str, label: &'static str) -> Self {
+        Self { kind: "password", autocomplete: "current-password", ..Self::text(name, label) }
+    }
+
+    /// A password that is to be made.
+    pub fn new_password(name: &'static str, label: &'static str) -> Self {
+        let hint = "12 characters or more, and hard to guess: a few unrelated words make a good one.";
+        Self { autocomplete: "new-password", hint, ..Self::password(name, label) }
+    }
+
+    /// A code of an authenticator app.
+    pub fn code(name: &'static str, label: &'static str) -> Self {
+        Self { autocomplete: "one-time-code", input_mode: "numeric", ..Self::text(name, label) }
+    }
+
+    /// What it holds.
+    #[must_use]
+    pub fn value(self, value: &str) -> Self {
+        Self { value: value.to_owned(), ..self }
+    }
+
+    /// What helps to fill it in.
+    #[must_use]
+    pub fn hint(self, hint: &'static str) -> Self {
+        Self { hint, ..self }
+    }
+
+    /// What browsers may fill in.
+    #[must_use]
+    pub fn autocomplete(self, autocomplete: &'static str) -> Self {
+        Self { autocomplete, ..self }
+    }
+
+    /// It may be left empty.
+    #[must_use]
+    pub fn optional(self) -> Self {
+        Self { is_optional: true, ..self }
+    }
+
+    /// The page begins there.
+    #[must_use]
+    pub fn focused(self) -> Self {
+        Self { has_focus: true, ..self }
+    }
+
+    /// A class of its own.
+    #[must_use]
+    pub fn class(self, class: &'static str) -> Self {
+        Self { class, ..self }
+    }
+
+    /// The text that an input shows.
+    pub fn shown(&self) -> &str {
+        if self.kind == "password" { "" } else { &self.value }
+    }
+
+    /// The ids of what is said about it, for `aria-describedby`.
+    pub fn described_by(&self) -> String {
+        let parts = [(!self.hint.is_empty(), "hint"), (self.error.is_some(), "error")];
+        let ids: Vec<String> = parts.iter().filter(|(is_there, _)| *is_there).map(|(_, part)| format!("{}-{part}", self.name)).collect();
+        ids.join(" ")
+    }
+}
+
+/// A form: its fields in order, and why it was refused.
+#[derive(Clone, Debug, Default)]
+pub struct Form {
+    /// The fields.
+    pub fields: Vec<Field>,
+    /// What is wrong that no field is to blame for.
+    pub refusal: Option<String>,
+    /// Whether the page begins at what is said of the refusal: where no field is to blame.
+    pub has_focus: bool,
+    /// The page's status.
+    status: StatusCode,
+    retry_after: Option<u64>,
+}
+
+impl Form {
+    /// A form of these fields.
+    pub fn of(fields: impl IntoIterator<Item = Field>) -> Self {
+        Self { fields: fields.into_iter().collect(), ..Self::default() }
+    }
+
+    /// Whether it was refused.
+    pub fn is_refused(&self) -> bool {
+        self.refusal.is_some() || self.has_faults()
+    }
+
+    /// Whether something is wrong with a field.
+    pub fn has_faults(&self) -> bool {
+        self.fields.iter().any(|field| field.error.is_some())
+    }
+
+    /// The field of this name, for pages that set their fields one by one.
+    pub fn field(&self, name: &str) -> Field {
+        self.fields.iter().find(|field| field.name == name).cloned().unwrap_or_default()
+    }
+
+    /// Says at each field what a service says of it, and everything else above the form. What is no answer to what was sent (an ended session, one that is
+    /// too old for this, a fault of ours) is given back: it has a page of its own.
+    pub fn refuse(mut self, error: AppError) -> AppResult<Self> {
+        self.status = error.status();
+        match &error {
+            AppError::Invalid(text) => self.blame(text),
+            AppError::TooMany { text, retry_after, .. } => {
+                self.refusal = Some(format!("{} Try again in {}.", sentence(text), wait(*retry_after)));
+                self.retry_after = Some(*retry_after);
+            }
+            AppError::Coded(Code::ReauthRequired, _) => return Err(error),
+            AppError::WrongCredentials(_)
+            | AppError::Forbidden(_)
+            | AppError::Suspended
+            | AppError::Coded(..)
+            | AppError::Conflict(_)
+            | AppError::QuotaReached(_)
+            | AppError::NotConfigured(_) => self.refusal = Some(sentence(&error.to_string())),
+            _ => return Err(error),
+        }
+        self.place_focus();
+        Ok(self)
+    }
+
+    /// Whoever cannot see the page hears the summary first; the cursor then stands where something is to be done, or, where no field is to blame, at what
+    /// is said.
+    fn place_focus(&mut self) {
+        let first_bad = self.fields.iter().position(|field| field.error.is_some());
+        for (place, field) in self.fields.iter_mut().enumerate() {
+            field.has_focus = first_bad == Some(place);
+        }
+        self.has_focus = first_bad.is_none();
+    }
+
+    /// Says this of a field that is at fault, in the place of what the service said.
+    #[must_use]
+    pub fn in_words(mut self, name: &str, text: &str) -> Self {
+        for field in self.fields.iter_mut().filter(|field| field.name == name && field.error.is_some()) {
+            field.error = Some(text.to_owned());
+        }
+        self
+    }
+
+    /// The page begins elsewhere: at a field that is none of these.
+    #[must_use]
+    pub fn unfocused(mut self) -> Self {
+        self.has_focus = false;
+        self.fields.iter_mut().for_each(|field| field.has_focus = false);
+        self
+    }
+
+    /// The same in words of the page's own.
+    #[must_use]
+    pub fn refuse_saying(mut self, status: StatusCode, text: impl Into<String>) -> Self {
+        self.status = status;
+        self.refusal = Some(text.into());
+        self.place_focus();
+        self
+    }
+
+    /// The same for what is wrong with its only field.
+    #[must_use]
+    pub fn refuse_field(mut self, status: StatusCode, fault: &str, text: impl Into<String>) -> Self {
+        for field in &mut self.fields {
+            field.error = Some(fault.to_owned());
+        }
+        self.refuse_saying(status, text)
+    }
+
+    /// The page that shows it, with the status of its refusal.
+    pub fn page(&self, template: &impl Template) -> AppResult<Response> {
+        let is_refused = self.is_refused();
+        let values: [(&str, &dyn Any); 1] = [(view::IS_REFUSED, &is_refused)];
+        let html = template.render_with_values(&values).map_err(AppError::internal)?;
+        let mut response = view::html(self.status, html);
+        if let Some(seconds) = self.retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+        }
+        Ok(response)
+    }
+
+    /// Faults come as `email: must be …; password: is too easily guessed; a few …`: a fault begins where one of the fields is named.
+    fn blame(&mut self, text: &str) {
+        let mut rest = text;
+        let mut others = Vec::new();
+        while !rest.is_empty() {
+            let end = self.next_fault(rest);
+            let (fault, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
+            let named = self.fields.iter_mut().find_map(|field| {
+                let said = fault.strip_prefix(field.name)?.strip_prefix(": ")?;
+                Some((field, said))
+            });
+            match named {
+                // In words of a page's own, which say it all.
+                Some((field, said)) if said.starts_with(char::is_uppercase) => field.error = Some(sentence(said)),
+                Some((field, said)) => field.error = Some(sentence(&format!("{} {said}", field.label))),
+                None => others.push(view::sentence(fault)),
+            }
+            rest = after.strip_prefix("; ").unwrap_or(after);
+        }
+        self.refusal = (!others.is_empty()).then(|| others.join(" "));
+    }
+
+    /// Where the fault ends that the text begins with.
+    fn next_fault(&self, text: &str) -> usize {
+        let begins = |at: &usize| {
+            let rest = text.get(at + 2..).unwrap_or_default();
+            self.fields.iter().any(|field| rest.strip_prefix(field.name).is_some_and(|rest| rest.starts_with(": ")))
+        };
+        text.match_indices("; ").map(|(at, _)| at).find(begins).unwrap_or(text.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_fault_stands_at_its_field() {
+        let form = Form::of([Field::email("email", "E-mail address"), Field::new_password("password", "Password")]);
+        let text = "email: must be an e-mail address; password: is too easily guessed; a few words make a good one; name: must be shorter";
+        let form = form.refuse(AppError::Invalid(text.to_owned())).unwrap();
+        assert_eq!(form.fields[0].error.as_deref(), Some("E-mail address must be an e-mail address."));
+        // `name` is no field of this form, so nobody can tell where its fault begins.
+        let password = "Password is too easily guessed; a few words make a good one; name: must be shorter.";
+        assert_eq!(form.fields[1].error.as_deref(), Some(password));
+        assert_eq!((form.refusal.as_deref(), form.fields[0].has_focus, form.fields[1].has_focus), (None, true, false));
+        assert_eq!(form.fields[1].described_by(), "password-hint password-error");
+
+        let form = Form::of([Field::text("name", "Name")]);
+        let form = form.refuse(AppError::Invalid("the body ended early".to_owned())).unwrap();
+        assert_eq!((form.refusal.as_deref(), form.is_refused(), form.has_focus), (Some("The body ended early."), true, true));
+
+        let form = Form::of([Field::text("ttl", "Valid until"), Field::text("name", "Name").focused()]);
+        let form =
+            form.refuse(AppError::Invalid("ttl: Choose a day; name: is needed".to_owned())).unwrap().in_words("name", "Give it a name.");
+        let said = |place: usize| form.fields[place].error.as_deref();
+        assert_eq!((said(0), said(1)), (Some("Choose a day."), Some("Give it a name.")));
+        assert_eq!((form.fields[0].has_focus, form.fields[1].has_focus, form.has_focus), (true, false, false));
+    }
+
+    #[test]
+    fn what_waiting_helps_against_says_how_long() {
+        let error = AppError::TooMany { text: "too many failed logins", retry_after: 240, is_in_body: true };
+        let form = Form::default().refuse(error).unwrap();
+        assert_eq!(form.refusal.as_deref(), Some("Too many failed logins. Try again in 4 minutes."));
+        assert!(Form::default().refuse(AppError::Unauthenticated).is_err());
+        assert!(Form::default().refuse(AppError::internal("x")).is_err());
+    }
+}

@@ -1,0 +1,245 @@
+//! Keys: access keys, which can do what their owner can, and API keys, which are cut down to scopes ([`super::api_keys`]). A raw key is in the answer to
+//! the form that made it, and nowhere else.
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+use serde_json::json;
+use shared::text::isolate;
+use shared::time::UnixMillis;
+
+use super::cli::Obstacle;
+use super::confirm::Question;
+use super::fields::Fields;
+use super::flash::Flash;
+use super::form::{Field, Form};
+use super::frame::Frame;
+use super::{api_keys, until, view};
+use crate::domain::access::{DashboardSession, NewCredentials, NotApiKey};
+use crate::domain::context::AppState;
+use crate::domain::credentials::access_keys::repo::Credential;
+use crate::domain::credentials::access_keys::service::{self, DEFAULT_TTL};
+use crate::domain::error::{AppError, AppResult};
+use crate::domain::login::fresh;
+use crate::http::api::access_keys::{AccessKeyPatch, NewAccessKey};
+use crate::http::extract::{KeyPath, Member, encode_segment};
+use crate::http::layer::ClientAddress;
+use crate::infra::dates::{day, end, moment};
+
+#[derive(Template)]
+#[template(path = "dashboard/keys.html")]
+struct KeysPage<'p> {
+    frame: &'p Frame,
+    access_keys: Vec<Shown>,
+    api_keys: Vec<api_keys::Shown>,
+}
+
+/// An access key, as the page shows it.
+struct Shown {
+    page: String,
+    name: String,
+    made: String,
+    address: String,
+    used: String,
+    until: String,
+    is_over: bool,
+}
+
+impl Shown {
+    fn of(frame: &Frame, key: Credential) -> Self {
+        Self {
+            page: frame.path(&page_of(&key.friendly_name)),
+            made: day(key.created_time),
+            address: key.created_by,
+            used: key.last_used_time.map_or_else(|| "not yet".to_owned(), moment),
+            until: end(key.expires),
+            is_over: key.expires <= frame.now(),
+            name: key.friendly_name,
+        }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "dashboard/key_new.html")]
+struct New<'p> {
+    frame: &'p Frame,
+    form: &'p Form,
+    obstacle: Option<Obstacle>,
+}
+
+#[derive(Template)]
+#[template(path = "dashboard/key.html")]
+struct Change<'p> {
+    frame: &'p Frame,
+    form: &'p Form,
+    page: String,
+    name: &'p str,
+    /// Until when it works now.
+    until: String,
+    /// The day that the form was shown with at first.
+    shown_day: &'p str,
+}
+
+/// A key that was just made. It has no `Debug`: the raw key is in it.
+#[derive(Template)]
+#[template(path = "dashboard/key_made.html")]
+pub(super) struct Made<'p> {
+    pub(super) frame: &'p Frame,
+    pub(super) name: &'p str,
+    pub(super) key: &'p str,
+    /// What is said of its use.
+    pub(super) text: &'static str,
+}
+
+pub(super) async fn show(State(app): State<AppState>, frame: Frame, session: DashboardSession, caller: NotApiKey) -> AppResult<Response> {
+    let mut tx = app.db.read().await?;
+    let found = service::list(&mut tx, &app, &caller).await?;
+    let access_keys = found.into_iter().filter(|key| !key.kind().is_login()).map(|key| Shown::of(&frame, key)).collect();
+    let api_keys = api_keys::list(&mut tx, &frame, &session).await?;
+    view::page(&KeysPage { frame: &frame, access_keys, api_keys })
+}
+
+fn page_of(name: &str) -> String {
+    format!("/keys/access/{}", encode_segment(name))
+}
+
+fn name_field(name: &str) -> Field {
+    Field::text("friendlyName", "Name").hint("So that you know it again, such as the machine that it is for.").value(name)
+}
+
+/// The field with the day that a form was shown with at first.
+pub(super) const SHOWN_DAY: &str = "shownDay";
+
+/// How long a key lives that is to end with this day.
+fn ttl(day: &str, now: UnixMillis) -> AppResult<Member> {
+    let judged = until::end_of(day).map(|end| end.0 - now.0);
+    match judged {
+        Ok(ttl) if ttl > 0 => serde_json::from_value(json!(ttl)).map_err(AppError::internal),
+        Ok(_) => Err(AppError::Invalid(format!("ttl: {}", until::OVER))),
+        Err(fault) => Err(AppError::Invalid(format!("ttl: {fault}"))),
+    }
+}
+
+fn new_form(name: &str, day: &str) -> Form {
+    Form::of([name_field(name), until::field("ttl", day)])
+}
+
+pub(super) async fn show_new(
+    State(app): State<AppState>,
+    frame: Frame,
+    _session: DashboardSession,
+    right: Result<NewCredentials, AppError>,
+) -> AppResult<Response> {
+    let obstacle = right.err().map(|error| Obstacle::of(&frame, error, frame.here())).transpose()?;
+    let form = new_form("", &until::shown(app.now().plus_millis(DEFAULT_TTL)));
+    form.page(&New { frame: &frame, form: &form, obstacle })
+}
+
+pub(super) async fn make(
+    State(app): State<AppState>,
+    frame: Frame,
+    session: DashboardSession,
+    right: NewCredentials,
+    from: ClientAddress,
+    sent: Fields,
+) -> AppResult<Response> {
+    let none = Member::default;
+    let fresh = fresh::prove(&app, &session, from, &none()).await?;
+    let made = match ttl(sent.text("ttl"), app.now()) {
+        Ok(ttl) => {
+            let new = NewAccessKey { name: none(), friendly_name: sent.member("friendlyName"), description: none(), ttl, step_up: none() };
+            service::add(&app, &session, right, fresh, from, &new).await
+        }
+        Err(error) => Err(error),
+    };
+    match made {
+        Ok((key, token)) => {
+            let text = "It can do what you can, for command lines and programs of yours: keep it like a password.";
+            view::page(&Made { frame: &frame, name: &key.friendly_name, key: token.reveal(), text })
+        }
+        Err(error) => {
+            let form = new_form(sent.text("friendlyName"), sent.text("ttl")).refuse(error)?;
+            form.page(&New { frame: &frame, form: &form, obstacle: None })
+        }
+    }
+}
+
+/// The access key of this name; sessions have names, too, and a page of their own.
+async fn find(app: &AppState, session: &DashboardSession, name: &str) -> AppResult<Credential> {
+    let found = service::find(&mut app.db.read().await?, app, session, name).await?;
+    Some(found).filter(|key| !key.kind().is_login()).ok_or(AppError::NotFound("access key"))
+}
+
+pub(super) async fn show_one(
+    State(app): State<AppState>,
+    frame: Frame,
+    session: DashboardSession,
+    KeyPath(name): KeyPath,
+) -> AppResult<Response> {
+    let key = find(&app, &session, &name).await?;
+    let day = until::shown(key.expires);
+    let form = new_form(&key.friendly_name, &day);
+    form.page(&Change { frame: &frame, form: &form, page: page_of(&name), name: &name, until: end(key.expires), shown_day: &day })
+}
+
+pub(super) async fn change(
+    State(app): State<AppState>,
+    frame: Frame,
+    session: DashboardSession,
+    from: ClientAddress,
+    KeyPath(name): KeyPath,
+    sent: Fields,
+) -> AppResult<Response> {
+    let key = find(&app, &session, &name).await?;
+    let day = sent.text("ttl");
+    // The day as it was shown changes nothing, whatever it has become meanwhile: a lifetime begins anew otherwise.
+    let lifetime = if sent.get(SHOWN_DAY) == Some(day) { Ok(Member::default()) } else { ttl(day, app.now()) };
+    let changed = match lifetime {
+        Ok(ttl) => {
+            let none = Member::default;
+            let friendly_name = sent.member("friendlyName");
+            let patch = AccessKeyPatch { name: none(), friendly_name, description: none(), ttl, step_up: none() };
+            service::update(&app, &session, from, &name, &patch).await
+        }
+        Err(error) => Err(error),
+    };
+    match changed {
+        Ok(key) => frame.redirect_saying("/keys", &Flash::good(format!("The key {} is changed.", isolate(&key.friendly_name)))),
+        Err(error) => {
+            let form = new_form(sent.text("friendlyName"), day).refuse(error)?;
+            let shown_day = sent.text(SHOWN_DAY);
+            form.page(&Change { frame: &frame, form: &form, page: page_of(&name), name: &name, until: end(key.expires), shown_day })
+        }
+    }
+}
+
+pub(super) async fn show_deletion(
+    State(app): State<AppState>,
+    frame: Frame,
+    session: DashboardSession,
+    KeyPath(name): KeyPath,
+) -> AppResult<Response> {
+    find(&app, &session, &name).await?;
+    let question = Question {
+        frame: &frame,
+        page: frame.path(&format!("{}/delete", page_of(&name))),
+        title: format!("Delete the key {}?", isolate(&name)),
+        text: "Whatever uses it is refused at once, and it cannot be brought back.",
+        button: "Delete it",
+        back: "/keys",
+    };
+    question.ask()
+}
+
+pub(super) async fn delete(
+    State(app): State<AppState>,
+    frame: Frame,
+    session: DashboardSession,
+    caller: NotApiKey,
+    from: ClientAddress,
+    KeyPath(name): KeyPath,
+) -> AppResult<Response> {
+    find(&app, &session, &name).await?;
+    service::remove(&app, &caller, from, &name).await?;
+    frame.redirect_saying("/keys", &Flash::good(format!("The key {} is deleted.", isolate(&name))))
+}

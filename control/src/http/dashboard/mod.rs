@@ -1,0 +1,148 @@
+//! The dashboard: pages for people, rendered here, on the same services and grants as the interface.
+//!
+//! Everything a page needs comes with [`Frame`]: who is signed in, what forms carry, what is said once. What surrounds every page (the session's cookie,
+//! the defence against forged requests, the headers, the pages of refusals) is [`frame`]'s and cannot be forgotten by a page. Rules of the business are
+//! not here: a handler calls a service as the interface's handlers do. Start reading at [`pages`] and [`frame`].
+
+pub mod account;
+pub mod api_keys;
+pub mod assets;
+pub mod cli;
+pub mod cli_key;
+pub mod confirm;
+pub mod cookies;
+pub mod csrf;
+pub mod design;
+pub mod factors;
+pub mod fields;
+pub mod flash;
+pub mod form;
+pub mod frame;
+pub mod headers;
+pub mod home;
+pub mod keys;
+pub mod passkey_sign_in;
+pub mod password;
+pub mod reauthenticate;
+pub mod refusal;
+pub mod reports;
+pub mod second_factor;
+pub mod session;
+pub mod sessions;
+pub mod shared_apps;
+pub mod sign_in;
+pub mod sign_up;
+pub mod site;
+pub mod step_up;
+pub mod until;
+pub mod view;
+
+pub use fields::Fields;
+pub use flash::Flash;
+pub use form::{Field, Form};
+pub use frame::Frame;
+pub use headers::Needs;
+pub use site::Site;
+
+use axum::Router;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, get, post};
+
+use crate::domain::context::AppState;
+use crate::domain::error::{AppError, AppResult};
+use crate::http::layer as web;
+
+/// Pages by their paths, which a test compares with those that it has looked at.
+#[derive(Debug, Default)]
+pub struct Pages {
+    router: Router<AppState>,
+    /// The paths, as routes have them.
+    pub paths: Vec<&'static str>,
+}
+
+impl Pages {
+    /// One more page.
+    fn page(mut self, path: &'static str, methods: MethodRouter<AppState>) -> Self {
+        self.router = self.router.route(path, methods);
+        self.paths.push(path);
+        self
+    }
+}
+
+/// Every page.
+pub fn pages() -> Pages {
+    Pages::default()
+        .page("/", get(home::show))
+        .page("/design", get(design::show))
+        .page("/sign-up", get(sign_up::show).post(sign_up::submit))
+        .page("/sign-up/sent", get(sign_up::show_sent).post(sign_up::send_again))
+        .page("/verify-email", get(sign_up::show_verify).post(sign_up::verify))
+        .page("/sign-in", get(sign_in::show).post(sign_in::submit))
+        .page("/sign-in/second-factor", get(second_factor::show).post(second_factor::submit))
+        .page("/sign-in/recovery-code", get(second_factor::show_recovery).post(second_factor::submit_recovery))
+        .page("/sign-in/passkey", get(passkey_sign_in::show).post(passkey_sign_in::submit))
+        .page("/sign-in/passkey/options", post(passkey_sign_in::options))
+        .page("/sign-in/second-factor/passkey", get(passkey_sign_in::show_pending).post(passkey_sign_in::complete))
+        .page("/sign-in/second-factor/options", post(passkey_sign_in::pending_options))
+        .page("/sign-out", post(sign_in::sign_out))
+        .page("/forgot-password", get(password::show_forgotten).post(password::forget))
+        .page("/reset-password", get(password::show_reset).post(password::reset))
+        .page("/security", get(factors::show))
+        .page("/security/step-up/options", post(factors::step_up_options))
+        .page("/security/authenticator", get(factors::authenticator::show).post(factors::authenticator::submit))
+        .page("/security/authenticator/remove", get(factors::authenticator::show_removal).post(factors::authenticator::remove))
+        .page("/security/passkeys/new", get(factors::passkeys::show_new).post(factors::passkeys::add))
+        .page("/security/passkeys/options", post(factors::passkeys::options))
+        .page("/security/passkeys/{passkey}", get(factors::passkeys::show).post(factors::passkeys::rename))
+        .page("/security/passkeys/{passkey}/remove", get(factors::passkeys::show_removal).post(factors::passkeys::remove))
+        .page("/security/recovery-codes", get(factors::recovery::show).post(factors::recovery::make))
+        .page("/security/recovery-codes/download", post(factors::recovery::download))
+        .page("/account", get(account::show).post(account::rename))
+        .page("/account/password", get(account::show_password).post(account::change_password))
+        .page("/account/delete", get(account::show_deletion).post(account::delete))
+        .page("/account/apps/{app_id}/accept", get(shared_apps::show_acceptance).post(shared_apps::accept))
+        .page("/account/apps/{app_id}/leave", get(shared_apps::show_leaving).post(shared_apps::leave))
+        .page("/sessions", get(sessions::show))
+        .page("/sessions/{credential}/end", post(sessions::end))
+        .page("/sessions/end-others", post(sessions::end_others))
+        .page("/keys", get(keys::show))
+        .page("/keys/new", get(keys::show_new).post(keys::make))
+        .page("/keys/access/{key}", get(keys::show_one).post(keys::change))
+        .page("/keys/access/{key}/delete", get(keys::show_deletion).post(keys::delete))
+        .page("/keys/api/new", get(api_keys::show_new).post(api_keys::make))
+        .page("/keys/api/{key}", get(api_keys::show_one).post(api_keys::change))
+        .page("/keys/api/{key}/revoke", get(api_keys::show_revocation).post(api_keys::revoke))
+        .page("/activate", get(cli::show_activate).post(cli::activate))
+        .page("/cli/authorize/{authorization}", get(cli::show).post(cli::decide))
+        .page("/cli/key", get(cli_key::show).post(cli_key::make))
+}
+
+/// The routes of this area, where the settings want them; the root leads there.
+pub fn routes(app: &AppState) -> Router<AppState> {
+    let site = Site::of(&app.config);
+    let surrounded = |router: Router<AppState>| {
+        router
+            .method_not_allowed_fallback(web::wrong_method)
+            .layer(middleware::from_fn_with_state((app.clone(), site.clone()), frame::middleware))
+    };
+    let files = Router::new().route("/assets/{file}", get(assets::get)).route("/csp-report", post(reports::post));
+    if site.base().is_empty() {
+        // Beside the interface: what is no page is answered as the interface answers it.
+        return surrounded(pages().router).merge(files).merge(cli_key::logins());
+    }
+    let pages = surrounded(pages().router.fallback(no_page)).merge(files);
+    let address = app.config.dashboard_url.clone();
+    Router::new().route("/", get(async move || to_dashboard(&address))).merge(cli_key::logins()).nest(site.base(), pages)
+}
+
+async fn no_page() -> AppError {
+    AppError::NotFound("this page")
+}
+
+/// Leads from the service's address to the dashboard.
+fn to_dashboard(address: &str) -> AppResult<Response> {
+    let location = HeaderValue::try_from(address).map_err(AppError::internal)?;
+    Ok((StatusCode::SEE_OTHER, [(header::LOCATION, location)]).into_response())
+}

@@ -1,0 +1,85 @@
+//! Signing in with a passkey: instead of a password, or as the second step.
+//!
+//! A script asks the browser and sends what it answers by the page's own form, so that each refusal is the page again.
+
+use axum::extract::{RawQuery, State};
+use axum::response::Response;
+use serde_json::json;
+
+use super::fields::Fields;
+use super::frame::Frame;
+use super::second_factor::{self, Pending};
+use super::session::{self, Before};
+use super::sign_in::{self, Asked, next_of};
+use super::step_up;
+use crate::domain::context::AppState;
+use crate::domain::error::{AppError, AppResult};
+use crate::domain::login::passkeys::service;
+use crate::http::layer::ClientAddress;
+
+const WRONG: &str = "The passkey was not accepted, or that took too long. Try again, or take another way.";
+
+/// Asks anybody for a passkey.
+pub(super) async fn options(State(app): State<AppState>, from: ClientAddress) -> AppResult<Response> {
+    let asked = service::ask_anybody(&app, from).await;
+    step_up::asked(asked.map(|asked| json!({ "challengeId": asked.challenge_id, "options": asked.options })))
+}
+
+/// A refusal is shown at the address that the form was sent to: whoever opens that gets the page with the form.
+pub(super) async fn show(frame: Frame, RawQuery(query): RawQuery) -> AppResult<Response> {
+    lead_to(&frame, "/sign-in", query.as_deref())
+}
+
+/// The same of the second step.
+pub(super) async fn show_pending(frame: Frame, RawQuery(query): RawQuery) -> AppResult<Response> {
+    lead_to(&frame, "/sign-in/second-factor", query.as_deref())
+}
+
+fn lead_to(frame: &Frame, page: &str, query: Option<&str>) -> AppResult<Response> {
+    let Asked { next, .. } = Asked::of(frame, query);
+    frame.redirect_to(&frame.site().with_next(page, next.as_deref()))
+}
+
+pub(super) async fn submit(
+    State(app): State<AppState>,
+    frame: Frame,
+    before: Before,
+    from: ClientAddress,
+    sent: Fields,
+) -> AppResult<Response> {
+    let next = next_of(&frame, &sent);
+    let answer = step_up::answer(sent.text("response"));
+    match service::sign_in(&app, from, sent.text("challengeId"), &answer, &before.device).await {
+        Ok(logged_in) => session::begin(&app, &frame, before, from, &logged_in, next.as_deref()).await,
+        Err(error) => sign_in::refused(&frame, &before, next, in_words(error)),
+    }
+}
+
+/// Asks whoever has shown a right password for one of the account's passkeys.
+pub(super) async fn pending_options(State(app): State<AppState>, from: ClientAddress, pending: Pending) -> AppResult<Response> {
+    let asked = service::ask_pending(&app, from, &pending.0).await;
+    step_up::asked(asked.map(|options| json!({ "options": options })))
+}
+
+pub(super) async fn complete(
+    State(app): State<AppState>,
+    frame: Frame,
+    before: Before,
+    pending: Pending,
+    from: ClientAddress,
+    sent: Fields,
+) -> AppResult<Response> {
+    let next = next_of(&frame, &sent);
+    let answer = step_up::answer(sent.text("response"));
+    match service::complete_pending(&app, from, &pending.0, &answer).await {
+        Ok(logged_in) => session::begin(&app, &frame, before, from, &logged_in, next.as_deref()).await,
+        Err(error) => second_factor::refused(&app, &frame, &pending, next, in_words(error)).await,
+    }
+}
+
+fn in_words(error: AppError) -> AppError {
+    match error {
+        AppError::WrongCredentials(_) => AppError::WrongCredentials(WRONG),
+        error => error,
+    }
+}

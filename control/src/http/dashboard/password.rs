@@ -1,0 +1,95 @@
+//! A password that was forgotten, and the page that the mail leads to.
+
+use askama::Template;
+use axum::extract::{RawQuery, State};
+use axum::response::Response;
+
+use super::fields::Fields;
+use super::flash::Flash;
+use super::form::{Field, Form};
+use super::frame::Frame;
+use super::sign_in::{Asked, next_of};
+use super::sign_up::{has_challenge, refuse_challenged, say_token, token_field, with_challenge};
+use super::view;
+use crate::domain::context::AppState;
+use crate::domain::error::AppResult;
+use crate::domain::mail::NewPassword;
+use crate::domain::password_reset::service;
+use crate::http::api::password_reset::{Forgotten, Reset};
+use crate::http::extract::Member;
+use crate::http::layer::ClientAddress;
+
+#[derive(Template)]
+#[template(path = "dashboard/forgot_password.html")]
+struct Forgot<'p> {
+    frame: &'p Frame,
+    form: &'p Form,
+    next: Option<String>,
+    has_challenge: bool,
+}
+
+#[derive(Template)]
+#[template(path = "dashboard/reset_password.html")]
+struct ResetPassword<'p> {
+    frame: &'p Frame,
+    form: &'p Form,
+    /// Whether the box is ticked.
+    revokes_keys: bool,
+}
+
+/// What is left of what could be used before the reset.
+#[derive(Template)]
+#[template(path = "dashboard/reset_password_done.html")]
+struct Done<'p> {
+    frame: &'p Frame,
+    kept: &'p NewPassword,
+}
+
+fn forgot_form(sent: &Fields) -> Form {
+    Form::of([Field::email("email", "E-mail address").value(sent.text("email"))])
+}
+
+pub(super) async fn show_forgotten(frame: Frame, RawQuery(query): RawQuery) -> AppResult<Response> {
+    let Asked { next, .. } = Asked::of(&frame, query.as_deref());
+    let sent = Fields::default();
+    let (form, has_challenge) = (forgot_form(&sent), has_challenge(&frame, &sent, None));
+    Ok(with_challenge(&frame, form.page(&Forgot { frame: &frame, form: &form, next, has_challenge })?, has_challenge))
+}
+
+pub(super) async fn forget(State(app): State<AppState>, frame: Frame, from: ClientAddress, sent: Fields) -> AppResult<Response> {
+    let next = next_of(&frame, &sent);
+    let forgotten = Forgotten { email: sent.member("email"), challenge_token: sent.optional_member("challengeToken") };
+    match service::forgot(&app, from, &forgotten).await {
+        Ok(()) => {
+            let text = "If this address has an account, a mail is on its way. Open its link to choose a new password.";
+            let response = frame.redirect_to(&frame.site().with_next("/sign-in?again", next.as_deref()))?;
+            frame.saying(response, &Flash::good(text))
+        }
+        Err(error) => {
+            let has_challenge = has_challenge(&frame, &sent, Some(&error));
+            let form = refuse_challenged(forgot_form(&sent), error)?;
+            Ok(with_challenge(&frame, form.page(&Forgot { frame: &frame, form: &form, next, has_challenge })?, has_challenge))
+        }
+    }
+}
+
+fn reset_form(sent: &Fields) -> Form {
+    Form::of([token_field(sent), Field::new_password("password", "New password")])
+}
+
+pub(super) async fn show_reset(frame: Frame) -> AppResult<Response> {
+    let form = reset_form(&Fields::default());
+    form.page(&ResetPassword { frame: &frame, form: &form, revokes_keys: false })
+}
+
+pub(super) async fn reset(State(app): State<AppState>, frame: Frame, from: ClientAddress, sent: Fields) -> AppResult<Response> {
+    let revokes_keys = sent.has("revokeKeys");
+    let (token, password) = (sent.optional_member("token"), sent.member("password"));
+    match service::reset(&app, from, &Reset { token, password, revoke_keys: Member::from(revokes_keys) }).await {
+        Ok(kept) => view::page(&Done { frame: &frame, kept: &kept }),
+        Err(error) => {
+            let form = say_token(reset_form(&sent).refuse(error)?, "ask for another mail");
+            form.page(&ResetPassword { frame: &frame, form: &form, revokes_keys })
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What browsers report of pages that broke their own policy: one line for the log, with nothing in it that somebody wrote.
+
+use std::sync::PoisonError;
+
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use serde_json::Value;
+
+use crate::domain::context::AppState;
+use crate::domain::error::AppResult;
+use crate::domain::{limits, traces};
+use crate::http::extract::read_body;
+use crate::http::layer::ClientAddress;
+
+/// The largest report, in bytes.
+const MOST: usize = 16 << 10;
+
+/// The directives that can be broken (Content Security Policy level 3).
+const DIRECTIVES: [&str; 14] = [
+    "default-src",
+    "script-src",
+    "script-src-elem",
+    "script-src-attr",
+    "style-src",
+    "style-src-elem",
+    "style-src-attr",
+    "img-src",
+    "font-src",
+    "connect-src",
+    "frame-src",
+    "form-action",
+    "base-uri",
+    "frame-ancestors",
+];
+
+pub(super) async fn post(State(app): State<AppState>, from: ClientAddress, request: Request) -> AppResult<StatusCode> {
+    admit(&app, from).map_err(limits::too_many)?;
+    let (parts, body) = request.into_parts();
+    let body = read_body(&parts.headers, body, MOST).await?;
+    tracing::warn!(directive = directive(&body), "a browser reports that a page of the dashboard broke its content security policy");
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Anybody may send some, as with other requests without a credential. Counted in memory: a restart may forget them, for they change nothing.
+fn admit(app: &AppState, from: ClientAddress) -> Result<(), u64> {
+    let mut reports = app.policy_reports.lock().unwrap_or_else(PoisonError::into_inner);
+    let admitted = reports.admit_address(from.0, "", app.config.limits.strangers.posts, app.now().as_millis());
+    admitted.inspect_err(|_| traces::refused(app, from, "policy_reports", None))
+}
+
+/// Which rule was broken, when it is one that there is.
+fn directive(body: &[u8]) -> &'static str {
+    let report: Value = serde_json::from_slice(body).unwrap_or_default();
+    let named = report.pointer("/csp-report/effective-directive").or(report.pointer("/csp-report/violated-directive"));
+    let named = named.and_then(Value::as_str).and_then(|text| text.split(' ').next()).unwrap_or_default();
+    DIRECTIVES.into_iter().find(|directive| *directive == named).unwrap_or("unknown")
+}

@@ -1,0 +1,136 @@
+//! Who looks at a page: the session in the cookie, read here and nowhere else, and how it begins and ends.
+
+use std::borrow::Cow;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, header};
+use axum::response::Response;
+use shared::text::isolate;
+use shared::time::UnixMillis;
+
+use super::cookies::Cookie;
+use super::frame::Frame;
+use super::site::Site;
+use crate::domain::access::{DashboardSession, SignedIn, bearer};
+use crate::domain::accounts;
+use crate::domain::context::{App, AppState};
+use crate::domain::credentials::device_cookies::Device;
+use crate::domain::credentials::device_cookies::service::LIFETIME;
+use crate::domain::error::{AppError, AppResult};
+use crate::domain::login::service::LoggedIn;
+use crate::domain::second_factors::factors;
+use crate::http::api::sessions;
+use crate::http::layer::ClientAddress;
+use crate::infra::dates;
+
+/// Somebody who is signed in, as every page shows it.
+#[derive(Clone, Debug)]
+pub struct Visitor {
+    /// The account's e-mail address.
+    pub email: String,
+    /// The display name.
+    pub name: Option<String>,
+    /// Until when the account may be without a second factor; `None` when it has one.
+    pub deadline: Option<UnixMillis>,
+}
+
+impl Visitor {
+    /// The name, or the address where there is none, for a sentence of ours.
+    pub fn called(&self) -> Cow<'_, str> {
+        isolate(self.name.as_deref().unwrap_or(&self.email))
+    }
+
+    /// Until when the account may be without a second factor, in words.
+    pub fn deadline_moment(&self) -> String {
+        self.deadline.map(dates::moment).unwrap_or_default()
+    }
+
+    /// Whether the time to set up a second factor is over.
+    pub fn is_overdue(&self, frame: &Frame) -> bool {
+        self.deadline.is_some_and(|deadline| frame.now() > deadline)
+    }
+}
+
+/// What a browser that signs in has from before: a session, if it has one, and its device cookie.
+#[derive(Clone, Debug)]
+pub struct Before {
+    /// The session.
+    pub session: Option<DashboardSession>,
+    /// What the device cookie holds.
+    pub device: Device,
+}
+
+impl FromRequestParts<AppState> for Before {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+        let frame = Frame::from_request_parts(parts, app).await?;
+        let device = Cookie::Device.read(frame.site(), &parts.headers).map(|value| Device::parse(&value.0)).unwrap_or_default();
+        match DashboardSession::from_request_parts(parts, app).await {
+            Ok(session) => Ok(Self { session: Some(session), device }),
+            Err(AppError::Unauthenticated) => Ok(Self { session: None, device }),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The caller whose session this is, and what pages show of it; nobody when the session has ended. Errors: 429, 503.
+pub(super) async fn find(app: &App, token: &str, from: Option<ClientAddress>) -> AppResult<Option<(SignedIn, Visitor)>> {
+    let caller = match bearer::by_dashboard_session(app, token, from).await {
+        Err(AppError::Unauthenticated) => return Ok(None),
+        found => found?,
+    };
+    let mut tx = app.db.read().await?;
+    let Some(account) = accounts::repo::find(&mut tx, caller.account()).await? else { return Ok(None) };
+    let are_on = factors::find(&mut tx, caller.account()).await?.are_on();
+    let deadline = if are_on { None } else { factors::deadline(&mut tx, caller.account()).await? };
+    Ok(Some((caller, Visitor { email: account.email, name: account.name, deadline })))
+}
+
+/// The answer to a login that succeeded: the new session's cookie, in the place of the one that the browser had, which ends; the device cookie; and the
+/// way to the page that was asked for, or the first.
+pub(super) async fn begin(
+    app: &App,
+    frame: &Frame,
+    before: Before,
+    from: ClientAddress,
+    logged_in: &LoggedIn,
+    next: Option<&str>,
+) -> AppResult<Response> {
+    if let Some(session) = before.session {
+        match sessions::end_current(app, &session, from).await {
+            Ok(()) | Err(AppError::Unauthenticated) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let site = frame.site();
+    let seconds = (logged_in.session.expires.0 - app.now().0) / 1_000;
+    let cookie = Cookie::Session.set(site, logged_in.session.token.reveal(), Some(seconds))?;
+    let device = before.device.remember(app, &logged_in.account).await?;
+    let device = Cookie::Device.set(site, &device.reveal(), Some(LIFETIME / 1_000))?;
+    let first = site.path("/");
+    let response = frame.redirect_to(next.and_then(|next| site.next(next)).unwrap_or(&first))?;
+    Ok(with_cookies(response, [cookie, device, Cookie::Pending.end(site)?, Cookie::Form.end(site)?]))
+}
+
+/// The answer to a sign-out: no session, and the way to the sign-in page.
+pub(super) fn end(frame: &Frame, response: Response) -> AppResult<Response> {
+    Ok(with_cookies(response, [Cookie::Session.end(frame.site())?]))
+}
+
+/// A response that sets these cookies, too.
+pub(super) fn with_cookies(response: Response, cookies: impl IntoIterator<Item = HeaderValue>) -> Response {
+    let mut response = response;
+    for cookie in cookies {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
+    response
+}
+
+/// Whether a cookie of this kind is set or ended by the response already.
+pub(super) fn sets(site: &Site, response: &Response, cookie: Cookie) -> bool {
+    let name = cookie.name(site);
+    let set = response.headers().get_all(header::SET_COOKIE);
+    set.iter().filter_map(|value| value.to_str().ok()?.split_once('=')).any(|(set, _)| set == name)
+}

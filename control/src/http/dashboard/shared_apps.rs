@@ -1,0 +1,158 @@
+//! Apps that others share with the account: a list on the account's page, and the pages on which one is accepted or left. Mails lead to those. They act
+//! only on a press of their button, since mail scanners open links.
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+
+use super::confirm::Question;
+use super::fields::Fields;
+use super::flash::Flash;
+use super::form::{Field, Form};
+use super::frame::Frame;
+use crate::domain::access::collaborators::{self as repo, SharedRow};
+use crate::domain::access::grant::{AcceptApp, LeaveApp};
+use crate::domain::access::{AppGrant, DashboardSession};
+use crate::domain::accounts::email::sought;
+use crate::domain::audit::Actor;
+use crate::domain::collaborators::{acceptance, service};
+use crate::domain::context::AppState;
+use crate::domain::error::{AppError, AppResult};
+use crate::http::api::collaborators::Acceptance;
+use crate::http::extract::Member;
+use crate::infra::db::ReadTx;
+
+/// The most apps that the list shows: others decide how many there are.
+const MOST_SHOWN: i64 = 50;
+
+/// Apps that others share with the account.
+pub(super) struct SharedApps {
+    pub(super) apps: Vec<Shown>,
+    /// Whether there are more than are shown.
+    pub(super) has_more: bool,
+}
+
+/// One of them, as pages show it.
+pub(super) struct Shown {
+    /// The name that leads to it in any case.
+    pub(super) name: String,
+    pub(super) role: String,
+    pub(super) is_waiting: bool,
+    pub(super) is_transfer: bool,
+    pub(super) accept: String,
+    pub(super) leave: String,
+}
+
+impl Shown {
+    fn of(frame: &Frame, row: &SharedRow) -> Self {
+        Self {
+            name: row.long_name(),
+            role: row.permission.clone(),
+            is_waiting: row.is_waiting(),
+            is_transfer: row.is_transfer(),
+            accept: frame.path(&format!("/account/apps/{}/accept", row.id)),
+            leave: frame.path(&format!("/account/apps/{}/leave", row.id)),
+        }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "dashboard/shared_accept.html")]
+struct Accept<'p> {
+    frame: &'p Frame,
+    form: &'p Form,
+    app: Shown,
+    bare: String,
+}
+
+/// The list.
+pub(super) async fn list(tx: &mut ReadTx, frame: &Frame, session: &DashboardSession) -> AppResult<SharedApps> {
+    let rows = repo::shared(tx, session.account(), MOST_SHOWN + 1).await?;
+    let most = usize::try_from(MOST_SHOWN).unwrap_or(usize::MAX);
+    Ok(SharedApps { has_more: rows.len() > most, apps: rows.iter().take(most).map(|row| Shown::of(frame, row)).collect() })
+}
+
+async fn find<N>(app: &AppState, grant: &AppGrant<N>) -> AppResult<Option<SharedRow>> {
+    Ok(repo::find_shared(&mut app.db.read().await?, grant.account(), grant.app()).await?)
+}
+
+/// The form that accepts an app. Only one that was transferred can get another name by it.
+fn form(row: &SharedRow) -> Form {
+    let name = Field::text("name", "Name").hint("Change it when you have an app of this name already.").value(&row.name);
+    if row.is_transfer() { Form::of([name]) } else { Form::default() }
+}
+
+fn page(frame: &Frame, row: &SharedRow, form: &Form) -> AppResult<Response> {
+    form.page(&Accept { frame, form, app: Shown::of(frame, row), bare: row.name.clone() })
+}
+
+fn accepted_before(frame: &Frame) -> AppResult<Response> {
+    frame.redirect_saying("/account", &Flash::good("You have accepted this app already."))
+}
+
+pub(super) async fn show_acceptance(
+    State(app): State<AppState>,
+    frame: Frame,
+    _session: DashboardSession,
+    grant: AppGrant<AcceptApp>,
+) -> AppResult<Response> {
+    match find(&app, &grant).await? {
+        Some(row) if row.is_waiting() => page(&frame, &row, &form(&row)),
+        _ => accepted_before(&frame),
+    }
+}
+
+pub(super) async fn accept(
+    State(app): State<AppState>,
+    frame: Frame,
+    session: DashboardSession,
+    grant: AppGrant<AcceptApp>,
+    actor: Actor,
+    sent: Fields,
+) -> AppResult<Response> {
+    let Some(row) = find(&app, &grant).await?.filter(SharedRow::is_waiting) else { return accepted_before(&frame) };
+    // The page has asked about something else: the app was transferred meanwhile, which costs quotas, or given back.
+    if sent.text("role") != row.permission {
+        return frame
+            .redirect_saying(&format!("/account/apps/{}/accept", row.id), &Flash::bad("Your role has changed. Read this page again."));
+    }
+    let name = if row.is_transfer() { sent.member("name") } else { Member::default() };
+    match acceptance::accept(&app, &grant, &session, &actor, &Acceptance { name }).await {
+        Ok(accepted) => frame.redirect_saying("/account", &Flash::good(format!("You accepted the app {}.", accepted.name))),
+        Err(error) => {
+            let mut form = form(&row);
+            for field in &mut form.fields {
+                sent.text(field.name).clone_into(&mut field.value);
+            }
+            page(&frame, &row, &form.refuse(error)?)
+        }
+    }
+}
+
+pub(super) async fn show_leaving(
+    State(app): State<AppState>,
+    frame: Frame,
+    _session: DashboardSession,
+    grant: AppGrant<LeaveApp>,
+) -> AppResult<Response> {
+    let row = find(&app, &grant).await?.ok_or(AppError::NotFound("app"))?;
+    let shown = Shown::of(&frame, &row);
+    let text = if shown.is_transfer { "You lose access at once. It belongs to its sender again." } else { "You lose access at once." };
+    let (page, title) = (shown.leave, format!("Leave the app {}?", shown.name));
+    Question { frame: &frame, page, title, text, button: "Leave app", back: "/account" }.ask()
+}
+
+pub(super) async fn leave(
+    State(app): State<AppState>,
+    frame: Frame,
+    session: DashboardSession,
+    grant: AppGrant<LeaveApp>,
+    actor: Actor,
+) -> AppResult<Response> {
+    let row = find(&app, &grant).await?.ok_or(AppError::NotFound("app"))?;
+    let mut tx = grant.begin(&app).await?;
+    service::remove(&mut tx, &app, &grant, &actor, &sought(session.email())).await?;
+    tx.commit().await?;
+    app.mailer.wake();
+    frame.redirect_saying("/account", &Flash::good(format!("You left the app {}.", row.long_name())))
+}

@@ -1,0 +1,138 @@
+//! Signing in with an e-mail address and a password, and signing out.
+
+use askama::Template;
+use axum::extract::{RawQuery, State};
+use axum::response::Response;
+
+use super::cookies::Cookie;
+use super::fields::Fields;
+use super::flash::Flash;
+use super::form::{Field, Form};
+use super::frame::Frame;
+use super::session::{self, Before};
+use super::sign_up::{refuse_challenged, with_challenge};
+use crate::domain::access::DashboardSession;
+use crate::domain::context::AppState;
+use crate::domain::error::{AppError, AppResult, Code};
+use crate::domain::login::service::{self, Outcome};
+use crate::http::api::login::NewLogin;
+use crate::http::api::sessions;
+use crate::http::layer::ClientAddress;
+
+#[derive(Template)]
+#[template(path = "dashboard/sign_in.html")]
+struct SignIn<'p> {
+    frame: &'p Frame,
+    form: &'p Form,
+    next: Option<String>,
+    is_again: bool,
+    has_challenge: bool,
+    /// Whether the password was right, and the address is not confirmed yet.
+    is_unconfirmed: bool,
+}
+
+/// What the address of a sign-in page says besides.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Asked {
+    /// Where to go then; an address of ours.
+    pub(super) next: Option<String>,
+    /// Whether somebody who is signed in is to sign in once more.
+    pub(super) is_again: bool,
+    /// Whether it may be somebody else who does.
+    is_other: bool,
+}
+
+impl Asked {
+    /// Reads a query.
+    pub(super) fn of(frame: &Frame, query: Option<&str>) -> Self {
+        let mut asked = Self::default();
+        for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+            match name.as_ref() {
+                "next" => asked.next = frame.site().next(&value).map(str::to_owned),
+                "again" => asked.is_again = true,
+                "other" => (asked.is_again, asked.is_other) = (true, true),
+                _ => {}
+            }
+        }
+        asked
+    }
+}
+
+/// The way back that a form carries.
+pub(super) fn next_of(frame: &Frame, sent: &Fields) -> Option<String> {
+    sent.get("next").and_then(|next| frame.site().next(next)).map(str::to_owned)
+}
+
+impl<'p> SignIn<'p> {
+    fn new(frame: &'p Frame, form: &'p Form, next: Option<String>) -> Self {
+        Self { frame, form, next, is_again: false, has_challenge: false, is_unconfirmed: false }
+    }
+}
+
+fn sign_in_form(email: &str) -> Form {
+    let password = Field::password("password", "Password");
+    Form::of([Field::email("email", "E-mail address").value(email), if email.is_empty() { password } else { password.focused() }])
+}
+
+pub(super) async fn show(frame: Frame, RawQuery(query): RawQuery) -> AppResult<Response> {
+    let Asked { next, is_again, is_other } = Asked::of(&frame, query.as_deref());
+    if frame.visitor().is_some() && !is_again {
+        return frame.redirect_to(next.as_deref().unwrap_or(&frame.path("/")));
+    }
+    // Whoever comes from a mail has not been in, and may have another account than this browser.
+    let again = frame.visitor().map(|visitor| visitor.email.as_str()).filter(|_| !is_other);
+    let form = sign_in_form(again.unwrap_or_default());
+    form.page(&SignIn { is_again: again.is_some(), ..SignIn::new(&frame, &form, next) })
+}
+
+/// The page again, after another way to sign in was refused.
+pub(super) fn refused(frame: &Frame, before: &Before, next: Option<String>, error: AppError) -> AppResult<Response> {
+    let form = sign_in_form("").refuse(error)?;
+    form.page(&SignIn { is_again: before.session.is_some(), ..SignIn::new(frame, &form, next) })
+}
+
+pub(super) async fn submit(
+    State(app): State<AppState>,
+    frame: Frame,
+    before: Before,
+    from: ClientAddress,
+    sent: Fields,
+) -> AppResult<Response> {
+    let next = next_of(&frame, &sent);
+    let new = NewLogin {
+        email: sent.member("email"),
+        password: sent.member("password"),
+        challenge_token: sent.optional_member("challengeToken"),
+    };
+    let outcome = match new.judge(before.device.clone()) {
+        Ok(login) => service::log_in(&app, from, &login).await,
+        Err(error) => Err(error),
+    };
+    match outcome {
+        Ok(Outcome::LoggedIn(logged_in)) => session::begin(&app, &frame, before, from, &logged_in, next.as_deref()).await,
+        Ok(Outcome::Pending(pending, _)) => {
+            let seconds = (pending.expires.0 - app.now().0) / 1_000;
+            let cookie = Cookie::Pending.set(frame.site(), pending.token.reveal(), Some(seconds))?;
+            let page = frame.site().with_next("/sign-in/second-factor", next.as_deref());
+            Ok(session::with_cookies(frame.redirect_to(&page)?, [cookie]))
+        }
+        Err(error) => {
+            let has_challenge = matches!(error, AppError::Coded(Code::ChallengeRequired, _)) || sent.has("challengeToken");
+            let is_unconfirmed = matches!(error, AppError::Forbidden(_));
+            let form = refuse_challenged(sign_in_form(sent.text("email")), error)?;
+            let is_again = before.session.is_some();
+            let page = form.page(&SignIn { is_again, has_challenge, is_unconfirmed, ..SignIn::new(&frame, &form, next) })?;
+            Ok(with_challenge(&frame, page, has_challenge))
+        }
+    }
+}
+
+pub(super) async fn sign_out(
+    State(app): State<AppState>,
+    frame: Frame,
+    session: DashboardSession,
+    from: ClientAddress,
+) -> AppResult<Response> {
+    sessions::end_current(&app, &session, from).await?;
+    session::end(&frame, frame.redirect_saying("/sign-in", &Flash::good("You are signed out."))?)
+}

@@ -1,0 +1,213 @@
+//! Signing up: the form, the mail that follows, and the page that the mail leads to.
+
+use askama::Template;
+use axum::extract::{RawQuery, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use super::fields::Fields;
+use super::flash::Flash;
+use super::form::{Field, Form};
+use super::frame::Frame;
+use super::headers::Needs;
+use super::sign_in::{Asked, next_of};
+use crate::domain::context::AppState;
+use crate::domain::error::{AppError, AppResult, Code};
+use crate::domain::registration::confirm::{self, Waiting};
+use crate::domain::registration::service;
+use crate::http::api::registration::{NewRegistration, Resend, ShownToken};
+use crate::http::extract::Member;
+use crate::http::layer::ClientAddress;
+use crate::infra::dates::second;
+
+#[derive(Template)]
+#[template(path = "dashboard/sign_up.html")]
+struct SignUp<'p> {
+    frame: &'p Frame,
+    form: &'p Form,
+    next: Option<String>,
+    has_challenge: bool,
+}
+
+#[derive(Template)]
+#[template(path = "dashboard/sign_up_sent.html")]
+struct Sent<'p> {
+    frame: &'p Frame,
+    form: &'p Form,
+    next: Option<String>,
+    /// Whether somebody asks for another mail, and none is on its way.
+    is_again: bool,
+}
+
+#[derive(Template)]
+#[template(path = "dashboard/verify_email.html")]
+struct Verify<'p> {
+    frame: &'p Frame,
+    form: &'p Form,
+}
+
+fn sign_up_form(sent: &Fields) -> Form {
+    Form::of([
+        Field::text("name", "Name")
+            .value(sent.text("name"))
+            .autocomplete("name")
+            .hint("How others see you. You can change it later.")
+            .optional(),
+        Field::email("email", "E-mail address").value(sent.text("email")),
+        Field::new_password("password", "Password"),
+    ])
+}
+
+/// Whether a form for strangers has the challenge. Its script is somebody else's: it runs for whoever is signed in only when there is no way without.
+pub(super) fn has_challenge(frame: &Frame, sent: &Fields, error: Option<&AppError>) -> bool {
+    let is_asked_for = matches!(error, Some(AppError::Coded(Code::ChallengeRequired, _)));
+    frame.visitor().is_none() || is_asked_for || sent.has("challengeToken")
+}
+
+/// The page that shows a form with the challenge, when it has one and there is one.
+pub(super) fn with_challenge(frame: &Frame, page: Response, has_challenge: bool) -> Response {
+    match frame.site().widget().filter(|_| has_challenge) {
+        Some(widget) => Needs { challenge: Some(widget.origin.clone()), ..Needs::default() }.put(page),
+        None => page,
+    }
+}
+
+/// A refusal of a form with a challenge, in words that say what to do with it.
+pub(super) fn refuse_challenged(form: Form, error: AppError) -> AppResult<Form> {
+    match error {
+        AppError::Coded(Code::ChallengeRequired, _) => {
+            let text = "Show that you are human: do what the box above the button asks for, and send the form again.";
+            Ok(form.refuse_saying(StatusCode::FORBIDDEN, text))
+        }
+        error => form.refuse(error),
+    }
+}
+
+pub(super) async fn show(frame: Frame, RawQuery(query): RawQuery) -> AppResult<Response> {
+    let Asked { next, .. } = Asked::of(&frame, query.as_deref());
+    let sent = Fields::default();
+    let (form, has_challenge) = (sign_up_form(&sent), has_challenge(&frame, &sent, None));
+    Ok(with_challenge(&frame, form.page(&SignUp { frame: &frame, form: &form, next, has_challenge })?, has_challenge))
+}
+
+pub(super) async fn submit(State(app): State<AppState>, frame: Frame, from: ClientAddress, sent: Fields) -> AppResult<Response> {
+    let next = next_of(&frame, &sent);
+    let new = NewRegistration {
+        email: sent.member("email"),
+        password: sent.member("password"),
+        name: sent.optional_member("name"),
+        challenge_token: sent.optional_member("challengeToken"),
+    };
+    match service::register(&app, from, &new).await {
+        Ok(()) => frame.redirect_to(&frame.site().with_next("/sign-up/sent", next.as_deref())),
+        Err(error) => {
+            let has_challenge = has_challenge(&frame, &sent, Some(&error));
+            let form = refuse_challenged(sign_up_form(&sent), error)?;
+            Ok(with_challenge(&frame, form.page(&SignUp { frame: &frame, form: &form, next, has_challenge })?, has_challenge))
+        }
+    }
+}
+
+fn sent_form(sent: &Fields) -> Form {
+    Form::of([Field::email("email", "E-mail address").value(sent.text("email"))])
+}
+
+pub(super) async fn show_sent(frame: Frame, RawQuery(query): RawQuery) -> AppResult<Response> {
+    let Asked { next, is_again, .. } = Asked::of(&frame, query.as_deref());
+    let form = sent_form(&Fields::default());
+    form.page(&Sent { frame: &frame, form: &form, next, is_again })
+}
+
+pub(super) async fn send_again(State(app): State<AppState>, frame: Frame, from: ClientAddress, sent: Fields) -> AppResult<Response> {
+    let next = next_of(&frame, &sent);
+    match service::resend(&app, from, &Resend { email: sent.member("email") }).await {
+        Ok(()) => {
+            let text = "If a sign-up waits for this address, another mail is on its way. Once it has come, only its link works.";
+            let response = frame.redirect_to(&frame.site().with_next("/sign-up/sent", next.as_deref()))?;
+            frame.saying(response, &Flash::good(text))
+        }
+        Err(error) => {
+            let form = sent_form(&sent).refuse(error)?;
+            form.page(&Sent { frame: &frame, form: &form, next, is_again: sent.has("again") })
+        }
+    }
+}
+
+/// The second press: what waits for the token, and the password.
+#[derive(Template)]
+#[template(path = "dashboard/verify_email_password.html")]
+struct Confirm<'p> {
+    frame: &'p Frame,
+    form: &'p Form,
+    waiting: &'p Waiting,
+    /// When it was registered, in words.
+    time: String,
+    token: &'p str,
+    /// Whether the password was another one, which may take the place of the registered one.
+    is_other: bool,
+}
+
+/// The field for the token of a mail: filled in from the link's address by a script, or by hand.
+pub(super) fn token_field(sent: &Fields) -> Field {
+    let hint = "What stands behind #token= in the link of the mail. If your browser runs scripts, it is filled in.";
+    Field::text("token", "Token").value(sent.text("token")).hint(hint).class("token")
+}
+
+/// Says of a token what somebody understands who has only followed a link; `help` is what helps.
+pub(super) fn say_token(form: Form, help: &str) -> Form {
+    form.in_words("token", &format!("This link is not valid, was used already, or is too old: {help}."))
+}
+
+fn verify_form(sent: &Fields) -> Form {
+    Form::of([token_field(sent)])
+}
+
+pub(super) async fn show_verify(frame: Frame) -> AppResult<Response> {
+    let form = verify_form(&Fields::default());
+    form.page(&Verify { frame: &frame, form: &form })
+}
+
+/// The first press sends the token alone, the second one the password with it.
+pub(super) async fn verify(State(app): State<AppState>, frame: Frame, from: ClientAddress, sent: Fields) -> AppResult<Response> {
+    let token = sent.optional_member("token");
+    let refused = |error: AppError| {
+        let form = say_token(verify_form(&sent).refuse(error)?, "have another mail sent");
+        form.page(&Verify { frame: &frame, form: &form })
+    };
+    let ask = |form: &Form, waiting: &Waiting, is_other: bool| {
+        let time = second(waiting.time);
+        form.page(&Confirm { frame: &frame, form, waiting, time, token: sent.text("token").trim(), is_other })
+    };
+    if !sent.has("password") {
+        return match confirm::look_up(&app, from, &token).await {
+            Ok(waiting) => ask(&password_form(), &waiting, false),
+            Err(error) => refused(error),
+        };
+    }
+    let replaces = sent.has("replacePassword");
+    let shown = ShownToken { token: token.clone(), password: sent.member("password"), replace_password: Member::from(replaces) };
+    let error = match confirm::verify(&app, from, &shown).await {
+        Ok(()) => {
+            let text = "Your e-mail address is confirmed, and your account is there. Sign in with it.";
+            return frame.redirect_saying("/sign-in?other", &Flash::good(text));
+        }
+        Err(error) => error,
+    };
+    // Whoever has sent too much begins again later; and a token that is over has nothing to show.
+    let waiting = match &error {
+        AppError::TooMany { .. } => return refused(error),
+        _ => match confirm::waiting(&app, &token).await {
+            Ok(waiting) => waiting,
+            Err(_) => return refused(error),
+        },
+    };
+    if let AppError::Conflict(_) = error {
+        let text = "This is not the password of this registration. Try again, or type it again and choose “Use this password instead”.";
+        return ask(&password_form().refuse_saying(StatusCode::CONFLICT, text), &waiting, true);
+    }
+    ask(&password_form().refuse(error)?, &waiting, replaces)
+}
+
+fn password_form() -> Form {
+    Form::of([Field::password("password", "Password").hint("The password that you signed up with.").focused()])
+}

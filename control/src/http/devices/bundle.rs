@@ -1,0 +1,109 @@
+//! The bytes behind every download address (decisions section 6).
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use shared::hash::BlobKey;
+use shared::signature::{Download, verify_download};
+use shared::wire::headers::{self, BUNDLE_METHODS};
+use shared::wire::path::BUNDLES;
+use shared::wire::problem::WRONG_RANGE;
+use tokio_util::io::ReaderStream;
+
+use super::{preflight, prepared, put, wrong_method};
+use crate::domain::context::AppState;
+use crate::domain::error::{AppError, AppResult, ProblemText};
+use crate::http::extract::Path;
+use shared::wire::range::{Wanted, names_tag, wanted};
+
+/// Bytes read from the store at once.
+const CHUNK: usize = 64 << 10;
+
+/// The path of bundles.
+pub(crate) fn routes() -> Router<AppState> {
+    let served = get(async |State(app): State<AppState>, blob: AppResult<Path<String>>, uri: Uri, method: Method, headers: HeaderMap| {
+        let answer = match blob {
+            Ok(Path(blob)) => serve(&app, &blob, uri.query().unwrap_or_default(), &method, &headers).await,
+            Err(error) => Err(error),
+        };
+        answer.unwrap_or_else(|error| refuse(error.into_response()))
+    });
+    let served = served.options(async || preflight(BUNDLE_METHODS)).fallback(async || refuse(wrong_method(BUNDLE_METHODS)));
+    Router::new().route(&format!("{BUNDLES}{{blob}}"), served)
+}
+
+/// An error with the headers of this path: other origins may read it, and nobody keeps it.
+fn refuse(mut response: Response) -> Response {
+    put(response.headers_mut(), &prepared(headers::preflight(BUNDLE_METHODS)));
+    response
+}
+
+/// Serves a bundle, or a part of it, to whoever holds a valid address of it.
+async fn serve(app: &AppState, blob: &str, query: &str, method: &Method, headers: &HeaderMap) -> AppResult<Response> {
+    let Download { blob, expires_in } =
+        verify_download(&app.config.download_secret, blob, parameter(query, "expires"), parameter(query, "signature"), app.now())
+            .map_err(|refusal| AppError::Forbidden(refusal.to_string().into()))?;
+    let length = app.storage.length(&blob).await.map_err(AppError::unavailable)?.ok_or(AppError::NotFound("bundle"))?;
+    // The object is named by its contents, so its name is the strongest tag there is.
+    let tag = format!("\"{}\"", blob.sha256);
+    let asked = |name: HeaderName| text(headers, &name);
+    if asked(header::IF_NONE_MATCH).is_some_and(|named| names_tag(named, &tag)) {
+        let mut response = answer(StatusCode::NOT_MODIFIED, &tag, expires_in, Body::empty());
+        // Left out, the framework would say 0 for HEAD; what is said must be the length of the 200 (RFC 9110, section 8.6).
+        response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+        return Ok(response);
+    }
+    // A range is defined for GET alone, and only of the object that the client has a part of.
+    let is_same = asked(header::IF_RANGE).is_none_or(|held| held.trim() == tag);
+    let range = asked(header::RANGE).filter(|_| is_same && *method == Method::GET);
+    let (status, range) = match wanted(range, length) {
+        Wanted::Whole => (StatusCode::OK, 0..length),
+        Wanted::Part(range) => (StatusCode::PARTIAL_CONTENT, range),
+        Wanted::Unsatisfiable => return Ok(refuse(unsatisfiable(length))),
+    };
+    let size = range.end.saturating_sub(range.start);
+    let place = (status == StatusCode::PARTIAL_CONTENT).then(|| format!("bytes {}-{}/{length}", range.start, range.end.saturating_sub(1)));
+    let body = if *method == Method::HEAD { Body::empty() } else { stream(app, &blob, range).await? };
+    let mut response = answer(status, &tag, expires_in, body);
+    response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(size));
+    if let Some(place) = place.and_then(|place| HeaderValue::from_str(&place).ok()) {
+        response.headers_mut().insert(header::CONTENT_RANGE, place);
+    }
+    Ok(response)
+}
+
+async fn stream(app: &AppState, blob: &BlobKey, range: std::ops::Range<u64>) -> AppResult<Body> {
+    // Blobs are immutable: what was measured a moment ago still has that length, unless it is gone.
+    let reader = app.storage.open(blob, Some(range)).await.map_err(AppError::unavailable)?.ok_or(AppError::NotFound("bundle"))?;
+    Ok(Body::from_stream(ReaderStream::with_capacity(reader, CHUNK)))
+}
+
+fn answer(status: StatusCode, tag: &str, expires_in: i64, body: Body) -> Response {
+    let mut response = (status, body).into_response();
+    put(response.headers_mut(), &prepared(headers::bundle(expires_in)));
+    if let Ok(tag) = HeaderValue::from_str(tag) {
+        response.headers_mut().insert(header::ETAG, tag);
+    }
+    response
+}
+
+fn unsatisfiable(length: u64) -> Response {
+    let mut response = StatusCode::RANGE_NOT_SATISFIABLE.into_response();
+    response.extensions_mut().insert(ProblemText::from(WRONG_RANGE));
+    if let Ok(place) = HeaderValue::from_str(&format!("bytes */{length}")) {
+        response.headers_mut().insert(header::CONTENT_RANGE, place);
+    }
+    response
+}
+
+fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// The first value of a query parameter, as it stands: neither of the two ever needs escapes.
+fn parameter<'q>(query: &'q str, name: &str) -> &'q str {
+    query.split('&').filter_map(|pair| pair.split_once('=')).find_map(|(key, value)| (key == name).then_some(value)).unwrap_or_default()
+}

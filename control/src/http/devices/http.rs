@@ -1,0 +1,95 @@
+//! Update checks and reports, on every path of `shared::wire::path`.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, Uri};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, get, post};
+use shared::ids::ReportId;
+use shared::report::Report;
+use shared::select::select;
+use shared::wire::path::{self, Endpoint, Job};
+use shared::wire::problem::TOO_MANY_REPORTS;
+use shared::wire::report::{MAX_JSON_BODY, REPORT_OK, parse_report};
+use shared::wire::{check, headers};
+
+use super::{preflight, prepared, put, wrong_method};
+use crate::domain::context::{AppState, Refusal};
+use crate::domain::counting::Judgement;
+use crate::domain::error::{AppError, AppResult};
+use crate::domain::snapshot;
+use crate::http::extract::{check_type, read_body};
+use crate::http::layer::ClientAddress;
+
+/// Every acquisition path but that of bundles.
+pub(crate) fn routes() -> Router<AppState> {
+    path::all().into_iter().fold(Router::new(), |router, (path, endpoint)| router.route(&path, methods(endpoint)))
+}
+
+fn methods(endpoint: Endpoint) -> MethodRouter<AppState> {
+    let methods = endpoint.job.methods();
+    let headers = Arc::new(prepared(headers::acquisition(&endpoint)));
+    let of_wrong_methods = Arc::clone(&headers);
+    let served = match endpoint.job {
+        Job::Check => get(async move |State(app): State<AppState>, uri: Uri| {
+            dress(&headers, check_for_update(&app, &endpoint, uri.query().unwrap_or_default()).await)
+        }),
+        Job::DeployReport | Job::DownloadReport => {
+            post(async move |State(app): State<AppState>, request: Request| dress(&headers, take_report(&app, &endpoint, request).await))
+        }
+    };
+    served.options(async move || preflight(methods)).fallback(async move || {
+        let mut response = wrong_method(methods);
+        put(response.headers_mut(), &of_wrong_methods);
+        response
+    })
+}
+
+/// The answer with the headers of its path, errors included; the layers around the router write the envelope.
+pub(crate) fn dress(headers: &HeaderMap, answer: AppResult<String>) -> Response {
+    match answer {
+        Ok(text) => {
+            let mut response = Response::new(Body::from(text));
+            *response.headers_mut() = headers.clone();
+            response
+        }
+        Err(error) => {
+            let mut response = error.into_response();
+            put(response.headers_mut(), headers);
+            response
+        }
+    }
+}
+
+/// Is there an update for this client? `query` as it was sent.
+pub(crate) async fn check_for_update(app: &AppState, endpoint: &Endpoint, query: &str) -> AppResult<String> {
+    let request = check::parse_query(query).map_err(|fault| AppError::Invalid(fault.to_string()))?;
+    let snapshot = snapshot::current(app, &request.deployment_key).await?;
+    let snapshot = snapshot.filter(|snapshot| !snapshot.is_tombstone()).ok_or(AppError::NotFound("deployment"))?;
+    let decision = select(&snapshot, &request);
+    Ok(check::answer(endpoint.case, &request, &snapshot, &decision, &app.download_urls()))
+}
+
+/// Takes in what a client says it downloaded, runs, or could not run. Answered once it is committed.
+async fn take_report(app: &AppState, endpoint: &Endpoint, request: Request) -> AppResult<String> {
+    let (parts, body) = request.into_parts();
+    let body = read_body(&parts.headers, body, MAX_JSON_BODY).await?;
+    check_type(&parts.headers, &body)?;
+    let new = parse_report(endpoint.job, &body).map_err(|fault| AppError::Invalid(fault.to_string()))?;
+    let received = app.now();
+    if let Some(ClientAddress(address)) = parts.extensions.get() {
+        let (limits, from) = (&app.config.limits, ClientAddress(*address));
+        let refusal = |limit| Refusal { limit, text: TOO_MANY_REPORTS, from: Some(from), account: None };
+        app.count_address(&app.reporters, from, new.deployment_key.as_str(), limits.reports, &refusal("reports"))?;
+        app.count_address(&app.reporting_addresses, from, "", limits.address_reports, &refusal("reports_address"))?;
+    }
+    let report = Report { id: ReportId::v7(received, app.dice.bytes()?), received, report: new };
+    match app.collector.submit(report).await? {
+        Judgement::Accepted => Ok(REPORT_OK.to_owned()),
+        Judgement::UnknownDeployment => Err(AppError::NotFound("deployment")),
+        Judgement::Dropped(reason) => Err(AppError::Invalid(reason)),
+    }
+}

@@ -1,0 +1,84 @@
+//! The paths that devices ask, served natively: update checks, reports, the bytes of bundles, and one snapshot at a time for the edge.
+//!
+//! What is answered, and with which headers, is `shared`'s, so that it is the same at the edge. Most checks are answered by [`Quick`], before the
+//! router; direct reports go through [`Collector`]. How reports are counted is [`crate::domain::counting`]'s. Start reading at [`routes`].
+
+pub mod bundle;
+pub mod collector;
+pub mod document;
+pub mod http;
+pub mod quick;
+
+pub use collector::Collector;
+pub use quick::Quick;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use shared::keys::DeploymentKey;
+use shared::wire::headers;
+
+use crate::domain::context::AppState;
+use crate::domain::error::{AppError, AppResult};
+use crate::domain::snapshot;
+use crate::http::edge::{InternalCall, internal};
+use crate::http::extract::Path;
+
+/// The routes of this area.
+pub fn routes() -> Router<AppState> {
+    http::routes().merge(bundle::routes()).route("/internal/v1/snapshots/{key}", internal("GET, HEAD").get(get_snapshot))
+}
+
+/// One snapshot as KV would give it, for an edge that finds none there. Tombstones too; 404 for a key that never was.
+async fn get_snapshot(State(app): State<AppState>, key: AppResult<Path<String>>, _call: InternalCall) -> AppResult<Response> {
+    // Told to those who sign alone, like everything here.
+    let Path(key) = key?;
+    let key = DeploymentKey::try_from(key).map_err(|invalid| AppError::Invalid(format!("deployment key: {invalid}")))?;
+    let (_, text) = snapshot::text(&app, &key).await?.ok_or(AppError::NotFound("deployment"))?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
+}
+
+/// 204 to OPTIONS; `methods` are the path's.
+fn preflight(methods: &'static str) -> Response {
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    put(response.headers_mut(), &prepared(headers::preflight(methods)));
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(methods));
+    response
+}
+
+/// 405; `methods` are the path's.
+fn wrong_method(methods: &'static str) -> Response {
+    let mut response = AppError::WrongMethod.into_response();
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(methods));
+    response
+}
+
+/// Headers of `shared`'s, as this server takes them. What a path answers many times a second is made once.
+fn prepared<V: AsRef<str>>(headers: Vec<(&'static str, V)>) -> HeaderMap {
+    let pairs = headers.into_iter().filter_map(|(name, value)| {
+        // Names and values are constants of `shared`, all of them in order.
+        Some((HeaderName::from_bytes(name.as_bytes()).ok()?, HeaderValue::from_str(value.as_ref()).ok()?))
+    });
+    pairs.collect()
+}
+
+/// Sets headers; in place of those that are there under the same name.
+fn put(to: &mut HeaderMap, headers: &HeaderMap) {
+    for (name, value) in headers {
+        to.insert(name.clone(), value.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shared::wire::problem::{UNKNOWN_DEPLOYMENT, WRONG_METHOD};
+
+    use crate::domain::error::AppError;
+
+    #[test]
+    fn errors_have_the_texts_of_the_edge() {
+        assert_eq!(AppError::NotFound("deployment").to_string(), UNKNOWN_DEPLOYMENT);
+        assert_eq!(AppError::WrongMethod.to_string(), WRONG_METHOD);
+    }
+}

@@ -1,0 +1,131 @@
+//! Calls of the edge: signed over method, path, time and body (decisions sections 7 and 9).
+//!
+//! The signature is verified before a byte of the body is read, so that strangers cost no memory and find nothing here.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRequest, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, any};
+use shared::hash::sha256;
+use shared::signature::{CallSignature, verify_call, verify_call_head};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::domain::context::{App, AppState};
+use crate::domain::error::AppError;
+use crate::domain::traces::{self, Event, Trace};
+use crate::http::extract::read_body;
+use crate::http::layer::{ClientAddress, SentPath, client_address};
+
+/// The signature's header.
+const SIGNATURE: &str = "x-updraft-signature";
+
+/// The largest body of an internal call: 2 MiB.
+const MAX_INTERNAL_BODY: usize = shared::wire::report::MAX_BATCH_BYTES;
+
+/// Bodies of verified calls that are read or worked on at once.
+const VERIFIED: usize = 16;
+
+/// The same for calls whose signature is without the body's hash. Strangers can send such as well, and then hold these up.
+const UNVERIFIED: usize = 4;
+
+/// Turns for bodies of internal calls.
+#[derive(Debug)]
+pub struct InternalSlots {
+    verified: Arc<Semaphore>,
+    unverified: Arc<Semaphore>,
+}
+
+impl Default for InternalSlots {
+    fn default() -> Self {
+        Self { verified: Arc::new(Semaphore::new(VERIFIED)), unverified: Arc::new(Semaphore::new(UNVERIFIED)) }
+    }
+}
+
+impl InternalSlots {
+    /// Turns that are free: for verified calls, and for the others.
+    pub fn free(&self) -> (usize, usize) {
+        (self.verified.available_permits(), self.unverified.available_permits())
+    }
+}
+
+/// A call whose signature is valid. Without a valid one the path answers as if it were not there: strangers learn nothing.
+#[derive(Debug)]
+pub struct InternalCall {
+    /// The body.
+    pub body: Vec<u8>,
+    /// Its turn, until the call is answered; none for an empty body.
+    _turn: Option<OwnedSemaphorePermit>,
+}
+
+impl FromRequest<AppState> for InternalCall {
+    type Rejection = AppError;
+
+    async fn from_request(request: Request, app: &AppState) -> Result<Self, AppError> {
+        let (parts, body) = request.into_parts();
+        let is_empty = axum::body::HttpBody::is_end_stream(&body);
+        let (signature, turns) = match judge(app, &parts) {
+            signature @ CallSignature::Valid(_) => (signature, &app.internal.verified),
+            CallSignature::NeedsBody => (CallSignature::NeedsBody, &app.internal.unverified),
+            CallSignature::Invalid => return Err(refused(app, &parts)),
+        };
+        let turn = if is_empty { None } else { Some(Arc::clone(turns).acquire_owned().await.map_err(AppError::internal)?) };
+        let bytes = read_body(&parts.headers, body, MAX_INTERNAL_BODY).await;
+        let is_valid = match (signature, &bytes) {
+            // A caller with a valid signature may be told that it is too large, or ended early.
+            (CallSignature::Valid(_), Err(_)) => true,
+            (CallSignature::Valid(digest), Ok(bytes)) => sha256(bytes) == digest,
+            (_, Ok(bytes)) => is_signed(app, &parts, bytes),
+            (_, Err(_)) => false,
+        };
+        if !is_valid {
+            return Err(refused(app, &parts));
+        }
+        client_address::vouch(app, &parts.extensions);
+        Ok(Self { body: bytes?, _turn: turn })
+    }
+}
+
+/// What the head says of the call.
+fn judge(app: &App, parts: &Parts) -> CallSignature {
+    let judged =
+        with_signature(parts, |header, path| verify_call_head(&app.config.edge_secret, header, parts.method.as_str(), path, app.now()));
+    judged.unwrap_or(CallSignature::Invalid)
+}
+
+/// Whether the call is signed with this body.
+fn is_signed(app: &App, parts: &Parts, body: &[u8]) -> bool {
+    let signed =
+        with_signature(parts, |header, path| verify_call(&app.config.edge_secret, header, parts.method.as_str(), path, app.now(), body));
+    signed.unwrap_or(false)
+}
+
+fn with_signature<T>(parts: &Parts, judge: impl FnOnce(&str, &str) -> T) -> Option<T> {
+    let header = parts.headers.get(SIGNATURE)?.to_str().ok()?;
+    Some(judge(header, parts.extensions.get::<SentPath>()?.0.as_str()))
+}
+
+fn refused(app: &App, parts: &Parts) -> AppError {
+    if let (true, Some(from)) = (parts.headers.contains_key(SIGNATURE), parts.extensions.get::<ClientAddress>()) {
+        traces::log(app, Trace { event: Event::EdgeSignature, outcome: "internal_call", account: None, from: *from });
+    }
+    AppError::NotFound("this path")
+}
+
+/// The beginning of an internal path's routes. Other methods are 405 with `allow` for signed calls, and 404 for all others.
+pub fn internal(allow: &'static str) -> MethodRouter<AppState> {
+    any(async move |State(app): State<AppState>, request: Request| wrong_method(&app, request, allow).await)
+}
+
+async fn wrong_method(app: &AppState, request: Request, allow: &'static str) -> Response {
+    match InternalCall::from_request(request, app).await {
+        Ok(_) => {
+            let mut response = AppError::WrongMethod.into_response();
+            response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allow));
+            response
+        }
+        Err(error) => error.into_response(),
+    }
+}

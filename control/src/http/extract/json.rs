@@ -1,0 +1,106 @@
+//! JSON bodies: the content type, the size and the form are checked before a handler sees them.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{FromRequest, OptionalFromRequest, Request};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use futures_util::StreamExt;
+use serde::Serialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use shared::wire::json::check_members;
+use shared::wire::problem::{WRONG_TYPE, too_large};
+use shared::wire::report::{MAX_JSON_BODY, is_json};
+
+use crate::domain::error::AppError;
+
+const NO_OBJECT: &str = "the JSON body must be an object that names each member once";
+
+/// How long a client may take for a whole body, and so also how long it may send nothing: what a request was let in by must not be much older than what
+/// it asks for.
+const LONGEST_BODY: Duration = Duration::from_secs(30);
+
+/// A JSON body in, or out.
+#[derive(Clone, Copy, Debug)]
+pub struct Json<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
+    type Rejection = AppError;
+
+    async fn from_request(request: Request, _state: &S) -> Result<Self, AppError> {
+        parse(&read(request).await?).map(Self)
+    }
+}
+
+/// A body that may be left out altogether; null is the same.
+impl<T: DeserializeOwned, S: Send + Sync> OptionalFromRequest<S> for Json<T> {
+    type Rejection = AppError;
+
+    async fn from_request(request: Request, _state: &S) -> Result<Option<Self>, AppError> {
+        let bytes = read(request).await?;
+        if bytes.is_empty() { Ok(None) } else { Ok(parse::<Option<T>>(&bytes)?.map(Self)) }
+    }
+}
+
+async fn read(request: Request) -> Result<Vec<u8>, AppError> {
+    let (parts, body) = request.into_parts();
+    let bytes = read_body(&parts.headers, body, MAX_JSON_BODY).await?;
+    check_type(&parts.headers, &bytes)?;
+    Ok(bytes)
+}
+
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, AppError> {
+    // The parser would take an array for an object with its members in order.
+    if bytes.trim_ascii_start().first() == Some(&b'[') && serde_json::from_slice::<IgnoredAny>(bytes).is_ok() {
+        return Err(AppError::Invalid(NO_OBJECT.to_owned()));
+    }
+    let parsed = check_members(bytes).and_then(|()| serde_json::from_slice(bytes));
+    parsed.map_err(|error| AppError::Invalid(json_fault(&error)))
+}
+
+impl<T: Serialize> IntoResponse for Json<T> {
+    fn into_response(self) -> Response {
+        match serde_json::to_vec(&self.0) {
+            Ok(bytes) => (StatusCode::OK, [(header::CONTENT_TYPE, "application/json")], bytes).into_response(),
+            Err(error) => AppError::internal(error).into_response(),
+        }
+    }
+}
+
+/// What is wrong, in words that carry none of the body's values.
+fn json_fault(error: &serde_json::Error) -> String {
+    match error.classify() {
+        serde_json::error::Category::Data => NO_OBJECT.to_owned(),
+        _ => format!("the body is not valid JSON (line {}, column {})", error.line(), error.column()),
+    }
+}
+
+/// 415 when a body is present and says it is something else. A body without a content type is taken as JSON: old clients send none.
+pub fn check_type(headers: &HeaderMap, body: &[u8]) -> Result<(), AppError> {
+    let Some(kind) = headers.get(header::CONTENT_TYPE).filter(|_| !body.is_empty()) else { return Ok(()) };
+    if is_json(kind.to_str().unwrap_or_default()) { Ok(()) } else { Err(AppError::WrongType(WRONG_TYPE)) }
+}
+
+/// Reads a body of at most `limit` bytes within half a minute; a larger one is 413, told before it is read when it says its length.
+pub async fn read_body(headers: &HeaderMap, body: Body, limit: usize) -> Result<Vec<u8>, AppError> {
+    let too_large = || AppError::TooLarge(too_large(limit));
+    let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()).and_then(|length| length.parse::<u64>().ok());
+    if length.is_some_and(|length| length > limit as u64) {
+        return Err(too_large());
+    }
+    let whole = async {
+        let mut bytes = Vec::new();
+        let mut stream = body.into_data_stream();
+        while let Some(chunk) = stream.next().await {
+            let chunk = chunk.map_err(|_| AppError::Invalid("the body ended early".to_owned()))?;
+            if bytes.len() + chunk.len() > limit {
+                return Err(too_large());
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        Ok(bytes)
+    };
+    let slow = |_| AppError::Invalid("the body ended early: it was not whole within half a minute".to_owned());
+    tokio::time::timeout(LONGEST_BODY, whole).await.map_err(slow)?
+}

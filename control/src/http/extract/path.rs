@@ -1,0 +1,141 @@
+//! Path segments, percent-decoded once.
+
+use axum::extract::{FromRequestParts, RawPathParams};
+use axum::http::request::Parts;
+use serde::de::DeserializeOwned;
+use shared::ids::{AccessKeyId, CliAuthorizationId, PasskeyId};
+use shared::keys::Label;
+
+use crate::domain::accounts::email;
+use crate::domain::error::AppError;
+
+/// Path parameters that refuse in the envelope.
+#[derive(Clone, Copy, Debug)]
+pub struct Path<T>(pub T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, AppError> {
+        match axum::extract::Path::from_request_parts(parts, state).await {
+            Ok(axum::extract::Path(value)) => Ok(Self(value)),
+            Err(_) => Err(AppError::NotFound("this path")),
+        }
+    }
+}
+
+/// The `{deploymentName}` of a path.
+#[derive(Clone, Debug)]
+pub struct DeploymentPath(pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for DeploymentPath {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, AppError> {
+        parameter(parts, state, "deployment").await.map(Self)
+    }
+}
+
+/// The `{label}` of a path.
+#[derive(Clone, Copy, Debug)]
+pub struct LabelPath(pub Label);
+
+impl<S: Send + Sync> FromRequestParts<S> for LabelPath {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, AppError> {
+        let label = parameter(parts, state, "label").await?;
+        // What is no label is no release's.
+        Label::try_from(label.as_str()).map(Self).map_err(|_| AppError::NotFound("release"))
+    }
+}
+
+/// The `{email}` of a path, in the form in which addresses are stored. What is no address is nobody's.
+#[derive(Clone, Debug)]
+pub struct EmailPath(pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for EmailPath {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, AppError> {
+        parameter(parts, state, "email").await.map(|email| Self(email::sought(&email)))
+    }
+}
+
+/// The `{createdBy}` of a path: a client's address or a machine's name.
+#[derive(Clone, Debug)]
+pub struct SourcePath(pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for SourcePath {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, AppError> {
+        parameter(parts, state, "source").await.map(Self)
+    }
+}
+
+/// The `{accessKeyName}` or `{apiKeyId}` of a path.
+#[derive(Clone, Debug)]
+pub struct KeyPath(pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for KeyPath {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, AppError> {
+        parameter(parts, state, "key").await.map(Self)
+    }
+}
+
+/// The `{authorizationId}` of a path. What is no such id names nothing.
+#[derive(Clone, Debug)]
+pub struct AuthorizationPath(pub CliAuthorizationId);
+
+impl<S: Send + Sync> FromRequestParts<S> for AuthorizationPath {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, AppError> {
+        let text = parameter(parts, state, "authorization").await?;
+        CliAuthorizationId::try_from(text).map(Self).map_err(|_| AppError::NotFound("authorization"))
+    }
+}
+
+/// The `{credentialId}` of a path. What is no such id names nothing.
+#[derive(Clone, Debug)]
+pub struct CredentialPath(pub AccessKeyId);
+
+impl<S: Send + Sync> FromRequestParts<S> for CredentialPath {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, AppError> {
+        let text = parameter(parts, state, "credential").await?;
+        AccessKeyId::try_from(text).map(Self).map_err(|_| AppError::NotFound("machine"))
+    }
+}
+
+/// The `{passkeyId}` of a path; what is no id is one of nothing.
+#[derive(Clone, Debug)]
+pub struct PasskeyPath(pub PasskeyId);
+
+impl<S: Send + Sync> FromRequestParts<S> for PasskeyPath {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, AppError> {
+        parameter(parts, state, "passkey").await?.parse().map(Self).map_err(|_| AppError::NotFound("passkey"))
+    }
+}
+
+/// One path parameter by its name in the route.
+pub(crate) async fn parameter<S: Send + Sync>(parts: &mut Parts, state: &S, name: &str) -> Result<String, AppError> {
+    let parameters = RawPathParams::from_request_parts(parts, state).await.map_err(|_| AppError::NotFound("this path"))?;
+    let found = parameters.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_owned());
+    // Nothing has a NUL in its name, and PostgreSQL would not even compare one.
+    found.filter(|value| !value.contains('\0')).ok_or(AppError::NotFound("this path"))
+}
+
+/// What a path segment may hold unencoded: unreserved characters of RFC 3986, part 2.3.
+const SEGMENT: &percent_encoding::AsciiSet = &percent_encoding::NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// A name as one path segment, for `Location`.
+pub fn encode_segment(name: &str) -> String {
+    percent_encoding::utf8_percent_encode(name, SEGMENT).to_string()
+}

@@ -1,0 +1,120 @@
+//! Who is asking: the address that limits and the audit trail go by (decisions sections 5 and 7).
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::extract::{ConnectInfo, FromRequestParts, Request, State};
+use axum::http::request::Parts;
+use axum::http::{Extensions, HeaderMap};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::SentPath;
+use crate::domain::context::{App, AppState};
+use crate::domain::error::AppError;
+use crate::domain::traces::{self, Event, Trace};
+
+/// The edge's word for the client's address.
+const ADDRESS: &str = "x-updraft-client-address";
+/// The edge's signature over it.
+const SIGNATURE: &str = "x-updraft-address-signature";
+
+/// The client's address, as an extension of every request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ClientAddress(pub IpAddr);
+
+/// The client's address as the edge says it, with a signature that is valid.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SignedAddress(IpAddr);
+
+impl<S: Send + Sync> FromRequestParts<S> for ClientAddress {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, AppError> {
+        parts.extensions.get().copied().ok_or_else(|| AppError::internal("a request without a client address"))
+    }
+}
+
+/// Finds the address, or refuses a forged one. The outermost layer has looked for a [`SignedAddress`].
+pub(crate) async fn middleware(State(app): State<AppState>, mut request: Request, next: Next) -> Response {
+    match address(&app, &request) {
+        Ok(address) => {
+            if speaks_for_a_client(request.headers()) {
+                vouch(&app, request.extensions());
+            }
+            request.extensions_mut().insert(ClientAddress(address));
+            next.run(request).await
+        }
+        Err(error) => error.into_response(),
+    }
+}
+
+/// Notes that the one at the other end of the connection has the edge's secret.
+pub(crate) fn vouch(app: &App, extensions: &Extensions) {
+    if let Some(peer) = peer(extensions) {
+        app.vouched.note(peer, app.now());
+    }
+}
+
+/// The other end of the connection.
+fn peer(extensions: &Extensions) -> Option<IpAddr> {
+    extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip().to_canonical())
+}
+
+/// Whether the request says on whose behalf it comes, rightly or not.
+pub(crate) fn speaks_for_a_client(headers: &HeaderMap) -> bool {
+    headers.contains_key(ADDRESS) || headers.contains_key(SIGNATURE)
+}
+
+fn address(app: &App, request: &Request) -> Result<IpAddr, AppError> {
+    if speaks_for_a_client(request.headers()) {
+        return request.extensions().get::<SignedAddress>().map(|address| address.0).ok_or_else(|| {
+            let from = ClientAddress(unsigned_address(app, request));
+            traces::log(app, Trace { event: Event::EdgeSignature, outcome: "client_address", account: None, from });
+            AppError::Invalid("the edge's address signature is not valid: edge secret or clock".to_owned())
+        });
+    }
+    Ok(unsigned_address(app, request))
+}
+
+/// The address of a request that the edge has not signed.
+fn unsigned_address(app: &App, request: &Request) -> IpAddr {
+    // Only a server bound to a socket knows a peer; a handler called without one (none is, outside tests) counts as local.
+    let peer = peer(request.extensions()).unwrap_or_else(|| IpAddr::from([127, 0, 0, 1]));
+    let trusted = |address: IpAddr| app.config.trusted_proxies.iter().any(|network| network.contains(address));
+    if !trusted(peer) {
+        return peer;
+    }
+    forwarded(request.headers()).into_iter().rev().find(|address| !trusted(*address)).unwrap_or(peer)
+}
+
+/// What the edge says of the address, if it has signed that.
+pub(crate) fn signed(app: &App, request: &Request) -> Option<SignedAddress> {
+    let text = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
+    let (address, signature) = (text(ADDRESS)?, text(SIGNATURE)?);
+    let path = request.extensions().get::<SentPath>()?;
+    let valid = shared::signature::verify_address(
+        &app.config.edge_secret,
+        signature,
+        request.method().as_str(),
+        path.0.as_str(),
+        app.now(),
+        address,
+    );
+    let address: IpAddr = address.parse().ok().filter(|_| valid)?;
+    // A socket for both families has IPv4 clients, too.
+    Some(SignedAddress(address.to_canonical()))
+}
+
+/// The entries of `X-Forwarded-For`, in order; an entry that is no address ends what can be believed to its left.
+fn forwarded(headers: &HeaderMap) -> Vec<IpAddr> {
+    let mut addresses = Vec::new();
+    for value in headers.get_all("x-forwarded-for") {
+        for entry in value.to_str().unwrap_or("?").split(',') {
+            match entry.trim().parse::<IpAddr>() {
+                Ok(address) => addresses.push(address.to_canonical()),
+                Err(_) => addresses.clear(),
+            }
+        }
+    }
+    addresses
+}

@@ -1,0 +1,63 @@
+//! What surrounds every handler: the request id, the error envelope, security headers, the client's address; and the connections beneath.
+//!
+//! What handlers are given is in [`crate::http::extract`]. Rules of the business are not here. Start reading at [`layer`].
+
+pub mod client_address;
+pub mod connections;
+pub mod envelope;
+pub mod linger;
+
+pub use client_address::ClientAddress;
+pub(crate) use client_address::speaks_for_a_client;
+pub use envelope::{RequestIdHeader, not_found, wrong_method};
+pub(crate) use envelope::{finish, headers_of_all, panicked};
+
+use axum::Router;
+use axum::extract::Request;
+use axum::http::Uri;
+use axum::http::uri::PathAndQuery;
+use axum::middleware;
+use tower::util::MapRequest;
+use tower_http::catch_panic::CatchPanicLayer;
+
+use crate::domain::context::AppState;
+
+/// The path and query as the client sent them, before trailing slashes were cut: what signatures are made over.
+#[derive(Clone, Debug)]
+pub struct SentPath(pub PathAndQuery);
+
+/// The router with everything that surrounds it.
+pub type Service = MapRequest<Router, fn(Request) -> Request>;
+
+/// Puts the router into its layers.
+pub fn layer(router: Router, state: &AppState) -> Service {
+    let router = router
+        .layer(middleware::from_fn_with_state(state.clone(), client_address::middleware))
+        .layer(CatchPanicLayer::custom(envelope::panicked))
+        .layer(middleware::from_fn_with_state(state.clone(), envelope::middleware));
+    MapRequest::new(router, trim_trailing_slashes as fn(Request) -> Request)
+}
+
+/// Trailing slashes are accepted on every path (decisions section 1).
+fn trim_trailing_slashes(mut request: Request) -> Request {
+    // A handle to the same bytes, not a copy of them.
+    let sent = request.uri().path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
+    let path = request.uri().path();
+    let trimmed = path.trim_end_matches('/');
+    if trimmed.len() < path.len() {
+        let path = if trimmed.is_empty() { "/" } else { trimmed };
+        let target = match request.uri().query() {
+            Some(query) => format!("{path}?{query}"),
+            None => path.to_owned(),
+        };
+        if let Ok(target) = target.parse::<PathAndQuery>() {
+            let mut parts = request.uri().clone().into_parts();
+            parts.path_and_query = Some(target);
+            if let Ok(uri) = Uri::from_parts(parts) {
+                *request.uri_mut() = uri;
+            }
+        }
+    }
+    request.extensions_mut().insert(SentPath(sent));
+    request
+}

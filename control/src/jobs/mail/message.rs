@@ -1,0 +1,46 @@
+//! A mail as it travels: headers, a text and an HTML part.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use lettre::Message;
+use lettre::message::header::{Header, HeaderName, HeaderValue};
+use lettre::message::{Mailbox, MultiPart};
+
+use crate::config::Config;
+use crate::domain::error::Cause;
+use crate::domain::mail::outbox::Lease;
+use crate::domain::mail::{Mail, letter};
+
+/// Tells vacation responders not to answer (RFC 3834).
+#[derive(Clone)]
+struct AutoSubmitted;
+
+impl Header for AutoSubmitted {
+    fn name() -> HeaderName {
+        HeaderName::new_from_ascii_str("Auto-Submitted")
+    }
+
+    fn parse(_: &str) -> Result<Self, Cause> {
+        Ok(Self)
+    }
+
+    fn display(&self) -> HeaderValue {
+        HeaderValue::new(Self::name(), "auto-generated".to_owned())
+    }
+}
+
+/// The mail's message. A repeated attempt has the same `Message-ID` and `Date`, by which the same mail is known to be the same.
+pub(crate) fn build(config: &Config, lease: &Lease, mail: &Mail) -> Result<Message, Cause> {
+    let rendered = letter::render(&mail.kind, &config.dashboard_url)?;
+    let from = &config.mail.from;
+    let date = UNIX_EPOCH + Duration::from_millis(u64::try_from(lease.created_time.as_millis()).unwrap_or(0));
+    let message = Message::builder()
+        .from(from.clone())
+        .to(Mailbox::new(None, mail.to.parse()?))
+        .subject(rendered.subject)
+        .date(date)
+        .message_id(Some(format!("<{}@{}>", lease.id.as_str(), from.email.domain())))
+        .header(AutoSubmitted)
+        .multipart(MultiPart::alternative_plain_html(rendered.text, rendered.html))?;
+    Ok(message)
+}

@@ -1,0 +1,246 @@
+//! Works off the outbox of mails: claims what is due, sends a few at a time, deletes what is out.
+//!
+//! Due times and leases go by the injected clock; the waiting in between is real, at most a second, and cut short by [`crate::domain::mail::Mailer::wake`].
+//! A mail can arrive twice only when nobody can know better: the server took it and its answer was lost, or this process died before it could
+//! note the answer. Both copies then have the same `Message-ID`.
+
+pub mod message;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::config::outside::is_loopback_address;
+use crate::domain::context::AppState;
+use crate::domain::error::{AppResult, chain};
+use crate::domain::mail::Kind;
+use crate::domain::mail::outbox::{self, Lease};
+use crate::domain::password_reset as reset;
+use crate::infra::mail::folder;
+use crate::infra::mail::smtp::Server;
+
+/// Mails under way at once: one that waits for a slow server does not hold up the others.
+const LANES: usize = 4;
+/// The longest wait for the next look at the outbox.
+const TICK: Duration = Duration::from_secs(1);
+/// How long mails under way may take once the process is to stop.
+const GRACE: Duration = Duration::from_secs(5);
+/// The wait after the database failed.
+const REST: Duration = Duration::from_secs(2);
+/// The wait after the first failure of a mail, in milliseconds; it doubles each time, up to the longest.
+const FIRST_DELAY: i64 = 5_000;
+const LONGEST_DELAY: i64 = 3_600_000;
+/// A mail that could not be sent for so long is given up, in milliseconds.
+const GIVE_UP: i64 = 3 * 86_400_000;
+/// How much longer than an attempt a lease lasts, in milliseconds.
+const LEASE_MARGIN: i64 = 60_000;
+
+/// Tells senders of one process apart, whatever the dice.
+static STARTED: AtomicU64 = AtomicU64::new(0);
+
+/// Why a mail did not go out.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// It may go out later.
+    Passing(String),
+    /// It never will.
+    Final(String),
+}
+
+/// The way out.
+#[derive(Debug)]
+enum Way {
+    Smtp(Server),
+    Folder(PathBuf),
+}
+
+#[derive(Debug)]
+struct Sender {
+    app: AppState,
+    owner: String,
+    way: Way,
+    /// The longest that an attempt may take.
+    longest: Duration,
+}
+
+/// Sends mails until `stop` turns true; then those under way have five seconds to end.
+pub async fn run(app: AppState, mut stop: watch::Receiver<bool>) {
+    let owner = match app.request_id() {
+        Ok(id) => format!("{}-{}", STARTED.fetch_add(1, Ordering::Relaxed), id.as_str()),
+        Err(error) => {
+            tracing::error!(cause = %chain(&error), "the sender of mails cannot start");
+            return;
+        }
+    };
+    let (way, longest) = match &app.config.mail.smtp {
+        Some(smtp) => {
+            let server = Server::new(smtp.clone(), &app.config.mail.from);
+            let longest = server.longest();
+            (Way::Smtp(server), longest)
+        }
+        None => (Way::Folder(app.config.data_dir.join("mail")), TICK * 60),
+    };
+    let sender = Arc::new(Sender { app, owner, way, longest });
+    let mut under_way = JoinSet::new();
+    while !*stop.borrow_and_update() {
+        let mut rest = TICK;
+        while under_way.len() < LANES {
+            match sender.claim().await {
+                Ok(Some(lease)) => drop(under_way.spawn(deliver(Arc::clone(&sender), lease, stop.clone()))),
+                Ok(None) => break,
+                Err(error) => {
+                    tracing::warn!(cause = %chain(&error), "the outbox of mails cannot be read");
+                    rest = REST;
+                    break;
+                }
+            }
+        }
+        tokio::select! {
+            // One that panicked has left its lease behind, and with it the mail to a later attempt.
+            Some(_) = under_way.join_next() => {}
+            () = sender.app.mailer.woken(rest), if under_way.len() < LANES => {}
+            stopped = stop.changed() => if stopped.is_err() { break },
+        }
+    }
+    while under_way.join_next().await.is_some() {}
+}
+
+/// Makes one attempt and notes what became of it.
+async fn deliver(sender: Arc<Sender>, lease: Lease, mut stop: watch::Receiver<bool>) {
+    let overdue = async {
+        // An error means that the process is ending without order.
+        let _ = stop.wait_for(|stop| *stop).await;
+        tokio::time::sleep(GRACE).await;
+    };
+    let outcome = tokio::select! {
+        outcome = tokio::time::timeout(sender.longest, sender.attempt(&lease)) => {
+            outcome.unwrap_or_else(|_| Err(Failure::Passing("it took too long".to_owned())))
+        }
+        () = overdue => Err(Failure::Passing("this process ends".to_owned())),
+    };
+    // What went out must not go out again for want of a note: the note is repeated while the server runs, and in vain only if the database
+    // stays away for longer than the lease.
+    while let Err(error) = sender.settle(&lease, &outcome).await {
+        tracing::warn!(mail.id = lease.id.as_str(), cause = %chain(&error), "what became of a mail cannot be noted");
+        if *stop.borrow() {
+            return;
+        }
+        tokio::time::sleep(REST).await;
+    }
+}
+
+impl Sender {
+    /// Leases the mail that has been due for longest.
+    async fn claim(&self) -> AppResult<Option<Lease>> {
+        let now = self.app.now();
+        let mut read = self.app.db.read().await?;
+        let due = outbox::due(&mut read, now, 4 * i64::try_from(LANES).unwrap_or(1)).await?;
+        drop(read);
+        let until = now.plus_millis(i64::try_from(self.longest.as_millis()).unwrap_or(0).saturating_add(LEASE_MARGIN));
+        for id in due {
+            let mut write = self.app.db.write().await?;
+            let lease = outbox::claim(&mut write, &id, &self.owner, now, until).await?;
+            write.commit().await?;
+            if lease.is_some() {
+                return Ok(lease);
+            }
+        }
+        Ok(None)
+    }
+
+    async fn attempt(&self, lease: &Lease) -> Result<(), Failure> {
+        // Another version of the program, or another replica's settings, may well know the key or the kind that this one does not.
+        let mail = lease.open(&self.app.config.encryption_keys).map_err(|error| Failure::Passing(chain(&error)))?;
+        if mail.kind.lifetime().is_some_and(|lifetime| self.app.now() >= lease.created_time.plus_millis(lifetime)) {
+            return Err(Failure::Final("its link has ended".to_owned()));
+        }
+        if matches!(mail.kind, Kind::ForgotPassword) {
+            return self.answer(lease, &mail.to).await.map_err(|error| Failure::Passing(chain(&error)));
+        }
+        // Such an error may repeat the address, which is not for the log.
+        let message = message::build(&self.app.config, lease, &mail).map_err(|_| Failure::Final("it has no valid form".to_owned()))?;
+        match &self.way {
+            Way::Smtp(server) => server.send(&message).await,
+            Way::Folder(folder) => {
+                let file = folder::write(folder, lease, &message).await.map_err(|error| Failure::Passing(error.to_string()))?;
+                // Whoever tries the service out on this machine finds the way on here; anywhere else a link is a secret.
+                let link = mail.kind.link().filter(|_| is_loopback_address(&self.app.config.base_url));
+                tracing::info!(file, link, "a mail was written");
+                Ok(())
+            }
+        }
+    }
+
+    /// Puts into the row's place the mail that was asked for, if there is one to be sent.
+    async fn answer(&self, lease: &Lease, email: &str) -> AppResult<()> {
+        let mut tx = self.app.db.write().await?;
+        // Another sender may have taken the lease over, and have done this.
+        if outbox::close(&mut tx, &lease.id, &self.owner).await? {
+            reset::service::answer(&mut tx, &self.app, email, lease.created_time).await?;
+        }
+        tx.commit().await?;
+        self.app.mailer.wake();
+        Ok(())
+    }
+
+    async fn settle(&self, lease: &Lease, outcome: &Result<(), Failure>) -> AppResult<()> {
+        let (id, attempts, now) = (lease.id.as_str(), lease.attempts, self.app.now());
+        let is_old = now.as_millis().saturating_sub(lease.created_time.as_millis()) >= GIVE_UP;
+        let mut tx = self.app.db.write().await?;
+        match outcome {
+            Err(Failure::Passing(_)) if !is_old => {
+                outbox::back_off(&mut tx, &lease.id, &self.owner, now.plus_millis(delay(attempts))).await?;
+            }
+            _ => drop(outbox::close(&mut tx, &lease.id, &self.owner).await?),
+        }
+        tx.commit().await?;
+        match outcome {
+            Ok(()) => tracing::debug!(mail.id = id, attempts, "a mail was sent"),
+            Err(Failure::Passing(reason)) if !is_old => {
+                tracing::warn!(mail.id = id, attempts, reason, "a mail was not sent and is tried again");
+            }
+            Err(Failure::Passing(reason) | Failure::Final(reason)) => {
+                tracing::error!(mail.id = id, attempts, reason, "a mail cannot be delivered and is given up");
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Kind {
+    fn link(&self) -> Option<&str> {
+        match self {
+            Self::VerifyEmail { link, .. } | Self::ResetPassword { link, .. } => Some(link),
+            _ => None,
+        }
+    }
+
+    /// How long the link can be used, in milliseconds.
+    fn lifetime(&self) -> Option<i64> {
+        match self {
+            Self::VerifyEmail { lifetime, .. } | Self::ResetPassword { lifetime, .. } => Some(*lifetime),
+            _ => None,
+        }
+    }
+}
+
+/// How long a mail waits after its attempt number `attempts`, in milliseconds.
+fn delay(attempts: i64) -> i64 {
+    let doublings = attempts.saturating_sub(1).clamp(0, 12);
+    (FIRST_DELAY << doublings).min(LONGEST_DELAY)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::jobs::mail::delay;
+
+    #[test]
+    fn the_wait_doubles_from_five_seconds_to_an_hour() {
+        assert_eq!([1, 2, 3, 9, 10, 11, 12].map(delay), [5_000, 10_000, 20_000, 1_280_000, 2_560_000, 3_600_000, 3_600_000]);
+        assert_eq!((delay(0), delay(i64::MAX)), (5_000, 3_600_000));
+    }
+}

@@ -1,0 +1,329 @@
+//! Puts the parts together, and serves until told to stop.
+//!
+//! Nothing but `main` and the tests import this. Start reading at [`build`] and [`router`].
+
+pub mod router;
+pub mod sql;
+pub mod telemetry;
+
+use std::fs::{File, TryLockError};
+use std::io::Write;
+use std::net::SocketAddr;
+use std::num::NonZero;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::serve::Listener;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::{JoinHandle, JoinSet};
+
+use crate::config::{Config, ConfigError};
+use crate::domain::accounts;
+use crate::domain::context::{App, AppState};
+use crate::domain::encryption::check;
+use crate::domain::error::AppError;
+use crate::domain::limits::under_way::UnderWay;
+use crate::domain::mail::Mailer;
+use crate::domain::second_factors::passkeys::RelyingParty;
+use crate::domain::snapshot::{Publisher, Snapshots, Versions};
+use crate::domain::traces::Traces;
+use crate::http::api::health::HealthCache;
+use crate::http::devices::Collector;
+use crate::http::edge::{InternalSlots, bindings};
+use crate::http::layer::connections::{self, Table, Vouched, descriptors};
+use crate::infra::challenge::Challenge;
+use crate::infra::clock::{Clock, Dice};
+use crate::infra::crypto::password::Passwords;
+use crate::infra::db::{ConnectError, Db};
+use crate::infra::storage::{FolderStore, Storage};
+use crate::infra::work::Work;
+use crate::jobs::{cleanup, history, mail, runner as jobs, snapshots, traces};
+
+/// The most memory that snapshots may take here, in bytes: four times what one account's large ones are as text.
+const SNAPSHOT_CACHE: usize = 64 << 20;
+
+/// How long requests under way may take once the server is to stop.
+const GRACE: Duration = Duration::from_secs(20);
+
+/// Why the server did not start, or stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// A setting.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The database.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The store of bundles.
+    #[error("the store of bundles cannot be used")]
+    Storage(#[source] std::io::Error),
+    /// Another process serves the data folder.
+    #[error("UPDRAFT_DATA_DIR: another updraft-control serves this folder")]
+    Locked,
+    /// The database does not fit what was given.
+    #[error(transparent)]
+    Check(#[from] AppError),
+    /// A socket.
+    #[error("UPDRAFT_{setting}: {address} cannot be listened on")]
+    Listen {
+        /// The setting that names it, without the prefix.
+        setting: &'static str,
+        /// The address asked for.
+        address: SocketAddr,
+        /// What the operating system said.
+        #[source]
+        cause: std::io::Error,
+    },
+    /// The signals that stop it.
+    #[error("signals cannot be listened for")]
+    Signals(#[source] std::io::Error),
+    /// Serving failed.
+    #[error("serving failed")]
+    Serve(#[source] std::io::Error),
+}
+
+/// Opens the database and the store, and puts the state together.
+pub async fn build(config: Config, clock: Clock, dice: Dice) -> Result<AppState, ServeError> {
+    install_crypto();
+    let db = Db::open(&config.database_url.0).await?;
+    check::check(&db, &config.encryption_keys).await?;
+    let lock = lock(&config)?;
+    let storage = Storage::Folder(FolderStore::open(config.data_dir.join("blobs")).await.map_err(ServeError::Storage)?);
+    storage.clean_temp().await.map_err(ServeError::Storage)?;
+    let collector = Collector::start(db.clone(), clock.clone(), &config.limits);
+    let publisher = if config.kv.is_some() { Publisher::on() } else { Publisher::off() };
+    let snapshots = Snapshots::new(SNAPSHOT_CACHE);
+    let health = HealthCache::default();
+    let inspections = Arc::new(Semaphore::new(std::thread::available_parallelism().map_or(1, NonZero::get)));
+    let work = Work::default();
+    let mailer = Mailer::default();
+    let challenge = Challenge::new(config.turnstile.clone(), clock.clone(), dice.clone()).map_err(AppError::internal)?;
+    let passwords = Passwords::new(dice.clone());
+    let relying_party = RelyingParty::of(&config.dashboard_url);
+    let connections = Arc::new(Table::new(config.connections));
+    let (reporters, callers, policy_reports, uploaders) = (Mutex::default(), Mutex::default(), Mutex::default(), Mutex::default());
+    Ok(AppState(Arc::new(App {
+        db,
+        storage,
+        config,
+        clock,
+        dice,
+        snapshots,
+        versions: Versions::default(),
+        publisher,
+        mailer,
+        challenge,
+        collector,
+        reporters,
+        callers,
+        accounts: Mutex::default(),
+        reporting_addresses: Mutex::default(),
+        uploading_accounts: Mutex::default(),
+        uploads_under_way: UnderWay::default(),
+        policy_reports,
+        uploaders,
+        traces: Traces::default(),
+        relying_party,
+        passwords,
+        connections,
+        vouched: Vouched::default(),
+        internal: InternalSlots::default(),
+        inspections,
+        health,
+        work,
+        lock,
+    })))
+}
+
+/// Makes this process the only one that serves the data folder: at its start the store removes uploads in progress, which must be nobody's.
+fn lock(config: &Config) -> Result<File, ServeError> {
+    let path = config.data_dir.join("serve.lock");
+    let mut options = File::options();
+    options.create(true).truncate(false).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(&path).map_err(ServeError::Storage)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(ServeError::Locked),
+        Err(TryLockError::Error(error)) => Err(ServeError::Storage(error)),
+    }
+}
+
+/// A server under way.
+#[derive(Debug)]
+pub struct Running {
+    stop: watch::Sender<bool>,
+    servers: JoinSet<std::io::Result<()>>,
+    publisher: Option<JoinHandle<()>>,
+    mail_sender: JoinHandle<()>,
+    cleanup: JoinHandle<()>,
+    history: JoinHandle<()>,
+    traces: JoinHandle<()>,
+    state: AppState,
+}
+
+/// Serves on sockets that are bound already, and starts the jobs. `bindings` is for the settings' `BINDINGS_LISTEN`.
+pub fn spawn<L: Listener<Io = TcpStream, Addr = SocketAddr>>(state: AppState, listener: L, bindings: Option<TcpListener>) -> Running {
+    let (stop, stopped) = watch::channel(false);
+    let publisher =
+        state.config.kv.clone().map(|kv| kept("publisher", &state, &stopped, move |app, stopped| snapshots::run(app, kv.clone(), stopped)));
+    let cleanup = kept("cleanup", &state, &stopped, cleanup::run);
+    let history = kept("history", &state, &stopped, history::run);
+    let mail_sender = kept("mail", &state, &stopped, mail::run);
+    let traces = kept("traces", &state, &stopped, traces::run);
+    let mut servers = JoinSet::new();
+    let clients = Arc::clone(&state.connections);
+    servers.spawn(connections::serve(listener, clients, router::service(&state), state.clone(), stopped.clone()));
+    if let Some(listener) = bindings {
+        // Of their own, so that however many clients there are, the edge on this machine gets through.
+        let edges = Arc::new(Table::new(state.config.connections));
+        servers.spawn(connections::serve(listener, edges, bindings::service(&state), state.clone(), stopped));
+    }
+    Running { stop, servers, publisher, mail_sender, cleanup, history, traces, state }
+}
+
+/// Starts a job that runs again should it panic.
+fn kept<F, J>(name: &'static str, state: &AppState, stopped: &watch::Receiver<bool>, job: J) -> JoinHandle<()>
+where
+    F: Future<Output = ()> + Send,
+    J: Fn(AppState, watch::Receiver<bool>) -> F + Send + Sync + 'static,
+{
+    let (state, stopped) = (state.clone(), stopped.clone());
+    tokio::spawn(async move { jobs::keep(name, stopped.clone(), || job(state.clone(), stopped.clone())).await })
+}
+
+impl Running {
+    /// The state behind the handlers.
+    pub fn state(&self) -> &AppState {
+        &self.state
+    }
+
+    /// Takes no new requests, finishes those under way, ends the jobs.
+    pub async fn stop(mut self) -> Result<(), ServeError> {
+        self.stop.send_replace(true);
+        let served = if let Ok(served) = tokio::time::timeout(GRACE, finished(&mut self.servers)).await {
+            served
+        } else {
+            // A client that neither sends nor takes must not keep the process from ending; its connection ends with the process.
+            tracing::warn!("requests are still under way and are left");
+            self.servers.abort_all();
+            Ok(())
+        };
+        if tokio::time::timeout(GRACE, self.state.work.finished()).await.is_err() {
+            tracing::warn!("work is still under way and is cut off");
+        }
+        if let Some(publisher) = self.publisher {
+            // A publisher that panicked has nothing left to end.
+            let _ = publisher.await;
+        }
+        // The same goes for the others.
+        let _ = self.mail_sender.await;
+        let _ = self.cleanup.await;
+        let _ = self.history.await;
+        let _ = self.traces.await;
+        traces::finish(&self.state).await;
+        self.state.db.close().await;
+        // Not left to the last handle's end: a connection that outlived its grace may hold one.
+        let _ = self.state.lock.unlock();
+        served.map_err(ServeError::Serve)
+    }
+
+    /// Waits until a server ends by itself, which it does only by a failure.
+    pub async fn failed(&mut self) -> ServeError {
+        ServeError::Serve(match self.servers.join_next().await {
+            Some(Ok(Err(error))) => error,
+            Some(Err(error)) => error.into(),
+            Some(Ok(Ok(()))) | None => std::io::Error::other("the server ended"),
+        })
+    }
+}
+
+/// Waits until all have ended, and gives the first failure.
+async fn finished(servers: &mut JoinSet<std::io::Result<()>>) -> std::io::Result<()> {
+    let mut outcome = Ok(());
+    while let Some(ended) = servers.join_next().await {
+        outcome = outcome.and(ended.unwrap_or_else(|error| Err(error.into())));
+    }
+    outcome
+}
+
+/// A socket that the settings name, and its address: another than asked for where that leaves the port open.
+async fn bind(setting: &'static str, address: SocketAddr) -> Result<(TcpListener, SocketAddr), ServeError> {
+    let bound = async {
+        let listener = TcpListener::bind(address).await?;
+        let local = listener.local_addr()?;
+        Ok((listener, local))
+    };
+    bound.await.map_err(|cause| ServeError::Listen { setting, address, cause })
+}
+
+/// The command `serve`: runs until SIGINT or SIGTERM.
+pub async fn run(mut config: Config) -> Result<(), ServeError> {
+    config.connections.most = descriptors::fit(config.connections.most);
+    let (listener, local) = bind("LISTEN", config.listen).await?;
+    let bindings = match config.bindings_listen {
+        Some(address) => Some(bind("BINDINGS_LISTEN", address).await?),
+        None => None,
+    };
+    let state = build(config, Clock::System, Dice::System).await?;
+    let stopped = stop_signal().map_err(ServeError::Signals)?;
+    announce(&state, local, bindings.as_ref().map(|(_, local)| *local)).await?;
+    let mut running = spawn(state, listener, bindings.map(|(listener, _)| listener));
+    tokio::select! {
+        () = stopped => {
+            tracing::info!("stopping");
+            running.stop().await
+        }
+        error = running.failed() => Err(error),
+    }
+}
+
+/// Says where the service is, and on an empty database what to do first.
+async fn announce(state: &AppState, local: SocketAddr, bindings: Option<SocketAddr>) -> Result<(), ServeError> {
+    let (edge, database) = (state.config.kv.is_some(), state.db.durability().await.map_err(AppError::from)?);
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), address = %local, base_url = state.config.base_url, edge, database, "serving");
+    say(&format!("Updraft {} listens on http://{local}; clients reach it at {}", env!("CARGO_PKG_VERSION"), state.config.base_url));
+    if let Some(bindings) = bindings {
+        say(&format!("A self-hosted edge finds its bindings at {bindings}"));
+    }
+    let mut tx = state.db.read().await.map_err(AppError::from)?;
+    if accounts::repo::count(&mut tx).await.map_err(AppError::from)? == 0 {
+        say("There is no account yet. Make the first one and its key with the same settings as this process has:");
+        say("  echo 'a long passphrase' | updraft-control account create --email you@example.com --password-stdin");
+        say("  updraft-control access-key create --email you@example.com --name first");
+    }
+    Ok(())
+}
+
+/// A line for whoever started this by hand. Nobody may be reading any more; that is no reason to stop.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+/// Listens for SIGINT and SIGTERM from now on; what it gives ends when one of them comes. Called before anybody is told that the service is there: a
+/// signal that came before would end the process at once.
+#[cfg(unix)]
+fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (mut interrupted, mut terminated) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    Ok(async move {
+        tokio::select! {
+            _ = interrupted.recv() => {}
+            _ = terminated.recv() => {}
+        }
+    })
+}
+
+#[cfg(not(unix))]
+fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
+    Ok(async {
+        let _ = tokio::signal::ctrl_c().await;
+    })
+}
+
+/// TLS for outgoing calls; the first caller wins, so that tests may build many servers in one process.
+pub fn install_crypto() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}

@@ -1,0 +1,57 @@
+//! Every SQL statement of the crate, for the test that prepares each on both databases.
+
+use crate::domain::access::{apps, collaborators, names};
+use crate::domain::counting::{self, counters, history};
+use crate::domain::credentials::{access_keys, api_keys, device_cookies};
+use crate::domain::encryption::{check, sealed};
+use crate::domain::limits::{self, quotas};
+use crate::domain::login::{self, fresh, pending};
+use crate::domain::second_factors::passkeys::{self, challenge};
+use crate::domain::second_factors::{factors, held, recovery, totp};
+use crate::domain::{accounts, audit, cli_login, deployments, mail, password_reset, registration, releases, snapshot, traces};
+use crate::jobs::cleanup;
+
+/// The statements, by the file they stand in.
+pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
+    vec![
+        ("access/apps", apps::SQL),
+        ("access/collaborators", collaborators::SQL),
+        ("access/names", names::SQL),
+        ("accounts", accounts::repo::SQL),
+        ("audit", audit::repo::SQL),
+        ("cli_login", cli_login::repo::SQL),
+        ("counting", counting::repo::SQL),
+        ("counting/counters", counters::repo::SQL),
+        ("counting/gone", counting::gone::SQL),
+        ("counting/history", history::repo::SQL),
+        ("counting/versions", counting::versions::SQL),
+        ("credentials/access_keys", access_keys::repo::SQL),
+        ("credentials/api_keys", api_keys::repo::SQL),
+        ("credentials/device_cookies", device_cookies::repo::SQL),
+        ("deployments", deployments::repo::SQL),
+        ("encryption/check", check::SQL),
+        ("encryption/sealed", sealed::SQL),
+        ("jobs/cleanup", cleanup::SQL),
+        ("limits", limits::repo::SQL),
+        ("limits/quotas", quotas::SQL),
+        ("login", login::repo::SQL),
+        ("login/fresh", fresh::repo::SQL),
+        ("login/pending", pending::repo::SQL),
+        ("mail/outbox", mail::outbox::SQL),
+        ("password_reset", password_reset::repo::SQL),
+        ("registration", registration::repo::SQL),
+        ("releases", releases::repo::SQL),
+        ("releases/blob", releases::blob::SQL),
+        ("second_factors/factors", factors::SQL),
+        ("second_factors/held", held::SQL),
+        ("second_factors/passkeys", passkeys::repo::SQL),
+        ("second_factors/passkeys/challenge", challenge::SQL),
+        ("second_factors/recovery", recovery::repo::SQL),
+        ("second_factors/totp", totp::repo::SQL),
+        ("snapshot", snapshot::repo::SQL),
+        ("snapshot/outbox", snapshot::outbox::SQL),
+        ("snapshot/size", snapshot::size::SQL),
+        ("traces/networks", traces::networks::SQL),
+        ("traces/tally", traces::tally::SQL),
+    ]
+}

@@ -1,0 +1,64 @@
+//! What is left out of a file, and which files are read.
+
+use super::{arrows, find};
+
+const B: (&str, &str) = ("b.rs", "pub struct B; pub fn make() {}");
+
+fn needs_b(text: &str) -> bool {
+    !arrows(&[("lib.rs", "mod a; mod b;"), ("a.rs", text), B]).is_empty()
+}
+
+#[test]
+fn what_only_tests_compile_is_left_out() {
+    assert!(!needs_b("#[cfg(test)] mod tests { use crate::b::B; }"));
+    assert!(!needs_b("#[cfg(test)] use crate::b::B;"));
+    assert!(!needs_b("#[cfg(all(unix, test))] fn f() { crate::b::make() }"));
+    assert!(!needs_b("impl A { #[cfg(test)] fn f() { crate::b::make() } }"));
+    assert!(!needs_b("trait A { #[cfg(test)] fn f() { crate::b::make() } }"));
+    assert!(!needs_b("struct A { #[cfg(test)] field: crate::b::B }"));
+    assert!(!needs_b("fn f() { #[cfg(test)] let x = crate::b::make(); #[cfg(test)] { crate::b::make(); } }"));
+    assert!(!needs_b("#![cfg(test)] use crate::b::B;"));
+    let files = [("lib.rs", "mod a; mod b;"), ("a/mod.rs", "#[cfg(test)] mod tests;"), ("a/tests.rs", "use crate::b::B;"), B];
+    assert_eq!(arrows(&files), [""; 0]);
+    assert_eq!(find(&files, "").unwrap().others, ["a/tests.rs"]);
+}
+
+#[test]
+fn what_others_compile_too_is_not_left_out() {
+    assert!(needs_b("#[cfg(not(test))] use crate::b::B;"));
+    assert!(needs_b("#[cfg(any(test, unix))] use crate::b::B;"));
+    assert!(needs_b("#[cfg(feature = \"test\")] use crate::b::B;"));
+    assert!(needs_b("impl A { #[cfg(unix)] fn f() { crate::b::make() } }"));
+    assert!(needs_b("#[cfg(test)] mod tests {} fn f() { crate::b::make() }"));
+}
+
+#[test]
+fn a_module_may_have_two_forms() {
+    let files =
+        [("lib.rs", "#[cfg(unix)] mod a { use crate::b::B; } #[cfg(not(unix))] mod a { use crate::c::C; } mod b; mod c;"), B, ("c.rs", "")];
+    assert_eq!(arrows(&files), ["lib.rs -> b.rs", "lib.rs -> c.rs"]);
+}
+
+#[test]
+fn a_module_may_say_where_its_file_is() {
+    let files = [("lib.rs", "mod b; #[path = \"x/other.rs\"] mod a;"), ("x/other.rs", "mod c;"), ("x/c.rs", "use crate::b::B;"), B];
+    assert_eq!(arrows(&files), ["x/c.rs -> b.rs"]);
+}
+
+#[test]
+fn a_raw_name_is_the_name() {
+    let files = [
+        ("lib.rs", "mod a; mod r#type;"),
+        ("a.rs", "use crate::r#type::T; fn f() { crate::r#type::r#fn() }"),
+        ("type.rs", "pub struct T;"),
+    ];
+    assert_eq!(arrows(&files), ["a.rs -> type.rs"]);
+}
+
+#[test]
+fn a_file_that_is_missing_or_cannot_be_parsed_is_named() {
+    let failure = find(&[("lib.rs", "mod a;"), ("a/mod.rs", "mod missing;")], "").unwrap_err().to_string();
+    assert!(failure.contains("a/mod.rs") && failure.contains("missing"), "{failure}");
+    let failure = find(&[("lib.rs", "mod a;"), ("a.rs", "\nfn {")], "").unwrap_err().to_string();
+    assert!(failure.starts_with("a.rs:2: "), "{failure}");
+}
