@@ -1,9 +1,9 @@
 //! People with accounts: made and signed in as they would be, or put into the database at once where a test is about something else.
 
 use control::domain::accounts;
+use control::domain::audit::ClientAddress;
 use control::domain::credentials::access_keys as keys;
 use control::domain::credentials::session::{self, Device, SessionOrigin};
-use control::http::layer::ClientAddress;
 use serde_json::{Value, json};
 use shared::ids::AccountId;
 

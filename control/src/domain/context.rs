@@ -12,6 +12,7 @@ use shared::wire::check::DownloadUrls;
 use tokio::sync::Semaphore;
 
 use crate::config::Config;
+use crate::domain::audit::ClientAddress;
 use crate::domain::error::AppError;
 use crate::domain::limits::under_way::UnderWay;
 use crate::domain::mail::Mailer;
@@ -21,7 +22,6 @@ use crate::domain::traces::{self, Traces};
 use crate::http::api::health::HealthCache;
 use crate::http::devices::Collector;
 use crate::http::edge::InternalSlots;
-use crate::http::layer::ClientAddress;
 use crate::http::layer::connections::{Table, Vouched};
 use crate::infra::challenge::Challenge;
 use crate::infra::clock::{Clock, Dice};

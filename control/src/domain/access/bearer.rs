@@ -9,6 +9,7 @@ use shared::ids::{AccessKeyId, AccountId, ApiKeyId};
 use shared::time::UnixMillis;
 
 use crate::domain::accounts;
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::{App, AppState, Refusal};
 use crate::domain::credentials::access_keys::repo::{self, KeyRow};
 use crate::domain::credentials::api_keys::repo as api_keys;
@@ -17,7 +18,6 @@ use crate::domain::credentials::session;
 use crate::domain::credentials::token::{self, ApiKeyToken, TokenHash};
 use crate::domain::error::{AppError, AppResult, chain};
 use crate::domain::traces::{self, Trace};
-use crate::http::layer::ClientAddress;
 use crate::infra::db::{ReadTx, WriteTx};
 
 /// Last-used times are written at most this often, in milliseconds.

@@ -9,14 +9,13 @@ use crate::domain::access::apps::LockedRow;
 use crate::domain::access::grant::OwnApp;
 use crate::domain::access::{AppGrant, Role, SignedIn, collaborators};
 use crate::domain::accounts;
-use crate::domain::audit::{self, Action, Actor, Event};
+use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
 use crate::domain::collaborators::{notice, service as sharing};
 use crate::domain::context::App;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::login::Fresh;
 use crate::domain::mail::{Kind, Mail, ReturnedApp, Transfer, notices};
 use crate::http::api::apps::AppOut;
-use crate::http::layer::ClientAddress;
 use crate::infra::db::WriteTx;
 
 /// Gives the app to another account, and tells both. The owner so far becomes an Admin. An app that was not accepted can only be given back. Errors: 404

@@ -7,9 +7,9 @@ use axum::http::request::Parts;
 use shared::ids::AccountId;
 
 use crate::domain::access::{CredentialKind, SignedIn};
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::AppState;
 use crate::domain::error::{AppError, AppResult};
-use crate::http::layer::ClientAddress;
 
 /// Who makes a change, with what credential, and from where.
 ///

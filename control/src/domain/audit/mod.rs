@@ -6,10 +6,12 @@
 //! are not changes of this kind. Start reading at [`note`] and [`Action`].
 
 pub mod actor;
+pub mod client_address;
 pub mod event;
 pub mod repo;
 pub mod service;
 
 pub use actor::Actor;
+pub use client_address::ClientAddress;
 pub use event::{Action, Event};
 pub use service::{Kept, note, verify};

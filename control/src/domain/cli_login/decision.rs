@@ -8,7 +8,7 @@ use super::repo::{self, Decision};
 use super::request::{AuthorizationRow, Mode, State};
 use super::user_code::UserCode;
 use crate::domain::access::{DashboardSession, NewCredentials, RecentLogin};
-use crate::domain::audit::{self, Action, Actor, Event};
+use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
 use crate::domain::context::App;
 use crate::domain::credentials::token::PlainToken;
 use crate::domain::error::{AppError, AppResult};
@@ -16,7 +16,6 @@ use crate::domain::limits::{Count, Limit, Subject};
 use crate::domain::traces;
 use crate::http::api::cli_authorizations::UserCodeIn;
 use crate::http::extract::Faults;
-use crate::http::layer::ClientAddress;
 use crate::infra::db::WriteTx;
 
 const UNKNOWN: AppError = AppError::NotFound("authorization");

@@ -10,7 +10,7 @@ use shared::time::UnixMillis;
 use super::repo::{self, Owner};
 use super::request::{AuthorizationRow, Mode, State};
 use super::{notice, proof};
-use crate::domain::audit::{self, Action, Actor, Event};
+use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
 use crate::domain::context::App;
 use crate::domain::credentials::token::{PlainToken, TokenHash};
 use crate::domain::credentials::{access_keys as keys, session};
@@ -19,7 +19,6 @@ use crate::domain::limits::Limit;
 use crate::domain::mail::Kind;
 use crate::domain::registration::service::admit;
 use crate::domain::traces::{self, Trace};
-use crate::http::layer::ClientAddress;
 use crate::infra::db::{ReadTx, WriteTx};
 
 /// Why nothing was given.

@@ -3,11 +3,11 @@
 use shared::ids::AccountId;
 
 use crate::domain::access::SignedIn;
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::App;
 use crate::domain::credentials::access_keys::repo::Credential;
 use crate::domain::error::AppResult;
 use crate::domain::mail::{Kind, MachineNotice, Mail, notices};
-use crate::http::layer::ClientAddress;
 use crate::infra::db::WriteTx;
 
 /// Tells the owner, an account and its address, of machines, by their names. Wake the mailer after the commit.

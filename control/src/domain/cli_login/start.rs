@@ -10,7 +10,7 @@ use super::repo::{self, NewAuthorizationRow, NewWay};
 use super::request::Mode;
 use super::user_code::UserCode;
 use super::{proof, redirect};
-use crate::domain::audit::{self, Action, Actor, Event};
+use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
 use crate::domain::context::App;
 use crate::domain::credentials::session::Device;
 use crate::domain::credentials::token::PlainToken;
@@ -19,7 +19,6 @@ use crate::domain::limits::Limit;
 use crate::domain::registration::service::admit;
 use crate::http::api::cli_login::{NewBrowserAuthorization, NewDeviceAuthorization};
 use crate::http::extract::{Faults, Member};
-use crate::http::layer::ClientAddress;
 use crate::infra::db::WriteTx;
 
 /// The header that holds the command line's version, where the body does not.

@@ -12,7 +12,7 @@ use crate::domain::access::apps::LockedRow;
 use crate::domain::access::collaborators::{self as repo, CollaboratorRow};
 use crate::domain::access::grant::{LeaveApp, ManageCollaborators, ReadApp};
 use crate::domain::access::{AppGrant, Role, SignedIn, names};
-use crate::domain::audit::{self, Action, Actor, Event};
+use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
 use crate::domain::context::App;
 use crate::domain::error::{AppError, AppResult, OrConflict};
 use crate::domain::limits::{self, Limit, Subject};
@@ -23,7 +23,6 @@ use crate::domain::{accounts, traces};
 use crate::http::api::apps::CollaboratorOut;
 use crate::http::api::collaborators::{CollaboratorPatch, NamedCollaborator, NewCollaborator};
 use crate::http::extract::{Faults, Member};
-use crate::http::layer::ClientAddress;
 use crate::infra::clock::Dice;
 use crate::infra::db::{ReadTx, WriteTx};
 

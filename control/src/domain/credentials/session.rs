@@ -8,9 +8,9 @@ use super::access_keys::service::LAST_EXPIRY;
 use super::token::PlainToken;
 use crate::config::SessionLimits;
 use crate::domain::access::bearer::{CredentialKind, LAST_USED_EVERY};
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::App;
 use crate::domain::error::{AppError, AppResult};
-use crate::http::layer::ClientAddress;
 use crate::infra::db::WriteTx;
 
 /// How many dashboard sessions an account has at most: the next one ends the oldest, so that logins do not fill the database.

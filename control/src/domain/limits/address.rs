@@ -6,10 +6,10 @@ use shared::limit::{Rate, site_rate};
 use shared::time::UnixMillis;
 
 use super::{Count, Limit, Subject, Times, find};
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::App;
 use crate::domain::error::AppResult;
 use crate::domain::traces;
-use crate::http::layer::ClientAddress;
 use crate::infra::db::{ReadTx, WriteTx};
 
 /// What one limit counted of a client's address, and of the site that it belongs to: a client with a /48 of IPv6 has 65,536 networks, and all of them

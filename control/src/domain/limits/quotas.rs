@@ -7,12 +7,11 @@
 use shared::ids::{AccountId, AppId};
 use shared::limit::Rate;
 
-use crate::domain::audit::Actor;
+use crate::domain::audit::{Actor, ClientAddress};
 use crate::domain::context::App;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::limits::{self, Limit, Subject};
 use crate::domain::traces;
-use crate::http::layer::ClientAddress;
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::on;
 

@@ -5,6 +5,7 @@ use shared::time::UnixMillis;
 
 use super::repo;
 use crate::domain::accounts;
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::App;
 use crate::domain::credentials::device_cookies::Device;
 use crate::domain::credentials::device_cookies::service::Shown;
@@ -14,7 +15,6 @@ use crate::domain::limits::{self, AddressCount, AddressTimes, Count, Limit, Subj
 use crate::domain::registration::PENDING_LIFETIME;
 use crate::domain::traces::warnings::Warning;
 use crate::domain::traces::{self, Event, Trace};
-use crate::http::layer::ClientAddress;
 use crate::infra::db::WriteTx;
 
 const WRONG: AppError = AppError::WrongCredentials("the e-mail address or the password is wrong");

@@ -13,7 +13,7 @@ use shared::time::UnixMillis;
 use super::guess::{Guard, Guess, Whose, look, settle, too_many};
 use super::repo;
 use crate::domain::accounts;
-use crate::domain::audit::{self, Action, Actor, Event};
+use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
 use crate::domain::context::App;
 use crate::domain::credentials::device_cookies::Device;
 use crate::domain::credentials::session::{self, Issued, SessionOrigin};
@@ -22,7 +22,6 @@ use crate::domain::limits::{self, Count, Limit, Subject};
 use crate::domain::login::pending;
 use crate::domain::second_factors::{self as mfa, Factor, factors};
 use crate::domain::traces::{self, Trace, networks};
-use crate::http::layer::ClientAddress;
 use crate::infra::db::WriteTx;
 
 /// How long an account may be without a second factor, from its first login without one, in milliseconds.

@@ -6,7 +6,7 @@ use shared::time::UnixMillis;
 use super::repo;
 use crate::domain::accounts::service::end_old_password;
 use crate::domain::accounts::{self, strength};
-use crate::domain::audit::{self, Action, Actor, Event};
+use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
 use crate::domain::context::App;
 use crate::domain::credentials::token::{PlainToken, TokenHash};
 use crate::domain::credentials::{access_keys as keys, api_keys};
@@ -18,7 +18,6 @@ use crate::domain::second_factors::factors;
 use crate::domain::{cli_login as cli, login};
 use crate::http::api::password_reset::{Forgotten, Reset};
 use crate::http::extract::{Faults, members};
-use crate::http::layer::ClientAddress;
 use crate::infra::db::WriteTx;
 
 /// Notes that somebody asks for a link that takes a new password: `answer` sends it, if there is an account. So this does the same for every address,

@@ -3,10 +3,10 @@
 
 use shared::time::UnixMillis;
 
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::App;
 use crate::domain::error::AppResult;
 use crate::domain::limits::{Count, Limit, Subject};
-use crate::http::layer::ClientAddress;
 use crate::infra::db::WriteTx;
 
 /// Both counts of an address, locked until the transaction ends.

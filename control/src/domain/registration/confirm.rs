@@ -14,14 +14,13 @@ use super::repo::{self, RegistrationRow};
 use super::service::{admit, must_be_open};
 use crate::domain::accounts::service::{self as accounts, NewAccount};
 use crate::domain::accounts::strength;
-use crate::domain::audit::Actor;
+use crate::domain::audit::{Actor, ClientAddress};
 use crate::domain::context::App;
 use crate::domain::credentials::token::TokenHash;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::limits::Limit;
 use crate::http::api::registration::ShownToken;
 use crate::http::extract::{Faults, Member, members};
-use crate::http::layer::ClientAddress;
 use crate::infra::crypto::password;
 
 /// A registration that waits, as the page shows it to whoever has its token.

@@ -4,8 +4,8 @@ use shared::ids::RegistrationId;
 use shared::limit::wide_network;
 use shared::time::UnixMillis;
 
+use crate::domain::audit::ClientAddress;
 use crate::domain::credentials::token::TokenHash;
-use crate::http::layer::ClientAddress;
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 

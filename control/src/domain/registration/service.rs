@@ -8,7 +8,7 @@ use super::PENDING_LIFETIME;
 use super::budget::Budget;
 use super::repo::{self, NewRegistrationRow, Renewed};
 use crate::domain::accounts::strength;
-use crate::domain::audit::{self, Action, Actor, Event};
+use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
 use crate::domain::context::App;
 use crate::domain::credentials::token::PlainToken;
 use crate::domain::error::{AppError, AppResult};
@@ -17,7 +17,6 @@ use crate::domain::mail::{self, Kind, Mail};
 use crate::domain::{login, traces};
 use crate::http::api::registration::{NewRegistration, Resend};
 use crate::http::extract::{Faults, members};
-use crate::http::layer::ClientAddress;
 
 /// Stores a registration, and mails the link that confirms it while the address has mails left. An address that has an account gets a decoy instead,
 /// and its owner a mail that says so. The work is the same in both cases. Errors: 403 when registration is closed, or with a code when a challenge token

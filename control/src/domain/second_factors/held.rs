@@ -6,12 +6,12 @@
 use shared::ids::AccountId;
 
 use super::factors::{self, Factors};
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::App;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::limits::{Count, Limit, Subject};
 use crate::domain::traces::warnings::Warning;
 use crate::domain::traces::{self, Event, Trace};
-use crate::http::layer::ClientAddress;
 use crate::infra::db::WriteTx;
 use crate::on;
 

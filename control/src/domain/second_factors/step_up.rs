@@ -9,11 +9,11 @@ use utoipa::ToSchema;
 
 use super::{Held, factors, passkeys, totp};
 use crate::domain::access::LoginSession;
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::App;
 use crate::domain::error::{AppError, AppResult, Code};
 use crate::domain::traces::Event;
 use crate::http::extract::Member;
-use crate::http::layer::ClientAddress;
 use crate::infra::db::WriteTx;
 
 const STOPPED: AppError = AppError::Coded(

@@ -6,7 +6,7 @@ use shared::ids::AccountId;
 
 use super::Event;
 use super::warnings::Warning;
-use crate::http::layer::ClientAddress;
+use crate::domain::audit::ClientAddress;
 
 /// Kinds of failures of accounts, and warnings, that are remembered between two rounds of the job. What comes beyond it is in the log alone.
 const MOST: usize = 4_096;

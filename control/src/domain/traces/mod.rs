@@ -22,9 +22,8 @@ use tokio::sync::Notify;
 
 use self::backlog::Backlog;
 use self::lines::{LeftOut, Lines};
-use crate::domain::audit::Action;
+use crate::domain::audit::{Action, ClientAddress};
 use crate::domain::context::App;
-use crate::http::layer::ClientAddress;
 
 /// What failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -5,9 +5,9 @@ use shared::limit::wide_network;
 use shared::time::UnixMillis;
 
 use super::warnings::{self, Warning};
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::App;
 use crate::domain::error::AppResult;
-use crate::http::layer::ClientAddress;
 use crate::infra::db::WriteTx;
 use crate::{on, on_write};
 

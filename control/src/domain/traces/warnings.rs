@@ -5,11 +5,11 @@ use shared::limit::Rate;
 
 use super::backlog::Warned;
 use crate::domain::accounts;
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::App;
 use crate::domain::error::AppResult;
 use crate::domain::limits::{self, Limit, Subject};
 use crate::domain::mail::{Circumstances, Kind, Mail, outbox};
-use crate::http::layer::ClientAddress;
 use crate::infra::db::WriteTx;
 
 /// Mails of one kind to one owner.

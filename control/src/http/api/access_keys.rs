@@ -10,6 +10,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::domain::access::{DashboardSession, LoginSession, NewCredentials, NotApiKey};
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::AppState;
 use crate::domain::credentials::access_keys::repo::Credential;
 use crate::domain::credentials::access_keys::service;
@@ -17,7 +18,6 @@ use crate::domain::error::AppResult;
 use crate::domain::login::fresh;
 use crate::domain::second_factors::step_up::StepUpProof;
 use crate::http::extract::{Json, KeyPath, Member, encode_segment};
-use crate::http::layer::ClientAddress;
 
 /// An access key to be made. A member `createdBy`, which old clients send, is ignored.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -10,11 +10,11 @@ use utoipa_axum::routes;
 
 use crate::domain::access::{DashboardSession, SignedIn};
 use crate::domain::accounts::service;
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::AppState;
 use crate::domain::error::AppResult;
 use crate::domain::second_factors::step_up::StepUpProof;
 use crate::http::extract::{Json, Member};
-use crate::http::layer::ClientAddress;
 
 /// What is to change of an account.
 #[derive(Debug, Deserialize, ToSchema)]

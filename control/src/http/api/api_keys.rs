@@ -11,6 +11,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::domain::access::{DashboardSession, DashboardSessionAlone, LoginSession, NewCredentials, NotApiKey};
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::AppState;
 use crate::domain::credentials::api_keys::repo::{self, ApiKey};
 use crate::domain::credentials::api_keys::service;
@@ -19,7 +20,6 @@ use crate::domain::error::AppResult;
 use crate::domain::login::fresh;
 use crate::domain::second_factors::step_up::StepUpProof;
 use crate::http::extract::{Json, KeyPath, Member, Nullable};
-use crate::http::layer::ClientAddress;
 
 /// An API key to be made.
 #[derive(Debug, Deserialize, ToSchema)]

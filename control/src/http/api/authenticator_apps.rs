@@ -8,6 +8,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::domain::access::{DashboardSession, LoginSession};
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::AppState;
 use crate::domain::error::AppResult;
 use crate::domain::login::fresh;
@@ -17,7 +18,6 @@ use crate::domain::second_factors::totp::service;
 use crate::http::api::login::SessionOut;
 use crate::http::api::second_factors::{FactorChange, FactorRemovedOut, LoginCode, NoMembers};
 use crate::http::extract::{Faults, Json, Member};
-use crate::http::layer::ClientAddress;
 
 /// A seed to be put into an authenticator app. It is shown this once.
 #[derive(Debug, Serialize, ToSchema)]

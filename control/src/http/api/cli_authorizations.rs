@@ -9,12 +9,12 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::domain::access::{DashboardSession, NewCredentials, RecentLogin};
+use crate::domain::audit::ClientAddress;
 use crate::domain::cli_login::decision::{self, Decided};
 use crate::domain::cli_login::request::{self, AuthorizationRow, Mode};
 use crate::domain::context::AppState;
 use crate::domain::error::AppResult;
 use crate::http::extract::{AuthorizationPath, Json, Member};
-use crate::http::layer::ClientAddress;
 
 /// The code that a user copied.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -10,13 +10,13 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::domain::audit::ClientAddress;
 use crate::domain::cli_login::exchange::{self, Given, Grant, Proof, Refusal};
 use crate::domain::cli_login::repo::INTERVAL;
 use crate::domain::cli_login::start::{self, Said};
 use crate::domain::context::AppState;
 use crate::domain::error::{AppError, AppResult};
 use crate::http::extract::{Json, Member};
-use crate::http::layer::ClientAddress;
 
 /// A command line that asks to be let in through a browser on the same machine.
 #[derive(Deserialize, ToSchema)]

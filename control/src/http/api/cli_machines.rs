@@ -10,14 +10,13 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::domain::access::LoginSession;
-use crate::domain::audit::{self, Action, Actor, Event};
+use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
 use crate::domain::cli_login::notice;
 use crate::domain::context::{App, AppState};
 use crate::domain::credentials::access_keys::repo::{self, Credential};
 use crate::domain::credentials::session;
 use crate::domain::error::{AppError, AppResult};
 use crate::http::extract::{CredentialPath, Json};
-use crate::http::layer::ClientAddress;
 
 const UNKNOWN: AppError = AppError::NotFound("machine");
 

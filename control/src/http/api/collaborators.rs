@@ -12,14 +12,13 @@ use utoipa_axum::routes;
 
 use crate::domain::access::grant::{AcceptApp, LeaveApp, ManageCollaborators, ReadApp};
 use crate::domain::access::{AppGrant, SignedIn};
-use crate::domain::audit::Actor;
+use crate::domain::audit::{Actor, ClientAddress};
 use crate::domain::collaborators::{acceptance, service};
 use crate::domain::context::AppState;
 use crate::domain::error::AppResult;
 use crate::domain::second_factors::step_up::StepUpProof;
 use crate::http::api::apps::{AppAnswer, CollaboratorOut};
 use crate::http::extract::{EmailPath, Json, Member, encode_segment};
-use crate::http::layer::ClientAddress;
 
 /// A role that can be given.
 #[derive(Debug, ToSchema)]

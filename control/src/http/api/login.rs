@@ -8,12 +8,12 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::AppState;
 use crate::domain::credentials::device_cookies::Device;
 use crate::domain::error::AppResult;
 use crate::domain::login::service::{self, LoggedIn, Login, Outcome};
 use crate::http::extract::{Faults, Json, Member, members};
-use crate::http::layer::ClientAddress;
 
 /// Somebody who wants to log in.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::AppState;
 use crate::domain::credentials::device_cookies::Device;
 use crate::domain::error::AppResult;
@@ -16,7 +17,6 @@ use crate::http::api::login::SessionOut;
 use crate::http::api::passkeys::OptionsOut;
 use crate::http::api::second_factors::NoMembers;
 use crate::http::extract::{Faults, Json, Member};
-use crate::http::layer::ClientAddress;
 
 /// A login that waits for a second factor.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -10,6 +10,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::domain::access::{DashboardSession, LoginSession};
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::AppState;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::second_factors::passkeys::repo::PasskeyRow;
@@ -19,7 +20,6 @@ use crate::domain::second_factors::step_up::StepUpProof;
 use crate::http::api::passkey_sign_in;
 use crate::http::api::second_factors::{FactorChange, FactorRemovedOut};
 use crate::http::extract::{Json, Member, PasskeyPath};
-use crate::http::layer::ClientAddress;
 
 /// A passkey that the browser made.
 #[derive(Debug, Deserialize, ToSchema)]

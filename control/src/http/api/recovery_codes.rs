@@ -8,13 +8,13 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::domain::access::LoginSession;
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::AppState;
 use crate::domain::error::AppResult;
 use crate::domain::second_factors::recovery::service;
 use crate::http::api::login::SessionOut;
 use crate::http::api::second_factors::{FactorChange, LoginCode};
 use crate::http::extract::Json;
-use crate::http::layer::ClientAddress;
 
 /// Recovery codes, shown this once.
 #[derive(Debug, Serialize, ToSchema)]

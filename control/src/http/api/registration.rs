@@ -8,11 +8,11 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::AppState;
 use crate::domain::error::AppResult;
 use crate::domain::registration::{confirm, service};
 use crate::http::extract::{Json, Member};
-use crate::http::layer::ClientAddress;
 
 /// Somebody who wants an account.
 #[derive(Debug, Deserialize, ToSchema)]

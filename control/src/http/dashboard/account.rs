@@ -14,11 +14,11 @@ use super::shared_apps::{self, SharedApps};
 use super::step_up::{self, StepUp};
 use crate::domain::access::{DashboardSession, apps};
 use crate::domain::accounts::service;
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::AppState;
 use crate::domain::error::{AppError, AppResult};
 use crate::http::api::accounts::{AccountDeletion, AccountOut, AccountPatch};
 use crate::http::extract::Member;
-use crate::http::layer::ClientAddress;
 use crate::infra::dates::day;
 
 #[derive(Template)]

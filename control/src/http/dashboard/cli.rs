@@ -18,6 +18,7 @@ use super::form::{Field, Form};
 use super::frame::Frame;
 use super::{refusal, view};
 use crate::domain::access::{DashboardSession, NewCredentials, RecentLogin};
+use crate::domain::audit::ClientAddress;
 use crate::domain::cli_login::decision::{self, Decided};
 use crate::domain::cli_login::request::{self, AuthorizationRow, Mode};
 use crate::domain::cli_login::user_code::UserCode;
@@ -26,7 +27,6 @@ use crate::domain::error::{AppError, AppResult, Code};
 use crate::domain::second_factors as mfa;
 use crate::http::api::cli_authorizations::UserCodeIn;
 use crate::http::extract::AuthorizationPath;
-use crate::http::layer::ClientAddress;
 use crate::infra::dates::moment;
 
 /// A way out of what keeps somebody from going on.

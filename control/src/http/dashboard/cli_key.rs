@@ -15,13 +15,13 @@ use super::form::{Field, Form};
 use super::frame::Frame;
 use super::view;
 use crate::domain::access::{DashboardSession, NewCredentials, NotApiKey};
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::AppState;
 use crate::domain::credentials::access_keys::service;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::login::fresh;
 use crate::http::api::access_keys::NewAccessKey;
 use crate::http::extract::Member;
-use crate::http::layer::ClientAddress;
 use crate::infra::dates::moment;
 
 /// The longest name of a machine, in characters (RFC 1035 section 2.3.4 has 63 for each of its parts).

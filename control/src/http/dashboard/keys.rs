@@ -16,6 +16,7 @@ use super::form::{Field, Form};
 use super::frame::Frame;
 use super::{api_keys, until, view};
 use crate::domain::access::{DashboardSession, NewCredentials, NotApiKey};
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::AppState;
 use crate::domain::credentials::access_keys::repo::Credential;
 use crate::domain::credentials::access_keys::service::{self, DEFAULT_TTL};
@@ -23,7 +24,6 @@ use crate::domain::error::{AppError, AppResult};
 use crate::domain::login::fresh;
 use crate::http::api::access_keys::{AccessKeyPatch, NewAccessKey};
 use crate::http::extract::{KeyPath, Member, encode_segment};
-use crate::http::layer::ClientAddress;
 use crate::infra::dates::{day, end, moment};
 
 #[derive(Template)]

@@ -12,10 +12,10 @@ use super::second_factor::{self, Pending};
 use super::session::{self, Before};
 use super::sign_in::{self, Asked, next_of};
 use super::step_up;
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::AppState;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::login::passkeys::service;
-use crate::http::layer::ClientAddress;
 
 const WRONG: &str = "The passkey was not accepted, or that took too long. Try again, or take another way.";
 

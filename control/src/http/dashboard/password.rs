@@ -11,13 +11,13 @@ use super::frame::Frame;
 use super::sign_in::{Asked, next_of};
 use super::sign_up::{has_challenge, refuse_challenged, say_token, token_field, with_challenge};
 use super::view;
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::AppState;
 use crate::domain::error::AppResult;
 use crate::domain::mail::NewPassword;
 use crate::domain::password_reset::service;
 use crate::http::api::password_reset::{Forgotten, Reset};
 use crate::http::extract::Member;
-use crate::http::layer::ClientAddress;
 
 #[derive(Template)]
 #[template(path = "dashboard/forgot_password.html")]

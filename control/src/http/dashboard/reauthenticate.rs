@@ -16,11 +16,11 @@ use super::frame::Frame;
 use super::step_up::{self, StepUp};
 use super::{csrf, refusal, view};
 use crate::domain::access::{DashboardSession, LoginSession, SignedIn};
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::AppState;
 use crate::domain::error::{AppError, AppResult, Code, ProblemText};
 use crate::domain::login::fresh;
 use crate::http::api::reauthentication::Reauthentication;
-use crate::http::layer::ClientAddress;
 
 /// The form's field by which a form is the answer to the page.
 const MARK: &str = "reauthenticate";

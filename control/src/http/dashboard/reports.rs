@@ -6,11 +6,11 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use serde_json::Value;
 
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::AppState;
 use crate::domain::error::AppResult;
 use crate::domain::{limits, traces};
 use crate::http::extract::read_body;
-use crate::http::layer::ClientAddress;
 
 /// The largest report, in bytes.
 const MOST: usize = 16 << 10;

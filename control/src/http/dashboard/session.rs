@@ -14,6 +14,7 @@ use super::frame::Frame;
 use super::site::Site;
 use crate::domain::access::{DashboardSession, SignedIn, bearer};
 use crate::domain::accounts;
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::{App, AppState};
 use crate::domain::credentials::device_cookies::Device;
 use crate::domain::credentials::device_cookies::service::LIFETIME;
@@ -21,7 +22,6 @@ use crate::domain::error::{AppError, AppResult};
 use crate::domain::login::service::LoggedIn;
 use crate::domain::second_factors::factors;
 use crate::http::api::sessions;
-use crate::http::layer::ClientAddress;
 use crate::infra::dates;
 
 /// Somebody who is signed in, as every page shows it.

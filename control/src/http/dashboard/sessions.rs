@@ -9,14 +9,13 @@ use super::flash::Flash;
 use super::frame::Frame;
 use super::{session, view};
 use crate::domain::access::{CredentialKind, DashboardSession, NotApiKey};
-use crate::domain::audit::Actor;
+use crate::domain::audit::{Actor, ClientAddress};
 use crate::domain::context::AppState;
 use crate::domain::credentials::access_keys as keys;
 use crate::domain::credentials::access_keys::repo::Credential;
 use crate::domain::error::{AppError, AppResult};
 use crate::http::api::{cli_machines as machines, sessions as service};
 use crate::http::extract::CredentialPath;
-use crate::http::layer::ClientAddress;
 use crate::infra::dates::moment;
 
 #[derive(Template)]

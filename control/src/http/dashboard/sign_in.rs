@@ -12,12 +12,12 @@ use super::frame::Frame;
 use super::session::{self, Before};
 use super::sign_up::{refuse_challenged, with_challenge};
 use crate::domain::access::DashboardSession;
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::AppState;
 use crate::domain::error::{AppError, AppResult, Code};
 use crate::domain::login::service::{self, Outcome};
 use crate::http::api::login::NewLogin;
 use crate::http::api::sessions;
-use crate::http::layer::ClientAddress;
 
 #[derive(Template)]
 #[template(path = "dashboard/sign_in.html")]

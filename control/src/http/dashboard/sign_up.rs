@@ -11,13 +11,13 @@ use super::form::{Field, Form};
 use super::frame::Frame;
 use super::headers::Needs;
 use super::sign_in::{Asked, next_of};
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::AppState;
 use crate::domain::error::{AppError, AppResult, Code};
 use crate::domain::registration::confirm::{self, Waiting};
 use crate::domain::registration::service;
 use crate::http::api::registration::{NewRegistration, Resend, ShownToken};
 use crate::http::extract::Member;
-use crate::http::layer::ClientAddress;
 use crate::infra::dates::second;
 
 #[derive(Template)]

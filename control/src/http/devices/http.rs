@@ -17,12 +17,12 @@ use shared::wire::report::{MAX_JSON_BODY, REPORT_OK, parse_report};
 use shared::wire::{check, headers};
 
 use super::{preflight, prepared, put, wrong_method};
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::{AppState, Refusal};
 use crate::domain::counting::Judgement;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::snapshot;
 use crate::http::extract::{check_type, read_body};
-use crate::http::layer::ClientAddress;
 
 /// Every acquisition path but that of bundles.
 pub(crate) fn routes() -> Router<AppState> {

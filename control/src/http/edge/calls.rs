@@ -13,11 +13,12 @@ use shared::hash::sha256;
 use shared::signature::{CallSignature, verify_call, verify_call_head};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::{App, AppState};
 use crate::domain::error::AppError;
 use crate::domain::traces::{self, Event, Trace};
 use crate::http::extract::read_body;
-use crate::http::layer::{ClientAddress, SentPath, client_address};
+use crate::http::layer::{SentPath, client_address};
 
 /// The signature's header.
 const SIGNATURE: &str = "x-updraft-signature";

@@ -1,4 +1,4 @@
-//! Who is asking: the address that limits and the audit trail go by (decisions sections 5 and 7).
+//! Who is asking: finding the address that limits and the audit trail go by (decisions sections 5 and 7).
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -9,6 +9,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::SentPath;
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::{App, AppState};
 use crate::domain::error::AppError;
 use crate::domain::traces::{self, Event, Trace};
@@ -18,14 +19,11 @@ const ADDRESS: &str = "x-updraft-client-address";
 /// The edge's signature over it.
 const SIGNATURE: &str = "x-updraft-address-signature";
 
-/// The client's address, as an extension of every request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ClientAddress(pub IpAddr);
-
 /// The client's address as the edge says it, with a signature that is valid.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SignedAddress(IpAddr);
 
+/// As an extension of every request.
 impl<S: Send + Sync> FromRequestParts<S> for ClientAddress {
     type Rejection = AppError;
 

@@ -7,7 +7,6 @@ pub mod connections;
 pub mod envelope;
 pub mod linger;
 
-pub use client_address::ClientAddress;
 pub(crate) use client_address::speaks_for_a_client;
 pub use envelope::{RequestIdHeader, not_found, wrong_method};
 pub(crate) use envelope::{finish, headers_of_all, panicked};

@@ -17,8 +17,8 @@ use shared::limit::{network, site};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::domain::accounts;
+use crate::domain::audit::ClientAddress;
 use crate::domain::error::{AppError, AppResult};
-use crate::http::layer::ClientAddress;
 use crate::infra::clock::Dice;
 
 /// The shortest and the longest password, in characters.

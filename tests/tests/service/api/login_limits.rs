@@ -2,8 +2,8 @@
 
 use std::num::NonZero;
 
+use control::domain::audit::ClientAddress;
 use control::domain::limits::{Count, Limit, Subject};
-use control::http::layer::ClientAddress;
 use serde_json::json;
 use shared::limit::Rate;
 use tests::people::{PASSWORD, login};

@@ -3,8 +3,8 @@
 
 use std::num::NonZero;
 
+use control::domain::audit::ClientAddress;
 use control::domain::credentials::session::SessionOrigin;
-use control::http::layer::ClientAddress;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tests::logged::{self, traces};

@@ -10,7 +10,7 @@ use shared::time::UnixMillis;
 use super::repo::{self, Credential, NewKeyRow};
 use crate::domain::access::bearer::CredentialKind;
 use crate::domain::access::{DashboardSession, LoginSession, NewCredentials, NotApiKey, SignedIn};
-use crate::domain::audit::{self, Action, Actor, Event};
+use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
 use crate::domain::cli_login::notice;
 use crate::domain::context::{App, AppState};
 use crate::domain::credentials::session::{self, Device};
@@ -21,7 +21,6 @@ use crate::domain::mail::{Key, KeyNotice, Kind, Mail, notices};
 use crate::domain::second_factors::Proof;
 use crate::http::api::access_keys::{AccessKeyPatch, NewAccessKey};
 use crate::http::extract::{Faults, Member};
-use crate::http::layer::ClientAddress;
 use crate::infra::clock::Dice;
 use crate::infra::db::{ReadTx, WriteTx};
 

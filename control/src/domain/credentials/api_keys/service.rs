@@ -11,7 +11,7 @@ use super::repo::{self, ApiKey, NewApiKeyRow};
 use crate::domain::access::{DashboardSession, DashboardSessionAlone, LoginSession, NewCredentials};
 use crate::domain::accounts;
 use crate::domain::accounts::service::judge_name;
-use crate::domain::audit::{self, Action, Actor, Event};
+use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
 use crate::domain::context::{App, AppState};
 use crate::domain::credentials::access_keys::service::LAST_EXPIRY;
 use crate::domain::credentials::scope::ScopeSet;
@@ -22,7 +22,6 @@ use crate::domain::mail::{Key, KeyNotice, Kind, Mail, notices};
 use crate::domain::second_factors::Proof;
 use crate::http::api::api_keys::{ApiKeyPatch, NewApiKey};
 use crate::http::extract::{Faults, Member, Nullable};
-use crate::http::layer::ClientAddress;
 use crate::infra::db::{ReadTx, WriteTx};
 
 /// Makes an API key, unless the account has as many as it may have, and gives its raw form, the only time it is known.

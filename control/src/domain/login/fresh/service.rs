@@ -12,14 +12,13 @@ use shared::time::UnixMillis;
 use super::repo;
 use crate::domain::access::{DashboardSession, LoginSession, SignedIn};
 use crate::domain::accounts;
-use crate::domain::audit::{self, Action, Actor, Event};
+use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
 use crate::domain::context::App;
 use crate::domain::error::{AppError, AppResult, Code};
 use crate::domain::login::service as login;
 use crate::domain::second_factors::{self as mfa, Proof, step_up};
 use crate::http::api::reauthentication::Reauthentication;
 use crate::http::extract::{Faults, Member, members};
-use crate::http::layer::ClientAddress;
 use crate::infra::db::{ReadTx, WriteTx};
 
 const NEEDED: AppError = AppError::Coded(

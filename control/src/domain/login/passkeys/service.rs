@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::domain::accounts;
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::App;
 use crate::domain::credentials::device_cookies::Device;
 use crate::domain::error::{AppError, AppResult};
@@ -13,7 +14,6 @@ use crate::domain::second_factors::passkeys::challenge::{self, Holder};
 use crate::domain::second_factors::passkeys::{ceremony, proof, repo};
 use crate::domain::second_factors::{Factor, Held, factors};
 use crate::domain::traces::{self, Event, Trace};
-use crate::http::layer::ClientAddress;
 
 /// Whatever was wrong: nobody learns which passkeys there are.
 const WRONG: AppError = AppError::WrongCredentials("the passkey was not accepted: try again, or log in with your password");

@@ -6,6 +6,7 @@ use shared::ids::{AccountId, PendingLoginId};
 use shared::time::UnixMillis;
 
 use super::repo::{self, PendingLogin};
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::App;
 use crate::domain::credentials::token::{PlainToken, TokenHash};
 use crate::domain::error::{AppError, AppResult};
@@ -14,7 +15,6 @@ use crate::domain::login::service::{self as login, LoggedIn};
 use crate::domain::second_factors::{Factor, Held, factors};
 use crate::domain::traces::warnings::Warning;
 use crate::domain::traces::{self, Event, Trace};
-use crate::http::layer::ClientAddress;
 use crate::infra::db::{ReadTx, WriteTx};
 
 /// How long a pending login lasts, in milliseconds (specification, Login results).

@@ -10,7 +10,7 @@ use super::ceremony::{self, Owner, Refusal};
 use super::challenge::{self, Claimed, Holder};
 use super::repo::{self, PasskeyRow};
 use crate::domain::access::{DashboardSession, LoginSession};
-use crate::domain::audit::{self, Action, Actor, Event};
+use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
 use crate::domain::context::App;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::login::fresh;
@@ -19,7 +19,6 @@ use crate::domain::second_factors::recovery::service::Codes;
 use crate::domain::second_factors::{Proof, step_up};
 use crate::http::api::passkeys::NewPasskey;
 use crate::http::extract::{Faults, Member};
-use crate::http::layer::ClientAddress;
 use crate::infra::db::{ReadTx, WriteTx};
 
 /// The name of a passkey that was given none.

@@ -13,14 +13,13 @@ use shared::ids::AccountId;
 
 use super::repo;
 use crate::domain::access::LoginSession;
-use crate::domain::audit::{self, Action, Actor, Event};
+use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
 use crate::domain::context::App;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::login::Attempt;
 use crate::domain::login::service::LoggedIn;
 use crate::domain::mail::{Kind, Mail, notices};
 use crate::domain::second_factors::{Factor, Proof, step_up};
-use crate::http::layer::ClientAddress;
 use crate::infra::crypto::seal;
 use crate::infra::db::WriteTx;
 

@@ -6,7 +6,7 @@ use subtle::ConstantTimeEq;
 use super::repo;
 use super::seed::{self, Seed};
 use crate::domain::access::{DashboardSession, LoginSession};
-use crate::domain::audit::{self, Action, Actor, Event};
+use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
 use crate::domain::context::App;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::login::service::LoggedIn;
@@ -14,7 +14,6 @@ use crate::domain::login::{Attempt, fresh};
 use crate::domain::second_factors::factors::{self, Changed};
 use crate::domain::second_factors::recovery::service::Codes;
 use crate::domain::second_factors::{Factor, Proof, step_up};
-use crate::http::layer::ClientAddress;
 use crate::infra::crypto::seal;
 use crate::infra::db::WriteTx;
 

@@ -8,6 +8,7 @@ use base32::Alphabet;
 
 use super::{Change, Nothing, last, recovery, removed};
 use crate::domain::access::DashboardSession;
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::AppState;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::second_factors::factors;
@@ -21,7 +22,6 @@ use crate::http::dashboard::headers::Needs;
 use crate::http::dashboard::sign_in::{Asked, next_of};
 use crate::http::dashboard::step_up::{self, StepUp};
 use crate::http::dashboard::view;
-use crate::http::layer::ClientAddress;
 
 #[derive(Template)]
 #[template(path = "dashboard/authenticator.html")]

@@ -10,6 +10,7 @@ use shared::text::isolate;
 
 use super::{Change, last, recovery, removed};
 use crate::domain::access::DashboardSession;
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::AppState;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::login::fresh;
@@ -23,7 +24,6 @@ use crate::http::dashboard::reauthenticate;
 use crate::http::dashboard::sign_in::{Asked, next_of};
 use crate::http::dashboard::step_up::{self, StepUp};
 use crate::http::extract::PasskeyPath;
-use crate::http::layer::ClientAddress;
 
 #[derive(Template)]
 #[template(path = "dashboard/passkey_new.html")]

@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::{Change, Nothing};
 use crate::domain::access::DashboardSession;
+use crate::domain::audit::ClientAddress;
 use crate::domain::context::AppState;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::second_factors::recovery::service::{self, Codes};
@@ -15,7 +16,6 @@ use crate::http::dashboard::form::Form;
 use crate::http::dashboard::frame::Frame;
 use crate::http::dashboard::step_up::{self, StepUp};
 use crate::http::dashboard::view;
-use crate::http::layer::ClientAddress;
 use crate::infra::dates::day;
 
 #[derive(Template)]
