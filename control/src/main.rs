@@ -384,7 +384,7 @@ async fn rotate_keys() -> Result<(), Failure> {
         rotated.recovery_keys,
         rotated.mails,
         rotated.challenges,
-        config.encryption_keys.first()?.id
+        config.encryption_keys.first().id
     )?;
     Ok(())
 }

@@ -20,14 +20,17 @@ use shared::signature::Secrets;
 use shared::time::parse_duration;
 
 use self::command_line::CliLimits;
-use self::outside::{MailConfig, TurnstileConfig};
-use self::secrets::EncryptionKeys;
 use self::settings::{Given, Settings};
 use self::strangers::StrangerLimits;
 use self::values::{Network, parse_size};
 use crate::domain::limits::quotas::Quotas;
 use crate::domain::releases::archive::ArchiveLimits;
 use crate::http::layer::connections::Bounds;
+use crate::infra::challenge::TurnstileConfig;
+use crate::infra::crypto::keys::EncryptionKeys;
+use crate::infra::db::DatabaseUrl;
+use crate::infra::kv::KvConfig;
+use crate::infra::mail::MailConfig;
 
 /// Everything the process was told.
 #[derive(Clone, Debug)]
@@ -66,33 +69,6 @@ pub struct Config {
     pub connections: Bounds,
     /// Limits of decisions section 5.
     pub limits: Limits,
-}
-
-/// The database's address, which may hold a password.
-#[derive(Clone)]
-pub struct DatabaseUrl(pub String);
-
-impl std::fmt::Debug for DatabaseUrl {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(self.0.split(':').next().unwrap_or_default())
-    }
-}
-
-/// Cloudflare's KV REST API, or wrangler's stand-in for it.
-#[derive(Clone)]
-pub struct KvConfig {
-    /// The API's base address up to and without `/storage/kv`.
-    pub api: String,
-    /// The namespace's id.
-    pub namespace: String,
-    /// The API token.
-    pub token: String,
-}
-
-impl std::fmt::Debug for KvConfig {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("KvConfig").field("api", &self.api).field("namespace", &self.namespace).finish_non_exhaustive()
-    }
 }
 
 /// Limits that are settings.

@@ -1,96 +1,17 @@
 //! Who is spoken to outside: the mail server, the human-verification challenge.
 
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use lettre::message::Mailbox;
 use percent_encoding::percent_decode_str;
 use reqwest::Url;
 use shared::time::parse_duration;
 
 use super::ConfigError;
 use super::settings::Settings;
-
-/// How mails go out.
-#[derive(Clone, Debug)]
-pub struct MailConfig {
-    /// Whom mails are from.
-    pub from: Mailbox,
-    /// The mail server; without one, mails become files in the data folder.
-    pub smtp: Option<SmtpConfig>,
-}
-
-/// When the way to the mail server is encrypted. Whenever it is, the certificate must be valid for the host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SmtpTls {
-    /// From the first byte (`smtps:`).
-    Implicit,
-    /// By STARTTLS, and nothing is sent without.
-    Required,
-    /// By STARTTLS when the server offers it.
-    Offered,
-    /// Never.
-    Off,
-}
-
-/// The mail server.
-#[derive(Clone)]
-pub struct SmtpConfig {
-    /// Its name or address; IPv6 without brackets.
-    pub host: String,
-    /// Its port.
-    pub port: u16,
-    /// User name and password.
-    pub credentials: Option<(String, String)>,
-    /// Encryption.
-    pub tls: SmtpTls,
-    /// A PEM file of the authorities that are trusted in place of the system's.
-    pub tls_ca: Option<PathBuf>,
-    /// The longest wait for the connection, and for the answer to a command.
-    pub timeout: Duration,
-}
-
-impl std::fmt::Debug for SmtpConfig {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter
-            .debug_struct("SmtpConfig")
-            .field("host", &self.host)
-            .field("port", &self.port)
-            .field("tls", &self.tls)
-            .finish_non_exhaustive()
-    }
-}
-
-/// The human-verification challenge.
-#[derive(Clone)]
-pub struct TurnstileConfig {
-    /// The secret that the verifier knows this service by.
-    pub secret: String,
-    /// What pages show the challenge with; public.
-    pub site_key: String,
-    /// The verifier's address.
-    pub url: String,
-    /// The address of the script that shows the challenge on pages.
-    pub script: String,
-}
-
-impl std::fmt::Debug for TurnstileConfig {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("TurnstileConfig").field("site_key", &self.site_key).field("url", &self.url).finish_non_exhaustive()
-    }
-}
-
-/// Whether an address such as `http://localhost:8080` is of this machine alone.
-pub fn is_loopback_address(address: &str) -> bool {
-    Url::parse(address).is_ok_and(|url| url.host_str().is_some_and(is_loopback))
-}
-
-/// The same for its host alone.
-pub fn is_loopback(host: &str) -> bool {
-    let bare = host.trim_matches(['[', ']']);
-    host == "localhost" || host.ends_with(".localhost") || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-}
+use crate::infra::challenge::TurnstileConfig;
+use crate::infra::loopback::is_loopback;
+use crate::infra::mail::{MailConfig, SmtpConfig, SmtpTls};
 
 pub(super) fn mail(settings: &Settings<'_>, base_url: &str) -> Result<MailConfig, ConfigError> {
     let from = settings.optional("MAIL_FROM").unwrap_or_else(|| {
@@ -201,16 +122,6 @@ mod tests {
         {
             let error = smtp(text).unwrap_err().to_string();
             assert!(error.contains("UPDRAFT_SMTP_URL") && !error.contains("secret@"), "{error}");
-        }
-    }
-
-    #[test]
-    fn loopback_is_this_machine() {
-        for address in ["http://localhost:8080", "http://127.0.0.1", "http://[::1]:80", "http://a.localhost"] {
-            assert!(is_loopback_address(address), "{address}");
-        }
-        for address in ["https://example.com", "http://10.0.0.1", "http://localhost.example.com", "nothing"] {
-            assert!(!is_loopback_address(address), "{address}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The three secrets: given by settings, or made once into the data folder (SQLite and the folder store without an edge only).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
@@ -10,8 +10,8 @@ use shared::signature::Secrets;
 
 use super::ConfigError;
 use super::settings::Settings;
-use crate::domain::error::{AppError, AppResult};
 use crate::infra::clock::Dice;
+use crate::infra::crypto::keys::EncryptionKeys;
 
 /// The file in the data folder that keeps generated secrets.
 const FILE: &str = "secrets.env";
@@ -19,59 +19,6 @@ const FILE: &str = "secrets.env";
 /// How a user makes one of the secrets.
 const MAKE_SECRET: &str = "must be given with PostgreSQL or an edge; make one with: openssl rand -hex 32";
 const MAKE_KEY: &str = "must be given with PostgreSQL or an edge; make one with: echo \"k1:$(openssl rand -base64 32)\"";
-
-/// A key that encrypts authenticator seeds and waiting mails, with the id under which it is named in the database.
-#[derive(Clone)]
-pub struct EncryptionKey {
-    /// Names the key in what it encrypted, for rotation.
-    pub id: String,
-    /// The AES-256 key.
-    pub bytes: [u8; 32],
-}
-
-impl std::fmt::Debug for EncryptionKey {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("EncryptionKey").field("id", &self.id).finish_non_exhaustive()
-    }
-}
-
-impl EncryptionKey {
-    fn parse(text: &str) -> Option<Self> {
-        let (id, key) = text.split_once(':')?;
-        let bytes = STANDARD.decode(key).ok()?.try_into().ok()?;
-        let plain = !id.is_empty() && id.len() <= 20 && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        plain.then(|| Self { id: id.to_owned(), bytes })
-    }
-}
-
-/// Encryption keys: the first seals, all open.
-#[derive(Clone, Debug)]
-pub struct EncryptionKeys {
-    /// The first, and the others.
-    all: Vec<EncryptionKey>,
-}
-
-impl EncryptionKeys {
-    /// Reads a comma-separated list. The error says what is wrong, never a key.
-    pub fn parse(text: &str) -> Result<Self, &'static str> {
-        let form = "must be a key id (letters and digits), a colon, and 32 bytes in base64; several of them are separated by commas";
-        let all: Vec<EncryptionKey> =
-            text.split(',').map(|part| EncryptionKey::parse(part.trim()).ok_or(form)).collect::<Result<_, _>>()?;
-        let ids: HashSet<&str> = all.iter().map(|key| key.id.as_str()).collect();
-        if ids.len() == all.len() { Ok(Self { all }) } else { Err("must not name two keys by the same id") }
-    }
-
-    /// The key that seals.
-    pub fn first(&self) -> AppResult<&EncryptionKey> {
-        // A parsed list is never empty.
-        self.all.first().ok_or_else(|| AppError::internal("there is no encryption key"))
-    }
-
-    /// The keys that open.
-    pub fn all(&self) -> &[EncryptionKey] {
-        &self.all
-    }
-}
 
 /// The three secrets, parsed.
 pub(super) struct All {
@@ -163,28 +110,5 @@ impl Kept {
             std::fs::File::open(data_dir)?.sync_all()
         };
         write().map_err(|cause| ConfigError::DataDir { path: path.clone(), cause })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const ONE: &str = "k1:AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=";
-    const TWO: &str = "k2:AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI=";
-
-    #[test]
-    fn the_first_key_of_a_list_seals_and_all_open() {
-        let keys = EncryptionKeys::parse(&format!("{TWO}, {ONE}")).unwrap();
-        assert_eq!(keys.first().unwrap().id, "k2");
-        assert_eq!(keys.all().iter().map(|key| (key.id.as_str(), key.bytes[0])).collect::<Vec<_>>(), [("k2", 2), ("k1", 1)]);
-    }
-
-    #[test]
-    fn a_list_that_is_no_list_of_keys_is_refused_without_being_repeated() {
-        for text in ["", ",", "k1:", "k1:AQEB", &format!("{ONE},"), &format!("{ONE},{ONE}"), &ONE.replace("k1", "k-1")] {
-            let reason = EncryptionKeys::parse(text).unwrap_err();
-            assert!(!reason.contains("AQEB"), "{text}");
-        }
     }
 }

@@ -1,7 +1,7 @@
 //! The list of settings, as `--help` prints it, and how one is read.
 
 use super::ConfigError;
-use super::outside::is_loopback_address;
+use crate::infra::loopback::is_loopback_address;
 
 /// What every setting's name begins with.
 const PREFIX: &str = "UPDRAFT_";

@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 
 use crate::config::Config;
 use crate::domain::audit::ClientAddress;
-use crate::domain::error::AppError;
+use crate::domain::error::{AppError, Code};
 use crate::domain::limits::under_way::UnderWay;
 use crate::domain::mail::Mailer;
 use crate::domain::second_factors::passkeys::RelyingParty;
@@ -27,6 +27,7 @@ use crate::infra::challenge::Challenge;
 use crate::infra::clock::{Clock, Dice};
 use crate::infra::crypto::password::{Passwords, Turn};
 use crate::infra::db::Db;
+use crate::infra::error::Error;
 use crate::infra::storage::Storage;
 use crate::infra::work::Work;
 
@@ -161,11 +162,18 @@ impl App {
 
     /// Waits for a turn to work on a password. Errors: 503, noted as the refusal by a limit that it is: anybody can bring it about, as often as they like.
     pub async fn password_turn(&self, from: ClientAddress) -> Result<Turn, AppError> {
-        let turn = self.passwords.turn(from).await;
-        if matches!(turn, Err(AppError::Busy)) {
+        let turn = self.passwords.turn(from.0).await;
+        if matches!(turn, Err(Error::Busy)) {
             traces::refused(self, from, "waiting_passwords", None);
         }
-        turn
+        Ok(turn?)
+    }
+
+    /// Asks whether a human sent a request, where that is configured. Errors: 403 with `challenge_required` without a token that passes; 503 when the
+    /// verifier cannot be asked.
+    pub async fn verify_challenge(&self, token: Option<&str>, from: ClientAddress) -> Result<(), AppError> {
+        let passes = self.challenge.verify(token, from.0).await?;
+        if passes { Ok(()) } else { Err(AppError::Coded(Code::ChallengeRequired, "a valid challengeToken is needed")) }
     }
 
     /// What signed bundle addresses are made from.

@@ -1,13 +1,13 @@
 //! The one error of HTTP handlers, named by outcome. The cause is kept for the log and never reaches the client.
 
 use std::borrow::Cow;
-use std::error::Error as StdError;
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-/// A boxed cause, for the log.
-pub type Cause = Box<dyn StdError + Send + Sync>;
+use crate::infra;
+use crate::infra::crypto::seal::OpenError;
+pub use crate::infra::error::{Cause, chain};
 
 /// The result of handlers and services.
 pub type AppResult<T> = Result<T, AppError>;
@@ -181,18 +181,6 @@ impl IntoResponse for AppError {
     }
 }
 
-/// An error and its causes in one line.
-pub fn chain(error: &(dyn StdError + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
-}
-
 impl From<sqlx::Error> for AppError {
     fn from(error: sqlx::Error) -> Self {
         match &error {
@@ -218,6 +206,22 @@ fn is_passing(code: &str) -> bool {
     match code.parse::<u32>() {
         Ok(number) if code.len() < 5 => matches!(number & 0xff, 5 | 6 | 10 | 13 | 14),
         _ => ["08", "53", "57", "58"].iter().any(|class| code.starts_with(class)) || matches!(code, "40001" | "40P01" | "55P03" | "25P03"),
+    }
+}
+
+impl From<infra::error::Error> for AppError {
+    fn from(error: infra::error::Error) -> Self {
+        match error {
+            infra::error::Error::Busy => Self::Busy,
+            infra::error::Error::Unavailable(cause) => Self::Unavailable(cause),
+            infra::error::Error::Internal(cause) => Self::Internal(cause),
+        }
+    }
+}
+
+impl From<OpenError> for AppError {
+    fn from(error: OpenError) -> Self {
+        Self::internal(error)
     }
 }
 

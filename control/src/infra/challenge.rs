@@ -9,9 +9,8 @@ use reqwest::{Client, StatusCode, redirect};
 use serde::{Deserialize, Serialize};
 use shared::ids::RequestId;
 
-use crate::config::outside::TurnstileConfig;
-use crate::domain::error::{AppError, AppResult, Cause, Code};
 use crate::infra::clock::{Clock, Dice};
+use crate::infra::error::{Cause, Error};
 
 /// From the first byte sent to the last received.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -21,6 +20,25 @@ const LONGEST_TOKEN: usize = 2_048;
 const MOST_ANSWER: usize = 64 << 10;
 /// Refusals that are about this service or the verifier itself and not about the token.
 const OUR_FAULTS: [&str; 4] = ["missing-input-secret", "invalid-input-secret", "bad-request", "internal-error"];
+
+/// The human-verification challenge.
+#[derive(Clone)]
+pub struct TurnstileConfig {
+    /// The secret that the verifier knows this service by.
+    pub secret: String,
+    /// What pages show the challenge with; public.
+    pub site_key: String,
+    /// The verifier's address.
+    pub url: String,
+    /// The address of the script that shows the challenge on pages.
+    pub script: String,
+}
+
+impl std::fmt::Debug for TurnstileConfig {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("TurnstileConfig").field("site_key", &self.site_key).field("url", &self.url).finish_non_exhaustive()
+    }
+}
 
 /// The way to the verifier, where one is configured.
 #[derive(Debug)]
@@ -65,24 +83,20 @@ impl Challenge {
         self.verifier.is_some()
     }
 
-    /// Passes when the verifier takes the token, and when challenges are off. No token, or one that the verifier refuses (a used one, too), is
-    /// 403 with `challenge_required`; when the verifier cannot be asked, it is 503.
-    pub async fn verify(&self, token: Option<&str>, address: IpAddr) -> AppResult<()> {
-        let Some(verifier) = &self.verifier else { return Ok(()) };
-        let token = token.filter(|token| !token.is_empty() && token.len() <= LONGEST_TOKEN).ok_or_else(required)?;
-        let answer = verifier.ask(token, address).await.map_err(AppError::unavailable)?;
+    /// Whether somebody with this token passes: when the verifier takes it, and when challenges are off. Nobody passes without one, or with one that the
+    /// verifier refuses, such as a used one. Errors: the verifier cannot be asked.
+    pub async fn verify(&self, token: Option<&str>, address: IpAddr) -> Result<bool, Error> {
+        let Some(verifier) = &self.verifier else { return Ok(true) };
+        let Some(token) = token.filter(|token| !token.is_empty() && token.len() <= LONGEST_TOKEN) else { return Ok(false) };
+        let answer = verifier.ask(token, address).await.map_err(Error::Unavailable)?;
         match answer {
-            Answer { success: true, .. } => Ok(()),
+            Answer { success: true, .. } => Ok(true),
             Answer { error_codes, .. } => match error_codes.into_iter().find(|code| OUR_FAULTS.contains(&code.as_str())) {
-                None => Err(required()),
-                Some(code) => Err(AppError::unavailable(format!("the challenge's verifier says {code}"))),
+                None => Ok(false),
+                Some(code) => Err(Error::unavailable(format!("the challenge's verifier says {code}"))),
             },
         }
     }
-}
-
-fn required() -> AppError {
-    AppError::Coded(Code::ChallengeRequired, "a valid challengeToken is needed")
 }
 
 impl Verifier {

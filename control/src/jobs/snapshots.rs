@@ -32,10 +32,10 @@ use shared::time::UnixMillis;
 use tokio::sync::watch;
 
 use super::reconcile;
-use crate::config::KvConfig;
 use crate::domain::context::AppState;
 use crate::domain::error::{AppError, AppResult, Cause, chain};
 use crate::domain::snapshot::outbox::{self, Lease};
+use crate::infra::kv::KvConfig;
 use crate::infra::kv::bulk::{Bulk, Pushed};
 use crate::infra::kv::{self, KvClient, WriteOutcome};
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use control::config::KvConfig;
 use control::infra::clock::Clock;
+use control::infra::kv::KvConfig;
 use control::jobs::reconcile;
 use control::jobs::snapshots::Pusher;
 use serde_json::json;

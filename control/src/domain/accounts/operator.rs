@@ -8,7 +8,6 @@ use shared::ids::AccountId;
 use shared::time::UnixMillis;
 
 use super::{repo, service};
-use crate::config::secrets::EncryptionKeys;
 use crate::domain::audit::{self, Action, Actor, Event};
 use crate::domain::cli_login as cli;
 use crate::domain::credentials::{access_keys as keys, api_keys, device_cookies as device};
@@ -18,6 +17,7 @@ use crate::domain::login::pending;
 use crate::domain::mail::{Kind, Mail, outbox};
 use crate::domain::second_factors::factors;
 use crate::infra::clock::Dice;
+use crate::infra::crypto::keys::EncryptionKeys;
 use crate::infra::db::WriteTx;
 
 /// What an operator's command needs besides the transaction.

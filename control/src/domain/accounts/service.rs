@@ -11,7 +11,7 @@ use super::email;
 use super::repo::{self, NewAccountRow};
 use crate::config::AccountLimits;
 use crate::domain::access::{DashboardSession, SignedIn, collaborators};
-use crate::domain::accounts::{common_passwords, strength};
+use crate::domain::accounts::strength;
 use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
 use crate::domain::cli_login as cli;
 use crate::domain::collaborators::acceptance;
@@ -24,7 +24,6 @@ use crate::domain::second_factors::{self as mfa, Proof, factors, step_up};
 use crate::http::api::accounts::{AccountDeletion, AccountOut, AccountPatch, LimitsOut};
 use crate::http::extract::{Faults, members};
 use crate::infra::clock::Dice;
-use crate::infra::crypto::password;
 use crate::infra::db::{ReadTx, WriteTx};
 
 /// An account to be made.
@@ -57,26 +56,13 @@ pub fn judge_name(name: &str) -> Result<Cow<'_, str>, Invalid> {
 
 /// Refuses a password that is too short, too long, or easily guessed, also by somebody who knows these words (decisions sections 5 and 9).
 pub fn check_password(password: &str, known: &[String]) -> AppResult<()> {
-    judge_password(password, known).map_err(|fault| AppError::Invalid(format!("password: {fault}")))
+    strength::judge(password, known).map_err(|fault| AppError::Invalid(format!("password: {fault}")))
 }
 
-/// The same for a member among others. It takes milliseconds: the server calls it through [`password::Turn::judge`], off the async threads.
-pub fn judge_password(password: &str, known: &[String]) -> Result<(), Invalid> {
-    if !password::LENGTH.contains(&password.chars().count()) {
-        return Err(Invalid::from("must be 12 to 1000 characters"));
-    }
-    if !strength::is_strong(password, known) {
-        return Err(Invalid::from("is too easily guessed; a few unrelated words make a good one"));
-    }
-    if !strength::has_own_part(password, known) {
-        return Err(Invalid::from(
-            "needs 8 characters besides your name, your address, the name of this service, and digits and punctuation at either end",
-        ));
-    }
-    if common_passwords::contains(password) {
-        return Err(Invalid::from("is on a list of common passwords; a few unrelated words make a good one"));
-    }
-    Ok(())
+/// The same for a member among others, in a turn to work on a password, since it takes milliseconds. Errors: 503 while there is none.
+pub async fn judge_password(app: &App, from: ClientAddress, password: &str, known: Vec<String>) -> AppResult<Result<(), Invalid>> {
+    let password = password.to_owned();
+    Ok(app.password_turn(from).await?.spend(move || strength::judge(&password, &known)).await?)
 }
 
 /// Makes a verified account, in the transaction's last statements.
@@ -162,8 +148,7 @@ pub async fn update(app: &App, caller: &DashboardSession, from: ClientAddress, p
             let account = repo::find(&mut app.db.read().await?, caller.account()).await?.ok_or(AppError::Unauthenticated)?;
             let name = name.as_ref().and_then(Option::as_deref).or(account.name.as_deref());
             let known = strength::context(&app.config.addresses(), caller.email(), name);
-            let turn = app.password_turn(from).await?;
-            faults.take("password", turn.judge(password, known).await?.map(|()| Some(password)))
+            faults.take("password", judge_password(app, from, password, known).await?.map(|()| Some(password)))
         }
         judged => judged,
     };

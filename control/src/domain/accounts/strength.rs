@@ -5,8 +5,34 @@
 
 use std::borrow::Cow;
 
+use shared::Invalid;
 use shared::text::fold;
 use zxcvbn::Score;
+
+use super::common_passwords;
+
+/// The shortest and the longest password, in characters.
+pub const LENGTH: std::ops::RangeInclusive<usize> = 12..=1_000;
+
+/// Judges a new password: long enough, and not easily guessed, also by somebody who knows these words (decisions sections 5 and 9). It takes milliseconds:
+/// the server calls it through [`super::service::judge_password`], off the async threads.
+pub fn judge(password: &str, known: &[String]) -> Result<(), Invalid> {
+    if !LENGTH.contains(&password.chars().count()) {
+        return Err(Invalid::from("must be 12 to 1000 characters"));
+    }
+    if !is_strong(password, known) {
+        return Err(Invalid::from("is too easily guessed; a few unrelated words make a good one"));
+    }
+    if !has_own_part(password, known) {
+        return Err(Invalid::from(
+            "needs 8 characters besides your name, your address, the name of this service, and digits and punctuation at either end",
+        ));
+    }
+    if common_passwords::contains(password) {
+        return Err(Invalid::from("is on a list of common passwords; a few unrelated words make a good one"));
+    }
+    Ok(())
+}
 
 /// What the service calls itself: the first thing that somebody who needs a password for it thinks of.
 const PRODUCT: &str = "updraft";

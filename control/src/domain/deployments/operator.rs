@@ -7,7 +7,6 @@ use shared::keys::DeploymentKey;
 use shared::time::UnixMillis;
 
 use super::repo::{self, DeploymentRow};
-use crate::config::secrets::EncryptionKeys;
 use crate::domain::access::apps;
 use crate::domain::accounts;
 use crate::domain::audit::{self, Action, Actor, Event};
@@ -15,6 +14,7 @@ use crate::domain::error::{AppError, AppResult};
 use crate::domain::mail::{Kind, Mail, NewDeploymentKey, outbox as mails};
 use crate::domain::snapshot::outbox;
 use crate::infra::clock::Dice;
+use crate::infra::crypto::keys::EncryptionKeys;
 use crate::infra::db::WriteTx;
 
 /// What an operator's command needs besides the transaction.

@@ -11,9 +11,9 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use shared::hash::Sha256Hex;
 
-use crate::config::secrets::{EncryptionKey, EncryptionKeys};
 use crate::domain::encryption::sealed;
 use crate::domain::error::{AppError, AppResult};
+use crate::infra::crypto::keys::{EncryptionKey, EncryptionKeys};
 use crate::infra::db::{Db, ReadTx, WriteTx};
 use crate::{on, on_write};
 
@@ -51,7 +51,7 @@ pub async fn check_all(db: &Db, keys: &EncryptionKeys) -> AppResult<()> {
 
 /// Notes the key that this process seals with, should another have taken it for one that nobody uses any more.
 pub async fn note(db: &Db, keys: &EncryptionKeys) -> AppResult<()> {
-    let first = name(keys.first()?);
+    let first = name(keys.first());
     if find(&mut db.read().await?).await?.contains_key(&first) {
         return Ok(());
     }
@@ -61,7 +61,7 @@ pub async fn note(db: &Db, keys: &EncryptionKeys) -> AppResult<()> {
 }
 
 async fn insert(tx: &mut WriteTx, keys: &EncryptionKeys) -> AppResult<u64> {
-    let first = keys.first()?;
+    let first = keys.first();
     Ok(on_write!(tx, |conn| sqlx::query(INSERT).bind(name(first)).bind(value(first)?).execute(conn).await)?)
 }
 
@@ -71,7 +71,7 @@ fn needed(id: &str) -> AppError {
 
 /// Forgets every key but the first, unless something is still sealed with another; whether it did.
 pub async fn forget_others(tx: &mut WriteTx, keys: &EncryptionKeys) -> AppResult<bool> {
-    let first = keys.first()?;
+    let first = keys.first();
     if sealed::missing_key(tx, std::slice::from_ref(first)).await?.is_some() {
         return Ok(false);
     }

@@ -6,12 +6,12 @@
 use serde_json::json;
 use shared::time::UnixMillis;
 
-use crate::config::secrets::EncryptionKeys;
 use crate::domain::audit::{self, Action, Actor, Event};
 use crate::domain::encryption::check;
 use crate::domain::encryption::sealed::{self, Kind};
 use crate::domain::error::{AppError, AppResult};
 use crate::infra::clock::Dice;
+use crate::infra::crypto::keys::EncryptionKeys;
 use crate::infra::crypto::seal;
 use crate::infra::db::Db;
 
@@ -55,7 +55,7 @@ pub async fn rotate(db: &Db, keys: &EncryptionKeys, dice: &Dice, now: UnixMillis
         if check::forget_others(&mut tx, keys).await? {
             let Rotated { seeds, recovery_keys, mails, challenges } = rotated;
             let details = json!({ "seeds": seeds, "recoveryKeys": recovery_keys, "mails": mails, "challenges": challenges });
-            let event = Event::new(Action::RotateKeys, &keys.first()?.id).with(details);
+            let event = Event::new(Action::RotateKeys, &keys.first().id).with(details);
             audit::note(&mut tx, &Actor::operator(), event, dice, now).await?;
             tx.commit().await?;
             return Ok(rotated);
@@ -66,7 +66,7 @@ pub async fn rotate(db: &Db, keys: &EncryptionKeys, dice: &Dice, now: UnixMillis
 
 /// Moves every row of a kind that is not under the first key; how many.
 async fn walk(db: &Db, keys: &EncryptionKeys, dice: &Dice, kind: Kind) -> AppResult<u64> {
-    let (first, mut after, mut moved) = (keys.first()?, String::new(), 0);
+    let (first, mut after, mut moved) = (keys.first(), String::new(), 0);
     loop {
         let rows = sealed::not_under(&mut db.read().await?, first, kind, &after).await?;
         let Some(last) = rows.last() else { return Ok(moved) };

@@ -2,11 +2,11 @@
 //!
 //! What seals and opens a value is [`crate::infra::crypto::seal`]; what moves values from one key to another is [`crate::domain::encryption::rotation`]. Start reading at [`Kind`].
 
-use crate::config::secrets::EncryptionKey;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::mail::outbox;
 use crate::domain::second_factors::passkeys::challenge;
 use crate::domain::second_factors::{recovery, totp};
+use crate::infra::crypto::keys::EncryptionKey;
 use crate::infra::crypto::seal;
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};

@@ -89,7 +89,7 @@ pub async fn log_in(app: &App, from: ClientAddress, login: &Login) -> AppResult<
                 let posts = app.config.limits.strangers.posts;
                 limits::admit_address(app, from.0, Limit::Posts, posts).await?.map_err(too_many)?;
             }
-            app.challenge.verify(login.challenge_token.as_deref(), from.0).await?;
+            app.verify_challenge(login.challenge_token.as_deref(), from).await?;
             guess.guard = Guard::Challenge { is_passed: true };
         }
         looked => drop(looked?),

@@ -9,10 +9,10 @@ use shared::ids::MailId;
 use shared::time::UnixMillis;
 
 use super::Mail;
-use crate::config::secrets::EncryptionKeys;
 use crate::domain::context::App;
 use crate::domain::error::{AppError, AppResult};
 use crate::infra::clock::Dice;
+use crate::infra::crypto::keys::EncryptionKeys;
 use crate::infra::crypto::seal;
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
@@ -42,7 +42,7 @@ pub async fn put(tx: &mut WriteTx, app: &App, mail: &Mail) -> AppResult<()> {
 pub async fn put_at(tx: &mut WriteTx, keys: &EncryptionKeys, dice: &Dice, now: UnixMillis, mail: &Mail) -> AppResult<()> {
     let id = id(now, dice.bytes()?);
     let plain = serde_json::to_vec(mail).map_err(AppError::internal)?;
-    let sealed = seal::seal(keys.first()?, dice, &purpose(id.as_str()), &plain)?;
+    let sealed = seal::seal(keys.first(), dice, &purpose(id.as_str()), &plain)?;
     on_write!(tx, |conn| sqlx::query(INSERT).bind(&id).bind(&sealed).bind(now).execute(conn).await)?;
     Ok(())
 }

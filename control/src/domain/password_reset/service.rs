@@ -81,7 +81,7 @@ pub async fn reset(app: &App, from: ClientAddress, reset: &Reset) -> AppResult<N
     if let Some(password) = password {
         let (email, name) = found.as_ref().map(|(_, row)| (row.email.as_str(), row.name.as_deref())).unwrap_or_default();
         let known = strength::context(&app.config.addresses(), email, name);
-        faults.take("password", app.password_turn(from).await?.judge(password, known).await?);
+        faults.take("password", accounts::service::judge_password(app, from, password, known).await?);
     }
     let (Some(token), Some(password), Some(revokes), Some((account, row)), true) = (token, password, revokes, found, faults.is_empty())
     else {

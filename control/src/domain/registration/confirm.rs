@@ -110,9 +110,9 @@ async fn compare(app: &App, from: ClientAddress, row: &RegistrationRow, password
         let text = "this is not the password that the address was registered with: try again, or send replacePassword to use this one";
         return Err(AppError::Conflict(text.to_owned()));
     }
-    let judged = app.password_turn(from).await?.judge(password, strength::context(&app.config.addresses(), &row.email, None)).await?;
+    let judged = accounts::judge_password(app, from, password, strength::context(&app.config.addresses(), &row.email, None)).await?;
     judged.map_err(|fault| AppError::Invalid(format!("password: {fault}")))?;
-    app.password_turn(from).await?.hash(password).await.map(Some)
+    app.password_turn(from).await?.hash(password).await.map(Some).map_err(AppError::from)
 }
 
 async fn find(app: &App, token: &TokenHash) -> AppResult<RegistrationRow> {

@@ -7,6 +7,7 @@ use shared::time::UnixMillis;
 use super::PENDING_LIFETIME;
 use super::budget::Budget;
 use super::repo::{self, NewRegistrationRow, Renewed};
+use crate::domain::accounts::service::judge_password;
 use crate::domain::accounts::strength;
 use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
 use crate::domain::context::App;
@@ -37,7 +38,7 @@ pub async fn register(app: &App, from: ClientAddress, new: &NewRegistration) -> 
         admit(app, from, Limit::Posts, app.config.limits.strangers.posts).await?;
         let name = name.as_ref().and_then(Option::as_deref);
         let known = strength::context(&app.config.addresses(), email.as_deref().unwrap_or_default(), name);
-        let judged = app.password_turn(from).await?.judge(text, known).await?;
+        let judged = judge_password(app, from, text, known).await?;
         password = faults.take("password", judged.map(|()| text));
     }
     let (Some(email), Some(name), Some(challenge_token), Some(password)) = (email, name, challenge_token, password) else {
@@ -124,7 +125,7 @@ pub(crate) fn must_be_open(app: &App) -> AppResult<()> {
 /// Refuses a registration that [`admit_human`] would refuse, without counting it, and before the verifier is asked.
 async fn look(app: &App, from: ClientAddress, challenge_token: Option<&str>) -> AppResult<()> {
     if challenge_token.is_none() {
-        app.challenge.verify(None, from.0).await?;
+        app.verify_challenge(None, from).await?;
     }
     let rate = app.config.limits.strangers.register;
     let so_far = limits::find_address(&mut app.db.read().await?, Limit::Register, from.0).await?;
@@ -141,8 +142,8 @@ pub(crate) async fn admit(app: &App, from: ClientAddress, limit: Limit, rate: Ra
 /// The same where the stranger must be human, if challenges are configured; to be told so counts for nothing. Errors: 429, 403 with a code.
 pub(crate) async fn admit_human(app: &App, from: ClientAddress, challenge_token: Option<&str>, limit: Limit, rate: Rate) -> AppResult<()> {
     if challenge_token.is_none() {
-        app.challenge.verify(None, from.0).await?;
+        app.verify_challenge(None, from).await?;
     }
     admit(app, from, limit, rate).await?;
-    app.challenge.verify(challenge_token, from.0).await
+    app.verify_challenge(challenge_token, from).await
 }

@@ -7,7 +7,6 @@ use shared::time::UnixMillis;
 use super::recovery::service::Codes;
 use super::step_up::SteppedUp;
 use super::{Factor, passkeys, recovery, totp};
-use crate::config::secrets::EncryptionKeys;
 use crate::domain::accounts;
 use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
 use crate::domain::context::App;
@@ -16,6 +15,7 @@ use crate::domain::error::{AppError, AppResult};
 use crate::domain::login::pending;
 use crate::domain::mail::{FactorKind, FactorNotice, Kind, Mail, notices, outbox};
 use crate::infra::clock::Dice;
+use crate::infra::crypto::keys::EncryptionKeys;
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 

@@ -18,7 +18,7 @@ use crate::domain::access::{AppGrant, UploadAllowance};
 use crate::domain::audit::Actor;
 use crate::domain::context::AppState;
 use crate::domain::deployments::service as deployments;
-use crate::domain::error::AppResult;
+use crate::domain::error::{AppError, AppResult};
 use crate::domain::releases::{change, listing, promotion, rollback, service, upload};
 use crate::http::extract::{DeploymentPath, Json, LabelPath, encode_segment};
 
@@ -186,7 +186,7 @@ pub async fn create_release(
                 release.size = row.size,
                 "a release was uploaded"
             );
-            Ok(row)
+            Ok::<_, AppError>(row)
         }
     };
     // All of it or nothing, even if the client goes away now.

@@ -181,7 +181,7 @@ fn purpose_of_once(session: &LoginSession) -> String {
 
 fn once(app: &AppState, session: &LoginSession) -> AppResult<String> {
     let id = service::new_id(app)?;
-    let sealed = seal::seal(app.config.encryption_keys.first()?, &app.dice, &purpose_of_once(session), id.as_str().as_bytes())?;
+    let sealed = seal::seal(app.config.encryption_keys.first(), &app.dice, &purpose_of_once(session), id.as_str().as_bytes())?;
     Ok(URL_SAFE_NO_PAD.encode(sealed))
 }
 

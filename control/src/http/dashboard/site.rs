@@ -6,8 +6,8 @@ use std::sync::Arc;
 use reqwest::Url;
 
 use super::assets;
-use crate::config::outside::is_loopback_address;
 use crate::config::{Config, pages};
+use crate::infra::loopback::is_loopback_address;
 
 /// The longest way back that a page takes along, in bytes.
 const LONGEST_NEXT: usize = 512;

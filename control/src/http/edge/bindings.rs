@@ -14,11 +14,11 @@ use serde_json::Value;
 use shared::keys::DeploymentKey;
 use shared::kv::{KvKey, SnapshotKey, SnapshotMetadata};
 
-use crate::config::outside::is_loopback;
 use crate::domain::context::AppState;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::snapshot;
 use crate::http::{edge, extract, layer};
+use crate::infra::loopback::is_loopback;
 
 /// The header in which a KV value's metadata travels, as JSON.
 const METADATA: &str = "cf-kv-metadata";

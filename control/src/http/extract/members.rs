@@ -4,10 +4,9 @@ use std::borrow::Cow;
 
 use shared::Invalid;
 
-use crate::domain::accounts::email;
 use crate::domain::accounts::service::judge_name;
+use crate::domain::accounts::{email, strength};
 use crate::http::extract::Member;
-use crate::infra::crypto::password;
 
 /// The longest challenge token that a verifier makes, in bytes.
 const LONGEST_CHALLENGE_TOKEN: usize = 2_048;
@@ -29,7 +28,7 @@ pub fn new_email(member: &Member) -> Result<String, Invalid> {
 pub fn password(member: &Member) -> Result<&str, Invalid> {
     let text = member.text()?;
     let length = text.chars().count();
-    if length >= 1 && length <= *password::LENGTH.end() { Ok(text) } else { Err(Invalid::from("must be 1 to 1000 characters")) }
+    if length >= 1 && length <= *strength::LENGTH.end() { Ok(text) } else { Err(Invalid::from("must be 1 to 1000 characters")) }
 }
 
 /// A display name, or none.

@@ -2,5 +2,6 @@
 //!
 //! Signatures that devices and the edge see are in `shared`. Start reading at [`seal`].
 
+pub mod keys;
 pub mod password;
 pub mod seal;

@@ -4,6 +4,7 @@
 //! cores but one at once, in memory that is used again and again. Start reading there.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,19 +13,13 @@ use std::time::Duration;
 
 use argon2::password_hash::phc::{Ident, Output, ParamsString, PasswordHash, Salt};
 use argon2::{ARGON2ID_IDENT, Algorithm, Argon2, Block, Params, Version};
-use shared::Invalid;
 use shared::limit::{network, site};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use crate::domain::accounts;
-use crate::domain::audit::ClientAddress;
-use crate::domain::error::{AppError, AppResult};
 use crate::infra::clock::Dice;
+use crate::infra::error::Error;
 
-/// The shortest and the longest password, in characters.
-pub const LENGTH: std::ops::RangeInclusive<usize> = 12..=1_000;
-
-/// How long a hash may wait for its turn before the request is answered 503.
+/// How long a hash may wait for its turn before it is refused.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// How many may wait from one network at once: more than come in earnest, so that a flood from one address takes a bounded part of the queue.
@@ -41,12 +36,12 @@ const MOST_PASSES: u32 = 16;
 const MOST_LANES: u32 = 8;
 
 /// The PHC string of a new password. Slow on purpose: call it off the async threads; the server has [`Passwords`].
-pub fn hash(password: &str, dice: &Dice) -> AppResult<String> {
+pub fn hash(password: &str, dice: &Dice) -> Result<String, Error> {
     hash_in(&mut Vec::new(), password, dice.bytes()?)
 }
 
 /// A PHC string that no password is known of: to compare with it takes as long as with any other, and the answer is no.
-pub fn unmatched(dice: &Dice) -> AppResult<String> {
+pub fn unmatched(dice: &Dice) -> Result<String, Error> {
     let params = Params::new(MEMORY, PASSES, LANES, None).map_err(fault)?;
     phc(&params, dice.bytes()?, &dice.bytes::<{ Params::DEFAULT_OUTPUT_LEN }>()?)
 }
@@ -85,12 +80,12 @@ impl Passwords {
         self.hashes.load(Ordering::Relaxed)
     }
 
-    /// Waits for a turn. Errors: 503 when it takes too long, and at once when too many wait from the same network. Both are for the log's lines on limits,
-    /// so requests ask by [`App::password_turn`](crate::domain::context::App::password_turn).
-    pub async fn turn(&self, from: ClientAddress) -> AppResult<Turn> {
+    /// Waits for a turn. Errors: [`Error::Busy`] when it takes too long, and at once when too many wait from the same network. Both
+    /// are for the log's lines on limits, so requests ask by [`App::password_turn`](crate::domain::context::App::password_turn).
+    pub async fn turn(&self, from: IpAddr) -> Result<Turn, Error> {
         let place = Place::take(&self.waiting, from)?;
         let waited = tokio::time::timeout(LONGEST_WAIT, Arc::clone(&self.permits).acquire_owned()).await;
-        let permit = waited.map_err(|_| AppError::Busy)?.map_err(AppError::internal)?;
+        let permit = waited.map_err(|_| Error::Busy)?.map_err(Error::internal)?;
         drop(place);
         Ok(Turn { permit, memory: Arc::clone(&self.memory), hashes: Arc::clone(&self.hashes), dice: self.dice.clone() })
     }
@@ -104,14 +99,14 @@ struct Place {
 }
 
 impl Place {
-    fn take(waiting: &Arc<Mutex<HashMap<String, usize>>>, from: ClientAddress) -> AppResult<Self> {
-        let bounds = [(Some(network(from.0)), MOST_WAITING), (site(from.0), 10 * MOST_WAITING)];
+    fn take(waiting: &Arc<Mutex<HashMap<String, usize>>>, from: IpAddr) -> Result<Self, Error> {
+        let bounds = [(Some(network(from)), MOST_WAITING), (site(from), 10 * MOST_WAITING)];
         let mut all = waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let mut networks = Vec::new();
         for (network, most) in bounds {
             let Some(network) = network else { continue };
             if all.get(&network).is_some_and(|count| *count >= most) {
-                return Err(AppError::Busy);
+                return Err(Error::Busy);
             }
             networks.push(network);
         }
@@ -147,19 +142,19 @@ pub struct Turn {
 
 impl Turn {
     /// The PHC string of a new password.
-    pub async fn hash(self, password: &str) -> AppResult<String> {
+    pub async fn hash(self, password: &str) -> Result<String, Error> {
         let (password, salt) = (password.to_owned(), self.dice.bytes()?);
         self.hashes.fetch_add(1, Ordering::Relaxed);
         self.run(move |blocks| hash_in(blocks, &password, salt)).await
     }
 
     /// Compares a password with the stored hash; without one the answer is no, after as long a time.
-    pub async fn verify(self, password: &str, stored: Option<&str>) -> AppResult<Verdict> {
+    pub async fn verify(self, password: &str, stored: Option<&str>) -> Result<Verdict, Error> {
         Ok(self.verify_both(password, stored, None).await?.0)
     }
 
     /// The same, and then compares it with `other` if there is one, whatever the first comparison said.
-    pub async fn verify_both(self, password: &str, stored: Option<&str>, other: Option<&str>) -> AppResult<(Verdict, bool)> {
+    pub async fn verify_both(self, password: &str, stored: Option<&str>, other: Option<&str>) -> Result<(Verdict, bool), Error> {
         let (password, stored, other) = (password.to_owned(), stored.map(str::to_owned), other.map(str::to_owned));
         self.hashes.fetch_add(1 + u64::from(other.is_some()), Ordering::Relaxed);
         self.run(move |blocks| {
@@ -174,15 +169,14 @@ impl Turn {
         .await
     }
 
-    /// Whether a new password may be taken: long enough, and not easily guessed, also by somebody who knows these words ([`strength::context`](crate::domain::accounts::strength::context)).
-    pub async fn judge(self, password: &str, known: Vec<String>) -> AppResult<Result<(), Invalid>> {
-        let password = password.to_owned();
-        self.run(move |_| Ok(accounts::service::judge_password(&password, &known))).await
+    /// Runs other work that takes long, such as judging a new password, in this turn.
+    pub async fn spend<T: Send + 'static>(self, task: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
+        self.run(move |_| Ok(task())).await
     }
 
     /// Runs `task` off the async threads, in memory that it may use. The permit goes with the task: a client that goes away does not make room for
     /// another before the work that it caused is done.
-    async fn run<T: Send + 'static>(self, task: impl FnOnce(&mut Vec<Block>) -> AppResult<T> + Send + 'static) -> AppResult<T> {
+    async fn run<T: Send + 'static>(self, task: impl FnOnce(&mut Vec<Block>) -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
         let Self { permit, memory, .. } = self;
         let (answer, answered) = oneshot::channel();
         let hashing = move || {
@@ -195,8 +189,8 @@ impl Turn {
             drop(answer.send(result));
         };
         // A thread of its own, whose priority nobody else inherits. To make one takes a thousandth of what it then does.
-        thread::Builder::new().name("password".to_owned()).spawn(hashing).map_err(AppError::unavailable)?;
-        answered.await.map_err(AppError::internal)?
+        thread::Builder::new().name("password".to_owned()).spawn(hashing).map_err(Error::unavailable)?;
+        answered.await.map_err(Error::internal)?
     }
 }
 
@@ -210,14 +204,14 @@ fn stand_back() {
     }
 }
 
-fn hash_in(blocks: &mut Vec<Block>, password: &str, salt: [u8; 16]) -> AppResult<String> {
+fn hash_in(blocks: &mut Vec<Block>, password: &str, salt: [u8; 16]) -> Result<String, Error> {
     let params = Params::new(MEMORY, PASSES, LANES, None).map_err(fault)?;
     let mut output = [0; Params::DEFAULT_OUTPUT_LEN];
     derive(blocks, params.clone(), password, &salt, &mut output)?;
     phc(&params, salt, &output)
 }
 
-fn phc(params: &Params, salt: [u8; 16], output: &[u8]) -> AppResult<String> {
+fn phc(params: &Params, salt: [u8; 16], output: &[u8]) -> Result<String, Error> {
     let made = PasswordHash {
         algorithm: ARGON2ID_IDENT,
         version: Some(Version::V0x13.into()),
@@ -228,16 +222,16 @@ fn phc(params: &Params, salt: [u8; 16], output: &[u8]) -> AppResult<String> {
     Ok(made.to_string())
 }
 
-fn verify_in(blocks: &mut Vec<Block>, password: &str, stored: &str) -> AppResult<Verdict> {
+fn verify_in(blocks: &mut Vec<Block>, password: &str, stored: &str) -> Result<Verdict, Error> {
     let stored = PasswordHash::new(stored).map_err(fault)?;
     let params = Params::try_from(&stored).map_err(fault)?;
     let (Some(salt), Some(expected)) = (&stored.salt, &stored.hash) else {
-        return Err(AppError::internal("a stored password hash is not whole"));
+        return Err(Error::internal("a stored password hash is not whole"));
     };
     let is_known = stored.algorithm == Ident::from(Algorithm::Argon2id) && stored.version == Some(Version::V0x13.into());
     let is_bounded = params.m_cost() <= MOST_MEMORY && params.t_cost() <= MOST_PASSES && params.p_cost() <= MOST_LANES;
     if !is_known || !is_bounded {
-        return Err(AppError::internal("a stored password hash has parameters that this version does not take"));
+        return Err(Error::internal("a stored password hash has parameters that this version does not take"));
     }
     let is_outdated =
         (params.m_cost(), params.t_cost(), params.p_cost(), expected.len()) != (MEMORY, PASSES, LANES, Params::DEFAULT_OUTPUT_LEN);
@@ -247,7 +241,7 @@ fn verify_in(blocks: &mut Vec<Block>, password: &str, stored: &str) -> AppResult
     Ok(Verdict { matches: Output::new(&output).map_err(fault)? == *expected, is_outdated })
 }
 
-fn derive(blocks: &mut Vec<Block>, params: Params, password: &str, salt: &[u8], output: &mut [u8]) -> AppResult<()> {
+fn derive(blocks: &mut Vec<Block>, params: Params, password: &str, salt: &[u8], output: &mut [u8]) -> Result<(), Error> {
     if blocks.len() < params.block_count() {
         blocks.resize(params.block_count(), Block::default());
     }
@@ -256,15 +250,15 @@ fn derive(blocks: &mut Vec<Block>, params: Params, password: &str, salt: &[u8], 
 }
 
 /// The crate's errors speak of parameters, never of passwords.
-fn fault(error: impl std::fmt::Display) -> AppError {
-    AppError::internal(error.to_string())
+fn fault(error: impl std::fmt::Display) -> Error {
+    Error::internal(error.to_string())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const HERE: ClientAddress = ClientAddress(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
+    const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
     /// Made by the crate itself, with the parameters that OWASP lists third (m = 9,216 KiB, t = 4, p = 1).
     fn made_elsewhere(password: &str) -> String {
@@ -308,7 +302,7 @@ mod tests {
         let all = u32::try_from(passwords.permits.available_permits()).unwrap();
         let held = Arc::clone(&passwords.permits).acquire_many_owned(all).await.unwrap();
         let began = tokio::time::Instant::now();
-        assert!(matches!(passwords.turn(HERE).await, Err(AppError::Busy)));
+        assert!(matches!(passwords.turn(HERE).await, Err(Error::Busy)));
         assert_eq!(began.elapsed().as_secs(), 10);
         drop(held);
         assert!(passwords.turn(HERE).await.unwrap().hash("correct horse").await.is_ok());
@@ -327,7 +321,7 @@ mod tests {
                 let turn = passwords.turn(HERE).await?;
                 turn.run(move |_| {
                     start.send(()).unwrap();
-                    finished.recv().map_err(AppError::internal)
+                    finished.recv().map_err(Error::internal)
                 })
                 .await
             }

@@ -6,9 +6,9 @@
 use aes_gcm::aead::{Aead, KeyInit, Payload};
 use aes_gcm::{Aes256Gcm, Key, Nonce};
 
-use crate::config::secrets::EncryptionKey;
-use crate::domain::error::{AppError, AppResult};
+use super::keys::EncryptionKey;
 use crate::infra::clock::Dice;
+use crate::infra::error::Error;
 
 /// The one format so far.
 const FORMAT: u8 = 1;
@@ -28,27 +28,20 @@ pub enum OpenError {
     NotAuthentic,
 }
 
-impl From<OpenError> for AppError {
-    fn from(error: OpenError) -> Self {
-        Self::internal(error)
-    }
-}
-
 /// What every value begins with that is sealed with this key, and no other.
-pub fn head(key: &EncryptionKey) -> AppResult<Vec<u8>> {
-    let mut head = vec![FORMAT, u8::try_from(key.id.len()).map_err(AppError::internal)?];
+pub fn head(key: &EncryptionKey) -> Result<Vec<u8>, Error> {
+    let mut head = vec![FORMAT, u8::try_from(key.id.len()).map_err(Error::internal)?];
     head.extend_from_slice(key.id.as_bytes());
     Ok(head)
 }
 
 /// Encrypts `plain` for `purpose`, such as `mail/` and the row's id: only the same purpose opens it.
-pub fn seal(key: &EncryptionKey, dice: &Dice, purpose: &str, plain: &[u8]) -> AppResult<Vec<u8>> {
+pub fn seal(key: &EncryptionKey, dice: &Dice, purpose: &str, plain: &[u8]) -> Result<Vec<u8>, Error> {
     let mut sealed = head(key)?;
     let nonce = dice.bytes::<NONCE>()?;
     let aad = associated(&sealed, purpose);
-    let ciphertext = cipher(key)
-        .encrypt(&Nonce::from(nonce), Payload { msg: plain, aad: &aad })
-        .map_err(|error| AppError::internal(error.to_string()))?;
+    let ciphertext =
+        cipher(key).encrypt(&Nonce::from(nonce), Payload { msg: plain, aad: &aad }).map_err(|error| Error::internal(error.to_string()))?;
     sealed.extend_from_slice(&nonce);
     sealed.extend_from_slice(&ciphertext);
     Ok(sealed)

@@ -11,7 +11,17 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 use sqlx::{Executor, SqlitePool};
 
 use super::{Db, migrate};
-use crate::config::outside::is_loopback;
+use crate::infra::loopback::is_loopback;
+
+/// The database's address, which may hold a password.
+#[derive(Clone)]
+pub struct DatabaseUrl(pub String);
+
+impl std::fmt::Debug for DatabaseUrl {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(self.0.split(':').next().unwrap_or_default())
+    }
+}
 
 /// Why the database could not be opened.
 #[derive(Debug, thiserror::Error)]

@@ -6,7 +6,7 @@
 pub mod connect;
 pub mod migrate;
 
-pub use connect::ConnectError;
+pub use connect::{ConnectError, DatabaseUrl};
 
 use std::ops::{Deref, DerefMut};
 

@@ -14,8 +14,7 @@ use serde_json::Value;
 use shared::kv::{KvKey, SnapshotKey, SnapshotMetadata};
 
 use self::bulk::Bulk;
-use crate::config::KvConfig;
-use crate::domain::error::{Cause, chain};
+use crate::infra::error::{Cause, chain};
 
 /// From the first byte sent to the last received. Well below the publisher's lease, so that a write ends before its lease does.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
@@ -32,6 +31,23 @@ pub(crate) const MOST_RETRY_AFTER: Duration = Duration::from_mins(10);
 const PAGE: &str = "1000";
 /// The code of a namespace that is not there.
 const NO_SUCH_NAMESPACE: i64 = 10_013;
+
+/// Cloudflare's KV REST API, or wrangler's stand-in for it.
+#[derive(Clone)]
+pub struct KvConfig {
+    /// The API's base address up to and without `/storage/kv`.
+    pub api: String,
+    /// The namespace's id.
+    pub namespace: String,
+    /// The API token.
+    pub token: String,
+}
+
+impl std::fmt::Debug for KvConfig {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("KvConfig").field("api", &self.api).field("namespace", &self.namespace).finish_non_exhaustive()
+    }
+}
 
 /// Speaks to one namespace.
 #[derive(Clone, Debug)]

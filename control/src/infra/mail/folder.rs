@@ -5,13 +5,12 @@ use std::io::Write;
 use std::path::Path;
 
 use lettre::Message;
-
-use crate::domain::mail::outbox::Lease;
+use shared::time::UnixMillis;
 
 /// Writes the message into `folder` and gives the file's name. Names are ordered by the time at which the mails were decided on; a mail that is
 /// written again replaces its file.
-pub(crate) async fn write(folder: &Path, lease: &Lease, message: &Message) -> std::io::Result<String> {
-    let name = format!("{}-{}.eml", lease.created_time.iso8601().replace(':', "-"), lease.id.as_str());
+pub(crate) async fn write(folder: &Path, id: &str, created: UnixMillis, message: &Message) -> std::io::Result<String> {
+    let name = format!("{}-{}.eml", created.iso8601().replace(':', "-"), id);
     let (folder, file, bytes) = (folder.to_owned(), name.clone(), message.formatted());
     tokio::task::spawn_blocking(move || keep(&folder, &file, &bytes)).await.map_err(std::io::Error::other)??;
     Ok(name)

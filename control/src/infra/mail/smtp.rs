@@ -12,9 +12,8 @@ use lettre::transport::smtp::extension::{ClientId, Extension, MailBodyParameter,
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
-use crate::config::outside::{SmtpConfig, SmtpTls};
-use crate::domain::error::Cause;
-use crate::jobs::mail::Failure;
+use super::{Failure, SmtpConfig, SmtpTls};
+use crate::infra::error::Cause;
 
 /// What a server does with a whole mail before it answers takes longer than a command, by this factor.
 const CONTENT_FACTOR: u32 = 4;

@@ -14,14 +14,14 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::config::outside::is_loopback_address;
 use crate::domain::context::AppState;
 use crate::domain::error::{AppResult, chain};
 use crate::domain::mail::Kind;
 use crate::domain::mail::outbox::{self, Lease};
 use crate::domain::password_reset as reset;
-use crate::infra::mail::folder;
+use crate::infra::loopback::is_loopback_address;
 use crate::infra::mail::smtp::Server;
+use crate::infra::mail::{Failure, folder};
 
 /// Mails under way at once: one that waits for a slow server does not hold up the others.
 const LANES: usize = 4;
@@ -41,15 +41,6 @@ const LEASE_MARGIN: i64 = 60_000;
 
 /// Tells senders of one process apart, whatever the dice.
 static STARTED: AtomicU64 = AtomicU64::new(0);
-
-/// Why a mail did not go out.
-#[derive(Debug)]
-pub(crate) enum Failure {
-    /// It may go out later.
-    Passing(String),
-    /// It never will.
-    Final(String),
-}
 
 /// The way out.
 #[derive(Debug)]
@@ -166,7 +157,9 @@ impl Sender {
         match &self.way {
             Way::Smtp(server) => server.send(&message).await,
             Way::Folder(folder) => {
-                let file = folder::write(folder, lease, &message).await.map_err(|error| Failure::Passing(error.to_string()))?;
+                let file = folder::write(folder, lease.id.as_str(), lease.created_time, &message)
+                    .await
+                    .map_err(|error| Failure::Passing(error.to_string()))?;
                 // Whoever tries the service out on this machine finds the way on here; anywhere else a link is a secret.
                 let link = mail.kind.link().filter(|_| is_loopback_address(&self.app.config.base_url));
                 tracing::info!(file, link, "a mail was written");

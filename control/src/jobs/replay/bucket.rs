@@ -16,8 +16,8 @@ use shared::Invalid;
 use tokio::io::AsyncReadExt;
 
 use super::{MAX_LETTER, ReplayError, reason, too_large};
-use crate::config::outside::is_loopback_address;
 use crate::config::settings::Given;
+use crate::infra::loopback::is_loopback_address;
 
 /// What the names of dead letters begin with, as the edge writes them.
 const PREFIX: &str = "dead-letters/";

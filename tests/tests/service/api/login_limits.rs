@@ -2,7 +2,6 @@
 
 use std::num::NonZero;
 
-use control::domain::audit::ClientAddress;
 use control::domain::limits::{Count, Limit, Subject};
 use serde_json::json;
 use shared::limit::Rate;
@@ -193,7 +192,7 @@ async fn of_one_network_256_wait_and_when_the_limit_is_reached_meanwhile_none_of
     let turns = std::thread::available_parallelism().map_or(1, NonZero::get).saturating_sub(1).max(1);
     let mut held = Vec::new();
     for _ in 0..turns {
-        held.push(state.passwords.turn(ClientAddress([127, 0, 0, 1].into())).await.unwrap());
+        held.push(state.passwords.turn([127, 0, 0, 1].into()).await.unwrap());
     }
     let mut guesses = JoinSet::new();
     for number in 0..257 {

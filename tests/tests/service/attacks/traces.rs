@@ -3,7 +3,6 @@
 
 use std::num::NonZero;
 
-use control::domain::audit::ClientAddress;
 use control::domain::credentials::session::SessionOrigin;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -393,7 +392,7 @@ async fn a_flood_of_passwords_is_refused_by_a_limit_and_no_fault_of_the_service(
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     let (state, mut held) = (app.state(), Vec::new());
     for _ in 0..std::thread::available_parallelism().map_or(1, NonZero::get).saturating_sub(1).max(1) {
-        held.push(state.passwords.turn(ClientAddress([127, 0, 0, 1].into())).await.unwrap());
+        held.push(state.passwords.turn([127, 0, 0, 1].into()).await.unwrap());
     }
     let mut guesses = JoinSet::new();
     for _ in 0..300 {

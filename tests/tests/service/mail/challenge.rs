@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use control::domain::audit::ClientAddress;
 use control::domain::context::AppState;
 use control::domain::error::{AppError, Code};
 use tests::turnstile::{Mood, Turnstile};
@@ -10,7 +11,7 @@ use tests::{Options, TestApp};
 const ADDRESS: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 7));
 
 async fn verify(app: &AppState, token: Option<&str>) -> Result<(), AppError> {
-    app.challenge.verify(token, ADDRESS).await
+    app.verify_challenge(token, ClientAddress(ADDRESS)).await
 }
 
 fn is_refused(result: &Result<(), AppError>) -> bool {

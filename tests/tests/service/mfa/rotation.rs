@@ -1,10 +1,10 @@
 //! The encryption key is replaced: whatever was encrypted outlives it, by the real program.
 
 use control::config::Config;
-use control::config::secrets::EncryptionKeys;
 use control::domain::encryption::check;
 use control::domain::mail::{Kind, Mail, outbox};
 use control::infra::clock::{Clock, Dice};
+use control::infra::crypto::keys::EncryptionKeys;
 use control::infra::crypto::seal;
 use control::{on, on_write, server as serve};
 use serde_json::json;

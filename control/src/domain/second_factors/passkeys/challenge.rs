@@ -79,7 +79,7 @@ pub async fn put(tx: &mut WriteTx, app: &App, holder: Holder<'_>, state: &[u8]) 
         Holder::Stranger(id) => id.to_owned(),
         _ => new_id(app)?,
     };
-    let sealed = seal::seal(app.config.encryption_keys.first()?, &app.dice, &seal_purpose(&id), state)?;
+    let sealed = seal::seal(app.config.encryption_keys.first(), &app.dice, &seal_purpose(&id), state)?;
     let (purpose, expires) = (holder.purpose(), app.now().plus_millis(CHALLENGE_LIFETIME));
     let put = match holder {
         Holder::Registration(session, account) | Holder::StepUp(session, account) => on_write!(tx, |conn| sqlx::query(OF_SESSION)

@@ -58,7 +58,7 @@ pub fn purpose(account: &str) -> String {
 /// Puts new codes in the place of all that there are. The transaction holds the account.
 pub async fn replace(tx: &mut WriteTx, app: &App, account: &AccountId) -> AppResult<Codes> {
     let key = app.dice.bytes::<32>()?;
-    let sealed = seal::seal(app.config.encryption_keys.first()?, &app.dice, &purpose(account.as_str()), &key)?;
+    let sealed = seal::seal(app.config.encryption_keys.first(), &app.dice, &purpose(account.as_str()), &key)?;
     repo::delete_all(tx, account).await?;
     repo::set_key(tx, account, &sealed, app.now()).await?;
     let mut codes = Vec::with_capacity(COUNT);

@@ -39,7 +39,7 @@ pub async fn set_up(app: &App, caller: &DashboardSession, from: ClientAddress) -
     let bytes = app.dice.bytes::<{ seed::LENGTH }>()?;
     let seed = Seed::new(&bytes, caller.email())?;
     let account = caller.account();
-    let sealed = seal::seal(app.config.encryption_keys.first()?, &app.dice, &setup_purpose(account.as_str()), &bytes)?;
+    let sealed = seal::seal(app.config.encryption_keys.first(), &app.dice, &setup_purpose(account.as_str()), &bytes)?;
     let (mut tx, now) = (caller.begin(app).await?, app.now());
     fresh::check_first_factor(&mut tx, app, caller).await?;
     repo::set_up(&mut tx, account, &sealed, now.plus_millis(SETUP_LIFETIME)).await?;
@@ -105,7 +105,7 @@ pub async fn confirm(
     if repo::end_setup(&mut tx, account, &waiting).await? == 0 {
         return Err(AppError::Conflict("the authenticator app was set up anew at the same moment: begin again".to_owned()));
     }
-    let sealed = seal::seal(app.config.encryption_keys.first()?, &app.dice, &purpose(account.as_str()), &bytes)?;
+    let sealed = seal::seal(app.config.encryption_keys.first(), &app.dice, &purpose(account.as_str()), &bytes)?;
     repo::replace(&mut tx, account, &sealed, step, now).await?;
     let codes = factors::added(&mut tx, app, &held, from, Changed::Authenticator).await?;
     let event = Event::new(Action::AddAuthenticator, account);
