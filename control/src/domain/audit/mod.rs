@@ -5,9 +5,9 @@
 //! ([`Kept`]). Rows are never deleted, also when what they speak of is. No row has a secret, a token, or an e-mail address. Checks and reports of clients
 //! are not changes of this kind. Start reading at [`note`] and [`Action`].
 
-pub mod actor;
+mod actor;
 pub mod client_address;
-pub mod event;
+mod event;
 pub mod repo;
 pub mod service;
 

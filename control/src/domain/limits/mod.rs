@@ -9,7 +9,7 @@
 //! of accounts; so nobody waits in a circle. Those of device cookies come after those of e-mail addresses. What quotas count by account, and mails to
 //! it, comes last, after the account's row.
 
-pub mod address;
+mod address;
 pub mod quotas;
 pub mod repo;
 pub mod under_way;

@@ -4,7 +4,7 @@
 //! password again in [`fresh`]. Start reading at [`service::log_in`].
 
 pub mod fresh;
-pub mod guess;
+mod guess;
 pub mod passkeys;
 pub mod pending;
 pub mod repo;

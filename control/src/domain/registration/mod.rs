@@ -5,7 +5,7 @@
 //! stored as a decoy, and what waits for an address becomes decoys when it gets its account.
 //! Start reading at [`service::register`].
 
-pub mod budget;
+mod budget;
 pub mod confirm;
 pub mod repo;
 pub mod service;

@@ -9,7 +9,7 @@ pub mod blob;
 pub mod change;
 pub mod info;
 pub mod listing;
-pub mod meter;
+mod meter;
 pub mod promotion;
 pub mod repo;
 pub mod rollback;

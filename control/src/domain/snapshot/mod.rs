@@ -4,13 +4,13 @@
 //! right, `size` bounds what one deployment may cost, `outbox` notes what KV lacks. Pushing them is [`crate::jobs::snapshots`]', repairing what nobody
 //! noted [`crate::jobs::reconcile`]'s; the snapshot's form and the selection are `shared`'s. Start reading at [`current`].
 
-pub mod builds;
-pub mod cache;
+mod builds;
+mod cache;
 pub mod outbox;
 pub mod repo;
 pub mod size;
-pub mod turns;
-pub mod versions;
+mod turns;
+mod versions;
 
 pub use builds::{Answer, Fault, Form, Snapshots, Source, Worker};
 pub use cache::Built;

@@ -8,7 +8,7 @@
 //! Successes are in the audit trail already and not here. Start reading at [`fail`] and [`refused`].
 
 pub mod backlog;
-pub mod lines;
+mod lines;
 pub mod networks;
 pub mod tally;
 pub mod warnings;

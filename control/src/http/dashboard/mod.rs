@@ -4,37 +4,37 @@
 //! the defence against forged requests, the headers, the pages of refusals) is [`frame`]'s and cannot be forgotten by a page. Rules of the business are
 //! not here: a handler calls a service as the interface's handlers do. Start reading at [`pages`] and [`frame`].
 
-pub mod account;
-pub mod api_keys;
+mod account;
+mod api_keys;
 pub mod assets;
-pub mod cli;
-pub mod cli_key;
-pub mod confirm;
+mod cli;
+mod cli_key;
+mod confirm;
 pub mod cookies;
 pub mod csrf;
-pub mod design;
-pub mod factors;
+mod design;
+mod factors;
 pub mod fields;
 pub mod flash;
 pub mod form;
 pub mod frame;
 pub mod headers;
-pub mod home;
-pub mod keys;
-pub mod passkey_sign_in;
-pub mod password;
-pub mod reauthenticate;
-pub mod refusal;
-pub mod reports;
-pub mod second_factor;
+mod home;
+mod keys;
+mod passkey_sign_in;
+mod password;
+mod reauthenticate;
+mod refusal;
+mod reports;
+mod second_factor;
 pub mod session;
-pub mod sessions;
-pub mod shared_apps;
-pub mod sign_in;
-pub mod sign_up;
+mod sessions;
+mod shared_apps;
+mod sign_in;
+mod sign_up;
 pub mod site;
 pub mod step_up;
-pub mod until;
+mod until;
 pub mod view;
 
 pub use fields::Fields;

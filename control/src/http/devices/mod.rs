@@ -3,11 +3,11 @@
 //! What is answered, and with which headers, is `shared`'s, so that it is the same at the edge. Most checks are answered by [`Quick`], before the
 //! router; direct reports go through [`Collector`]. How reports are counted is [`crate::domain::counting`]'s. Start reading at [`routes`].
 
-pub mod bundle;
+mod bundle;
 pub mod collector;
 pub mod document;
-pub mod http;
-pub mod quick;
+mod http;
+mod quick;
 
 pub use collector::Collector;
 pub use quick::Quick;

@@ -4,8 +4,8 @@
 
 pub mod client_address;
 pub mod connections;
-pub mod envelope;
-pub mod linger;
+mod envelope;
+mod linger;
 
 pub(crate) use client_address::speaks_for_a_client;
 pub use envelope::{RequestIdHeader, not_found, wrong_method};

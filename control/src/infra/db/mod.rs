@@ -3,7 +3,7 @@
 //! Repositories take [`ReadTx`] or [`WriteTx`] and one SQL text for both drivers. Nobody begins a transaction but [`Db::read`] and [`Db::write`].
 //! Start reading at [`Db`]; `connect` opens the pools, `migrate` holds the schema's list.
 
-pub mod connect;
+mod connect;
 pub mod migrate;
 
 pub use connect::{ConnectError, DatabaseUrl};

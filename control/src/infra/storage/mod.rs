@@ -3,9 +3,9 @@
 //! Not here: which blobs are still referenced and when one may go (that is the database's knowledge), and signed download addresses.
 //! Start at [`Storage`]; [`FolderStore`] is the default of a single server, [`MemoryStore`] that of tests.
 
-pub mod folder;
-pub mod memory;
-pub mod reader;
+mod folder;
+mod memory;
+mod reader;
 
 pub use folder::FolderStore;
 pub use memory::MemoryStore;

@@ -5,8 +5,8 @@
 //! cannot be counted stays and is named by its key alone: a letter's text is a client's. `folder` and `bucket` are the two places that letters are
 //! in. Start reading at [`Replay::run`].
 
-pub mod bucket;
-pub mod folder;
+mod bucket;
+mod folder;
 
 pub use bucket::{BucketAddress, Credentials};
 

@@ -7,12 +7,12 @@
 //! The rules exist because the archive has several readers: streaming ones (Android) believe the local headers, others (iOS) the central directory
 //! at the end, and file systems differ on case and Unicode form. An archive is accepted only if all of them must see the same files.
 
-pub mod content;
-pub mod directory;
-pub mod end;
-pub mod headers;
-pub mod names;
-pub mod source;
+mod content;
+mod directory;
+mod end;
+mod headers;
+mod names;
+mod source;
 
 use std::io::{self, Read, Seek, SeekFrom};
 

@@ -3,10 +3,10 @@
 //! What a handler does is not said here: its own comment and attribute say it, and [`crate::server::router`] collects them. Start reading at [`document::finish`].
 
 pub mod document;
-pub mod http;
-pub mod page;
-pub mod refusals;
-pub mod shape;
+mod http;
+mod page;
+mod refusals;
+mod shape;
 
 pub use http::{Documentation, routes};
 

@@ -3,9 +3,9 @@
 //! What changes them asks for one of them, where there is one ([`super::step_up`]). Recovery codes are shown by the answer to the form that made them,
 //! and by nothing else.
 
-pub mod authenticator;
-pub mod passkeys;
-pub mod recovery;
+pub(super) mod authenticator;
+pub(super) mod passkeys;
+pub(super) mod recovery;
 
 use askama::Template;
 use axum::extract::State;

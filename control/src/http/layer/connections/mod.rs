@@ -3,12 +3,12 @@
 //! `table` counts them and chooses which idle one makes room, `state` is what one connection is doing, `stream` and `body` watch the bytes,
 //! `descriptors` is what the operating system allows, `vouched` remembers the addresses of edges. Not here: what is answered. Start reading at [`serve`].
 
-pub mod body;
+mod body;
 pub mod descriptors;
-pub mod state;
-pub mod stream;
-pub mod table;
-pub mod vouched;
+mod state;
+mod stream;
+mod table;
+mod vouched;
 
 pub use table::Table;
 pub use vouched::Vouched;
