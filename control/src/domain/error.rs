@@ -1,9 +1,7 @@
-//! The one error of HTTP handlers, named by outcome. The cause is kept for the log and never reaches the client.
+//! The one error of the rules, named by outcome. The cause is kept for the log and never reaches the client; what a client is told is in
+//! [`crate::http::layer::problem`].
 
 use std::borrow::Cow;
-
-use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
 
 use crate::infra;
 use crate::infra::crypto::seal::OpenError;
@@ -76,8 +74,7 @@ pub enum AppError {
 }
 
 /// The codes of refusals, as the interface lists them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, utoipa::ToSchema)]
-#[schema(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
     /// Login needs a human-verification token.
     ChallengeRequired,
@@ -92,6 +89,10 @@ pub enum Code {
 }
 
 impl Code {
+    /// Every code.
+    pub const ALL: [Self; 5] =
+        [Self::ChallengeRequired, Self::DashboardSessionRequired, Self::MfaSetupRequired, Self::ReauthRequired, Self::StepUpRequired];
+
     /// The code as it is answered.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -113,71 +114,6 @@ impl AppError {
     /// An [`AppError::Unavailable`] from any cause.
     pub fn unavailable(cause: impl Into<Cause>) -> Self {
         Self::Unavailable(cause.into())
-    }
-
-    /// The status of the answer.
-    pub fn status(&self) -> StatusCode {
-        match self {
-            Self::NotFound(_) => StatusCode::NOT_FOUND,
-            Self::Unauthenticated | Self::WrongCredentials(_) => StatusCode::UNAUTHORIZED,
-            Self::Forbidden(_) | Self::Suspended | Self::Coded(..) => StatusCode::FORBIDDEN,
-            Self::Invalid(_) => StatusCode::BAD_REQUEST,
-            Self::Conflict(_) => StatusCode::CONFLICT,
-            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::WrongType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
-            Self::TooMany { .. } | Self::QuotaReached(_) => StatusCode::TOO_MANY_REQUESTS,
-            Self::NotConfigured(_) => StatusCode::NOT_IMPLEMENTED,
-            Self::Busy | Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
-        }
-    }
-}
-
-/// What the outermost layer writes into the error envelope; it alone knows the request id.
-#[derive(Clone, Debug, Default)]
-pub struct ProblemText {
-    /// What is wrong, for people.
-    pub text: String,
-    /// What is wrong, for programs.
-    pub code: Option<Code>,
-    /// In how many seconds to try again, where the body says so.
-    pub retry_after_seconds: Option<u64>,
-}
-
-impl From<&str> for ProblemText {
-    fn from(text: &str) -> Self {
-        Self { text: text.to_owned(), ..Self::default() }
-    }
-}
-
-/// Why a request failed, on its way to the outermost layer, which logs it with the request's id.
-#[derive(Clone, Debug)]
-pub struct FailureCause(pub String);
-
-impl IntoResponse for AppError {
-    fn into_response(self) -> Response {
-        let mut response = self.status().into_response();
-        let mut problem = ProblemText::from(self.to_string().as_str());
-        if let Self::Unavailable(cause) | Self::Internal(cause) = &self {
-            response.extensions_mut().insert(FailureCause(chain(cause.as_ref())));
-        }
-        match &self {
-            Self::Unauthenticated => {
-                response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-            }
-            Self::Coded(code, _) => problem.code = Some(*code),
-            Self::TooMany { retry_after, is_in_body, .. } => {
-                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(*retry_after));
-                problem.retry_after_seconds = is_in_body.then_some(*retry_after);
-            }
-            Self::Busy | Self::Unavailable(_) => {
-                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
-            }
-            _ => {}
-        }
-        response.extensions_mut().insert(problem);
-        response
     }
 }
 

@@ -1,16 +1,13 @@
-//! `Authorization: Bearer`, and nothing else: never a cookie, never a query. What kind of credential an operation asks for is in [`super::guard`].
+//! Callers: what a bearer token stands for. What kind of credential an operation asks for is in [`super::guard`].
 
 use std::time::Duration;
 
-use axum::extract::FromRequestParts;
-use axum::http::request::Parts;
-use axum::http::{HeaderMap, header};
 use shared::ids::{AccessKeyId, AccountId, ApiKeyId};
 use shared::time::UnixMillis;
 
 use crate::domain::accounts;
-use crate::domain::audit::ClientAddress;
-use crate::domain::context::{App, AppState, Refusal};
+use crate::domain::audit::{Actor, ClientAddress};
+use crate::domain::context::{App, Refusal};
 use crate::domain::credentials::access_keys::repo::{self, KeyRow};
 use crate::domain::credentials::api_keys::repo as api_keys;
 use crate::domain::credentials::scope::Scopes;
@@ -62,6 +59,18 @@ impl CredentialKind {
             Self::CliBrowser => Some("cli_browser"),
             Self::CliDevice => Some("cli_device"),
             Self::SessionWithoutOrigin | Self::NamedKey | Self::ApiKey => None,
+        }
+    }
+
+    /// Its name in the audit trail: not [`CredentialKind::origin`], which named keys and old sessions have none of.
+    fn in_trail(self) -> &'static str {
+        match self {
+            Self::DashboardSession => "dashboard_session",
+            Self::CliBrowser => "cli_browser",
+            Self::CliDevice => "cli_device",
+            Self::SessionWithoutOrigin => "session",
+            Self::NamedKey => "access_key",
+            Self::ApiKey => "api_key",
         }
     }
 
@@ -137,6 +146,11 @@ impl SignedIn {
         self.created
     }
 
+    /// The caller in the audit trail.
+    pub fn actor(&self, from: ClientAddress) -> Actor {
+        Actor::with_credential(&self.account, self.credential.as_str(), self.kind.in_trail(), from)
+    }
+
     /// Begins the transaction of a change, and judges the credential again in it. Every change of a caller begins here, or at the guard's or grant's own
     /// `begin`: what stands in the headers was judged before the body came, which may take long, and a credential that has ended since, or reaches less
     /// far, must change nothing more. Errors: 401, and 403 for an API key that has lost a scope.
@@ -180,19 +194,6 @@ impl SignedIn {
     }
 }
 
-impl FromRequestParts<AppState> for SignedIn {
-    type Rejection = AppError;
-
-    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
-        if let Some(signed_in) = parts.extensions.get::<Self>() {
-            return Ok(signed_in.clone());
-        }
-        let signed_in = sign_in(app, &parts.headers, parts.extensions.get().copied()).await?;
-        parts.extensions.insert(signed_in.clone());
-        Ok(signed_in)
-    }
-}
-
 /// The caller whose dashboard session this is: what the dashboard's cookie holds, which no operation of the interface reads. Errors: 401, also for every
 /// other kind of credential; 429.
 pub(crate) async fn by_dashboard_session(app: &App, token: &str, from: Option<ClientAddress>) -> AppResult<SignedIn> {
@@ -203,8 +204,9 @@ pub(crate) async fn by_dashboard_session(app: &App, token: &str, from: Option<Cl
     admit(app, caller, from)
 }
 
-async fn sign_in(app: &AppState, headers: &HeaderMap, from: Option<ClientAddress>) -> AppResult<SignedIn> {
-    let token = bearer(headers).ok_or(AppError::Unauthenticated)?;
+/// The caller with this bearer token. Errors: 401, noted where the token looks like one of ours; 429.
+pub async fn by_bearer(app: &App, token: Option<&str>, from: Option<ClientAddress>) -> AppResult<SignedIn> {
+    let token = token.ok_or(AppError::Unauthenticated)?;
     let found = match ApiKeyToken::parse(token) {
         Some(token) => by_api_key(app, &token).await,
         None => by_access_key(app, token).await,
@@ -343,11 +345,4 @@ async fn touch(app: &App, credential: &CredentialId, now: UnixMillis) {
 
 fn is_touch_due(last_used: Option<UnixMillis>, now: UnixMillis) -> bool {
     last_used.is_none_or(|last| now.0 - last.0 >= LAST_USED_EVERY)
-}
-
-fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
-    let (scheme, token) = value.split_once(' ')?;
-    let token = token.trim();
-    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }

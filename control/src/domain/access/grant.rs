@@ -3,18 +3,15 @@
 use std::marker::PhantomData;
 use std::str::FromStr;
 
-use axum::extract::FromRequestParts;
-use axum::http::request::Parts;
 use shared::ids::{AccountId, AppId};
 use shared::text::nfc;
 
 use super::SignedIn;
 use crate::domain::access::apps::{self as repo, LockedRow};
 use crate::domain::access::names;
-use crate::domain::context::{App, AppState};
+use crate::domain::context::App;
 use crate::domain::credentials::scope::{Scope, Scopes};
 use crate::domain::error::{AppError, AppResult};
-use crate::http::extract::parameter;
 use crate::infra::db::{ReadTx, WriteTx};
 
 /// What a collaborator is to an app.
@@ -166,7 +163,37 @@ impl<N> AppGrant<N> {
     }
 }
 
+/// How a path names an app.
+#[derive(Clone, Debug)]
+pub enum Named {
+    /// By its name, bare or long.
+    Name(String),
+    /// By its id: pages that mails lead to.
+    Id(String),
+}
+
 impl<N: Permission> AppGrant<N> {
+    /// The right of a caller on the app that it names. Errors: 404 without access to it, exactly as for one that is not there; 403 with too little.
+    pub async fn of(app: &App, caller: SignedIn, named: Named) -> AppResult<Self> {
+        let mut tx = app.db.read().await?;
+        let (found, called) = match named {
+            Named::Id(id) => (names::resolve_id(&mut tx, caller.account(), &id).await?, id),
+            Named::Name(name) => (names::resolve(&mut tx, caller.account(), &name).await?, name),
+        };
+        let found = found.ok_or(AppError::NotFound("app"))?;
+        let role: Role = found.permission.parse().map_err(AppError::internal)?;
+        check::<N>(role, caller.scopes())?;
+        Ok(Self {
+            app: found.id,
+            called,
+            namespace: found.namespace_id,
+            is_only_share: found.is_only_share,
+            caller,
+            role,
+            _needs: PhantomData,
+        })
+    }
+
     /// Begins the transaction of a change, as [`SignedIn::begin`] does, and asks again for the credential, the role and the scopes: any of them may have
     /// been taken away while the body came. Errors: 401, 404 and 403 as without the right.
     pub async fn begin(&self, app: &App) -> AppResult<WriteTx> {
@@ -209,36 +236,4 @@ fn check<N: Permission>(role: Role, scopes: Scopes) -> AppResult<()> {
         return Err(AppError::Forbidden(format!("the API key's scopes do not include the permission {}", N::NAME).into()));
     }
     Ok(())
-}
-
-impl<N: Permission> FromRequestParts<AppState> for AppGrant<N> {
-    type Rejection = AppError;
-
-    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
-        let caller = SignedIn::from_request_parts(parts, app).await?;
-        // Pages that mails lead to name it by its id.
-        let (name, is_id) = match parameter(parts, app, "app_id").await {
-            Ok(id) => (id, true),
-            Err(_) => (parameter(parts, app, "app").await?, false),
-        };
-        let mut tx = app.db.read().await?;
-        let found = if is_id {
-            names::resolve_id(&mut tx, caller.account(), &name).await?
-        } else {
-            names::resolve(&mut tx, caller.account(), &name).await?
-        };
-        // An app the caller has no access to is answered exactly as one that is not there.
-        let found = found.ok_or(AppError::NotFound("app"))?;
-        let role: Role = found.permission.parse().map_err(AppError::internal)?;
-        check::<N>(role, caller.scopes())?;
-        Ok(Self {
-            app: found.id,
-            called: name,
-            namespace: found.namespace_id,
-            is_only_share: found.is_only_share,
-            caller,
-            role,
-            _needs: PhantomData,
-        })
-    }
 }

@@ -11,6 +11,4 @@ pub mod names;
 
 pub use bearer::{CredentialId, CredentialKind, SignedIn};
 pub use grant::{AppGrant, Permission, Role};
-pub use guard::{
-    AppCreator, DashboardSession, DashboardSessionAlone, LoginSession, NewCredentials, NotApiKey, RecentLogin, UploadAllowance,
-};
+pub use guard::{AppCreator, DashboardSession, DashboardSessionAlone, LoginSession, NotApiKey};

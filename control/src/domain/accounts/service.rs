@@ -187,7 +187,7 @@ pub async fn update(app: &App, caller: &DashboardSession, from: ClientAddress, p
     }
     let event = Event::new(Action::UpdateAccount, caller.account());
     let event = event.with(json!({ "name": name.is_some(), "password": passwords.is_some() }));
-    audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, now).await?;
+    audit::note(&mut tx, &caller.actor(from), event, &app.dice, now).await?;
     tx.commit().await?;
     app.mailer.wake();
     Ok(())
@@ -238,7 +238,7 @@ pub async fn delete(app: &App, caller: &DashboardSession, from: ClientAddress, d
     }
     let kind = Kind::AccountDeleted { time: now, address: from.0.to_string() };
     outbox::put(&mut tx, app, &Mail { to: caller.email().to_owned(), kind }).await?;
-    audit::note(&mut tx, &Actor::caller(caller, from), Event::new(Action::DeleteAccount, caller.account()), &app.dice, now).await?;
+    audit::note(&mut tx, &caller.actor(from), Event::new(Action::DeleteAccount, caller.account()), &app.dice, now).await?;
     tx.commit().await?;
     app.mailer.wake();
     Ok(())
@@ -259,7 +259,7 @@ async fn give_apps_back(tx: &mut WriteTx, app: &App, caller: &SignedIn, from: Cl
     for row in returned {
         let details = json!({ "permission": row.permission, "owner": row.namespace_id });
         let event = Event::new(Action::RemoveCollaborator, caller.account()).of_app(&row.id).with(details);
-        audit::note(tx, &Actor::caller(caller, from), event, &app.dice, app.now()).await?;
+        audit::note(tx, &caller.actor(from), event, &app.dice, app.now()).await?;
     }
     Ok(())
 }

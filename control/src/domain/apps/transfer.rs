@@ -9,7 +9,7 @@ use crate::domain::access::apps::LockedRow;
 use crate::domain::access::grant::OwnApp;
 use crate::domain::access::{AppGrant, Role, SignedIn, collaborators};
 use crate::domain::accounts;
-use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
+use crate::domain::audit::{self, Action, ClientAddress, Event};
 use crate::domain::collaborators::{notice, service as sharing};
 use crate::domain::context::App;
 use crate::domain::error::{AppError, AppResult};
@@ -61,7 +61,7 @@ pub async fn transfer(
     }
     let out = service::find(&mut tx, caller, &id).await?;
     let event = Event::new(Action::TransferApp, &id).of_app(&id).with(json!({ "from": grant.account(), "to": receiver }));
-    audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, now).await?;
+    audit::note(&mut tx, &caller.actor(from), event, &app.dice, now).await?;
     tx.commit().await?;
     app.mailer.wake();
     Ok(out)

@@ -2,18 +2,11 @@
 
 use std::net::IpAddr;
 
-use axum::extract::FromRequestParts;
-use axum::http::request::Parts;
 use shared::ids::AccountId;
 
-use crate::domain::access::{CredentialKind, SignedIn};
-use crate::domain::audit::ClientAddress;
-use crate::domain::context::AppState;
-use crate::domain::error::{AppError, AppResult};
+use super::ClientAddress;
 
 /// Who makes a change, with what credential, and from where.
-///
-/// As an extractor: the caller of an operation that needs a credential, of whatever kind.
 #[derive(Clone, Debug)]
 pub struct Actor {
     pub(super) account: Option<AccountId>,
@@ -23,14 +16,9 @@ pub struct Actor {
 }
 
 impl Actor {
-    /// A caller with a credential.
-    pub fn caller(signed_in: &SignedIn, from: ClientAddress) -> Self {
-        Self {
-            account: Some(signed_in.account().clone()),
-            credential: Some(signed_in.credential().as_str().to_owned()),
-            credential_kind: kind(signed_in.kind()),
-            address: Some(from.0),
-        }
+    /// A caller with the credential of this id and kind.
+    pub fn with_credential(account: &AccountId, credential: &str, kind: &'static str, from: ClientAddress) -> Self {
+        Self { account: Some(account.clone()), credential: Some(credential.to_owned()), credential_kind: kind, address: Some(from.0) }
     }
 
     /// Somebody without a credential.
@@ -58,27 +46,5 @@ impl Actor {
     /// From where; none of the operator.
     pub fn address(&self) -> Option<IpAddr> {
         self.address
-    }
-}
-
-impl FromRequestParts<AppState> for Actor {
-    type Rejection = AppError;
-
-    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
-        let signed_in = SignedIn::from_request_parts(parts, app).await?;
-        let from = ClientAddress::from_request_parts(parts, app).await?;
-        Ok(Self::caller(&signed_in, from))
-    }
-}
-
-/// The kind of a credential in the trail. Not `credentialOrigin`, which named keys and old sessions have none of.
-fn kind(kind: CredentialKind) -> &'static str {
-    match kind {
-        CredentialKind::DashboardSession => "dashboard_session",
-        CredentialKind::CliBrowser => "cli_browser",
-        CredentialKind::CliDevice => "cli_device",
-        CredentialKind::SessionWithoutOrigin => "session",
-        CredentialKind::NamedKey => "access_key",
-        CredentialKind::ApiKey => "api_key",
     }
 }

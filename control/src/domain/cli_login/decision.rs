@@ -7,12 +7,14 @@ use super::exchange::is_session_alive;
 use super::repo::{self, Decision};
 use super::request::{AuthorizationRow, Mode, State};
 use super::user_code::UserCode;
-use crate::domain::access::{DashboardSession, NewCredentials, RecentLogin};
-use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
+use crate::domain::access::DashboardSession;
+use crate::domain::audit::{self, Action, ClientAddress, Event};
 use crate::domain::context::App;
 use crate::domain::credentials::token::PlainToken;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::limits::{Count, Limit, Subject};
+use crate::domain::login::RecentLogin;
+use crate::domain::second_factors::NewCredentials;
 use crate::domain::traces;
 use crate::http::api::cli_authorizations::UserCodeIn;
 use crate::http::extract::Faults;
@@ -140,7 +142,7 @@ async fn finish(
     decided: Decided,
 ) -> AppResult<Decided> {
     let event = Event::new(action, &row.id).with(json!({ "mode": decided.mode.as_str() }));
-    audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, app.now()).await?;
+    audit::note(&mut tx, &caller.actor(from), event, &app.dice, app.now()).await?;
     tx.commit().await?;
     Ok(decided)
 }

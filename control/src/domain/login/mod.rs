@@ -10,5 +10,5 @@ pub mod pending;
 pub mod repo;
 pub mod service;
 
-pub use fresh::Fresh;
+pub use fresh::{Fresh, RecentLogin};
 pub use pending::Attempt;

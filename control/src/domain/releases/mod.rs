@@ -4,6 +4,7 @@
 //! [`archive`] (the zip is checked) → `blob` (stored) → [`service::commit`] (rules, label, row, outbox: one transaction). Each other operation stands in
 //! a file of its own, with its rules; what makes a release ends in `service::add`.
 
+pub mod allowance;
 pub mod archive;
 pub mod blob;
 pub mod change;
@@ -15,3 +16,5 @@ pub mod repo;
 pub mod rollback;
 pub mod service;
 pub mod upload;
+
+pub use allowance::UploadAllowance;

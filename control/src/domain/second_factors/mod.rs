@@ -8,6 +8,7 @@
 
 pub mod factors;
 pub mod held;
+pub mod new_credentials;
 pub mod passkeys;
 pub mod recovery;
 pub mod step_up;
@@ -15,6 +16,7 @@ pub mod totp;
 
 pub use factors::Factors;
 pub use held::Held;
+pub use new_credentials::NewCredentials;
 pub use step_up::{Proof, SteppedUp};
 
 use shared::ids::AccountId;

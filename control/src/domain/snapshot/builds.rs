@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use axum::body::Bytes;
+use bytes::Bytes;
 use shared::keys::DeploymentKey;
 use shared::snapshot::Snapshot;
 use tokio::sync::oneshot;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use axum::body::Bytes;
+use bytes::Bytes;
 use shared::keys::DeploymentKey;
 use shared::snapshot::Snapshot;
 

@@ -20,7 +20,7 @@ pub use versions::Versions;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Bytes;
+use bytes::Bytes;
 use shared::keys::DeploymentKey;
 use shared::snapshot::Snapshot;
 use tokio::sync::Notify;

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::domain::access::{DashboardSession, DashboardSessionAlone, LoginSession, NewCredentials, NotApiKey};
+use crate::domain::access::{DashboardSession, DashboardSessionAlone, LoginSession, NotApiKey};
 use crate::domain::audit::ClientAddress;
 use crate::domain::context::AppState;
 use crate::domain::credentials::api_keys::repo::{self, ApiKey};
@@ -18,6 +18,7 @@ use crate::domain::credentials::api_keys::service;
 use crate::domain::credentials::scope::Scope;
 use crate::domain::error::AppResult;
 use crate::domain::login::fresh;
+use crate::domain::second_factors::NewCredentials;
 use crate::domain::second_factors::step_up::StepUpProof;
 use crate::http::extract::{Json, KeyPath, Member, Nullable};
 

@@ -10,7 +10,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::domain::access::LoginSession;
-use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
+use crate::domain::audit::{self, Action, ClientAddress, Event};
 use crate::domain::cli_login::notice;
 use crate::domain::context::{App, AppState};
 use crate::domain::credentials::access_keys::repo::{self, Credential};
@@ -142,7 +142,7 @@ pub async fn remove(app: &App, caller: &LoginSession, from: ClientAddress, id: &
         return Err(UNKNOWN);
     }
     notice::put_removed(&mut tx, app, caller, from, &[&machine]).await?;
-    audit::note(&mut tx, &Actor::caller(caller, from), Event::new(Action::RemoveMachine, id), &app.dice, app.now()).await?;
+    audit::note(&mut tx, &caller.actor(from), Event::new(Action::RemoveMachine, id), &app.dice, app.now()).await?;
     tx.commit().await?;
     app.mailer.wake();
     Ok(())

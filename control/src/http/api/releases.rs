@@ -13,12 +13,13 @@ use utoipa::ToSchema;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
 use utoipa_axum::routes;
 
+use crate::domain::access::AppGrant;
 use crate::domain::access::grant::{ManageReleases, ReadApp};
-use crate::domain::access::{AppGrant, UploadAllowance};
 use crate::domain::audit::Actor;
 use crate::domain::context::AppState;
 use crate::domain::deployments::service as deployments;
 use crate::domain::error::{AppError, AppResult};
+use crate::domain::releases::UploadAllowance;
 use crate::domain::releases::{change, listing, promotion, rollback, service, upload};
 use crate::http::extract::{DeploymentPath, Json, LabelPath, encode_segment};
 

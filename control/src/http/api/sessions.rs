@@ -161,7 +161,7 @@ pub async fn end_current(app: &App, caller: &LoginSession, from: ClientAddress) 
     }
     notice::put_removed(&mut tx, app, caller, from, &[&ended]).await?;
     let event = Event::new(Action::EndSession, caller.credential());
-    audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, app.now()).await?;
+    audit::note(&mut tx, &caller.actor(from), event, &app.dice, app.now()).await?;
     tx.commit().await?;
     app.mailer.wake();
     Ok(())

@@ -18,9 +18,10 @@ use super::{csrf, refusal, view};
 use crate::domain::access::{DashboardSession, LoginSession, SignedIn};
 use crate::domain::audit::ClientAddress;
 use crate::domain::context::AppState;
-use crate::domain::error::{AppError, AppResult, Code, ProblemText};
+use crate::domain::error::{AppError, AppResult, Code};
 use crate::domain::login::fresh;
 use crate::http::api::reauthentication::Reauthentication;
+use crate::http::layer::problem::ProblemText;
 
 /// The form's field by which a form is the answer to the page.
 const MARK: &str = "reauthenticate";

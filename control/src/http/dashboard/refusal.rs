@@ -9,7 +9,8 @@ use super::flash::Flash;
 use super::frame::Frame;
 use super::view::{self, sentence, wait};
 use super::{cli, cli_key};
-use crate::domain::error::{AppResult, Code, FailureCause, ProblemText};
+use crate::domain::error::{AppResult, Code};
+use crate::http::layer::problem::{FailureCause, ProblemText};
 
 #[derive(Template)]
 #[template(path = "dashboard/refusal.html")]

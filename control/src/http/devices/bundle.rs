@@ -15,8 +15,9 @@ use tokio_util::io::ReaderStream;
 
 use super::{preflight, prepared, put, wrong_method};
 use crate::domain::context::AppState;
-use crate::domain::error::{AppError, AppResult, ProblemText};
+use crate::domain::error::{AppError, AppResult};
 use crate::http::extract::Path;
+use crate::http::layer::problem::ProblemText;
 use shared::wire::range::{Wanted, names_tag, wanted};
 
 /// Bytes read from the store at once.

@@ -13,7 +13,8 @@ use shared::wire::problem::Problem;
 
 use super::{client_address, linger};
 use crate::domain::context::AppState;
-use crate::domain::error::{AppError, Code, FailureCause, ProblemText};
+use crate::domain::error::{AppError, Code};
+use crate::http::layer::problem::{FailureCause, ProblemText};
 
 /// `X-Request-Id`.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

@@ -6,6 +6,7 @@ pub mod client_address;
 pub mod connections;
 mod envelope;
 mod linger;
+pub mod problem;
 
 pub(crate) use client_address::speaks_for_a_client;
 pub use envelope::{RequestIdHeader, not_found, wrong_method};

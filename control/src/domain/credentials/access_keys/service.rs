@@ -9,7 +9,7 @@ use shared::time::UnixMillis;
 
 use super::repo::{self, Credential, NewKeyRow};
 use crate::domain::access::bearer::CredentialKind;
-use crate::domain::access::{DashboardSession, LoginSession, NewCredentials, NotApiKey, SignedIn};
+use crate::domain::access::{DashboardSession, LoginSession, NotApiKey, SignedIn};
 use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
 use crate::domain::cli_login::notice;
 use crate::domain::context::{App, AppState};
@@ -18,6 +18,7 @@ use crate::domain::credentials::token::PlainToken;
 use crate::domain::error::{AppError, AppResult, OrConflict};
 use crate::domain::login::{Fresh, fresh};
 use crate::domain::mail::{Key, KeyNotice, Kind, Mail, notices};
+use crate::domain::second_factors::NewCredentials;
 use crate::domain::second_factors::Proof;
 use crate::http::api::access_keys::{AccessKeyPatch, NewAccessKey};
 use crate::http::extract::{Faults, Member};
@@ -126,7 +127,7 @@ pub async fn add(
     let key = repo::find_by_name(&mut tx, caller.account(), &friendly_name).await?.ok_or(AppError::NotFound("access key"))?;
     tell(&mut tx, app, caller, from, &friendly_name, Kind::KeyAdded).await?;
     let event = Event::new(Action::CreateAccessKey, &key.id).with(json!({ "friendlyName": friendly_name, "expires": key.expires }));
-    audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, now).await?;
+    audit::note(&mut tx, &caller.actor(from), event, &app.dice, now).await?;
     tx.commit().await?;
     app.mailer.wake();
     Ok((key, token))
@@ -211,7 +212,7 @@ pub async fn update(
     let before = json!({ "friendlyName": before.friendly_name, "expires": before.expires });
     let details = json!({ "friendlyName": key.friendly_name, "expires": key.expires, "before": before });
     let event = Event::new(Action::UpdateAccessKey, &key.id).with(details);
-    audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, now).await?;
+    audit::note(&mut tx, &caller.actor(from), event, &app.dice, now).await?;
     tx.commit().await?;
     Ok(key)
 }
@@ -229,7 +230,7 @@ pub async fn remove(app: &App, caller: &NotApiKey, from: ClientAddress, friendly
     notice::put_removed(&mut tx, app, caller, from, &[&key]).await?;
     let action = if key.kind().is_login() { Action::EndSession } else { Action::DeleteAccessKey };
     let event = Event::new(action, &key.id).with(json!({ "friendlyName": friendly_name }));
-    audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, app.now()).await?;
+    audit::note(&mut tx, &caller.actor(from), event, &app.dice, app.now()).await?;
     tx.commit().await?;
     app.mailer.wake();
     Ok(())

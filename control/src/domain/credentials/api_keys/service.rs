@@ -8,10 +8,10 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::repo::{self, ApiKey, NewApiKeyRow};
-use crate::domain::access::{DashboardSession, DashboardSessionAlone, LoginSession, NewCredentials};
+use crate::domain::access::{DashboardSession, DashboardSessionAlone, LoginSession};
 use crate::domain::accounts;
 use crate::domain::accounts::service::judge_name;
-use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
+use crate::domain::audit::{self, Action, ClientAddress, Event};
 use crate::domain::context::{App, AppState};
 use crate::domain::credentials::access_keys::service::LAST_EXPIRY;
 use crate::domain::credentials::scope::ScopeSet;
@@ -19,6 +19,7 @@ use crate::domain::credentials::token::{ApiKeyToken, PlainToken};
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::login::{Fresh, fresh};
 use crate::domain::mail::{Key, KeyNotice, Kind, Mail, notices};
+use crate::domain::second_factors::NewCredentials;
 use crate::domain::second_factors::Proof;
 use crate::http::api::api_keys::{ApiKeyPatch, NewApiKey};
 use crate::http::extract::{Faults, Member, Nullable};
@@ -71,7 +72,7 @@ pub async fn create_once(
     let made = repo::find(&mut tx, caller.account(), id.as_str()).await?.ok_or(AppError::NotFound("API key"))?;
     tell(&mut tx, app, caller, from, &made, Kind::KeyAdded).await?;
     let event = Event::new(Action::CreateApiKey, &made.id).with(details(&made)?);
-    audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, now).await?;
+    audit::note(&mut tx, &caller.actor(from), event, &app.dice, now).await?;
     tx.commit().await?;
     app.mailer.wake();
     Ok((made, token))
@@ -154,7 +155,7 @@ pub async fn update(app: &AppState, caller: &DashboardSession, from: ClientAddre
     let (scopes, before) = (after.scopes()?.names(), details(&before)?);
     let changed = json!({ "name": after.name, "scopes": scopes, "expires": after.expires_time, "before": before });
     let event = Event::new(Action::UpdateApiKey, &after.id).with(changed);
-    audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, now).await?;
+    audit::note(&mut tx, &caller.actor(from), event, &app.dice, now).await?;
     tx.commit().await?;
     Ok(after)
 }
@@ -167,7 +168,7 @@ pub async fn revoke(app: &App, caller: &LoginSession, from: ClientAddress, id: &
     if repo::revoke(&mut tx, &key.id, now).await? > 0 {
         tell(&mut tx, app, caller, from, &key, Kind::KeyRemoved).await?;
         let event = Event::new(Action::RevokeApiKey, &key.id).with(details(&key)?);
-        audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, now).await?;
+        audit::note(&mut tx, &caller.actor(from), event, &app.dice, now).await?;
         tx.commit().await?;
         app.mailer.wake();
     }

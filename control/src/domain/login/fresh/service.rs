@@ -12,7 +12,7 @@ use shared::time::UnixMillis;
 use super::repo;
 use crate::domain::access::{DashboardSession, LoginSession, SignedIn};
 use crate::domain::accounts;
-use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
+use crate::domain::audit::{self, Action, ClientAddress, Event};
 use crate::domain::context::App;
 use crate::domain::error::{AppError, AppResult, Code};
 use crate::domain::login::service as login;
@@ -112,7 +112,7 @@ pub async fn reauthenticate(app: &App, caller: &DashboardSession, from: ClientAd
     let now = app.now();
     repo::renew(&mut tx, caller.account(), caller.credential(), now).await?;
     let event = Event::new(Action::Reauthenticate, caller.credential()).with(json!({ "secondFactor": has_second_factor }));
-    audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, now).await?;
+    audit::note(&mut tx, &caller.actor(from), event, &app.dice, now).await?;
     tx.commit().await?;
     Ok(now.plus_millis(app.config.limits.sessions.freshness))
 }

@@ -10,7 +10,7 @@ use super::ceremony::{self, Owner, Refusal};
 use super::challenge::{self, Claimed, Holder};
 use super::repo::{self, PasskeyRow};
 use crate::domain::access::{DashboardSession, LoginSession};
-use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
+use crate::domain::audit::{self, Action, ClientAddress, Event};
 use crate::domain::context::App;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::login::fresh;
@@ -105,7 +105,7 @@ pub async fn add(app: &App, caller: &DashboardSession, from: ClientAddress, new:
     let codes = factors::added(&mut tx, app, &held, from, Changed::Passkey(&name)).await?;
     let details = json!({ "name": name, "isBackupEligible": passkey.is_backup_eligible });
     let event = Event::new(Action::AddPasskey, &passkey.id).with(details);
-    audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, now).await?;
+    audit::note(&mut tx, &caller.actor(from), event, &app.dice, now).await?;
     tx.commit().await?;
     app.mailer.wake();
     Ok(Added { passkey, codes })
@@ -132,7 +132,7 @@ pub async fn rename(app: &App, caller: &LoginSession, from: ClientAddress, id: &
     let mut tx = caller.begin(app).await?;
     let passkey = repo::rename(&mut tx, caller.account(), id, &name).await?.ok_or(UNKNOWN)?;
     let event = Event::new(Action::RenamePasskey, id).with(json!({ "name": name }));
-    audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, app.now()).await?;
+    audit::note(&mut tx, &caller.actor(from), event, &app.dice, app.now()).await?;
     tx.commit().await?;
     Ok(passkey)
 }
@@ -148,7 +148,7 @@ pub async fn remove(app: &App, caller: &LoginSession, from: ClientAddress, id: &
     }
     let are_on = factors::removed(&mut tx, app, &held, from, Changed::Passkey(&passkey.name)).await?;
     let event = Event::new(Action::RemovePasskey, id).with(json!({ "name": passkey.name }));
-    audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, app.now()).await?;
+    audit::note(&mut tx, &caller.actor(from), event, &app.dice, app.now()).await?;
     tx.commit().await?;
     app.mailer.wake();
     Ok(are_on)

@@ -13,7 +13,7 @@ use shared::ids::AccountId;
 
 use super::repo;
 use crate::domain::access::LoginSession;
-use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
+use crate::domain::audit::{self, Action, ClientAddress, Event};
 use crate::domain::context::App;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::login::Attempt;
@@ -80,7 +80,7 @@ pub async fn regenerate(app: &App, caller: &LoginSession, from: ClientAddress, p
     let kind = Kind::RecoveryCodesReplaced { time: app.now(), address: from.0.to_string() };
     notices::put(&mut tx, app, held.account(), &Mail { to: held.email().to_owned(), kind }).await?;
     let event = Event::new(Action::ReplaceRecoveryCodes, caller.account());
-    audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, app.now()).await?;
+    audit::note(&mut tx, &caller.actor(from), event, &app.dice, app.now()).await?;
     tx.commit().await?;
     app.mailer.wake();
     Ok(codes)

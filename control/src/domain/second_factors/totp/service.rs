@@ -6,7 +6,7 @@ use subtle::ConstantTimeEq;
 use super::repo;
 use super::seed::{self, Seed};
 use crate::domain::access::{DashboardSession, LoginSession};
-use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
+use crate::domain::audit::{self, Action, ClientAddress, Event};
 use crate::domain::context::App;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::login::service::LoggedIn;
@@ -44,7 +44,7 @@ pub async fn set_up(app: &App, caller: &DashboardSession, from: ClientAddress) -
     fresh::check_first_factor(&mut tx, app, caller).await?;
     repo::set_up(&mut tx, account, &sealed, now.plus_millis(SETUP_LIFETIME)).await?;
     let event = Event::new(Action::SetUpAuthenticator, account);
-    audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, now).await?;
+    audit::note(&mut tx, &caller.actor(from), event, &app.dice, now).await?;
     tx.commit().await?;
     Ok(seed)
 }
@@ -109,7 +109,7 @@ pub async fn confirm(
     repo::replace(&mut tx, account, &sealed, step, now).await?;
     let codes = factors::added(&mut tx, app, &held, from, Changed::Authenticator).await?;
     let event = Event::new(Action::AddAuthenticator, account);
-    audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, now).await?;
+    audit::note(&mut tx, &caller.actor(from), event, &app.dice, now).await?;
     tx.commit().await?;
     app.mailer.wake();
     Ok(codes)
@@ -125,7 +125,7 @@ pub async fn remove(app: &App, caller: &LoginSession, from: ClientAddress, proof
     }
     let are_on = factors::removed(&mut tx, app, &held, from, Changed::Authenticator).await?;
     let event = Event::new(Action::RemoveAuthenticator, caller.account());
-    audit::note(&mut tx, &Actor::caller(caller, from), event, &app.dice, app.now()).await?;
+    audit::note(&mut tx, &caller.actor(from), event, &app.dice, app.now()).await?;
     tx.commit().await?;
     app.mailer.wake();
     Ok(are_on)

@@ -1,0 +1,47 @@
+//! Logins that are young enough to let a command line in.
+
+use std::marker::PhantomData;
+
+use shared::time::UnixMillis;
+
+use super::service;
+use crate::domain::access::SignedIn;
+use crate::domain::context::App;
+use crate::domain::error::{AppError, AppResult, Code};
+use crate::domain::second_factors;
+use crate::infra::db::ReadTx;
+
+/// A login that is young enough to let a command line in. An account without a second factor may re-authenticate instead.
+#[derive(Clone, Copy, Debug)]
+pub struct RecentLogin(PhantomData<()>);
+
+impl RecentLogin {
+    /// Whether a login of this time is too old. A login is as old as its session.
+    fn is_too_old(logged_in: UnixMillis, window: i64, now: UnixMillis) -> bool {
+        logged_in.plus_millis(window) < now
+    }
+
+    /// Whether this login is young enough, or the refusal. Asked again in the transaction that lets a command line in: a second factor may have come since.
+    pub async fn of(tx: &mut ReadTx, caller: &SignedIn, app: &App) -> AppResult<Self> {
+        if !second_factors::is_enabled(tx, caller.account()).await? {
+            return service::check(tx, app, caller).await.map(|()| Self(PhantomData));
+        }
+        if Self::is_too_old(caller.created(), app.config.limits.cli.freshness, app.now()) {
+            return Err(AppError::Coded(Code::ReauthRequired, "this login is too old to let a command line in: log in again first"));
+        }
+        Ok(Self(PhantomData))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_of_an_account_with_a_second_factor_gets_too_old() {
+        let (logged_in, window) = (UnixMillis(1_000), 900);
+        for (now, is_too_old) in [(1_000, false), (1_900, false), (1_901, true), (i64::MAX, true)] {
+            assert_eq!(RecentLogin::is_too_old(logged_in, window, UnixMillis(now)), is_too_old, "{now}");
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Who is asking, and what they may do, as extractors: each finds its value by [`crate::domain::access`], which alone can make it.
+//!
+//! `Authorization: Bearer`, and nothing else: never a cookie, never a query.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+
+use super::path::parameter;
+use crate::domain::access::bearer::by_bearer;
+use crate::domain::access::grant::Named;
+use crate::domain::access::{AppCreator, AppGrant, DashboardSession, DashboardSessionAlone, LoginSession, NotApiKey, Permission, SignedIn};
+use crate::domain::audit::{Actor, ClientAddress};
+use crate::domain::context::AppState;
+use crate::domain::error::{AppError, AppResult};
+use crate::domain::login::RecentLogin;
+use crate::domain::releases::UploadAllowance;
+use crate::domain::second_factors::NewCredentials;
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+}
+
+impl FromRequestParts<AppState> for SignedIn {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+        if let Some(signed_in) = parts.extensions.get::<Self>() {
+            return Ok(signed_in.clone());
+        }
+        let signed_in = by_bearer(app, bearer(&parts.headers), parts.extensions.get().copied()).await?;
+        parts.extensions.insert(signed_in.clone());
+        Ok(signed_in)
+    }
+}
+
+/// The caller of an operation that needs a credential, of whatever kind.
+impl FromRequestParts<AppState> for Actor {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+        let signed_in = SignedIn::from_request_parts(parts, app).await?;
+        Ok(signed_in.actor(ClientAddress::from_request_parts(parts, app).await?))
+    }
+}
+
+impl FromRequestParts<AppState> for NotApiKey {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+        Self::of(SignedIn::from_request_parts(parts, app).await?)
+    }
+}
+
+impl FromRequestParts<AppState> for LoginSession {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+        Self::require(&SignedIn::from_request_parts(parts, app).await?)
+    }
+}
+
+impl FromRequestParts<AppState> for DashboardSession {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+        Self::of(&LoginSession::from_request_parts(parts, app).await?)
+    }
+}
+
+impl FromRequestParts<AppState> for DashboardSessionAlone {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+        Self::of(&SignedIn::from_request_parts(parts, app).await?)
+    }
+}
+
+impl FromRequestParts<AppState> for AppCreator {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+        Self::of(SignedIn::from_request_parts(parts, app).await?)
+    }
+}
+
+impl<N: Permission> FromRequestParts<AppState> for AppGrant<N> {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+        let caller = SignedIn::from_request_parts(parts, app).await?;
+        // Pages that mails lead to name it by its id.
+        let named = match parameter(parts, app, "app_id").await {
+            Ok(id) => Named::Id(id),
+            Err(_) => Named::Name(parameter(parts, app, "app").await?),
+        };
+        Self::of(app, caller, named).await
+    }
+}
+
+/// Take it after the guard on the credential, whose refusal comes first.
+impl FromRequestParts<AppState> for NewCredentials {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+        let caller = SignedIn::from_request_parts(parts, app).await?;
+        Self::of(&mut app.db.read().await?, caller.account(), app).await
+    }
+}
+
+/// Take it after the guard on the credential and after [`NewCredentials`], whose refusals come first.
+impl FromRequestParts<AppState> for RecentLogin {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+        let caller = SignedIn::from_request_parts(parts, app).await?;
+        Self::of(&mut app.db.read().await?, &caller, app).await
+    }
+}
+
+/// Take it after the grant, so that callers without the right to upload use up none.
+impl FromRequestParts<AppState> for UploadAllowance {
+    type Rejection = AppError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+        let caller = SignedIn::from_request_parts(parts, app).await?;
+        Self::of(app, &caller, parts.extensions.get().copied())
+    }
+}
