@@ -320,9 +320,9 @@ async fn remove_second_factors(email: &str) -> Result<(), Failure> {
     let db = Db::open_existing(&DatabaseConfig::read(&Environment)?.database_url.0).await?;
     let config = Config::read(&Environment)?;
     // The owner's mail waits in the database, sealed.
-    check::check(&db, &config.encryption_keys).await?;
+    check::check(&db, &config.settings.encryption_keys).await?;
     let mut tx = db.write().await?;
-    let (keys, dice, now) = (&config.encryption_keys, Dice::System, Clock::System.now());
+    let (keys, dice, now) = (&config.settings.encryption_keys, Dice::System, Clock::System.now());
     let removed = factors::remove_all(&mut tx, &Actor::operator(), email, keys, &dice, now).await?;
     tx.commit().await?;
     db.close().await;
@@ -338,9 +338,9 @@ async fn operate<T>(email: &str, command: impl AsyncFnOnce(&mut WriteTx, &Operat
     let db = Db::open_existing(&DatabaseConfig::read(&Environment)?.database_url.0).await?;
     let config = Config::read(&Environment)?;
     // The owner's mail waits in the database, sealed.
-    check::check(&db, &config.encryption_keys).await?;
+    check::check(&db, &config.settings.encryption_keys).await?;
     let mut tx = db.write().await?;
-    let operation = Operation { email, keys: &config.encryption_keys, dice: &Dice::System, now: Clock::System.now() };
+    let operation = Operation { email, keys: &config.settings.encryption_keys, dice: &Dice::System, now: Clock::System.now() };
     let done = command(&mut tx, &operation).await?;
     tx.commit().await?;
     db.close().await;
@@ -352,9 +352,9 @@ async fn operate_on_key(key: &str, command: impl AsyncFnOnce(&mut WriteTx, &KeyO
     let key = DeploymentKey::try_from(key).map_err(|fault| format!("--key {fault}"))?;
     let db = Db::open_existing(&DatabaseConfig::read(&Environment)?.database_url.0).await?;
     let config = Config::read(&Environment)?;
-    check::check(&db, &config.encryption_keys).await?;
+    check::check(&db, &config.settings.encryption_keys).await?;
     let mut tx = db.write().await?;
-    let operation = KeyOperation { key: &key, keys: &config.encryption_keys, dice: &Dice::System, now: Clock::System.now() };
+    let operation = KeyOperation { key: &key, keys: &config.settings.encryption_keys, dice: &Dice::System, now: Clock::System.now() };
     command(&mut tx, &operation).await?;
     tx.commit().await?;
     db.close().await;
@@ -375,7 +375,7 @@ async fn rotate_keys() -> Result<(), Failure> {
     let db = Db::open_existing(&DatabaseConfig::read(&Environment)?.database_url.0).await?;
     // After that, or where there is no database there would be new secrets.
     let config = Config::read(&Environment)?;
-    let rotated = rotation::rotate(&db, &config.encryption_keys, &Dice::System, Clock::System.now()).await?;
+    let rotated = rotation::rotate(&db, &config.settings.encryption_keys, &Dice::System, Clock::System.now()).await?;
     db.close().await;
     writeln!(
         std::io::stdout(),
@@ -384,7 +384,7 @@ async fn rotate_keys() -> Result<(), Failure> {
         rotated.recovery_keys,
         rotated.mails,
         rotated.challenges,
-        config.encryption_keys.first().id
+        config.settings.encryption_keys.first().id
     )?;
     Ok(())
 }

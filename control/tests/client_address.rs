@@ -12,7 +12,7 @@ use axum::routing::get;
 use axum::{Router, body};
 use control::config::Config;
 use control::domain::audit::ClientAddress;
-use control::domain::context::AppState;
+use control::http::AppState;
 use control::http::layer as web;
 use control::infra::clock::{Clock, Dice, TestClock};
 use control::server as serve;
@@ -40,7 +40,7 @@ impl Echo {
             ("UPDRAFT_EDGE_SECRET".to_owned(), SECRET.to_owned()),
         ]);
         let clock = TestClock::at(UnixMillis(1_800_000_000_000));
-        let state = serve::build(Config::read(&settings).unwrap(), Clock::Test(clock.clone()), Dice::System).await.unwrap();
+        let state = serve::build(Config::read(&settings).unwrap(), Clock::Test(clock.clone()), Dice::System).await.unwrap().state;
         Self { state, clock, _folder: folder }
     }
 

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use control::config::AccountLimits;
 use control::domain::accounts::service::{self as accounts, NewAccount};
+use control::domain::accounts::settings::AccountLimits;
 use control::domain::audit::Actor;
 use control::domain::credentials::access_keys as keys;
 use control::infra::clock::{Clock, Dice};

@@ -7,8 +7,8 @@ use std::path::Path;
 use control::config::Config;
 use control::domain::accounts;
 use control::domain::audit::Actor;
-use control::domain::context::AppState;
 use control::domain::credentials::access_keys as keys;
+use control::http::AppState;
 use control::infra::clock::{Clock, Dice, TestClock};
 use control::infra::db::Db;
 use control::server::{self as serve, Running};
@@ -99,11 +99,11 @@ impl TestApp {
             self.bindings = Some(address);
         }
         let clock = if self.options.has_machine_clock { Clock::System } else { Clock::Test(self.clock.clone()) };
-        let state = serve::build(config, clock, Dice::System).await.unwrap();
+        let parts = serve::build(config, clock, Dice::System).await.unwrap();
         let running = if self.options.is_elsewhere {
-            serve::spawn(state, Elsewhere(listener), bindings)
+            serve::spawn(parts, Elsewhere(listener), bindings)
         } else {
-            serve::spawn(state, listener, bindings)
+            serve::spawn(parts, listener, bindings)
         };
         self.running = Some(running);
     }
@@ -161,7 +161,7 @@ impl TestApp {
     pub async fn access_key(&self, name: &str, ttl: i64) -> String {
         let email = format!("{name}@example.com");
         let mut tx = self.db().write().await.unwrap();
-        let limits = self.state().config.limits.account;
+        let limits = self.state().settings.limits.account;
         let account = accounts::service::NewAccount { email: &email, name: None, password_hash: PASSWORD_HASH, limits };
         let account = accounts::service::create(&mut tx, &Actor::operator(), &account, &Dice::System, self.clock.now()).await.unwrap();
         let token = keys::service::create(&mut tx, &account, "test", "127.0.0.1", ttl, &Dice::System, self.clock.now()).await.unwrap();

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use control::config::AccountLimits;
 use control::domain::accounts::service::{self as accounts, NewAccount};
+use control::domain::accounts::settings::AccountLimits;
 use control::domain::audit::Actor;
 use control::domain::counting::flags::{Flag, Flags};
 use control::domain::counting::repo::{ClientKey, write_clients};

@@ -16,18 +16,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use shared::limit::Rate;
-use shared::signature::Secrets;
 use shared::time::parse_duration;
 
-use self::command_line::CliLimits;
-use self::settings::{Given, Settings};
-use self::strangers::StrangerLimits;
-use self::values::{Network, parse_size};
+use self::settings::{Given, Settings as Environment};
+use self::values::{parse_network, parse_size};
+use crate::domain::accounts::settings::AccountLimits;
+use crate::domain::cli_login::settings::CliLimits;
+use crate::domain::credentials::settings::SessionLimits;
 use crate::domain::limits::quotas::Quotas;
+use crate::domain::limits::settings::StrangerLimits;
 use crate::domain::releases::archive::ArchiveLimits;
+use crate::domain::settings::{Limits, Settings};
+use crate::http::HttpSettings;
 use crate::http::layer::connections::Bounds;
-use crate::infra::challenge::TurnstileConfig;
-use crate::infra::crypto::keys::EncryptionKeys;
 use crate::infra::db::DatabaseUrl;
 use crate::infra::kv::KvConfig;
 use crate::infra::mail::MailConfig;
@@ -35,12 +36,10 @@ use crate::infra::mail::MailConfig;
 /// Everything the process was told.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The address under which clients reach the service, without a trailing slash; behind the edge it is the edge's.
-    pub base_url: String,
-    /// The address of the dashboard's pages, without a trailing slash; mails lead there.
-    pub dashboard_url: String,
-    /// Where uploads go directly, past the edge's body limit; shown to accounts.
-    pub upload_url: String,
+    /// What the rules go by.
+    pub settings: Settings,
+    /// What HTTP goes by.
+    pub http: HttpSettings,
     /// Where the server listens.
     pub listen: SocketAddr,
     /// Where a bare workerd on this machine finds its KV namespace and its Queue; `None` without one. A loopback address.
@@ -49,123 +48,10 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// `sqlite:…` or `postgres://…`.
     pub database_url: DatabaseUrl,
-    /// Proxies whose `X-Forwarded-For` is believed.
-    pub trusted_proxies: Vec<Network>,
-    /// Signs what edge and control say to each other.
-    pub edge_secret: Secrets,
-    /// Signs bundle URLs.
-    pub download_secret: Secrets,
-    /// Encrypt authenticator seeds and waiting mails at rest.
-    pub encryption_keys: EncryptionKeys,
     /// Where snapshots are pushed; `None` without an edge.
     pub kv: Option<KvConfig>,
     /// How mails go out.
     pub mail: MailConfig,
-    /// The human-verification challenge; `None`: never asked for.
-    pub turnstile: Option<TurnstileConfig>,
-    /// Whether strangers may register; `account create` works in any case.
-    pub is_registration_open: bool,
-    /// How many connections there may be, and how long they may wait.
-    pub connections: Bounds,
-    /// Limits of decisions section 5.
-    pub limits: Limits,
-}
-
-/// Limits that are settings.
-#[derive(Clone, Debug)]
-pub struct Limits {
-    /// What a new account may have.
-    pub account: AccountLimits,
-    /// What every account may have.
-    pub quotas: Quotas,
-    /// How long sessions last.
-    pub sessions: SessionLimits,
-    /// What strangers may do.
-    pub strangers: StrangerLimits,
-    /// How command lines are let in.
-    pub cli: CliLimits,
-    /// What an archive may hold.
-    pub archive: ArchiveLimits,
-    /// Binary versions counted per deployment; the rest are counted under `other`.
-    pub binary_versions: u32,
-    /// Reports per client address and deployment.
-    pub reports: Rate,
-    /// Reports per client address, of all deployments together.
-    pub address_reports: Rate,
-    /// Requests per credential.
-    pub management: Rate,
-    /// Requests per account, with all its credentials.
-    pub account_management: Rate,
-    /// Uploads per credential.
-    pub uploads: Rate,
-    /// Uploads per account, with all its credentials.
-    pub account_uploads: Rate,
-    /// Uploads of one account that are under way at once.
-    pub uploads_at_once: u32,
-    /// Collaborators added and apps transferred, per account.
-    pub collaborators: Rate,
-    /// The largest snapshot of a deployment.
-    pub snapshot_bytes: u64,
-}
-
-/// What an account may have; each account keeps its own.
-#[derive(Clone, Copy, Debug)]
-pub struct AccountLimits {
-    /// API keys that are neither revoked nor expired.
-    pub api_keys: u32,
-    /// Days of daily history.
-    pub retention_days: u32,
-    /// The largest bundle of its apps, in bytes.
-    pub upload_bytes: u64,
-}
-
-impl Default for AccountLimits {
-    fn default() -> Self {
-        Self { api_keys: 25, retention_days: 90, upload_bytes: 200 << 20 }
-    }
-}
-
-/// How long sessions last, in milliseconds.
-#[derive(Clone, Copy, Debug)]
-pub struct SessionLimits {
-    /// A dashboard session.
-    pub dashboard: i64,
-    /// A dashboard session that nobody uses.
-    pub idle: i64,
-    /// A command line's credential.
-    pub cli: i64,
-    /// How old a login or a re-authentication may be that gives lasting access.
-    pub freshness: i64,
-}
-
-impl Default for SessionLimits {
-    fn default() -> Self {
-        const DAY: i64 = 86_400_000;
-        Self { dashboard: 14 * DAY, idle: 3 * DAY, cli: 90 * DAY, freshness: 15 * 60_000 }
-    }
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            account: AccountLimits::default(),
-            quotas: Quotas::default(),
-            sessions: SessionLimits::default(),
-            strangers: StrangerLimits::default(),
-            cli: CliLimits::default(),
-            archive: ArchiveLimits::default(),
-            binary_versions: 200,
-            reports: Rate { count: 600, window: 60_000 },
-            address_reports: Rate { count: 6_000, window: 60_000 },
-            management: Rate { count: 1_200, window: 60_000 },
-            account_management: Rate { count: 3_600, window: 60_000 },
-            uploads: Rate { count: 60, window: 15 * 60_000 },
-            account_uploads: Rate { count: 120, window: 15 * 60_000 },
-            uploads_at_once: 10,
-            collaborators: Rate { count: 30, window: 60 * 60_000 },
-            snapshot_bytes: 2 << 20,
-        }
-    }
 }
 
 /// A setting that cannot be used, or a secret that is missing; the text names it and says what to do.
@@ -208,7 +94,7 @@ pub struct LogConfig {
 impl LogConfig {
     /// Reads `LOG` and `LOG_FORMAT`.
     pub fn read(environment: &dyn Given) -> Result<Self, ConfigError> {
-        let settings = Settings(environment);
+        let settings = Environment(environment);
         let json = match settings.text("LOG_FORMAT").as_str() {
             "text" => false,
             "json" => true,
@@ -234,7 +120,7 @@ pub struct DatabaseConfig {
 impl DatabaseConfig {
     /// Reads the settings and makes the data folder.
     pub fn read(environment: &dyn Given) -> Result<Self, ConfigError> {
-        let settings = Settings(environment);
+        let settings = Environment(environment);
         let data_dir = PathBuf::from(settings.text("DATA_DIR"));
         let mut folder = std::fs::DirBuilder::new();
         // The database holds password hashes and people's addresses: nobody else on this machine is to read it.
@@ -256,7 +142,7 @@ impl DatabaseConfig {
 impl Config {
     /// Reads every setting and, where the embedded default allows it, makes the secrets in the data folder.
     pub fn read(environment: &dyn Given) -> Result<Self, ConfigError> {
-        let settings = Settings(environment);
+        let settings = Environment(environment);
         let base_url = settings.address("BASE_URL")?.unwrap_or_else(|| "http://localhost:8080".to_owned());
         // Cookies, signed addresses and every link begin at the root.
         if reqwest::Url::parse(&base_url).is_ok_and(|url| url.path() != "/") {
@@ -279,7 +165,7 @@ impl Config {
         let kv = kv(&settings)?;
         let mut trusted_proxies = Vec::new();
         for part in settings.text("TRUSTED_PROXIES").split(',').map(str::trim).filter(|part| !part.is_empty()) {
-            trusted_proxies.push(part.parse().map_err(|()| {
+            trusted_proxies.push(parse_network(part).ok_or_else(|| {
                 ConfigError::setting("TRUSTED_PROXIES", format!("{part} is neither an address nor a network such as 10.0.0.0/8"))
             })?);
         }
@@ -288,46 +174,35 @@ impl Config {
         let secrets = secrets::read(&settings, &data_dir, may_generate)?;
         let (mail, turnstile) = (outside::mail(&settings, &base_url)?, outside::turnstile(&settings)?);
         Ok(Self {
-            base_url,
-            dashboard_url,
-            upload_url,
+            settings: Settings {
+                base_url,
+                dashboard_url,
+                upload_url,
+                download_secret: secrets.download,
+                encryption_keys: secrets.encryption,
+                is_registration_open,
+                limits,
+            },
+            http: HttpSettings { trusted_proxies, edge_secret: secrets.edge, connections: connections(settings)?, turnstile },
             listen,
             bindings_listen,
             data_dir,
             database_url,
-            trusted_proxies,
-            edge_secret: secrets.edge,
-            download_secret: secrets.download,
-            encryption_keys: secrets.encryption,
             kv,
             mail,
-            turnstile,
-            is_registration_open,
-            connections: connections(settings)?,
-            limits,
         })
-    }
-
-    /// The service's own addresses, of which the words are known to everybody.
-    pub fn addresses(&self) -> [&str; 2] {
-        [&self.base_url, &self.dashboard_url]
-    }
-
-    /// Whether the base address is https, so that answers may ask for https only.
-    pub fn is_https(&self) -> bool {
-        self.base_url.starts_with("https://")
     }
 }
 
 /// Whoever reaches that listener may post reports as they like and read every snapshot, so nobody else's machine must.
-fn bindings_listen(settings: &Settings<'_>) -> Result<Option<SocketAddr>, ConfigError> {
+fn bindings_listen(settings: &Environment<'_>) -> Result<Option<SocketAddr>, ConfigError> {
     let Some(text) = settings.optional("BINDINGS_LISTEN") else { return Ok(None) };
     let address = text.parse::<SocketAddr>().ok().filter(|address| address.ip().to_canonical().is_loopback());
     let wrong = || ConfigError::setting("BINDINGS_LISTEN", "must be a loopback address and a port, such as 127.0.0.1:8081");
     address.map(Some).ok_or_else(wrong)
 }
 
-fn connections(settings: Settings<'_>) -> Result<Bounds, ConfigError> {
+fn connections(settings: Environment<'_>) -> Result<Bounds, ConfigError> {
     let count = |name: &'static str| {
         let count = settings.text(name).parse::<u32>().ok().filter(|count| *count > 0);
         count.and_then(|count| usize::try_from(count).ok()).ok_or_else(|| ConfigError::setting(name, "must be a whole number above 0"))
@@ -352,7 +227,7 @@ fn connections(settings: Settings<'_>) -> Result<Bounds, ConfigError> {
     })
 }
 
-fn kv(settings: &Settings<'_>) -> Result<Option<KvConfig>, ConfigError> {
+fn kv(settings: &Environment<'_>) -> Result<Option<KvConfig>, ConfigError> {
     let Some(api) = settings.secret_address("KV_API")? else { return Ok(None) };
     let needed = |name: &'static str| {
         settings
@@ -380,7 +255,7 @@ fn snapshot_bytes(bytes: u64) -> Result<u64, ConfigError> {
     if bytes <= MOST { Ok(bytes) } else { Err(ConfigError::setting("LIMIT_SNAPSHOT_BYTES", "must be at most 24MiB")) }
 }
 
-fn limits(settings: &Settings<'_>) -> Result<Limits, ConfigError> {
+fn limits(settings: &Environment<'_>) -> Result<Limits, ConfigError> {
     let size = |name: &'static str| parse_size(&settings.text(name)).map_err(|reason| ConfigError::setting(name, reason));
     let count = |name: &'static str| {
         settings

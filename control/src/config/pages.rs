@@ -4,15 +4,7 @@ use reqwest::Url;
 
 use super::ConfigError;
 use super::settings::Settings;
-
-/// First segments of paths that are the interface's or the devices'; pages beneath them would stand in each other's way.
-const TAKEN: [&str; 7] = ["v1", "v0.1", "internal", "health", "authenticated", "updatecheck", "reportstatus"];
-
-/// Whether a path begins with a segment that is no page's, wherever pages stand.
-pub fn is_taken(path: &str) -> bool {
-    let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
-    TAKEN.contains(&first.to_ascii_lowercase().as_str())
-}
+use crate::http::reserved::is_taken;
 
 /// The address of the dashboard's pages: the setting, or a path under the base address.
 pub(super) fn address(settings: &Settings<'_>, base_url: &str) -> Result<String, ConfigError> {

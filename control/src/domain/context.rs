@@ -1,28 +1,22 @@
-//! What every request can reach: the database, the store, the settings, time and chance, and the jobs' handles.
+//! What every use case can reach: the database, the store, the settings, time and chance, and what wakes the jobs.
 
 use std::fs::File;
-use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use axum::extract::FromRef;
 use shared::ids::{AccountId, RequestId};
 use shared::limit::{Limiter, Rate};
 use shared::time::UnixMillis;
 use shared::wire::check::DownloadUrls;
 use tokio::sync::Semaphore;
 
-use crate::config::Config;
 use crate::domain::audit::ClientAddress;
 use crate::domain::error::{AppError, Code};
 use crate::domain::limits::under_way::UnderWay;
 use crate::domain::mail::Mailer;
 use crate::domain::second_factors::passkeys::RelyingParty;
+use crate::domain::settings::Settings;
 use crate::domain::snapshot::{Publisher, Snapshots, Versions};
 use crate::domain::traces::{self, Traces};
-use crate::http::api::health::HealthCache;
-use crate::http::devices::Collector;
-use crate::http::edge::InternalSlots;
-use crate::http::layer::connections::{Table, Vouched};
 use crate::infra::challenge::Challenge;
 use crate::infra::clock::{Clock, Dice};
 use crate::infra::crypto::password::{Passwords, Turn};
@@ -31,7 +25,7 @@ use crate::infra::error::Error;
 use crate::infra::storage::Storage;
 use crate::infra::work::Work;
 
-/// The state behind every handler.
+/// What every use case and job can reach.
 #[derive(Debug)]
 pub struct App {
     /// The database.
@@ -39,7 +33,7 @@ pub struct App {
     /// Where bundles are kept.
     pub storage: Storage,
     /// The settings.
-    pub config: Config,
+    pub settings: Settings,
     /// The time.
     pub clock: Clock,
     /// Chance.
@@ -54,18 +48,10 @@ pub struct App {
     pub mailer: Mailer,
     /// Asks whether a human sent a request, where that is configured.
     pub challenge: Challenge,
-    /// Takes direct reports and commits many in one transaction.
-    pub collector: Collector,
-    /// Counts reports by client address and deployment.
-    pub reporters: Mutex<Limiter>,
-    /// Counts reports by client address alone.
-    pub reporting_addresses: Mutex<Limiter>,
     /// Counts requests by credential.
     pub callers: Mutex<Limiter>,
     /// Counts requests by account, whatever credential they are made with.
     pub accounts: Mutex<Limiter>,
-    /// Counts what browsers report of pages, by client address: anybody may send that, and fill this one alone.
-    pub policy_reports: Mutex<Limiter>,
     /// Counts uploads by credential.
     pub uploaders: Mutex<Limiter>,
     /// Counts uploads by account.
@@ -78,25 +64,13 @@ pub struct App {
     pub relying_party: RelyingParty,
     /// Password hashes, made and compared.
     pub passwords: Passwords,
-    /// The clients' connections.
-    pub connections: Arc<Table>,
-    /// Addresses that an edge has signed something from.
-    pub vouched: Vouched,
-    /// Turns for bodies of the edge.
-    pub internal: InternalSlots,
     /// Permits for looking into uploaded files: as many as there are cores.
     pub inspections: Arc<Semaphore>,
-    /// The last answer of the readiness checks.
-    pub health: HealthCache,
     /// Work that outlives the request that began it.
     pub work: Work,
     /// Held while this process serves the data folder.
     pub lock: File,
 }
-
-/// A shared handle to [`App`].
-#[derive(Clone, Debug)]
-pub struct AppState(pub Arc<App>);
 
 /// What a limit in memory says when it refuses.
 #[derive(Clone, Copy, Debug)]
@@ -109,20 +83,6 @@ pub struct Refusal<'r> {
     pub from: Option<ClientAddress>,
     /// Whose account it was about.
     pub account: Option<&'r AccountId>,
-}
-
-impl Deref for AppState {
-    type Target = App;
-
-    fn deref(&self) -> &App {
-        &self.0
-    }
-}
-
-impl FromRef<AppState> for Db {
-    fn from_ref(state: &AppState) -> Self {
-        state.db.clone()
-    }
 }
 
 impl App {
@@ -178,7 +138,7 @@ impl App {
 
     /// What signed bundle addresses are made from.
     pub fn download_urls(&self) -> DownloadUrls<'_> {
-        DownloadUrls { base_url: &self.config.base_url, secret: self.config.download_secret.first(), now: self.now() }
+        DownloadUrls { base_url: &self.settings.base_url, secret: self.settings.download_secret.first(), now: self.now() }
     }
 
     /// A new request id (UUIDv7).

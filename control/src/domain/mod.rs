@@ -21,5 +21,6 @@ pub mod password_reset;
 pub mod registration;
 pub mod releases;
 pub mod second_factors;
+pub mod settings;
 pub mod snapshot;
 pub mod traces;

@@ -8,3 +8,7 @@ pub mod devices;
 pub mod edge;
 pub mod extract;
 pub mod layer;
+pub mod reserved;
+pub mod state;
+
+pub use state::{AppState, Front, HttpSettings};

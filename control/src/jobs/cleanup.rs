@@ -4,13 +4,14 @@
 //!
 //! Rows go one by one, each in a transaction of its own, so that no request waits for longer than that, and not in a circle.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use shared::time::UnixMillis;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::domain::context::{App, AppState};
+use crate::domain::context::App;
 use crate::domain::counting::gone;
 use crate::domain::credentials::device_cookies as device;
 use crate::domain::encryption::check;
@@ -104,7 +105,7 @@ const KINDS: [Kind; 10] = [
 ];
 
 /// Runs until `stopped`: at once, and then every minute.
-pub async fn run(app: AppState, mut stopped: watch::Receiver<bool>) {
+pub async fn run(app: Arc<App>, mut stopped: watch::Receiver<bool>) {
     let mut ticks = interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut gone = gone::Round::default();
@@ -113,7 +114,7 @@ pub async fn run(app: AppState, mut stopped: watch::Receiver<bool>) {
             _ = stopped.wait_for(|stop| *stop) => return,
             _ = ticks.tick() => {}
         }
-        if let Err(error) = check::note(&app.db, &app.config.encryption_keys).await {
+        if let Err(error) = check::note(&app.db, &app.settings.encryption_keys).await {
             tracing::warn!(cause = chain(&error), "the key that this process encrypts with could not be noted; the next round tries again");
         }
         loop {

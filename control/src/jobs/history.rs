@@ -4,6 +4,7 @@
 //! deployment that fails does not hold up the others. A round that is cut off, or never came, costs the precision of the current day until the next one,
 //! and the day itself if it was the only one of that day; it makes no number wrong.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use shared::ids::DeploymentId;
@@ -11,7 +12,7 @@ use shared::time::{UnixMillis, UtcDay};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::domain::context::{App, AppState};
+use crate::domain::context::App;
 use crate::domain::counting::history::labels::{Counter, Labels};
 use crate::domain::counting::history::repo::{self, OpenDay, Series};
 use crate::domain::counting::versions;
@@ -34,7 +35,7 @@ const MIDNIGHT: i64 = 10 * 60_000;
 const BATCH: i64 = 50;
 
 /// Runs until `stopped`: at once, and then every hour. Binary versions are compared in the same rounds.
-pub async fn run(app: AppState, mut stopped: watch::Receiver<bool>) {
+pub async fn run(app: Arc<App>, mut stopped: watch::Receiver<bool>) {
     let mut ticks = interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {

@@ -1,6 +1,7 @@
 //! The job that writes down what failed: the first failure of a kind and account at once, and a minute later how many there were, when there were more.
 //! It also sends what sums up notices that were held back.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
@@ -8,7 +9,7 @@ use shared::ids::AccountId;
 use tokio::sync::watch;
 
 use crate::domain::audit::{self, Actor};
-use crate::domain::context::{App, AppState};
+use crate::domain::context::App;
 use crate::domain::error::{AppResult, chain};
 use crate::domain::mail;
 use crate::domain::traces::backlog::Failures;
@@ -27,7 +28,7 @@ const WINDOW: i64 = 60_000;
 const BATCH: i64 = 200;
 
 /// Runs until `stopped`. What comes after that is left to [`finish`].
-pub async fn run(app: AppState, mut stopped: watch::Receiver<bool>) {
+pub async fn run(app: Arc<App>, mut stopped: watch::Receiver<bool>) {
     loop {
         app.traces.sum_up(app.now());
         let rest = match round(&app).await {

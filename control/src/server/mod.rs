@@ -20,7 +20,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use crate::config::{Config, ConfigError};
 use crate::domain::accounts;
-use crate::domain::context::{App, AppState};
+use crate::domain::context::App;
 use crate::domain::encryption::check;
 use crate::domain::error::AppError;
 use crate::domain::limits::under_way::UnderWay;
@@ -28,14 +28,15 @@ use crate::domain::mail::Mailer;
 use crate::domain::second_factors::passkeys::RelyingParty;
 use crate::domain::snapshot::{Publisher, Snapshots, Versions};
 use crate::domain::traces::Traces;
-use crate::http::api::health::HealthCache;
 use crate::http::devices::Collector;
-use crate::http::edge::{InternalSlots, bindings};
-use crate::http::layer::connections::{self, Table, Vouched, descriptors};
+use crate::http::edge::bindings;
+use crate::http::layer::connections::{self, Table, descriptors};
+use crate::http::{AppState, Front};
 use crate::infra::challenge::Challenge;
 use crate::infra::clock::{Clock, Dice};
 use crate::infra::crypto::password::Passwords;
 use crate::infra::db::{ConnectError, Db};
+use crate::infra::kv::KvConfig;
 use crate::infra::storage::{FolderStore, Storage};
 use crate::infra::work::Work;
 use crate::jobs::{cleanup, history, mail, runner as jobs, snapshots, traces};
@@ -83,30 +84,36 @@ pub enum ServeError {
     Serve(#[source] std::io::Error),
 }
 
+/// What is served, and what the jobs are told.
+#[derive(Debug)]
+pub struct Parts {
+    /// The state behind handlers and jobs.
+    pub state: AppState,
+    kv: Option<KvConfig>,
+    mail: mail::Settings,
+}
+
 /// Opens the database and the store, and puts the state together.
-pub async fn build(config: Config, clock: Clock, dice: Dice) -> Result<AppState, ServeError> {
+pub async fn build(config: Config, clock: Clock, dice: Dice) -> Result<Parts, ServeError> {
     install_crypto();
     let db = Db::open(&config.database_url.0).await?;
-    check::check(&db, &config.encryption_keys).await?;
+    check::check(&db, &config.settings.encryption_keys).await?;
     let lock = lock(&config)?;
     let storage = Storage::Folder(FolderStore::open(config.data_dir.join("blobs")).await.map_err(ServeError::Storage)?);
     storage.clean_temp().await.map_err(ServeError::Storage)?;
-    let collector = Collector::start(db.clone(), clock.clone(), &config.limits);
+    let collector = Collector::start(db.clone(), clock.clone(), &config.settings.limits);
     let publisher = if config.kv.is_some() { Publisher::on() } else { Publisher::off() };
     let snapshots = Snapshots::new(SNAPSHOT_CACHE);
-    let health = HealthCache::default();
     let inspections = Arc::new(Semaphore::new(std::thread::available_parallelism().map_or(1, NonZero::get)));
     let work = Work::default();
     let mailer = Mailer::default();
-    let challenge = Challenge::new(config.turnstile.clone(), clock.clone(), dice.clone()).map_err(AppError::internal)?;
+    let challenge = Challenge::new(config.http.turnstile.clone(), clock.clone(), dice.clone()).map_err(AppError::internal)?;
     let passwords = Passwords::new(dice.clone());
-    let relying_party = RelyingParty::of(&config.dashboard_url);
-    let connections = Arc::new(Table::new(config.connections));
-    let (reporters, callers, policy_reports, uploaders) = (Mutex::default(), Mutex::default(), Mutex::default(), Mutex::default());
-    Ok(AppState(Arc::new(App {
+    let relying_party = RelyingParty::of(&config.settings.dashboard_url);
+    let context = App {
         db,
         storage,
-        config,
+        settings: config.settings,
         clock,
         dice,
         snapshots,
@@ -114,26 +121,23 @@ pub async fn build(config: Config, clock: Clock, dice: Dice) -> Result<AppState,
         publisher,
         mailer,
         challenge,
-        collector,
-        reporters,
-        callers,
+        callers: Mutex::default(),
         accounts: Mutex::default(),
-        reporting_addresses: Mutex::default(),
         uploading_accounts: Mutex::default(),
         uploads_under_way: UnderWay::default(),
-        policy_reports,
-        uploaders,
+        uploaders: Mutex::default(),
         traces: Traces::default(),
         relying_party,
         passwords,
-        connections,
-        vouched: Vouched::default(),
-        internal: InternalSlots::default(),
         inspections,
-        health,
         work,
         lock,
-    })))
+    };
+    Ok(Parts {
+        state: AppState { context: Arc::new(context), front: Arc::new(Front::new(config.http, collector)) },
+        kv: config.kv,
+        mail: mail::Settings { mail: config.mail, folder: config.data_dir.join("mail") },
+    })
 }
 
 /// Makes this process the only one that serves the data folder: at its start the store removes uploads in progress, which must be nobody's.
@@ -165,20 +169,20 @@ pub struct Running {
 }
 
 /// Serves on sockets that are bound already, and starts the jobs. `bindings` is for the settings' `BINDINGS_LISTEN`.
-pub fn spawn<L: Listener<Io = TcpStream, Addr = SocketAddr>>(state: AppState, listener: L, bindings: Option<TcpListener>) -> Running {
+pub fn spawn<L: Listener<Io = TcpStream, Addr = SocketAddr>>(parts: Parts, listener: L, bindings: Option<TcpListener>) -> Running {
+    let Parts { state, kv, mail } = parts;
     let (stop, stopped) = watch::channel(false);
-    let publisher =
-        state.config.kv.clone().map(|kv| kept("publisher", &state, &stopped, move |app, stopped| snapshots::run(app, kv.clone(), stopped)));
+    let publisher = kv.map(|kv| kept("publisher", &state, &stopped, move |app, stopped| snapshots::run(app, kv.clone(), stopped)));
     let cleanup = kept("cleanup", &state, &stopped, cleanup::run);
     let history = kept("history", &state, &stopped, history::run);
-    let mail_sender = kept("mail", &state, &stopped, mail::run);
+    let mail_sender = kept("mail", &state, &stopped, move |app, stopped| mail::run(app, mail.clone(), stopped));
     let traces = kept("traces", &state, &stopped, traces::run);
     let mut servers = JoinSet::new();
-    let clients = Arc::clone(&state.connections);
+    let clients = Arc::clone(&state.front.connections);
     servers.spawn(connections::serve(listener, clients, router::service(&state), state.clone(), stopped.clone()));
     if let Some(listener) = bindings {
         // Of their own, so that however many clients there are, the edge on this machine gets through.
-        let edges = Arc::new(Table::new(state.config.connections));
+        let edges = Arc::new(Table::new(state.front.settings.connections));
         servers.spawn(connections::serve(listener, edges, bindings::service(&state), state.clone(), stopped));
     }
     Running { stop, servers, publisher, mail_sender, cleanup, history, traces, state }
@@ -188,10 +192,10 @@ pub fn spawn<L: Listener<Io = TcpStream, Addr = SocketAddr>>(state: AppState, li
 fn kept<F, J>(name: &'static str, state: &AppState, stopped: &watch::Receiver<bool>, job: J) -> JoinHandle<()>
 where
     F: Future<Output = ()> + Send,
-    J: Fn(AppState, watch::Receiver<bool>) -> F + Send + Sync + 'static,
+    J: Fn(Arc<App>, watch::Receiver<bool>) -> F + Send + Sync + 'static,
 {
-    let (state, stopped) = (state.clone(), stopped.clone());
-    tokio::spawn(async move { jobs::keep(name, stopped.clone(), || job(state.clone(), stopped.clone())).await })
+    let (app, stopped) = (Arc::clone(&state.context), stopped.clone());
+    tokio::spawn(async move { jobs::keep(name, stopped.clone(), || job(Arc::clone(&app), stopped.clone())).await })
 }
 
 impl Running {
@@ -261,16 +265,16 @@ async fn bind(setting: &'static str, address: SocketAddr) -> Result<(TcpListener
 
 /// The command `serve`: runs until SIGINT or SIGTERM.
 pub async fn run(mut config: Config) -> Result<(), ServeError> {
-    config.connections.most = descriptors::fit(config.connections.most);
+    config.http.connections.most = descriptors::fit(config.http.connections.most);
     let (listener, local) = bind("LISTEN", config.listen).await?;
     let bindings = match config.bindings_listen {
         Some(address) => Some(bind("BINDINGS_LISTEN", address).await?),
         None => None,
     };
-    let state = build(config, Clock::System, Dice::System).await?;
+    let parts = build(config, Clock::System, Dice::System).await?;
     let stopped = stop_signal().map_err(ServeError::Signals)?;
-    announce(&state, local, bindings.as_ref().map(|(_, local)| *local)).await?;
-    let mut running = spawn(state, listener, bindings.map(|(listener, _)| listener));
+    announce(&parts.state, local, bindings.as_ref().map(|(_, local)| *local)).await?;
+    let mut running = spawn(parts, listener, bindings.map(|(listener, _)| listener));
     tokio::select! {
         () = stopped => {
             tracing::info!("stopping");
@@ -282,9 +286,9 @@ pub async fn run(mut config: Config) -> Result<(), ServeError> {
 
 /// Says where the service is, and on an empty database what to do first.
 async fn announce(state: &AppState, local: SocketAddr, bindings: Option<SocketAddr>) -> Result<(), ServeError> {
-    let (edge, database) = (state.config.kv.is_some(), state.db.durability().await.map_err(AppError::from)?);
-    tracing::info!(version = env!("CARGO_PKG_VERSION"), address = %local, base_url = state.config.base_url, edge, database, "serving");
-    say(&format!("Updraft {} listens on http://{local}; clients reach it at {}", env!("CARGO_PKG_VERSION"), state.config.base_url));
+    let (edge, database) = (state.publisher.is_on(), state.db.durability().await.map_err(AppError::from)?);
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), address = %local, base_url = state.settings.base_url, edge, database, "serving");
+    say(&format!("Updraft {} listens on http://{local}; clients reach it at {}", env!("CARGO_PKG_VERSION"), state.settings.base_url));
     if let Some(bindings) = bindings {
         say(&format!("A self-hosted edge finds its bindings at {bindings}"));
     }

@@ -7,15 +7,14 @@ use serde_json::Value;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::domain::cli_login;
-use crate::domain::context::AppState;
+use crate::http::AppState;
 use crate::http::api::openapi::{self, Beginning, Documentation, document};
 use crate::http::api::{
-    access_keys, accounts, api_keys, apps, audit, collaborators, deployments, health, login, metrics, password_reset, reauthentication,
-    registration, releases, second_factors,
+    access_keys, accounts, api_keys, apps, audit, cli_authorizations, cli_login, cli_machines, collaborators, deployments, health, login,
+    metrics, password_reset, reauthentication, registration, releases, second_factors,
 };
-use crate::http::devices::{self as acquisition, Quick};
-use crate::http::{dashboard, edge, layer as web};
+use crate::http::devices::{self, Quick};
+use crate::http::{dashboard, edge, layer};
 
 /// The operations of the interface: each comes with what the document says of it.
 fn documented() -> OpenApiRouter<AppState> {
@@ -28,6 +27,8 @@ fn documented() -> OpenApiRouter<AppState> {
         .merge(second_factors::routes())
         .merge(accounts::routes())
         .merge(cli_login::routes())
+        .merge(cli_authorizations::routes())
+        .merge(cli_machines::routes())
         .merge(access_keys::routes())
         .merge(api_keys::routes())
         .merge(apps::routes())
@@ -39,9 +40,9 @@ fn documented() -> OpenApiRouter<AppState> {
         .merge(openapi::routes())
 }
 
-/// What is no operation of the interface, and the acquisition paths, whose aliases are many: `acquisition::document` describes them.
+/// What is no operation of the interface, and the acquisition paths, whose aliases are many: `devices::document` describes them.
 fn undocumented() -> Router<AppState> {
-    planted(Router::new().merge(acquisition::routes()).merge(edge::routes()))
+    planted(Router::new().merge(devices::routes()).merge(edge::routes()))
 }
 
 /// With a path that panics, for the soak of what that costs.
@@ -68,13 +69,13 @@ pub fn document(base_url: &str) -> Value {
 /// The whole service.
 pub fn service(state: &AppState) -> Quick {
     let (router, _) = documented().split_for_parts();
-    let documentation = Documentation::new(&document(&state.config.base_url));
+    let documentation = Documentation::new(&document(&state.settings.base_url));
     let router = router
         .merge(undocumented())
         .merge(dashboard::routes(state))
         .layer(Extension(Arc::new(documentation)))
-        .fallback(web::not_found)
-        .method_not_allowed_fallback(web::wrong_method)
+        .fallback(layer::not_found)
+        .method_not_allowed_fallback(layer::wrong_method)
         .with_state(state.clone());
-    Quick::new(state.clone(), web::layer(router, state))
+    Quick::new(state.clone(), layer::layer(router, state))
 }

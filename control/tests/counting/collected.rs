@@ -1,8 +1,8 @@
 //! Direct reports through the group commit.
 
-use control::config::Limits;
 use control::domain::counting::Judgement;
 use control::domain::error::AppError;
+use control::domain::settings::Limits;
 use control::http::devices::Collector;
 use control::infra::clock::{Clock, TestClock};
 use shared::time::UnixMillis;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use control::config::AccountLimits;
 use control::domain::accounts;
+use control::domain::accounts::settings::AccountLimits;
 use control::domain::audit::Actor;
 use control::domain::credentials::access_keys as keys;
 use control::infra::clock::{Clock, Dice};

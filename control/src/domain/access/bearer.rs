@@ -183,7 +183,7 @@ impl SignedIn {
         let scopes = match &self.credential {
             CredentialId::AccessKey(id) => {
                 let found = repo::find_usable(tx, &self.account, id).await?;
-                found.filter(|key| session::is_alive(key, &app.config.limits.sessions, now)).map(|_| Scopes::Unlimited)
+                found.filter(|key| session::is_alive(key, &app.settings.limits.sessions, now)).map(|_| Scopes::Unlimited)
             }
             CredentialId::ApiKey(id) => {
                 let found = api_keys::find_usable(tx, &self.account, id.as_str()).await?;
@@ -266,7 +266,7 @@ impl From<sqlx::Error> for Unfit {
 /// Counts a request of the caller, for its credential and for its account. Errors: 429.
 fn admit(app: &App, caller: SignedIn, from: Option<ClientAddress>) -> AppResult<SignedIn> {
     // After the credential is known to be one: nobody else can use its allowance up.
-    let (limits, account) = (&app.config.limits, Some(&caller.account));
+    let (limits, account) = (&app.settings.limits, Some(&caller.account));
     let text = "too many requests are made with this credential";
     let refusal = Refusal { limit: "management_api", text, from, account };
     app.count(&app.callers, caller.credential.as_str(), limits.management, &refusal)?;
@@ -288,7 +288,7 @@ async fn by_access_key(app: &App, token: &str) -> Result<SignedIn, Unfit> {
     if suspended_time.is_some() {
         return Err(Unfit::of(key.account_id, "suspended"));
     }
-    if !session::is_alive(&key, &app.config.limits.sessions, now) {
+    if !session::is_alive(&key, &app.settings.limits.sessions, now) {
         return Err(Unfit::of(key.account_id, "expired"));
     }
     let (kind, credential) = (key.kind(), CredentialId::AccessKey(key.id));

@@ -176,7 +176,7 @@ impl<N: Permission> AppGrant<N> {
     /// The right of a caller on the app that it names. Errors: 404 without access to it, exactly as for one that is not there; 403 with too little.
     pub async fn of(app: &App, caller: SignedIn, named: Named) -> AppResult<Self> {
         let mut tx = app.db.read().await?;
-        let (found, called) = match named {
+        let (found, as_named) = match named {
             Named::Id(id) => (names::resolve_id(&mut tx, caller.account(), &id).await?, id),
             Named::Name(name) => (names::resolve(&mut tx, caller.account(), &name).await?, name),
         };
@@ -185,7 +185,7 @@ impl<N: Permission> AppGrant<N> {
         check::<N>(role, caller.scopes())?;
         Ok(Self {
             app: found.id,
-            called,
+            called: as_named,
             namespace: found.namespace_id,
             is_only_share: found.is_only_share,
             caller,

@@ -8,4 +8,5 @@ pub mod email;
 pub mod operator;
 pub mod repo;
 pub mod service;
+pub mod settings;
 pub mod strength;

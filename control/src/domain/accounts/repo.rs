@@ -4,7 +4,7 @@ use shared::ids::AccountId;
 use shared::time::UnixMillis;
 
 use super::email::former;
-use crate::config::AccountLimits;
+use crate::domain::accounts::settings::AccountLimits;
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 

@@ -9,8 +9,8 @@ use shared::time::UnixMillis;
 
 use super::email;
 use super::repo::{self, NewAccountRow};
-use crate::config::AccountLimits;
 use crate::domain::access::{DashboardSession, SignedIn, collaborators};
+use crate::domain::accounts::settings::AccountLimits;
 use crate::domain::accounts::strength;
 use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
 use crate::domain::cli_login as cli;
@@ -112,7 +112,7 @@ pub async fn lock(tx: &mut WriteTx, accounts: &mut [&AccountId]) -> sqlx::Result
 /// The caller's account, as it may see it.
 pub async fn out(tx: &mut ReadTx, app: &App, caller: &SignedIn) -> AppResult<AccountOut> {
     let row = repo::find(tx, caller.account()).await?.ok_or(AppError::Unauthenticated)?;
-    let quotas = app.config.limits.quotas;
+    let quotas = app.settings.limits.quotas;
     Ok(AccountOut {
         email: row.email,
         name: row.name,
@@ -130,7 +130,7 @@ pub async fn out(tx: &mut ReadTx, app: &App, caller: &SignedIn) -> AppResult<Acc
             max_collaborators_per_app: quotas.collaborators,
             max_stored_bytes: quotas.stored_bytes,
         },
-        upload_url: app.config.upload_url.clone(),
+        upload_url: app.settings.upload_url.clone(),
     })
 }
 
@@ -147,7 +147,7 @@ pub async fn update(app: &App, caller: &DashboardSession, from: ClientAddress, p
         Some(Some(password)) => {
             let account = repo::find(&mut app.db.read().await?, caller.account()).await?.ok_or(AppError::Unauthenticated)?;
             let name = name.as_ref().and_then(Option::as_deref).or(account.name.as_deref());
-            let known = strength::context(&app.config.addresses(), caller.email(), name);
+            let known = strength::context(&app.settings.addresses(), caller.email(), name);
             faults.take("password", judge_password(app, from, password, known).await?.map(|()| Some(password)))
         }
         judged => judged,

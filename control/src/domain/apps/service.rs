@@ -35,7 +35,7 @@ pub async fn create(tx: &mut WriteTx, app: &App, owner: &AppCreator, actor: &Act
     if !accounts::service::lock(tx, &mut [owner.account()]).await? {
         return Err(AppError::Unauthenticated);
     }
-    app.config.limits.quotas.check_apps(tx, owner.account()).await?;
+    app.settings.limits.quotas.check_apps(tx, owner.account()).await?;
     let id = AppId::v7(now, dice.bytes()?);
     // What others share by this name is no reason to refuse it: the bare name means the account's own app first.
     repo::insert(tx, &id, owner.account(), name.as_str(), now).await.or_conflict(|| taken(name.as_str()))?;

@@ -71,7 +71,7 @@ pub async fn transfer(
 async fn hand_over(tx: &mut WriteTx, app: &App, from: &AccountId, to: &AccountId, row: &LockedRow) -> AppResult<()> {
     collaborators::set_role(tx, &row.id, from, Role::Admin).await?;
     if collaborators::set_role(tx, &row.id, to, Role::Owner).await? == 0 {
-        app.config.limits.quotas.check_collaborators(tx, &row.id).await?;
+        app.settings.limits.quotas.check_collaborators(tx, &row.id).await?;
         collaborators::receive(tx, &row.id, to, app.now()).await?;
     }
     Ok(())

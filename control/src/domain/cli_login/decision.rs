@@ -35,7 +35,7 @@ pub async fn resolve(app: &App, caller: &DashboardSession, from: ClientAddress, 
     let mut faults = Faults::default();
     let code = faults.take("userCode", typed.user_code.text().and_then(UserCode::parse));
     let Some(code) = code else { return Err(faults.into_error()) };
-    let rate = app.config.limits.cli.resolves;
+    let rate = app.settings.limits.cli.resolves;
     let (mut tx, now) = (caller.begin(app).await?, app.now());
     // Its row stays locked, so that of any number of guesses at once no more than the limit learn whether they were right.
     let count = Count::lock(&mut tx, Limit::CliResolves, &Subject::account(caller.account()), now).await?;
@@ -78,7 +78,7 @@ pub async fn approve(
     id: &CliAuthorizationId,
 ) -> AppResult<Decided> {
     let code = PlainToken::code(&app.dice)?;
-    let code_expires = app.now().plus_millis(app.config.limits.cli.code);
+    let code_expires = app.now().plus_millis(app.settings.limits.cli.code);
     let mut tx = caller.begin_holding_account(app).await?;
     NewCredentials::of(&mut tx, caller.account(), app).await?;
     RecentLogin::of(&mut tx, caller, app).await?;

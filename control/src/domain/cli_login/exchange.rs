@@ -172,7 +172,7 @@ fn note(app: &App, from: ClientAddress, refusal: Refusal, row: Option<&Authoriza
 }
 
 async fn admit_exchange(app: &App, from: ClientAddress) -> AppResult<()> {
-    admit(app, from, Limit::CliTokens, app.config.limits.cli.tokens).await
+    admit(app, from, Limit::CliTokens, app.settings.limits.cli.tokens).await
 }
 
 /// A poll that keeps its interval counts for nothing while the request may still be approved; any other counts.
@@ -282,7 +282,7 @@ async fn revoke(mut tx: WriteTx, app: &App, from: ClientAddress, row: &Authoriza
 /// Whether a session can still be used: what it has approved depends on it until it is exchanged.
 pub(crate) async fn is_session_alive(tx: &mut ReadTx, app: &App, account: &AccountId, session: &AccessKeyId) -> AppResult<bool> {
     let found = keys::repo::find_usable(tx, account, session).await?;
-    Ok(found.is_some_and(|session| session::is_alive(&session, &app.config.limits.sessions, app.now())))
+    Ok(found.is_some_and(|session| session::is_alive(&session, &app.settings.limits.sessions, app.now())))
 }
 
 async fn is_deleted(tx: &mut WriteTx, account: &AccountId, credential: &AccessKeyId) -> AppResult<bool> {

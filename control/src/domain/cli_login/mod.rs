@@ -18,15 +18,6 @@ pub mod proof;
 pub mod redirect;
 pub mod repo;
 pub mod request;
+pub mod settings;
 pub mod start;
 pub mod user_code;
-
-use utoipa_axum::router::OpenApiRouter;
-
-use crate::domain::context::AppState;
-use crate::http::api::{cli_authorizations, cli_login, cli_machines};
-
-/// The routes of this area.
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().merge(cli_login::routes()).merge(cli_authorizations::routes()).merge(cli_machines::routes())
-}

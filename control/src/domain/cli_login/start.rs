@@ -76,7 +76,7 @@ pub async fn by_browser(app: &App, from: ClientAddress, headers: &HeaderMap, new
     else {
         return Err(faults.into_error());
     };
-    admit(app, from, Limit::CliStarts, app.config.limits.cli.starts).await?;
+    admit(app, from, Limit::CliStarts, app.settings.limits.cli.starts).await?;
     let mut tx = app.db.write().await?;
     let way = NewWay::Browser { code_challenge, redirect_uri, state };
     let started = insert(&mut tx, app, from, way, &device).await?;
@@ -89,7 +89,7 @@ pub async fn by_browser(app: &App, from: ClientAddress, headers: &HeaderMap, new
 pub async fn by_device(app: &App, from: ClientAddress, headers: &HeaderMap, new: &NewDeviceAuthorization) -> AppResult<StartedDevice> {
     let mut faults = Faults::default();
     let Some(device) = judge_device(&mut faults, new.said(), headers) else { return Err(faults.into_error()) };
-    admit(app, from, Limit::CliStarts, app.config.limits.cli.starts).await?;
+    admit(app, from, Limit::CliStarts, app.settings.limits.cli.starts).await?;
     let mut tx = app.db.write().await?;
     let device_code = PlainToken::code(&app.dice)?;
     for _ in 0..TRIES {
@@ -106,7 +106,7 @@ pub async fn by_device(app: &App, from: ClientAddress, headers: &HeaderMap, new:
 /// Stores a request; none when what it is found by is another one's.
 async fn insert(tx: &mut WriteTx, app: &App, from: ClientAddress, way: NewWay<'_>, device: &Device) -> AppResult<Option<Started>> {
     let (id, now) = (CliAuthorizationId::v4(app.dice.bytes()?), app.now());
-    let expires = now.plus_millis(app.config.limits.cli.request);
+    let expires = now.plus_millis(app.settings.limits.cli.request);
     let row = NewAuthorizationRow { id: &id, way, device, created_by: &from.0.to_string(), created: now, expires };
     let is_stored = repo::insert(tx, &row).await? > 0;
     Ok(is_stored.then_some(Started { id, expires }))

@@ -64,7 +64,7 @@ async fn take_over(tx: &mut WriteTx, app: &App, row: &LockedRow, to: &AccountId,
     }
     // No release is made meanwhile: nobody else holds several of the app's blobs.
     deployments::lock_all(tx, &row.id).await?;
-    app.config.limits.quotas.check_received(tx, &row.id, &row.namespace_id, to).await?;
+    app.settings.limits.quotas.check_received(tx, &row.id, &row.namespace_id, to).await?;
     blob::give(tx, &row.id, to).await?;
     deployments::give_keys(tx, &row.id, &row.namespace_id, to).await?;
     repo::accept_first(tx, &row.id, &row.namespace_id, now).await?;

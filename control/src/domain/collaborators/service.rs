@@ -63,7 +63,7 @@ pub async fn prove(app: &App, caller: &SignedIn, from: ClientAddress, permission
 /// Counts that an account reaches out to another one: adds it, or gives it an app. Attempts count, too, since each tells whether an address has an
 /// account. Errors: 429.
 pub async fn admit(app: &App, account: &AccountId, from: Option<ClientAddress>) -> AppResult<()> {
-    let rate = app.config.limits.collaborators;
+    let rate = app.settings.limits.collaborators;
     let admitted = limits::admit_alone(app, &Subject::account(account), Limit::Collaborators, rate).await?;
     admitted.map_err(|seconds| {
         if let Some(from) = from {
@@ -102,7 +102,7 @@ pub async fn add(
     if !accounts::service::lock(&mut tx, &mut [&account]).await? {
         return Err(AppError::NotFound("account"));
     }
-    app.config.limits.quotas.check_collaborators(&mut tx, &row.id).await?;
+    app.settings.limits.quotas.check_collaborators(&mut tx, &row.id).await?;
     let inserted = repo::insert(&mut tx, &row.id, &account, role, now).await;
     inserted.or_conflict(|| "the account is a collaborator of the app already".to_owned())?;
     let owner = accounts::repo::find(&mut tx, &row.namespace_id).await?.ok_or(AppError::NotFound("app"))?;

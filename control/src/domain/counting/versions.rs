@@ -53,7 +53,7 @@ struct Exchange {
 
 /// Compares the versions of each deployment in which one waits for a place. Returns the number of failures; each is logged.
 pub async fn round(app: &App) -> usize {
-    let most = usize::try_from(app.config.limits.binary_versions).unwrap_or(usize::MAX);
+    let most = usize::try_from(app.settings.limits.binary_versions).unwrap_or(usize::MAX);
     let (mut after, mut failures) = (String::new(), 0);
     loop {
         let found = match next(&app.db, &mut after).await {

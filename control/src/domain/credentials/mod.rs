@@ -7,4 +7,5 @@ pub mod api_keys;
 pub mod device_cookies;
 pub mod scope;
 pub mod session;
+pub mod settings;
 pub mod token;

@@ -6,10 +6,10 @@ use shared::time::UnixMillis;
 use super::access_keys::repo::{self, Credential, NewKeyRow};
 use super::access_keys::service::LAST_EXPIRY;
 use super::token::PlainToken;
-use crate::config::SessionLimits;
 use crate::domain::access::bearer::{CredentialKind, LAST_USED_EVERY};
 use crate::domain::audit::ClientAddress;
 use crate::domain::context::App;
+use crate::domain::credentials::settings::SessionLimits;
 use crate::domain::error::{AppError, AppResult};
 use crate::infra::db::WriteTx;
 
@@ -89,7 +89,7 @@ pub async fn issue(
     from: ClientAddress,
     device: &Device,
 ) -> AppResult<Issued> {
-    let (now, kind, limits) = (app.now(), origin.kind(), &app.config.limits.sessions);
+    let (now, kind, limits) = (app.now(), origin.kind(), &app.settings.limits.sessions);
     let id = AccessKeyId::v7(now, app.dice.bytes()?);
     let token = PlainToken::session(&app.dice)?;
     let lifetime = if kind.is_cli() { limits.cli } else { limits.dashboard };

@@ -12,6 +12,7 @@
 mod address;
 pub mod quotas;
 pub mod repo;
+pub mod settings;
 pub mod under_way;
 
 pub use address::{AddressCount, AddressTimes, admit_address, find_address};

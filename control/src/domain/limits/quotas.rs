@@ -130,7 +130,7 @@ pub async fn admit_deployment(
     actor: &Actor,
 ) -> AppResult<()> {
     let count: i64 = on!(tx, |conn| sqlx::query_scalar(DEPLOYMENTS).bind(of).fetch_one(conn).await)?;
-    check(count, app.config.limits.quotas.deployments, "deployments per app", "delete a deployment you no longer need")?;
+    check(count, app.settings.limits.quotas.deployments, "deployments per app", "delete a deployment you no longer need")?;
     if !reuses_key {
         check_kept_keys(tx, owner, 1).await?;
     }

@@ -34,7 +34,7 @@ type Refused = (&'static str, AppError);
 impl Guard {
     /// `is_known` lifts what guards the account, and not what guards it from an address.
     fn check(self, app: &App, address: &AddressTimes, account: &Times, is_known: bool, now: UnixMillis) -> Result<(), Refused> {
-        let rates = &app.config.limits.strangers;
+        let rates = &app.settings.limits.strangers;
         if let Some(seconds) = address.wait(rates.login_address, now) {
             return Err((Limit::LoginAddress.as_str(), too_many(seconds)));
         }
@@ -158,7 +158,7 @@ struct Failed {
 impl Failed {
     /// Counts it, commits, and notes it. Nothing that is written depends on whether the address has an account.
     async fn count(self, mut tx: WriteTx, app: &App, guess: &Guess<'_>, account: Option<AccountId>, is_pending: bool) -> AppResult<()> {
-        let (rates, now) = (&app.config.limits.strangers, app.now());
+        let (rates, now) = (&app.settings.limits.strangers, app.now());
         self.address.add(&mut tx, rates.login_address, now).await?;
         let failures = self.account.add(&mut tx, rates.login_memory(), now).await?;
         if let Some(shown) = self.shown {

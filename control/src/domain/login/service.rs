@@ -86,7 +86,7 @@ pub async fn log_in(app: &App, from: ClientAddress, login: &Login) -> AppResult<
         Err(AppError::Coded(Code::ChallengeRequired, _)) => {
             if login.challenge_token.is_some() {
                 // Each token that is shown costs a question to the verifier.
-                let posts = app.config.limits.strangers.posts;
+                let posts = app.settings.limits.strangers.posts;
                 limits::admit_address(app, from.0, Limit::Posts, posts).await?.map_err(too_many)?;
             }
             app.verify_challenge(login.challenge_token.as_deref(), from).await?;

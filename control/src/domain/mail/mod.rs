@@ -16,7 +16,7 @@ use shared::ids::AppId;
 use shared::time::UnixMillis;
 use tokio::sync::Notify;
 
-use crate::config::Config;
+use crate::domain::settings::Settings;
 
 /// A mail that was decided on.
 #[derive(Clone, Serialize, Deserialize)]
@@ -351,13 +351,13 @@ impl std::fmt::Debug for Kind {
 }
 
 /// The page that verifies an address. The token stands behind `#`, which browsers keep to themselves: no server's log has it.
-pub fn verify_email_link(config: &Config, token: &str) -> String {
-    format!("{}/verify-email#token={token}", config.dashboard_url)
+pub fn verify_email_link(settings: &Settings, token: &str) -> String {
+    format!("{}/verify-email#token={token}", settings.dashboard_url)
 }
 
 /// The page that takes a new password.
-pub fn reset_password_link(config: &Config, token: &str) -> String {
-    format!("{}/reset-password#token={token}", config.dashboard_url)
+pub fn reset_password_link(settings: &Settings, token: &str) -> String {
+    format!("{}/reset-password#token={token}", settings.dashboard_url)
 }
 
 /// Wakes the sender; clones wake the same one.

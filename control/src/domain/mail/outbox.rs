@@ -35,7 +35,7 @@ static PUT: AtomicU16 = AtomicU16::new(0);
 
 /// Puts a mail into the outbox, in the transaction of what it is about. Call [`super::Mailer::wake`] after the commit.
 pub async fn put(tx: &mut WriteTx, app: &App, mail: &Mail) -> AppResult<()> {
-    put_at(tx, &app.config.encryption_keys, &app.dice, app.now(), mail).await
+    put_at(tx, &app.settings.encryption_keys, &app.dice, app.now(), mail).await
 }
 
 /// The same where the service is not running; it sends the mail when it is.

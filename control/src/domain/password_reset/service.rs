@@ -28,7 +28,7 @@ pub async fn forgot(app: &App, from: ClientAddress, forgotten: &Forgotten) -> Ap
     let email = faults.take("email", members::email(&forgotten.email));
     let challenge_token = faults.take("challengeToken", members::challenge_token(&forgotten.challenge_token));
     let (Some(email), Some(challenge_token)) = (email, challenge_token) else { return Err(faults.into_error()) };
-    let rates = &app.config.limits.strangers;
+    let rates = &app.settings.limits.strangers;
     admit_human(app, from, challenge_token, Limit::MailRequests, rates.mail_requests).await?;
 
     let event = Event::about_email(Action::ForgotPassword, &email);
@@ -52,9 +52,9 @@ pub(crate) async fn answer(tx: &mut WriteTx, app: &App, email: &str, asked: Unix
     if asked < cli::repo::cancelled_time(tx, &account).await? {
         return Ok(());
     }
-    let (token, lifetime) = (PlainToken::mailed(&app.dice)?, app.config.limits.strangers.reset_token);
+    let (token, lifetime) = (PlainToken::mailed(&app.dice)?, app.settings.limits.strangers.reset_token);
     repo::insert(tx, &token.hash(), &account, app.now().plus_millis(lifetime)).await?;
-    let kind = Kind::ResetPassword { link: mail::reset_password_link(&app.config, token.reveal()), lifetime };
+    let kind = Kind::ResetPassword { link: mail::reset_password_link(&app.settings, token.reveal()), lifetime };
     mail::outbox::put(tx, app, &Mail { to: email.to_owned(), kind }).await
 }
 
@@ -67,7 +67,7 @@ pub async fn reset(app: &App, from: ClientAddress, reset: &Reset) -> AppResult<N
     let password = faults.take("password", reset.password.text());
     let revokes = faults.take("revokeKeys", reset.revoke_keys.flag());
     if token.is_some() || password.is_some() {
-        admit(app, from, Limit::Posts, app.config.limits.strangers.posts).await?;
+        admit(app, from, Limit::Posts, app.settings.limits.strangers.posts).await?;
     }
     let token = token.map(TokenHash::of);
     let mut found = None;
@@ -80,7 +80,7 @@ pub async fn reset(app: &App, from: ClientAddress, reset: &Reset) -> AppResult<N
     }
     if let Some(password) = password {
         let (email, name) = found.as_ref().map(|(_, row)| (row.email.as_str(), row.name.as_deref())).unwrap_or_default();
-        let known = strength::context(&app.config.addresses(), email, name);
+        let known = strength::context(&app.settings.addresses(), email, name);
         faults.take("password", accounts::service::judge_password(app, from, password, known).await?);
     }
     let (Some(token), Some(password), Some(revokes), Some((account, row)), true) = (token, password, revokes, found, faults.is_empty())

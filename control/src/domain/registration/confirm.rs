@@ -48,7 +48,7 @@ impl From<RegistrationRow> for Waiting {
 pub async fn look_up(app: &App, from: ClientAddress, token: &Member) -> AppResult<Waiting> {
     must_be_open(app)?;
     members::mailed_token(token).map_err(|fault| refused(&fault))?;
-    admit(app, from, Limit::Posts, app.config.limits.strangers.posts).await?;
+    admit(app, from, Limit::Posts, app.settings.limits.strangers.posts).await?;
     waiting(app, token).await
 }
 
@@ -72,7 +72,7 @@ pub async fn verify(app: &App, from: ClientAddress, shown: &ShownToken) -> AppRe
         Some(None)
     };
     let (Some(token), Some(replaces), Some(password)) = (token, replaces, password) else { return Err(faults.into_error()) };
-    admit(app, from, Limit::Posts, app.config.limits.strangers.posts).await?;
+    admit(app, from, Limit::Posts, app.settings.limits.strangers.posts).await?;
     let token = TokenHash::of(token);
     let replacement = match password {
         Some(password) => compare(app, from, &find(app, &token).await?, password, replaces).await?,
@@ -90,7 +90,7 @@ pub async fn verify(app: &App, from: ClientAddress, shown: &ShownToken) -> AppRe
         Some(hash) => (None, hash),
         None => (row.name, row.password_hash),
     };
-    let limits = app.config.limits.account;
+    let limits = app.settings.limits.account;
     let account = NewAccount { email: &row.email, name: name.as_deref(), password_hash: &password_hash, limits };
     // Of two tokens of one address that are shown at once, the one that makes the account was the first.
     accounts::create(&mut tx, &Actor::stranger(from), &account, &app.dice, now).await.map_err(|error| match error {
@@ -110,7 +110,7 @@ async fn compare(app: &App, from: ClientAddress, row: &RegistrationRow, password
         let text = "this is not the password that the address was registered with: try again, or send replacePassword to use this one";
         return Err(AppError::Conflict(text.to_owned()));
     }
-    let judged = accounts::judge_password(app, from, password, strength::context(&app.config.addresses(), &row.email, None)).await?;
+    let judged = accounts::judge_password(app, from, password, strength::context(&app.settings.addresses(), &row.email, None)).await?;
     judged.map_err(|fault| AppError::Invalid(format!("password: {fault}")))?;
     app.password_turn(from).await?.hash(password).await.map(Some).map_err(AppError::from)
 }

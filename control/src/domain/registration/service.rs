@@ -35,23 +35,23 @@ pub async fn register(app: &App, from: ClientAddress, new: &NewRegistration) -> 
     }
     if let Some(text) = password {
         // Each counts, also one that is refused and so is no registration.
-        admit(app, from, Limit::Posts, app.config.limits.strangers.posts).await?;
+        admit(app, from, Limit::Posts, app.settings.limits.strangers.posts).await?;
         let name = name.as_ref().and_then(Option::as_deref);
-        let known = strength::context(&app.config.addresses(), email.as_deref().unwrap_or_default(), name);
+        let known = strength::context(&app.settings.addresses(), email.as_deref().unwrap_or_default(), name);
         let judged = judge_password(app, from, text, known).await?;
         password = faults.take("password", judged.map(|()| text));
     }
     let (Some(email), Some(name), Some(challenge_token), Some(password)) = (email, name, challenge_token, password) else {
         return Err(faults.into_error());
     };
-    let rate = app.config.limits.strangers.register;
+    let rate = app.settings.limits.strangers.register;
     admit_human(app, from, challenge_token, Limit::Register, rate).await?;
 
     let password_hash = app.password_turn(from).await?.hash(password).await?;
     let event = Event::about_email(Action::Register, &email);
     let (mut tx, now) = (app.db.write().await?, app.now());
     let budget = Budget::lock(&mut tx, from, &email, now).await?;
-    let (token, lifetime) = (PlainToken::mailed(&app.dice)?, app.config.limits.strangers.verify_token);
+    let (token, lifetime) = (PlainToken::mailed(&app.dice)?, app.settings.limits.strangers.verify_token);
     let is_decoy = login::repo::find_account(&mut tx, &email).await?.is_some();
     let row = NewRegistrationRow {
         id: &RegistrationId::v7(now, app.dice.bytes()?),
@@ -81,7 +81,7 @@ pub async fn register(app: &App, from: ClientAddress, new: &NewRegistration) -> 
 
 /// The mail about a registration of this time from this client address.
 fn verification(app: &App, token: &PlainToken, time: UnixMillis, address: String) -> Kind {
-    let (link, lifetime) = (mail::verify_email_link(&app.config, token.reveal()), app.config.limits.strangers.verify_token);
+    let (link, lifetime) = (mail::verify_email_link(&app.settings, token.reveal()), app.settings.limits.strangers.verify_token);
     Kind::VerifyEmail { link, lifetime, time, address }
 }
 
@@ -90,7 +90,7 @@ fn verification(app: &App, token: &PlainToken, time: UnixMillis, address: String
 pub async fn resend(app: &App, from: ClientAddress, resend: &Resend) -> AppResult<()> {
     must_be_open(app)?;
     let email = members::email(&resend.email).map_err(|fault| AppError::Invalid(format!("email: {fault}")))?;
-    let limits = &app.config.limits.strangers;
+    let limits = &app.settings.limits.strangers;
     admit(app, from, Limit::MailRequests, limits.mail_requests).await?;
     let event = Event::about_email(Action::ResendVerification, &email);
     let (mut tx, now) = (app.db.write().await?, app.now());
@@ -119,7 +119,7 @@ pub async fn resend(app: &App, from: ClientAddress, resend: &Resend) -> AppResul
 
 pub(crate) fn must_be_open(app: &App) -> AppResult<()> {
     let closed = || AppError::Forbidden("registration is closed: ask whoever runs this service for an account".into());
-    app.config.is_registration_open.then_some(()).ok_or_else(closed)
+    app.settings.is_registration_open.then_some(()).ok_or_else(closed)
 }
 
 /// Refuses a registration that [`admit_human`] would refuse, without counting it, and before the verifier is asked.
@@ -127,7 +127,7 @@ async fn look(app: &App, from: ClientAddress, challenge_token: Option<&str>) -> 
     if challenge_token.is_none() {
         app.verify_challenge(None, from).await?;
     }
-    let rate = app.config.limits.strangers.register;
+    let rate = app.settings.limits.strangers.register;
     let so_far = limits::find_address(&mut app.db.read().await?, Limit::Register, from.0).await?;
     let Some(seconds) = so_far.wait(rate, app.now()) else { return Ok(()) };
     traces::refused(app, from, Limit::Register.as_str(), None);

@@ -18,7 +18,7 @@ pub struct UploadAllowance {
 impl UploadAllowance {
     /// Begins one more upload of the caller. Errors: 429.
     pub fn of(app: &App, caller: &SignedIn, from: Option<ClientAddress>) -> AppResult<Self> {
-        let (limits, account) = (&app.config.limits, Some(caller.account()));
+        let (limits, account) = (&app.settings.limits, Some(caller.account()));
         // First, so that one that has to wait for another uses nothing up.
         let refusal = Refusal { limit: "uploads_at_once", text: "too many uploads of this account are under way", from, account };
         let place = app.uploads_under_way.enter(caller.account(), limits.uploads_at_once);

@@ -65,7 +65,7 @@ pub async fn receive(app: &App, grant: &AppGrant<ManageReleases>, deployment: &s
         }
         // Before the body takes any room here. How much of it is the file shows later, and is checked again then; one byte it has in any case.
         let least = length.map_or(1, |length| length.saturating_sub(MULTIPART_EXTRA).max(1));
-        app.config.limits.quotas.check_stored_bytes(&mut tx, grant.app(), least).await?;
+        app.settings.limits.quotas.check_stored_bytes(&mut tx, grant.app(), least).await?;
         (row.id, limit)
     };
     // Nothing at all is of no wrong type; it only lacks both parts.
@@ -113,7 +113,7 @@ pub async fn store_and_commit(
         let mut tx = app.db.read().await?;
         grant.judge(&mut tx, app).await?;
         // Before anything is stored; again in the transaction, with what was stored meanwhile.
-        app.config.limits.quotas.check_stored_bytes(&mut tx, grant.app(), size).await?;
+        app.settings.limits.quotas.check_stored_bytes(&mut tx, grant.app(), size).await?;
     }
     let (file, contents) = inspect(app, file, size, sha256.clone()).await?;
     let (manifest_file, manifest) = match &contents.manifest {
@@ -138,7 +138,7 @@ pub async fn store_and_commit(
             }
             let mut tx = grant.begin(app).await?;
             // The bundle is among what is stored.
-            app.config.limits.quotas.check_stored_bytes(&mut tx, grant.app(), 0).await?;
+            app.settings.limits.quotas.check_stored_bytes(&mut tx, grant.app(), 0).await?;
             let committed = service::commit(&mut tx, app, grant, actor, deployment, &info, &package).await?;
             if let Committed::Release(released_in, _) = &committed {
                 // Deployments that changed their names while the bundle came must not get each other's releases.
@@ -167,7 +167,7 @@ pub async fn store_and_commit(
 /// are cores: the permit goes with the work, which goes on when nobody waits for it any more.
 async fn inspect(app: &App, file: NamedTempFile, size: u64, sha256: Sha256Hex) -> AppResult<(NamedTempFile, Contents)> {
     let permit = Arc::clone(&app.inspections).acquire_owned().await.map_err(AppError::internal)?;
-    let limits = app.config.limits.archive.clone();
+    let limits = app.settings.limits.archive.clone();
     let inspected = tokio::task::spawn_blocking(move || {
         let _permit = permit;
         let mut reader = file.reopen().map_err(ArchiveFault::Read)?;

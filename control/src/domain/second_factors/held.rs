@@ -58,7 +58,7 @@ impl Held {
 
     /// Refuses a try when there were too many failures, however right it is. Errors: 429 with `retryAfterSeconds`.
     pub fn check_limit(&self, app: &App) -> AppResult<()> {
-        match self.attempts.times().wait(app.config.limits.strangers.mfa_attempts, app.now()) {
+        match self.attempts.times().wait(app.settings.limits.strangers.mfa_attempts, app.now()) {
             Some(seconds) => {
                 traces::refused(app, self.from, Limit::MfaAttempts.as_str(), Some(&self.account));
                 Err(AppError::TooMany {
@@ -82,7 +82,7 @@ impl Held {
 
     /// Counts a failure and commits: also what the failed try used up. Nothing else may have been changed in the transaction.
     pub async fn fail(self, mut tx: WriteTx, app: &App, event: Event, outcome: &'static str) -> AppResult<()> {
-        self.attempts.add(&mut tx, app.config.limits.strangers.mfa_attempts, app.now()).await?;
+        self.attempts.add(&mut tx, app.settings.limits.strangers.mfa_attempts, app.now()).await?;
         let is_last = factors::count_failure(&mut tx, &self.account).await?;
         tx.commit().await?;
         traces::fail(app, Trace { event, outcome, account: Some(&self.account), from: self.from });

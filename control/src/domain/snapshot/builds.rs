@@ -97,7 +97,7 @@ pub struct Source {
 impl Source {
     /// The service's own.
     pub fn of(app: &App) -> Self {
-        let most_bytes = usize::try_from(app.config.limits.snapshot_bytes).unwrap_or(usize::MAX);
+        let most_bytes = usize::try_from(app.settings.limits.snapshot_bytes).unwrap_or(usize::MAX);
         Self { db: app.db.clone(), clock: app.clock.clone(), most_bytes }
     }
 }

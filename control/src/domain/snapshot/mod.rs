@@ -43,6 +43,11 @@ impl Publisher {
         Self(Some(Arc::default()))
     }
 
+    /// Whether there is an edge.
+    pub fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Says that something may be due. Call it after the commit; one that is forgotten costs a second.
     pub fn wake(&self) {
         if let Some(notify) = &self.0 {

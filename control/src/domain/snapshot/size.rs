@@ -104,7 +104,7 @@ pub async fn admit(tx: &mut WriteTx, app: &App, of: &AppId, deployment: &Deploym
             }
         }
     }
-    let (after, most_bytes) = (size(&rows), app.config.limits.snapshot_bytes);
+    let (after, most_bytes) = (size(&rows), app.settings.limits.snapshot_bytes);
     let counts_for_account = match change {
         Change::New(row) => {
             let is_rollback = row.release_method == "Rollback";

@@ -11,13 +11,13 @@ use utoipa_axum::routes;
 
 use crate::domain::access::{DashboardSession, LoginSession, NotApiKey};
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::AppState;
 use crate::domain::credentials::access_keys::repo::Credential;
 use crate::domain::credentials::access_keys::service;
 use crate::domain::error::AppResult;
 use crate::domain::login::fresh;
 use crate::domain::second_factors::NewCredentials;
 use crate::domain::second_factors::step_up::StepUpProof;
+use crate::http::AppState;
 use crate::http::extract::{Json, KeyPath, Member, encode_segment};
 
 /// An access key to be made. A member `createdBy`, which old clients send, is ignored.

@@ -12,7 +12,6 @@ use utoipa_axum::routes;
 
 use crate::domain::access::{DashboardSession, DashboardSessionAlone, LoginSession, NotApiKey};
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::AppState;
 use crate::domain::credentials::api_keys::repo::{self, ApiKey};
 use crate::domain::credentials::api_keys::service;
 use crate::domain::credentials::scope::Scope;
@@ -20,6 +19,7 @@ use crate::domain::error::AppResult;
 use crate::domain::login::fresh;
 use crate::domain::second_factors::NewCredentials;
 use crate::domain::second_factors::step_up::StepUpProof;
+use crate::http::AppState;
 use crate::http::extract::{Json, KeyPath, Member, Nullable};
 
 /// An API key to be made.

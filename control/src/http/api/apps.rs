@@ -16,9 +16,9 @@ use crate::domain::access::grant::{ManageApp, OwnApp, ReadApp};
 use crate::domain::access::{AppCreator, AppGrant, SignedIn};
 use crate::domain::apps::{service, transfer};
 use crate::domain::audit::{Actor, ClientAddress};
-use crate::domain::context::AppState;
 use crate::domain::error::AppResult;
 use crate::domain::login::fresh;
+use crate::http::AppState;
 use crate::http::api::second_factors::FactorChange;
 use crate::http::extract::{EmailPath, Json, Member, encode_segment};
 

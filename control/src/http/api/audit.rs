@@ -12,8 +12,8 @@ use utoipa_axum::routes;
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ManageApp;
 use crate::domain::audit::service;
-use crate::domain::context::AppState;
 use crate::domain::error::AppResult;
+use crate::http::AppState;
 use crate::http::extract::{Faults, Json};
 
 /// Events on a page that names no number.

@@ -9,12 +9,12 @@ use utoipa_axum::routes;
 
 use crate::domain::access::{DashboardSession, LoginSession};
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::AppState;
 use crate::domain::error::AppResult;
 use crate::domain::login::fresh;
 use crate::domain::second_factors::recovery::service::Codes;
 use crate::domain::second_factors::step_up::{Proof, StepUpProof};
 use crate::domain::second_factors::totp::service;
+use crate::http::AppState;
 use crate::http::api::login::SessionOut;
 use crate::http::api::second_factors::{FactorChange, FactorRemovedOut, LoginCode, NoMembers};
 use crate::http::extract::{Faults, Json, Member};

@@ -12,10 +12,10 @@ use crate::domain::access::DashboardSession;
 use crate::domain::audit::ClientAddress;
 use crate::domain::cli_login::decision::{self, Decided};
 use crate::domain::cli_login::request::{self, AuthorizationRow, Mode};
-use crate::domain::context::AppState;
 use crate::domain::error::AppResult;
 use crate::domain::login::RecentLogin;
 use crate::domain::second_factors::NewCredentials;
+use crate::http::AppState;
 use crate::http::extract::{AuthorizationPath, Json, Member};
 
 /// The code that a user copied.

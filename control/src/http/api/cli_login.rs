@@ -14,8 +14,8 @@ use crate::domain::audit::ClientAddress;
 use crate::domain::cli_login::exchange::{self, Given, Grant, Proof, Refusal};
 use crate::domain::cli_login::repo::INTERVAL;
 use crate::domain::cli_login::start::{self, Said};
-use crate::domain::context::AppState;
 use crate::domain::error::{AppError, AppResult};
+use crate::http::AppState;
 use crate::http::extract::{Json, Member};
 
 /// A command line that asks to be let in through a browser on the same machine.
@@ -256,7 +256,7 @@ pub async fn start_browser_authorization(
 ) -> AppResult<impl IntoResponse> {
     let started = start::by_browser(&app, from, &headers, &new).await?;
     let answer = BrowserAuthorizationOut {
-        authorize_url: format!("{}/cli/authorize/{}", app.config.dashboard_url, started.id),
+        authorize_url: format!("{}/cli/authorize/{}", app.settings.dashboard_url, started.id),
         authorization_id: started.id.clone(),
         expires_at: started.expires,
     };
@@ -279,7 +279,7 @@ pub async fn start_device_authorization(
     Json(new): Json<NewDeviceAuthorization>,
 ) -> AppResult<impl IntoResponse> {
     let started = start::by_device(&app, from, &headers, &new).await?;
-    let page = format!("{}/activate", app.config.dashboard_url);
+    let page = format!("{}/activate", app.settings.dashboard_url);
     let answer = DeviceAuthorizationOut {
         authorization_id: started.request.id.clone(),
         device_code: started.device_code.reveal().to_owned(),

@@ -12,10 +12,11 @@ use utoipa_axum::routes;
 use crate::domain::access::LoginSession;
 use crate::domain::audit::{self, Action, ClientAddress, Event};
 use crate::domain::cli_login::notice;
-use crate::domain::context::{App, AppState};
+use crate::domain::context::App;
 use crate::domain::credentials::access_keys::repo::{self, Credential};
 use crate::domain::credentials::session;
 use crate::domain::error::{AppError, AppResult};
+use crate::http::AppState;
 use crate::http::extract::{CredentialPath, Json};
 
 const UNKNOWN: AppError = AppError::NotFound("machine");
@@ -149,5 +150,5 @@ pub async fn remove(app: &App, caller: &LoginSession, from: ClientAddress, id: &
 }
 
 fn is_machine(app: &App, found: &Credential) -> bool {
-    found.kind().is_cli() && session::is_alive(found, &app.config.limits.sessions, app.now())
+    found.kind().is_cli() && session::is_alive(found, &app.settings.limits.sessions, app.now())
 }

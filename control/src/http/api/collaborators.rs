@@ -14,9 +14,9 @@ use crate::domain::access::grant::{AcceptApp, LeaveApp, ManageCollaborators, Rea
 use crate::domain::access::{AppGrant, SignedIn};
 use crate::domain::audit::{Actor, ClientAddress};
 use crate::domain::collaborators::{acceptance, service};
-use crate::domain::context::AppState;
 use crate::domain::error::AppResult;
 use crate::domain::second_factors::step_up::StepUpProof;
+use crate::http::AppState;
 use crate::http::api::apps::{AppAnswer, CollaboratorOut};
 use crate::http::extract::{EmailPath, Json, Member, encode_segment};
 

@@ -13,9 +13,9 @@ use utoipa_axum::routes;
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::{ManageDeployments, ReadApp, ReadDeploymentKeys};
 use crate::domain::audit::Actor;
-use crate::domain::context::AppState;
 use crate::domain::deployments::service;
 use crate::domain::error::AppResult;
+use crate::http::AppState;
 use crate::http::api::releases::ReleaseOut;
 use crate::http::extract::{DeploymentPath, Json, Member, encode_segment};
 

@@ -15,9 +15,10 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::domain::context::{App, AppState};
+use crate::domain::context::App;
 use crate::domain::error::{AppError, chain};
 use crate::domain::snapshot::outbox;
+use crate::http::AppState;
 use crate::http::extract::Json;
 use crate::http::layer::RequestIdHeader;
 
@@ -110,8 +111,8 @@ async fn get_health(State(app): State<AppState>, request: Request) -> Response {
     response
 }
 
-async fn checks(app: &App) -> Arc<Checks> {
-    let mut last = app.health.0.lock().await;
+async fn checks(app: &AppState) -> Arc<Checks> {
+    let mut last = app.front.health.0.lock().await;
     let now = app.now();
     if let Some((checked, checks)) = last.as_ref()
         && (0..CACHE_AGE).contains(&(now.as_millis() - checked.as_millis()))
@@ -149,7 +150,7 @@ async fn oldest(app: &App) -> Result<Option<UnixMillis>, AppError> {
 
 /// Without the database nobody knows how far the edge lags, and nothing is pushed.
 fn edge(app: &App, oldest: Result<&Option<UnixMillis>, &AppError>, now: UnixMillis) -> Condition {
-    if app.config.kv.is_none() {
+    if !app.publisher.is_on() {
         return Condition::Off;
     }
     match oldest {

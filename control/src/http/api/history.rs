@@ -19,11 +19,11 @@ use utoipa_axum::routes;
 
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ReadMetrics;
-use crate::domain::context::AppState;
 use crate::domain::counting::history::labels::{Labels, Values};
 use crate::domain::counting::history::repo::{self, Series};
 use crate::domain::deployments::service as deployments;
 use crate::domain::error::{AppError, AppResult, chain};
+use crate::http::AppState;
 use crate::http::extract::{DeploymentPath, Faults};
 use crate::infra::db::{Db, ReadTx};
 

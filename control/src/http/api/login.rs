@@ -9,10 +9,10 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::AppState;
 use crate::domain::credentials::device_cookies::Device;
 use crate::domain::error::AppResult;
 use crate::domain::login::service::{self, LoggedIn, Login, Outcome};
+use crate::http::AppState;
 use crate::http::extract::{Faults, Json, Member, members};
 
 /// Somebody who wants to log in.

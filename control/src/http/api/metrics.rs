@@ -10,10 +10,10 @@ use utoipa_axum::routes;
 
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ReadMetrics;
-use crate::domain::context::AppState;
 use crate::domain::counting::counters::repo;
 use crate::domain::deployments::service as deployments;
 use crate::domain::error::AppResult;
+use crate::http::AppState;
 use crate::http::api::history;
 use crate::http::extract::{DeploymentPath, Json};
 

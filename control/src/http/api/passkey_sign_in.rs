@@ -9,10 +9,10 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::AppState;
 use crate::domain::credentials::device_cookies::Device;
 use crate::domain::error::AppResult;
 use crate::domain::login::passkeys::service;
+use crate::http::AppState;
 use crate::http::api::login::SessionOut;
 use crate::http::api::passkeys::OptionsOut;
 use crate::http::api::second_factors::NoMembers;

@@ -11,12 +11,12 @@ use utoipa_axum::routes;
 
 use crate::domain::access::{DashboardSession, LoginSession};
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::AppState;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::second_factors::passkeys::repo::PasskeyRow;
 use crate::domain::second_factors::passkeys::{proof, service};
 use crate::domain::second_factors::recovery::service::Codes;
 use crate::domain::second_factors::step_up::StepUpProof;
+use crate::http::AppState;
 use crate::http::api::passkey_sign_in;
 use crate::http::api::second_factors::{FactorChange, FactorRemovedOut};
 use crate::http::extract::{Json, Member, PasskeyPath};

@@ -9,9 +9,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::AppState;
 use crate::domain::error::AppResult;
 use crate::domain::password_reset::service;
+use crate::http::AppState;
 use crate::http::api::registration::MessageOut;
 use crate::http::extract::{Json, Member};
 

@@ -9,10 +9,10 @@ use utoipa_axum::routes;
 
 use crate::domain::access::DashboardSession;
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::AppState;
 use crate::domain::error::AppResult;
 use crate::domain::login::fresh::service;
 use crate::domain::second_factors::step_up::StepUpProof;
+use crate::http::AppState;
 use crate::http::extract::{Json, Member};
 
 /// What shows again who uses the session: the password, or the proof of a second factor where the account has one.

@@ -9,9 +9,9 @@ use utoipa_axum::routes;
 
 use crate::domain::access::LoginSession;
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::AppState;
 use crate::domain::error::AppResult;
 use crate::domain::second_factors::recovery::service;
+use crate::http::AppState;
 use crate::http::api::login::SessionOut;
 use crate::http::api::second_factors::{FactorChange, LoginCode};
 use crate::http::extract::Json;

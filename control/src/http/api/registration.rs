@@ -9,9 +9,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::AppState;
 use crate::domain::error::AppResult;
 use crate::domain::registration::{confirm, service};
+use crate::http::AppState;
 use crate::http::extract::{Json, Member};
 
 /// Somebody who wants an account.

@@ -16,11 +16,11 @@ use utoipa_axum::routes;
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::{ManageReleases, ReadApp};
 use crate::domain::audit::Actor;
-use crate::domain::context::AppState;
 use crate::domain::deployments::service as deployments;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::releases::UploadAllowance;
 use crate::domain::releases::{change, listing, promotion, rollback, service, upload};
+use crate::http::AppState;
 use crate::http::extract::{DeploymentPath, Json, LabelPath, encode_segment};
 
 /// A release (the specification's object `package`).

@@ -8,10 +8,10 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::domain::access::LoginSession;
-use crate::domain::context::AppState;
 use crate::domain::error::AppResult;
 use crate::domain::second_factors::factors;
 use crate::domain::second_factors::step_up::{Proof, StepUpProof};
+use crate::http::AppState;
 use crate::http::api::{authenticator_apps, passkeys, recovery_codes};
 use crate::http::extract::{Faults, Json, Member};
 

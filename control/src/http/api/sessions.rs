@@ -13,10 +13,11 @@ use utoipa_axum::routes;
 use crate::domain::access::LoginSession;
 use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
 use crate::domain::cli_login::notice;
-use crate::domain::context::{App, AppState};
+use crate::domain::context::App;
 use crate::domain::credentials::access_keys::repo::{self, Credential};
 use crate::domain::credentials::{device_cookies as device, session};
 use crate::domain::error::{AppError, AppResult};
+use crate::http::AppState;
 use crate::http::extract::{Json, SourcePath};
 
 /// A session.
@@ -198,7 +199,7 @@ pub async fn end_sessions_from_source(
 }
 
 fn is_alive(app: &App, found: &Credential) -> bool {
-    session::is_alive(found, &app.config.limits.sessions, app.now())
+    session::is_alive(found, &app.settings.limits.sessions, app.now())
 }
 
 /// The query's `keepCurrent`. A wrong value must not end the session of somebody who meant to keep it.

@@ -19,13 +19,13 @@ use super::keys::{Made, SHOWN_DAY};
 use super::{until, view};
 use crate::domain::access::{DashboardSession, DashboardSessionAlone, LoginSession};
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::AppState;
 use crate::domain::credentials::api_keys::repo::{self, ApiKey};
 use crate::domain::credentials::api_keys::service;
 use crate::domain::credentials::scope::{Scope, ScopeSet};
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::login::fresh;
 use crate::domain::second_factors::NewCredentials;
+use crate::http::AppState;
 use crate::http::api::api_keys::{ApiKeyPatch, NewApiKey};
 use crate::http::extract::{KeyPath, Member, Nullable};
 use crate::infra::crypto::seal;
@@ -182,14 +182,14 @@ fn purpose_of_once(session: &LoginSession) -> String {
 
 fn once(app: &AppState, session: &LoginSession) -> AppResult<String> {
     let id = service::new_id(app)?;
-    let sealed = seal::seal(app.config.encryption_keys.first(), &app.dice, &purpose_of_once(session), id.as_str().as_bytes())?;
+    let sealed = seal::seal(app.settings.encryption_keys.first(), &app.dice, &purpose_of_once(session), id.as_str().as_bytes())?;
     Ok(URL_SAFE_NO_PAD.encode(sealed))
 }
 
 /// The id that a form has. Errors: 400 when it has none that was made for it.
 fn sent_id(app: &AppState, session: &LoginSession, sent: &Fields) -> AppResult<ApiKeyId> {
     let sealed = URL_SAFE_NO_PAD.decode(sent.text(ONCE)).ok();
-    let plain = sealed.and_then(|sealed| seal::open(app.config.encryption_keys.all(), &purpose_of_once(session), &sealed).ok());
+    let plain = sealed.and_then(|sealed| seal::open(app.settings.encryption_keys.all(), &purpose_of_once(session), &sealed).ok());
     let id = plain.and_then(|plain| ApiKeyId::try_from(String::from_utf8(plain).ok()?).ok());
     id.ok_or_else(|| AppError::Invalid("This form is out of date: send it again".to_owned()))
 }

@@ -16,11 +16,11 @@ use super::frame::Frame;
 use super::view;
 use crate::domain::access::{DashboardSession, NotApiKey};
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::AppState;
 use crate::domain::credentials::access_keys::service;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::login::fresh;
 use crate::domain::second_factors::NewCredentials;
+use crate::http::AppState;
 use crate::http::api::access_keys::NewAccessKey;
 use crate::http::extract::Member;
 use crate::infra::dates::moment;
@@ -82,7 +82,7 @@ pub(super) fn logins() -> Router<AppState> {
 }
 
 async fn to_key(State(app): State<AppState>, RawQuery(query): RawQuery) -> AppResult<Response> {
-    let address = format!("{}{}", app.config.dashboard_url, page_of(&hostname_asked(query.as_deref())));
+    let address = format!("{}{}", app.settings.dashboard_url, page_of(&hostname_asked(query.as_deref())));
     let location = HeaderValue::try_from(address).map_err(AppError::internal)?;
     Ok((StatusCode::SEE_OTHER, [(header::LOCATION, location)]).into_response())
 }
@@ -131,7 +131,7 @@ pub(super) async fn make(
     match service::add(&app, &session, right, fresh, from, &new).await {
         Ok((key, token)) => {
             // Command lines put their paths behind what they are told.
-            let server = format!("{}/v1", app.config.base_url);
+            let server = format!("{}/v1", app.settings.base_url);
             let (name, until) = (&key.friendly_name, moment(key.expires));
             view::page(&KeyMade { frame: &frame, name, key: token.reveal(), until, server: &server })
         }

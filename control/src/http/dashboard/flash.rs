@@ -43,14 +43,14 @@ impl Flash {
     pub(super) fn set(&self, app: &App, site: &Site) -> AppResult<HeaderValue> {
         let text: String = self.text.chars().take(LONGEST).collect();
         let plain = format!("{}{text}", if self.is_bad { '!' } else { '.' });
-        let sealed = seal::seal(app.config.encryption_keys.first(), &app.dice, PURPOSE, plain.as_bytes())?;
+        let sealed = seal::seal(app.settings.encryption_keys.first(), &app.dice, PURPOSE, plain.as_bytes())?;
         Cookie::Flash.set(site, &URL_SAFE_NO_PAD.encode(sealed), Some(LIFETIME))
     }
 
     /// The message of a request; what cannot be opened is none.
     pub(super) fn read(app: &App, site: &Site, headers: &HeaderMap) -> Option<Self> {
         let sealed = URL_SAFE_NO_PAD.decode(Cookie::Flash.read(site, headers)?.0).ok()?;
-        let plain = String::from_utf8(seal::open(app.config.encryption_keys.all(), PURPOSE, &sealed).ok()?).ok()?;
+        let plain = String::from_utf8(seal::open(app.settings.encryption_keys.all(), PURPOSE, &sealed).ok()?).ok()?;
         let text = plain.get(1..)?;
         Some(Self { is_bad: plain.starts_with('!'), text: text.to_owned() })
     }

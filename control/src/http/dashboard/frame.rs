@@ -22,10 +22,10 @@ use super::site::Site;
 use super::{csrf, reauthenticate, refusal, view};
 use crate::domain::access::SignedIn;
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::AppState;
 use crate::domain::credentials::token::PlainToken;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::second_factors::passkeys;
+use crate::http::AppState;
 use crate::http::extract::read_body;
 use crate::http::layer::SentPath;
 

@@ -50,8 +50,8 @@ use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 
-use crate::domain::context::AppState;
 use crate::domain::error::{AppError, AppResult};
+use crate::http::AppState;
 use crate::http::layer as web;
 
 /// Pages by their paths, which a test compares with those that it has looked at.
@@ -121,7 +121,7 @@ pub fn pages() -> Pages {
 
 /// The routes of this area, where the settings want them; the root leads there.
 pub fn routes(app: &AppState) -> Router<AppState> {
-    let site = Site::of(&app.config);
+    let site = Site::of(&app.settings, &app.front.settings);
     let surrounded = |router: Router<AppState>| {
         router
             .method_not_allowed_fallback(web::wrong_method)
@@ -133,7 +133,7 @@ pub fn routes(app: &AppState) -> Router<AppState> {
         return surrounded(pages().router).merge(files).merge(cli_key::logins());
     }
     let pages = surrounded(pages().router.fallback(no_page)).merge(files);
-    let address = app.config.dashboard_url.clone();
+    let address = app.settings.dashboard_url.clone();
     Router::new().route("/", get(async move || to_dashboard(&address))).merge(cli_key::logins()).nest(site.base(), pages)
 }
 

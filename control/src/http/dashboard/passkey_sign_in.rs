@@ -13,9 +13,9 @@ use super::session::{self, Before};
 use super::sign_in::{self, Asked, next_of};
 use super::step_up;
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::AppState;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::login::passkeys::service;
+use crate::http::AppState;
 
 const WRONG: &str = "The passkey was not accepted, or that took too long. Try again, or take another way.";
 

@@ -12,10 +12,10 @@ use super::sign_in::{Asked, next_of};
 use super::sign_up::{has_challenge, refuse_challenged, say_token, token_field, with_challenge};
 use super::view;
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::AppState;
 use crate::domain::error::AppResult;
 use crate::domain::mail::NewPassword;
 use crate::domain::password_reset::service;
+use crate::http::AppState;
 use crate::http::api::password_reset::{Forgotten, Reset};
 use crate::http::extract::Member;
 

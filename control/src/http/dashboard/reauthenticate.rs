@@ -17,9 +17,9 @@ use super::step_up::{self, StepUp};
 use super::{csrf, refusal, view};
 use crate::domain::access::{DashboardSession, LoginSession, SignedIn};
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::AppState;
 use crate::domain::error::{AppError, AppResult, Code};
 use crate::domain::login::fresh;
+use crate::http::AppState;
 use crate::http::api::reauthentication::Reauthentication;
 use crate::http::layer::problem::ProblemText;
 

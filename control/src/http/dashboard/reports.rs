@@ -7,9 +7,9 @@ use axum::http::StatusCode;
 use serde_json::Value;
 
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::AppState;
 use crate::domain::error::AppResult;
 use crate::domain::{limits, traces};
+use crate::http::AppState;
 use crate::http::extract::read_body;
 
 /// The largest report, in bytes.
@@ -43,8 +43,8 @@ pub(super) async fn post(State(app): State<AppState>, from: ClientAddress, reque
 
 /// Anybody may send some, as with other requests without a credential. Counted in memory: a restart may forget them, for they change nothing.
 fn admit(app: &AppState, from: ClientAddress) -> Result<(), u64> {
-    let mut reports = app.policy_reports.lock().unwrap_or_else(PoisonError::into_inner);
-    let admitted = reports.admit_address(from.0, "", app.config.limits.strangers.posts, app.now().as_millis());
+    let mut reports = app.front.policy_reports.lock().unwrap_or_else(PoisonError::into_inner);
+    let admitted = reports.admit_address(from.0, "", app.settings.limits.strangers.posts, app.now().as_millis());
     admitted.inspect_err(|_| traces::refused(app, from, "policy_reports", None))
 }
 

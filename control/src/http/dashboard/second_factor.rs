@@ -16,10 +16,10 @@ use super::frame::Frame;
 use super::session::{self, Before};
 use super::sign_in::{Asked, next_of};
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::AppState;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::login::pending;
 use crate::domain::second_factors::{Factor, factors, recovery, totp};
+use crate::http::AppState;
 
 #[derive(Template)]
 #[template(path = "dashboard/second_factor.html")]

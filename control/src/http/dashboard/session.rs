@@ -15,12 +15,13 @@ use super::site::Site;
 use crate::domain::access::{DashboardSession, SignedIn, bearer};
 use crate::domain::accounts;
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::{App, AppState};
+use crate::domain::context::App;
 use crate::domain::credentials::device_cookies::Device;
 use crate::domain::credentials::device_cookies::service::LIFETIME;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::login::service::LoggedIn;
 use crate::domain::second_factors::factors;
+use crate::http::AppState;
 use crate::http::api::sessions;
 use crate::infra::dates;
 

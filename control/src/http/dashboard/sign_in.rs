@@ -13,9 +13,9 @@ use super::session::{self, Before};
 use super::sign_up::{refuse_challenged, with_challenge};
 use crate::domain::access::DashboardSession;
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::AppState;
 use crate::domain::error::{AppError, AppResult, Code};
 use crate::domain::login::service::{self, Outcome};
+use crate::http::AppState;
 use crate::http::api::login::NewLogin;
 use crate::http::api::sessions;
 

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use reqwest::Url;
 
 use super::assets;
-use crate::config::{Config, pages};
+use crate::domain::settings::Settings;
+use crate::http::HttpSettings;
+use crate::http::reserved::is_taken;
 use crate::infra::loopback::is_loopback_address;
 
 /// The longest way back that a page takes along, in bytes.
@@ -39,20 +41,20 @@ pub struct Widget {
 
 impl Site {
     /// The place that the settings name.
-    pub fn of(config: &Config) -> Self {
-        let url = Url::parse(&config.dashboard_url).ok();
+    pub fn of(settings: &Settings, http: &HttpSettings) -> Self {
+        let url = Url::parse(&settings.dashboard_url).ok();
         let path = url.as_ref().map_or("/dashboard", Url::path);
-        let widget = config.turnstile.as_ref().and_then(|turnstile| {
+        let widget = http.turnstile.as_ref().and_then(|turnstile| {
             let origin = Url::parse(&turnstile.script).ok()?.origin().ascii_serialization();
             Some(Widget { site_key: turnstile.site_key.clone(), script: turnstile.script.clone(), origin })
         });
-        let (is_http, is_here) = (config.dashboard_url.starts_with("http://"), is_loopback_address(&config.dashboard_url));
+        let (is_http, is_here) = (settings.dashboard_url.starts_with("http://"), is_loopback_address(&settings.dashboard_url));
         Self(Arc::new(Inner {
             base: path.trim_end_matches('/').to_owned(),
             origin: url.as_ref().map(|url| url.origin().ascii_serialization()).unwrap_or_default(),
             is_plain: is_http && is_here,
             is_unsafe: is_http && !is_here,
-            has_registration: config.is_registration_open,
+            has_registration: settings.is_registration_open,
             widget,
         }))
     }
@@ -112,7 +114,7 @@ impl Site {
         let leads_out =
             path.contains("//") || path.split('/').any(|segment| segment.to_ascii_lowercase().replace("%2e", ".").starts_with('.'));
         // Where pages stand at the root, bundles and the interface stand beside them.
-        let is_page = !pages::is_taken(path);
+        let is_page = !is_taken(path);
         (is_ours && is_page && is_plain && !leads_out && next.len() <= LONGEST_NEXT).then_some(next)
     }
 

@@ -14,8 +14,8 @@ use shared::wire::problem::WRONG_RANGE;
 use tokio_util::io::ReaderStream;
 
 use super::{preflight, prepared, put, wrong_method};
-use crate::domain::context::AppState;
 use crate::domain::error::{AppError, AppResult};
+use crate::http::AppState;
 use crate::http::extract::Path;
 use crate::http::layer::problem::ProblemText;
 use shared::wire::range::{Wanted, names_tag, wanted};
@@ -45,7 +45,7 @@ fn refuse(mut response: Response) -> Response {
 /// Serves a bundle, or a part of it, to whoever holds a valid address of it.
 async fn serve(app: &AppState, blob: &str, query: &str, method: &Method, headers: &HeaderMap) -> AppResult<Response> {
     let Download { blob, expires_in } =
-        verify_download(&app.config.download_secret, blob, parameter(query, "expires"), parameter(query, "signature"), app.now())
+        verify_download(&app.settings.download_secret, blob, parameter(query, "expires"), parameter(query, "signature"), app.now())
             .map_err(|refusal| AppError::Forbidden(refusal.to_string().into()))?;
     let length = app.storage.length(&blob).await.map_err(AppError::unavailable)?.ok_or(AppError::NotFound("bundle"))?;
     // The object is named by its contents, so its name is the strongest tag there is.

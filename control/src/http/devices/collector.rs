@@ -9,9 +9,9 @@ use shared::report::Report;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use crate::config::Limits;
 use crate::domain::counting::{Judgement, service};
 use crate::domain::error::{AppError, AppResult, chain};
+use crate::domain::settings::Limits;
 use crate::infra::clock::Clock;
 use crate::infra::db::Db;
 

@@ -18,10 +18,11 @@ use shared::wire::{check, headers};
 
 use super::{preflight, prepared, put, wrong_method};
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::{AppState, Refusal};
+use crate::domain::context::Refusal;
 use crate::domain::counting::Judgement;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::snapshot;
+use crate::http::AppState;
 use crate::http::extract::{check_type, read_body};
 
 /// Every acquisition path but that of bundles.
@@ -81,13 +82,13 @@ async fn take_report(app: &AppState, endpoint: &Endpoint, request: Request) -> A
     let new = parse_report(endpoint.job, &body).map_err(|fault| AppError::Invalid(fault.to_string()))?;
     let received = app.now();
     if let Some(ClientAddress(address)) = parts.extensions.get() {
-        let (limits, from) = (&app.config.limits, ClientAddress(*address));
+        let (limits, from) = (&app.settings.limits, ClientAddress(*address));
         let refusal = |limit| Refusal { limit, text: TOO_MANY_REPORTS, from: Some(from), account: None };
-        app.count_address(&app.reporters, from, new.deployment_key.as_str(), limits.reports, &refusal("reports"))?;
-        app.count_address(&app.reporting_addresses, from, "", limits.address_reports, &refusal("reports_address"))?;
+        app.count_address(&app.front.reporters, from, new.deployment_key.as_str(), limits.reports, &refusal("reports"))?;
+        app.count_address(&app.front.reporting_addresses, from, "", limits.address_reports, &refusal("reports_address"))?;
     }
     let report = Report { id: ReportId::v7(received, app.dice.bytes()?), received, report: new };
-    match app.collector.submit(report).await? {
+    match app.front.collector.submit(report).await? {
         Judgement::Accepted => Ok(REPORT_OK.to_owned()),
         Judgement::UnknownDeployment => Err(AppError::NotFound("deployment")),
         Judgement::Dropped(reason) => Err(AppError::Invalid(reason)),

@@ -19,9 +19,9 @@ use axum::response::{IntoResponse, Response};
 use shared::keys::DeploymentKey;
 use shared::wire::headers;
 
-use crate::domain::context::AppState;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::snapshot;
+use crate::http::AppState;
 use crate::http::edge::{InternalCall, internal};
 use crate::http::extract::Path;
 

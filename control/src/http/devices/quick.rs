@@ -20,7 +20,7 @@ use shared::wire::path::{self, Endpoint, Job};
 
 use super::http::{check_for_update, dress};
 use super::prepared;
-use crate::domain::context::AppState;
+use crate::http::AppState;
 use crate::http::layer as web;
 
 /// The whole service, with the short way in front of the long one.

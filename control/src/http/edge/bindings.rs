@@ -14,9 +14,9 @@ use serde_json::Value;
 use shared::keys::DeploymentKey;
 use shared::kv::{KvKey, SnapshotKey, SnapshotMetadata};
 
-use crate::domain::context::AppState;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::snapshot;
+use crate::http::AppState;
 use crate::http::{edge, extract, layer};
 use crate::infra::loopback::is_loopback;
 
@@ -84,7 +84,7 @@ async fn take_message(State(app): State<AppState>, request: Request) -> AppResul
             let id = report.id.clone();
             // The edge's stamp is a moment old. Nobody signed it, and the newest decides where a device is: one that lies in the future would for ever.
             report.received = app.now();
-            app.collector.submit(report).await?.dropped(&id)
+            app.front.collector.submit(report).await?.dropped(&id)
         }
         Err(dropped) => Some(dropped),
     };

@@ -14,9 +14,9 @@ use shared::signature::{CallSignature, verify_call, verify_call_head};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::{App, AppState};
 use crate::domain::error::AppError;
 use crate::domain::traces::{self, Event, Trace};
+use crate::http::AppState;
 use crate::http::extract::read_body;
 use crate::http::layer::{SentPath, client_address};
 
@@ -68,8 +68,8 @@ impl FromRequest<AppState> for InternalCall {
         let (parts, body) = request.into_parts();
         let is_empty = axum::body::HttpBody::is_end_stream(&body);
         let (signature, turns) = match judge(app, &parts) {
-            signature @ CallSignature::Valid(_) => (signature, &app.internal.verified),
-            CallSignature::NeedsBody => (CallSignature::NeedsBody, &app.internal.unverified),
+            signature @ CallSignature::Valid(_) => (signature, &app.front.internal.verified),
+            CallSignature::NeedsBody => (CallSignature::NeedsBody, &app.front.internal.unverified),
             CallSignature::Invalid => return Err(refused(app, &parts)),
         };
         let turn = if is_empty { None } else { Some(Arc::clone(turns).acquire_owned().await.map_err(AppError::internal)?) };
@@ -90,16 +90,18 @@ impl FromRequest<AppState> for InternalCall {
 }
 
 /// What the head says of the call.
-fn judge(app: &App, parts: &Parts) -> CallSignature {
-    let judged =
-        with_signature(parts, |header, path| verify_call_head(&app.config.edge_secret, header, parts.method.as_str(), path, app.now()));
+fn judge(app: &AppState, parts: &Parts) -> CallSignature {
+    let judged = with_signature(parts, |header, path| {
+        verify_call_head(&app.front.settings.edge_secret, header, parts.method.as_str(), path, app.now())
+    });
     judged.unwrap_or(CallSignature::Invalid)
 }
 
 /// Whether the call is signed with this body.
-fn is_signed(app: &App, parts: &Parts, body: &[u8]) -> bool {
-    let signed =
-        with_signature(parts, |header, path| verify_call(&app.config.edge_secret, header, parts.method.as_str(), path, app.now(), body));
+fn is_signed(app: &AppState, parts: &Parts, body: &[u8]) -> bool {
+    let signed = with_signature(parts, |header, path| {
+        verify_call(&app.front.settings.edge_secret, header, parts.method.as_str(), path, app.now(), body)
+    });
     signed.unwrap_or(false)
 }
 
@@ -108,7 +110,7 @@ fn with_signature<T>(parts: &Parts, judge: impl FnOnce(&str, &str) -> T) -> Opti
     Some(judge(header, parts.extensions.get::<SentPath>()?.0.as_str()))
 }
 
-fn refused(app: &App, parts: &Parts) -> AppError {
+fn refused(app: &AppState, parts: &Parts) -> AppError {
     if let (true, Some(from)) = (parts.headers.contains_key(SIGNATURE), parts.extensions.get::<ClientAddress>()) {
         traces::log(app, Trace { event: Event::EdgeSignature, outcome: "internal_call", account: None, from: *from });
     }

@@ -7,9 +7,9 @@ use shared::ids::ReportId;
 use shared::report::Report;
 use shared::wire::report::{BatchAnswer, Dropped, MAX_BATCH_REPORTS, ReportBatch};
 
-use crate::domain::context::AppState;
 use crate::domain::counting::service;
 use crate::domain::error::{AppError, AppResult};
+use crate::http::AppState;
 use crate::http::edge::{InternalCall, internal};
 use crate::http::extract::Json;
 
@@ -35,7 +35,7 @@ pub async fn take_reports(State(app): State<AppState>, call: InternalCall) -> Ap
         }
     }
     let judgements =
-        service::store(&app.db, app.config.limits.binary_versions, &reports, app.now()).await.map_err(AppError::unavailable)?;
+        service::store(&app.db, app.settings.limits.binary_versions, &reports, app.now()).await.map_err(AppError::unavailable)?;
     let mut accepted = 0;
     for (report, judgement) in reports.iter().zip(judgements) {
         match judgement.dropped(&report.id) {

@@ -11,11 +11,11 @@ use crate::domain::access::bearer::by_bearer;
 use crate::domain::access::grant::Named;
 use crate::domain::access::{AppCreator, AppGrant, DashboardSession, DashboardSessionAlone, LoginSession, NotApiKey, Permission, SignedIn};
 use crate::domain::audit::{Actor, ClientAddress};
-use crate::domain::context::AppState;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::login::RecentLogin;
 use crate::domain::releases::UploadAllowance;
 use crate::domain::second_factors::NewCredentials;
+use crate::http::AppState;
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;

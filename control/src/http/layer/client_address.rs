@@ -10,9 +10,9 @@ use axum::response::{IntoResponse, Response};
 
 use super::SentPath;
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::{App, AppState};
 use crate::domain::error::AppError;
 use crate::domain::traces::{self, Event, Trace};
+use crate::http::AppState;
 
 /// The edge's word for the client's address.
 const ADDRESS: &str = "x-updraft-client-address";
@@ -47,9 +47,9 @@ pub(crate) async fn middleware(State(app): State<AppState>, mut request: Request
 }
 
 /// Notes that the one at the other end of the connection has the edge's secret.
-pub(crate) fn vouch(app: &App, extensions: &Extensions) {
+pub(crate) fn vouch(app: &AppState, extensions: &Extensions) {
     if let Some(peer) = peer(extensions) {
-        app.vouched.note(peer, app.now());
+        app.front.vouched.note(peer, app.now());
     }
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn speaks_for_a_client(headers: &HeaderMap) -> bool {
     headers.contains_key(ADDRESS) || headers.contains_key(SIGNATURE)
 }
 
-fn address(app: &App, request: &Request) -> Result<IpAddr, AppError> {
+fn address(app: &AppState, request: &Request) -> Result<IpAddr, AppError> {
     if speaks_for_a_client(request.headers()) {
         return request.extensions().get::<SignedAddress>().map(|address| address.0).ok_or_else(|| {
             let from = ClientAddress(unsigned_address(app, request));
@@ -75,10 +75,10 @@ fn address(app: &App, request: &Request) -> Result<IpAddr, AppError> {
 }
 
 /// The address of a request that the edge has not signed.
-fn unsigned_address(app: &App, request: &Request) -> IpAddr {
+fn unsigned_address(app: &AppState, request: &Request) -> IpAddr {
     // Only a server bound to a socket knows a peer; a handler called without one (none is, outside tests) counts as local.
     let peer = peer(request.extensions()).unwrap_or_else(|| IpAddr::from([127, 0, 0, 1]));
-    let trusted = |address: IpAddr| app.config.trusted_proxies.iter().any(|network| network.contains(address));
+    let trusted = |address: IpAddr| app.front.settings.trusted_proxies.iter().any(|network| network.contains(&address));
     if !trusted(peer) {
         return peer;
     }
@@ -86,12 +86,12 @@ fn unsigned_address(app: &App, request: &Request) -> IpAddr {
 }
 
 /// What the edge says of the address, if it has signed that.
-pub(crate) fn signed(app: &App, request: &Request) -> Option<SignedAddress> {
+pub(crate) fn signed(app: &AppState, request: &Request) -> Option<SignedAddress> {
     let text = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
     let (address, signature) = (text(ADDRESS)?, text(SIGNATURE)?);
     let path = request.extensions().get::<SentPath>()?;
     let valid = shared::signature::verify_address(
-        &app.config.edge_secret,
+        &app.front.settings.edge_secret,
         signature,
         request.method().as_str(),
         path.0.as_str(),

@@ -12,8 +12,8 @@ use shared::wire::headers::HSTS;
 use shared::wire::problem::Problem;
 
 use super::{client_address, linger};
-use crate::domain::context::AppState;
 use crate::domain::error::{AppError, Code};
+use crate::http::AppState;
 use crate::http::layer::problem::{FailureCause, ProblemText};
 
 /// `X-Request-Id`.
@@ -61,7 +61,7 @@ fn new_id(app: &AppState) -> RequestId {
 /// The headers of every answer, as they stand in one: for those that the HTTP library gives itself.
 pub(crate) fn headers_of_all(app: &AppState) -> String {
     let id = new_id(app);
-    let hsts = if app.config.is_https() { format!("strict-transport-security: {HSTS}\r\n") } else { String::new() };
+    let hsts = if app.settings.is_https() { format!("strict-transport-security: {HSTS}\r\n") } else { String::new() };
     format!("x-request-id: {}\r\nx-content-type-options: nosniff\r\ncache-control: no-store\r\n{hsts}", id.as_str())
 }
 
@@ -81,7 +81,7 @@ fn dress(app: &AppState, id: &RequestId, mut response: Response) -> Response {
     }
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    if app.config.is_https() {
+    if app.settings.is_https() {
         headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(HSTS));
     }
     response

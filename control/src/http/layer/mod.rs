@@ -20,7 +20,7 @@ use axum::middleware;
 use tower::util::MapRequest;
 use tower_http::catch_panic::CatchPanicLayer;
 
-use crate::domain::context::AppState;
+use crate::http::AppState;
 
 /// The path and query as the client sent them, before trailing slashes were cut: what signatures are made over.
 #[derive(Clone, Debug)]

@@ -6,7 +6,6 @@ use lettre::Message;
 use lettre::message::header::{Header, HeaderName, HeaderValue};
 use lettre::message::{Mailbox, MultiPart};
 
-use crate::config::Config;
 use crate::domain::error::Cause;
 use crate::domain::mail::outbox::Lease;
 use crate::domain::mail::{Mail, letter};
@@ -30,9 +29,8 @@ impl Header for AutoSubmitted {
 }
 
 /// The mail's message. A repeated attempt has the same `Message-ID` and `Date`, by which the same mail is known to be the same.
-pub(crate) fn build(config: &Config, lease: &Lease, mail: &Mail) -> Result<Message, Cause> {
-    let rendered = letter::render(&mail.kind, &config.dashboard_url)?;
-    let from = &config.mail.from;
+pub(crate) fn build(from: &Mailbox, dashboard_url: &str, lease: &Lease, mail: &Mail) -> Result<Message, Cause> {
+    let rendered = letter::render(&mail.kind, dashboard_url)?;
     let date = UNIX_EPOCH + Duration::from_millis(u64::try_from(lease.created_time.as_millis()).unwrap_or(0));
     let message = Message::builder()
         .from(from.clone())

@@ -11,17 +11,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use lettre::message::Mailbox;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::domain::context::AppState;
+use crate::domain::context::App;
 use crate::domain::error::{AppResult, chain};
 use crate::domain::mail::Kind;
 use crate::domain::mail::outbox::{self, Lease};
 use crate::domain::password_reset as reset;
 use crate::infra::loopback::is_loopback_address;
 use crate::infra::mail::smtp::Server;
-use crate::infra::mail::{Failure, folder};
+use crate::infra::mail::{Failure, MailConfig, folder};
 
 /// Mails under way at once: one that waits for a slow server does not hold up the others.
 const LANES: usize = 4;
@@ -51,15 +52,25 @@ enum Way {
 
 #[derive(Debug)]
 struct Sender {
-    app: AppState,
+    app: Arc<App>,
     owner: String,
+    from: Mailbox,
     way: Way,
     /// The longest that an attempt may take.
     longest: Duration,
 }
 
+/// How mails go out.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The sender, and the mail server.
+    pub mail: MailConfig,
+    /// Where mails become files when there is no mail server.
+    pub folder: PathBuf,
+}
+
 /// Sends mails until `stop` turns true; then those under way have five seconds to end.
-pub async fn run(app: AppState, mut stop: watch::Receiver<bool>) {
+pub async fn run(app: Arc<App>, settings: Settings, mut stop: watch::Receiver<bool>) {
     let owner = match app.request_id() {
         Ok(id) => format!("{}-{}", STARTED.fetch_add(1, Ordering::Relaxed), id.as_str()),
         Err(error) => {
@@ -67,15 +78,16 @@ pub async fn run(app: AppState, mut stop: watch::Receiver<bool>) {
             return;
         }
     };
-    let (way, longest) = match &app.config.mail.smtp {
+    let MailConfig { from, smtp } = settings.mail;
+    let (way, longest) = match smtp {
         Some(smtp) => {
-            let server = Server::new(smtp.clone(), &app.config.mail.from);
+            let server = Server::new(smtp, &from);
             let longest = server.longest();
             (Way::Smtp(server), longest)
         }
-        None => (Way::Folder(app.config.data_dir.join("mail")), TICK * 60),
+        None => (Way::Folder(settings.folder), TICK * 60),
     };
-    let sender = Arc::new(Sender { app, owner, way, longest });
+    let sender = Arc::new(Sender { app, owner, from, way, longest });
     let mut under_way = JoinSet::new();
     while !*stop.borrow_and_update() {
         let mut rest = TICK;
@@ -145,7 +157,7 @@ impl Sender {
 
     async fn attempt(&self, lease: &Lease) -> Result<(), Failure> {
         // Another version of the program, or another replica's settings, may well know the key or the kind that this one does not.
-        let mail = lease.open(&self.app.config.encryption_keys).map_err(|error| Failure::Passing(chain(&error)))?;
+        let mail = lease.open(&self.app.settings.encryption_keys).map_err(|error| Failure::Passing(chain(&error)))?;
         if mail.kind.lifetime().is_some_and(|lifetime| self.app.now() >= lease.created_time.plus_millis(lifetime)) {
             return Err(Failure::Final("its link has ended".to_owned()));
         }
@@ -153,7 +165,8 @@ impl Sender {
             return self.answer(lease, &mail.to).await.map_err(|error| Failure::Passing(chain(&error)));
         }
         // Such an error may repeat the address, which is not for the log.
-        let message = message::build(&self.app.config, lease, &mail).map_err(|_| Failure::Final("it has no valid form".to_owned()))?;
+        let message = message::build(&self.from, &self.app.settings.dashboard_url, lease, &mail)
+            .map_err(|_| Failure::Final("it has no valid form".to_owned()))?;
         match &self.way {
             Way::Smtp(server) => server.send(&message).await,
             Way::Folder(folder) => {
@@ -161,7 +174,7 @@ impl Sender {
                     .await
                     .map_err(|error| Failure::Passing(error.to_string()))?;
                 // Whoever tries the service out on this machine finds the way on here; anywhere else a link is a secret.
-                let link = mail.kind.link().filter(|_| is_loopback_address(&self.app.config.base_url));
+                let link = mail.kind.link().filter(|_| is_loopback_address(&self.app.settings.base_url));
                 tracing::info!(file, link, "a mail was written");
                 Ok(())
             }

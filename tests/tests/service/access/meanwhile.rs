@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
 use std::task::Poll;
 
-use control::domain::context::AppState;
 use control::domain::credentials::session::SessionOrigin;
+use control::http::AppState;
 use control::infra::db::WriteTx;
 use control::{on, on_write};
 use reqwest::Request;

@@ -69,7 +69,7 @@ async fn slow_strangers_with_invented_signatures_hold_nothing_up() {
         assert!(answer.starts_with("HTTP/1.1 404"), "answered although the body is not there: {answer}");
         strangers.push(stream);
     }
-    assert_eq!(app.state().internal.free(), (16, 4));
+    assert_eq!(app.state().front.internal.free(), (16, 4));
     let client = app.anonymous();
     client.send(batch(&client, app.clock.now(), &[one(&staging, 1)])).await.assert(200);
     assert_eq!(ada.metrics("demo", "Staging").await, installed(1));
@@ -86,7 +86,7 @@ async fn strangers_without_a_hash_hold_up_only_those_without_a_hash() {
         is_told_to_go_on(&mut stream).await;
         strangers.push(stream);
     }
-    assert_eq!(app.state().internal.free(), (16, 0));
+    assert_eq!(app.state().front.internal.free(), (16, 0));
     let client = app.anonymous();
     client.send(batch(&client, app.clock.now(), &[one(&staging, 1)])).await.assert(200);
     // A snapshot has no body, so that an older edge still finds it.
@@ -121,7 +121,7 @@ async fn no_more_than_sixteen_verified_bodies_are_read_at_once() {
         }
     }
     let (mut last, body) = reading.pop().unwrap();
-    assert_eq!(app.state().internal.free().0, 0);
+    assert_eq!(app.state().front.internal.free().0, 0);
     assert!(last.try_read(&mut [0; 25]).is_err(), "the seventeenth has to wait");
     for (stream, body) in &mut reading {
         stream.write_all(body.as_bytes()).await.unwrap();
@@ -131,7 +131,7 @@ async fn no_more_than_sixteen_verified_bodies_are_read_at_once() {
     last.write_all(body.as_bytes()).await.unwrap();
     assert!(read_answer(&mut last).await.starts_with("HTTP/1.1 200"));
     assert_eq!(ada.metrics("demo", "Staging").await, installed(17));
-    until("every turn is given back", async || (app.state().internal.free() == (16, 4)).then_some(())).await;
+    until("every turn is given back", async || (app.state().front.internal.free() == (16, 4)).then_some(())).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -93,7 +93,7 @@ async fn an_answer_that_nobody_takes_is_given_up() {
     let mut stream = connect(&app.base).await;
     stream.write_all(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n").as_bytes()).await.unwrap();
     // Nothing is read before the server has let the connection go, with the file that it had open.
-    until("the download is given up", async || (app.state().connections.count() == 0).then_some(())).await;
+    until("the download is given up", async || (app.state().front.connections.count() == 0).then_some(())).await;
     let received = until_closed(&mut stream).await;
     assert!(received.len() < bundle.len(), "{} bytes came", received.len());
 }

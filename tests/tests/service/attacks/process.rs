@@ -34,7 +34,7 @@ async fn a_handler_that_panics_costs_one_500() {
     let client = Client::new(&format!("http://{}", listener.local_addr().unwrap()), None);
     let (_stop, stopped) = watch::channel(false);
     let state = app.state();
-    let table = Arc::new(Table::new(state.config.connections));
+    let table = Arc::new(Table::new(state.front.settings.connections));
     let serving = tokio::spawn(connections::serve(listener, Arc::clone(&table), web::layer(routes, &state), state, stopped));
     for _ in 0..3 {
         assert_eq!(client.get("/boom").await.refused(500), "internal error");

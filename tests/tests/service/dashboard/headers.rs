@@ -19,7 +19,7 @@ fn is_guarded(app: &TestApp, answer: &Answer) {
     let asked = &answer.asked;
     let expected = [
         "default-src 'none'".to_owned(),
-        format!("script-src {}/assets/", app.state().config.dashboard_url),
+        format!("script-src {}/assets/", app.state().settings.dashboard_url),
         "style-src 'self'".to_owned(),
         "img-src 'self'".to_owned(),
         "font-src 'self'".to_owned(),

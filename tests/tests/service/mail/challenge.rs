@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use control::domain::audit::ClientAddress;
-use control::domain::context::AppState;
 use control::domain::error::{AppError, Code};
+use control::http::AppState;
 use tests::turnstile::{Mood, Turnstile};
 use tests::{Options, TestApp};
 

@@ -42,10 +42,10 @@ async fn files_are_in_the_order_in_which_their_mails_were_decided_on() {
 #[tokio::test(flavor = "multi_thread")]
 async fn links_lead_to_the_dashboard_with_the_token_behind_the_number_sign() {
     let app = TestApp::spawn_with(Options::default().with("BASE_URL", "https://updates.example.com")).await;
-    let config = &app.state().config;
-    assert_eq!(verify_email_link(config, "abc"), "https://updates.example.com/dashboard/verify-email#token=abc");
+    let state = app.state();
+    assert_eq!(verify_email_link(&state.settings, "abc"), "https://updates.example.com/dashboard/verify-email#token=abc");
     let app = TestApp::spawn_with(Options::default().with("DASHBOARD_URL", "https://dashboard.example.com/")).await;
-    assert_eq!(reset_password_link(&app.state().config, "abc"), "https://dashboard.example.com/reset-password#token=abc");
+    assert_eq!(reset_password_link(&app.state().settings, "abc"), "https://dashboard.example.com/reset-password#token=abc");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,8 +6,8 @@ mod outbox;
 mod server;
 mod words;
 
-use control::domain::context::AppState;
 use control::domain::mail::{Kind, Mail, outbox as mail_outbox};
+use control::http::AppState;
 use shared::time::UnixMillis;
 
 /// Decides on a mail as a service does: in a transaction, waking the sender after the commit.

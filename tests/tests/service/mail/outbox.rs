@@ -64,9 +64,9 @@ async fn two_replicas_send_each_mail_once() {
     settings.insert("UPDRAFT_DATA_DIR".to_owned(), folder.path().display().to_string());
     let config = control::config::Config::read(&settings).unwrap();
     let clock = control::infra::clock::Clock::Test(app.clock.clone());
-    let state = control::server::build(config, clock, control::infra::clock::Dice::System).await.unwrap();
+    let parts = control::server::build(config, clock, control::infra::clock::Dice::System).await.unwrap();
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-    let (replica, state) = (control::server::spawn(state, listener, None), app.state());
+    let (replica, state) = (control::server::spawn(parts, listener, None), app.state());
     for number in 0..30 {
         send(if number % 2 == 0 { replica.state() } else { &state }, "ada@example.com", verification(number)).await;
     }

@@ -12,7 +12,7 @@ use crate::domain::access::bearer::CredentialKind;
 use crate::domain::access::{DashboardSession, LoginSession, NotApiKey, SignedIn};
 use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
 use crate::domain::cli_login::notice;
-use crate::domain::context::{App, AppState};
+use crate::domain::context::App;
 use crate::domain::credentials::session::{self, Device};
 use crate::domain::credentials::token::PlainToken;
 use crate::domain::error::{AppError, AppResult, OrConflict};
@@ -20,6 +20,7 @@ use crate::domain::login::{Fresh, fresh};
 use crate::domain::mail::{Key, KeyNotice, Kind, Mail, notices};
 use crate::domain::second_factors::NewCredentials;
 use crate::domain::second_factors::Proof;
+use crate::http::AppState;
 use crate::http::api::access_keys::{AccessKeyPatch, NewAccessKey};
 use crate::http::extract::{Faults, Member};
 use crate::infra::clock::Dice;
@@ -122,7 +123,7 @@ pub async fn add(
     let mut tx = caller.begin_holding_account(app).await?;
     let now = app.now();
     NewCredentials::of(&mut tx, caller.account(), app).await?;
-    app.config.limits.quotas.check_access_keys(&mut tx, caller.account()).await?;
+    app.settings.limits.quotas.check_access_keys(&mut tx, caller.account()).await?;
     let token = create(&mut tx, caller.account(), &friendly_name, &from.0.to_string(), ttl, &app.dice, now).await?;
     let key = repo::find_by_name(&mut tx, caller.account(), &friendly_name).await?.ok_or(AppError::NotFound("access key"))?;
     tell(&mut tx, app, caller, from, &friendly_name, Kind::KeyAdded).await?;
@@ -141,7 +142,7 @@ pub async fn list(tx: &mut ReadTx, app: &App, caller: &NotApiKey) -> AppResult<V
 
 fn is_seen_by(key: &Credential, caller: CredentialKind, app: &App) -> bool {
     // A named key that has expired still holds its name; a session that has ended is only waiting to be forgotten.
-    !key.kind().is_login() || (caller.is_login() && session::is_alive(key, &app.config.limits.sessions, app.now()))
+    !key.kind().is_login() || (caller.is_login() && session::is_alive(key, &app.settings.limits.sessions, app.now()))
 }
 
 /// The caller's credential of this name, or 404.

@@ -12,7 +12,7 @@ use crate::domain::access::{DashboardSession, DashboardSessionAlone, LoginSessio
 use crate::domain::accounts;
 use crate::domain::accounts::service::judge_name;
 use crate::domain::audit::{self, Action, ClientAddress, Event};
-use crate::domain::context::{App, AppState};
+use crate::domain::context::App;
 use crate::domain::credentials::access_keys::service::LAST_EXPIRY;
 use crate::domain::credentials::scope::ScopeSet;
 use crate::domain::credentials::token::{ApiKeyToken, PlainToken};
@@ -21,6 +21,7 @@ use crate::domain::login::{Fresh, fresh};
 use crate::domain::mail::{Key, KeyNotice, Kind, Mail, notices};
 use crate::domain::second_factors::NewCredentials;
 use crate::domain::second_factors::Proof;
+use crate::http::AppState;
 use crate::http::api::api_keys::{ApiKeyPatch, NewApiKey};
 use crate::http::extract::{Faults, Member, Nullable};
 use crate::infra::db::{ReadTx, WriteTx};

@@ -26,7 +26,7 @@ impl RecentLogin {
         if !second_factors::is_enabled(tx, caller.account()).await? {
             return service::check(tx, app, caller).await.map(|()| Self(PhantomData));
         }
-        if Self::is_too_old(caller.created(), app.config.limits.cli.freshness, app.now()) {
+        if Self::is_too_old(caller.created(), app.settings.limits.cli.freshness, app.now()) {
             return Err(AppError::Coded(Code::ReauthRequired, "this login is too old to let a command line in: log in again first"));
         }
         Ok(Self(PhantomData))

@@ -35,7 +35,7 @@ pub struct Fresh(PhantomData<()>);
 async fn is_stale(tx: &mut ReadTx, app: &App, caller: &SignedIn, at: UnixMillis) -> AppResult<bool> {
     let Some(session) = LoginSession::of(caller).filter(|session| !session.kind().is_cli()) else { return Ok(false) };
     let since = repo::since(tx, session.account(), session.credential()).await?.ok_or(AppError::Unauthenticated)?;
-    Ok(since.plus_millis(app.config.limits.sessions.freshness) < at)
+    Ok(since.plus_millis(app.settings.limits.sessions.freshness) < at)
 }
 
 /// Refuses a session whose last proof is too old, where the request can hold none. Errors: 403 with `reauth_required`.
@@ -114,7 +114,7 @@ pub async fn reauthenticate(app: &App, caller: &DashboardSession, from: ClientAd
     let event = Event::new(Action::Reauthenticate, caller.credential()).with(json!({ "secondFactor": has_second_factor }));
     audit::note(&mut tx, &caller.actor(from), event, &app.dice, now).await?;
     tx.commit().await?;
-    Ok(now.plus_millis(app.config.limits.sessions.freshness))
+    Ok(now.plus_millis(app.settings.limits.sessions.freshness))
 }
 
 async fn by_second_factor(app: &App, caller: &DashboardSession, from: ClientAddress, proof: Option<&Proof<'_>>) -> AppResult<WriteTx> {

@@ -121,5 +121,5 @@ pub async fn sign_in(
 
 /// Counts a request that needs no credential.
 async fn admit(app: &App, from: ClientAddress) -> AppResult<()> {
-    limits::admit_address(app, from.0, Limit::Posts, app.config.limits.strangers.posts).await?.map_err(limits::too_many_logins)
+    limits::admit_address(app, from.0, Limit::Posts, app.settings.limits.strangers.posts).await?.map_err(limits::too_many_logins)
 }

@@ -75,7 +75,7 @@ impl Attempt {
         let found = repo::find(&mut app.db.read().await?, &TokenHash::of(token), app.now()).await?;
         let Some(pending) = found else {
             // Attempts at a login are counted by its account; these have none.
-            let posts = app.config.limits.strangers.posts;
+            let posts = app.settings.limits.strangers.posts;
             limits::admit_address(app, from.0, Limit::Posts, posts).await?.map_err(limits::too_many_logins)?;
             traces::fail(app, Trace { event: Event::SecondFactor, outcome: "unknown_login", account: None, from });
             return Err(WRONG);

@@ -79,7 +79,7 @@ pub async fn put(tx: &mut WriteTx, app: &App, holder: Holder<'_>, state: &[u8]) 
         Holder::Stranger(id) => id.to_owned(),
         _ => new_id(app)?,
     };
-    let sealed = seal::seal(app.config.encryption_keys.first(), &app.dice, &seal_purpose(&id), state)?;
+    let sealed = seal::seal(app.settings.encryption_keys.first(), &app.dice, &seal_purpose(&id), state)?;
     let (purpose, expires) = (holder.purpose(), app.now().plus_millis(CHALLENGE_LIFETIME));
     let put = match holder {
         Holder::Registration(session, account) | Holder::StepUp(session, account) => on_write!(tx, |conn| sqlx::query(OF_SESSION)
@@ -133,7 +133,7 @@ pub async fn claim(tx: &mut WriteTx, app: &App, holder: Holder<'_>) -> AppResult
         Holder::Stranger(id) => on!(tx, |conn| sqlx::query_as(CLAIM_OF_NOBODY).bind(purpose).bind(id).fetch_optional(conn).await)?,
     };
     let Some((id, sealed, expires)) = found.filter(|(_, _, expires)| app.now() < *expires) else { return Ok(None) };
-    match seal::open(app.config.encryption_keys.all(), &seal_purpose(&id), &sealed) {
+    match seal::open(app.settings.encryption_keys.all(), &seal_purpose(&id), &sealed) {
         Ok(state) => Ok(Some(Claimed { state, asked: expires.plus_millis(-CHALLENGE_LIFETIME) })),
         // Another process has sealed it with a key that this one was not given: whoever answers asks for another one.
         Err(OpenError::UnknownKey) => Ok(None),

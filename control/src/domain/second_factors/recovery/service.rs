@@ -58,7 +58,7 @@ pub fn purpose(account: &str) -> String {
 /// Puts new codes in the place of all that there are. The transaction holds the account.
 pub async fn replace(tx: &mut WriteTx, app: &App, account: &AccountId) -> AppResult<Codes> {
     let key = app.dice.bytes::<32>()?;
-    let sealed = seal::seal(app.config.encryption_keys.first(), &app.dice, &purpose(account.as_str()), &key)?;
+    let sealed = seal::seal(app.settings.encryption_keys.first(), &app.dice, &purpose(account.as_str()), &key)?;
     repo::delete_all(tx, account).await?;
     repo::set_key(tx, account, &sealed, app.now()).await?;
     let mut codes = Vec::with_capacity(COUNT);
@@ -105,7 +105,7 @@ pub async fn log_in(app: &App, from: ClientAddress, token: &str, code: &str) -> 
 /// Whether this is a recovery code of the account; it is used up.
 async fn use_code(tx: &mut WriteTx, app: &App, account: &AccountId, code: &str) -> AppResult<bool> {
     let Some(sealed) = repo::find_key(tx, account).await? else { return Ok(false) };
-    let key = seal::open(app.config.encryption_keys.all(), &purpose(account.as_str()), &sealed)?;
+    let key = seal::open(app.settings.encryption_keys.all(), &purpose(account.as_str()), &sealed)?;
     Ok(repo::use_up(tx, account, &hash(&key, &normalised(code))?).await?)
 }
 

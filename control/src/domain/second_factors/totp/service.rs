@@ -39,7 +39,7 @@ pub async fn set_up(app: &App, caller: &DashboardSession, from: ClientAddress) -
     let bytes = app.dice.bytes::<{ seed::LENGTH }>()?;
     let seed = Seed::new(&bytes, caller.email())?;
     let account = caller.account();
-    let sealed = seal::seal(app.config.encryption_keys.first(), &app.dice, &setup_purpose(account.as_str()), &bytes)?;
+    let sealed = seal::seal(app.settings.encryption_keys.first(), &app.dice, &setup_purpose(account.as_str()), &bytes)?;
     let (mut tx, now) = (caller.begin(app).await?, app.now());
     fresh::check_first_factor(&mut tx, app, caller).await?;
     repo::set_up(&mut tx, account, &sealed, now.plus_millis(SETUP_LIFETIME)).await?;
@@ -65,7 +65,7 @@ pub enum Standing {
 /// What has become of a seed, of whose bytes only the caller's own are known to anybody.
 pub async fn standing(app: &App, caller: &DashboardSession, seed: &[u8]) -> AppResult<Standing> {
     let mut tx = app.db.read().await?;
-    let (account, keys) = (caller.account(), app.config.encryption_keys.all());
+    let (account, keys) = (caller.account(), app.settings.encryption_keys.all());
     let is = |purpose: &str, sealed: &[u8]| -> AppResult<bool> { Ok(seal::open(keys, purpose, sealed)?.ct_eq(seed).into()) };
     if let Some(sealed) = repo::find(&mut tx, account).await?
         && is(&purpose(account.as_str()), &sealed)?
@@ -97,7 +97,7 @@ pub async fn confirm(
         fresh::check_at(&mut tx, app, caller, waiting.expires.plus_millis(-SETUP_LIFETIME)).await?;
     }
     let waiting = waiting.sealed;
-    let bytes = seal::open(app.config.encryption_keys.all(), &setup_purpose(account.as_str()), &waiting)?;
+    let bytes = seal::open(app.settings.encryption_keys.all(), &setup_purpose(account.as_str()), &waiting)?;
     let Some(step) = Seed::new(&bytes, held.email())?.step_of(code, now) else {
         held.fail(tx, app, "wrong_confirmation").await?;
         return Err(WRONG);
@@ -105,7 +105,7 @@ pub async fn confirm(
     if repo::end_setup(&mut tx, account, &waiting).await? == 0 {
         return Err(AppError::Conflict("the authenticator app was set up anew at the same moment: begin again".to_owned()));
     }
-    let sealed = seal::seal(app.config.encryption_keys.first(), &app.dice, &purpose(account.as_str()), &bytes)?;
+    let sealed = seal::seal(app.settings.encryption_keys.first(), &app.dice, &purpose(account.as_str()), &bytes)?;
     repo::replace(&mut tx, account, &sealed, step, now).await?;
     let codes = factors::added(&mut tx, app, &held, from, Changed::Authenticator).await?;
     let event = Event::new(Action::AddAuthenticator, account);
@@ -146,7 +146,7 @@ pub async fn log_in(app: &App, from: ClientAddress, token: &str, code: &str) -> 
 /// Whether this is a code of the account's authenticator app now; its step is used up. The transaction holds the account.
 pub async fn use_code(tx: &mut WriteTx, app: &App, account: &AccountId, code: &str) -> AppResult<bool> {
     let Some(sealed) = repo::find(tx, account).await? else { return Ok(false) };
-    let bytes = seal::open(app.config.encryption_keys.all(), &purpose(account.as_str()), &sealed)?;
+    let bytes = seal::open(app.settings.encryption_keys.all(), &purpose(account.as_str()), &sealed)?;
     // Codes do not depend on whose they are.
     match Seed::new(&bytes, "")?.step_of(code, app.now()) {
         Some(step) => Ok(repo::take_step(tx, account, step).await?),

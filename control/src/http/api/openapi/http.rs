@@ -11,8 +11,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::page::Page;
-use crate::domain::context::AppState;
 use crate::domain::error::{AppError, AppResult};
+use crate::http::AppState;
 use crate::http::extract::Path;
 
 /// How the page looks.

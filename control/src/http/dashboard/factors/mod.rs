@@ -17,10 +17,10 @@ use super::frame::Frame;
 use super::step_up::{self, StepUp};
 use super::view;
 use crate::domain::access::DashboardSession;
-use crate::domain::context::AppState;
 use crate::domain::error::AppResult;
 use crate::domain::second_factors::factors;
 use crate::domain::second_factors::passkeys::{proof, service};
+use crate::http::AppState;
 use crate::infra::dates::{day, moment};
 
 #[derive(Template)]

@@ -38,7 +38,7 @@ use tower::ServiceExt;
 use self::body::{Attended, Paced};
 use self::state::{Connection, UnderWay};
 use self::stream::Watched;
-use crate::domain::context::AppState;
+use crate::http::AppState;
 
 /// About the most that a request's head may take, in bytes. A client that sends one byte by byte makes us keep that much.
 const MOST_HEAD: usize = 64 << 10;
@@ -82,7 +82,7 @@ where
     L: Listener<Io = TcpStream, Addr = SocketAddr>,
     S: tower::Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + 'static,
 {
-    let bounds = app.config.connections;
+    let bounds = app.front.settings.connections;
     // Nobody ever sends: it ends when the last connection has dropped its half.
     let (open, mut closed) = mpsc::channel::<Infallible>(1);
     loop {
@@ -109,8 +109,8 @@ where
 /// Whose connections are not counted by address: this machine's, those of proxies, and those of edges, behind all of which are many clients.
 fn is_exempt(app: &AppState, address: IpAddr) -> bool {
     address.is_loopback()
-        || app.config.trusted_proxies.iter().any(|network| network.contains(address))
-        || app.vouched.is_fresh(address, app.now())
+        || app.front.settings.trusted_proxies.iter().any(|network| network.contains(&address))
+        || app.front.vouched.is_fresh(address, app.now())
 }
 
 /// One connection, from its first byte to its end.

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::state::Connection;
-use crate::domain::context::AppState;
+use crate::http::AppState;
 use crate::http::layer as web;
 
 /// How an answer begins that the library gives itself, to what it cannot read as a request.

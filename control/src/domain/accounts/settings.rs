@@ -1,0 +1,18 @@
+//! What the operator decides about accounts.
+
+/// What an account may have; each account keeps its own.
+#[derive(Clone, Copy, Debug)]
+pub struct AccountLimits {
+    /// API keys that are neither revoked nor expired.
+    pub api_keys: u32,
+    /// Days of daily history.
+    pub retention_days: u32,
+    /// The largest bundle of its apps, in bytes.
+    pub upload_bytes: u64,
+}
+
+impl Default for AccountLimits {
+    fn default() -> Self {
+        Self { api_keys: 25, retention_days: 90, upload_bytes: 200 << 20 }
+    }
+}

@@ -1,0 +1,62 @@
+//! What the operator decides about those who have no credential yet (decisions section 5).
+
+use shared::limit::Rate;
+
+const MINUTE: i64 = 60_000;
+const HOUR: i64 = 60 * MINUTE;
+
+/// Limits on strangers.
+#[derive(Clone, Copy, Debug)]
+pub struct StrangerLimits {
+    /// Failed logins per client address.
+    pub login_address: Rate,
+    /// Failed logins of one e-mail address before a challenge token is needed.
+    pub login_challenge: Rate,
+    /// Failed logins of one e-mail address before it takes no more for a window's length; where no challenge is configured.
+    pub login_stop: Rate,
+    /// Registrations per client address.
+    pub register: Rate,
+    /// Requests for verification and reset mails per client address.
+    pub mail_requests: Rate,
+    /// Mails about registrations per e-mail address and requesting network.
+    pub registration_mails: Rate,
+    /// Mails about registrations per e-mail address, whoever asks.
+    pub all_registration_mails: Rate,
+    /// Password resets per e-mail address.
+    pub reset_mails: Rate,
+    /// Failed proofs of a second factor per account.
+    pub mfa_attempts: Rate,
+    /// Other requests without a credential per client address.
+    pub posts: Rate,
+    /// How long the link of a verification mail works, in milliseconds.
+    pub verify_token: i64,
+    /// How long the link of a reset mail works, in milliseconds.
+    pub reset_token: i64,
+}
+
+impl Default for StrangerLimits {
+    fn default() -> Self {
+        Self {
+            login_address: Rate { count: 5, window: 15 * MINUTE },
+            login_challenge: Rate { count: 3, window: 15 * MINUTE },
+            login_stop: Rate { count: 10, window: HOUR },
+            register: Rate { count: 10, window: HOUR },
+            mail_requests: Rate { count: 5, window: HOUR },
+            registration_mails: Rate { count: 3, window: HOUR },
+            all_registration_mails: Rate { count: 10, window: HOUR },
+            reset_mails: Rate { count: 3, window: HOUR },
+            mfa_attempts: Rate { count: 10, window: 15 * MINUTE },
+            posts: Rate { count: 60, window: 10 * MINUTE },
+            verify_token: 24 * HOUR,
+            reset_token: HOUR,
+        }
+    }
+}
+
+impl StrangerLimits {
+    /// What must be remembered of one e-mail address's failed logins for either of the limits on them.
+    pub fn login_memory(&self) -> Rate {
+        let (challenge, stop) = (self.login_challenge, self.login_stop);
+        Rate { count: challenge.count.max(stop.count), window: challenge.window.max(stop.window) }
+    }
+}
