@@ -7,13 +7,13 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use control::config::settings::{self, Environment};
 use control::config::values::parse_size;
 use control::config::{Config, DatabaseConfig, LogConfig};
-use control::domain::accounts::operator::Operation;
 use control::domain::accounts::{self, strength};
 use control::domain::audit::{self, Actor, Kept};
-use control::domain::credentials::access_keys;
-use control::domain::deployments::operator::KeyOperation;
 use control::domain::encryption::{check, rotation};
 use control::domain::error::{AppError, AppResult, chain};
+use control::domain::keys::access_keys;
+use control::domain::operator::accounts::Operation;
+use control::domain::operator::deployment_keys::KeyOperation;
 use control::domain::second_factors::factors;
 use control::infra::clock::{Clock, Dice};
 use control::infra::crypto::password;
@@ -426,7 +426,7 @@ async fn create_access_key(config: &DatabaseConfig, new: &NewKey) -> Result<(), 
     let db = Db::open_existing(&config.database_url.0).await?;
     let mut tx = db.write().await?;
     let account = accounts::repo::find_by_email(&mut tx, &email).await?.ok_or(AppError::NotFound("account"))?;
-    let token = access_keys::service::create_by_operator(&mut tx, &account, &new.name, new.ttl, &Dice::System, Clock::System.now()).await?;
+    let token = access_keys::create_by_operator(&mut tx, &account, &new.name, new.ttl, &Dice::System, Clock::System.now()).await?;
     tx.commit().await?;
     db.close().await;
     // A key that nobody could read is an error; the next try needs another name.

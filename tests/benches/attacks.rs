@@ -17,7 +17,7 @@ use std::time::Duration;
 use control::domain::accounts::service::{self as accounts, NewAccount};
 use control::domain::accounts::settings::AccountLimits;
 use control::domain::audit::Actor;
-use control::domain::credentials::access_keys as keys;
+use control::domain::keys::access_keys;
 use control::infra::clock::{Clock, Dice};
 use control::infra::db::Db;
 use serde_json::json;
@@ -72,7 +72,7 @@ async fn people(folder: &Path) -> [String; 2] {
     for email in ["mallory@example.com", "ada@example.com"] {
         let new = NewAccount { email, name: None, password_hash: PASSWORD_HASH, limits: AccountLimits::default() };
         let account = accounts::create(&mut tx, &Actor::operator(), &new, &Dice::System, now).await.unwrap();
-        let key = keys::service::create(&mut tx, &account, "bench", "127.0.0.1", 86_400_000, &Dice::System, now).await.unwrap();
+        let key = access_keys::create(&mut tx, &account, "bench", "127.0.0.1", 86_400_000, &Dice::System, now).await.unwrap();
         made.push(key.reveal().to_owned());
     }
     tx.commit().await.unwrap();

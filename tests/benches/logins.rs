@@ -13,7 +13,7 @@ use std::time::Duration;
 use control::domain::accounts::service::{self as accounts, NewAccount};
 use control::domain::accounts::settings::AccountLimits;
 use control::domain::audit::Actor;
-use control::domain::credentials::access_keys as keys;
+use control::domain::keys::access_keys;
 use control::infra::clock::{Clock, Dice};
 use control::infra::crypto::password;
 use control::infra::db::Db;
@@ -56,7 +56,7 @@ async fn people(folder: &Path) -> String {
         let account = accounts::create(&mut tx, &Actor::operator(), &new, &Dice::System, now).await.unwrap();
         first.get_or_insert(account);
     }
-    let key = keys::service::create(&mut tx, &first.unwrap(), "bench", "127.0.0.1", 86_400_000, &Dice::System, now).await.unwrap();
+    let key = access_keys::create(&mut tx, &first.unwrap(), "bench", "127.0.0.1", 86_400_000, &Dice::System, now).await.unwrap();
     tx.commit().await.unwrap();
     db.close().await;
     key.reveal().to_owned()

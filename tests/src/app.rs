@@ -7,7 +7,7 @@ use std::path::Path;
 use control::config::Config;
 use control::domain::accounts;
 use control::domain::audit::Actor;
-use control::domain::credentials::access_keys as keys;
+use control::domain::keys::access_keys;
 use control::http::AppState;
 use control::infra::clock::{Clock, Dice, TestClock};
 use control::infra::db::Db;
@@ -154,7 +154,7 @@ impl TestApp {
 
     /// A client of a new account `<name>@example.com` with a fresh named access key. Its password is [`crate::people::PASSWORD`].
     pub async fn sign_up(&self, name: &str) -> Client {
-        Client::new(&self.base, Some(self.access_key(name, keys::service::DEFAULT_TTL).await))
+        Client::new(&self.base, Some(self.access_key(name, access_keys::DEFAULT_TTL).await))
     }
 
     /// The raw access key of a new account `<name>@example.com`, valid for `ttl` ms.
@@ -164,7 +164,7 @@ impl TestApp {
         let limits = self.state().settings.limits.account;
         let account = accounts::service::NewAccount { email: &email, name: None, password_hash: PASSWORD_HASH, limits };
         let account = accounts::service::create(&mut tx, &Actor::operator(), &account, &Dice::System, self.clock.now()).await.unwrap();
-        let token = keys::service::create(&mut tx, &account, "test", "127.0.0.1", ttl, &Dice::System, self.clock.now()).await.unwrap();
+        let token = access_keys::create(&mut tx, &account, "test", "127.0.0.1", ttl, &Dice::System, self.clock.now()).await.unwrap();
         tx.commit().await.unwrap();
         token.reveal().to_owned()
     }

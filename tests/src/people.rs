@@ -2,8 +2,8 @@
 
 use control::domain::accounts;
 use control::domain::audit::ClientAddress;
-use control::domain::credentials::access_keys as keys;
 use control::domain::credentials::session::{self, Device, SessionOrigin};
+use control::domain::keys::access_keys;
 use serde_json::{Value, json};
 use shared::ids::AccountId;
 
@@ -78,8 +78,8 @@ impl TestApp {
         let account = self.account_of(name).await;
         let state = self.state();
         let mut tx = state.db.write().await.unwrap();
-        let ttl = keys::service::DEFAULT_TTL;
-        let token = keys::service::create(&mut tx, &account, key, "127.0.0.1", ttl, &state.dice, state.now()).await.unwrap();
+        let ttl = access_keys::DEFAULT_TTL;
+        let token = access_keys::create(&mut tx, &account, key, "127.0.0.1", ttl, &state.dice, state.now()).await.unwrap();
         tx.commit().await.unwrap();
         self.anonymous().with_token(Some(token.reveal().to_owned()))
     }

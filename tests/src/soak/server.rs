@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use control::domain::accounts;
 use control::domain::accounts::settings::AccountLimits;
 use control::domain::audit::Actor;
-use control::domain::credentials::access_keys as keys;
+use control::domain::keys::access_keys;
 use control::infra::clock::{Clock, Dice};
 use control::infra::db::Db;
 use reqwest::RequestBuilder;
@@ -77,8 +77,8 @@ impl Place {
             limits: AccountLimits::default(),
         };
         let account = accounts::service::create(&mut tx, &Actor::operator(), &new, &Dice::System, now).await.unwrap();
-        let ttl = keys::service::DEFAULT_TTL;
-        let key = keys::service::create(&mut tx, &account, "soak", "127.0.0.1", ttl, &Dice::System, now).await.unwrap();
+        let ttl = access_keys::DEFAULT_TTL;
+        let key = access_keys::create(&mut tx, &account, "soak", "127.0.0.1", ttl, &Dice::System, now).await.unwrap();
         tx.commit().await.unwrap();
         db.close().await;
         (Self { settings, _database: database, _folder: folder }, key.reveal().to_owned())

@@ -8,7 +8,7 @@ use shared::ids::{AccountId, AppId};
 use shared::time::UnixMillis;
 
 use crate::domain::access::Role;
-use crate::domain::accounts::email::former;
+use crate::domain::email::former;
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 

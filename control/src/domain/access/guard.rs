@@ -5,8 +5,9 @@ use std::ops::Deref;
 
 use shared::ids::AccessKeyId;
 
-use super::bearer::{CredentialId, CredentialKind, SignedIn};
+use super::bearer::{CredentialId, SignedIn};
 use crate::domain::context::App;
+use crate::domain::credentials::CredentialKind;
 use crate::domain::credentials::scope::{Scope, Scopes};
 use crate::domain::error::{AppError, AppResult, Code};
 use crate::infra::db::WriteTx;

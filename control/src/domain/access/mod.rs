@@ -9,6 +9,6 @@ pub mod grant;
 pub mod guard;
 pub mod names;
 
-pub use bearer::{CredentialId, CredentialKind, SignedIn};
+pub use bearer::{CredentialId, SignedIn};
 pub use grant::{AppGrant, Permission, Role};
 pub use guard::{AppCreator, DashboardSession, DashboardSessionAlone, LoginSession, NotApiKey};

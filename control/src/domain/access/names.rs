@@ -8,7 +8,7 @@
 use shared::ids::{AccountId, AppId};
 use shared::text::nfc;
 
-use crate::domain::accounts::email;
+use crate::domain::email;
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 

@@ -1,11 +1,9 @@
-//! Accounts: what their owners see and change of them, and what the operator does.
+//! Accounts: the rows, the rules about names, addresses and passwords, and how one is created.
 //!
 //! How an account comes to be is in [`crate::domain::registration`], how its owner signs in in [`crate::domain::login`]; who may do what to an app is
 //! [`crate::domain::access`]'s. Start reading at [`service`].
 
 pub mod common_passwords;
-pub mod email;
-pub mod operator;
 pub mod repo;
 pub mod service;
 pub mod settings;

@@ -3,8 +3,8 @@
 use shared::ids::AccountId;
 use shared::time::UnixMillis;
 
-use super::email::former;
 use crate::domain::accounts::settings::AccountLimits;
+use crate::domain::email::former;
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 

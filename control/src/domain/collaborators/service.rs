@@ -19,7 +19,7 @@ use crate::domain::limits::{self, Limit, Subject};
 use crate::domain::login::fresh;
 use crate::domain::mail::{Kind, Mail, SharedApp};
 use crate::domain::second_factors::Proof;
-use crate::domain::{accounts, traces};
+use crate::domain::{accounts, email as addresses, traces};
 use crate::http::api::apps::CollaboratorOut;
 use crate::http::api::collaborators::{CollaboratorPatch, NamedCollaborator, NewCollaborator};
 use crate::http::extract::{Faults, Member};
@@ -148,7 +148,7 @@ pub async fn update(
 /// transfer that is not accepted.
 pub async fn remove(tx: &mut WriteTx, app: &App, grant: &AppGrant<LeaveApp>, actor: &Actor, email: &str) -> AppResult<()> {
     let row = grant.lock(tx).await?;
-    let is_oneself = email == accounts::email::sought(grant.email());
+    let is_oneself = email == addresses::sought(grant.email());
     // The sender of a transfer that is not accepted may take it back, whatever role the receiver has given it.
     let is_sender = row.namespace_id == *grant.account();
     if !is_oneself && !is_sender {

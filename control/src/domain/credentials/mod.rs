@@ -5,7 +5,10 @@
 pub mod access_keys;
 pub mod api_keys;
 pub mod device_cookies;
+pub mod kind;
 pub mod scope;
 pub mod session;
 pub mod settings;
 pub mod token;
+
+pub use kind::CredentialKind;

@@ -4,14 +4,19 @@ use shared::ids::{AccessKeyId, AccountId};
 use shared::time::UnixMillis;
 
 use super::access_keys::repo::{self, Credential, NewKeyRow};
-use super::access_keys::service::LAST_EXPIRY;
 use super::token::PlainToken;
-use crate::domain::access::bearer::{CredentialKind, LAST_USED_EVERY};
 use crate::domain::audit::ClientAddress;
 use crate::domain::context::App;
+use crate::domain::credentials::CredentialKind;
 use crate::domain::credentials::settings::SessionLimits;
 use crate::domain::error::{AppError, AppResult};
 use crate::infra::db::WriteTx;
+
+/// The latest time a credential may end at: the end of the year 9999 (decisions section 2).
+pub const LAST_EXPIRY: i64 = 253_402_300_799_999;
+
+/// Last-used times are written at most this often, in milliseconds.
+pub const LAST_USED_EVERY: i64 = 5 * 60_000;
 
 /// How many dashboard sessions an account has at most: the next one ends the oldest, so that logins do not fill the database.
 const MOST_DASHBOARD: i64 = 100;

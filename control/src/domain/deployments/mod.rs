@@ -3,6 +3,5 @@
 //! A key is never freed: `deployment_keys` has every one that ever was, with the account that alone may use it again: the owner of the app that had it
 //! last. A transfer hands the keys over with the app, since whoever has a key decides what the clients run that present it.
 
-pub mod operator;
 pub mod repo;
 pub mod service;

@@ -24,9 +24,8 @@ use shared::ids::AccountId;
 use shared::limit::{Rate, network, site, wide_network};
 use shared::time::UnixMillis;
 
-use crate::domain::accounts::email::sought;
 use crate::domain::context::App;
-use crate::domain::credentials::token::TokenHash;
+use crate::domain::email::sought;
 use crate::domain::error::{AppError, AppResult};
 use crate::infra::db::{ReadTx, WriteTx};
 
@@ -127,8 +126,8 @@ impl Subject {
     }
 
     /// A browser, by the hash of its device cookie.
-    pub fn device(hash: &TokenHash) -> Self {
-        Self(hash.as_str().to_owned())
+    pub fn device(hash: &str) -> Self {
+        Self(hash.to_owned())
     }
 
     /// Mails of one kind to an account.

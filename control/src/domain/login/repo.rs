@@ -3,7 +3,7 @@
 use shared::ids::AccountId;
 use shared::time::UnixMillis;
 
-use crate::domain::accounts::email::former;
+use crate::domain::email::former;
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::on;
 

@@ -2,5 +2,8 @@
 //!
 //! No answer tells whether an address has an account. Start reading at [`service::reset`].
 
+mod old_password;
 pub mod repo;
 pub mod service;
+
+pub use old_password::end_old_password;

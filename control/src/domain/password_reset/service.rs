@@ -3,8 +3,8 @@
 use serde_json::json;
 use shared::time::UnixMillis;
 
+use super::end_old_password;
 use super::repo;
-use crate::domain::accounts::service::end_old_password;
 use crate::domain::accounts::{self, strength};
 use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
 use crate::domain::context::App;

@@ -1,17 +1,11 @@
 //! Promotion: a release of one deployment is released again in another deployment of the same app, with the same contents.
 
-use axum::extract::State;
-use axum::response::IntoResponse;
-use serde::Deserialize;
 use serde_json::json;
 use shared::ids::ReleaseId;
-use shared::keys::{Label, Name};
+use shared::keys::Label;
 use shared::version::Range;
-use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-use super::info::{GivenInfo, ReleaseChanges, given_label, stored_rollout};
+use super::info::{GivenInfo, stored_rollout};
 use super::repo::{self, LabelRow, ReleaseRow};
 use super::service;
 use crate::domain::access::AppGrant;
@@ -21,95 +15,41 @@ use crate::domain::context::App;
 use crate::domain::deployments::repo::DeploymentRow;
 use crate::domain::deployments::service as deployments;
 use crate::domain::error::{AppError, AppResult};
-use crate::http::AppState;
-use crate::http::api::releases::{ReleaseAnswer, created};
-use crate::http::extract::{DeploymentPath, Faults, Json, Member};
 use crate::infra::db::{ReadTx, WriteTx};
 
 /// A promotion to be made.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(example = json!({ "destination": "Production", "packageInfo": { "rollout": 20 } }))]
-pub struct NewPromotion {
-    /// A text: the name of the deployment that the release goes to.
-    #[serde(default)]
-    #[schema(value_type = String, required = true, min_length = 1, max_length = 255)]
-    pub destination: Member,
-    /// A text: which release; the newest one that is not disabled unless given.
-    #[serde(default)]
-    #[schema(value_type = Option<String>, pattern = "^v[1-9][0-9]{0,8}$")]
-    pub label: Member,
+#[derive(Debug)]
+pub struct Promotion {
+    /// The name of the deployment that the release goes to.
+    pub destination: String,
+    /// Which release; the newest one that is not disabled unless given.
+    pub label: Option<Label>,
     /// What differs from the release that is promoted.
-    #[serde(default)]
-    #[schema(value_type = Option<ReleaseChanges>)]
-    pub package_info: Member,
+    pub info: GivenInfo,
 }
 
-/// The route of this file.
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(promote_release))
-}
-
-/// Promote a release of this deployment to another one of the app. A change of the release that comes later does not follow it there.
-#[utoipa::path(
-    post,
-    path = "/v1/apps/{app}/deployments/{deployment}/promotions",
-    tag = "releases",
-    security(("bearer" = ["releases.manage"])),
-    request_body = NewPromotion,
-    responses(
-        (status = 201, body = ReleaseAnswer),
-        (status = 404, description = "there is no such app, deployment, destination or release"),
-        (
-            status = 409,
-            description = "the destination is the source, the newest release there is in an unfinished rollout, or its current release for these \
-                versions has the same contents; the source has no release that is enabled, or the one asked for is disabled; the packageHash is \
-                not that of the release; the release was deleted at the same moment; the destination has no room for another release, range of \
-                versions or description"
-        ),
-    )
-)]
-pub async fn promote_release(
-    State(app): State<AppState>,
-    grant: AppGrant<ManageReleases>,
-    actor: Actor,
-    DeploymentPath(source): DeploymentPath,
-    Json(new): Json<NewPromotion>,
-) -> AppResult<impl IntoResponse> {
-    let promotion = Promotion::read(&new)?;
-    let mut tx = grant.begin(&app).await?;
-    let (destination, row) = promote(&mut tx, &app, &grant, &actor, &source, &promotion).await?;
+/// Releases a release of the deployment `source` again in another one of the app. Errors: 404 without such a deployment or release; 409 as the rules of
+/// releases say.
+pub async fn promote(
+    app: &App,
+    grant: &AppGrant<ManageReleases>,
+    actor: &Actor,
+    source: &str,
+    promotion: &Promotion,
+) -> AppResult<ReleaseRow> {
+    let mut tx = grant.begin(app).await?;
+    let (destination, row) = add(&mut tx, app, grant, actor, source, promotion).await?;
     tx.commit().await?;
     app.publisher.wake();
     tracing::info!(deployment.id = destination.id.as_str(), release.label = row.label, "a release was promoted");
-    Ok(created(&grant, &promotion.destination, service::out(grant.app(), &[], row, &app.download_urls())?))
-}
-
-/// A sound promotion.
-struct Promotion {
-    destination: String,
-    label: Option<Label>,
-    info: GivenInfo,
-}
-
-impl Promotion {
-    fn read(new: &NewPromotion) -> AppResult<Self> {
-        let mut faults = Faults::default();
-        let destination = faults.take("destination", new.destination.text().and_then(Name::sought).map(str::to_owned));
-        let label = faults.take("label", given_label(&new.label));
-        let info = GivenInfo::inheriting(&new.package_info, &mut faults);
-        match (destination, label) {
-            (Some(destination), Some(label)) if faults.is_empty() => Ok(Self { destination, label, info }),
-            _ => Err(faults.into_error()),
-        }
-    }
+    Ok(row)
 }
 
 /// Makes a release of another one's contents, in the transaction's last statements.
 ///
 /// The destination alone is locked. The source's release is read after that, once, and its contents never change; that it is changed, disabled or
 /// cleared away a moment later is the same as if that had come after the promotion.
-async fn promote(
+async fn add(
     tx: &mut WriteTx,
     app: &App,
     grant: &AppGrant<ManageReleases>,

@@ -1,17 +1,10 @@
 //! Rollback: an earlier release of a deployment is released again, on top of the current one, which stays.
 
-use axum::extract::State;
-use axum::response::IntoResponse;
-use serde::Deserialize;
 use serde_json::json;
 use shared::ids::ReleaseId;
 use shared::keys::Label;
 use shared::version::Range;
-use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-use super::info::given_label;
 use super::repo::{self, LabelRow, ReleaseRow};
 use super::service;
 use crate::domain::access::AppGrant;
@@ -19,61 +12,28 @@ use crate::domain::access::grant::ManageReleases;
 use crate::domain::audit::{self, Action, Actor, Event};
 use crate::domain::context::App;
 use crate::domain::error::{AppError, AppResult};
-use crate::http::AppState;
-use crate::http::api::releases::{ReleaseAnswer, created};
-use crate::http::extract::{DeploymentPath, Faults, Json, Member};
 use crate::infra::db::WriteTx;
 
-/// A rollback to be made.
-#[derive(Debug, Default, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(example = json!({ "targetRelease": "v1" }))]
-pub struct NewRollback {
-    /// A text: the release to go back to; the one before the newest unless given.
-    #[serde(default)]
-    #[schema(value_type = Option<String>, pattern = "^v[1-9][0-9]{0,8}$")]
-    pub target_release: Member,
-}
-
-/// The route of this file.
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(roll_back_release))
-}
-
-/// Roll back to an earlier release: a new one with its contents, enabled and for everybody. The body may be left out.
-#[utoipa::path(
-    post,
-    path = "/v1/apps/{app}/deployments/{deployment}/rollbacks",
-    tag = "releases",
-    security(("bearer" = ["releases.manage"])),
-    request_body = Option<NewRollback>,
-    responses(
-        (status = 201, body = ReleaseAnswer),
-        (status = 404, description = "there is no such app, deployment or release, or no release before the newest"),
-        (status = 409, description = "the release is the current one, or it is for other binary versions than that one; the deployment has no room for another release, or for the range of versions of a disabled one"),
-    )
-)]
-pub async fn roll_back_release(
-    State(app): State<AppState>,
-    grant: AppGrant<ManageReleases>,
-    actor: Actor,
-    DeploymentPath(deployment): DeploymentPath,
-    body: Option<Json<NewRollback>>,
-) -> AppResult<impl IntoResponse> {
-    let new = body.map(|Json(new)| new).unwrap_or_default();
-    let mut faults = Faults::default();
-    let Some(target) = faults.take("targetRelease", given_label(&new.target_release)) else { return Err(faults.into_error()) };
-    let mut tx = grant.begin(&app).await?;
-    let (locked, row) = roll_back(&mut tx, &app, &grant, &actor, &deployment, target).await?;
+/// Releases the contents of an earlier release again, enabled and for everybody: those of `target`, else of the release before the newest. Errors: 404
+/// without such a release; 409 when it is the current one, or for other binary versions.
+pub async fn roll_back(
+    app: &App,
+    grant: &AppGrant<ManageReleases>,
+    actor: &Actor,
+    deployment: &str,
+    target: Option<Label>,
+) -> AppResult<ReleaseRow> {
+    let mut tx = grant.begin(app).await?;
+    let (locked, row) = add(&mut tx, app, grant, actor, deployment, target).await?;
     tx.commit().await?;
     app.publisher.wake();
     tracing::info!(deployment.id = locked.id.as_str(), release.label = row.label, "a release was rolled back");
-    Ok(created(&grant, &deployment, service::out(grant.app(), &[], row, &app.download_urls())?))
+    Ok(row)
 }
 
 /// Makes a release of an earlier one's contents, in the transaction's last statements. It may be on top of an unfinished rollout: that is what it
 /// is for.
-async fn roll_back(
+async fn add(
     tx: &mut WriteTx,
     app: &App,
     grant: &AppGrant<ManageReleases>,

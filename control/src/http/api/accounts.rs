@@ -9,9 +9,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::domain::access::{DashboardSession, SignedIn};
-use crate::domain::accounts::service;
 use crate::domain::audit::ClientAddress;
 use crate::domain::error::AppResult;
+use crate::domain::profile::service;
 use crate::domain::second_factors::step_up::StepUpProof;
 use crate::http::AppState;
 use crate::http::extract::{Json, Member};

@@ -13,13 +13,14 @@ use utoipa::ToSchema;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
 use utoipa_axum::routes;
 
+use super::{promotions, rollbacks};
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::{ManageReleases, ReadApp};
 use crate::domain::audit::Actor;
 use crate::domain::deployments::service as deployments;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::releases::UploadAllowance;
-use crate::domain::releases::{change, listing, promotion, rollback, service, upload};
+use crate::domain::releases::{change, listing, service, upload};
 use crate::http::AppState;
 use crate::http::extract::{DeploymentPath, Json, LabelPath, encode_segment};
 
@@ -144,8 +145,8 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(get_history))
         .merge(listing::routes())
         .merge(change::routes())
-        .merge(promotion::routes())
-        .merge(rollback::routes())
+        .merge(promotions::routes())
+        .merge(rollbacks::routes())
 }
 
 /// Upload a release: multipart with the parts `package` (the bundle) and `packageInfo` (JSON), in any order.

@@ -8,11 +8,12 @@ use shared::text::isolate;
 use super::flash::Flash;
 use super::frame::Frame;
 use super::{session, view};
-use crate::domain::access::{CredentialKind, DashboardSession, NotApiKey};
+use crate::domain::access::{DashboardSession, NotApiKey};
 use crate::domain::audit::{Actor, ClientAddress};
-use crate::domain::credentials::access_keys as keys;
+use crate::domain::credentials::CredentialKind;
 use crate::domain::credentials::access_keys::repo::Credential;
 use crate::domain::error::{AppError, AppResult};
+use crate::domain::keys::access_keys;
 use crate::http::AppState;
 use crate::http::api::{cli_machines as machines, sessions as service};
 use crate::http::extract::CredentialPath;
@@ -86,7 +87,7 @@ pub(super) async fn end(
     let (ended, text) = if found.kind().is_cli() {
         (machines::remove(&app, &session, from, &found.id).await, format!("{} is signed out.", isolate(&found.device().label())))
     } else {
-        (keys::service::remove(&app, &caller, from, &found.friendly_name).await, "The session is ended.".to_owned())
+        (access_keys::remove(&app, &caller, from, &found.friendly_name).await, "The session is ended.".to_owned())
     };
     match ended {
         Ok(()) => frame.redirect_saying("/sessions", &Flash::good(text)),

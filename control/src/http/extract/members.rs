@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use shared::Invalid;
 
 use crate::domain::accounts::service::judge_name;
-use crate::domain::accounts::{email, strength};
+use crate::domain::accounts::strength;
+use crate::domain::email;
 use crate::http::extract::Member;
 
 /// The longest challenge token that a verifier makes, in bytes.

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use shared::ids::{AccessKeyId, CliAuthorizationId, PasskeyId};
 use shared::keys::Label;
 
-use crate::domain::accounts::email;
+use crate::domain::email;
 use crate::domain::error::AppError;
 
 /// Path parameters that refuse in the envelope.

@@ -4,7 +4,7 @@ use shared::ids::{AccessKeyId, AccountId};
 use shared::text::{nfc, spellings};
 use shared::time::UnixMillis;
 
-use crate::domain::access::bearer::CredentialKind;
+use crate::domain::credentials::CredentialKind;
 use crate::domain::credentials::session::Device;
 use crate::domain::credentials::token::TokenHash;
 use crate::infra::db::{ReadTx, WriteTx};

@@ -3,8 +3,8 @@
 use shared::ids::AccountId;
 use shared::time::UnixMillis;
 
-use crate::domain::accounts::email::former;
 use crate::domain::credentials::token::TokenHash;
+use crate::domain::email::former;
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 

@@ -99,7 +99,7 @@ async fn is_good(tx: &mut ReadTx, hash: &TokenHash, email: &str, now: UnixMillis
     if !repo::is_of(tx, hash, email, now.plus_millis(-LIFETIME)).await? {
         return Ok(false);
     }
-    let failures = limits::find(tx, Limit::DeviceFailures, &Subject::device(hash)).await?;
+    let failures = limits::find(tx, Limit::DeviceFailures, &Subject::device(hash.as_str())).await?;
     Ok(failures.wait(FAILURES, now).is_none())
 }
 
@@ -113,7 +113,7 @@ pub struct Shown {
 impl Shown {
     /// Locks the failures; `None` when the cookie is no longer good.
     pub async fn lock(tx: &mut WriteTx, hash: &TokenHash, email: &str, now: UnixMillis) -> AppResult<Option<Self>> {
-        let failures = Count::lock(tx, Limit::DeviceFailures, &Subject::device(hash), now).await?;
+        let failures = Count::lock(tx, Limit::DeviceFailures, &Subject::device(hash.as_str()), now).await?;
         if is_good(tx, hash, email, now).await? {
             return Ok(Some(Self { hash: hash.clone(), failures }));
         }

@@ -6,10 +6,10 @@ use shared::ids::{AccountId, AppId, DeploymentId};
 use shared::keys::DeploymentKey;
 use shared::time::UnixMillis;
 
-use super::repo::{self, DeploymentRow};
 use crate::domain::access::apps;
 use crate::domain::accounts;
 use crate::domain::audit::{self, Action, Actor, Event};
+use crate::domain::deployments::repo::{self, DeploymentRow};
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::mail::{Kind, Mail, NewDeploymentKey, outbox as mails};
 use crate::domain::snapshot::outbox;

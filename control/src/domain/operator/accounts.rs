@@ -7,7 +7,7 @@ use serde_json::json;
 use shared::ids::AccountId;
 use shared::time::UnixMillis;
 
-use super::{repo, service};
+use crate::domain::accounts::{repo, service};
 use crate::domain::audit::{self, Action, Actor, Event};
 use crate::domain::cli_login as cli;
 use crate::domain::credentials::{access_keys as keys, api_keys, device_cookies as device};

@@ -7,14 +7,14 @@ use shared::time::UnixMillis;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use super::repo::{self, ApiKey, NewApiKeyRow};
 use crate::domain::access::{DashboardSession, DashboardSessionAlone, LoginSession};
 use crate::domain::accounts;
 use crate::domain::accounts::service::judge_name;
 use crate::domain::audit::{self, Action, ClientAddress, Event};
 use crate::domain::context::App;
-use crate::domain::credentials::access_keys::service::LAST_EXPIRY;
+use crate::domain::credentials::api_keys::repo::{self, ApiKey, NewApiKeyRow};
 use crate::domain::credentials::scope::ScopeSet;
+use crate::domain::credentials::session::LAST_EXPIRY;
 use crate::domain::credentials::token::{ApiKeyToken, PlainToken};
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::login::{Fresh, fresh};

@@ -7,13 +7,13 @@ use shared::Invalid;
 use shared::ids::{AccessKeyId, AccountId};
 use shared::time::UnixMillis;
 
-use super::repo::{self, Credential, NewKeyRow};
-use crate::domain::access::bearer::CredentialKind;
 use crate::domain::access::{DashboardSession, LoginSession, NotApiKey, SignedIn};
 use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
 use crate::domain::cli_login::notice;
 use crate::domain::context::App;
-use crate::domain::credentials::session::{self, Device};
+use crate::domain::credentials::CredentialKind;
+use crate::domain::credentials::access_keys::repo::{self, Credential, NewKeyRow};
+use crate::domain::credentials::session::{self, Device, LAST_EXPIRY};
 use crate::domain::credentials::token::PlainToken;
 use crate::domain::error::{AppError, AppResult, OrConflict};
 use crate::domain::login::{Fresh, fresh};
@@ -28,9 +28,6 @@ use crate::infra::db::{ReadTx, WriteTx};
 
 /// The lifetime of a key that names none: 60 days, in milliseconds.
 pub const DEFAULT_TTL: i64 = 60 * 86_400_000;
-
-/// The latest time a credential may end at: the end of the year 9999 (decisions section 2).
-pub const LAST_EXPIRY: i64 = 253_402_300_799_999;
 
 /// A name that can stand in a path: clients resolve `.` and `..` before they send one.
 fn judge_friendly_name(name: &str) -> Result<Cow<'_, str>, Invalid> {

@@ -1,0 +1,34 @@
+//! What ends with a password that is replaced.
+
+use shared::ids::{AccessKeyId, AccountId};
+use shared::time::UnixMillis;
+
+use crate::domain::accounts::repo;
+use crate::domain::audit::ClientAddress;
+use crate::domain::cli_login as cli;
+use crate::domain::credentials::{access_keys as keys, api_keys, device_cookies as device};
+use crate::domain::error::AppResult;
+use crate::domain::login::pending;
+use crate::domain::mail::NewPassword;
+use crate::domain::second_factors::factors;
+use crate::infra::db::WriteTx;
+
+/// Ends what the old password has let in: sessions but the one to keep, command lines' credentials and their requests, logins that wait for a second
+/// factor, the resets that were asked for, and device cookies. Gives what the owner is told.
+pub async fn end_old_password(
+    tx: &mut WriteTx,
+    account: &AccountId,
+    keep: Option<&AccessKeyId>,
+    from: ClientAddress,
+    now: UnixMillis,
+) -> AppResult<NewPassword> {
+    keys::repo::delete_logins(tx, account, keep).await?;
+    repo::cancel_resets(tx, account).await?;
+    cli::repo::cancel(tx, account, now).await?;
+    pending::repo::cancel(tx, account).await?;
+    device::repo::delete_all(tx, account).await?;
+    let mut keys = keys::repo::names(tx, account, now).await?;
+    keys.extend(api_keys::repo::names(tx, account, now).await?);
+    let factors = factors::names(tx, account).await?;
+    Ok(NewPassword { time: now, address: from.0.to_string(), keys, factors, revoked_keys: None })
+}
