@@ -26,6 +26,18 @@ pub(crate) fn check(asked: &str, status: u16, body: &[u8]) {
     OpenOptions::new().append(true).open(path).unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
+/// A text without the names of things that exist: which of several it is may be chance.
+fn unnamed(text: &str) -> String {
+    for (before, after) in [(" named ", " exists"), (" the name ", " for another app")] {
+        if let Some((start, rest)) = text.split_once(before)
+            && let Some((_, end)) = rest.split_once(after)
+        {
+            return format!("{start}{before}[name]{after}{end}");
+        }
+    }
+    text.to_owned()
+}
+
 fn is_known(line: &str) -> bool {
     KNOWN.lines().any(|known| known == line)
 }
@@ -42,7 +54,7 @@ fn line(status: u16, body: &[u8]) -> Option<String> {
 
 fn redact(value: &mut Value) {
     match value {
-        Value::String(text) => *text = redacted(text),
+        Value::String(text) => *text = unnamed(&redacted(text)),
         Value::Array(items) => items.iter_mut().for_each(redact),
         Value::Object(members) => {
             for (name, member) in members.iter_mut() {
@@ -97,6 +109,8 @@ mod tests {
         let expected = r#"429 {"error":"try 127.0.0.1:[port] in [number] seconds","errors":{"a":["[token] was 20 of [label]"]},"retryAfterSeconds":"[seconds]"}"#;
         assert_eq!(line(429, body).unwrap(), expected);
         assert_eq!(line(200, body), None);
+        let body = br#"{"error":"an app named my demo exists: give this one another name","requestId":"x"}"#;
+        assert_eq!(line(409, body).unwrap(), r#"409 {"error":"an app named [name] exists: give this one another name"}"#);
         assert_eq!(line(404, b"{}"), None);
         assert_eq!(line(404, b"<html>"), None);
     }

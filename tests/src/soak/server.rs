@@ -60,7 +60,9 @@ impl Place {
             ("LIMIT_REPORTS", any_number.clone()),
             ("LIMIT_REPORTS_ADDRESS", any_number.clone()),
             ("LIMIT_MANAGEMENT_API", any_number.clone()),
-            ("LIMIT_UPLOADS", any_number),
+            ("LIMIT_ACCOUNT_MANAGEMENT_API", any_number.clone()),
+            ("LIMIT_UPLOADS", any_number.clone()),
+            ("LIMIT_ACCOUNT_UPLOADS", any_number),
             ("LIMIT_BINARY_VERSIONS", plan.binary_versions().to_string()),
             // Thousands of dropped reports are part of the plan.
             ("LOG", "error".to_owned()),
