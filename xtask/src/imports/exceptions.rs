@@ -27,8 +27,8 @@ pub(super) fn compare(violations: &[Violation], list: &str) -> Vec<String> {
     let found: BTreeSet<&str> = violations.iter().map(|violation| violation.line.as_str()).collect();
     let is_new = |violation: &&Violation| number(&violation.line).is_none() && !listed.contains(&violation.line.as_str());
     problems.extend(violations.iter().filter(is_new).map(|violation| described(&violation.line, &violation.detail)));
-    let is_mended = |line: &&&str| number(line).is_none() && !found.contains(**line);
-    problems.extend(listed.iter().filter(is_mended).map(|line| format!("{line}: it is mended: take it out of the list")));
+    let is_fixed = |line: &&&str| number(line).is_none() && !found.contains(**line);
+    problems.extend(listed.iter().filter(is_fixed).map(|line| format!("{line}: this is fixed: delete the line")));
     for rule in [CIRCLE, ROOT] {
         problems.extend(compare_numbers(rule, violations, &listed));
     }
@@ -57,7 +57,7 @@ fn compare_numbers(rule: &str, violations: &[Violation], listed: &[&str]) -> Vec
                 problems.push(format!("{line}: it got smaller: write `{}`", violation.line));
             }
             (Some((_, violation)), None) => problems.push(described(&violation.line, &violation.detail)),
-            (None, Some((_, line))) => problems.push(format!("{line}: it is mended: take it out of the list")),
+            (None, Some((_, line))) => problems.push(format!("{line}: this is fixed: delete the line")),
             _ => {}
         }
     }

@@ -11,11 +11,11 @@ use reqwest::header::HeaderValue;
 use serde_json::json;
 use tests::multipart::Multipart;
 use tests::people::PASSWORD;
-use tests::program::Serving;
+use tests::program::{Serving, run};
 use tests::raw;
 use tests::wait::until;
 use tests::{Client, Options, TestApp};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// The files below a folder.
 fn files(folder: &Path) -> Vec<PathBuf> {
@@ -185,5 +185,37 @@ async fn no_bundle_is_kept_longer_than_its_address_is_valid() {
     for left in [86_399_999, 60_000, 999, 0] {
         app.clock.advance(expires - left - app.clock.now().0);
         assert_eq!(kept().await, left / 1_000, "{left} ms before the end");
+    }
+}
+
+/// A PostgreSQL server that has no TLS, and keeps what a client sends it after it has said so.
+async fn server_without_tls() -> (u16, tokio::task::JoinHandle<Vec<u8>>) {
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let heard = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut request = [0; 8];
+        stream.read_exact(&mut request).await.unwrap();
+        // SSLRequest (PostgreSQL's manual, Message Formats).
+        assert_eq!(request, [0, 0, 0, 8, 4, 210, 22, 47]);
+        stream.write_all(b"N").await.unwrap();
+        let mut rest = [0; 200];
+        let length = stream.read(&mut rest).await.unwrap_or(0);
+        rest[..length].to_vec()
+    });
+    (port, heard)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_said_to_a_database_on_another_machine_without_tls() {
+    let app = TestApp::spawn().await;
+    // Only an address that leads to loopback without being one can stand in for another machine here.
+    for (host, is_told) in [("0.0.0.0", false), ("127.0.0.1", true)] {
+        let (port, heard) = server_without_tls().await;
+        let mut settings = app.settings();
+        settings.insert("UPDRAFT_DATABASE_URL".to_owned(), format!("postgres://ada:secret@{host}:{port}/updraft"));
+        let (ended, heard) = tokio::join!(run(&settings, &["serve"]), heard);
+        assert_ne!(ended.code, Some(0), "{ended:?}");
+        assert_eq!(!heard.unwrap().is_empty(), is_told, "{host}: {ended:?}");
     }
 }

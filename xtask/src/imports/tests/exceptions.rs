@@ -27,10 +27,10 @@ fn a_new_violation_is_a_problem() {
 }
 
 #[test]
-fn a_line_that_is_mended_is_a_problem() {
+fn a_line_that_is_fixed_is_a_problem() {
     let list = "circle: 17 files\nfloors: a names b\nfloors: c names d\nroot entries: 12";
-    assert_eq!(compare(&found(), list), ["floors: c names d: it is mended: take it out of the list"]);
-    assert_eq!(compare(&[], "circle: 5 files"), ["circle: 5 files: it is mended: take it out of the list"]);
+    assert_eq!(compare(&found(), list), ["floors: c names d: this is fixed: delete the line"]);
+    assert_eq!(compare(&[], "circle: 5 files"), ["circle: 5 files: this is fixed: delete the line"]);
 }
 
 #[test]
