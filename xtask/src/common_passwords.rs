@@ -14,7 +14,7 @@ use crate::{
 /// The package, in the one version that the list is made from.
 const PACKAGE: &str = "xtask/common-passwords.txt";
 
-/// Where the list goes; `control/src/auth/common_passwords.rs` says how it is read.
+/// Where the list goes; `control/src/domain/accounts/common_passwords.rs` says how it is read.
 const LIST: &str = "control/data/common-passwords.bin";
 
 /// Shorter passwords are refused without a list.

@@ -66,7 +66,7 @@ fn the_list_names_every_file_that_has_statements() {
     let mut files = Vec::new();
     collect(&sources, &mut files);
     let with_statements = files.iter().filter(|text| text.contains("pub const SQL: &[&str]")).count();
-    assert_eq!(control::server::sql::all().len(), with_statements, "control::sql::all() lists as many files as have a list");
+    assert_eq!(control::server::sql::all().len(), with_statements, "control::server::sql::all() lists as many files as have a list");
 }
 
 fn collect(folder: &std::path::Path, into: &mut Vec<String>) {
