@@ -17,13 +17,15 @@ use std::sync::Arc;
 use control::infra::clock::Clock;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::Client;
 use crate::program::Serving;
 use crate::random::Random;
 use crate::reports::Counts;
+use crate::wait::patience;
 use delivery::{Line, Tally};
-use events::{APPS, Deployment};
+use events::{APPS, Deployment, Events};
 use server::{Caller, Place};
 
 /// Batches under way at once, as many as production's consumer has.
@@ -129,18 +131,18 @@ pub async fn run(plan: Plan) -> Outcome {
     delivering.join_all().await;
     over.send_replace(true);
     watching.await.unwrap();
-    let counted = counted(&serving, &token, &deployments).await;
+    let before = counted(&serving, &token, &deployments).await;
     peak = peak.max(serving.process().peak());
     serving.stop().await;
     // What it has in memory only would be gone now.
     let serving = place.start().await;
-    let again = self::counted(&serving, &token, &deployments).await;
+    let (counted, differences) = settled(&serving, &token, &deployments, &events, plan.binary_versions()).await;
     serving.stop().await;
 
     let (mut faults, peak) = (line.faults(), peak * 1024);
     faults.extend(line.tally().quiet(plan.kills));
-    faults.extend(model::differences(&deployments, &events, plan.binary_versions(), &counted));
-    if model::without_names(&again) != model::without_names(&counted) {
+    faults.extend(differences);
+    if model::without_names(&before) != model::without_names(&counted) {
         faults.push("after a restart other counters were there".to_owned());
     }
     if peak > MOST_MEMORY {
@@ -176,6 +178,31 @@ async fn kill(
 
 fn paths(deployments: &[Deployment]) -> Vec<String> {
     deployments.iter().map(|deployment| format!("/v1/apps/{}/deployments/{}/metrics", APPS[deployment.app].0, deployment.name)).collect()
+}
+
+/// The counters, and what is wrong with them, once the comparison of binary versions that each start makes is done. While a comparison gives a name away,
+/// a batch of reports may still count under it, or under the rest; the next one brings that into line. So the names are final only when nothing comes in.
+async fn settled(
+    serving: &Serving,
+    token: &str,
+    deployments: &[Deployment],
+    events: &Events,
+    most_names: usize,
+) -> (Vec<Counts>, Vec<String>) {
+    let mut last = (Vec::new(), Vec::new());
+    let compared = timeout(patience() / 2, async {
+        loop {
+            let counted = counted(serving, token, deployments).await;
+            let differences = model::differences(deployments, events, most_names, &counted);
+            last = (counted, differences);
+            if last.1.is_empty() {
+                return;
+            }
+        }
+    });
+    // What still differs then is told as it is.
+    let _ = compared.await;
+    last
 }
 
 async fn counted(serving: &Serving, token: &str, deployments: &[Deployment]) -> Vec<Counts> {

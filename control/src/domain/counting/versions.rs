@@ -2,7 +2,8 @@
 //! the most active devices have them, and the rest is counted as [`super::rules::OTHER`]. So nobody who invents versions keeps the real ones from being seen.
 //!
 //! A version that loses its place is left by its devices in steps, and one that gets a place is entered in steps; each step is one transaction, which locks
-//! what a batch of reports locks, in the same order. Between two steps every device is counted once, here or there. The next round finishes what was cut off.
+//! what a batch of reports locks, in the same order. Between two steps every device is counted once, here or there. The next round finishes what was cut
+//! off, and mends what a batch has done meanwhile that had read the names before they changed.
 //! Replicas may run it at the same time.
 
 use std::cmp::Reverse;
