@@ -4,6 +4,8 @@
 //! which update a client gets, [`select::select`]. Deliberately not here: input and output, async, clocks, randomness and logging; the
 //! time, the dice and the bytes come in as arguments, so that the crate is the same natively and as Wasm. Start reading at [`select`].
 
+#[cfg(feature = "api")]
+pub mod api;
 pub mod hash;
 pub mod ids;
 mod invalid;
@@ -21,4 +23,4 @@ pub mod time;
 pub mod version;
 pub mod wire;
 
-pub use invalid::Invalid;
+pub use invalid::{FieldError, FieldErrors, Invalid};

@@ -27,7 +27,7 @@ use crate::infra::work::Work;
 
 /// What every use case and job can reach.
 #[derive(Debug)]
-pub struct App {
+pub struct Context {
     /// The database.
     pub db: Db,
     /// Where bundles are kept.
@@ -85,7 +85,7 @@ pub struct Refusal<'r> {
     pub account: Option<&'r AccountId>,
 }
 
-impl App {
+impl Context {
     /// The time now.
     pub fn now(&self) -> UnixMillis {
         self.clock.now()

@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 
+use shared::{FieldErrors, Invalid};
+
 use crate::infra;
 use crate::infra::crypto::seal::OpenError;
 pub use crate::infra::error::{Cause, chain};
@@ -33,7 +35,7 @@ pub enum AppError {
     Coded(Code, &'static str),
     /// 400: what is wrong with the request, every bad field at once.
     #[error("{0}")]
-    Invalid(String),
+    Invalid(#[from] FieldErrors),
     /// 409: a rule of the business stands against it.
     #[error("{0}")]
     Conflict(String),
@@ -106,6 +108,11 @@ impl Code {
 }
 
 impl AppError {
+    /// An [`AppError::Invalid`] about one field.
+    pub fn invalid(field: &'static str, error: impl Into<Invalid>) -> Self {
+        Self::Invalid(FieldErrors::of(field, error))
+    }
+
     /// An [`AppError::Internal`] from any cause.
     pub fn internal(cause: impl Into<Cause>) -> Self {
         Self::Internal(cause.into())

@@ -6,6 +6,7 @@ pub mod access;
 pub mod accounts;
 pub mod apps;
 pub mod audit;
+pub mod change;
 pub mod cli_login;
 pub mod collaborators;
 pub mod context;

@@ -12,7 +12,7 @@ use super::api::health::HealthCache;
 use super::devices::Collector;
 use super::edge::InternalSlots;
 use super::layer::connections::{Bounds, Table, Vouched};
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::infra::challenge::TurnstileConfig;
 use crate::infra::db::Db;
 
@@ -74,15 +74,15 @@ impl Front {
 #[derive(Clone, Debug)]
 pub struct AppState {
     /// What the rules go by.
-    pub context: Arc<App>,
+    pub context: Arc<Context>,
     /// What HTTP goes by.
     pub front: Arc<Front>,
 }
 
 impl Deref for AppState {
-    type Target = App;
+    type Target = Context;
 
-    fn deref(&self) -> &App {
+    fn deref(&self) -> &Context {
         &self.context
     }
 }

@@ -11,7 +11,7 @@ use shared::time::UnixMillis;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::counting::gone;
 use crate::domain::credentials::device_cookies as device;
 use crate::domain::encryption::check;
@@ -105,7 +105,7 @@ const KINDS: [Kind; 10] = [
 ];
 
 /// Runs until `stopped`: at once, and then every minute.
-pub async fn run(app: Arc<App>, mut stopped: watch::Receiver<bool>) {
+pub async fn run(app: Arc<Context>, mut stopped: watch::Receiver<bool>) {
     let mut ticks = interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut gone = gone::Round::default();
@@ -135,7 +135,7 @@ pub async fn run(app: Arc<App>, mut stopped: watch::Receiver<bool>) {
 }
 
 /// One round; whether there may be more.
-async fn round(app: &App, gone: &mut gone::Round) -> AppResult<bool> {
+async fn round(app: &Context, gone: &mut gone::Round) -> AppResult<bool> {
     let mut is_full = false;
     for kind in KINDS {
         let over = app.now().plus_millis(-kind.after);

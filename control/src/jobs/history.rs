@@ -12,7 +12,7 @@ use shared::time::{UnixMillis, UtcDay};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::counting::history::labels::{Counter, Labels};
 use crate::domain::counting::history::repo::{self, OpenDay, Series};
 use crate::domain::counting::versions;
@@ -35,7 +35,7 @@ const MIDNIGHT: i64 = 10 * 60_000;
 const BATCH: i64 = 50;
 
 /// Runs until `stopped`: at once, and then every hour. Binary versions are compared in the same rounds.
-pub async fn run(app: Arc<App>, mut stopped: watch::Receiver<bool>) {
+pub async fn run(app: Arc<Context>, mut stopped: watch::Receiver<bool>) {
     let mut ticks = interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -55,7 +55,7 @@ pub async fn run(app: Arc<App>, mut stopped: watch::Receiver<bool>) {
 
 /// Brings the history of every deployment up to date and lets go what the owners' retention no longer shows. Gives in how many places it failed; those
 /// are logged.
-pub async fn round(app: &App) -> usize {
+pub async fn round(app: &Context) -> usize {
     let (mut after, mut failures) = (String::new(), 0);
     loop {
         let page = match page(&app.db, &after).await {

@@ -33,7 +33,7 @@ use shared::time::UnixMillis;
 use tokio::sync::watch;
 
 use super::reconcile;
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult, Cause, chain};
 use crate::domain::snapshot::outbox::{self, Lease};
 use crate::infra::kv::KvConfig;
@@ -57,7 +57,7 @@ const GRACE: Duration = Duration::from_secs(5);
 static STARTED: AtomicU64 = AtomicU64::new(0);
 
 /// Pushes and reconciles until `shutdown` turns true; then a batch under way has five seconds to end.
-pub async fn run(app: Arc<App>, kv: KvConfig, mut shutdown: watch::Receiver<bool>) {
+pub async fn run(app: Arc<Context>, kv: KvConfig, mut shutdown: watch::Receiver<bool>) {
     let pusher = match Pusher::new(app, &kv) {
         Ok(pusher) => pusher,
         Err(cause) => {
@@ -103,7 +103,7 @@ async fn publish(pusher: &Pusher, stop: &mut watch::Receiver<bool>) {
 /// What pushes: one publisher's identity and its way to KV.
 #[derive(Debug)]
 pub struct Pusher {
-    pub(crate) app: Arc<App>,
+    pub(crate) app: Arc<Context>,
     pub(crate) kv: KvClient,
     owner: String,
     /// KV asked for silence until then, Unix milliseconds.
@@ -124,7 +124,7 @@ enum Fate {
 
 impl Pusher {
     /// A publisher with an identity of its own.
-    pub fn new(app: Arc<App>, kv: &KvConfig) -> Result<Self, Cause> {
+    pub fn new(app: Arc<Context>, kv: &KvConfig) -> Result<Self, Cause> {
         let mut owner = format!("{}-", STARTED.fetch_add(1, Ordering::Relaxed));
         for byte in app.dice.bytes::<16>()? {
             write!(owner, "{byte:02x}")?;

@@ -9,7 +9,7 @@ use shared::ids::AccountId;
 use tokio::sync::watch;
 
 use crate::domain::audit::{self, Actor};
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::error::{AppResult, chain};
 use crate::domain::mail;
 use crate::domain::traces::backlog::Failures;
@@ -28,7 +28,7 @@ const WINDOW: i64 = 60_000;
 const BATCH: i64 = 200;
 
 /// Runs until `stopped`. What comes after that is left to [`finish`].
-pub async fn run(app: Arc<App>, mut stopped: watch::Receiver<bool>) {
+pub async fn run(app: Arc<Context>, mut stopped: watch::Receiver<bool>) {
     loop {
         app.traces.sum_up(app.now());
         let rest = match round(&app).await {
@@ -52,7 +52,7 @@ pub async fn run(app: Arc<App>, mut stopped: watch::Receiver<bool>) {
 }
 
 /// Writes what is left once nothing more comes.
-pub async fn finish(app: &App) {
+pub async fn finish(app: &Context) {
     if let Err(error) = round(app).await {
         tracing::warn!(cause = chain(&error), "what failed could not be written down");
     }
@@ -60,7 +60,7 @@ pub async fn finish(app: &App) {
 }
 
 /// One round; whether it wrote anything.
-async fn round(app: &App) -> AppResult<bool> {
+async fn round(app: &Context) -> AppResult<bool> {
     let due = tally::due(&mut app.db.read().await?, app.now(), BATCH).await?;
     let mut has_written = !due.is_empty();
     for (kind, account) in due {
@@ -91,7 +91,7 @@ async fn round(app: &App) -> AppResult<bool> {
 }
 
 /// Writes failures: a row of the audit trail when they are the first of their kind in a minute.
-async fn write(app: &App, failures: &Failures) -> AppResult<()> {
+async fn write(app: &Context, failures: &Failures) -> AppResult<()> {
     let (mut tx, now) = (app.db.write().await?, app.now());
     let is_first = tally::add(&mut tx, failures.event.as_str(), &failures.account, failures.count, now, now.plus_millis(WINDOW)).await?;
     if let Some(action) = failures.event.action().filter(|_| is_first) {
@@ -103,7 +103,7 @@ async fn write(app: &App, failures: &Failures) -> AppResult<()> {
 }
 
 /// Sums up what has been counted for long enough.
-async fn close(app: &App, kind: &str, account: &AccountId) -> AppResult<()> {
+async fn close(app: &Context, kind: &str, account: &AccountId) -> AppResult<()> {
     let (mut tx, now) = (app.db.write().await?, app.now());
     let Some(tally) = tally::close(&mut tx, kind, account, now).await? else { return Ok(()) };
     match Event::of_tally(kind).and_then(Event::action) {

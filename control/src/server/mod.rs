@@ -20,7 +20,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use crate::config::{Config, ConfigError};
 use crate::domain::accounts;
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::encryption::check;
 use crate::domain::error::AppError;
 use crate::domain::limits::under_way::UnderWay;
@@ -110,7 +110,7 @@ pub async fn build(config: Config, clock: Clock, dice: Dice) -> Result<Parts, Se
     let challenge = Challenge::new(config.http.turnstile.clone(), clock.clone(), dice.clone()).map_err(AppError::internal)?;
     let passwords = Passwords::new(dice.clone());
     let relying_party = RelyingParty::of(&config.settings.dashboard_url);
-    let context = App {
+    let context = Context {
         db,
         storage,
         settings: config.settings,
@@ -192,7 +192,7 @@ pub fn spawn<L: Listener<Io = TcpStream, Addr = SocketAddr>>(parts: Parts, liste
 fn kept<F, J>(name: &'static str, state: &AppState, stopped: &watch::Receiver<bool>, job: J) -> JoinHandle<()>
 where
     F: Future<Output = ()> + Send,
-    J: Fn(Arc<App>, watch::Receiver<bool>) -> F + Send + Sync + 'static,
+    J: Fn(Arc<Context>, watch::Receiver<bool>) -> F + Send + Sync + 'static,
 {
     let (app, stopped) = (Arc::clone(&state.context), stopped.clone());
     tokio::spawn(async move { jobs::keep(name, stopped.clone(), || job(Arc::clone(&app), stopped.clone())).await })

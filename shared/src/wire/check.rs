@@ -2,9 +2,8 @@
 
 use super::fields::{self, Names};
 use super::path::Case;
-use crate::Invalid;
 use crate::hash::BlobKey;
-use crate::invalid::Faults;
+use crate::invalid::FieldErrors;
 use crate::select::{CheckRequest, Decision, Outcome};
 use crate::signature::download_url;
 use crate::snapshot::Snapshot;
@@ -16,17 +15,17 @@ pub use crate::signature::DownloadUrls;
 
 /// Reads the raw query (without `?`). Members are taken in both cases; an empty one is absent; of two with the same name the first counts.
 /// An error names every member that is wrong, as `deployment_key: is missing; app_version: …`.
-pub fn parse_query(query: &str) -> Result<CheckRequest, Invalid> {
+pub fn parse_query(query: &str) -> Result<CheckRequest, FieldErrors> {
     let pairs: Vec<(Cow<'_, str>, Cow<'_, str>)> = form_urlencoded::parse(query.as_bytes()).collect();
     let first =
         |name: &str| pairs.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_ref()).filter(|value| !value.is_empty());
     let value = |names: Names| first(names.snake).or_else(|| first(names.camel));
     let text = |names: Names| value(names).map(str::to_owned);
 
-    let mut faults = Faults::default();
-    let key = fields::deployment_key(&mut faults, value(fields::DEPLOYMENT_KEY));
-    let version = fields::required(&mut faults, fields::APP_VERSION, value(fields::APP_VERSION), AppVersion::parse);
-    let (Some(deployment_key), Some(app_version)) = (key, version) else { return Err(faults.into_invalid()) };
+    let mut errors = FieldErrors::default();
+    let key = fields::deployment_key(&mut errors, value(fields::DEPLOYMENT_KEY));
+    let version = fields::required(&mut errors, fields::APP_VERSION, value(fields::APP_VERSION), AppVersion::parse);
+    let (Some(deployment_key), Some(app_version)) = (key, version) else { return Err(errors) };
     Ok(CheckRequest {
         deployment_key,
         app_version,

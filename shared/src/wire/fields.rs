@@ -1,7 +1,7 @@
 //! Members of questions, which clients name in either case.
 
 use crate::Invalid;
-use crate::invalid::Faults;
+use crate::invalid::FieldErrors;
 use crate::keys::DeploymentKey;
 
 /// The two names of a member. When a client sends both, the snake one counts.
@@ -24,12 +24,17 @@ pub(super) const CLIENT_ID: Names = names("client_unique_id", "clientUniqueId");
 pub(super) const STATUS: Names = names("status", "status");
 
 /// The value of a member that must be there, parsed; else a note about it.
-pub(super) fn required<T>(faults: &mut Faults, names: Names, text: Option<&str>, parse: impl Fn(&str) -> Result<T, Invalid>) -> Option<T> {
+pub(super) fn required<T>(
+    errors: &mut FieldErrors,
+    names: Names,
+    text: Option<&str>,
+    parse: impl Fn(&str) -> Result<T, Invalid>,
+) -> Option<T> {
     let parsed = text.ok_or(Invalid::from("is missing")).and_then(parse);
-    faults.take(names.snake, parsed)
+    errors.take(names.snake, parsed)
 }
 
 /// The deployment key: white space around it is forgiven, since people paste it.
-pub(super) fn deployment_key(faults: &mut Faults, text: Option<&str>) -> Option<DeploymentKey> {
-    required(faults, DEPLOYMENT_KEY, text, |text| DeploymentKey::try_from(text.trim()))
+pub(super) fn deployment_key(errors: &mut FieldErrors, text: Option<&str>) -> Option<DeploymentKey> {
+    required(errors, DEPLOYMENT_KEY, text, |text| DeploymentKey::try_from(text.trim()))
 }

@@ -4,7 +4,7 @@ use super::fields::{self, Names};
 use super::json;
 use super::path::Job;
 use crate::Invalid;
-use crate::invalid::Faults;
+use crate::invalid::FieldErrors;
 use crate::keys::{BinaryVersion, ClientId, Label};
 use crate::report::{Event, NewReport};
 use serde::{Deserialize, Serialize};
@@ -54,43 +54,43 @@ pub struct Dropped {
 /// every member that is wrong.
 ///
 /// A deploy report without label is about the store binary; with label, an absent status means success. A download report needs a label.
-pub fn parse_report(job: Job, body: &[u8]) -> Result<NewReport, Invalid> {
+pub fn parse_report(job: Job, body: &[u8]) -> Result<NewReport, FieldErrors> {
     let members = match serde_json::from_slice(body) {
         Ok(Value::Object(members)) => members,
-        Ok(_) => return Err(Invalid::from("body: must be a JSON object")),
-        Err(_) => return Err(Invalid::from("body: is not valid JSON")),
+        Ok(_) => return Err(FieldErrors::of("body", "must be a JSON object")),
+        Err(_) => return Err(FieldErrors::of("body", "is not valid JSON")),
     };
     if json::check_members(body).is_err() {
-        return Err(Invalid::from("body: must name each member once"));
+        return Err(FieldErrors::of("body", "must name each member once"));
     }
-    let mut faults = Faults::default();
-    let key = text(&mut faults, &members, fields::DEPLOYMENT_KEY).and_then(|text| fields::deployment_key(&mut faults, text));
-    let client_id = optional(&mut faults, &members, fields::CLIENT_ID, |text| ClientId::try_from(text));
+    let mut errors = FieldErrors::default();
+    let key = text(&mut errors, &members, fields::DEPLOYMENT_KEY).and_then(|text| fields::deployment_key(&mut errors, text));
+    let client_id = optional(&mut errors, &members, fields::CLIENT_ID, |text| ClientId::try_from(text));
     let event = match job {
-        Job::DeployReport => deploy_event(&mut faults, &members),
-        Job::DownloadReport => text(&mut faults, &members, fields::LABEL)
-            .and_then(|text| fields::required(&mut faults, fields::LABEL, text, |text| Label::try_from(text)))
+        Job::DeployReport => deploy_event(&mut errors, &members),
+        Job::DownloadReport => text(&mut errors, &members, fields::LABEL)
+            .and_then(|text| fields::required(&mut errors, fields::LABEL, text, |text| Label::try_from(text)))
             .map(|label| Event::Downloaded { label }),
-        Job::Check => return Err(Invalid::from("body: a check is not a report")),
+        Job::Check => return Err(FieldErrors::of("body", "a check is not a report")),
     };
     match (key, client_id, event) {
         (Some(deployment_key), Some(client_id), Some(event)) => Ok(NewReport { deployment_key, client_id, event }),
-        _ => Err(faults.into_invalid()),
+        _ => Err(errors),
     }
 }
 
-fn deploy_event(faults: &mut Faults, members: &Map<String, Value>) -> Option<Event> {
-    let app_version = text(faults, members, fields::APP_VERSION)
-        .and_then(|text| fields::required(faults, fields::APP_VERSION, text, |text| BinaryVersion::try_from(text)));
-    let label = optional(faults, members, fields::LABEL, |text| Label::try_from(text));
-    let has_failed = optional(faults, members, fields::STATUS, |text| match text {
+fn deploy_event(errors: &mut FieldErrors, members: &Map<String, Value>) -> Option<Event> {
+    let app_version = text(errors, members, fields::APP_VERSION)
+        .and_then(|text| fields::required(errors, fields::APP_VERSION, text, |text| BinaryVersion::try_from(text)));
+    let label = optional(errors, members, fields::LABEL, |text| Label::try_from(text));
+    let has_failed = optional(errors, members, fields::STATUS, |text| match text {
         "DeploymentSucceeded" => Ok(false),
         "DeploymentFailed" => Ok(true),
         _ => Err(Invalid::from("must be DeploymentSucceeded or DeploymentFailed")),
     });
     match (label?, has_failed?.unwrap_or(false)) {
         (None, true) => {
-            faults.add(fields::LABEL.snake, "is missing, and a failure is of a release");
+            errors.add(fields::LABEL.snake, "is missing, and a failure is of a release");
             None
         }
         (None, false) => app_version.map(|app_version| Event::Binary { app_version }),
@@ -101,27 +101,27 @@ fn deploy_event(faults: &mut Faults, members: &Map<String, Value>) -> Option<Eve
 /// A member that may be absent: none means that it is wrong.
 #[expect(clippy::option_option, reason = "outside: is it right; inside: is it there")]
 fn optional<T>(
-    faults: &mut Faults,
+    errors: &mut FieldErrors,
     members: &Map<String, Value>,
     names: Names,
     parse: impl Fn(&str) -> Result<T, Invalid>,
 ) -> Option<Option<T>> {
-    match text(faults, members, names)? {
+    match text(errors, members, names)? {
         None => Some(None),
-        Some(text) => faults.take(names.snake, parse(text)).map(Some),
+        Some(text) => errors.take(names.snake, parse(text)).map(Some),
     }
 }
 
 /// The text of a member, if it is there; none, and a note, when it is not a text.
 #[expect(clippy::option_option, reason = "outside: is it right; inside: is it there")]
-fn text<'m>(faults: &mut Faults, members: &'m Map<String, Value>, names: Names) -> Option<Option<&'m str>> {
+fn text<'m>(errors: &mut FieldErrors, members: &'m Map<String, Value>, names: Names) -> Option<Option<&'m str>> {
     for name in [names.snake, names.camel] {
         match members.get(name) {
             None | Some(Value::Null) => {}
             Some(Value::String(text)) if text.is_empty() => {}
             Some(Value::String(text)) => return Some(Some(text)),
             Some(_) => {
-                faults.add(name, "must be a string");
+                errors.add(name, "must be a string");
                 return None;
             }
         }

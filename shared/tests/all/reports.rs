@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use shared::Invalid;
+use shared::FieldErrors;
 use shared::ids::ReportId;
 use shared::keys::{BinaryVersion, ClientId, DeploymentKey, Label};
 use shared::report::{Event, NewReport, Report};
@@ -13,7 +13,7 @@ use shared::wire::report::{BatchAnswer, Dropped, REPORT_OK, ReportBatch, parse_r
 const KEY: &str = "deployment-key";
 
 fn read(job: Job, body: &Value) -> Result<NewReport, String> {
-    parse_report(job, body.to_string().as_bytes()).map_err(|Invalid(text)| text.into_owned())
+    parse_report(job, body.to_string().as_bytes()).map_err(|errors| errors.to_string())
 }
 
 fn deploy(body: &Value) -> Result<Event, String> {
@@ -97,10 +97,10 @@ fn every_wrong_member_is_named_at_once() {
 #[test]
 fn what_is_no_object_is_refused() {
     for body in ["null", "[]", "\"text\"", "1", "true"] {
-        assert_eq!(parse_report(Job::DeployReport, body.as_bytes()), Err(Invalid::from("body: must be a JSON object")));
+        assert_eq!(parse_report(Job::DeployReport, body.as_bytes()), Err(FieldErrors::of("body", "must be a JSON object")));
     }
     for body in ["", "{", "{\"a\":1}x", "\u{feff}{}", "{'a':1}", &"[".repeat(9_000)] {
-        assert_eq!(parse_report(Job::DeployReport, body.as_bytes()), Err(Invalid::from("body: is not valid JSON")), "{body:.20}");
+        assert_eq!(parse_report(Job::DeployReport, body.as_bytes()), Err(FieldErrors::of("body", "is not valid JSON")), "{body:.20}");
     }
     assert!(parse_report(Job::DeployReport, b"{\"a\":\"\xff\"}").is_err());
 }
@@ -114,7 +114,11 @@ fn a_member_that_is_named_twice_is_refused_at_every_depth() {
         format!(r#"{{"deployment_key":"{KEY}","app_version":"1","more":{{"a":1,"a":1}}}}"#),
         format!(r#"{{"deployment_key":"{KEY}","app_version":"1","more":[[{{"a":1,"b":{{}},"\u0061":2}}]]}}"#),
     ] {
-        assert_eq!(parse_report(Job::DeployReport, twice.as_bytes()), Err(Invalid::from("body: must name each member once")), "{twice}");
+        assert_eq!(
+            parse_report(Job::DeployReport, twice.as_bytes()),
+            Err(FieldErrors::of("body", "must name each member once")),
+            "{twice}"
+        );
     }
 }
 

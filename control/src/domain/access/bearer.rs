@@ -7,7 +7,8 @@ use shared::time::UnixMillis;
 
 use crate::domain::accounts;
 use crate::domain::audit::{Actor, ClientAddress};
-use crate::domain::context::{App, Refusal};
+use crate::domain::change::Change;
+use crate::domain::context::{Context, Refusal};
 use crate::domain::credentials::CredentialKind;
 use crate::domain::credentials::access_keys::repo::{self, KeyRow};
 use crate::domain::credentials::api_keys::repo as api_keys;
@@ -49,6 +50,7 @@ pub struct SignedIn {
     kind: CredentialKind,
     scopes: Scopes,
     created: UnixMillis,
+    from: ClientAddress,
 }
 
 impl SignedIn {
@@ -82,39 +84,59 @@ impl SignedIn {
         self.created
     }
 
-    /// The caller in the audit trail.
-    pub fn actor(&self, from: ClientAddress) -> Actor {
-        Actor::with_credential(&self.account, self.credential.as_str(), self.kind.in_trail(), from)
+    /// From where the request came.
+    pub fn from(&self) -> ClientAddress {
+        self.from
     }
 
-    /// Begins the transaction of a change, and judges the credential again in it. Every change of a caller begins here, or at the guard's or grant's own
-    /// `begin`: what stands in the headers was judged before the body came, which may take long, and a credential that has ended since, or reaches less
-    /// far, must change nothing more. Errors: 401, and 403 for an API key that has lost a scope.
+    /// The caller in the audit trail.
+    pub fn actor(&self) -> Actor {
+        Actor::with_credential(&self.account, self.credential.as_str(), self.kind.in_trail(), self.from)
+    }
+
+    /// Begins a change, and judges the credential again in it. Every change of a caller begins here, or at the guard's or grant's own `begin`: what stands
+    /// in the headers was judged before the body came, which may take long, and a credential that has ended since, or reaches less far, must change
+    /// nothing more. Errors: 401, and 403 for an API key that has lost a scope.
     ///
     /// It reads without locking: a credential's row that is held before its account's would make a circle with a new password.
-    pub async fn begin(&self, app: &App) -> AppResult<WriteTx> {
+    pub async fn begin<'c>(&self, app: &'c Context) -> AppResult<Change<'c>> {
+        let mut change = Change::begin(app, self.actor()).await?;
+        self.judge_whole(&mut change, app).await?;
+        Ok(change)
+    }
+
+    /// The same with the account's row held, for changes of the account and its credentials: they follow one another, always hold that row before any of
+    /// a credential, and what has ended this credential has ended it before the look at it, or waits.
+    pub async fn begin_holding_account<'c>(&self, app: &'c Context) -> AppResult<Change<'c>> {
+        let mut change = Change::begin(app, self.actor()).await?;
+        accounts::repo::hold(&mut change, &self.account).await?.ok_or(AppError::Unauthenticated)?;
+        self.judge_whole(&mut change, app).await?;
+        Ok(change)
+    }
+
+    /// As [`SignedIn::begin`], for changes that end by themselves.
+    pub async fn begin_tx(&self, app: &Context) -> AppResult<WriteTx> {
         let mut tx = app.db.write().await?;
         self.judge_whole(&mut tx, app).await?;
         Ok(tx)
     }
 
-    /// The same with the account's row held, for changes of the account and its credentials: they follow one another, always hold that row before any of
-    /// a credential, and what has ended this credential has ended it before the look at it, or waits.
-    pub async fn begin_holding_account(&self, app: &App) -> AppResult<WriteTx> {
+    /// As [`SignedIn::begin_holding_account`], for changes that end by themselves.
+    pub async fn begin_tx_holding_account(&self, app: &Context) -> AppResult<WriteTx> {
         let mut tx = app.db.write().await?;
         accounts::repo::hold(&mut tx, &self.account).await?.ok_or(AppError::Unauthenticated)?;
         self.judge_whole(&mut tx, app).await?;
         Ok(tx)
     }
 
-    async fn judge_whole(&self, tx: &mut ReadTx, app: &App) -> AppResult<()> {
+    async fn judge_whole(&self, tx: &mut ReadTx, app: &Context) -> AppResult<()> {
         let now = self.judge(tx, app).await?;
         // The request was let in by any of them.
         if self.scopes.is_within(now) { Ok(()) } else { Err(AppError::Forbidden("the API key's scopes were changed meanwhile".into())) }
     }
 
     /// What the credential may be used for now; 401 when it has ended. Ask before work that costs much, too.
-    pub async fn judge(&self, tx: &mut ReadTx, app: &App) -> AppResult<Scopes> {
+    pub async fn judge(&self, tx: &mut ReadTx, app: &Context) -> AppResult<Scopes> {
         let now = app.now();
         let scopes = match &self.credential {
             CredentialId::AccessKey(id) => {
@@ -132,26 +154,26 @@ impl SignedIn {
 
 /// The caller whose dashboard session this is: what the dashboard's cookie holds, which no operation of the interface reads. Errors: 401, also for every
 /// other kind of credential; 429.
-pub(crate) async fn by_dashboard_session(app: &App, token: &str, from: Option<ClientAddress>) -> AppResult<SignedIn> {
-    let caller = by_access_key(app, token).await.map_err(Unfit::into_error)?;
+pub(crate) async fn by_dashboard_session(app: &Context, token: &str, from: ClientAddress) -> AppResult<SignedIn> {
+    let caller = by_access_key(app, token, from).await.map_err(Unfit::into_error)?;
     if caller.kind != CredentialKind::DashboardSession {
         return Err(AppError::Unauthenticated);
     }
-    admit(app, caller, from)
+    admit(app, caller)
 }
 
 /// The caller with this bearer token. Errors: 401, noted where the token looks like one of ours; 429.
-pub async fn by_bearer(app: &App, token: Option<&str>, from: Option<ClientAddress>) -> AppResult<SignedIn> {
+pub async fn by_bearer(app: &Context, token: Option<&str>, from: ClientAddress) -> AppResult<SignedIn> {
     let token = token.ok_or(AppError::Unauthenticated)?;
     let found = match ApiKeyToken::parse(token) {
-        Some(token) => by_api_key(app, &token).await,
-        None => by_access_key(app, token).await,
+        Some(token) => by_api_key(app, &token, from).await,
+        None => by_access_key(app, token, from).await,
     };
     let unfit = match found {
-        Ok(caller) => return admit(app, caller, from),
+        Ok(caller) => return admit(app, caller),
         Err(unfit) => unfit,
     };
-    if let (Unfit::Token { outcome, account }, Some(from), true) = (&unfit, from, token::has_known_prefix(token)) {
+    if let (Unfit::Token { outcome, account }, true) = (&unfit, token::has_known_prefix(token)) {
         traces::fail(app, Trace { event: traces::Event::Bearer, outcome, account: account.as_ref(), from });
     }
     Err(unfit.into_error())
@@ -200,9 +222,9 @@ impl From<sqlx::Error> for Unfit {
 }
 
 /// Counts a request of the caller, for its credential and for its account. Errors: 429.
-fn admit(app: &App, caller: SignedIn, from: Option<ClientAddress>) -> AppResult<SignedIn> {
+fn admit(app: &Context, caller: SignedIn) -> AppResult<SignedIn> {
     // After the credential is known to be one: nobody else can use its allowance up.
-    let (limits, account) = (&app.settings.limits, Some(&caller.account));
+    let (limits, from, account) = (&app.settings.limits, Some(caller.from), Some(&caller.account));
     let text = "too many requests are made with this credential";
     let refusal = Refusal { limit: "management_api", text, from, account };
     app.count(&app.callers, caller.credential.as_str(), limits.management, &refusal)?;
@@ -212,7 +234,7 @@ fn admit(app: &App, caller: SignedIn, from: Option<ClientAddress>) -> AppResult<
     Ok(caller)
 }
 
-async fn by_access_key(app: &App, token: &str) -> Result<SignedIn, Unfit> {
+async fn by_access_key(app: &Context, token: &str, from: ClientAddress) -> Result<SignedIn, Unfit> {
     if !token::is_access_key(token) {
         return Err(Unfit::unknown("malformed"));
     }
@@ -231,10 +253,10 @@ async fn by_access_key(app: &App, token: &str) -> Result<SignedIn, Unfit> {
     if is_touch_due(key.last_used_time, now) {
         touch(app, &credential, now).await;
     }
-    Ok(SignedIn { kind, account: key.account_id, email, credential, scopes: Scopes::Unlimited, created: key.created_time })
+    Ok(SignedIn { kind, account: key.account_id, email, credential, scopes: Scopes::Unlimited, created: key.created_time, from })
 }
 
-async fn by_api_key(app: &App, token: &ApiKeyToken<'_>) -> Result<SignedIn, Unfit> {
+async fn by_api_key(app: &Context, token: &ApiKeyToken<'_>, from: ClientAddress) -> Result<SignedIn, Unfit> {
     let now = app.now();
     let mut tx = app.db.read().await?;
     let row = api_keys::find_by_prefix(&mut tx, token.prefix()).await?.ok_or(Unfit::unknown("unknown"))?;
@@ -259,11 +281,12 @@ async fn by_api_key(app: &App, token: &ApiKeyToken<'_>) -> Result<SignedIn, Unfi
         email: row.email,
         credential,
         created: row.key.created_time,
+        from,
     })
 }
 
 /// Notes a use. Where that cannot be done at once it is left to the next request: whoever only reads is not to wait for those who write.
-async fn touch(app: &App, credential: &CredentialId, now: UnixMillis) {
+async fn touch(app: &Context, credential: &CredentialId, now: UnixMillis) {
     let noted = tokio::time::timeout(LONGEST_TOUCH, async {
         let mut tx = app.db.write().await?;
         match credential {

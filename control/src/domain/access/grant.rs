@@ -9,7 +9,8 @@ use shared::text::nfc;
 use super::SignedIn;
 use crate::domain::access::apps::{self as repo, LockedRow};
 use crate::domain::access::names;
-use crate::domain::context::App;
+use crate::domain::change::Change;
+use crate::domain::context::Context;
 use crate::domain::credentials::scope::{Scope, Scopes};
 use crate::domain::error::{AppError, AppResult};
 use crate::infra::db::{ReadTx, WriteTx};
@@ -146,6 +147,11 @@ impl<N> AppGrant<N> {
         self.caller.account()
     }
 
+    /// The caller with its credential.
+    pub fn caller(&self) -> &SignedIn {
+        &self.caller
+    }
+
     /// The caller's e-mail address.
     pub fn email(&self) -> &str {
         self.caller.email()
@@ -174,7 +180,7 @@ pub enum Named {
 
 impl<N: Permission> AppGrant<N> {
     /// The right of a caller on the app that it names. Errors: 404 without access to it, exactly as for one that is not there; 403 with too little.
-    pub async fn of(app: &App, caller: SignedIn, named: Named) -> AppResult<Self> {
+    pub async fn of(app: &Context, caller: SignedIn, named: Named) -> AppResult<Self> {
         let mut tx = app.db.read().await?;
         let (found, as_named) = match named {
             Named::Id(id) => (names::resolve_id(&mut tx, caller.account(), &id).await?, id),
@@ -194,20 +200,32 @@ impl<N: Permission> AppGrant<N> {
         })
     }
 
-    /// Begins the transaction of a change, as [`SignedIn::begin`] does, and asks again for the credential, the role and the scopes: any of them may have
-    /// been taken away while the body came. Errors: 401, 404 and 403 as without the right.
-    pub async fn begin(&self, app: &App) -> AppResult<WriteTx> {
+    /// Begins a change, as [`SignedIn::begin`] does, and asks again for the credential, the role and the scopes: any of them may have been taken away
+    /// while the body came. Errors: 401, 404 and 403 as without the right.
+    pub async fn begin<'c>(&self, app: &'c Context) -> AppResult<Change<'c>> {
+        let mut change = Change::begin(app, self.caller.actor()).await?;
+        self.look_again(&mut change, app).await?;
+        Ok(change)
+    }
+
+    /// As [`AppGrant::begin`], for changes that end by themselves.
+    pub async fn begin_tx(&self, app: &Context) -> AppResult<WriteTx> {
         let mut tx = app.db.write().await?;
-        self.judge(&mut tx, app).await?;
-        if self.is_only_share {
-            // The caller uses the name from now on, so that it comes to mean nothing else should this app lose it.
-            names::keep(&mut tx, self.account(), &nfc(&self.called), &self.app).await?;
-        }
+        self.look_again(&mut tx, app).await?;
         Ok(tx)
     }
 
+    async fn look_again(&self, tx: &mut WriteTx, app: &Context) -> AppResult<()> {
+        self.judge(tx, app).await?;
+        if self.is_only_share {
+            // The caller uses the name from now on, so that it comes to mean nothing else should this app lose it.
+            names::keep(tx, self.account(), &nfc(&self.called), &self.app).await?;
+        }
+        Ok(())
+    }
+
     /// Whether the right is still there; with the errors of [`AppGrant::begin`]. Ask before work that costs much, too.
-    pub async fn judge(&self, tx: &mut ReadTx, app: &App) -> AppResult<()> {
+    pub async fn judge(&self, tx: &mut ReadTx, app: &Context) -> AppResult<()> {
         let scopes = self.caller.judge(tx, app).await?;
         let role = repo::role(tx, &self.app, self.account()).await?.ok_or(AppError::NotFound("app"))?;
         check::<N>(role.parse().map_err(AppError::internal)?, scopes)

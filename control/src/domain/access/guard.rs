@@ -6,11 +6,11 @@ use std::ops::Deref;
 use shared::ids::AccessKeyId;
 
 use super::bearer::{CredentialId, SignedIn};
-use crate::domain::context::App;
+use crate::domain::change::Change;
+use crate::domain::context::Context;
 use crate::domain::credentials::CredentialKind;
 use crate::domain::credentials::scope::{Scope, Scopes};
 use crate::domain::error::{AppError, AppResult, Code};
-use crate::infra::db::WriteTx;
 
 /// A caller with any credential but an API key.
 #[derive(Clone, Debug)]
@@ -127,10 +127,10 @@ impl AppCreator {
     }
 
     /// As [`SignedIn::begin`]; of an API key's scopes only the one that it takes must still be there.
-    pub async fn begin(&self, app: &App) -> AppResult<WriteTx> {
-        let mut tx = app.db.write().await?;
-        Self::check(self.0.judge(&mut tx, app).await?)?;
-        Ok(tx)
+    pub async fn begin<'c>(&self, app: &'c Context) -> AppResult<Change<'c>> {
+        let mut change = Change::begin(app, self.0.actor()).await?;
+        Self::check(self.0.judge(&mut change, app).await?)?;
+        Ok(change)
     }
 
     fn check(scopes: Scopes) -> AppResult<()> {

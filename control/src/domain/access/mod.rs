@@ -7,6 +7,7 @@ pub mod bearer;
 pub mod collaborators;
 pub mod grant;
 pub mod guard;
+pub mod listing;
 pub mod names;
 
 pub use bearer::{CredentialId, SignedIn};

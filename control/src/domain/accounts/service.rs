@@ -11,7 +11,7 @@ use super::repo::{self, NewAccountRow};
 use super::settings::AccountLimits;
 use super::strength;
 use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::email;
 use crate::domain::error::{AppError, AppResult, OrConflict};
 use crate::infra::clock::Dice;
@@ -32,12 +32,12 @@ pub struct NewAccount<'a> {
 
 /// The form in which an account's address is stored and compared.
 pub fn normalise_email(email: &str) -> AppResult<String> {
-    email::judge(email).map_err(|fault| AppError::Invalid(format!("email: {fault}")))
+    email::judge(email).map_err(|fault| AppError::invalid("email", fault))
 }
 
 /// The same for an account that is to be made.
 pub fn normalise_new_email(email: &str) -> AppResult<String> {
-    email::judge_new(email).map_err(|fault| AppError::Invalid(format!("email: {fault}")))
+    email::judge_new(email).map_err(|fault| AppError::invalid("email", fault))
 }
 
 /// A display name as it is stored. Refuses one that is empty, too long, or not plain text.
@@ -47,11 +47,11 @@ pub fn judge_name(name: &str) -> Result<Cow<'_, str>, Invalid> {
 
 /// Refuses a password that is too short, too long, or easily guessed, also by somebody who knows these words (decisions sections 5 and 9).
 pub fn check_password(password: &str, known: &[String]) -> AppResult<()> {
-    strength::judge(password, known).map_err(|fault| AppError::Invalid(format!("password: {fault}")))
+    strength::judge(password, known).map_err(|fault| AppError::invalid("password", fault))
 }
 
 /// The same for a member among others, in a turn to work on a password, since it takes milliseconds. Errors: 503 while there is none.
-pub async fn judge_password(app: &App, from: ClientAddress, password: &str, known: Vec<String>) -> AppResult<Result<(), Invalid>> {
+pub async fn judge_password(app: &Context, from: ClientAddress, password: &str, known: Vec<String>) -> AppResult<Result<(), Invalid>> {
     let password = password.to_owned();
     Ok(app.password_turn(from).await?.spend(move || strength::judge(&password, &known)).await?)
 }

@@ -4,32 +4,25 @@
 use serde_json::json;
 use shared::ids::AccountId;
 
-use super::service;
 use crate::domain::access::apps::LockedRow;
 use crate::domain::access::grant::OwnApp;
-use crate::domain::access::{AppGrant, Role, SignedIn, collaborators};
+use crate::domain::access::listing::{self, App};
+use crate::domain::access::{AppGrant, Role, collaborators};
 use crate::domain::accounts;
-use crate::domain::audit::{self, Action, ClientAddress, Event};
+use crate::domain::audit::{Action, Event};
 use crate::domain::collaborators::{notice, service as sharing};
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::login::Fresh;
 use crate::domain::mail::{Kind, Mail, ReturnedApp, Transfer, notices};
-use crate::http::api::apps::AppOut;
 use crate::infra::db::WriteTx;
 
 /// Gives the app to another account, and tells both. The owner so far becomes an Admin. An app that was not accepted can only be given back. Errors: 404
 /// when no verified account has the address, 409 when it owns the app, or the caller has not accepted it, 429.
-pub async fn transfer(
-    app: &App,
-    grant: &AppGrant<OwnApp>,
-    _fresh: Fresh,
-    caller: &SignedIn,
-    from: ClientAddress,
-    email: &str,
-) -> AppResult<AppOut> {
-    sharing::admit(app, grant.account(), Some(from)).await?;
-    let (mut tx, now) = (grant.begin(app).await?, app.now());
+pub async fn transfer(app: &Context, grant: &AppGrant<OwnApp>, _fresh: Fresh, email: &str) -> AppResult<App> {
+    let caller = grant.caller();
+    sharing::admit(app, caller).await?;
+    let mut tx = grant.begin(app).await?;
     let row = grant.lock(&mut tx).await?;
     let found = accounts::repo::find_verified(&mut tx, email).await?;
     let gives_back = found.as_ref() == Some(&row.namespace_id) && row.namespace_id != *grant.account();
@@ -46,10 +39,16 @@ pub async fn transfer(
     }
     hand_over(&mut tx, app, grant.account(), &receiver, &row).await?;
     let LockedRow { id, name, .. } = row;
-    let (sender, time) = (caller.email().to_owned(), now);
+    let (sender, time) = (caller.email().to_owned(), tx.now());
     let returned = ReturnedApp { time, app: name.clone(), from: sender.clone() };
-    let given =
-        Transfer { time, address: from.0.to_string(), app: name, from: sender.clone(), to: email.to_owned(), app_id: Some(id.clone()) };
+    let given = Transfer {
+        time,
+        address: caller.from().0.to_string(),
+        app: name,
+        from: sender.clone(),
+        to: email.to_owned(),
+        app_id: Some(id.clone()),
+    };
     if gives_back {
         // The app was never in the account that gives it back.
         notices::put(&mut tx, app, &receiver, &Mail { to: email.to_owned(), kind: Kind::AppReturned(returned) }).await?;
@@ -59,16 +58,14 @@ pub async fn transfer(
         let given = Transfer { app: format!("{}:{}", caller.email(), given.app), ..given };
         notice::tell(&mut tx, app, &receiver, &Mail { to: email.to_owned(), kind: Kind::AppReceived(given) }).await?;
     }
-    let out = service::find(&mut tx, caller, &id).await?;
+    let out = listing::find(&mut tx, caller, &id).await?;
     let event = Event::new(Action::TransferApp, &id).of_app(&id).with(json!({ "from": grant.account(), "to": receiver }));
-    audit::note(&mut tx, &caller.actor(from), event, &app.dice, now).await?;
-    tx.commit().await?;
-    app.mailer.wake();
+    tx.commit(event).await?;
     Ok(out)
 }
 
 /// Changes who has the rights of the owner.
-async fn hand_over(tx: &mut WriteTx, app: &App, from: &AccountId, to: &AccountId, row: &LockedRow) -> AppResult<()> {
+async fn hand_over(tx: &mut WriteTx, app: &Context, from: &AccountId, to: &AccountId, row: &LockedRow) -> AppResult<()> {
     collaborators::set_role(tx, &row.id, from, Role::Admin).await?;
     if collaborators::set_role(tx, &row.id, to, Role::Owner).await? == 0 {
         app.settings.limits.quotas.check_collaborators(tx, &row.id).await?;

@@ -167,7 +167,7 @@ pub async fn verify(tx: &mut ReadTx, kept: Option<&Kept>) -> AppResult<Result<Un
 
 /// A page of what happened to the caller's app, newest first. Errors: 400 for a cursor that is none of this app's.
 pub async fn list(tx: &mut ReadTx, grant: &AppGrant<ManageApp>, page: &Page) -> AppResult<EventsAnswer> {
-    let unknown = || AppError::Invalid("cursor: is not one of this list".to_owned());
+    let unknown = || AppError::invalid("cursor", "is not one of this list");
     let before = match &page.cursor {
         None => i64::MAX,
         Some(id) => repo::place(tx, grant.app(), id).await?.ok_or_else(unknown)?,

@@ -9,7 +9,7 @@ use super::request::{AuthorizationRow, Mode, State};
 use super::user_code::UserCode;
 use crate::domain::access::DashboardSession;
 use crate::domain::audit::{self, Action, ClientAddress, Event};
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::credentials::token::PlainToken;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::limits::{Count, Limit, Subject};
@@ -17,8 +17,8 @@ use crate::domain::login::RecentLogin;
 use crate::domain::second_factors::NewCredentials;
 use crate::domain::traces;
 use crate::http::api::cli_authorizations::UserCodeIn;
-use crate::http::extract::Faults;
 use crate::infra::db::WriteTx;
+use shared::FieldErrors;
 
 const UNKNOWN: AppError = AppError::NotFound("authorization");
 
@@ -31,12 +31,12 @@ pub struct Decided {
 }
 
 /// The pending request with this user code. Wrong ones are counted by account. Errors: 400, 404, 429.
-pub async fn resolve(app: &App, caller: &DashboardSession, from: ClientAddress, typed: &UserCodeIn) -> AppResult<CliAuthorizationId> {
-    let mut faults = Faults::default();
-    let code = faults.take("userCode", typed.user_code.text().and_then(UserCode::parse));
-    let Some(code) = code else { return Err(faults.into_error()) };
+pub async fn resolve(app: &Context, caller: &DashboardSession, from: ClientAddress, typed: &UserCodeIn) -> AppResult<CliAuthorizationId> {
+    let mut errors = FieldErrors::default();
+    let code = errors.take("userCode", typed.user_code.text().and_then(UserCode::parse));
+    let Some(code) = code else { return Err(errors.into()) };
     let rate = app.settings.limits.cli.resolves;
-    let (mut tx, now) = (caller.begin(app).await?, app.now());
+    let (mut tx, now) = (caller.begin_tx(app).await?, app.now());
     // Its row stays locked, so that of any number of guesses at once no more than the limit learn whether they were right.
     let count = Count::lock(&mut tx, Limit::CliResolves, &Subject::account(caller.account()), now).await?;
     if let Some(seconds) = count.times().wait(rate, now) {
@@ -56,7 +56,7 @@ pub async fn resolve(app: &App, caller: &DashboardSession, from: ClientAddress, 
 }
 
 /// A request, for whoever may decide on it or has decided, and where it stands for this account. Errors: 404.
-pub async fn read(app: &App, caller: &DashboardSession, id: &CliAuthorizationId) -> AppResult<(AuthorizationRow, State)> {
+pub async fn read(app: &Context, caller: &DashboardSession, id: &CliAuthorizationId) -> AppResult<(AuthorizationRow, State)> {
     let mut tx = app.db.read().await?;
     let row = repo::find(&mut tx, id).await?.filter(|row| row.is_seen_by(caller.account())).ok_or(UNKNOWN)?;
     let state = row.state(app.now())?;
@@ -70,7 +70,7 @@ pub async fn read(app: &App, caller: &DashboardSession, id: &CliAuthorizationId)
 
 /// Lets a command line in, by the session that says so. Errors: 404, 409 when it is no longer pending.
 pub async fn approve(
-    app: &App,
+    app: &Context,
     caller: &DashboardSession,
     _right: NewCredentials,
     _recent: RecentLogin,
@@ -79,7 +79,7 @@ pub async fn approve(
 ) -> AppResult<Decided> {
     let code = PlainToken::code(&app.dice)?;
     let code_expires = app.now().plus_millis(app.settings.limits.cli.code);
-    let mut tx = caller.begin_holding_account(app).await?;
+    let mut tx = caller.begin_tx_holding_account(app).await?;
     NewCredentials::of(&mut tx, caller.account(), app).await?;
     RecentLogin::of(&mut tx, caller, app).await?;
     let hash = code.hash();
@@ -93,8 +93,8 @@ pub async fn approve(
 }
 
 /// Refuses a command line. Errors: 404, 409 when it is no longer pending.
-pub async fn deny(app: &App, caller: &DashboardSession, from: ClientAddress, id: &CliAuthorizationId) -> AppResult<Decided> {
-    let mut tx = caller.begin_holding_account(app).await?;
+pub async fn deny(app: &Context, caller: &DashboardSession, from: ClientAddress, id: &CliAuthorizationId) -> AppResult<Decided> {
+    let mut tx = caller.begin_tx_holding_account(app).await?;
     let row = decide(&mut tx, app, caller, id, |_| Decision::Deny).await?;
     let decided = Decided { mode: row.mode()?, redirect_uri: row.redirect_with("error", "access_denied") };
     finish(tx, app, caller, from, Action::DenyCliAuthorization, &row, decided).await
@@ -103,7 +103,7 @@ pub async fn deny(app: &App, caller: &DashboardSession, from: ClientAddress, id:
 /// Decides on a request that is pending, and gives it.
 async fn decide<'a>(
     tx: &mut WriteTx,
-    app: &App,
+    app: &Context,
     caller: &DashboardSession,
     id: &CliAuthorizationId,
     decision: impl FnOnce(Mode) -> Decision<'a>,
@@ -134,7 +134,7 @@ fn why(state: State) -> &'static str {
 
 async fn finish(
     mut tx: WriteTx,
-    app: &App,
+    app: &Context,
     caller: &DashboardSession,
     from: ClientAddress,
     action: Action,
@@ -142,7 +142,7 @@ async fn finish(
     decided: Decided,
 ) -> AppResult<Decided> {
     let event = Event::new(action, &row.id).with(json!({ "mode": decided.mode.as_str() }));
-    audit::note(&mut tx, &caller.actor(from), event, &app.dice, app.now()).await?;
+    audit::note(&mut tx, &caller.actor(), event, &app.dice, app.now()).await?;
     tx.commit().await?;
     Ok(decided)
 }

@@ -11,7 +11,7 @@ use super::repo::{self, Owner};
 use super::request::{AuthorizationRow, Mode, State};
 use super::{notice, proof};
 use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::credentials::token::{PlainToken, TokenHash};
 use crate::domain::credentials::{access_keys as keys, session};
 use crate::domain::error::{AppError, AppResult};
@@ -20,6 +20,7 @@ use crate::domain::mail::Kind;
 use crate::domain::registration::service::admit;
 use crate::domain::traces::{self, Trace};
 use crate::infra::db::{ReadTx, WriteTx};
+use shared::FieldErrors;
 
 /// Why nothing was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, utoipa::ToSchema)]
@@ -59,7 +60,8 @@ impl Refusal {
 impl Refusal {
     /// The refusal that an error is.
     fn of(error: &AppError) -> Option<Self> {
-        let AppError::Invalid(text) = error else { return None };
+        let AppError::Invalid(errors) = error else { return None };
+        let text = errors.to_string();
         Self::ALL.into_iter().find(|refusal| refusal.as_str() == text)
     }
 
@@ -76,7 +78,7 @@ impl Refusal {
 
 impl From<Refusal> for AppError {
     fn from(refusal: Refusal) -> Self {
-        Self::Invalid(refusal.as_str().to_owned())
+        Self::Invalid(FieldErrors::of_request(refusal.as_str()))
     }
 }
 
@@ -127,7 +129,7 @@ pub struct Given {
 }
 
 /// Exchanges a grant. Errors: 400 with a [`Refusal`], 429.
-pub async fn exchange(app: &App, from: ClientAddress, grant: &Grant<'_>) -> AppResult<Given> {
+pub async fn exchange(app: &Context, from: ClientAddress, grant: &Grant<'_>) -> AppResult<Given> {
     let (row, given) = match grant {
         Grant::Code { code, proof } => {
             admit_exchange(app, from).await?;
@@ -151,13 +153,13 @@ pub async fn exchange(app: &App, from: ClientAddress, grant: &Grant<'_>) -> AppR
 }
 
 /// The refusal of what is no grant, noted: nothing else looks at it.
-pub fn refuse(app: &App, from: ClientAddress, refusal: Refusal) -> AppError {
+pub fn refuse(app: &Context, from: ClientAddress, refusal: Refusal) -> AppError {
     note(app, from, refusal, None);
     refusal.into()
 }
 
 /// Notes an exchange that failed. Polls that come early, or too often, have not.
-fn note(app: &App, from: ClientAddress, refusal: Refusal, row: Option<&AuthorizationRow>) {
+fn note(app: &Context, from: ClientAddress, refusal: Refusal, row: Option<&AuthorizationRow>) {
     if matches!(refusal, Refusal::AuthorizationPending | Refusal::SlowDown) {
         return;
     }
@@ -171,12 +173,12 @@ fn note(app: &App, from: ClientAddress, refusal: Refusal, row: Option<&Authoriza
     if is_ended { traces::log(app, trace) } else { traces::fail(app, trace) }
 }
 
-async fn admit_exchange(app: &App, from: ClientAddress) -> AppResult<()> {
+async fn admit_exchange(app: &Context, from: ClientAddress) -> AppResult<()> {
     admit(app, from, Limit::CliTokens, app.settings.limits.cli.tokens).await
 }
 
 /// A poll that keeps its interval counts for nothing while the request may still be approved; any other counts.
-async fn poll(app: &App, from: ClientAddress, row: Option<&AuthorizationRow>) -> AppResult<Given> {
+async fn poll(app: &Context, from: ClientAddress, row: Option<&AuthorizationRow>) -> AppResult<Given> {
     let Some(row) = row else {
         admit_exchange(app, from).await?;
         return Err(Refusal::InvalidGrant.into());
@@ -205,7 +207,7 @@ async fn poll(app: &App, from: ClientAddress, row: Option<&AuthorizationRow>) ->
 }
 
 /// Gives the credential of a request that is approved; `proof` comes with a code.
-async fn redeem(app: &App, from: ClientAddress, found: &AuthorizationRow, proof: Option<Proof<'_>>) -> AppResult<Given> {
+async fn redeem(app: &Context, from: ClientAddress, found: &AuthorizationRow, proof: Option<Proof<'_>>) -> AppResult<Given> {
     let (mut tx, now) = (app.db.write().await?, app.now());
     let owner = match &found.account_id {
         Some(account) => repo::lock_account(&mut tx, account).await?,
@@ -232,7 +234,7 @@ async fn redeem(app: &App, from: ClientAddress, found: &AuthorizationRow, proof:
 
 async fn give(
     mut tx: WriteTx,
-    app: &App,
+    app: &Context,
     from: ClientAddress,
     row: &AuthorizationRow,
     owner: Option<Owner>,
@@ -264,7 +266,7 @@ async fn cancel(mut tx: WriteTx, row: &AuthorizationRow) -> AppResult<Given> {
 }
 
 /// Ends the credential that was given for a code, since the code came again.
-async fn revoke(mut tx: WriteTx, app: &App, from: ClientAddress, row: &AuthorizationRow, owner: Option<Owner>) -> AppResult<()> {
+async fn revoke(mut tx: WriteTx, app: &Context, from: ClientAddress, row: &AuthorizationRow, owner: Option<Owner>) -> AppResult<()> {
     let credential = row.account_id.as_ref().zip(row.credential_id.as_ref());
     let is_revoked = match credential {
         Some((account, credential)) => is_deleted(&mut tx, account, credential).await?,
@@ -280,7 +282,7 @@ async fn revoke(mut tx: WriteTx, app: &App, from: ClientAddress, row: &Authoriza
 }
 
 /// Whether a session can still be used: what it has approved depends on it until it is exchanged.
-pub(crate) async fn is_session_alive(tx: &mut ReadTx, app: &App, account: &AccountId, session: &AccessKeyId) -> AppResult<bool> {
+pub(crate) async fn is_session_alive(tx: &mut ReadTx, app: &Context, account: &AccountId, session: &AccessKeyId) -> AppResult<bool> {
     let found = keys::repo::find_usable(tx, account, session).await?;
     Ok(found.is_some_and(|session| session::is_alive(&session, &app.settings.limits.sessions, app.now())))
 }
@@ -290,7 +292,7 @@ async fn is_deleted(tx: &mut WriteTx, account: &AccountId, credential: &AccessKe
 }
 
 /// Ends a request and commits.
-async fn end(mut tx: WriteTx, app: &App, from: ClientAddress, row: &AuthorizationRow, details: Value) -> AppResult<()> {
+async fn end(mut tx: WriteTx, app: &Context, from: ClientAddress, row: &AuthorizationRow, details: Value) -> AppResult<()> {
     repo::end(&mut tx, &row.id).await?;
     let event = Event::new(Action::EndCliAuthorization, &row.id).with(details);
     audit::note(&mut tx, &Actor::stranger(from), event, &app.dice, app.now()).await?;

@@ -4,7 +4,7 @@ use shared::ids::AccountId;
 
 use crate::domain::access::SignedIn;
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::credentials::access_keys::repo::Credential;
 use crate::domain::error::AppResult;
 use crate::domain::mail::{Kind, MachineNotice, Mail, notices};
@@ -13,7 +13,7 @@ use crate::infra::db::WriteTx;
 /// Tells the owner, an account and its address, of machines, by their names. Wake the mailer after the commit.
 pub(crate) async fn put(
     tx: &mut WriteTx,
-    app: &App,
+    app: &Context,
     owner: (&AccountId, &str),
     from: ClientAddress,
     machines: Vec<String>,
@@ -24,7 +24,7 @@ pub(crate) async fn put(
 }
 
 /// Tells the caller's account of those credentials that were command lines', in one mail; of others it is not told here.
-pub async fn put_removed(tx: &mut WriteTx, app: &App, caller: &SignedIn, from: ClientAddress, ended: &[&Credential]) -> AppResult<()> {
+pub async fn put_removed(tx: &mut WriteTx, app: &Context, caller: &SignedIn, from: ClientAddress, ended: &[&Credential]) -> AppResult<()> {
     let machines: Vec<String> = ended.iter().filter(|ended| ended.kind().is_cli()).map(|ended| ended.device().label()).collect();
     if machines.is_empty() { Ok(()) } else { put(tx, app, (caller.account(), caller.email()), from, machines, Kind::MachineRemoved).await }
 }

@@ -2,23 +2,23 @@
 
 use axum::http::HeaderMap;
 use serde_json::json;
-use shared::Invalid;
 use shared::ids::CliAuthorizationId;
 use shared::time::UnixMillis;
+use shared::{FieldErrors, Invalid};
 
 use super::repo::{self, NewAuthorizationRow, NewWay};
 use super::request::Mode;
 use super::user_code::UserCode;
 use super::{proof, redirect};
 use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::credentials::session::Device;
 use crate::domain::credentials::token::PlainToken;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::limits::Limit;
 use crate::domain::registration::service::admit;
 use crate::http::api::cli_login::{NewBrowserAuthorization, NewDeviceAuthorization};
-use crate::http::extract::{Faults, Member};
+use crate::http::extract::Member;
 use crate::infra::db::WriteTx;
 
 /// The header that holds the command line's version, where the body does not.
@@ -64,17 +64,17 @@ pub(crate) struct Said<'a> {
 }
 
 /// Starts a request through a browser on the same machine. Errors: 400, 429.
-pub async fn by_browser(app: &App, from: ClientAddress, headers: &HeaderMap, new: &NewBrowserAuthorization) -> AppResult<Started> {
-    let mut faults = Faults::default();
-    let code_challenge = faults.take("codeChallenge", new.code_challenge.text().and_then(proof::judge_challenge));
-    let method = faults.take("codeChallengeMethod", new.code_challenge_method.text().and_then(proof::judge_method));
-    let redirect_uri = faults.take("redirectUri", new.redirect_uri.text().and_then(redirect::judge));
-    let state = faults.take("state", judge_state(&new.state));
-    let device = judge_device(&mut faults, new.said(), headers);
+pub async fn by_browser(app: &Context, from: ClientAddress, headers: &HeaderMap, new: &NewBrowserAuthorization) -> AppResult<Started> {
+    let mut errors = FieldErrors::default();
+    let code_challenge = errors.take("codeChallenge", new.code_challenge.text().and_then(proof::judge_challenge));
+    let method = errors.take("codeChallengeMethod", new.code_challenge_method.text().and_then(proof::judge_method));
+    let redirect_uri = errors.take("redirectUri", new.redirect_uri.text().and_then(redirect::judge));
+    let state = errors.take("state", judge_state(&new.state));
+    let device = judge_device(&mut errors, new.said(), headers);
     let (Some(code_challenge), Some(()), Some(redirect_uri), Some(state), Some(device)) =
         (code_challenge, method, redirect_uri, state, device)
     else {
-        return Err(faults.into_error());
+        return Err(errors.into());
     };
     admit(app, from, Limit::CliStarts, app.settings.limits.cli.starts).await?;
     let mut tx = app.db.write().await?;
@@ -86,9 +86,9 @@ pub async fn by_browser(app: &App, from: ClientAddress, headers: &HeaderMap, new
 }
 
 /// Starts a request by a code that the user copies. Errors: 400, 429.
-pub async fn by_device(app: &App, from: ClientAddress, headers: &HeaderMap, new: &NewDeviceAuthorization) -> AppResult<StartedDevice> {
-    let mut faults = Faults::default();
-    let Some(device) = judge_device(&mut faults, new.said(), headers) else { return Err(faults.into_error()) };
+pub async fn by_device(app: &Context, from: ClientAddress, headers: &HeaderMap, new: &NewDeviceAuthorization) -> AppResult<StartedDevice> {
+    let mut errors = FieldErrors::default();
+    let Some(device) = judge_device(&mut errors, new.said(), headers) else { return Err(errors.into()) };
     admit(app, from, Limit::CliStarts, app.settings.limits.cli.starts).await?;
     let mut tx = app.db.write().await?;
     let device_code = PlainToken::code(&app.dice)?;
@@ -104,7 +104,7 @@ pub async fn by_device(app: &App, from: ClientAddress, headers: &HeaderMap, new:
 }
 
 /// Stores a request; none when what it is found by is another one's.
-async fn insert(tx: &mut WriteTx, app: &App, from: ClientAddress, way: NewWay<'_>, device: &Device) -> AppResult<Option<Started>> {
+async fn insert(tx: &mut WriteTx, app: &Context, from: ClientAddress, way: NewWay<'_>, device: &Device) -> AppResult<Option<Started>> {
     let (id, now) = (CliAuthorizationId::v4(app.dice.bytes()?), app.now());
     let expires = now.plus_millis(app.settings.limits.cli.request);
     let row = NewAuthorizationRow { id: &id, way, device, created_by: &from.0.to_string(), created: now, expires };
@@ -112,7 +112,7 @@ async fn insert(tx: &mut WriteTx, app: &App, from: ClientAddress, way: NewWay<'_
     Ok(is_stored.then_some(Started { id, expires }))
 }
 
-async fn finish(mut tx: WriteTx, app: &App, from: ClientAddress, request: &Started, mode: Mode) -> AppResult<()> {
+async fn finish(mut tx: WriteTx, app: &Context, from: ClientAddress, request: &Started, mode: Mode) -> AppResult<()> {
     let event = Event::new(Action::StartCliAuthorization, &request.id).with(json!({ "mode": mode.as_str() }));
     audit::note(&mut tx, &Actor::stranger(from), event, &app.dice, app.now()).await?;
     tx.commit().await?;
@@ -129,15 +129,15 @@ fn judge_state(member: &Member) -> Result<Option<&str>, Invalid> {
     }
 }
 
-fn judge_device(faults: &mut Faults, said: Said<'_>, headers: &HeaderMap) -> Option<Device> {
-    let mut label = |name: &str, member: &Member| faults.take(name, member.optional_text().and_then(judge_label));
+fn judge_device(errors: &mut FieldErrors, said: Said<'_>, headers: &HeaderMap) -> Option<Device> {
+    let mut label = |name: &'static str, member: &Member| errors.take(name, member.optional_text().and_then(judge_label));
     let id = label("deviceId", said.device_id);
     let name = label("deviceName", said.device_name);
     let client_name = label("clientName", said.client_name);
     let client_version = label("clientVersion", said.client_version);
     let client_platform = label("clientPlatform", said.client_platform);
     let client_version = match client_version {
-        Some(None) => faults.take(VERSION, version(headers)),
+        Some(None) => errors.take(VERSION, version(headers)),
         judged => judged,
     };
     Some(Device { id: id?, name: name?, client_name: client_name?, client_version: client_version?, client_platform: client_platform? })

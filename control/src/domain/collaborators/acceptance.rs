@@ -9,29 +9,26 @@ use shared::time::UnixMillis;
 use crate::domain::access::apps::{self, LockedRow};
 use crate::domain::access::collaborators::{self as repo, SharedRow};
 use crate::domain::access::grant::AcceptApp;
-use crate::domain::access::{AppGrant, Role, SignedIn, names};
+use crate::domain::access::listing::{self, App};
+use crate::domain::access::{AppGrant, Role, names};
 use crate::domain::accounts;
-use crate::domain::apps::service;
-use crate::domain::audit::{self, Action, Actor, Event};
-use crate::domain::context::App;
+use crate::domain::audit::{Action, Event};
+use crate::domain::context::Context;
 use crate::domain::deployments::service as deployments;
 use crate::domain::error::{AppError, AppResult, OrConflict};
 use crate::domain::mail::{Kind, Mail, ReturnedApp, notices};
 use crate::domain::releases::blob;
-use crate::http::api::apps::AppOut;
-use crate::http::api::collaborators::Acceptance;
 use crate::infra::db::WriteTx;
 
-/// Accepts the app for the caller; once more changes nothing. A name in the body is for a transferred app. Errors: 404, 409 when the caller has an app of
+/// Accepts the app for the caller; once more changes nothing. Only a transferred app gets another name by it. Errors: 404, 409 when the caller has an app of
 /// that name, or a quota is reached.
-pub async fn accept(app: &App, grant: &AppGrant<AcceptApp>, caller: &SignedIn, actor: &Actor, body: &Acceptance) -> AppResult<AppOut> {
-    let name = body.name.optional_text().and_then(|name| name.map(Name::try_from).transpose());
-    let name = name.map_err(|fault| AppError::Invalid(format!("name: {fault}")))?;
-    let (mut tx, now) = (grant.begin(app).await?, app.now());
+pub async fn accept(app: &Context, grant: &AppGrant<AcceptApp>, name: Option<&Name>) -> AppResult<App> {
+    let mut tx = grant.begin(app).await?;
+    let now = tx.now();
     let row = grant.lock(&mut tx).await?;
     let role = apps::role(&mut tx, &row.id, grant.account()).await?.ok_or(AppError::NotFound("app"))?;
     let moves = role == Role::Owner.as_str() && row.namespace_id != *grant.account();
-    let name = name.as_ref().map_or(row.name.as_str(), Name::as_str);
+    let name = name.map_or(row.name.as_str(), Name::as_str);
     let details = if moves {
         take_over(&mut tx, app, &row, grant.account(), name, now).await?;
         json!({ "permission": role, "from": row.namespace_id, "name": name })
@@ -46,19 +43,18 @@ pub async fn accept(app: &App, grant: &AppGrant<AcceptApp>, caller: &SignedIn, a
         names::keep(&mut tx, grant.account(), name, &row.id).await?;
         json!({ "permission": role })
     };
-    let out = service::find(&mut tx, caller, &row.id).await?;
+    let out = listing::find(&mut tx, grant.caller(), &row.id).await?;
     let event = Event::new(Action::AcceptApp, grant.account()).of_app(&row.id).with(details);
-    audit::note(&mut tx, actor, event, &app.dice, now).await?;
-    tx.commit().await?;
+    tx.commit(event).await?;
     Ok(out)
 }
 
 /// Moves a transferred app into its receiver's namespace, with what it has stored and the keys of its deployments, also of those that it had.
-async fn take_over(tx: &mut WriteTx, app: &App, row: &LockedRow, to: &AccountId, name: &str, now: UnixMillis) -> AppResult<()> {
-    service::lock_collaborators(tx, &row.id).await?;
+async fn take_over(tx: &mut WriteTx, app: &Context, row: &LockedRow, to: &AccountId, name: &str, now: UnixMillis) -> AppResult<()> {
+    listing::lock_collaborators(tx, &row.id).await?;
     // The account may be deleted meanwhile; its place among the collaborators is gone with it.
     apps::role(tx, &row.id, to).await?.ok_or(AppError::Unauthenticated)?;
-    let taken = || service::taken(name);
+    let taken = || listing::taken(name);
     if apps::find_owned(tx, to, name).await?.is_some() {
         return Err(AppError::Conflict(format!("{}: give this one another name", taken())));
     }
@@ -94,7 +90,7 @@ pub async fn give_back(tx: &mut WriteTx, apps: &[SharedRow], now: UnixMillis) ->
 }
 
 /// Tells the sender of a transfer that the account with the address `from` did not want it.
-pub async fn tell_sender(tx: &mut WriteTx, app: &App, row: &SharedRow, from: &str) -> AppResult<()> {
+pub async fn tell_sender(tx: &mut WriteTx, app: &Context, row: &SharedRow, from: &str) -> AppResult<()> {
     let kind = Kind::AppReturned(ReturnedApp { time: app.now(), app: row.name.clone(), from: from.to_owned() });
     notices::put(tx, app, &row.namespace_id, &Mail { to: row.owner_email.clone(), kind }).await
 }

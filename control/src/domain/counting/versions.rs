@@ -17,7 +17,7 @@ use super::buckets::is_name;
 use super::repo::{self, CHUNK, ClientKey};
 use super::rules::{Changes, Client, Place};
 use super::service::is_unreadable;
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::counting::counters as metrics;
 use crate::domain::error::chain;
 use crate::infra::db::{Db, WriteTx};
@@ -53,7 +53,7 @@ struct Exchange {
 }
 
 /// Compares the versions of each deployment in which one waits for a place. Returns the number of failures; each is logged.
-pub async fn round(app: &App) -> usize {
+pub async fn round(app: &Context) -> usize {
     let most = usize::try_from(app.settings.limits.binary_versions).unwrap_or(usize::MAX);
     let (mut after, mut failures) = (String::new(), 0);
     loop {

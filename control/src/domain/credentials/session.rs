@@ -6,7 +6,7 @@ use shared::time::UnixMillis;
 use super::access_keys::repo::{self, Credential, NewKeyRow};
 use super::token::PlainToken;
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::credentials::CredentialKind;
 use crate::domain::credentials::settings::SessionLimits;
 use crate::domain::error::{AppError, AppResult};
@@ -88,7 +88,7 @@ pub struct Issued {
 /// dashboard sessions the oldest end, for which the account's row must be held.
 pub async fn issue(
     tx: &mut WriteTx,
-    app: &App,
+    app: &Context,
     account: &AccountId,
     origin: SessionOrigin,
     from: ClientAddress,

@@ -9,16 +9,16 @@ use super::repo::{self, DeploymentRow};
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::{ManageDeployments, ReadApp, ReadDeploymentKeys};
 use crate::domain::audit::{self, Action, Actor, Event};
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult, OrConflict};
 use crate::domain::limits::quotas;
 use crate::domain::releases::service as releases;
 use crate::domain::snapshot::outbox;
 use crate::http::api::deployments::{DeploymentOut, DeploymentPatch, NewDeployment};
 use crate::http::api::releases::ReleaseOut;
-use crate::http::extract::Faults;
 use crate::infra::clock::Dice;
 use crate::infra::db::{ReadTx, WriteTx};
+use shared::FieldErrors;
 
 /// Where a new deployment's key comes from.
 #[derive(Debug)]
@@ -38,16 +38,16 @@ pub enum KeyChoice {
 /// missing.
 pub async fn create(
     tx: &mut WriteTx,
-    app: &App,
+    app: &Context,
     grant: &AppGrant<ManageDeployments>,
     actor: &Actor,
     new: &NewDeployment,
 ) -> AppResult<DeploymentRow> {
     let now = app.now();
-    let mut faults = Faults::default();
-    let name = faults.take("name", new.name.text().and_then(Name::try_from));
-    let key = faults.take("key", new.key.optional_text().and_then(|key| key.map(DeploymentKey::try_from).transpose()));
-    let (Some(name), Some(key)) = (name, key) else { return Err(faults.into_error()) };
+    let mut errors = FieldErrors::default();
+    let name = errors.take("name", new.name.text().and_then(Name::try_from));
+    let key = errors.take("key", new.key.optional_text().and_then(|key| key.map(DeploymentKey::try_from).transpose()));
+    let (Some(name), Some(key)) = (name, key) else { return Err(errors.into()) };
     let key = key.map_or(KeyChoice::Generated, |key| KeyChoice::Given { key, by: grant.account().clone() });
     let of = grant.lock(tx).await?;
     // The key belongs to the account whose namespace the app is in, even when a collaborator brings it.
@@ -116,8 +116,8 @@ pub async fn rename(
     dice: &Dice,
     now: UnixMillis,
 ) -> AppResult<DeploymentRow> {
-    let mut faults = Faults::default();
-    let Some(name) = faults.take("name", patch.name.text().and_then(Name::try_from)) else { return Err(faults.into_error()) };
+    let mut errors = FieldErrors::default();
+    let Some(name) = errors.take("name", patch.name.text().and_then(Name::try_from)) else { return Err(errors.into()) };
     let app = grant.lock(tx).await?;
     let row = find(tx, &app.id, called).await?;
     repo::rename(tx, &row.id, name.as_str()).await.or_conflict(|| format!("a deployment named {} exists", name.as_str()))?;

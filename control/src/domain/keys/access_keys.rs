@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 
 use serde_json::json;
-use shared::Invalid;
 use shared::ids::{AccessKeyId, AccountId};
 use shared::time::UnixMillis;
+use shared::{FieldErrors, Invalid};
 
 use crate::domain::access::{DashboardSession, LoginSession, NotApiKey, SignedIn};
 use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
 use crate::domain::cli_login::notice;
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::credentials::CredentialKind;
 use crate::domain::credentials::access_keys::repo::{self, Credential, NewKeyRow};
 use crate::domain::credentials::session::{self, Device, LAST_EXPIRY};
@@ -22,7 +22,7 @@ use crate::domain::second_factors::NewCredentials;
 use crate::domain::second_factors::Proof;
 use crate::http::AppState;
 use crate::http::api::access_keys::{AccessKeyPatch, NewAccessKey};
-use crate::http::extract::{Faults, Member};
+use crate::http::extract::Member;
 use crate::infra::clock::Dice;
 use crate::infra::db::{ReadTx, WriteTx};
 
@@ -59,9 +59,9 @@ pub async fn create(
     dice: &Dice,
     now: UnixMillis,
 ) -> AppResult<PlainToken> {
-    let mut faults = Faults::default();
-    let name = faults.take("friendlyName", judge_friendly_name(friendly_name));
-    let (Some(friendly_name), Some(ttl)) = (name, faults.take("ttl", judge_ttl(ttl))) else { return Err(faults.into_error()) };
+    let mut errors = FieldErrors::default();
+    let name = errors.take("friendlyName", judge_friendly_name(friendly_name));
+    let (Some(friendly_name), Some(ttl)) = (name, errors.take("ttl", judge_ttl(ttl))) else { return Err(errors.into()) };
     let token = PlainToken::named_key(dice)?;
     let id = AccessKeyId::v7(now, dice.bytes()?);
     let row = NewKeyRow {
@@ -101,23 +101,23 @@ fn taken(friendly_name: &str) -> String {
 
 /// Makes a named access key for a caller and tells the owner.
 pub async fn add(
-    app: &App,
+    app: &Context,
     caller: &DashboardSession,
     _right: NewCredentials,
     _fresh: Fresh,
     from: ClientAddress,
     new: &NewAccessKey,
 ) -> AppResult<(Credential, PlainToken)> {
-    let mut faults = Faults::default();
-    let raw = faults.take("name", refuse_raw_key(&new.name));
-    let friendly_name = faults.take("friendlyName", new.friendly_name.text().and_then(judge_friendly_name));
-    let description = faults.take("description", new.description.optional_text());
-    let ttl = faults.take("ttl", new.ttl.optional_integer().and_then(|ttl| judge_ttl(ttl.unwrap_or(DEFAULT_TTL))));
-    let proof = faults.take("stepUp", Proof::of(&new.step_up));
+    let mut errors = FieldErrors::default();
+    let raw = errors.take("name", refuse_raw_key(&new.name));
+    let friendly_name = errors.take("friendlyName", new.friendly_name.text().and_then(judge_friendly_name));
+    let description = errors.take("description", new.description.optional_text());
+    let ttl = errors.take("ttl", new.ttl.optional_integer().and_then(|ttl| judge_ttl(ttl.unwrap_or(DEFAULT_TTL))));
+    let proof = errors.take("stepUp", Proof::of(&new.step_up));
     let (Some(()), Some(friendly_name), Some(_), Some(ttl), Some(_)) = (raw, friendly_name, description, ttl, proof) else {
-        return Err(faults.into_error());
+        return Err(errors.into());
     };
-    let mut tx = caller.begin_holding_account(app).await?;
+    let mut tx = caller.begin_tx_holding_account(app).await?;
     let now = app.now();
     NewCredentials::of(&mut tx, caller.account(), app).await?;
     app.settings.limits.quotas.check_access_keys(&mut tx, caller.account()).await?;
@@ -125,35 +125,41 @@ pub async fn add(
     let key = repo::find_by_name(&mut tx, caller.account(), &friendly_name).await?.ok_or(AppError::NotFound("access key"))?;
     tell(&mut tx, app, caller, from, &friendly_name, Kind::KeyAdded).await?;
     let event = Event::new(Action::CreateAccessKey, &key.id).with(json!({ "friendlyName": friendly_name, "expires": key.expires }));
-    audit::note(&mut tx, &caller.actor(from), event, &app.dice, now).await?;
+    audit::note(&mut tx, &caller.actor(), event, &app.dice, now).await?;
     tx.commit().await?;
     app.mailer.wake();
     Ok((key, token))
 }
 
 /// What the caller may see of its account's credentials: a login also sees sessions that have not ended, a key only named keys.
-pub async fn list(tx: &mut ReadTx, app: &App, caller: &NotApiKey) -> AppResult<Vec<Credential>> {
+pub async fn list(tx: &mut ReadTx, app: &Context, caller: &NotApiKey) -> AppResult<Vec<Credential>> {
     let found = repo::list(tx, caller.account()).await?;
     Ok(found.into_iter().filter(|key| is_seen_by(key, caller.kind(), app)).collect())
 }
 
-fn is_seen_by(key: &Credential, caller: CredentialKind, app: &App) -> bool {
+fn is_seen_by(key: &Credential, caller: CredentialKind, app: &Context) -> bool {
     // A named key that has expired still holds its name; a session that has ended is only waiting to be forgotten.
     !key.kind().is_login() || (caller.is_login() && session::is_alive(key, &app.settings.limits.sessions, app.now()))
 }
 
 /// The caller's credential of this name, or 404.
-pub async fn find(tx: &mut ReadTx, app: &App, caller: &LoginSession, friendly_name: &str) -> AppResult<Credential> {
+pub async fn find(tx: &mut ReadTx, app: &Context, caller: &LoginSession, friendly_name: &str) -> AppResult<Credential> {
     find_seen(tx, app, caller.account(), caller.kind(), friendly_name).await
 }
 
-async fn find_seen(tx: &mut ReadTx, app: &App, account: &AccountId, caller: CredentialKind, friendly_name: &str) -> AppResult<Credential> {
+async fn find_seen(
+    tx: &mut ReadTx,
+    app: &Context,
+    account: &AccountId,
+    caller: CredentialKind,
+    friendly_name: &str,
+) -> AppResult<Credential> {
     let found = repo::find_by_name(tx, account, friendly_name).await?;
     found.filter(|key| is_seen_by(key, caller, app)).ok_or(AppError::NotFound("access key"))
 }
 
 /// Whether this lifetime, if it is one, would end a named key later than it does. What cannot be changed so is refused elsewhere.
-async fn lasts_longer(app: &App, caller: &LoginSession, friendly_name: &str, ttl: &Member) -> AppResult<bool> {
+async fn lasts_longer(app: &Context, caller: &LoginSession, friendly_name: &str, ttl: &Member) -> AppResult<bool> {
     let Ok(Some(ttl)) = ttl.optional_integer() else { return Ok(false) };
     match find(&mut app.db.read().await?, app, caller, friendly_name).await {
         Ok(key) => Ok(!key.kind().is_login() && key.expires < end(ttl, app.now())),
@@ -176,20 +182,20 @@ pub async fn update(
         NewCredentials::of(&mut app.db.read().await?, caller.account(), app).await?;
     }
     let fresh = if lasts_longer(app, caller, friendly_name, &patch.ttl).await? {
-        Some(fresh::prove(app, caller, from, &patch.step_up).await?)
+        Some(fresh::prove(app, caller, Proof::of(&patch.step_up).ok().flatten()).await?)
     } else {
         None
     };
-    let mut faults = Faults::default();
-    let raw = faults.take("name", refuse_raw_key(&patch.name));
-    let name = faults.take("friendlyName", patch.friendly_name.optional_text().and_then(|name| name.map(judge_friendly_name).transpose()));
-    let description = faults.take("description", patch.description.optional_text());
-    let ttl = faults.take("ttl", patch.ttl.optional_integer().and_then(|ttl| ttl.map(judge_ttl).transpose()));
-    let proof = faults.take("stepUp", Proof::of(&patch.step_up));
+    let mut errors = FieldErrors::default();
+    let raw = errors.take("name", refuse_raw_key(&patch.name));
+    let name = errors.take("friendlyName", patch.friendly_name.optional_text().and_then(|name| name.map(judge_friendly_name).transpose()));
+    let description = errors.take("description", patch.description.optional_text());
+    let ttl = errors.take("ttl", patch.ttl.optional_integer().and_then(|ttl| ttl.map(judge_ttl).transpose()));
+    let proof = errors.take("stepUp", Proof::of(&patch.step_up));
     let (Some(()), Some(name), Some(_), Some(ttl), Some(_)) = (raw, name, description, ttl, proof) else {
-        return Err(faults.into_error());
+        return Err(errors.into());
     };
-    let mut tx = caller.begin_holding_account(app).await?;
+    let mut tx = caller.begin_tx_holding_account(app).await?;
     let now = app.now();
     if ttl.is_some() {
         NewCredentials::of(&mut tx, caller.account(), app).await?;
@@ -210,14 +216,14 @@ pub async fn update(
     let before = json!({ "friendlyName": before.friendly_name, "expires": before.expires });
     let details = json!({ "friendlyName": key.friendly_name, "expires": key.expires, "before": before });
     let event = Event::new(Action::UpdateAccessKey, &key.id).with(details);
-    audit::note(&mut tx, &caller.actor(from), event, &app.dice, now).await?;
+    audit::note(&mut tx, &caller.actor(), event, &app.dice, now).await?;
     tx.commit().await?;
     Ok(key)
 }
 
 /// Ends a credential. The owner is told of a named key, and of a command line's.
-pub async fn remove(app: &App, caller: &NotApiKey, from: ClientAddress, friendly_name: &str) -> AppResult<()> {
-    let mut tx = caller.begin_holding_account(app).await?;
+pub async fn remove(app: &Context, caller: &NotApiKey, from: ClientAddress, friendly_name: &str) -> AppResult<()> {
+    let mut tx = caller.begin_tx_holding_account(app).await?;
     let key = find_seen(&mut tx, app, caller.account(), caller.kind(), friendly_name).await?;
     if repo::delete(&mut tx, caller.account(), &key.id).await? == 0 {
         return Err(AppError::NotFound("access key"));
@@ -228,7 +234,7 @@ pub async fn remove(app: &App, caller: &NotApiKey, from: ClientAddress, friendly
     notice::put_removed(&mut tx, app, caller, from, &[&key]).await?;
     let action = if key.kind().is_login() { Action::EndSession } else { Action::DeleteAccessKey };
     let event = Event::new(action, &key.id).with(json!({ "friendlyName": friendly_name }));
-    audit::note(&mut tx, &caller.actor(from), event, &app.dice, app.now()).await?;
+    audit::note(&mut tx, &caller.actor(), event, &app.dice, app.now()).await?;
     tx.commit().await?;
     app.mailer.wake();
     Ok(())
@@ -236,7 +242,7 @@ pub async fn remove(app: &App, caller: &NotApiKey, from: ClientAddress, friendly
 
 async fn tell(
     tx: &mut WriteTx,
-    app: &App,
+    app: &Context,
     owner: &SignedIn,
     from: ClientAddress,
     name: &str,

@@ -1,9 +1,9 @@
 //! The rules of API keys.
 
 use serde_json::{Value, json};
-use shared::Invalid;
 use shared::ids::{AccountId, ApiKeyId};
 use shared::time::UnixMillis;
+use shared::{FieldErrors, Invalid};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -11,7 +11,7 @@ use crate::domain::access::{DashboardSession, DashboardSessionAlone, LoginSessio
 use crate::domain::accounts;
 use crate::domain::accounts::service::judge_name;
 use crate::domain::audit::{self, Action, ClientAddress, Event};
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::credentials::api_keys::repo::{self, ApiKey, NewApiKeyRow};
 use crate::domain::credentials::scope::ScopeSet;
 use crate::domain::credentials::session::LAST_EXPIRY;
@@ -23,12 +23,12 @@ use crate::domain::second_factors::NewCredentials;
 use crate::domain::second_factors::Proof;
 use crate::http::AppState;
 use crate::http::api::api_keys::{ApiKeyPatch, NewApiKey};
-use crate::http::extract::{Faults, Member, Nullable};
+use crate::http::extract::{Member, Nullable};
 use crate::infra::db::{ReadTx, WriteTx};
 
 /// Makes an API key, unless the account has as many as it may have, and gives its raw form, the only time it is known.
 pub async fn create(
-    app: &App,
+    app: &Context,
     caller: &DashboardSessionAlone,
     right: NewCredentials,
     fresh: Fresh,
@@ -39,29 +39,29 @@ pub async fn create(
 }
 
 /// An id for a key that is to be made.
-pub fn new_id(app: &App) -> AppResult<ApiKeyId> {
+pub fn new_id(app: &Context) -> AppResult<ApiKeyId> {
     Ok(ApiKeyId::v7(app.now(), app.dice.bytes()?))
 }
 
 /// The same with an id that [`new_id`] made for the caller's account before, so that a request that comes twice makes one key. Errors: 409 when the account
 /// has a key with this id, and those of [`create`].
 pub async fn create_once(
-    app: &App,
+    app: &Context,
     caller: &DashboardSessionAlone,
     _rights: (NewCredentials, Fresh),
     from: ClientAddress,
     new: &NewApiKey,
     id: &ApiKeyId,
 ) -> AppResult<(ApiKey, PlainToken)> {
-    let mut faults = Faults::default();
-    let name = faults.take("name", new.name.text().and_then(judge_name));
-    let scopes = faults.take("scopes", ScopeSet::of(&new.scopes));
-    let expires = faults.take("expires_at", judge_expiry(&new.expires_at, app.now()));
-    let proof = faults.take("stepUp", Proof::of(&new.step_up));
-    let (Some(name), Some(scopes), Some(expires), Some(_)) = (name, scopes, expires, proof) else { return Err(faults.into_error()) };
+    let mut errors = FieldErrors::default();
+    let name = errors.take("name", new.name.text().and_then(judge_name));
+    let scopes = errors.take("scopes", ScopeSet::of(&new.scopes));
+    let expires = errors.take("expires_at", judge_expiry(&new.expires_at, app.now()));
+    let proof = errors.take("stepUp", Proof::of(&new.step_up));
+    let (Some(name), Some(scopes), Some(expires), Some(_)) = (name, scopes, expires, proof) else { return Err(errors.into()) };
     let token = PlainToken::api_key(&app.dice)?;
     let prefix = ApiKeyToken::parse(token.reveal()).ok_or_else(|| AppError::internal("an API key was made in a wrong form"))?.prefix();
-    let mut tx = caller.begin_holding_account(app).await?;
+    let mut tx = caller.begin_tx_holding_account(app).await?;
     let now = app.now();
     NewCredentials::of(&mut tx, caller.account(), app).await?;
     if repo::find(&mut tx, caller.account(), id.as_str()).await?.is_some() {
@@ -73,7 +73,7 @@ pub async fn create_once(
     let made = repo::find(&mut tx, caller.account(), id.as_str()).await?.ok_or(AppError::NotFound("API key"))?;
     tell(&mut tx, app, caller, from, &made, Kind::KeyAdded).await?;
     let event = Event::new(Action::CreateApiKey, &made.id).with(details(&made)?);
-    audit::note(&mut tx, &caller.actor(from), event, &app.dice, now).await?;
+    audit::note(&mut tx, &caller.actor(), event, &app.dice, now).await?;
     tx.commit().await?;
     app.mailer.wake();
     Ok((made, token))
@@ -95,7 +95,7 @@ impl Reach {
     }
 
     /// Refuses what needs the right to new credentials when the account does not have it. Errors: 403 with `mfa_setup_required`.
-    async fn check_right(self, tx: &mut ReadTx, app: &App, caller: &DashboardSession) -> AppResult<()> {
+    async fn check_right(self, tx: &mut ReadTx, app: &Context, caller: &DashboardSession) -> AppResult<()> {
         if self.moves_end || self.widens {
             NewCredentials::of(tx, caller.account(), app).await?;
         }
@@ -104,7 +104,7 @@ impl Reach {
 }
 
 /// The guards of a change, before its members are judged: whether a fresh proof was needed, and there. What is wrong or not there needs none.
-async fn prove(app: &App, caller: &DashboardSession, from: ClientAddress, id: &str, patch: &ApiKeyPatch) -> AppResult<Option<Fresh>> {
+async fn prove(app: &Context, caller: &DashboardSession, from: ClientAddress, id: &str, patch: &ApiKeyPatch) -> AppResult<Option<Fresh>> {
     let mut tx = app.db.read().await?;
     let Some(before) = repo::find(&mut tx, caller.account(), id).await? else { return Ok(None) };
     let scopes = if patch.scopes.is_given() { ScopeSet::of(&patch.scopes).ok() } else { None };
@@ -115,26 +115,26 @@ async fn prove(app: &App, caller: &DashboardSession, from: ClientAddress, id: &s
     let reach = Reach::of(&before, scopes.unwrap_or(before.scopes()?), expires)?;
     reach.check_right(&mut tx, app, caller).await?;
     drop(tx);
-    if reach.widens { fresh::prove(app, caller, from, &patch.step_up).await.map(Some) } else { Ok(None) }
+    if reach.widens { fresh::prove(app, caller, Proof::of(&patch.step_up).ok().flatten()).await.map(Some) } else { Ok(None) }
 }
 
 /// Changes name, scopes and expiry as far as they are given. Errors: 404, 409 when the key is revoked, 403 when it is to reach further or end at another
 /// time and the account has no right to that, or the session is not fresh.
 pub async fn update(app: &AppState, caller: &DashboardSession, from: ClientAddress, id: &str, patch: &ApiKeyPatch) -> AppResult<ApiKey> {
     let fresh = prove(app, caller, from, id, patch).await?;
-    let mut faults = Faults::default();
-    let name = faults.take("name", patch.name.optional_text().and_then(|name| name.map(judge_name).transpose()));
-    let scopes = if patch.scopes.is_given() { faults.take("scopes", ScopeSet::of(&patch.scopes).map(Some)) } else { Some(None) };
+    let mut errors = FieldErrors::default();
+    let name = errors.take("name", patch.name.optional_text().and_then(|name| name.map(judge_name).transpose()));
+    let scopes = if patch.scopes.is_given() { errors.take("scopes", ScopeSet::of(&patch.scopes).map(Some)) } else { Some(None) };
     let expires = match &patch.expires_at {
         Nullable::Absent => Some(None),
-        Nullable::Given(expires) => faults.take("expires_at", judge_expiry(expires, app.now()).map(Some)),
+        Nullable::Given(expires) => errors.take("expires_at", judge_expiry(expires, app.now()).map(Some)),
     };
-    let proof = faults.take("stepUp", Proof::of(&patch.step_up));
-    let (Some(name), Some(scopes), Some(expires), Some(_)) = (name, scopes, expires, proof) else { return Err(faults.into_error()) };
+    let proof = errors.take("stepUp", Proof::of(&patch.step_up));
+    let (Some(name), Some(scopes), Some(expires), Some(_)) = (name, scopes, expires, proof) else { return Err(errors.into()) };
     if name.is_none() && scopes.is_none() && expires.is_none() {
-        return Err(AppError::Invalid("at least one of name, scopes and expires_at is needed".to_owned()));
+        return Err(AppError::Invalid(FieldErrors::of_request("at least one of name, scopes and expires_at is needed")));
     }
-    let mut tx = caller.begin_holding_account(app).await?;
+    let mut tx = caller.begin_tx_holding_account(app).await?;
     let now = app.now();
     let before = repo::find(&mut tx, caller.account(), id).await?.ok_or(AppError::NotFound("API key"))?;
     if before.revoked_time.is_some() {
@@ -156,20 +156,20 @@ pub async fn update(app: &AppState, caller: &DashboardSession, from: ClientAddre
     let (scopes, before) = (after.scopes()?.names(), details(&before)?);
     let changed = json!({ "name": after.name, "scopes": scopes, "expires": after.expires_time, "before": before });
     let event = Event::new(Action::UpdateApiKey, &after.id).with(changed);
-    audit::note(&mut tx, &caller.actor(from), event, &app.dice, now).await?;
+    audit::note(&mut tx, &caller.actor(), event, &app.dice, now).await?;
     tx.commit().await?;
     Ok(after)
 }
 
 /// Revokes a key; once more changes nothing.
-pub async fn revoke(app: &App, caller: &LoginSession, from: ClientAddress, id: &str) -> AppResult<()> {
-    let mut tx = caller.begin_holding_account(app).await?;
+pub async fn revoke(app: &Context, caller: &LoginSession, from: ClientAddress, id: &str) -> AppResult<()> {
+    let mut tx = caller.begin_tx_holding_account(app).await?;
     let now = app.now();
     let key = repo::find(&mut tx, caller.account(), id).await?.ok_or(AppError::NotFound("API key"))?;
     if repo::revoke(&mut tx, &key.id, now).await? > 0 {
         tell(&mut tx, app, caller, from, &key, Kind::KeyRemoved).await?;
         let event = Event::new(Action::RevokeApiKey, &key.id).with(details(&key)?);
-        audit::note(&mut tx, &caller.actor(from), event, &app.dice, now).await?;
+        audit::note(&mut tx, &caller.actor(), event, &app.dice, now).await?;
         tx.commit().await?;
         app.mailer.wake();
     }
@@ -192,7 +192,7 @@ fn details(key: &ApiKey) -> AppResult<Value> {
 
 async fn tell(
     tx: &mut WriteTx,
-    app: &App,
+    app: &Context,
     owner: &LoginSession,
     from: ClientAddress,
     key: &ApiKey,

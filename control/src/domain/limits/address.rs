@@ -7,7 +7,7 @@ use shared::time::UnixMillis;
 
 use super::{Count, Limit, Subject, Times, find};
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::error::AppResult;
 use crate::domain::traces;
 use crate::infra::db::{ReadTx, WriteTx};
@@ -79,7 +79,7 @@ pub async fn find_address(tx: &mut ReadTx, limit: Limit, address: IpAddr) -> App
 
 /// [`super::admit`] for a request from an address, in a transaction of its own: what it admits counts, whatever becomes of it. A client over the limit is
 /// found out by reading, so that no flood of requests keeps others from writing.
-pub async fn admit_address(app: &App, address: IpAddr, limit: Limit, rate: Rate) -> AppResult<Result<(), u64>> {
+pub async fn admit_address(app: &Context, address: IpAddr, limit: Limit, rate: Rate) -> AppResult<Result<(), u64>> {
     let so_far = find_address(&mut app.db.read().await?, limit, address).await?;
     let mut refused = so_far.wait(rate, app.now());
     if refused.is_none() {

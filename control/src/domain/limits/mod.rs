@@ -24,7 +24,7 @@ use shared::ids::AccountId;
 use shared::limit::{Rate, network, site, wide_network};
 use shared::time::UnixMillis;
 
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::email::sought;
 use crate::domain::error::{AppError, AppResult};
 use crate::infra::db::{ReadTx, WriteTx};
@@ -243,7 +243,7 @@ pub async fn admit(tx: &mut WriteTx, limit: Limit, subject: &Subject, rate: Rate
 }
 
 /// [`admit`] of one subject in a transaction of its own, as with an address.
-pub async fn admit_alone(app: &App, subject: &Subject, limit: Limit, rate: Rate) -> AppResult<Result<(), u64>> {
+pub async fn admit_alone(app: &Context, subject: &Subject, limit: Limit, rate: Rate) -> AppResult<Result<(), u64>> {
     let so_far = find(&mut app.db.read().await?, limit, subject).await?;
     if let Some(seconds) = so_far.wait(rate, app.now()) {
         return Ok(Err(seconds));

@@ -8,7 +8,7 @@ use shared::ids::{AccountId, AppId};
 use shared::limit::Rate;
 
 use crate::domain::audit::{Actor, ClientAddress};
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::limits::{self, Limit, Subject};
 use crate::domain::traces;
@@ -114,7 +114,7 @@ impl Quotas {
 }
 
 /// Refuses one new name of an app too many that the account `by` gives within a day; counts this one. Errors: 409.
-pub async fn admit_rename(app: &App, tx: &mut WriteTx, by: &AccountId, actor: &Actor) -> AppResult<()> {
+pub async fn admit_rename(app: &Context, tx: &mut WriteTx, by: &AccountId, actor: &Actor) -> AppResult<()> {
     let admitted = limits::admit(tx, Limit::Renames, &Subject::account(by), RENAMES_A_DAY, app.now()).await?;
     admitted.map_err(|_| refused(app, Limit::Renames, by, actor, "200 new names of apps per account and day"))
 }
@@ -122,7 +122,7 @@ pub async fn admit_rename(app: &App, tx: &mut WriteTx, by: &AccountId, actor: &A
 /// Refuses one more deployment of the app `of`, whose row is held, and one too many that the account `by` makes within a day, whoever owns the app; counts
 /// this one. One that reuses a kept key leaves fewer of those, so it is not refused for their number. Errors: 409.
 pub async fn admit_deployment(
-    app: &App,
+    app: &Context,
     tx: &mut WriteTx,
     of: &AppId,
     (owner, by): (&AccountId, &AccountId),
@@ -149,7 +149,7 @@ async fn check_kept_keys(tx: &mut ReadTx, owner: &AccountId, more: i64) -> AppRe
 }
 
 /// The refusal of a limit by day, which leaves a line in the log like that of every limit.
-fn refused(app: &App, limit: Limit, owner: &AccountId, actor: &Actor, quota: &str) -> AppError {
+fn refused(app: &Context, limit: Limit, owner: &AccountId, actor: &Actor, quota: &str) -> AppError {
     if let Some(from) = actor.address() {
         traces::refused(app, ClientAddress(from), limit.as_str(), Some(owner));
     }

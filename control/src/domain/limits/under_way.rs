@@ -1,6 +1,6 @@
 //! How many of one kind of work each account has under way in this process.
 //!
-//! What an account may begin in a time is counted elsewhere ([`App::count`](crate::domain::context::App::count)); this is for what is large while it lasts.
+//! What an account may begin in a time is counted elsewhere ([`App::count`](crate::domain::context::Context::count)); this is for what is large while it lasts.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

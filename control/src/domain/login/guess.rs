@@ -6,7 +6,7 @@ use shared::time::UnixMillis;
 use super::repo;
 use crate::domain::accounts;
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::credentials::device_cookies::Device;
 use crate::domain::credentials::device_cookies::service::Shown;
 use crate::domain::credentials::token::TokenHash;
@@ -33,7 +33,7 @@ type Refused = (&'static str, AppError);
 
 impl Guard {
     /// `is_known` lifts what guards the account, and not what guards it from an address.
-    fn check(self, app: &App, address: &AddressTimes, account: &Times, is_known: bool, now: UnixMillis) -> Result<(), Refused> {
+    fn check(self, app: &Context, address: &AddressTimes, account: &Times, is_known: bool, now: UnixMillis) -> Result<(), Refused> {
         let rates = &app.settings.limits.strangers;
         if let Some(seconds) = address.wait(rates.login_address, now) {
             return Err((Limit::LoginAddress.as_str(), too_many(seconds)));
@@ -63,7 +63,7 @@ pub(crate) struct Guess<'g> {
 
 impl Guess<'_> {
     /// Notes a refusal by a limit. To be asked for a challenge is none.
-    fn note(&self, app: &App, (limit, error): Refused) -> AppError {
+    fn note(&self, app: &Context, (limit, error): Refused) -> AppError {
         if matches!(error, AppError::TooMany { .. }) {
             traces::refused(app, self.from, limit, None);
         }
@@ -76,7 +76,7 @@ pub(crate) fn too_many(seconds: u64) -> AppError {
 }
 
 /// Refuses what would be refused anyway, before it costs a hash. Gives the device cookie that is the account's.
-pub(crate) async fn look(app: &App, guess: &Guess<'_>) -> AppResult<Option<TokenHash>> {
+pub(crate) async fn look(app: &Context, guess: &Guess<'_>) -> AppResult<Option<TokenHash>> {
     let (mut tx, now) = (app.db.read().await?, app.now());
     let address = limits::find_address(&mut tx, Limit::LoginAddress, guess.from.0).await?;
     let account = limits::find(&mut tx, Limit::LoginAccount, &Subject::email(guess.email)).await?;
@@ -105,7 +105,7 @@ pub(crate) enum Whose {
 }
 
 /// Compares the password, and counts. Gives the open transaction in which the account is held with the hash that was compared.
-pub(crate) async fn settle(app: &App, guess: &Guess<'_>) -> AppResult<(WriteTx, Right)> {
+pub(crate) async fn settle(app: &Context, guess: &Guess<'_>) -> AppResult<(WriteTx, Right)> {
     let Guess { from, email, password, .. } = *guess;
     // Another login may put a newer hash of the same password in the place of the one that was compared; then the new one is.
     for _ in 0..2 {
@@ -157,7 +157,7 @@ struct Failed {
 
 impl Failed {
     /// Counts it, commits, and notes it. Nothing that is written depends on whether the address has an account.
-    async fn count(self, mut tx: WriteTx, app: &App, guess: &Guess<'_>, account: Option<AccountId>, is_pending: bool) -> AppResult<()> {
+    async fn count(self, mut tx: WriteTx, app: &Context, guess: &Guess<'_>, account: Option<AccountId>, is_pending: bool) -> AppResult<()> {
         let (rates, now) = (&app.settings.limits.strangers, app.now());
         self.address.add(&mut tx, rates.login_address, now).await?;
         let failures = self.account.add(&mut tx, rates.login_memory(), now).await?;
@@ -177,7 +177,7 @@ impl Failed {
 }
 
 /// The address's account with its hash, and the hash of its newest registration or decoy. Asks the database the same, whether or not the address has an account.
-async fn find(app: &App, email: &str, whose: Whose) -> AppResult<(Option<(AccountId, String)>, Option<String>)> {
+async fn find(app: &Context, email: &str, whose: Whose) -> AppResult<(Option<(AccountId, String)>, Option<String>)> {
     let mut tx = app.db.read().await?;
     let account = repo::find_account(&mut tx, email).await?;
     let pending = match whose {

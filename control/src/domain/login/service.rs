@@ -14,7 +14,7 @@ use super::guess::{Guard, Guess, Whose, look, settle, too_many};
 use super::repo;
 use crate::domain::accounts;
 use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::credentials::device_cookies::Device;
 use crate::domain::credentials::session::{self, Issued, SessionOrigin};
 use crate::domain::error::{AppError, AppResult, Code};
@@ -72,7 +72,7 @@ pub enum Way {
 
 /// Logs in, or begins to where the account has a second factor. Errors: 401 for a wrong address or password, 403 for an address that is not verified yet and for a suspended account,
 /// 403 with a code when a challenge token is needed, 429 when there were too many failures, 503 when the hash waits too long for its turn.
-pub async fn log_in(app: &App, from: ClientAddress, login: &Login) -> AppResult<Outcome> {
+pub async fn log_in(app: &Context, from: ClientAddress, login: &Login) -> AppResult<Outcome> {
     let mut guess = Guess {
         from,
         email: &login.email,
@@ -120,7 +120,7 @@ pub async fn log_in(app: &App, from: ClientAddress, login: &Login) -> AppResult<
 /// when it comes from a new network and a browser without a device cookie of the account. The transaction holds the account.
 pub async fn finish(
     mut tx: WriteTx,
-    app: &App,
+    app: &Context,
     account: &AccountId,
     from: ClientAddress,
     way: Way,
@@ -151,7 +151,7 @@ pub async fn finish(
 /// Whether this is the password of a caller who is signed in already; gives the hash that it was compared with, so that what follows can demand that
 /// the account still has it. A wrong one counts as a failed login and is answered as one, with 401 or 429; there is no challenge, but the stop after
 /// ten failures holds in any case. A right one forgives failed logins where the account has no second factor.
-pub async fn confirm(app: &App, from: ClientAddress, email: &str, password: &str) -> AppResult<String> {
+pub async fn confirm(app: &Context, from: ClientAddress, email: &str, password: &str) -> AppResult<String> {
     let device = Device::default();
     let guess = Guess { from, email, password, guard: Guard::Stop, device: &device, whose: Whose::TheAccounts };
     look(app, &guess).await?;

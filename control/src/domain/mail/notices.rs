@@ -6,7 +6,7 @@ use shared::limit::Rate;
 
 use super::{Kind, Mail, outbox};
 use crate::domain::accounts;
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::error::AppResult;
 use crate::domain::limits::{Count, Limit, Subject};
 use crate::domain::traces::tally::{self, Tally};
@@ -73,7 +73,7 @@ impl Notice {
 }
 
 /// Puts a notice into the outbox, or counts it among those to be summed up. The account is held, or nothing of it is locked after this.
-pub async fn put(tx: &mut WriteTx, app: &App, account: &AccountId, mail: &Mail) -> AppResult<()> {
+pub async fn put(tx: &mut WriteTx, app: &Context, account: &AccountId, mail: &Mail) -> AppResult<()> {
     let Some(notice) = Notice::of(&mail.kind) else { return outbox::put(tx, app, mail).await };
     let now = app.now();
     let sent = Count::lock(tx, Limit::Notices, &Subject::of_kind(account, notice.as_str()), now).await?;
@@ -87,7 +87,7 @@ pub async fn put(tx: &mut WriteTx, app: &App, account: &AccountId, mail: &Mail) 
 }
 
 /// Puts the mail that sums up into the outbox.
-pub async fn sum_up(tx: &mut WriteTx, app: &App, name: &str, account: &AccountId, tally: Tally) -> AppResult<()> {
+pub async fn sum_up(tx: &mut WriteTx, app: &Context, name: &str, account: &AccountId, tally: Tally) -> AppResult<()> {
     let Some(kind) = Notice::parse(name) else { return Ok(()) };
     let Some(row) = accounts::repo::find(tx, account).await? else { return Ok(()) };
     outbox::put(tx, app, &Mail { to: row.email, kind: Kind::MoreNotices { kind, count: tally.count, since: tally.since } }).await

@@ -9,7 +9,7 @@ use shared::ids::MailId;
 use shared::time::UnixMillis;
 
 use super::Mail;
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult};
 use crate::infra::clock::Dice;
 use crate::infra::crypto::keys::EncryptionKeys;
@@ -34,7 +34,7 @@ pub const SQL: &[&str] = &[INSERT, DUE, CLAIM, DELETE, BACK_OFF];
 static PUT: AtomicU16 = AtomicU16::new(0);
 
 /// Puts a mail into the outbox, in the transaction of what it is about. Call [`super::Mailer::wake`] after the commit.
-pub async fn put(tx: &mut WriteTx, app: &App, mail: &Mail) -> AppResult<()> {
+pub async fn put(tx: &mut WriteTx, app: &Context, mail: &Mail) -> AppResult<()> {
     put_at(tx, &app.settings.encryption_keys, &app.dice, app.now(), mail).await
 }
 

@@ -7,7 +7,7 @@ use super::end_old_password;
 use super::repo;
 use crate::domain::accounts::{self, strength};
 use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::credentials::token::{PlainToken, TokenHash};
 use crate::domain::credentials::{access_keys as keys, api_keys};
 use crate::domain::error::{AppError, AppResult};
@@ -17,17 +17,18 @@ use crate::domain::registration::service::{admit, admit_human};
 use crate::domain::second_factors::factors;
 use crate::domain::{cli_login as cli, login};
 use crate::http::api::password_reset::{Forgotten, Reset};
-use crate::http::extract::{Faults, members};
+use crate::http::extract::members;
 use crate::infra::db::WriteTx;
+use shared::FieldErrors;
 
 /// Notes that somebody asks for a link that takes a new password: `answer` sends it, if there is an account. So this does the same for every address,
 /// and nobody learns whether there is one. Several links may be open; the first that is used closes the others. Errors: 400, 403 with a code when a
 /// challenge token is needed, 429.
-pub async fn forgot(app: &App, from: ClientAddress, forgotten: &Forgotten) -> AppResult<()> {
-    let mut faults = Faults::default();
-    let email = faults.take("email", members::email(&forgotten.email));
-    let challenge_token = faults.take("challengeToken", members::challenge_token(&forgotten.challenge_token));
-    let (Some(email), Some(challenge_token)) = (email, challenge_token) else { return Err(faults.into_error()) };
+pub async fn forgot(app: &Context, from: ClientAddress, forgotten: &Forgotten) -> AppResult<()> {
+    let mut errors = FieldErrors::default();
+    let email = errors.take("email", members::email(&forgotten.email));
+    let challenge_token = errors.take("challengeToken", members::challenge_token(&forgotten.challenge_token));
+    let (Some(email), Some(challenge_token)) = (email, challenge_token) else { return Err(errors.into()) };
     let rates = &app.settings.limits.strangers;
     admit_human(app, from, challenge_token, Limit::MailRequests, rates.mail_requests).await?;
 
@@ -43,7 +44,7 @@ pub async fn forgot(app: &App, from: ClientAddress, forgotten: &Forgotten) -> Ap
 }
 
 /// Sends the link that somebody asked for at `asked`, if the address has an account and its password was not replaced since.
-pub(crate) async fn answer(tx: &mut WriteTx, app: &App, email: &str, asked: UnixMillis) -> AppResult<()> {
+pub(crate) async fn answer(tx: &mut WriteTx, app: &Context, email: &str, asked: UnixMillis) -> AppResult<()> {
     let Some(account) = accounts::repo::find_by_email(tx, email).await? else { return Ok(()) };
     // A new password cancels what was asked for before, such as this, and does so in its turn.
     if accounts::repo::hold(tx, &account).await?.is_none() {
@@ -61,11 +62,11 @@ pub(crate) async fn answer(tx: &mut WriteTx, app: &App, email: &str, asked: Unix
 /// Puts a new password in the place of the old one. It ends every session and every command line's credential, closes the other resets, forgives the
 /// failed logins, revokes the keys if that is asked for, and tells the owner, with the keys and factors that stay, which are given, too. Errors: 400 for
 /// a token that is not known, was used or is too old, and for a password that is too easily guessed, which leaves the token as it was; 429.
-pub async fn reset(app: &App, from: ClientAddress, reset: &Reset) -> AppResult<NewPassword> {
-    let mut faults = Faults::default();
-    let token = faults.take("token", members::mailed_token(&reset.token));
-    let password = faults.take("password", reset.password.text());
-    let revokes = faults.take("revokeKeys", reset.revoke_keys.flag());
+pub async fn reset(app: &Context, from: ClientAddress, reset: &Reset) -> AppResult<NewPassword> {
+    let mut errors = FieldErrors::default();
+    let token = errors.take("token", members::mailed_token(&reset.token));
+    let password = errors.take("password", reset.password.text());
+    let revokes = errors.take("revokeKeys", reset.revoke_keys.flag());
     if token.is_some() || password.is_some() {
         admit(app, from, Limit::Posts, app.settings.limits.strangers.posts).await?;
     }
@@ -76,16 +77,16 @@ pub async fn reset(app: &App, from: ClientAddress, reset: &Reset) -> AppResult<N
         if let Some(account) = repo::find(&mut tx, token, app.now()).await? {
             found = accounts::repo::find(&mut tx, &account).await?.map(|row| (account, row));
         }
-        faults.take("token", found.as_ref().ok_or_else(members::unknown_token));
+        errors.take("token", found.as_ref().ok_or_else(members::unknown_token));
     }
     if let Some(password) = password {
         let (email, name) = found.as_ref().map(|(_, row)| (row.email.as_str(), row.name.as_deref())).unwrap_or_default();
         let known = strength::context(&app.settings.addresses(), email, name);
-        faults.take("password", accounts::service::judge_password(app, from, password, known).await?);
+        errors.take("password", accounts::service::judge_password(app, from, password, known).await?);
     }
-    let (Some(token), Some(password), Some(revokes), Some((account, row)), true) = (token, password, revokes, found, faults.is_empty())
+    let (Some(token), Some(password), Some(revokes), Some((account, row)), true) = (token, password, revokes, found, errors.is_empty())
     else {
-        return Err(faults.into_error());
+        return Err(errors.into());
     };
 
     let password_hash = app.password_turn(from).await?.hash(password).await?;
@@ -94,7 +95,7 @@ pub async fn reset(app: &App, from: ClientAddress, reset: &Reset) -> AppResult<N
     // Whatever changed the password meanwhile has closed this reset, too; a login that only renewed its hash has not, and the link still works.
     let is_new = accounts::repo::replace_password(&mut tx, &account, &row.password_hash, &password_hash).await? > 0;
     if !is_new || !repo::use_up(&mut tx, &token, now).await? {
-        return Err(AppError::Invalid(format!("token: {}", members::unknown_token())));
+        return Err(AppError::invalid("token", members::unknown_token()));
     }
     let revoked_keys = if revokes {
         let named = keys::repo::delete_named(&mut tx, &account).await?;

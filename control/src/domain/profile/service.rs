@@ -7,18 +7,19 @@ use crate::domain::accounts::service::judge_password;
 use crate::domain::accounts::{repo, strength};
 use crate::domain::audit::{self, Action, ClientAddress, Event};
 use crate::domain::collaborators::acceptance;
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::login::service as login;
 use crate::domain::mail::{Kind, Mail, notices, outbox};
 use crate::domain::password_reset::end_old_password;
 use crate::domain::second_factors::{self, Proof, step_up};
 use crate::http::api::accounts::{AccountDeletion, AccountOut, AccountPatch, LimitsOut};
-use crate::http::extract::{Faults, members};
+use crate::http::extract::members;
 use crate::infra::db::{ReadTx, WriteTx};
+use shared::FieldErrors;
 
 /// The caller's account, as it may see it.
-pub async fn out(tx: &mut ReadTx, app: &App, caller: &SignedIn) -> AppResult<AccountOut> {
+pub async fn out(tx: &mut ReadTx, app: &Context, caller: &SignedIn) -> AppResult<AccountOut> {
     let row = repo::find(tx, caller.account()).await?.ok_or(AppError::Unauthenticated)?;
     let quotas = app.settings.limits.quotas;
     Ok(AccountOut {
@@ -44,30 +45,30 @@ pub async fn out(tx: &mut ReadTx, app: &App, caller: &SignedIn) -> AppResult<Acc
 
 /// Changes the name, the password, or both, as far as they are given. Errors: 401 and 429 as of a login when the password so far is
 /// wrong; for a new password 403 with `step_up_required` without the proof of a second factor that the account has.
-pub async fn update(app: &App, caller: &DashboardSession, from: ClientAddress, patch: &AccountPatch) -> AppResult<()> {
+pub async fn update(app: &Context, caller: &DashboardSession, from: ClientAddress, patch: &AccountPatch) -> AppResult<()> {
     if patch.password.is_given() {
         // A session that ended while the body came guesses no passwords.
         caller.judge(&mut app.db.read().await?, app).await?;
     }
-    let mut faults = Faults::default();
-    let name = faults.take("name", members::name(&patch.name));
-    let password = match faults.take("password", patch.password.optional_text()) {
+    let mut errors = FieldErrors::default();
+    let name = errors.take("name", members::name(&patch.name));
+    let password = match errors.take("password", patch.password.optional_text()) {
         Some(Some(password)) => {
             let account = repo::find(&mut app.db.read().await?, caller.account()).await?.ok_or(AppError::Unauthenticated)?;
             let name = name.as_ref().and_then(Option::as_deref).or(account.name.as_deref());
             let known = strength::context(&app.settings.addresses(), caller.email(), name);
-            faults.take("password", judge_password(app, from, password, known).await?.map(|()| Some(password)))
+            errors.take("password", judge_password(app, from, password, known).await?.map(|()| Some(password)))
         }
         judged => judged,
     };
     let current = if patch.password.is_given() {
-        faults.take("currentPassword", members::password(&patch.current_password).map(Some))
+        errors.take("currentPassword", members::password(&patch.current_password).map(Some))
     } else {
         Some(None)
     };
-    let proof = faults.take("stepUp", Proof::of(&patch.step_up));
+    let proof = errors.take("stepUp", Proof::of(&patch.step_up));
     let (Some(name), Some(password), Some(current), Some(proof)) = (name, password, current, proof) else {
-        return Err(faults.into_error());
+        return Err(errors.into());
     };
     let passwords = match password.zip(current) {
         Some((new, current)) => {
@@ -78,8 +79,8 @@ pub async fn update(app: &App, caller: &DashboardSession, from: ClientAddress, p
         None => None,
     };
     let mut tx = match &passwords {
-        Some(_) => step_up::begin(app, caller, from, proof.as_ref()).await?.0,
-        None => caller.begin_holding_account(app).await?,
+        Some(_) => step_up::begin(app, caller, proof.as_ref()).await?.0,
+        None => caller.begin_tx_holding_account(app).await?,
     };
     let now = app.now();
     if let Some((proven, new)) = &passwords {
@@ -95,7 +96,7 @@ pub async fn update(app: &App, caller: &DashboardSession, from: ClientAddress, p
     }
     let event = Event::new(Action::UpdateAccount, caller.account());
     let event = event.with(json!({ "name": name.is_some(), "password": passwords.is_some() }));
-    audit::note(&mut tx, &caller.actor(from), event, &app.dice, now).await?;
+    audit::note(&mut tx, &caller.actor(), event, &app.dice, now).await?;
     tx.commit().await?;
     app.mailer.wake();
     Ok(())
@@ -104,15 +105,15 @@ pub async fn update(app: &App, caller: &DashboardSession, from: ClientAddress, p
 /// Deletes the caller's account. The keys of deployments that it ever had stay taken. Errors: 401 and 429 as of a login when the password is wrong, 403
 /// with `step_up_required` without the proof of a second factor that the account has, 409 while it owns apps, or has transferred some that nobody has
 /// accepted. Apps that were transferred to it and not accepted are their senders' again.
-pub async fn delete(app: &App, caller: &DashboardSession, from: ClientAddress, deletion: &AccountDeletion) -> AppResult<()> {
-    let mut faults = Faults::default();
-    let password = faults.take("password", members::password(&deletion.password));
-    let proof = faults.take("stepUp", Proof::of(&deletion.step_up));
-    let (Some(password), Some(proof)) = (password, proof) else { return Err(faults.into_error()) };
+pub async fn delete(app: &Context, caller: &DashboardSession, from: ClientAddress, deletion: &AccountDeletion) -> AppResult<()> {
+    let mut errors = FieldErrors::default();
+    let password = errors.take("password", members::password(&deletion.password));
+    let proof = errors.take("stepUp", Proof::of(&deletion.step_up));
+    let (Some(password), Some(proof)) = (password, proof) else { return Err(errors.into()) };
     caller.judge(&mut app.db.read().await?, app).await?;
     step_up::look(app, caller, proof.as_ref()).await?;
     let proven = login::confirm(app, from, caller.email(), password).await?;
-    let (mut tx, _) = step_up::begin(app, caller, from, proof.as_ref()).await?;
+    let (mut tx, _) = step_up::begin(app, caller, proof.as_ref()).await?;
     let now = app.now();
     give_apps_back(&mut tx, app, caller, from).await?;
     let deleted = repo::delete(&mut tx, caller.account(), &proven).await.map_err(|error| match &error {
@@ -126,7 +127,7 @@ pub async fn delete(app: &App, caller: &DashboardSession, from: ClientAddress, d
     }
     let kind = Kind::AccountDeleted { time: now, address: from.0.to_string() };
     outbox::put(&mut tx, app, &Mail { to: caller.email().to_owned(), kind }).await?;
-    audit::note(&mut tx, &caller.actor(from), Event::new(Action::DeleteAccount, caller.account()), &app.dice, now).await?;
+    audit::note(&mut tx, &caller.actor(), Event::new(Action::DeleteAccount, caller.account()), &app.dice, now).await?;
     tx.commit().await?;
     app.mailer.wake();
     Ok(())
@@ -134,7 +135,7 @@ pub async fn delete(app: &App, caller: &DashboardSession, from: ClientAddress, d
 
 /// Gives back what was transferred to an account that is about to go, whose row is held. Errors: 409 while others have not accepted what it has transferred
 /// itself.
-async fn give_apps_back(tx: &mut WriteTx, app: &App, caller: &SignedIn, from: ClientAddress) -> AppResult<()> {
+async fn give_apps_back(tx: &mut WriteTx, app: &Context, caller: &SignedIn, from: ClientAddress) -> AppResult<()> {
     if collaborators::outgoing(tx, caller.account()).await? > 0 {
         let text = "the account has transferred apps that are not accepted yet: it can be deleted once they are";
         return Err(AppError::Conflict(text.to_owned()));
@@ -147,7 +148,7 @@ async fn give_apps_back(tx: &mut WriteTx, app: &App, caller: &SignedIn, from: Cl
     for row in returned {
         let details = json!({ "permission": row.permission, "owner": row.namespace_id });
         let event = Event::new(Action::RemoveCollaborator, caller.account()).of_app(&row.id).with(details);
-        audit::note(tx, &caller.actor(from), event, &app.dice, app.now()).await?;
+        audit::note(tx, &caller.actor(), event, &app.dice, app.now()).await?;
     }
     Ok(())
 }

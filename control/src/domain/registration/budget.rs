@@ -4,7 +4,7 @@
 use shared::time::UnixMillis;
 
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::error::AppResult;
 use crate::domain::limits::{Count, Limit, Subject};
 use crate::infra::db::WriteTx;
@@ -24,14 +24,14 @@ impl Budget {
     }
 
     /// Whether one more mail may be sent.
-    pub(crate) fn has_mail(&self, app: &App, now: UnixMillis) -> bool {
+    pub(crate) fn has_mail(&self, app: &Context, now: UnixMillis) -> bool {
         let limits = &app.settings.limits.strangers;
         let (network, all) = (self.network.times(), self.all.times());
         network.wait(limits.registration_mails, now).is_none() && all.wait(limits.all_registration_mails, now).is_none()
     }
 
     /// Counts a mail.
-    pub(crate) async fn take(self, tx: &mut WriteTx, app: &App, now: UnixMillis) -> AppResult<()> {
+    pub(crate) async fn take(self, tx: &mut WriteTx, app: &Context, now: UnixMillis) -> AppResult<()> {
         let limits = &app.settings.limits.strangers;
         self.network.add(tx, limits.registration_mails, now).await?;
         self.all.add(tx, limits.all_registration_mails, now).await?;

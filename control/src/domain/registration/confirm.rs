@@ -5,9 +5,9 @@
 
 use std::net::IpAddr;
 
-use shared::Invalid;
 use shared::limit::wide_network;
 use shared::time::UnixMillis;
+use shared::{FieldErrors, Invalid};
 
 use super::PENDING_LIFETIME;
 use super::repo::{self, RegistrationRow};
@@ -15,12 +15,12 @@ use super::service::{admit, must_be_open};
 use crate::domain::accounts::service::{self as accounts, NewAccount};
 use crate::domain::accounts::strength;
 use crate::domain::audit::{Actor, ClientAddress};
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::credentials::token::TokenHash;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::limits::Limit;
 use crate::http::api::registration::ShownToken;
-use crate::http::extract::{Faults, Member, members};
+use crate::http::extract::{Member, members};
 use crate::infra::crypto::password;
 
 /// A registration that waits, as the page shows it to whoever has its token.
@@ -45,7 +45,7 @@ impl From<RegistrationRow> for Waiting {
 
 /// What waits for this token, which is not used up by it. It counts like a confirmation. Errors: 403 when registration is closed, 400 for a token that
 /// is not known, was used, or is too old, 429.
-pub async fn look_up(app: &App, from: ClientAddress, token: &Member) -> AppResult<Waiting> {
+pub async fn look_up(app: &Context, from: ClientAddress, token: &Member) -> AppResult<Waiting> {
     must_be_open(app)?;
     members::mailed_token(token).map_err(|fault| refused(&fault))?;
     admit(app, from, Limit::Posts, app.settings.limits.strangers.posts).await?;
@@ -53,7 +53,7 @@ pub async fn look_up(app: &App, from: ClientAddress, token: &Member) -> AppResul
 }
 
 /// The same after a confirmation that was refused and has counted.
-pub async fn waiting(app: &App, token: &Member) -> AppResult<Waiting> {
+pub async fn waiting(app: &Context, token: &Member) -> AppResult<Waiting> {
     let token = TokenHash::of(members::mailed_token(token).map_err(|fault| refused(&fault))?);
     Ok(find(app, &token).await?.into())
 }
@@ -61,17 +61,17 @@ pub async fn waiting(app: &App, token: &Member) -> AppResult<Waiting> {
 /// Creates the account of the registration that the token belongs to; all registrations of its address become decoys. A password that is given must be
 /// the registered one, or replaces it and drops the registered name. Errors: 400 for a token that is not known, was used, or is too old, and for a
 /// replacement that is too easily guessed, 403 when registration is closed, 409 for another password, 429. What is refused leaves the token as it was.
-pub async fn verify(app: &App, from: ClientAddress, shown: &ShownToken) -> AppResult<()> {
+pub async fn verify(app: &Context, from: ClientAddress, shown: &ShownToken) -> AppResult<()> {
     must_be_open(app)?;
-    let mut faults = Faults::default();
-    let token = faults.take("token", members::mailed_token(&shown.token));
-    let replaces = faults.take("replacePassword", shown.replace_password.flag());
+    let mut errors = FieldErrors::default();
+    let token = errors.take("token", members::mailed_token(&shown.token));
+    let replaces = errors.take("replacePassword", shown.replace_password.flag());
     let password = if shown.password.is_given() || replaces == Some(true) {
-        faults.take("password", members::password(&shown.password)).map(Some)
+        errors.take("password", members::password(&shown.password)).map(Some)
     } else {
         Some(None)
     };
-    let (Some(token), Some(replaces), Some(password)) = (token, replaces, password) else { return Err(faults.into_error()) };
+    let (Some(token), Some(replaces), Some(password)) = (token, replaces, password) else { return Err(errors.into()) };
     admit(app, from, Limit::Posts, app.settings.limits.strangers.posts).await?;
     let token = TokenHash::of(token);
     let replacement = match password {
@@ -102,7 +102,7 @@ pub async fn verify(app: &App, from: ClientAddress, shown: &ShownToken) -> AppRe
 }
 
 /// Compares a password with the registered one. Gives the hash of one that takes its place.
-async fn compare(app: &App, from: ClientAddress, row: &RegistrationRow, password: &str, replaces: bool) -> AppResult<Option<String>> {
+async fn compare(app: &Context, from: ClientAddress, row: &RegistrationRow, password: &str, replaces: bool) -> AppResult<Option<String>> {
     if app.password_turn(from).await?.verify(password, Some(&row.password_hash)).await?.matches {
         return Ok(None);
     }
@@ -111,16 +111,16 @@ async fn compare(app: &App, from: ClientAddress, row: &RegistrationRow, password
         return Err(AppError::Conflict(text.to_owned()));
     }
     let judged = accounts::judge_password(app, from, password, strength::context(&app.settings.addresses(), &row.email, None)).await?;
-    judged.map_err(|fault| AppError::Invalid(format!("password: {fault}")))?;
+    judged.map_err(|fault| AppError::invalid("password", fault))?;
     app.password_turn(from).await?.hash(password).await.map(Some).map_err(AppError::from)
 }
 
-async fn find(app: &App, token: &TokenHash) -> AppResult<RegistrationRow> {
+async fn find(app: &Context, token: &TokenHash) -> AppResult<RegistrationRow> {
     let (mut tx, now) = (app.db.read().await?, app.now());
     let found = repo::find(&mut tx, token, now, now.plus_millis(-PENDING_LIFETIME)).await?;
     found.ok_or_else(|| refused(&members::unknown_token()))
 }
 
 fn refused(fault: &Invalid) -> AppError {
-    AppError::Invalid(format!("token: {fault}"))
+    AppError::invalid("token", fault.clone())
 }

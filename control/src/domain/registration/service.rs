@@ -10,28 +10,29 @@ use super::repo::{self, NewRegistrationRow, Renewed};
 use crate::domain::accounts::service::judge_password;
 use crate::domain::accounts::strength;
 use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::credentials::token::PlainToken;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::limits::{self, Limit};
 use crate::domain::mail::{self, Kind, Mail};
 use crate::domain::{login, traces};
 use crate::http::api::registration::{NewRegistration, Resend};
-use crate::http::extract::{Faults, members};
+use crate::http::extract::members;
+use shared::FieldErrors;
 
 /// Stores a registration, and mails the link that confirms it while the address has mails left. An address that has an account gets a decoy instead,
 /// and its owner a mail that says so. The work is the same in both cases. Errors: 403 when registration is closed, or with a code when a challenge token
 /// is needed, 400, 429.
-pub async fn register(app: &App, from: ClientAddress, new: &NewRegistration) -> AppResult<()> {
+pub async fn register(app: &Context, from: ClientAddress, new: &NewRegistration) -> AppResult<()> {
     must_be_open(app)?;
-    let mut faults = Faults::default();
-    let email = faults.take("email", members::new_email(&new.email));
-    let name = faults.take("name", members::name(&new.name));
-    let challenge_token = faults.take("challengeToken", members::challenge_token(&new.challenge_token));
-    let mut password = faults.take("password", new.password.text());
+    let mut errors = FieldErrors::default();
+    let email = errors.take("email", members::new_email(&new.email));
+    let name = errors.take("name", members::name(&new.name));
+    let challenge_token = errors.take("challengeToken", members::challenge_token(&new.challenge_token));
+    let mut password = errors.take("password", new.password.text());
     // To judge a password takes a core for a moment: not for those who would be refused anyway.
     if let Err(refusal) = look(app, from, challenge_token.flatten()).await {
-        return Err(if faults.is_empty() { refusal } else { faults.into_error() });
+        return Err(if errors.is_empty() { refusal } else { AppError::Invalid(errors) });
     }
     if let Some(text) = password {
         // Each counts, also one that is refused and so is no registration.
@@ -39,10 +40,10 @@ pub async fn register(app: &App, from: ClientAddress, new: &NewRegistration) -> 
         let name = name.as_ref().and_then(Option::as_deref);
         let known = strength::context(&app.settings.addresses(), email.as_deref().unwrap_or_default(), name);
         let judged = judge_password(app, from, text, known).await?;
-        password = faults.take("password", judged.map(|()| text));
+        password = errors.take("password", judged.map(|()| text));
     }
     let (Some(email), Some(name), Some(challenge_token), Some(password)) = (email, name, challenge_token, password) else {
-        return Err(faults.into_error());
+        return Err(errors.into());
     };
     let rate = app.settings.limits.strangers.register;
     admit_human(app, from, challenge_token, Limit::Register, rate).await?;
@@ -80,16 +81,16 @@ pub async fn register(app: &App, from: ClientAddress, new: &NewRegistration) -> 
 }
 
 /// The mail about a registration of this time from this client address.
-fn verification(app: &App, token: &PlainToken, time: UnixMillis, address: String) -> Kind {
+fn verification(app: &Context, token: &PlainToken, time: UnixMillis, address: String) -> Kind {
     let (link, lifetime) = (mail::verify_email_link(&app.settings, token.reveal()), app.settings.limits.strangers.verify_token);
     Kind::VerifyEmail { link, lifetime, time, address }
 }
 
 /// Sends the mail of a registration again with a new token, which voids the old one: of the newest from the caller's network, else of the newest. Of a
 /// decoy the account's owner is told again. Nobody learns whether there is one. Errors: 403 when registration is closed, 400, 429.
-pub async fn resend(app: &App, from: ClientAddress, resend: &Resend) -> AppResult<()> {
+pub async fn resend(app: &Context, from: ClientAddress, resend: &Resend) -> AppResult<()> {
     must_be_open(app)?;
-    let email = members::email(&resend.email).map_err(|fault| AppError::Invalid(format!("email: {fault}")))?;
+    let email = members::email(&resend.email).map_err(|fault| AppError::invalid("email", fault))?;
     let limits = &app.settings.limits.strangers;
     admit(app, from, Limit::MailRequests, limits.mail_requests).await?;
     let event = Event::about_email(Action::ResendVerification, &email);
@@ -117,13 +118,13 @@ pub async fn resend(app: &App, from: ClientAddress, resend: &Resend) -> AppResul
     Ok(())
 }
 
-pub(crate) fn must_be_open(app: &App) -> AppResult<()> {
+pub(crate) fn must_be_open(app: &Context) -> AppResult<()> {
     let closed = || AppError::Forbidden("registration is closed: ask whoever runs this service for an account".into());
     app.settings.is_registration_open.then_some(()).ok_or_else(closed)
 }
 
 /// Refuses a registration that [`admit_human`] would refuse, without counting it, and before the verifier is asked.
-async fn look(app: &App, from: ClientAddress, challenge_token: Option<&str>) -> AppResult<()> {
+async fn look(app: &Context, from: ClientAddress, challenge_token: Option<&str>) -> AppResult<()> {
     if challenge_token.is_none() {
         app.verify_challenge(None, from).await?;
     }
@@ -135,12 +136,18 @@ async fn look(app: &App, from: ClientAddress, challenge_token: Option<&str>) -> 
 }
 
 /// Counts a request of a stranger. Errors: 429.
-pub(crate) async fn admit(app: &App, from: ClientAddress, limit: Limit, rate: Rate) -> AppResult<()> {
+pub(crate) async fn admit(app: &Context, from: ClientAddress, limit: Limit, rate: Rate) -> AppResult<()> {
     limits::admit_address(app, from.0, limit, rate).await?.map_err(limits::too_many)
 }
 
 /// The same where the stranger must be human, if challenges are configured; to be told so counts for nothing. Errors: 429, 403 with a code.
-pub(crate) async fn admit_human(app: &App, from: ClientAddress, challenge_token: Option<&str>, limit: Limit, rate: Rate) -> AppResult<()> {
+pub(crate) async fn admit_human(
+    app: &Context,
+    from: ClientAddress,
+    challenge_token: Option<&str>,
+    limit: Limit,
+    rate: Rate,
+) -> AppResult<()> {
     if challenge_token.is_none() {
         app.verify_challenge(None, from).await?;
     }

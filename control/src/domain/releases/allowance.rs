@@ -2,7 +2,7 @@
 
 use crate::domain::access::SignedIn;
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::{App, Refusal};
+use crate::domain::context::{Context, Refusal};
 use crate::domain::error::AppResult;
 use crate::domain::limits::under_way::Place;
 
@@ -17,7 +17,7 @@ pub struct UploadAllowance {
 
 impl UploadAllowance {
     /// Begins one more upload of the caller. Errors: 429.
-    pub fn of(app: &App, caller: &SignedIn, from: Option<ClientAddress>) -> AppResult<Self> {
+    pub fn of(app: &Context, caller: &SignedIn, from: Option<ClientAddress>) -> AppResult<Self> {
         let (limits, account) = (&app.settings.limits, Some(caller.account()));
         // First, so that one that has to wait for another uses nothing up.
         let refusal = Refusal { limit: "uploads_at_once", text: "too many uploads of this account are under way", from, account };

@@ -20,14 +20,15 @@ use super::service;
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ManageReleases;
 use crate::domain::audit::{self, Action, Actor, Event};
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::deployments::service as deployments;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::snapshot::size::{self, Change};
 use crate::http::AppState;
 use crate::http::api::releases::ReleaseAnswer;
-use crate::http::extract::{DeploymentPath, Faults, Json, Member};
+use crate::http::extract::{DeploymentPath, Json, Member};
 use crate::infra::db::{ReadTx, WriteTx};
+use shared::FieldErrors;
 
 /// A change of a release.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -77,7 +78,7 @@ pub async fn patch_release(
 ) -> AppResult<Response> {
     let patch = Patch::read(&patch)?;
     let proven = prove_hash(&app, grant.app(), &deployment, &patch).await?;
-    let mut tx = grant.begin(&app).await?;
+    let mut tx = grant.begin_tx(&app).await?;
     let Some(row) = change(&mut tx, &app, &grant, &actor, &deployment, &patch, proven).await? else {
         return Ok(StatusCode::NO_CONTENT.into_response());
     };
@@ -96,12 +97,12 @@ struct Patch {
 
 impl Patch {
     fn read(patch: &ReleasePatch) -> AppResult<Self> {
-        let mut faults = Faults::default();
-        let label = faults.take("label", given_label(&patch.label));
-        let info = GivenInfo::of(&patch.package_info, &mut faults);
+        let mut errors = FieldErrors::default();
+        let label = errors.take("label", given_label(&patch.label));
+        let info = GivenInfo::of(&patch.package_info, &mut errors);
         match label {
-            Some(label) if faults.is_empty() => Ok(Self { label, info }),
-            _ => Err(faults.into_error()),
+            Some(label) if errors.is_empty() => Ok(Self { label, info }),
+            _ => Err(errors.into()),
         }
     }
 }
@@ -109,7 +110,7 @@ impl Patch {
 /// Changes a release, in the transaction's last statements. None when it is so already, which is asked before any refusal.
 async fn change(
     tx: &mut WriteTx,
-    app: &App,
+    app: &Context,
     grant: &AppGrant<ManageReleases>,
     actor: &Actor,
     deployment: &str,
@@ -202,7 +203,7 @@ fn check(old: &ReleaseRow, new: &ReleaseRow, is_newest: bool) -> AppResult<()> {
 }
 
 /// The hash of what is really stored for the release, when the patch says another one than its row: the row may be corrected, by that hash alone.
-async fn prove_hash(app: &App, of: &AppId, deployment: &str, patch: &Patch) -> AppResult<Option<(ReleaseId, PackageHash)>> {
+async fn prove_hash(app: &Context, of: &AppId, deployment: &str, patch: &Patch) -> AppResult<Option<(ReleaseId, PackageHash)>> {
     let Some(said) = &patch.info.package_hash else { return Ok(None) };
     let row = {
         let mut tx = app.db.read().await?;
@@ -226,7 +227,7 @@ async fn asked_for(tx: &mut ReadTx, deployment: &shared::ids::DeploymentId, labe
 }
 
 /// The hash of the package by what is stored: of a single file that of its bytes, else that of its manifest, whose own name is proven.
-async fn stored_hash(app: &App, of: &AppId, row: &ReleaseRow) -> AppResult<PackageHash> {
+async fn stored_hash(app: &Context, of: &AppId, row: &ReleaseRow) -> AppResult<PackageHash> {
     let Some(manifest) = &row.manifest_sha256 else { return Ok(row.blob_sha256.clone()) };
     let key = BlobKey { app: of.clone(), sha256: manifest.clone() };
     let found = app.storage.open(&key, None).await.map_err(AppError::unavailable)?;

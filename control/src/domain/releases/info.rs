@@ -1,15 +1,15 @@
 //! `packageInfo`: what an upload, a promotion or a patch says of a release. Every bad member is named at once.
 
 use serde_json::{Map, Value};
-use shared::Invalid;
 use shared::hash::PackageHash;
 use shared::keys::Label;
 use shared::text::check_prose;
 use shared::version::Range;
 use shared::wire::json::check_members;
+use shared::{FieldErrors, Invalid};
 use utoipa::ToSchema;
 
-use crate::http::extract::{Faults, Member};
+use crate::http::extract::Member;
 
 /// The longest description, in UTF-16 code units.
 const MAX_DESCRIPTION: usize = 10_000;
@@ -34,14 +34,15 @@ pub struct ReleaseInfo {
 
 impl ReleaseInfo {
     /// Parses the JSON text of the multipart part `packageInfo`. The error names what is wrong.
-    pub fn parse(text: &[u8]) -> Result<Self, String> {
-        let value: Value = serde_json::from_slice(text)
-            .map_err(|error| format!("packageInfo: not valid JSON (line {}, column {})", error.line(), error.column()))?;
-        let Value::Object(members) = value else { return Err("packageInfo: must be a JSON object".to_owned()) };
+    pub fn parse(text: &[u8]) -> Result<Self, FieldErrors> {
+        let value: Value = serde_json::from_slice(text).map_err(|error| {
+            FieldErrors::of("packageInfo", format!("not valid JSON (line {}, column {})", error.line(), error.column()))
+        })?;
+        let Value::Object(members) = value else { return Err(FieldErrors::of("packageInfo", "must be a JSON object")) };
         if check_members(text).is_err() {
-            return Err("packageInfo: must name each member once".to_owned());
+            return Err(FieldErrors::of("packageInfo", "must name each member once"));
         }
-        let mut faults = Faults::default();
+        let mut errors = FieldErrors::default();
         let fault = match given(&members, "appVersion") {
             None => Some("is needed"),
             // As a range it would mean every version.
@@ -49,18 +50,18 @@ impl ReleaseInfo {
             Some(_) => None,
         };
         if let Some(fault) = fault {
-            faults.take::<()>("appVersion", Err(Invalid::from(fault)));
+            errors.add("appVersion", fault);
         }
-        let info = GivenInfo::read(&members, &mut faults);
+        let info = GivenInfo::read(&members, &mut errors);
         match info.app_version {
-            Some(app_version) if faults.is_empty() => Ok(Self {
+            Some(app_version) if errors.is_empty() => Ok(Self {
                 app_version,
                 description: info.description,
                 is_mandatory: info.is_mandatory.unwrap_or(false),
                 is_disabled: info.is_disabled.unwrap_or(false),
                 rollout: info.rollout.and_then(stored_rollout),
             }),
-            _ => Err(faults.into_text()),
+            _ => Err(errors),
         }
     }
 }
@@ -109,32 +110,32 @@ pub struct GivenInfo {
 
 impl GivenInfo {
     /// Of a promotion: what is empty is inherited, too.
-    pub fn inheriting(info: &Member, faults: &mut Faults) -> Self {
-        Self::parse(info, faults, |hash| !hash.is_empty())
+    pub fn inheriting(info: &Member, errors: &mut FieldErrors) -> Self {
+        Self::parse(info, errors, |hash| !hash.is_empty())
     }
 
     /// Of the member `packageInfo` of a JSON body; without it nothing is given.
-    pub fn of(info: &Member, faults: &mut Faults) -> Self {
-        Self::parse(info, faults, |_| true)
+    pub fn of(info: &Member, errors: &mut FieldErrors) -> Self {
+        Self::parse(info, errors, |_| true)
     }
 
-    fn parse(info: &Member, faults: &mut Faults, is_hash_given: fn(&&str) -> bool) -> Self {
-        let Some(Some(members)) = faults.take("packageInfo", info.optional_object()) else { return Self::default() };
-        let mut read = Self::read(members, faults);
+    fn parse(info: &Member, errors: &mut FieldErrors, is_hash_given: fn(&&str) -> bool) -> Self {
+        let Some(Some(members)) = errors.take("packageInfo", info.optional_object()) else { return Self::default() };
+        let mut read = Self::read(members, errors);
         let hash = text(members, "packageHash").and_then(|hash| hash.filter(is_hash_given).map(PackageHash::try_from).transpose());
-        read.package_hash = faults.take("packageHash", hash).flatten();
+        read.package_hash = errors.take("packageHash", hash).flatten();
         read
     }
 
     /// The members that an upload has, too.
-    fn read(members: &Map<String, Value>, faults: &mut Faults) -> Self {
+    fn read(members: &Map<String, Value>, errors: &mut FieldErrors) -> Self {
         let app_version = text(members, "appVersion").and_then(|range| range.map(Range::parse).transpose());
         Self {
-            app_version: faults.take("appVersion", app_version).flatten(),
-            description: faults.take("description", description(members)).flatten(),
-            is_mandatory: faults.take("isMandatory", boolean(members, "isMandatory")).flatten(),
-            is_disabled: faults.take("isDisabled", boolean(members, "isDisabled")).flatten(),
-            rollout: faults.take("rollout", rollout(members)).flatten(),
+            app_version: errors.take("appVersion", app_version).flatten(),
+            description: errors.take("description", description(members)).flatten(),
+            is_mandatory: errors.take("isMandatory", boolean(members, "isMandatory")).flatten(),
+            is_disabled: errors.take("isDisabled", boolean(members, "isDisabled")).flatten(),
+            rollout: errors.take("rollout", rollout(members)).flatten(),
             package_hash: None,
         }
     }

@@ -4,11 +4,11 @@ use axum::extract::{RawQuery, State};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
-use shared::Invalid;
 use shared::hash::PackageHash;
 use shared::ids::DeploymentId;
 use shared::keys::Label;
 use shared::time::UnixMillis;
+use shared::{FieldErrors, Invalid};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -21,7 +21,7 @@ use crate::domain::deployments::service as deployments;
 use crate::domain::error::{AppError, AppResult};
 use crate::http::AppState;
 use crate::http::api::releases::ReleaseMethod;
-use crate::http::extract::{DeploymentPath, Faults, Json};
+use crate::http::extract::{DeploymentPath, Json};
 use crate::infra::db::ReadTx;
 
 /// Releases on a page that names no number.
@@ -164,34 +164,34 @@ impl Page {
     /// Reads the query; empty is absent. Errors: 400, with every bad parameter.
     fn parse(query: &str) -> AppResult<Self> {
         let filter = ListFilter { is_ascending: false, app_version: None, release_method: None, is_disabled: None, is_mandatory: None };
-        let (mut page, mut cursor, mut faults) =
-            (Self { limit: DEFAULT_LIMIT, after: None, filter, search: None }, None, Faults::default());
+        let (mut page, mut cursor, mut errors) =
+            (Self { limit: DEFAULT_LIMIT, after: None, filter, search: None }, None, FieldErrors::default());
         for (name, value) in form_urlencoded::parse(query.as_bytes()).filter(|(_, value)| !value.is_empty()) {
-            let name = name.as_ref();
-            match name {
+            match name.as_ref() {
                 "limit" => {
                     let number = value.parse().ok().filter(|number| (1..=MAX_LIMIT).contains(number));
-                    page.limit = faults.take(name, number.ok_or("must be a whole number from 1 to 100")).unwrap_or(DEFAULT_LIMIT);
+                    page.limit = errors.take("limit", number.ok_or("must be a whole number from 1 to 100")).unwrap_or(DEFAULT_LIMIT);
                 }
                 "order" => {
                     let order = choice(&value, &[("asc", true), ("desc", false)]).ok_or("must be asc or desc");
-                    page.filter.is_ascending = faults.take(name, order).unwrap_or(false);
+                    page.filter.is_ascending = errors.take("order", order).unwrap_or(false);
                 }
                 "cursor" => cursor = Some(value.into_owned()),
-                "appVersion" => page.filter.app_version = faults.take(name, storable(&value)),
+                "appVersion" => page.filter.app_version = errors.take("appVersion", storable(&value)),
                 "releaseMethod" => {
                     let methods = [("Upload", "Upload"), ("Promote", "Promote"), ("Rollback", "Rollback")];
-                    page.filter.release_method = faults.take(name, choice(&value, &methods).ok_or("must be Upload, Promote or Rollback"));
+                    page.filter.release_method =
+                        errors.take("releaseMethod", choice(&value, &methods).ok_or("must be Upload, Promote or Rollback"));
                 }
-                "isDisabled" => page.filter.is_disabled = faults.take(name, flag(&value)),
-                "isMandatory" => page.filter.is_mandatory = faults.take(name, flag(&value)),
+                "isDisabled" => page.filter.is_disabled = errors.take("isDisabled", flag(&value)),
+                "isMandatory" => page.filter.is_mandatory = errors.take("isMandatory", flag(&value)),
                 "search" => page.search = Some(value.to_lowercase()),
                 _ => {}
             }
         }
         let after = cursor.map(|cursor| Place::read(&cursor, page.filter.is_ascending)).transpose();
-        page.after = faults.take("cursor", after.map_err(|()| "is not one of this list and order")).flatten();
-        if faults.is_empty() { Ok(page) } else { Err(faults.into_error()) }
+        page.after = errors.take("cursor", after.map_err(|()| "is not one of this list and order")).flatten();
+        if errors.is_empty() { Ok(page) } else { Err(errors.into()) }
     }
 
     fn matches(&self, row: &ReleaseRow) -> bool {

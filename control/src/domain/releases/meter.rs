@@ -17,6 +17,7 @@ use futures_util::{StreamExt, stream};
 
 use super::upload::too_large;
 use crate::domain::error::AppError;
+use shared::FieldErrors;
 
 /// What the parser may hold back, in bytes: boundaries and headers, and a chunk of the network.
 const MOST_HELD: u64 = 1 << 20;
@@ -120,11 +121,13 @@ impl Meter {
         match self.0.end.load(Ordering::Relaxed) {
             end if end == End::TooLarge as u8 => too_large(limit),
             end if end == End::TooMuchHeld as u8 => {
-                AppError::Invalid("the multipart body is malformed: the header of a part is too long".to_owned())
+                AppError::Invalid(FieldErrors::of_request("the multipart body is malformed: the header of a part is too long"))
             }
-            end if end == End::Silent as u8 => AppError::Invalid("the multipart body ended early: nothing came for a minute".to_owned()),
+            end if end == End::Silent as u8 => {
+                AppError::Invalid(FieldErrors::of_request("the multipart body ended early: nothing came for a minute"))
+            }
             _ if error.status() == StatusCode::PAYLOAD_TOO_LARGE => too_large(limit),
-            _ => AppError::Invalid(format!("the multipart body is malformed: {}", error.body_text())),
+            _ => AppError::Invalid(FieldErrors::of_request(format!("the multipart body is malformed: {}", error.body_text()))),
         }
     }
 }

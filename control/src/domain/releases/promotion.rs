@@ -11,7 +11,7 @@ use super::service;
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ManageReleases;
 use crate::domain::audit::{self, Action, Actor, Event};
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::deployments::repo::DeploymentRow;
 use crate::domain::deployments::service as deployments;
 use crate::domain::error::{AppError, AppResult};
@@ -31,13 +31,13 @@ pub struct Promotion {
 /// Releases a release of the deployment `source` again in another one of the app. Errors: 404 without such a deployment or release; 409 as the rules of
 /// releases say.
 pub async fn promote(
-    app: &App,
+    app: &Context,
     grant: &AppGrant<ManageReleases>,
     actor: &Actor,
     source: &str,
     promotion: &Promotion,
 ) -> AppResult<ReleaseRow> {
-    let mut tx = grant.begin(app).await?;
+    let mut tx = grant.begin_tx(app).await?;
     let (destination, row) = add(&mut tx, app, grant, actor, source, promotion).await?;
     tx.commit().await?;
     app.publisher.wake();
@@ -51,7 +51,7 @@ pub async fn promote(
 /// cleared away a moment later is the same as if that had come after the promotion.
 async fn add(
     tx: &mut WriteTx,
-    app: &App,
+    app: &Context,
     grant: &AppGrant<ManageReleases>,
     actor: &Actor,
     source: &str,

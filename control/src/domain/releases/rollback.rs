@@ -10,20 +10,20 @@ use super::service;
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ManageReleases;
 use crate::domain::audit::{self, Action, Actor, Event};
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult};
 use crate::infra::db::WriteTx;
 
 /// Releases the contents of an earlier release again, enabled and for everybody: those of `target`, else of the release before the newest. Errors: 404
 /// without such a release; 409 when it is the current one, or for other binary versions.
 pub async fn roll_back(
-    app: &App,
+    app: &Context,
     grant: &AppGrant<ManageReleases>,
     actor: &Actor,
     deployment: &str,
     target: Option<Label>,
 ) -> AppResult<ReleaseRow> {
-    let mut tx = grant.begin(app).await?;
+    let mut tx = grant.begin_tx(app).await?;
     let (locked, row) = add(&mut tx, app, grant, actor, deployment, target).await?;
     tx.commit().await?;
     app.publisher.wake();
@@ -35,7 +35,7 @@ pub async fn roll_back(
 /// is for.
 async fn add(
     tx: &mut WriteTx,
-    app: &App,
+    app: &Context,
     grant: &AppGrant<ManageReleases>,
     actor: &Actor,
     deployment: &str,

@@ -17,7 +17,7 @@ use super::repo::{self, DiffRow, LabelRow, NewReleaseRow, RangeRow, ReleaseRow};
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ManageReleases;
 use crate::domain::audit::{self, Action, Actor, Event};
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::deployments::repo::DeploymentRow;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::snapshot::outbox;
@@ -41,7 +41,7 @@ pub struct StoredPackage {
 /// Makes a release of an upload whose bytes are stored, in the transaction's last statements.
 pub async fn commit(
     tx: &mut WriteTx,
-    app: &App,
+    app: &Context,
     grant: &AppGrant<ManageReleases>,
     actor: &Actor,
     deployment: &str,
@@ -83,7 +83,7 @@ pub async fn commit(
 
 /// Stores a release of a deployment that is locked, holds its blobs, and asks for its snapshot. `false`: a blob is gone, and the transaction is to
 /// be rolled back. Errors: 409 when the deployment has no room for it.
-pub(crate) async fn add(tx: &mut WriteTx, app: &App, of: &AppId, deployment: &LabelRow, row: &ReleaseRow) -> AppResult<bool> {
+pub(crate) async fn add(tx: &mut WriteTx, app: &Context, of: &AppId, deployment: &LabelRow, row: &ReleaseRow) -> AppResult<bool> {
     size::admit(tx, app, of, &deployment.id, Change::New(row)).await?;
     // In one order, so that two releases which share both cannot wait for each other in a circle.
     for sha256 in row.manifest_sha256.iter().chain([&row.blob_sha256]).collect::<BTreeSet<_>>() {

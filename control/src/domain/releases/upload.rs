@@ -27,9 +27,10 @@ use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ManageReleases;
 use crate::domain::accounts;
 use crate::domain::audit::Actor;
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::deployments::service as deployments;
 use crate::domain::error::{AppError, AppResult};
+use shared::FieldErrors;
 
 /// The largest `packageInfo`, in bytes: a description of 10,000 UTF-16 units, every one of them escaped, and the rest.
 const MAX_INFO: usize = 128 << 10;
@@ -53,7 +54,7 @@ pub struct Received {
 }
 
 /// Reads the multipart body into a temporary file of the store, unless its head says already that there is no room for it.
-pub async fn receive(app: &App, grant: &AppGrant<ManageReleases>, deployment: &str, request: Request) -> AppResult<Received> {
+pub async fn receive(app: &Context, grant: &AppGrant<ManageReleases>, deployment: &str, request: Request) -> AppResult<Received> {
     let length = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     let (deployment, limit) = {
         let mut tx = app.db.read().await?;
@@ -70,7 +71,7 @@ pub async fn receive(app: &App, grant: &AppGrant<ManageReleases>, deployment: &s
     };
     // Nothing at all is of no wrong type; it only lacks both parts.
     if request.body().is_end_stream() {
-        return Err(AppError::Invalid(format!("{NO_FILE}; {NO_INFO}")));
+        return Err(missing(true, Some(no_info())).into());
     }
     let (request, meter) = meter::watch(request, limit.saturating_add(MULTIPART_EXTRA));
     let mut multipart = Multipart::from_request(request, &()).await.map_err(|rejection| rejected(&rejection))?;
@@ -79,7 +80,10 @@ pub async fn receive(app: &App, grant: &AppGrant<ManageReleases>, deployment: &s
         match field.name() {
             Some("package") if file.is_none() => file = Some(receive_file(app.storage.temp_dir(), field, &meter, limit).await?),
             Some("packageInfo") if info.is_none() => info = Some(ReleaseInfo::parse(&receive_info(field, &meter, limit).await?)),
-            Some(name @ ("package" | "packageInfo")) => return Err(AppError::Invalid(format!("{name}: stands there twice"))),
+            Some(name @ ("package" | "packageInfo")) => {
+                let field = if name == "package" { "package" } else { "packageInfo" };
+                return Err(AppError::invalid(field, "stands there twice"));
+            }
             _ => skip(field, &meter, limit).await?,
         }
     }
@@ -87,21 +91,28 @@ pub async fn receive(app: &App, grant: &AppGrant<ManageReleases>, deployment: &s
         (Some((file, size, sha256)), Some(Ok(info))) => Ok(Received { deployment, file, size, sha256, info }),
         (file, info) => {
             let info_fault = match info {
-                None => Some(NO_INFO.to_owned()),
+                None => Some(no_info()),
                 Some(info) => info.err(),
             };
-            let faults: Vec<String> = file.is_none().then(|| NO_FILE.to_owned()).into_iter().chain(info_fault).collect();
-            Err(AppError::Invalid(faults.join("; ")))
+            Err(missing(file.is_none(), info_fault).into())
         }
     }
 }
 
-const NO_FILE: &str = "package: a file part is needed";
-const NO_INFO: &str = "packageInfo: a part with JSON text is needed";
+fn no_info() -> FieldErrors {
+    FieldErrors::of("packageInfo", "a part with JSON text is needed")
+}
+
+/// What is wrong with the parts: whether there is no file, and what is wrong with the other one.
+fn missing(has_no_file: bool, info: Option<FieldErrors>) -> FieldErrors {
+    let mut errors = if has_no_file { FieldErrors::of("package", "a file part is needed") } else { FieldErrors::default() };
+    errors.extend(info.unwrap_or_default());
+    errors
+}
 
 /// Checks the file, stores it and makes the release.
 pub async fn store_and_commit(
-    app: &App,
+    app: &Context,
     grant: &AppGrant<ManageReleases>,
     actor: &Actor,
     deployment: &str,
@@ -136,7 +147,7 @@ pub async fn store_and_commit(
             if let (Some(sha256), Some(file)) = (&package.manifest, &manifest_file) {
                 stored.push(store(app, grant, sha256, file).await?);
             }
-            let mut tx = grant.begin(app).await?;
+            let mut tx = grant.begin_tx(app).await?;
             // The bundle is among what is stored.
             app.settings.limits.quotas.check_stored_bytes(&mut tx, grant.app(), 0).await?;
             let committed = service::commit(&mut tx, app, grant, actor, deployment, &info, &package).await?;
@@ -165,7 +176,7 @@ pub async fn store_and_commit(
 
 /// Inspects the file off the async threads, since inflating and hashing a large bundle takes seconds, and only so many files at once as there
 /// are cores: the permit goes with the work, which goes on when nobody waits for it any more.
-async fn inspect(app: &App, file: NamedTempFile, size: u64, sha256: Sha256Hex) -> AppResult<(NamedTempFile, Contents)> {
+async fn inspect(app: &Context, file: NamedTempFile, size: u64, sha256: Sha256Hex) -> AppResult<(NamedTempFile, Contents)> {
     let permit = Arc::clone(&app.inspections).acquire_owned().await.map_err(AppError::internal)?;
     let limits = app.settings.limits.archive.clone();
     let inspected = tokio::task::spawn_blocking(move || {
@@ -175,13 +186,13 @@ async fn inspect(app: &App, file: NamedTempFile, size: u64, sha256: Sha256Hex) -
     });
     match inspected.await.map_err(AppError::internal)? {
         Ok(inspected) => Ok(inspected),
-        Err(ArchiveFault::Refused(text)) => Err(AppError::Invalid(format!("package: {text}"))),
+        Err(ArchiveFault::Refused(text)) => Err(AppError::invalid("package", text)),
         Err(fault @ ArchiveFault::Read(_)) => Err(AppError::unavailable(fault)),
     }
 }
 
 /// Notes the blob's use, then stores the object unless it is there; gives what [`take_back`] needs.
-async fn store(app: &App, grant: &AppGrant<ManageReleases>, sha256: &Sha256Hex, file: &NamedTempFile) -> AppResult<(Sha256Hex, i64)> {
+async fn store(app: &Context, grant: &AppGrant<ManageReleases>, sha256: &Sha256Hex, file: &NamedTempFile) -> AppResult<(Sha256Hex, i64)> {
     let size = file.as_file().metadata().map_err(AppError::unavailable)?.len();
     let mut tx = app.db.write().await?;
     let stamp = blob::touch(&mut tx, grant.app(), sha256, i64::try_from(size).map_err(AppError::internal)?, app.now()).await?;
@@ -211,7 +222,7 @@ async fn store(app: &App, grant: &AppGrant<ManageReleases>, sha256: &Sha256Hex, 
 
 /// Removes a blob that a refused upload stored, unless something else uses it. A failure is only logged: the upload is refused already, and the
 /// row without references is what a clean-up goes by.
-async fn take_back(app: &App, grant: &AppGrant<ManageReleases>, sha256: &Sha256Hex, stamp: i64) {
+async fn take_back(app: &Context, grant: &AppGrant<ManageReleases>, sha256: &Sha256Hex, stamp: i64) {
     let removed = async {
         let mut tx = app.db.write().await?;
         if blob::discard(&mut tx, grant.app(), sha256, stamp).await? {
@@ -290,6 +301,6 @@ fn rejected(rejection: &MultipartRejection) -> AppError {
         StatusCode::BAD_REQUEST if matches!(rejection, MultipartRejection::InvalidBoundary(_)) => {
             AppError::WrongType("the body must be multipart/form-data with a boundary")
         }
-        _ => AppError::Invalid("the multipart body cannot be read".to_owned()),
+        _ => AppError::Invalid(FieldErrors::of_request("the multipart body cannot be read")),
     }
 }

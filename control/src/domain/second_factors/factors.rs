@@ -9,7 +9,7 @@ use super::step_up::SteppedUp;
 use super::{Factor, passkeys, recovery, totp};
 use crate::domain::accounts;
 use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::credentials::device_cookies as device;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::login::pending;
@@ -61,7 +61,7 @@ impl Factors {
     }
 
     /// What a login can be completed with right now, in the order in which to offer it. A passkey is of no use where passkeys are not configured.
-    pub fn methods(&self, app: &App) -> Vec<&'static str> {
+    pub fn methods(&self, app: &Context) -> Vec<&'static str> {
         let takes_codes = !self.codes_are_stopped();
         let usable = [
             (Factor::Passkey, self.passkeys > 0 && passkeys::is_configured(app)),
@@ -123,7 +123,13 @@ pub enum Changed<'c> {
 }
 
 /// What follows from a factor that was just stored: the owner is told; and when it is the first one, there are recovery codes, which are to be shown.
-pub async fn added(tx: &mut WriteTx, app: &App, held: &SteppedUp, from: ClientAddress, changed: Changed<'_>) -> AppResult<Option<Codes>> {
+pub async fn added(
+    tx: &mut WriteTx,
+    app: &Context,
+    held: &SteppedUp,
+    from: ClientAddress,
+    changed: Changed<'_>,
+) -> AppResult<Option<Codes>> {
     let is_first = !held.were_on();
     tell(tx, app, held, from, changed, |factor| Kind::FactorAdded { factor, is_first }).await?;
     if is_first { recovery::service::replace(tx, app, held.account()).await.map(Some) } else { Ok(None) }
@@ -131,7 +137,7 @@ pub async fn added(tx: &mut WriteTx, app: &App, held: &SteppedUp, from: ClientAd
 
 /// What follows from a factor that was just deleted: the owner is told; and when it was the last one, recovery codes and logins that wait for a factor
 /// are gone, too. Whether second factors are still on.
-pub async fn removed(tx: &mut WriteTx, app: &App, held: &SteppedUp, from: ClientAddress, changed: Changed<'_>) -> AppResult<bool> {
+pub async fn removed(tx: &mut WriteTx, app: &Context, held: &SteppedUp, from: ClientAddress, changed: Changed<'_>) -> AppResult<bool> {
     let are_on = find(tx, held.account()).await?.are_on();
     device::repo::delete_all(tx, held.account()).await?;
     if !are_on {
@@ -176,7 +182,7 @@ pub async fn remove_all(
 
 async fn tell(
     tx: &mut WriteTx,
-    app: &App,
+    app: &Context,
     held: &SteppedUp,
     from: ClientAddress,
     changed: Changed<'_>,

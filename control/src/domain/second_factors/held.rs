@@ -7,7 +7,7 @@ use shared::ids::AccountId;
 
 use super::factors::{self, Factors};
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::limits::{Count, Limit, Subject};
 use crate::domain::traces::warnings::Warning;
@@ -34,7 +34,7 @@ pub struct Held {
 impl Held {
     /// Locks the account's attempts and then the account. Locks of client addresses and e-mail addresses come before. A row that counts nothing is left
     /// to the clean-up. Errors: 401 when the account is gone.
-    pub async fn lock(tx: &mut WriteTx, app: &App, account: &AccountId, from: ClientAddress) -> AppResult<Self> {
+    pub async fn lock(tx: &mut WriteTx, app: &Context, account: &AccountId, from: ClientAddress) -> AppResult<Self> {
         let attempts = Count::lock(tx, Limit::MfaAttempts, &Subject::account(account), app.now()).await?;
         let email: Option<String> = on!(tx, |conn| sqlx::query_scalar(HOLD).bind(account).fetch_optional(conn).await)?;
         let email = email.ok_or(AppError::Unauthenticated)?;
@@ -57,7 +57,7 @@ impl Held {
     }
 
     /// Refuses a try when there were too many failures, however right it is. Errors: 429 with `retryAfterSeconds`.
-    pub fn check_limit(&self, app: &App) -> AppResult<()> {
+    pub fn check_limit(&self, app: &Context) -> AppResult<()> {
         match self.attempts.times().wait(app.settings.limits.strangers.mfa_attempts, app.now()) {
             Some(seconds) => {
                 traces::refused(app, self.from, Limit::MfaAttempts.as_str(), Some(&self.account));
@@ -72,7 +72,7 @@ impl Held {
     }
 
     /// Whether codes of this account may be tried: not after too many failures in a row, however right the code is. Notes the refusal.
-    pub fn takes_codes(&self, app: &App) -> bool {
+    pub fn takes_codes(&self, app: &Context) -> bool {
         let are_stopped = self.factors.codes_are_stopped();
         if are_stopped {
             traces::refused(app, self.from, "failed_factors", Some(&self.account));
@@ -81,7 +81,7 @@ impl Held {
     }
 
     /// Counts a failure and commits: also what the failed try used up. Nothing else may have been changed in the transaction.
-    pub async fn fail(self, mut tx: WriteTx, app: &App, event: Event, outcome: &'static str) -> AppResult<()> {
+    pub async fn fail(self, mut tx: WriteTx, app: &Context, event: Event, outcome: &'static str) -> AppResult<()> {
         self.attempts.add(&mut tx, app.settings.limits.strangers.mfa_attempts, app.now()).await?;
         let is_last = factors::count_failure(&mut tx, &self.account).await?;
         tx.commit().await?;

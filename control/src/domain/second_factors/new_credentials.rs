@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use shared::ids::AccountId;
 
 use super::is_overdue;
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult, Code};
 use crate::infra::db::ReadTx;
 
@@ -16,7 +16,7 @@ pub struct NewCredentials(PhantomData<()>);
 impl NewCredentials {
     /// The right of an account, or the refusal. Operations of which only a part needs it ask here, and so does every one in its transaction, once more:
     /// the time may have run out while the body came.
-    pub async fn of(tx: &mut ReadTx, account: &AccountId, app: &App) -> AppResult<Self> {
+    pub async fn of(tx: &mut ReadTx, account: &AccountId, app: &Context) -> AppResult<Self> {
         if is_overdue(tx, account, app.now()).await? {
             let text = "the time to set up a second factor is over: set one up on the dashboard first";
             return Err(AppError::Coded(Code::MfaSetupRequired, text));

@@ -4,13 +4,13 @@
 
 use serde_json::{Map, Value};
 use shared::Invalid;
+use shared::api::Field;
+use shared::api::second_factors::StepUpProof;
 use shared::ids::AccountId;
-use utoipa::ToSchema;
 
 use super::{Held, factors, passkeys, totp};
 use crate::domain::access::LoginSession;
-use crate::domain::audit::ClientAddress;
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult, Code};
 use crate::domain::traces::Event;
 use crate::http::extract::Member;
@@ -22,50 +22,41 @@ const STOPPED: AppError = AppError::Coded(
 );
 const NEEDED: AppError = AppError::Coded(Code::StepUpRequired, "show a second factor again: send a fresh stepUp proof");
 
-// No value is made of it: it shows what `Proof::of` reads.
-/// A fresh proof of a second factor that the account has.
-#[derive(Debug, ToSchema)]
-#[schema(example = json!({ "type": "totp", "code": "123456" }))]
-pub struct StepUpProof {
-    /// `totp` or `passkey`.
-    #[schema(rename = "type")]
-    pub kind: String,
-    /// The authenticator app's code now; with `totp`.
-    #[schema(min_length = 1)]
-    pub code: Option<String>,
-    /// The authentication response as JSON; with `passkey`.
-    #[schema(value_type = Option<Object>)]
-    pub response: Option<Value>,
-}
-
 /// A proof as it was sent.
 #[derive(Clone, Debug)]
-pub enum Proof<'p> {
+pub enum Proof {
     /// A code of the authenticator app.
-    Totp(&'p str),
+    Totp(String),
     /// An authentication response of a passkey.
-    Passkey(&'p Map<String, Value>),
+    Passkey(Map<String, Value>),
     /// Something that is no proof, such as a recovery code.
     Unfit,
 }
 
-impl<'p> Proof<'p> {
-    /// The proof in the member `stepUp`, if there is one. Errors: what is wrong with its form; whether it proves anything is judged later.
-    pub fn of(member: &'p Member) -> Result<Option<Self>, Invalid> {
-        let Some(members) = member.optional_object()? else { return Ok(None) };
-        let kind = members.get("type").and_then(Value::as_str).ok_or(Invalid::from("needs a type, totp or passkey"))?;
-        match kind {
-            "totp" => {
-                let code =
-                    members.get("code").and_then(Value::as_str).filter(|code| !code.is_empty()).ok_or(Invalid::from("needs a code"))?;
-                Ok(Some(Self::Totp(code)))
-            }
-            "passkey" => {
-                let response = members.get("response").and_then(Value::as_object).ok_or(Invalid::from("needs a response"))?;
-                Ok(Some(Self::Passkey(response)))
-            }
-            _ => Ok(Some(Self::Unfit)),
+impl From<StepUpProof> for Proof {
+    fn from(sent: StepUpProof) -> Self {
+        match (sent.kind.as_str(), sent.code, sent.response) {
+            ("totp", Some(code), _) => Self::Totp(code),
+            ("passkey", _, Some(response)) => Self::Passkey(response),
+            _ => Self::Unfit,
         }
+    }
+}
+
+impl Proof {
+    /// The proof in the member `stepUp`, if there is one. Errors: what is wrong with its form; whether it proves anything is judged later.
+    pub fn of(member: &Member) -> Result<Option<Self>, Invalid> {
+        Self::judge(member.field())
+    }
+
+    /// The proof in the member `stepUp`, if there is one. Errors: what is wrong with its form; whether it proves anything is judged later.
+    pub fn judge(step_up: Field<StepUpProof>) -> Result<Option<Self>, Invalid> {
+        Ok(step_up.optional()?.map(Self::from))
+    }
+
+    /// The same for what is judged before the other members; what is wrong with its form is told with theirs.
+    pub fn early(step_up: &Field<StepUpProof>) -> Option<Self> {
+        Self::judge(step_up.clone()).ok().flatten()
     }
 }
 
@@ -95,28 +86,28 @@ impl SteppedUp {
     }
 
     /// Refuses what would try another factor when there were too many failures. Errors: 429.
-    pub fn check_limit(&self, app: &App) -> AppResult<()> {
+    pub fn check_limit(&self, app: &Context) -> AppResult<()> {
         self.0.check_limit(app)
     }
 
     /// Counts a failure that came after the proof, and commits: the proof is used up, too.
-    pub async fn fail(self, tx: WriteTx, app: &App, outcome: &'static str) -> AppResult<()> {
+    pub async fn fail(self, tx: WriteTx, app: &Context, outcome: &'static str) -> AppResult<()> {
         self.0.fail(tx, app, Event::SecondFactor, outcome).await
     }
 }
 
 /// Refuses a missing proof, and what cannot be one, before anything else costs time; [`begin`] judges it. Errors: 403 with `step_up_required`.
-pub async fn look(app: &App, caller: &LoginSession, proof: Option<&Proof<'_>>) -> AppResult<()> {
+pub async fn look(app: &Context, caller: &LoginSession, proof: Option<&Proof>) -> AppResult<()> {
     let is_hopeless = matches!(proof, None | Some(Proof::Unfit));
     if is_hopeless && super::is_enabled(&mut app.db.read().await?, caller.account()).await? { Err(NEEDED) } else { Ok(()) }
 }
 
 /// Begins a transaction in which the caller's account is held, and uses the proof up in it. Where second factors are off there is nothing to prove and
 /// whatever was sent is ignored. Errors: 403 with `step_up_required`, and then the failure is counted; 429 after too many of them.
-pub async fn begin(app: &App, caller: &LoginSession, from: ClientAddress, proof: Option<&Proof<'_>>) -> AppResult<(WriteTx, SteppedUp)> {
+pub async fn begin(app: &Context, caller: &LoginSession, proof: Option<&Proof>) -> AppResult<(WriteTx, SteppedUp)> {
     look(app, caller, proof).await?;
     let mut tx = app.db.write().await?;
-    let held = Held::lock(&mut tx, app, caller.account(), from).await?;
+    let held = Held::lock(&mut tx, app, caller.account(), caller.from()).await?;
     // The body may have come slowly: what ended the session meanwhile has ended it before this.
     caller.judge(&mut tx, app).await?;
     if !held.factors().are_on() {

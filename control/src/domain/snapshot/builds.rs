@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use super::cache::{Built, SnapshotCache};
 use super::repo;
 use super::turns::{Turn, Turns};
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult, chain};
 use crate::infra::clock::Clock;
 use crate::infra::db::Db;
@@ -96,7 +96,7 @@ pub struct Source {
 
 impl Source {
     /// The service's own.
-    pub fn of(app: &App) -> Self {
+    pub fn of(app: &Context) -> Self {
         let most_bytes = usize::try_from(app.settings.limits.snapshot_bytes).unwrap_or(usize::MAX);
         Self { db: app.db.clone(), clock: app.clock.clone(), most_bytes }
     }
@@ -130,7 +130,7 @@ impl Snapshots {
     }
 
     /// The key's snapshot, from memory or built. `version` is what the database named when the request had come in. None: the key never was.
-    pub(crate) async fn get(&self, app: &App, key: &DeploymentKey, version: i64, form: Form) -> AppResult<Option<Built>> {
+    pub(crate) async fn get(&self, app: &Context, key: &DeploymentKey, version: i64, form: Form) -> AppResult<Option<Built>> {
         if let Some(built) = self.ready(key, version, form) {
             return Ok(Some(built));
         }

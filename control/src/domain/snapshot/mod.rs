@@ -25,7 +25,7 @@ use shared::keys::DeploymentKey;
 use shared::snapshot::Snapshot;
 use tokio::sync::Notify;
 
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::error::AppResult;
 
 /// Wakes the publisher after a change; clones wake the same one.
@@ -66,7 +66,7 @@ impl Publisher {
 
 /// The parsed snapshot that answers for this key now, built from the database when its version changed. None: the key never was. A deleted
 /// deployment's is a tombstone.
-pub async fn current(app: &App, key: &DeploymentKey) -> AppResult<Option<Arc<Snapshot>>> {
+pub async fn current(app: &Context, key: &DeploymentKey) -> AppResult<Option<Arc<Snapshot>>> {
     let Some(version) = app.versions.of(&app.db, key).await? else { return Ok(None) };
     if let Some(snapshot) = app.snapshots.parsed(key, version) {
         return Ok(Some(snapshot));
@@ -77,7 +77,7 @@ pub async fn current(app: &App, key: &DeploymentKey) -> AppResult<Option<Arc<Sna
 }
 
 /// The KV value of this key now: its version and the JSON text, both of one moment. None: the key never was.
-pub async fn text(app: &App, key: &DeploymentKey) -> AppResult<Option<(i64, Bytes)>> {
+pub async fn text(app: &Context, key: &DeploymentKey) -> AppResult<Option<(i64, Bytes)>> {
     let Some(version) = app.versions.of(&app.db, key).await? else { return Ok(None) };
     let built = app.snapshots.get(app, key, version, Form::Text).await?;
     Ok(built.map(|built| (built.version, built.text)))

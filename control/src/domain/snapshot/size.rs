@@ -8,7 +8,7 @@
 use shared::ids::{AccountId, AppId, DeploymentId};
 use shared::snapshot::{Size, Sketch, json_length};
 
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::deployments;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::releases::repo::ReleaseRow;
@@ -93,7 +93,7 @@ pub fn description_bytes(row: &ReleaseRow) -> i64 {
 
 /// Refuses a change that would make the snapshot of a deployment that is locked too large, and notes its size otherwise. It comes before the change.
 /// Errors: 409 with what to do.
-pub async fn admit(tx: &mut WriteTx, app: &App, of: &AppId, deployment: &DeploymentId, change: Change<'_>) -> AppResult<()> {
+pub async fn admit(tx: &mut WriteTx, app: &Context, of: &AppId, deployment: &DeploymentId, change: Change<'_>) -> AppResult<()> {
     let mut rows = sketches(tx, deployment).await?;
     let before = size(&rows);
     match change {
@@ -207,7 +207,7 @@ async fn note(tx: &mut WriteTx, deployment: &DeploymentId, size: Size) -> AppRes
 }
 
 /// Measures deployments that were made before sizes were kept, each in a transaction of its own; whether there may be more.
-pub async fn measure(app: &App) -> AppResult<bool> {
+pub async fn measure(app: &Context) -> AppResult<bool> {
     let ids: Vec<DeploymentId> = {
         let mut tx = app.db.read().await?;
         on!(tx, |conn| sqlx::query_scalar(UNMEASURED).bind(BATCH).fetch_all(conn).await)?

@@ -23,7 +23,7 @@ use tokio::sync::Notify;
 use self::backlog::Backlog;
 use self::lines::{LeftOut, Lines};
 use crate::domain::audit::{Action, ClientAddress};
-use crate::domain::context::App;
+use crate::domain::context::Context;
 
 /// What failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -149,7 +149,7 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Notes a failure: a line in the log, and for a known account its audit trail. Call it once the failure is counted.
-pub fn fail(app: &App, trace: Trace<'_>) {
+pub fn fail(app: &Context, trace: Trace<'_>) {
     app.traces.log(&trace, app.now());
     if let (Some(account), Some(_)) = (trace.account, trace.event.action()) {
         locked(&app.traces.backlog).fail(trace.event, trace.outcome, account, trace.from);
@@ -158,17 +158,17 @@ pub fn fail(app: &App, trace: Trace<'_>) {
 }
 
 /// The same for the log alone: where the trail has a row of its own.
-pub fn log(app: &App, trace: Trace<'_>) {
+pub fn log(app: &Context, trace: Trace<'_>) {
     app.traces.log(&trace, app.now());
 }
 
 /// Notes that a limit refused somebody; `limit` is its name.
-pub fn refused(app: &App, from: ClientAddress, limit: &'static str, account: Option<&AccountId>) {
+pub fn refused(app: &Context, from: ClientAddress, limit: &'static str, account: Option<&AccountId>) {
     app.traces.log(&Trace { event: Event::Limit, outcome: limit, account, from }, app.now());
 }
 
 /// Has the owner told of something, by a mail of which there is one a day at most.
-pub fn warn(app: &App, account: &AccountId, warning: warnings::Warning, from: ClientAddress) {
+pub fn warn(app: &Context, account: &AccountId, warning: warnings::Warning, from: ClientAddress) {
     locked(&app.traces.backlog).warn(account, warning, from);
     app.traces.wake();
 }

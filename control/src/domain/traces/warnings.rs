@@ -6,7 +6,7 @@ use shared::limit::Rate;
 use super::backlog::Warned;
 use crate::domain::accounts;
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::error::AppResult;
 use crate::domain::limits::{self, Limit, Subject};
 use crate::domain::mail::{Circumstances, Kind, Mail, outbox};
@@ -49,7 +49,7 @@ impl Warning {
 }
 
 /// Puts the mail into the outbox, unless there was one of this kind within a day. The row of that limit is locked after that of the account.
-pub async fn put(tx: &mut WriteTx, app: &App, account: &AccountId, warning: Warning, from: ClientAddress) -> AppResult<()> {
+pub async fn put(tx: &mut WriteTx, app: &Context, account: &AccountId, warning: Warning, from: ClientAddress) -> AppResult<()> {
     let Some(row) = accounts::repo::find(tx, account).await? else { return Ok(()) };
     let (now, subject) = (app.now(), Subject::of_kind(account, warning.as_str()));
     if limits::admit(tx, Limit::Warnings, &subject, RATE, now).await?.is_ok() {
@@ -60,7 +60,7 @@ pub async fn put(tx: &mut WriteTx, app: &App, account: &AccountId, warning: Warn
 }
 
 /// The same in a transaction of its own.
-pub(crate) async fn send(app: &App, warned: &Warned) -> AppResult<()> {
+pub(crate) async fn send(app: &Context, warned: &Warned) -> AppResult<()> {
     let mut tx = app.db.write().await?;
     put(&mut tx, app, &warned.account, warned.warning, warned.from).await?;
     tx.commit().await?;

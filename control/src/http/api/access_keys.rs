@@ -16,9 +16,10 @@ use crate::domain::error::AppResult;
 use crate::domain::keys::access_keys as service;
 use crate::domain::login::fresh;
 use crate::domain::second_factors::NewCredentials;
-use crate::domain::second_factors::step_up::StepUpProof;
+use crate::domain::second_factors::Proof;
 use crate::http::AppState;
 use crate::http::extract::{Json, KeyPath, Member, encode_segment};
+use shared::api::second_factors::StepUpProof;
 
 /// An access key to be made. A member `createdBy`, which old clients send, is ignored.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -207,7 +208,7 @@ pub async fn create_access_key(
     from: ClientAddress,
     body: AppResult<Json<NewAccessKey>>,
 ) -> AppResult<impl IntoResponse> {
-    let (Json(new), fresh) = fresh::admit(&app, &caller, from, body, |Json(new)| &new.step_up).await?;
+    let (Json(new), fresh) = fresh::admit(&app, &caller, body, |Json(new)| Proof::of(&new.step_up).ok().flatten()).await?;
     let (key, token) = service::add(&app, &caller, right, fresh, from, &new).await?;
     let location = format!("/v1/access-keys/{}", encode_segment(&key.friendly_name));
     let answer = AccessKeyAnswer { access_key: AccessKeyOut::new(key, Some(token.reveal())) };

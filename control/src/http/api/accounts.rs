@@ -12,9 +12,9 @@ use crate::domain::access::{DashboardSession, SignedIn};
 use crate::domain::audit::ClientAddress;
 use crate::domain::error::AppResult;
 use crate::domain::profile::service;
-use crate::domain::second_factors::step_up::StepUpProof;
 use crate::http::AppState;
 use crate::http::extract::{Json, Member};
+use shared::api::second_factors::StepUpProof;
 
 /// What is to change of an account.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -18,9 +18,10 @@ use crate::domain::error::AppResult;
 use crate::domain::keys::api_keys as service;
 use crate::domain::login::fresh;
 use crate::domain::second_factors::NewCredentials;
-use crate::domain::second_factors::step_up::StepUpProof;
+use crate::domain::second_factors::Proof;
 use crate::http::AppState;
 use crate::http::extract::{Json, KeyPath, Member, Nullable};
+use shared::api::second_factors::StepUpProof;
 
 /// An API key to be made.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -157,7 +158,7 @@ pub async fn create_api_key(
     from: ClientAddress,
     body: AppResult<Json<NewApiKey>>,
 ) -> AppResult<impl IntoResponse> {
-    let (Json(new), fresh) = fresh::admit(&app, &caller, from, body, |Json(new)| &new.step_up).await?;
+    let (Json(new), fresh) = fresh::admit(&app, &caller, body, |Json(new)| Proof::of(&new.step_up).ok().flatten()).await?;
     let (key, token) = service::create(&app, &caller, right, fresh, from, &new).await?;
     let location = format!("/v1/api-keys/{}", key.id);
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(ApiKeyOut::new(key, Some(token.reveal().to_owned()))?)))

@@ -1,94 +1,24 @@
 //! The operations on apps.
 
-use std::collections::BTreeMap;
-
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
-use serde::{Deserialize, Serialize};
-use shared::ids::AppId;
-use shared::time::UnixMillis;
-use utoipa::ToSchema;
+use shared::FieldErrors;
+use shared::api::apps::{App, AppAnswer, AppCollaborator, AppPatch, AppsAnswer, NewApp};
+use shared::api::second_factors::FactorChange;
+use shared::keys::Name;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::domain::access::grant::{ManageApp, OwnApp, ReadApp};
+use crate::domain::access::listing::{self, Collaborator};
 use crate::domain::access::{AppCreator, AppGrant, SignedIn};
 use crate::domain::apps::{service, transfer};
-use crate::domain::audit::{Actor, ClientAddress};
 use crate::domain::error::AppResult;
-use crate::domain::login::fresh;
+use crate::domain::login::{Fresh, fresh};
+use crate::domain::second_factors::Proof;
 use crate::http::AppState;
-use crate::http::api::second_factors::FactorChange;
-use crate::http::extract::{EmailPath, Json, Member, encode_segment};
-
-/// An app to be made.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(example = json!({ "name": "demo" }))]
-pub struct NewApp {
-    /// A text: its name, unique per owner.
-    #[serde(default)]
-    #[schema(value_type = String, required = true, min_length = 1, max_length = 255)]
-    pub name: Member,
-    /// `true`: no deployments are made with it.
-    #[serde(default)]
-    #[schema(value_type = Option<bool>)]
-    pub manually_provision_deployments: Member,
-}
-
-/// What is to change of an app.
-#[derive(Debug, Deserialize, ToSchema)]
-#[schema(example = json!({ "name": "demo" }))]
-pub struct AppPatch {
-    /// A text: its new name, unique per owner.
-    #[serde(default)]
-    #[schema(value_type = String, required = true, min_length = 1, max_length = 255)]
-    pub name: Member,
-}
-
-/// An app.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = App)]
-pub struct AppOut {
-    /// Its id; inside only.
-    #[serde(skip)]
-    pub id: AppId,
-    /// Its name as the caller may use it.
-    pub name: String,
-    /// When it was made.
-    pub created_time: UnixMillis,
-    /// Its deployments' names, in order.
-    pub deployments: Vec<String>,
-    /// Its collaborators by address.
-    pub collaborators: BTreeMap<String, CollaboratorOut>,
-}
-
-/// A collaborator of an app.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = AppCollaborator)]
-pub struct CollaboratorOut {
-    /// The role.
-    pub permission: String,
-    /// Present and true for the caller.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub is_current_account: bool,
-}
-
-/// One app.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct AppAnswer {
-    /// The app.
-    pub app: AppOut,
-}
-
-/// Apps by name.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct AppsAnswer {
-    apps: Vec<AppOut>,
-}
+use crate::http::extract::{EmailPath, Json, encode_segment};
 
 /// The routes of this area.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -107,8 +37,8 @@ pub fn routes() -> OpenApiRouter<AppState> {
     responses((status = 200, body = AppsAnswer))
 )]
 pub async fn list_apps(State(app): State<AppState>, caller: SignedIn) -> AppResult<Json<AppsAnswer>> {
-    let mut tx = app.db.read().await?;
-    Ok(Json(AppsAnswer { apps: service::list(&mut tx, &caller).await? }))
+    let apps = listing::list(&mut app.db.read().await?, &caller).await?;
+    Ok(Json(AppsAnswer { apps: apps.into_iter().map(present).collect() }))
 }
 
 /// Create an app; it gets the deployments Production and Staging unless told not to. What others share by the same name is no obstacle: the bare name
@@ -121,22 +51,39 @@ pub async fn list_apps(State(app): State<AppState>, caller: SignedIn) -> AppResu
     request_body = NewApp,
     responses((status = 201, body = AppAnswer), (status = 409))
 )]
-pub async fn create_app(
-    State(app): State<AppState>,
-    caller: AppCreator,
-    actor: Actor,
-    Json(new): Json<NewApp>,
-) -> AppResult<impl IntoResponse> {
-    let mut tx = caller.begin(&app).await?;
-    let created = service::create(&mut tx, &app, &caller, &actor, &new).await?;
-    tx.commit().await?;
-    app.publisher.wake();
-    Ok((StatusCode::CREATED, [(header::LOCATION, location(&created))], Json(AppAnswer { app: created })))
+pub async fn create_app(State(app): State<AppState>, caller: AppCreator, Json(new): Json<NewApp>) -> AppResult<impl IntoResponse> {
+    Ok(created(service::create(&app, &caller, read(new)?).await?))
 }
 
-/// The path by which the caller reaches an app.
-fn location(app: &AppOut) -> String {
-    format!("/v1/apps/{}", encode_segment(&app.name))
+fn read(new: NewApp) -> Result<service::NewApp, FieldErrors> {
+    let mut errors = FieldErrors::default();
+    let name = errors.take("name", new.name.parse::<Name>());
+    let is_manual = errors.take("manuallyProvisionDeployments", new.manually_provision_deployments.optional());
+    match (name, is_manual) {
+        (Some(name), Some(is_manual)) => Ok(service::NewApp { name, has_no_deployments: is_manual.unwrap_or(false) }),
+        _ => Err(errors),
+    }
+}
+
+/// The answer with an app that the caller reaches by another path from now on.
+fn created(app: listing::App) -> impl IntoResponse {
+    let location = format!("/v1/apps/{}", encode_segment(&app.name));
+    (StatusCode::CREATED, [(header::LOCATION, location)], Json(AppAnswer { app: present(app) }))
+}
+
+/// An app on the wire.
+pub fn present(app: listing::App) -> App {
+    App {
+        name: app.name,
+        created_time: app.created_time,
+        deployments: app.deployments,
+        collaborators: app.collaborators.into_iter().map(present_collaborator).collect(),
+    }
+}
+
+/// A collaborator on the wire, by its address.
+pub fn present_collaborator(Collaborator { email, permission, is_current_account }: Collaborator) -> (String, AppCollaborator) {
+    (email, AppCollaborator { permission, is_current_account })
 }
 
 /// Read an app.
@@ -147,9 +94,9 @@ fn location(app: &AppOut) -> String {
     security(("bearer" = ["app.read"])),
     responses((status = 200, body = AppAnswer))
 )]
-pub async fn get_app(State(app): State<AppState>, caller: SignedIn, grant: AppGrant<ReadApp>) -> AppResult<Json<AppAnswer>> {
-    let mut tx = app.db.read().await?;
-    Ok(Json(AppAnswer { app: service::find(&mut tx, &caller, grant.app()).await? }))
+pub async fn get_app(State(app): State<AppState>, grant: AppGrant<ReadApp>) -> AppResult<Json<AppAnswer>> {
+    let found = listing::find(&mut app.db.read().await?, grant.caller(), grant.app()).await?;
+    Ok(Json(AppAnswer { app: present(found) }))
 }
 
 /// Rename an app. A collaborator who has used the new name for another app reaches this one as `owner@example.com:name` until it is accepted again. Only the
@@ -164,16 +111,11 @@ pub async fn get_app(State(app): State<AppState>, caller: SignedIn, grant: AppGr
 )]
 pub async fn rename_app(
     State(app): State<AppState>,
-    caller: SignedIn,
     grant: AppGrant<ManageApp>,
-    actor: Actor,
     Json(patch): Json<AppPatch>,
 ) -> AppResult<Json<AppAnswer>> {
-    let mut tx = grant.begin(&app).await?;
-    service::rename(&mut tx, &app, &grant, &actor, &patch).await?;
-    let renamed = service::find(&mut tx, &caller, grant.app()).await?;
-    tx.commit().await?;
-    Ok(Json(AppAnswer { app: renamed }))
+    let name = patch.name.parse::<Name>().map_err(|error| FieldErrors::of("name", error))?;
+    Ok(Json(AppAnswer { app: present(service::rename(&app, &grant, &name).await?) }))
 }
 
 /// Delete an app with its deployments and releases. Its keys answer 404 from then on, and stay its owner's. Only the owner may, and no API key.
@@ -189,19 +131,19 @@ pub async fn rename_app(
 )]
 pub async fn delete_app(
     State(app): State<AppState>,
-    caller: SignedIn,
     grant: AppGrant<OwnApp>,
-    actor: Actor,
-    from: ClientAddress,
     body: AppResult<Option<Json<FactorChange>>>,
 ) -> AppResult<StatusCode> {
-    let (change, fresh) = fresh::admit(&app, &caller, from, body.map(FactorChange::of), |change| &change.step_up).await?;
-    change.proof()?;
-    let mut tx = grant.begin(&app).await?;
-    service::delete(&mut tx, &grant, fresh, &actor, &app.dice, app.now()).await?;
-    tx.commit().await?;
-    app.publisher.wake();
+    service::delete(&app, &grant, fresh_for(&app, &grant, body).await?).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// The right to give an app away or delete it. A session that is too old is told so even when its body cannot be read.
+async fn fresh_for(app: &AppState, grant: &AppGrant<OwnApp>, body: AppResult<Option<Json<FactorChange>>>) -> AppResult<Fresh> {
+    let body = body.map(|body| body.map(|Json(change)| change).unwrap_or_default());
+    let (change, fresh) = fresh::admit(app, grant.caller(), body, |change| Proof::early(&change.step_up)).await?;
+    Proof::judge(change.step_up).map_err(|error| FieldErrors::of("stepUp", error))?;
+    Ok(fresh)
 }
 
 /// Transfer an app to another account, which has the rights of the owner at once. The owner so far becomes an Admin; both are told by mail. Only the owner
@@ -221,14 +163,10 @@ pub async fn delete_app(
 )]
 pub async fn transfer_app(
     State(app): State<AppState>,
-    caller: SignedIn,
     grant: AppGrant<OwnApp>,
-    from: ClientAddress,
     EmailPath(email): EmailPath,
     body: AppResult<Option<Json<FactorChange>>>,
 ) -> AppResult<impl IntoResponse> {
-    let (change, fresh) = fresh::admit(&app, &caller, from, body.map(FactorChange::of), |change| &change.step_up).await?;
-    change.proof()?;
-    let transferred = transfer::transfer(&app, &grant, fresh, &caller, from, &email).await?;
-    Ok((StatusCode::CREATED, [(header::LOCATION, location(&transferred))], Json(AppAnswer { app: transferred })))
+    let fresh = fresh_for(&app, &grant, body).await?;
+    Ok(created(transfer::transfer(&app, &grant, fresh, &email).await?))
 }

@@ -14,7 +14,8 @@ use crate::domain::access::grant::ManageApp;
 use crate::domain::audit::service;
 use crate::domain::error::AppResult;
 use crate::http::AppState;
-use crate::http::extract::{Faults, Json};
+use crate::http::extract::Json;
+use shared::FieldErrors;
 
 /// Events on a page that names no number.
 const DEFAULT_LIMIT: u8 = 25;
@@ -104,20 +105,20 @@ pub struct Page {
 impl Page {
     /// Reads `limit` and `cursor`; empty is absent. Errors: 400.
     pub fn parse(query: &str) -> AppResult<Self> {
-        let (mut limit, mut cursor, mut faults) = (Some(DEFAULT_LIMIT), None, Faults::default());
+        let (mut limit, mut cursor, mut errors) = (Some(DEFAULT_LIMIT), None, FieldErrors::default());
         for (name, value) in form_urlencoded::parse(query.as_bytes()).filter(|(_, value)| !value.is_empty()) {
             match name.as_ref() {
                 "limit" => {
                     let number = value.parse().ok().filter(|number| (1..=MAX_LIMIT).contains(number));
-                    limit = faults.take("limit", number.ok_or("must be a whole number from 1 to 100"));
+                    limit = errors.take("limit", number.ok_or("must be a whole number from 1 to 100"));
                 }
-                "cursor" => cursor = faults.take("cursor", AuditEventId::try_from(value.as_ref()).map_err(|_| "is not one of this list")),
+                "cursor" => cursor = errors.take("cursor", AuditEventId::try_from(value.as_ref()).map_err(|_| "is not one of this list")),
                 _ => {}
             }
         }
         match limit {
-            Some(limit) if faults.is_empty() => Ok(Self { limit, cursor }),
-            _ => Err(faults.into_error()),
+            Some(limit) if errors.is_empty() => Ok(Self { limit, cursor }),
+            _ => Err(errors.into()),
         }
     }
 }

@@ -11,13 +11,15 @@ use crate::domain::access::{DashboardSession, LoginSession};
 use crate::domain::audit::ClientAddress;
 use crate::domain::error::AppResult;
 use crate::domain::login::fresh;
+use crate::domain::second_factors::Proof;
 use crate::domain::second_factors::recovery::service::Codes;
-use crate::domain::second_factors::step_up::{Proof, StepUpProof};
 use crate::domain::second_factors::totp::service;
 use crate::http::AppState;
 use crate::http::api::login::SessionOut;
-use crate::http::api::second_factors::{FactorChange, FactorRemovedOut, LoginCode, NoMembers};
-use crate::http::extract::{Faults, Json, Member};
+use crate::http::api::second_factors::{FactorRemovedOut, LoginCode, NoMembers, proof_of};
+use crate::http::extract::{Json, Member};
+use shared::FieldErrors;
+use shared::api::second_factors::{FactorChange, StepUpProof};
 
 /// A seed to be put into an authenticator app. It is shown this once.
 #[derive(Debug, Serialize, ToSchema)]
@@ -107,10 +109,10 @@ pub async fn confirm_totp(
     from: ClientAddress,
     Json(confirmation): Json<Confirmation>,
 ) -> AppResult<Json<ConfirmedOut>> {
-    let mut faults = Faults::default();
-    let code = faults.take("code", confirmation.code.filled_text());
-    let proof = faults.take("stepUp", Proof::of(&confirmation.step_up));
-    let (Some(code), Some(proof)) = (code, proof) else { return Err(faults.into_error()) };
+    let mut errors = FieldErrors::default();
+    let code = errors.take("code", confirmation.code.filled_text());
+    let proof = errors.take("stepUp", Proof::of(&confirmation.step_up));
+    let (Some(code), Some(proof)) = (code, proof) else { return Err(errors.into()) };
     let codes = service::confirm(&app, &caller, from, code, proof.as_ref()).await?;
     Ok(Json(ConfirmedOut { mfa_enabled: true, recovery_codes: codes.map(Codes::reveal) }))
 }
@@ -130,8 +132,7 @@ pub async fn remove_totp(
     from: ClientAddress,
     body: Option<Json<FactorChange>>,
 ) -> AppResult<Json<FactorRemovedOut>> {
-    let change = FactorChange::of(body);
-    let proof = change.proof()?;
+    let proof = proof_of(body)?;
     let mfa_enabled = service::remove(&app, &caller, from, proof.as_ref()).await?;
     Ok(FactorRemovedOut::new("the authenticator app was removed", mfa_enabled))
 }

@@ -12,7 +12,7 @@ use utoipa_axum::routes;
 use crate::domain::access::LoginSession;
 use crate::domain::audit::{self, Action, ClientAddress, Event};
 use crate::domain::cli_login::notice;
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::credentials::access_keys::repo::{self, Credential};
 use crate::domain::credentials::session;
 use crate::domain::error::{AppError, AppResult};
@@ -136,19 +136,19 @@ pub async fn remove_machine(
 }
 
 /// Ends the credential of a machine and tells the owner. Errors: 404 for what is none of the caller's machines.
-pub async fn remove(app: &App, caller: &LoginSession, from: ClientAddress, id: &AccessKeyId) -> AppResult<()> {
-    let mut tx = caller.begin_holding_account(app).await?;
+pub async fn remove(app: &Context, caller: &LoginSession, from: ClientAddress, id: &AccessKeyId) -> AppResult<()> {
+    let mut tx = caller.begin_tx_holding_account(app).await?;
     let machine = repo::find(&mut tx, caller.account(), id).await?.filter(|found| is_machine(app, found)).ok_or(UNKNOWN)?;
     if repo::delete(&mut tx, caller.account(), id).await? == 0 {
         return Err(UNKNOWN);
     }
     notice::put_removed(&mut tx, app, caller, from, &[&machine]).await?;
-    audit::note(&mut tx, &caller.actor(from), Event::new(Action::RemoveMachine, id), &app.dice, app.now()).await?;
+    audit::note(&mut tx, &caller.actor(), Event::new(Action::RemoveMachine, id), &app.dice, app.now()).await?;
     tx.commit().await?;
     app.mailer.wake();
     Ok(())
 }
 
-fn is_machine(app: &App, found: &Credential) -> bool {
+fn is_machine(app: &Context, found: &Credential) -> bool {
     found.kind().is_cli() && session::is_alive(found, &app.settings.limits.sessions, app.now())
 }

@@ -1,95 +1,28 @@
 //! The operations on collaborators. Paths name one by its e-mail address.
 
-use std::collections::BTreeMap;
-
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use shared::api::Field;
+use shared::api::apps::AppAnswer;
+use shared::api::collaborators::{
+    Acceptance, AssignableRole, Collaborator, CollaboratorAnswer, CollaboratorPatch, CollaboratorsAnswer, NewCollaborator,
+};
+use shared::api::second_factors::StepUpProof;
+use shared::keys::Name;
+use shared::{FieldErrors, Invalid};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::apps::{present, present_collaborator};
 use crate::domain::access::grant::{AcceptApp, LeaveApp, ManageCollaborators, ReadApp};
-use crate::domain::access::{AppGrant, SignedIn};
-use crate::domain::audit::{Actor, ClientAddress};
-use crate::domain::collaborators::{acceptance, service};
+use crate::domain::access::{AppGrant, Role};
+use crate::domain::collaborators::acceptance;
+use crate::domain::collaborators::service::{self, GivenRole};
 use crate::domain::error::AppResult;
-use crate::domain::second_factors::step_up::StepUpProof;
+use crate::domain::second_factors::Proof;
 use crate::http::AppState;
-use crate::http::api::apps::{AppAnswer, CollaboratorOut};
-use crate::http::extract::{EmailPath, Json, Member, encode_segment};
-
-/// A role that can be given.
-#[derive(Debug, ToSchema)]
-#[expect(dead_code, reason = "no value is made of it: it describes what a member may be")]
-enum AssignableRole {
-    Admin,
-    Developer,
-    Viewer,
-}
-
-/// A collaborator to be added.
-#[derive(Debug, Default, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(example = json!({ "permission": "Developer" }))]
-pub struct NewCollaborator {
-    /// The role; Developer when absent.
-    #[serde(default)]
-    #[schema(value_type = Option<AssignableRole>)]
-    pub permission: Member,
-    /// A fresh proof of a second factor, for a dashboard session that is no longer fresh and gives the role Admin.
-    #[serde(default)]
-    #[schema(value_type = Option<StepUpProof>)]
-    pub step_up: Member,
-}
-
-/// What is to change of a collaborator.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(example = json!({ "permission": "Viewer" }))]
-pub struct CollaboratorPatch {
-    /// The new role.
-    #[serde(default)]
-    #[schema(value_type = AssignableRole, required = true)]
-    pub permission: Member,
-    /// A fresh proof of a second factor, for a dashboard session that is no longer fresh and gives the role Admin.
-    #[serde(default)]
-    #[schema(value_type = Option<StepUpProof>)]
-    pub step_up: Member,
-}
-
-/// How an app is accepted.
-#[derive(Debug, Default, Deserialize, ToSchema)]
-#[schema(example = json!({}))]
-pub struct Acceptance {
-    /// A text: another name for an app that was transferred to the caller, who has an app of its name already.
-    #[serde(default)]
-    #[schema(value_type = Option<String>, min_length = 1, max_length = 255)]
-    pub name: Member,
-}
-
-/// A collaborator by its address.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Collaborator)]
-pub struct NamedCollaborator {
-    /// The e-mail address.
-    pub email: String,
-    /// The role.
-    pub permission: String,
-}
-
-/// One collaborator.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct CollaboratorAnswer {
-    collaborator: NamedCollaborator,
-}
-
-/// Collaborators by address.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct CollaboratorsAnswer {
-    collaborators: BTreeMap<String, CollaboratorOut>,
-}
+use crate::http::extract::{EmailPath, Json, encode_segment};
 
 /// The routes of this area.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -109,7 +42,29 @@ pub fn routes() -> OpenApiRouter<AppState> {
 )]
 pub async fn list_collaborators(State(app): State<AppState>, grant: AppGrant<ReadApp>) -> AppResult<Json<CollaboratorsAnswer>> {
     let collaborators = service::list(&mut app.db.read().await?, &grant).await?;
-    Ok(Json(CollaboratorsAnswer { collaborators }))
+    Ok(Json(CollaboratorsAnswer { collaborators: collaborators.into_iter().map(present_collaborator).collect() }))
+}
+
+/// The right to give the role, and the role. A proof that is needed is judged before what else is wrong with the body is told.
+async fn given(
+    app: &AppState,
+    grant: &AppGrant<ManageCollaborators>,
+    role: Result<AssignableRole, Invalid>,
+    step_up: Field<StepUpProof>,
+) -> AppResult<(GivenRole, &'static str)> {
+    let role = role.map(|role| match role {
+        AssignableRole::Admin => Role::Admin,
+        AssignableRole::Developer => Role::Developer,
+        AssignableRole::Viewer => Role::Viewer,
+    });
+    let given = match role {
+        Ok(role) => Some((service::prove(app, grant.caller(), role, Proof::early(&step_up)).await?, role.as_str())),
+        Err(_) => None,
+    };
+    let mut errors = FieldErrors::default();
+    errors.take("permission", role);
+    errors.take("stepUp", Proof::judge(step_up));
+    given.filter(|_| errors.is_empty()).ok_or_else(|| errors.into())
 }
 
 /// Add a collaborator, who has access at once and is told by mail. No API key may. Each attempt counts against the limit of the caller's account.
@@ -128,17 +83,16 @@ pub async fn list_collaborators(State(app): State<AppState>, grant: AppGrant<Rea
 )]
 pub async fn add_collaborator(
     State(app): State<AppState>,
-    caller: SignedIn,
     grant: AppGrant<ManageCollaborators>,
-    actor: Actor,
-    from: ClientAddress,
     EmailPath(email): EmailPath,
     body: Option<Json<NewCollaborator>>,
 ) -> AppResult<impl IntoResponse> {
     let new = body.map(|Json(new)| new).unwrap_or_default();
-    let may_give = service::prove(&app, &caller, from, &new.permission, &new.step_up).await?;
-    let collaborator = service::add(&app, &grant, may_give, &actor, &email, &new).await?;
-    let location = format!("/v1/apps/{}/collaborators/{}", encode_segment(grant.called()), encode_segment(&collaborator.email));
+    let role = new.permission.optional().map(|role| role.unwrap_or(AssignableRole::Developer));
+    let (role, permission) = given(&app, &grant, role, new.step_up).await?;
+    service::add(&app, &grant, role, &email).await?;
+    let location = format!("/v1/apps/{}/collaborators/{}", encode_segment(grant.called()), encode_segment(&email));
+    let collaborator = Collaborator { email, permission: permission.to_owned() };
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(CollaboratorAnswer { collaborator })))
 }
 
@@ -155,18 +109,13 @@ pub async fn add_collaborator(
 )]
 pub async fn update_collaborator(
     State(app): State<AppState>,
-    caller: SignedIn,
     grant: AppGrant<ManageCollaborators>,
-    actor: Actor,
-    from: ClientAddress,
     EmailPath(email): EmailPath,
     Json(patch): Json<CollaboratorPatch>,
 ) -> AppResult<Json<CollaboratorAnswer>> {
-    let may_give = service::prove(&app, &caller, from, &patch.permission, &patch.step_up).await?;
-    let mut tx = grant.begin(&app).await?;
-    let collaborator = service::update(&mut tx, &grant, may_give, &actor, &email, &patch, (&app.dice, app.now())).await?;
-    tx.commit().await?;
-    Ok(Json(CollaboratorAnswer { collaborator }))
+    let (role, permission) = given(&app, &grant, patch.permission.required(), patch.step_up).await?;
+    let email = service::update(&app, &grant, role, &email).await?;
+    Ok(Json(CollaboratorAnswer { collaborator: Collaborator { email, permission: permission.to_owned() } }))
 }
 
 /// Remove a collaborator, or leave the app, at once for all credentials of the account. The owner cannot go. No API key may.
@@ -188,13 +137,9 @@ pub async fn update_collaborator(
 pub async fn remove_collaborator(
     State(app): State<AppState>,
     grant: AppGrant<LeaveApp>,
-    actor: Actor,
     EmailPath(email): EmailPath,
 ) -> AppResult<StatusCode> {
-    let mut tx = grant.begin(&app).await?;
-    service::remove(&mut tx, &app, &grant, &actor, &email).await?;
-    tx.commit().await?;
-    app.mailer.wake();
+    service::remove(&app, &grant, &email).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -213,12 +158,10 @@ pub async fn remove_collaborator(
 )]
 pub async fn accept_app(
     State(app): State<AppState>,
-    caller: SignedIn,
     grant: AppGrant<AcceptApp>,
-    actor: Actor,
     body: Option<Json<Acceptance>>,
 ) -> AppResult<Json<AppAnswer>> {
-    let body = body.map(|Json(body)| body).unwrap_or_default();
-    let accepted = acceptance::accept(&app, &grant, &caller, &actor, &body).await?;
-    Ok(Json(AppAnswer { app: accepted }))
+    let Acceptance { name } = body.map(|Json(body)| body).unwrap_or_default();
+    let name = name.parse_optional::<Name>().map_err(|error| FieldErrors::of("name", error))?;
+    Ok(Json(AppAnswer { app: present(acceptance::accept(&app, &grant, name.as_ref()).await?) }))
 }

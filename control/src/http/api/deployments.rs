@@ -108,7 +108,7 @@ pub async fn create_deployment(
     actor: Actor,
     Json(new): Json<NewDeployment>,
 ) -> AppResult<impl IntoResponse> {
-    let mut tx = grant.begin(&app).await?;
+    let mut tx = grant.begin_tx(&app).await?;
     let row = service::create(&mut tx, &app, &grant, &actor, &new).await?;
     tx.commit().await?;
     let deployment = service::shown(row, None, grant.also::<ReadDeploymentKeys>());
@@ -152,7 +152,7 @@ pub async fn rename_deployment(
     DeploymentPath(name): DeploymentPath,
     Json(patch): Json<DeploymentPatch>,
 ) -> AppResult<Json<DeploymentAnswer>> {
-    let mut tx = grant.begin(&app).await?;
+    let mut tx = grant.begin_tx(&app).await?;
     let row = service::rename(&mut tx, &grant, &actor, &name, &patch, &app.dice, app.now()).await?;
     let deployment = service::out(&mut tx, row, grant.also::<ReadDeploymentKeys>(), &app.download_urls()).await?;
     tx.commit().await?;
@@ -173,7 +173,7 @@ pub async fn delete_deployment(
     actor: Actor,
     DeploymentPath(name): DeploymentPath,
 ) -> AppResult<StatusCode> {
-    let mut tx = grant.begin(&app).await?;
+    let mut tx = grant.begin_tx(&app).await?;
     service::delete(&mut tx, &grant, &actor, &name, &app.dice, app.now()).await?;
     tx.commit().await?;
     app.publisher.wake();
@@ -194,7 +194,7 @@ pub async fn clear_history(
     actor: Actor,
     DeploymentPath(name): DeploymentPath,
 ) -> AppResult<StatusCode> {
-    let mut tx = grant.begin(&app).await?;
+    let mut tx = grant.begin_tx(&app).await?;
     service::clear(&mut tx, &grant, &actor, &name, &app.dice, app.now()).await?;
     tx.commit().await?;
     app.publisher.wake();

@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::error::{AppError, chain};
 use crate::domain::snapshot::outbox;
 use crate::http::AppState;
@@ -143,13 +143,13 @@ fn slow() -> io::Error {
 }
 
 /// Reads the outbox, which proves the database as well as any other table.
-async fn oldest(app: &App) -> Result<Option<UnixMillis>, AppError> {
+async fn oldest(app: &Context) -> Result<Option<UnixMillis>, AppError> {
     let mut tx = app.db.read().await?;
     Ok(outbox::oldest(&mut tx).await?)
 }
 
 /// Without the database nobody knows how far the edge lags, and nothing is pushed.
-fn edge(app: &App, oldest: Result<&Option<UnixMillis>, &AppError>, now: UnixMillis) -> Condition {
+fn edge(app: &Context, oldest: Result<&Option<UnixMillis>, &AppError>, now: UnixMillis) -> Condition {
     if !app.publisher.is_on() {
         return Condition::Off;
     }

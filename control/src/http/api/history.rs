@@ -24,8 +24,9 @@ use crate::domain::counting::history::repo::{self, Series};
 use crate::domain::deployments::service as deployments;
 use crate::domain::error::{AppError, AppResult, chain};
 use crate::http::AppState;
-use crate::http::extract::{DeploymentPath, Faults};
+use crate::http::extract::DeploymentPath;
 use crate::infra::db::{Db, ReadTx};
+use shared::FieldErrors;
 
 /// Days that are shown unless the query says otherwise.
 const DEFAULT_DAYS: i64 = 30;
@@ -219,20 +220,20 @@ struct Asked {
 impl Asked {
     /// Reads the query; empty is absent. Errors: 400, with every bad parameter.
     fn parse(query: &str) -> AppResult<Self> {
-        let (mut asked, mut faults) = (Self::default(), Faults::default());
+        let (mut asked, mut errors) = (Self::default(), FieldErrors::default());
         for (name, value) in form_urlencoded::parse(query.as_bytes()).filter(|(_, value)| !value.is_empty()) {
             match name.as_ref() {
-                "from" => asked.from = faults.take("from", UtcDay::try_from(value.as_ref())),
-                "to" => asked.to = faults.take("to", UtcDay::try_from(value.as_ref())),
+                "from" => asked.from = errors.take("from", UtcDay::try_from(value.as_ref())),
+                "to" => asked.to = errors.take("to", UtcDay::try_from(value.as_ref())),
                 _ => {}
             }
         }
         if let (Some(from), Some(to)) = (asked.from, asked.to)
             && from > to
         {
-            faults.take("from", Err::<(), _>("must not be after to"));
+            errors.take("from", Err::<(), _>("must not be after to"));
         }
-        if faults.is_empty() { Ok(asked) } else { Err(faults.into_error()) }
+        if errors.is_empty() { Ok(asked) } else { Err(errors.into()) }
     }
 
     /// The range that is shown: each end, by itself, no earlier than the history's start and what the retention leaves, and no later than today.

@@ -13,7 +13,8 @@ use crate::domain::credentials::device_cookies::Device;
 use crate::domain::error::AppResult;
 use crate::domain::login::service::{self, LoggedIn, Login, Outcome};
 use crate::http::AppState;
-use crate::http::extract::{Faults, Json, Member, members};
+use crate::http::extract::{Json, Member, members};
+use shared::FieldErrors;
 
 /// Somebody who wants to log in.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -37,12 +38,12 @@ pub struct NewLogin {
 impl NewLogin {
     /// The attempt, of a browser with this device cookie. Errors: 400.
     pub fn judge(&self, device: Device) -> AppResult<Login> {
-        let mut faults = Faults::default();
-        let email = faults.take("email", members::email(&self.email));
-        let password = faults.take("password", members::password(&self.password));
-        let challenge_token = faults.take("challengeToken", members::challenge_token(&self.challenge_token));
+        let mut errors = FieldErrors::default();
+        let email = errors.take("email", members::email(&self.email));
+        let password = errors.take("password", members::password(&self.password));
+        let challenge_token = errors.take("challengeToken", members::challenge_token(&self.challenge_token));
         let (Some(email), Some(password), Some(challenge_token)) = (email, password, challenge_token) else {
-            return Err(faults.into_error());
+            return Err(errors.into());
         };
         Ok(Login { email, password: password.to_owned(), challenge_token: challenge_token.map(str::to_owned), device })
     }

@@ -16,7 +16,8 @@ use crate::http::AppState;
 use crate::http::api::login::SessionOut;
 use crate::http::api::passkeys::OptionsOut;
 use crate::http::api::second_factors::NoMembers;
-use crate::http::extract::{Faults, Json, Member};
+use crate::http::extract::{Json, Member};
+use shared::FieldErrors;
 
 /// A login that waits for a second factor.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -90,8 +91,8 @@ pub async fn start_passkey_login(
     Extension(from): Extension<ClientAddress>,
     Json(waiting): Json<WaitingLogin>,
 ) -> AppResult<Json<OptionsOut>> {
-    let mut faults = Faults::default();
-    let Some(token) = faults.take("pendingToken", waiting.pending_token.filled_text()) else { return Err(faults.into_error()) };
+    let mut errors = FieldErrors::default();
+    let Some(token) = errors.take("pendingToken", waiting.pending_token.filled_text()) else { return Err(errors.into()) };
     Ok(Json(OptionsOut { options: service::ask_pending(&app, from, token).await? }))
 }
 
@@ -108,10 +109,10 @@ pub async fn log_in_with_passkey(
     Extension(from): Extension<ClientAddress>,
     Json(shown): Json<LoginAssertion>,
 ) -> AppResult<Json<SessionOut>> {
-    let mut faults = Faults::default();
-    let token = faults.take("pendingToken", shown.pending_token.filled_text());
-    let response = faults.take("response", shown.response.object());
-    let (Some(token), Some(response)) = (token, response) else { return Err(faults.into_error()) };
+    let mut errors = FieldErrors::default();
+    let token = errors.take("pendingToken", shown.pending_token.filled_text());
+    let response = errors.take("response", shown.response.object());
+    let (Some(token), Some(response)) = (token, response) else { return Err(errors.into()) };
     Ok(Json(service::complete_pending(&app, from, token, response).await?.into()))
 }
 
@@ -145,9 +146,9 @@ pub async fn sign_in_with_passkey(
     Extension(from): Extension<ClientAddress>,
     Json(shown): Json<SignInAssertion>,
 ) -> AppResult<Json<SessionOut>> {
-    let mut faults = Faults::default();
-    let challenge_id = faults.take("challengeId", shown.challenge_id.filled_text());
-    let response = faults.take("response", shown.response.object());
-    let (Some(challenge_id), Some(response)) = (challenge_id, response) else { return Err(faults.into_error()) };
+    let mut errors = FieldErrors::default();
+    let challenge_id = errors.take("challengeId", shown.challenge_id.filled_text());
+    let response = errors.take("response", shown.response.object());
+    let (Some(challenge_id), Some(response)) = (challenge_id, response) else { return Err(errors.into()) };
     Ok(Json(service::sign_in(&app, from, challenge_id, response, &Device::default()).await?.into()))
 }

@@ -15,11 +15,11 @@ use crate::domain::error::{AppError, AppResult};
 use crate::domain::second_factors::passkeys::repo::PasskeyRow;
 use crate::domain::second_factors::passkeys::{proof, service};
 use crate::domain::second_factors::recovery::service::Codes;
-use crate::domain::second_factors::step_up::StepUpProof;
 use crate::http::AppState;
 use crate::http::api::passkey_sign_in;
-use crate::http::api::second_factors::{FactorChange, FactorRemovedOut};
+use crate::http::api::second_factors::{FactorRemovedOut, proof_of};
 use crate::http::extract::{Json, Member, PasskeyPath};
+use shared::api::second_factors::{FactorChange, StepUpProof};
 
 /// A passkey that the browser made.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -210,8 +210,7 @@ pub async fn remove_passkey(
     PasskeyPath(id): PasskeyPath,
     body: Option<Json<FactorChange>>,
 ) -> AppResult<Json<FactorRemovedOut>> {
-    let change = FactorChange::of(body);
-    let proof = change.proof()?;
+    let proof = proof_of(body)?;
     let mfa_enabled = service::remove(&app, &caller, from, &id, proof.as_ref()).await?;
     Ok(FactorRemovedOut::new("the passkey was removed", mfa_enabled))
 }

@@ -17,7 +17,8 @@ use crate::domain::releases::info::{GivenInfo, ReleaseChanges, given_label};
 use crate::domain::releases::promotion::{self, Promotion};
 use crate::domain::releases::service;
 use crate::http::AppState;
-use crate::http::extract::{DeploymentPath, Faults, Json, Member};
+use crate::http::extract::{DeploymentPath, Json, Member};
+use shared::FieldErrors;
 
 /// A promotion to be made.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -41,13 +42,13 @@ pub struct NewPromotion {
 impl NewPromotion {
     /// The promotion that is asked for. Errors: 400, which names every fault.
     fn read(&self) -> AppResult<Promotion> {
-        let mut faults = Faults::default();
-        let destination = faults.take("destination", self.destination.text().and_then(Name::sought).map(str::to_owned));
-        let label = faults.take("label", given_label(&self.label));
-        let info = GivenInfo::inheriting(&self.package_info, &mut faults);
+        let mut errors = FieldErrors::default();
+        let destination = errors.take("destination", self.destination.text().and_then(Name::sought).map(str::to_owned));
+        let label = errors.take("label", given_label(&self.label));
+        let info = GivenInfo::inheriting(&self.package_info, &mut errors);
         match (destination, label) {
-            (Some(destination), Some(label)) if faults.is_empty() => Ok(Promotion { destination, label, info }),
-            _ => Err(faults.into_error()),
+            (Some(destination), Some(label)) if errors.is_empty() => Ok(Promotion { destination, label, info }),
+            _ => Err(errors.into()),
         }
     }
 }

@@ -11,9 +11,9 @@ use crate::domain::access::DashboardSession;
 use crate::domain::audit::ClientAddress;
 use crate::domain::error::AppResult;
 use crate::domain::login::fresh::service;
-use crate::domain::second_factors::step_up::StepUpProof;
 use crate::http::AppState;
 use crate::http::extract::{Json, Member};
+use shared::api::second_factors::StepUpProof;
 
 /// What shows again who uses the session: the password, or the proof of a second factor where the account has one.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -3,6 +3,7 @@
 use axum::Extension;
 use axum::extract::State;
 use serde::Serialize;
+use shared::api::second_factors::FactorChange;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -13,7 +14,7 @@ use crate::domain::error::AppResult;
 use crate::domain::second_factors::recovery::service;
 use crate::http::AppState;
 use crate::http::api::login::SessionOut;
-use crate::http::api::second_factors::{FactorChange, LoginCode};
+use crate::http::api::second_factors::{LoginCode, proof_of};
 use crate::http::extract::Json;
 
 /// Recovery codes, shown this once.
@@ -54,8 +55,7 @@ pub async fn replace_recovery_codes(
     from: ClientAddress,
     body: Option<Json<FactorChange>>,
 ) -> AppResult<Json<CodesOut>> {
-    let change = FactorChange::of(body);
-    let proof = change.proof()?;
+    let proof = proof_of(body)?;
     let codes = service::regenerate(&app, &caller, from, proof.as_ref()).await?;
     Ok(Json(CodesOut { recovery_codes: codes.reveal() }))
 }

@@ -15,7 +15,8 @@ use crate::domain::error::AppResult;
 use crate::domain::releases::info::given_label;
 use crate::domain::releases::{rollback, service};
 use crate::http::AppState;
-use crate::http::extract::{DeploymentPath, Faults, Json, Member};
+use crate::http::extract::{DeploymentPath, Json, Member};
+use shared::FieldErrors;
 
 /// A rollback to be made.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -54,8 +55,8 @@ pub async fn roll_back_release(
     body: Option<Json<NewRollback>>,
 ) -> AppResult<impl IntoResponse> {
     let new = body.map(|Json(new)| new).unwrap_or_default();
-    let mut faults = Faults::default();
-    let Some(target) = faults.take("targetRelease", given_label(&new.target_release)) else { return Err(faults.into_error()) };
+    let mut errors = FieldErrors::default();
+    let Some(target) = errors.take("targetRelease", given_label(&new.target_release)) else { return Err(errors.into()) };
     let row = rollback::roll_back(&app, &grant, &actor, &deployment, target).await?;
     Ok(created(&grant, &deployment, service::out(grant.app(), &[], row, &app.download_urls())?))
 }

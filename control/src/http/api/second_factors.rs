@@ -8,12 +8,14 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::domain::access::LoginSession;
-use crate::domain::error::AppResult;
+use crate::domain::error::{AppError, AppResult};
+use crate::domain::second_factors::Proof;
 use crate::domain::second_factors::factors;
-use crate::domain::second_factors::step_up::{Proof, StepUpProof};
 use crate::http::AppState;
 use crate::http::api::{authenticator_apps, passkeys, recovery_codes};
-use crate::http::extract::{Faults, Json, Member};
+use crate::http::extract::{Json, Member};
+use shared::FieldErrors;
+use shared::api::second_factors::FactorChange;
 
 /// A body that says nothing.
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
@@ -38,35 +40,17 @@ pub struct LoginCode {
 impl LoginCode {
     /// The token and the code. Errors: 400.
     pub fn parts(&self) -> AppResult<(&str, &str)> {
-        let mut faults = Faults::default();
-        let token = faults.take("pendingToken", self.pending_token.filled_text());
-        let code = faults.take("code", self.code.filled_text());
-        token.zip(code).ok_or_else(|| faults.into_error())
+        let mut errors = FieldErrors::default();
+        let token = errors.take("pendingToken", self.pending_token.filled_text());
+        let code = errors.take("code", self.code.filled_text());
+        token.zip(code).ok_or_else(|| errors.into())
     }
 }
 
-/// What allows to change a factor, or what belongs to it.
-#[derive(Debug, Default, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(example = json!({ "stepUp": { "type": "totp", "code": "123456" } }))]
-pub struct FactorChange {
-    /// A fresh proof of a factor that the account has.
-    #[serde(default)]
-    #[schema(value_type = Option<StepUpProof>)]
-    pub step_up: Member,
-}
-
-impl FactorChange {
-    /// The body, when there was one.
-    pub fn of(body: Option<Json<Self>>) -> Self {
-        body.map(|Json(change)| change).unwrap_or_default()
-    }
-
-    /// The proof. Errors: 400.
-    pub fn proof(&self) -> AppResult<Option<Proof<'_>>> {
-        let mut faults = Faults::default();
-        faults.take("stepUp", Proof::of(&self.step_up)).ok_or_else(|| faults.into_error())
-    }
+/// The proof in a body that may be left out. Errors: 400.
+pub fn proof_of(body: Option<Json<FactorChange>>) -> AppResult<Option<Proof>> {
+    let change = body.map(|Json(change)| change).unwrap_or_default();
+    Proof::judge(change.step_up).map_err(|error| AppError::invalid("stepUp", error))
 }
 
 /// A factor was removed.

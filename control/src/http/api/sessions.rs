@@ -13,7 +13,7 @@ use utoipa_axum::routes;
 use crate::domain::access::LoginSession;
 use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
 use crate::domain::cli_login::notice;
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::credentials::access_keys::repo::{self, Credential};
 use crate::domain::credentials::{device_cookies as device, session};
 use crate::domain::error::{AppError, AppResult};
@@ -102,7 +102,7 @@ pub async fn list_sessions(State(app): State<AppState>, caller: LoginSession) ->
 }
 
 /// The account's sessions that can still be used, those that command lines hold among them; oldest first.
-pub async fn list(app: &App, caller: &LoginSession) -> AppResult<Vec<Credential>> {
+pub async fn list(app: &Context, caller: &LoginSession) -> AppResult<Vec<Credential>> {
     let sessions = repo::logins(&mut app.db.read().await?, caller.account()).await?;
     Ok(sessions.into_iter().filter(|found| is_alive(app, found)).collect())
 }
@@ -127,9 +127,9 @@ pub async fn end_dashboard_sessions(
 }
 
 /// Ends every dashboard session, or every other one, and tells how many could still be used. Errors: 401.
-pub async fn end_dashboard(app: &App, caller: &LoginSession, actor: &Actor, keeps_current: bool) -> AppResult<usize> {
+pub async fn end_dashboard(app: &Context, caller: &LoginSession, actor: &Actor, keeps_current: bool) -> AppResult<usize> {
     let keep = keeps_current.then(|| caller.credential());
-    let mut tx = caller.begin_holding_account(app).await?;
+    let mut tx = caller.begin_tx_holding_account(app).await?;
     let ended = repo::delete_dashboard(&mut tx, caller.account(), keep).await?;
     // What browsers keep beside their sessions is as old as those.
     device::repo::delete_all(&mut tx, caller.account()).await?;
@@ -154,15 +154,15 @@ pub async fn end_current_session(State(app): State<AppState>, caller: LoginSessi
 }
 
 /// Ends the session that the caller has, and tells the owner when it is a command line's. Errors: 401 when it has ended already.
-pub async fn end_current(app: &App, caller: &LoginSession, from: ClientAddress) -> AppResult<()> {
-    let mut tx = caller.begin_holding_account(app).await?;
+pub async fn end_current(app: &Context, caller: &LoginSession, from: ClientAddress) -> AppResult<()> {
+    let mut tx = caller.begin_tx_holding_account(app).await?;
     let ended = repo::find(&mut tx, caller.account(), caller.credential()).await?.ok_or(AppError::Unauthenticated)?;
     if repo::delete(&mut tx, caller.account(), caller.credential()).await? == 0 {
         return Err(AppError::Unauthenticated);
     }
     notice::put_removed(&mut tx, app, caller, from, &[&ended]).await?;
     let event = Event::new(Action::EndSession, caller.credential());
-    audit::note(&mut tx, &caller.actor(from), event, &app.dice, app.now()).await?;
+    audit::note(&mut tx, &caller.actor(), event, &app.dice, app.now()).await?;
     tx.commit().await?;
     app.mailer.wake();
     Ok(())
@@ -183,7 +183,7 @@ pub async fn end_sessions_from_source(
     from: ClientAddress,
     SourcePath(source): SourcePath,
 ) -> AppResult<StatusCode> {
-    let mut tx = caller.begin_holding_account(&app).await?;
+    let mut tx = caller.begin_tx_holding_account(&app).await?;
     let ended = repo::delete_from_source(&mut tx, caller.account(), &source).await?;
     // Those that had ended by themselves are nobody's change; they are left to the job that forgets them.
     let ended: Vec<&Credential> = ended.iter().filter(|ended| is_alive(&app, ended)).collect();
@@ -198,7 +198,7 @@ pub async fn end_sessions_from_source(
     Ok(StatusCode::NO_CONTENT)
 }
 
-fn is_alive(app: &App, found: &Credential) -> bool {
+fn is_alive(app: &Context, found: &Credential) -> bool {
     session::is_alive(found, &app.settings.limits.sessions, app.now())
 }
 
@@ -208,6 +208,6 @@ fn keeps_current(query: &str) -> AppResult<bool> {
     match (given.next().as_ref().map(|(_, value)| value.as_ref()), given.next()) {
         (None | Some("false" | ""), None) => Ok(false),
         (Some("true"), None) => Ok(true),
-        _ => Err(AppError::Invalid("keepCurrent: must be true or false".to_owned())),
+        _ => Err(AppError::invalid("keepCurrent", "must be true or false")),
     }
 }

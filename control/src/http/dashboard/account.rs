@@ -90,7 +90,7 @@ pub(super) async fn rename(
     let changed = if patch.name.is_given() {
         service::update(&app, &session, from, &patch).await
     } else {
-        Err(AppError::Invalid("name: is needed".to_owned()))
+        Err(AppError::invalid("name", "is needed"))
     };
     match changed {
         Ok(()) => frame.redirect_saying("/account", &Flash::good("Your name is changed.")),
@@ -139,7 +139,7 @@ pub(super) async fn change_password(
     let changed = if patch.password.is_given() {
         service::update(&app, &session, from, &patch).await
     } else {
-        Err(AppError::Invalid("password: is needed".to_owned()))
+        Err(AppError::invalid("password", "is needed"))
     };
     match changed {
         Ok(()) => {

@@ -31,6 +31,7 @@ use crate::http::extract::{KeyPath, Member, Nullable};
 use crate::infra::crypto::seal;
 use crate::infra::dates::{end, moment};
 use crate::infra::db::ReadTx;
+use shared::FieldErrors;
 
 /// An API key, as pages show it.
 pub(super) struct Shown {
@@ -107,7 +108,7 @@ fn expiry(day: &str) -> AppResult<Member> {
     if day.is_empty() {
         return Ok(Member::default());
     }
-    let end = until::end_of(day).map_err(|fault| AppError::Invalid(format!("expires_at: {fault}")))?;
+    let end = until::end_of(day).map_err(|fault| AppError::invalid("expires_at", fault))?;
     Ok(Member::from(end.iso8601().as_str()))
 }
 
@@ -191,7 +192,7 @@ fn sent_id(app: &AppState, session: &LoginSession, sent: &Fields) -> AppResult<A
     let sealed = URL_SAFE_NO_PAD.decode(sent.text(ONCE)).ok();
     let plain = sealed.and_then(|sealed| seal::open(app.settings.encryption_keys.all(), &purpose_of_once(session), &sealed).ok());
     let id = plain.and_then(|plain| ApiKeyId::try_from(String::from_utf8(plain).ok()?).ok());
-    id.ok_or_else(|| AppError::Invalid("This form is out of date: send it again".to_owned()))
+    id.ok_or_else(|| AppError::Invalid(FieldErrors::of_request("This form is out of date: send it again")))
 }
 
 pub(super) async fn show_new(
@@ -214,7 +215,7 @@ pub(super) async fn make(
     from: ClientAddress,
     sent: Fields,
 ) -> AppResult<Response> {
-    let fresh = fresh::prove(&app, &session, from, &Member::default()).await?;
+    let fresh = fresh::prove(&app, &session, None).await?;
     let choices = sent_choices(&sent);
     let made = match expiry(sent.text("expires_at")).and_then(|expires| Ok((expires, sent_id(&app, &session, &sent)?))) {
         Ok((expires_at, id)) => {

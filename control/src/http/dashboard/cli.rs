@@ -183,8 +183,8 @@ pub(super) async fn activate(
     let error = match decision::resolve(&app, &session, from, &typed(&sent)).await {
         Ok(id) => return request_page(&app, &frame, &session, leave.err(), from, &id, code_of(&sent).as_ref()).await,
         Err(AppError::NotFound(_)) => {
-            let text = "userCode: No command line waits for this code: it is mistyped, too old, or somebody has decided already";
-            AppError::Invalid(text.to_owned())
+            let text = "No command line waits for this code: it is mistyped, too old, or somebody has decided already";
+            AppError::invalid("userCode", text)
         }
         Err(error) => error,
     };
@@ -282,7 +282,7 @@ pub(super) async fn decide(
         },
         ("approve", Err(error)) => Err(error),
         ("deny", _) => decision::deny(&app, &session, from, &id).await,
-        _ => Err(AppError::Invalid("decision: must be approve or deny".to_owned())),
+        _ => Err(AppError::invalid("decision", "must be approve or deny")),
     };
     match decided {
         Ok(Decided { redirect_uri: Some(back), .. }) => view::page(&on_the_way(&frame, sent.text("decision") == "approve", back)),

@@ -126,7 +126,7 @@ pub(super) async fn make(
     sent: Fields,
 ) -> AppResult<Response> {
     let none = Member::default;
-    let fresh = fresh::prove(&app, &session, from, &none()).await?;
+    let fresh = fresh::prove(&app, &session, None).await?;
     let new = NewAccessKey { name: none(), friendly_name: sent.member("friendlyName"), description: none(), ttl: none(), step_up: none() };
     match service::add(&app, &session, right, fresh, from, &new).await {
         Ok((key, token)) => {

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::cookies::Cookie;
 use super::site::Site;
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::error::AppResult;
 use crate::infra::crypto::seal;
 
@@ -40,7 +40,7 @@ impl Flash {
     }
 
     /// The header that sets the cookie.
-    pub(super) fn set(&self, app: &App, site: &Site) -> AppResult<HeaderValue> {
+    pub(super) fn set(&self, app: &Context, site: &Site) -> AppResult<HeaderValue> {
         let text: String = self.text.chars().take(LONGEST).collect();
         let plain = format!("{}{text}", if self.is_bad { '!' } else { '.' });
         let sealed = seal::seal(app.settings.encryption_keys.first(), &app.dice, PURPOSE, plain.as_bytes())?;
@@ -48,7 +48,7 @@ impl Flash {
     }
 
     /// The message of a request; what cannot be opened is none.
-    pub(super) fn read(app: &App, site: &Site, headers: &HeaderMap) -> Option<Self> {
+    pub(super) fn read(app: &Context, site: &Site, headers: &HeaderMap) -> Option<Self> {
         let sealed = URL_SAFE_NO_PAD.decode(Cookie::Flash.read(site, headers)?.0).ok()?;
         let plain = String::from_utf8(seal::open(app.settings.encryption_keys.all(), PURPOSE, &sealed).ok()?).ok()?;
         let text = plain.get(1..)?;

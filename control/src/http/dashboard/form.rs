@@ -8,6 +8,7 @@ use axum::response::Response;
 
 use super::view::{self, sentence, wait};
 use crate::domain::error::{AppError, AppResult, Code};
+use shared::{FieldError, FieldErrors};
 
 /// A field and what is shown with it. Templates show it by `form::field` of `dashboard/form.html`.
 #[derive(Clone, Debug, Default)]
@@ -152,7 +153,7 @@ impl Form {
     pub fn refuse(mut self, error: AppError) -> AppResult<Self> {
         self.status = error.status();
         match &error {
-            AppError::Invalid(text) => self.blame(text),
+            AppError::Invalid(errors) => self.blame(errors),
             AppError::TooMany { text, retry_after, .. } => {
                 self.refusal = Some(format!("{} Try again in {}.", sentence(text), wait(*retry_after)));
                 self.retry_after = Some(*retry_after);
@@ -228,35 +229,19 @@ impl Form {
         Ok(response)
     }
 
-    /// Faults come as `email: must be …; password: is too easily guessed; a few …`: a fault begins where one of the fields is named.
-    fn blame(&mut self, text: &str) {
-        let mut rest = text;
+    /// Says of each field what is wrong with it; what is wrong with none of them stands above the form.
+    fn blame(&mut self, errors: &FieldErrors) {
         let mut others = Vec::new();
-        while !rest.is_empty() {
-            let end = self.next_fault(rest);
-            let (fault, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
-            let named = self.fields.iter_mut().find_map(|field| {
-                let said = fault.strip_prefix(field.name)?.strip_prefix(": ")?;
-                Some((field, said))
-            });
-            match named {
+        for FieldError { field: name, error } in errors.iter() {
+            match self.fields.iter_mut().find(|field| field.name == *name) {
                 // In words of a page's own, which say it all.
-                Some((field, said)) if said.starts_with(char::is_uppercase) => field.error = Some(sentence(said)),
-                Some((field, said)) => field.error = Some(sentence(&format!("{} {said}", field.label))),
-                None => others.push(view::sentence(fault)),
+                Some(field) if error.0.starts_with(char::is_uppercase) => field.error = Some(sentence(&error.0)),
+                Some(field) => field.error = Some(sentence(&format!("{} {error}", field.label))),
+                None if name.is_empty() => others.push(sentence(&error.0)),
+                None => others.push(sentence(&format!("{name}: {error}"))),
             }
-            rest = after.strip_prefix("; ").unwrap_or(after);
         }
         self.refusal = (!others.is_empty()).then(|| others.join(" "));
-    }
-
-    /// Where the fault ends that the text begins with.
-    fn next_fault(&self, text: &str) -> usize {
-        let begins = |at: &usize| {
-            let rest = text.get(at + 2..).unwrap_or_default();
-            self.fields.iter().any(|field| rest.strip_prefix(field.name).is_some_and(|rest| rest.starts_with(": ")))
-        };
-        text.match_indices("; ").map(|(at, _)| at).find(begins).unwrap_or(text.len())
     }
 }
 
@@ -267,22 +252,27 @@ mod tests {
     #[test]
     fn each_fault_stands_at_its_field() {
         let form = Form::of([Field::email("email", "E-mail address"), Field::new_password("password", "Password")]);
-        let text = "email: must be an e-mail address; password: is too easily guessed; a few words make a good one; name: must be shorter";
-        let form = form.refuse(AppError::Invalid(text.to_owned())).unwrap();
+        let mut errors = FieldErrors::of("email", "must be an e-mail address");
+        errors.add("password", "is too easily guessed; a few words make a good one");
+        errors.add("name", "must be shorter");
+        let form = form.refuse(errors.into()).unwrap();
         assert_eq!(form.fields[0].error.as_deref(), Some("E-mail address must be an e-mail address."));
-        // `name` is no field of this form, so nobody can tell where its fault begins.
-        let password = "Password is too easily guessed; a few words make a good one; name: must be shorter.";
+        let password = "Password is too easily guessed; a few words make a good one.";
         assert_eq!(form.fields[1].error.as_deref(), Some(password));
-        assert_eq!((form.refusal.as_deref(), form.fields[0].has_focus, form.fields[1].has_focus), (None, true, false));
+        assert_eq!(
+            (form.refusal.as_deref(), form.fields[0].has_focus, form.fields[1].has_focus),
+            (Some("Name: must be shorter."), true, false)
+        );
         assert_eq!(form.fields[1].described_by(), "password-hint password-error");
 
         let form = Form::of([Field::text("name", "Name")]);
-        let form = form.refuse(AppError::Invalid("the body ended early".to_owned())).unwrap();
+        let form = form.refuse(AppError::Invalid(FieldErrors::of_request("the body ended early"))).unwrap();
         assert_eq!((form.refusal.as_deref(), form.is_refused(), form.has_focus), (Some("The body ended early."), true, true));
 
         let form = Form::of([Field::text("ttl", "Valid until"), Field::text("name", "Name").focused()]);
-        let form =
-            form.refuse(AppError::Invalid("ttl: Choose a day; name: is needed".to_owned())).unwrap().in_words("name", "Give it a name.");
+        let mut errors = FieldErrors::of("ttl", "Choose a day");
+        errors.add("name", "is needed");
+        let form = form.refuse(errors.into()).unwrap().in_words("name", "Give it a name.");
         let said = |place: usize| form.fields[place].error.as_deref();
         assert_eq!((said(0), said(1)), (Some("Choose a day."), Some("Give it a name.")));
         assert_eq!((form.fields[0].has_focus, form.fields[1].has_focus, form.has_focus), (true, false, false));

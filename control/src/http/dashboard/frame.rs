@@ -196,6 +196,7 @@ async fn begin(
     let mut inner =
         Inner { app: app.clone(), site: site.clone(), visitor: None, csrf: String::new(), flash: Flash::read(app, site, headers), path };
     let mut make = async || {
+        let from = from.ok_or_else(|| AppError::internal("a request without a client address"))?;
         if let Some(token) = &given.session
             && let Some((caller, visitor)) = session::find(app, &token.0, from).await?
         {

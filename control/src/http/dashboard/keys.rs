@@ -116,8 +116,8 @@ fn ttl(day: &str, now: UnixMillis) -> AppResult<Member> {
     let judged = until::end_of(day).map(|end| end.0 - now.0);
     match judged {
         Ok(ttl) if ttl > 0 => serde_json::from_value(json!(ttl)).map_err(AppError::internal),
-        Ok(_) => Err(AppError::Invalid(format!("ttl: {}", until::OVER))),
-        Err(fault) => Err(AppError::Invalid(format!("ttl: {fault}"))),
+        Ok(_) => Err(AppError::invalid("ttl", until::OVER)),
+        Err(fault) => Err(AppError::invalid("ttl", fault)),
     }
 }
 
@@ -145,7 +145,7 @@ pub(super) async fn make(
     sent: Fields,
 ) -> AppResult<Response> {
     let none = Member::default;
-    let fresh = fresh::prove(&app, &session, from, &none()).await?;
+    let fresh = fresh::prove(&app, &session, None).await?;
     let made = match ttl(sent.text("ttl"), app.now()) {
         Ok(ttl) => {
             let new = NewAccessKey { name: none(), friendly_name: sent.member("friendlyName"), description: none(), ttl, step_up: none() };

@@ -16,7 +16,6 @@ use super::frame::Frame;
 use super::step_up::{self, StepUp};
 use super::{csrf, refusal, view};
 use crate::domain::access::{DashboardSession, LoginSession, SignedIn};
-use crate::domain::audit::ClientAddress;
 use crate::domain::error::{AppError, AppResult, Code};
 use crate::domain::login::fresh;
 use crate::http::AppState;
@@ -68,8 +67,7 @@ pub(super) async fn run(
     let session = caller.and_then(LoginSession::of).and_then(|login| DashboardSession::of(&login).ok());
     let (Some(session), Some(sent)) = (session, sent) else { return next.run(request).await };
     if is_answer(sent) {
-        let from = request.extensions().get::<ClientAddress>().copied();
-        match settle(app, frame, &session, from, sent).await {
+        match settle(app, frame, &session, sent).await {
             Ok(None) => {}
             Ok(Some(page)) => return page,
             Err(error) => return error.into_response(),
@@ -92,16 +90,9 @@ fn password_form() -> Form {
 }
 
 /// Makes the session fresh; or the page again, which says what was wrong.
-async fn settle(
-    app: &AppState,
-    frame: &Frame,
-    session: &DashboardSession,
-    from: Option<ClientAddress>,
-    sent: &Fields,
-) -> AppResult<Option<Response>> {
-    let from = from.ok_or_else(|| AppError::internal("a request without a client address"))?;
+async fn settle(app: &AppState, frame: &Frame, session: &DashboardSession, sent: &Fields) -> AppResult<Option<Response>> {
     let again = Reauthentication { password: sent.member(PASSWORD), step_up: step_up::member(sent)? };
-    let Err(error) = fresh::reauthenticate(app, session, from, &again).await else { return Ok(None) };
+    let Err(error) = fresh::reauthenticate(app, session, session.from(), &again).await else { return Ok(None) };
     let mut step_up = StepUp::of(app, session).await?.beside_another_way();
     let form = match error {
         AppError::WrongCredentials(_) => {

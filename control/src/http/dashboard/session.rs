@@ -15,7 +15,7 @@ use super::site::Site;
 use crate::domain::access::{DashboardSession, SignedIn, bearer};
 use crate::domain::accounts;
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::credentials::device_cookies::Device;
 use crate::domain::credentials::device_cookies::service::LIFETIME;
 use crate::domain::error::{AppError, AppResult};
@@ -77,7 +77,7 @@ impl FromRequestParts<AppState> for Before {
 }
 
 /// The caller whose session this is, and what pages show of it; nobody when the session has ended. Errors: 429, 503.
-pub(super) async fn find(app: &App, token: &str, from: Option<ClientAddress>) -> AppResult<Option<(SignedIn, Visitor)>> {
+pub(super) async fn find(app: &Context, token: &str, from: ClientAddress) -> AppResult<Option<(SignedIn, Visitor)>> {
     let caller = match bearer::by_dashboard_session(app, token, from).await {
         Err(AppError::Unauthenticated) => return Ok(None),
         found => found?,
@@ -92,7 +92,7 @@ pub(super) async fn find(app: &App, token: &str, from: Option<ClientAddress>) ->
 /// The answer to a login that succeeded: the new session's cookie, in the place of the one that the browser had, which ends; the device cookie; and the
 /// way to the page that was asked for, or the first.
 pub(super) async fn begin(
-    app: &App,
+    app: &Context,
     frame: &Frame,
     before: Before,
     from: ClientAddress,

@@ -4,6 +4,7 @@
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
+use shared::keys::Name;
 
 use super::confirm::Question;
 use super::fields::Fields;
@@ -13,13 +14,10 @@ use super::frame::Frame;
 use crate::domain::access::collaborators::{self as repo, SharedRow};
 use crate::domain::access::grant::{AcceptApp, LeaveApp};
 use crate::domain::access::{AppGrant, DashboardSession};
-use crate::domain::audit::Actor;
 use crate::domain::collaborators::{acceptance, service};
 use crate::domain::email::sought;
 use crate::domain::error::{AppError, AppResult};
 use crate::http::AppState;
-use crate::http::api::collaborators::Acceptance;
-use crate::http::extract::Member;
 use crate::infra::db::ReadTx;
 
 /// The most apps that the list shows: others decide how many there are.
@@ -105,9 +103,8 @@ pub(super) async fn show_acceptance(
 pub(super) async fn accept(
     State(app): State<AppState>,
     frame: Frame,
-    session: DashboardSession,
+    _session: DashboardSession,
     grant: AppGrant<AcceptApp>,
-    actor: Actor,
     sent: Fields,
 ) -> AppResult<Response> {
     let Some(row) = find(&app, &grant).await?.filter(SharedRow::is_waiting) else { return accepted_before(&frame) };
@@ -116,8 +113,12 @@ pub(super) async fn accept(
         return frame
             .redirect_saying(&format!("/account/apps/{}/accept", row.id), &Flash::bad("Your role has changed. Read this page again."));
     }
-    let name = if row.is_transfer() { sent.member("name") } else { Member::default() };
-    match acceptance::accept(&app, &grant, &session, &actor, &Acceptance { name }).await {
+    let name = row.is_transfer().then(|| Name::try_from(sent.text("name"))).transpose();
+    let accepted = match name {
+        Ok(name) => acceptance::accept(&app, &grant, name.as_ref()).await,
+        Err(error) => Err(AppError::invalid("name", error)),
+    };
+    match accepted {
         Ok(accepted) => frame.redirect_saying("/account", &Flash::good(format!("You accepted the app {}.", accepted.name))),
         Err(error) => {
             let mut form = form(&row);
@@ -147,12 +148,8 @@ pub(super) async fn leave(
     frame: Frame,
     session: DashboardSession,
     grant: AppGrant<LeaveApp>,
-    actor: Actor,
 ) -> AppResult<Response> {
     let row = find(&app, &grant).await?.ok_or(AppError::NotFound("app"))?;
-    let mut tx = grant.begin(&app).await?;
-    service::remove(&mut tx, &app, &grant, &actor, &sought(session.email())).await?;
-    tx.commit().await?;
-    app.mailer.wake();
+    service::remove(&app, &grant, &sought(session.email())).await?;
     frame.redirect_saying("/account", &Flash::good(format!("You left the app {}.", row.long_name())))
 }

@@ -11,7 +11,7 @@ use shared::wire::json::check_members;
 use super::fields::Fields;
 use super::form::{Field, Form};
 use crate::domain::access::LoginSession;
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult, Code};
 use crate::domain::second_factors::{Factors, Proof, factors, passkeys};
 use crate::http::extract::{Json, Member};
@@ -38,7 +38,7 @@ pub struct StepUp {
 
 impl StepUp {
     /// What the caller's account needs, and has.
-    pub async fn of(app: &App, caller: &LoginSession) -> AppResult<Self> {
+    pub async fn of(app: &Context, caller: &LoginSession) -> AppResult<Self> {
         let found = factors::find(&mut app.db.read().await?, caller.account()).await?;
         let code = (found.authenticators > 0).then(|| Field::code(CODE, "Code of your authenticator app"));
         Ok(Self { found, has_passkey: found.passkeys > 0 && passkeys::is_configured(app), code, sends: true, is_only_way: true })
@@ -107,8 +107,8 @@ pub fn member(sent: &Fields) -> AppResult<Member> {
 }
 
 /// The proof in what [`member`] made, for services that take that. Errors: 400.
-pub fn proof(member: &Member) -> AppResult<Option<Proof<'_>>> {
-    Proof::of(member).map_err(|fault| AppError::Invalid(format!("stepUp: {fault}")))
+pub fn proof(member: &Member) -> AppResult<Option<Proof>> {
+    Proof::of(member).map_err(|fault| AppError::invalid("stepUp", fault))
 }
 
 /// What a script put into a field: a passkey's answer. What is none, or names a member twice, is one that proves nothing.

@@ -24,6 +24,7 @@ use crate::domain::error::{AppError, AppResult};
 use crate::domain::snapshot;
 use crate::http::AppState;
 use crate::http::extract::{check_type, read_body};
+use shared::FieldErrors;
 
 /// Every acquisition path but that of bundles.
 pub(crate) fn routes() -> Router<AppState> {
@@ -67,7 +68,7 @@ pub(crate) fn dress(headers: &HeaderMap, answer: AppResult<String>) -> Response 
 
 /// Is there an update for this client? `query` as it was sent.
 pub(crate) async fn check_for_update(app: &AppState, endpoint: &Endpoint, query: &str) -> AppResult<String> {
-    let request = check::parse_query(query).map_err(|fault| AppError::Invalid(fault.to_string()))?;
+    let request = check::parse_query(query)?;
     let snapshot = snapshot::current(app, &request.deployment_key).await?;
     let snapshot = snapshot.filter(|snapshot| !snapshot.is_tombstone()).ok_or(AppError::NotFound("deployment"))?;
     let decision = select(&snapshot, &request);
@@ -79,7 +80,7 @@ async fn take_report(app: &AppState, endpoint: &Endpoint, request: Request) -> A
     let (parts, body) = request.into_parts();
     let body = read_body(&parts.headers, body, MAX_JSON_BODY).await?;
     check_type(&parts.headers, &body)?;
-    let new = parse_report(endpoint.job, &body).map_err(|fault| AppError::Invalid(fault.to_string()))?;
+    let new = parse_report(endpoint.job, &body)?;
     let received = app.now();
     if let Some(ClientAddress(address)) = parts.extensions.get() {
         let (limits, from) = (&app.settings.limits, ClientAddress(*address));
@@ -91,6 +92,6 @@ async fn take_report(app: &AppState, endpoint: &Endpoint, request: Request) -> A
     match app.front.collector.submit(report).await? {
         Judgement::Accepted => Ok(REPORT_OK.to_owned()),
         Judgement::UnknownDeployment => Err(AppError::NotFound("deployment")),
-        Judgement::Dropped(reason) => Err(AppError::Invalid(reason)),
+        Judgement::Dropped(reason) => Err(AppError::Invalid(FieldErrors::of_request(reason))),
     }
 }

@@ -34,7 +34,7 @@ pub fn routes() -> Router<AppState> {
 async fn get_snapshot(State(app): State<AppState>, key: AppResult<Path<String>>, _call: InternalCall) -> AppResult<Response> {
     // Told to those who sign alone, like everything here.
     let Path(key) = key?;
-    let key = DeploymentKey::try_from(key).map_err(|invalid| AppError::Invalid(format!("deployment key: {invalid}")))?;
+    let key = DeploymentKey::try_from(key).map_err(|invalid| AppError::invalid("deployment key", invalid))?;
     let (_, text) = snapshot::text(&app, &key).await?.ok_or(AppError::NotFound("deployment"))?;
     Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
 }

@@ -12,6 +12,7 @@ use crate::domain::error::{AppError, AppResult};
 use crate::http::AppState;
 use crate::http::edge::{InternalCall, internal};
 use crate::http::extract::Json;
+use shared::FieldErrors;
 
 /// The routes of this area.
 pub fn routes() -> Router<AppState> {
@@ -22,10 +23,11 @@ pub fn routes() -> Router<AppState> {
 /// that not all of it was stored and that the batch is to be sent again.
 pub async fn take_reports(State(app): State<AppState>, call: InternalCall) -> AppResult<Json<BatchAnswer>> {
     let batch: ReportBatch = serde_json::from_slice(&call.body).map_err(|error| {
-        AppError::Invalid(format!("the body is not a batch of reports (line {}, column {})", error.line(), error.column()))
+        let text = format!("the body is not a batch of reports (line {}, column {})", error.line(), error.column());
+        AppError::Invalid(FieldErrors::of_request(text))
     })?;
     if batch.reports.len() > MAX_BATCH_REPORTS {
-        return Err(AppError::Invalid(format!("reports: must be at most {MAX_BATCH_REPORTS}")));
+        return Err(AppError::invalid("reports", format!("must be at most {MAX_BATCH_REPORTS}")));
     }
     let (mut reports, mut dropped) = (Vec::with_capacity(batch.reports.len()), Vec::new());
     for value in batch.reports {

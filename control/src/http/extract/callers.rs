@@ -31,7 +31,8 @@ impl FromRequestParts<AppState> for SignedIn {
         if let Some(signed_in) = parts.extensions.get::<Self>() {
             return Ok(signed_in.clone());
         }
-        let signed_in = by_bearer(app, bearer(&parts.headers), parts.extensions.get().copied()).await?;
+        let from = ClientAddress::from_request_parts(parts, app).await?;
+        let signed_in = by_bearer(app, bearer(&parts.headers), from).await?;
         parts.extensions.insert(signed_in.clone());
         Ok(signed_in)
     }
@@ -43,7 +44,7 @@ impl FromRequestParts<AppState> for Actor {
 
     async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
         let signed_in = SignedIn::from_request_parts(parts, app).await?;
-        Ok(signed_in.actor(ClientAddress::from_request_parts(parts, app).await?))
+        Ok(signed_in.actor())
     }
 }
 

@@ -14,6 +14,7 @@ use shared::wire::problem::{WRONG_TYPE, too_large};
 use shared::wire::report::{MAX_JSON_BODY, is_json};
 
 use crate::domain::error::AppError;
+use shared::FieldErrors;
 
 const NO_OBJECT: &str = "the JSON body must be an object that names each member once";
 
@@ -53,10 +54,10 @@ async fn read(request: Request) -> Result<Vec<u8>, AppError> {
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, AppError> {
     // The parser would take an array for an object with its members in order.
     if bytes.trim_ascii_start().first() == Some(&b'[') && serde_json::from_slice::<IgnoredAny>(bytes).is_ok() {
-        return Err(AppError::Invalid(NO_OBJECT.to_owned()));
+        return Err(AppError::Invalid(FieldErrors::of_request(NO_OBJECT)));
     }
     let parsed = check_members(bytes).and_then(|()| serde_json::from_slice(bytes));
-    parsed.map_err(|error| AppError::Invalid(json_fault(&error)))
+    parsed.map_err(|error| AppError::Invalid(FieldErrors::of_request(json_fault(&error))))
 }
 
 impl<T: Serialize> IntoResponse for Json<T> {
@@ -93,7 +94,7 @@ pub async fn read_body(headers: &HeaderMap, body: Body, limit: usize) -> Result<
         let mut bytes = Vec::new();
         let mut stream = body.into_data_stream();
         while let Some(chunk) = stream.next().await {
-            let chunk = chunk.map_err(|_| AppError::Invalid("the body ended early".to_owned()))?;
+            let chunk = chunk.map_err(|_| AppError::Invalid(FieldErrors::of_request("the body ended early")))?;
             if bytes.len() + chunk.len() > limit {
                 return Err(too_large());
             }
@@ -101,6 +102,6 @@ pub async fn read_body(headers: &HeaderMap, body: Body, limit: usize) -> Result<
         }
         Ok(bytes)
     };
-    let slow = |_| AppError::Invalid("the body ended early: it was not whole within half a minute".to_owned());
+    let slow = |_| AppError::Invalid(FieldErrors::of_request("the body ended early: it was not whole within half a minute"));
     tokio::time::timeout(LONGEST_BODY, whole).await.map_err(slow)?
 }

@@ -1,12 +1,9 @@
 //! Members of JSON bodies, judged one by one, so that a refusal names every bad one at once (decisions section 1).
 
-use std::fmt::Display;
-
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use shared::Invalid;
-
-use crate::domain::error::AppError;
+use shared::api::{Field, FromJson};
 
 /// A member as it was sent. Null and absent are the same: not given.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -14,6 +11,14 @@ use crate::domain::error::AppError;
 pub struct Member(Value);
 
 impl Member {
+    /// The member as a value of this kind.
+    pub fn field<T: FromJson>(&self) -> Field<T> {
+        match &self.0 {
+            Value::Null => Field::Missing,
+            value => T::from_json(value.clone()).map_or_else(Field::Wrong, Field::Value),
+        }
+    }
+
     /// Whether there is a value, of whatever kind.
     pub fn is_given(&self) -> bool {
         !self.0.is_null()
@@ -112,31 +117,5 @@ pub enum Nullable {
 impl<'de> Deserialize<'de> for Nullable {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         Member::deserialize(from).map(Self::Given)
-    }
-}
-
-/// What is wrong with the members of one request.
-#[derive(Debug, Default)]
-pub struct Faults(Vec<String>);
-
-impl Faults {
-    /// The value, or nothing and a note that the member `name` is wrong.
-    pub fn take<T>(&mut self, name: &str, judged: Result<T, impl Display>) -> Option<T> {
-        judged.map_err(|fault| self.0.push(format!("{name}: {fault}"))).ok()
-    }
-
-    /// Whether nothing is wrong so far.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// What is wrong: `name: must be 1 to 255 characters; key: must be …`.
-    pub fn into_text(self) -> String {
-        self.0.join("; ")
-    }
-
-    /// The refusal with that text.
-    pub fn into_error(self) -> AppError {
-        AppError::Invalid(self.into_text())
     }
 }

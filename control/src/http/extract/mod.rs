@@ -9,7 +9,7 @@ pub mod members;
 pub mod path;
 
 pub use json::{Json, check_type, read_body};
-pub use member::{Faults, Member, Nullable};
+pub use member::{Member, Nullable};
 pub use path::{
     AuthorizationPath, CredentialPath, DeploymentPath, EmailPath, KeyPath, LabelPath, PasskeyPath, Path, SourcePath, encode_segment,
 };

@@ -13,6 +13,7 @@ use crate::domain::audit::ClientAddress;
 use crate::domain::error::AppError;
 use crate::domain::traces::{self, Event, Trace};
 use crate::http::AppState;
+use shared::FieldErrors;
 
 /// The edge's word for the client's address.
 const ADDRESS: &str = "x-updraft-client-address";
@@ -68,7 +69,7 @@ fn address(app: &AppState, request: &Request) -> Result<IpAddr, AppError> {
         return request.extensions().get::<SignedAddress>().map(|address| address.0).ok_or_else(|| {
             let from = ClientAddress(unsigned_address(app, request));
             traces::log(app, Trace { event: Event::EdgeSignature, outcome: "client_address", account: None, from });
-            AppError::Invalid("the edge's address signature is not valid: edge secret or clock".to_owned())
+            AppError::Invalid(FieldErrors::of_request("the edge's address signature is not valid: edge secret or clock"))
         });
     }
     Ok(unsigned_address(app, request))

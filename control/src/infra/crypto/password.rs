@@ -81,7 +81,7 @@ impl Passwords {
     }
 
     /// Waits for a turn. Errors: [`Error::Busy`] when it takes too long, and at once when too many wait from the same network. Both
-    /// are for the log's lines on limits, so requests ask by [`App::password_turn`](crate::domain::context::App::password_turn).
+    /// are for the log's lines on limits, so requests ask by [`App::password_turn`](crate::domain::context::Context::password_turn).
     pub async fn turn(&self, from: IpAddr) -> Result<Turn, Error> {
         let place = Place::take(&self.waiting, from)?;
         let waited = tokio::time::timeout(LONGEST_WAIT, Arc::clone(&self.permits).acquire_owned()).await;

@@ -15,7 +15,7 @@ use lettre::message::Mailbox;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::error::{AppResult, chain};
 use crate::domain::mail::Kind;
 use crate::domain::mail::outbox::{self, Lease};
@@ -52,7 +52,7 @@ enum Way {
 
 #[derive(Debug)]
 struct Sender {
-    app: Arc<App>,
+    app: Arc<Context>,
     owner: String,
     from: Mailbox,
     way: Way,
@@ -70,7 +70,7 @@ pub struct Settings {
 }
 
 /// Sends mails until `stop` turns true; then those under way have five seconds to end.
-pub async fn run(app: Arc<App>, settings: Settings, mut stop: watch::Receiver<bool>) {
+pub async fn run(app: Arc<Context>, settings: Settings, mut stop: watch::Receiver<bool>) {
     let owner = match app.request_id() {
         Ok(id) => format!("{}-{}", STARTED.fetch_add(1, Ordering::Relaxed), id.as_str()),
         Err(error) => {

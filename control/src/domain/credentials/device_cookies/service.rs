@@ -8,7 +8,7 @@ use shared::time::UnixMillis;
 
 use super::repo;
 use crate::domain::accounts;
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::credentials::token::{PlainToken, TokenHash};
 use crate::domain::error::AppResult;
 use crate::domain::limits::{self, Count, Limit, Subject};
@@ -67,7 +67,7 @@ impl Device {
 
     /// What the browser is to keep once the account is signed in to: a token that it has for the account already, or a new one, before the others. One
     /// that came from elsewhere never becomes an account's.
-    pub async fn remember(mut self, app: &App, account: &AccountId) -> AppResult<Self> {
+    pub async fn remember(mut self, app: &Context, account: &AccountId) -> AppResult<Self> {
         let (mut tx, now) = (app.db.write().await?, app.now());
         // An account that was deleted a moment ago is not remembered.
         if accounts::repo::hold(&mut tx, account).await?.is_none() {

@@ -6,7 +6,7 @@ use shared::time::UnixMillis;
 
 use super::service;
 use crate::domain::access::SignedIn;
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult, Code};
 use crate::domain::second_factors;
 use crate::infra::db::ReadTx;
@@ -22,7 +22,7 @@ impl RecentLogin {
     }
 
     /// Whether this login is young enough, or the refusal. Asked again in the transaction that lets a command line in: a second factor may have come since.
-    pub async fn of(tx: &mut ReadTx, caller: &SignedIn, app: &App) -> AppResult<Self> {
+    pub async fn of(tx: &mut ReadTx, caller: &SignedIn, app: &Context) -> AppResult<Self> {
         if !second_factors::is_enabled(tx, caller.account()).await? {
             return service::check(tx, app, caller).await.map(|()| Self(PhantomData));
         }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::accounts;
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::credentials::device_cookies::Device;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::limits::{self, Count, Limit, Subject};
@@ -28,7 +28,7 @@ pub struct Asked {
 }
 
 /// Asks whoever waits for a second factor for one of the account's passkeys. Errors: 401; 409 when there is none; 429; 501.
-pub async fn ask_pending(app: &App, from: ClientAddress, token: &str) -> AppResult<Value> {
+pub async fn ask_pending(app: &Context, from: ClientAddress, token: &str) -> AppResult<Value> {
     app.relying_party.webauthn()?;
     admit(app, from).await?;
     let mut tx = app.db.read().await?;
@@ -46,7 +46,7 @@ pub async fn ask_pending(app: &App, from: ClientAddress, token: &str) -> AppResu
 }
 
 /// Completes a pending login. Errors: 401; 429 after too many failures of the account; 501.
-pub async fn complete_pending(app: &App, from: ClientAddress, token: &str, response: &Map<String, Value>) -> AppResult<LoggedIn> {
+pub async fn complete_pending(app: &Context, from: ClientAddress, token: &str, response: &Map<String, Value>) -> AppResult<LoggedIn> {
     app.relying_party.webauthn()?;
     let mut attempt = Attempt::begin(app, from, token).await?;
     let (login, account) = (attempt.pending().clone(), attempt.account().clone());
@@ -58,7 +58,7 @@ pub async fn complete_pending(app: &App, from: ClientAddress, token: &str, respo
 }
 
 /// Asks anybody for a passkey. Errors: 429; 501.
-pub async fn ask_anybody(app: &App, from: ClientAddress) -> AppResult<Asked> {
+pub async fn ask_anybody(app: &Context, from: ClientAddress) -> AppResult<Asked> {
     app.relying_party.webauthn()?;
     admit(app, from).await?;
     let challenge_id = challenge::new_id(app)?;
@@ -74,7 +74,7 @@ pub async fn ask_anybody(app: &App, from: ClientAddress) -> AppResult<Asked> {
 /// A failure is counted by the client's address alone: counted by account, it would let anybody who has seen a passkey's id keep its owner out, and a
 /// signature cannot be guessed.
 pub async fn sign_in(
-    app: &App,
+    app: &Context,
     from: ClientAddress,
     challenge_id: &str,
     response: &Map<String, Value>,
@@ -120,6 +120,6 @@ pub async fn sign_in(
 }
 
 /// Counts a request that needs no credential.
-async fn admit(app: &App, from: ClientAddress) -> AppResult<()> {
+async fn admit(app: &Context, from: ClientAddress) -> AppResult<()> {
     limits::admit_address(app, from.0, Limit::Posts, app.settings.limits.strangers.posts).await?.map_err(limits::too_many_logins)
 }

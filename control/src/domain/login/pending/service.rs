@@ -7,7 +7,7 @@ use shared::time::UnixMillis;
 
 use super::repo::{self, PendingLogin};
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::credentials::token::{PlainToken, TokenHash};
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::limits::{self, Count, Limit, Subject};
@@ -45,7 +45,7 @@ pub struct Issued {
 }
 
 /// Makes a pending login of an account that this transaction holds. `has_device` says whether a device cookie of the account came with the password.
-pub async fn create(tx: &mut WriteTx, app: &App, account: &AccountId, has_device: bool) -> AppResult<Issued> {
+pub async fn create(tx: &mut WriteTx, app: &Context, account: &AccountId, has_device: bool) -> AppResult<Issued> {
     let (now, token) = (app.now(), PlainToken::pending_login(&app.dice)?);
     let issued = Issued { id: PendingLoginId::v7(now, app.dice.bytes()?), token, expires: now.plus_millis(LIFETIME) };
     repo::delete_oldest(tx, account, MOST - 1).await?;
@@ -71,7 +71,7 @@ pub struct Attempt {
 
 impl Attempt {
     /// Begins one. Errors: 401 for a token that is not known, was used or has ended; 429 after too many failures of the account.
-    pub async fn begin(app: &App, from: ClientAddress, token: &str) -> AppResult<Self> {
+    pub async fn begin(app: &Context, from: ClientAddress, token: &str) -> AppResult<Self> {
         let found = repo::find(&mut app.db.read().await?, &TokenHash::of(token), app.now()).await?;
         let Some(pending) = found else {
             // Attempts at a login are counted by its account; these have none.
@@ -113,12 +113,12 @@ impl Attempt {
     }
 
     /// Refuses a code, right or wrong, while codes of the account are stopped. It uses nothing up. Errors: 403.
-    pub fn must_take_codes(&self, app: &App) -> AppResult<()> {
+    pub fn must_take_codes(&self, app: &Context) -> AppResult<()> {
         if self.held.takes_codes(app) { Ok(()) } else { Err(CODES_STOPPED) }
     }
 
     /// Counts the failure, of this login and of the account, and gives what is answered. The last one ends the login.
-    pub async fn fail(mut self, app: &App, outcome: &'static str) -> AppError {
+    pub async fn fail(mut self, app: &Context, outcome: &'static str) -> AppError {
         let (account, from) = (self.held.account().clone(), self.from);
         let counted = async {
             if self.number >= ATTEMPTS {
@@ -137,7 +137,7 @@ impl Attempt {
     }
 
     /// Uses the login up and gives the session. It forgives the failed logins, too.
-    pub async fn succeed(mut self, app: &App, factor: Factor) -> AppResult<LoggedIn> {
+    pub async fn succeed(mut self, app: &Context, factor: Factor) -> AppResult<LoggedIn> {
         if repo::delete(&mut self.tx, &self.pending.id).await? == 0 {
             return Err(WRONG);
         }

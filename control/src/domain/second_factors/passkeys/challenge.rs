@@ -8,7 +8,7 @@ use shared::ids::{AccessKeyId, AccountId, PendingLoginId};
 use shared::time::UnixMillis;
 
 use super::relying_party::CHALLENGE_LIFETIME;
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::login::pending;
 use crate::infra::crypto::seal::{self, OpenError};
@@ -64,7 +64,7 @@ impl Holder<'_> {
 const ID: usize = 32;
 
 /// A new id for a challenge, in base64url.
-pub fn new_id(app: &App) -> AppResult<String> {
+pub fn new_id(app: &Context) -> AppResult<String> {
     Ok(URL_SAFE_NO_PAD.encode(app.dice.bytes::<ID>()?))
 }
 
@@ -74,7 +74,7 @@ fn is_id(text: &str) -> bool {
 
 /// Keeps what an answer will be judged by, in the place of what was kept for the same purpose and holder. Errors: 401 when the holder has ended
 /// meanwhile.
-pub async fn put(tx: &mut WriteTx, app: &App, holder: Holder<'_>, state: &[u8]) -> AppResult<()> {
+pub async fn put(tx: &mut WriteTx, app: &Context, holder: Holder<'_>, state: &[u8]) -> AppResult<()> {
     let id = match holder {
         Holder::Stranger(id) => id.to_owned(),
         _ => new_id(app)?,
@@ -121,7 +121,7 @@ pub struct Claimed {
 
 /// Takes what an answer is to be judged by: once, as soon as the transaction is committed. None when nothing was asked, it was too long ago, or
 /// somebody took it already.
-pub async fn claim(tx: &mut WriteTx, app: &App, holder: Holder<'_>) -> AppResult<Option<Claimed>> {
+pub async fn claim(tx: &mut WriteTx, app: &Context, holder: Holder<'_>) -> AppResult<Option<Claimed>> {
     let purpose = holder.purpose();
     let found: Option<(String, Vec<u8>, UnixMillis)> = match holder {
         Holder::Registration(session, _) | Holder::StepUp(session, _) => {

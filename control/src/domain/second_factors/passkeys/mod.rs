@@ -14,9 +14,9 @@ pub mod service;
 pub use proof::verify_step_up;
 pub use relying_party::RelyingParty;
 
-use crate::domain::context::App;
+use crate::domain::context::Context;
 
 /// Whether passkeys can be used on this server.
-pub fn is_configured(app: &App) -> bool {
+pub fn is_configured(app: &Context) -> bool {
     app.relying_party.is_configured()
 }

@@ -7,13 +7,13 @@ use super::ceremony::{self, Refusal};
 use super::challenge::{self, Claimed, Holder};
 use super::repo;
 use crate::domain::access::DashboardSession;
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::second_factors as mfa;
 use crate::infra::db::WriteTx;
 
 /// Asks a session for one of its account's passkeys. Errors: 409 when second factors are off, or none of them is a passkey; 501.
-pub async fn ask_for_step_up(app: &App, caller: &DashboardSession) -> AppResult<Value> {
+pub async fn ask_for_step_up(app: &Context, caller: &DashboardSession) -> AppResult<Value> {
     app.relying_party.webauthn()?;
     let mut tx = app.db.read().await?;
     if !mfa::is_enabled(&mut tx, caller.account()).await? {
@@ -25,7 +25,7 @@ pub async fn ask_for_step_up(app: &App, caller: &DashboardSession) -> AppResult<
         return Err(AppError::Conflict("the account has no passkey: show the authenticator app's code".to_owned()));
     }
     let question = ceremony::ask_for_proof(&app.relying_party, &passkeys)?;
-    let mut tx = caller.begin(app).await?;
+    let mut tx = caller.begin_tx(app).await?;
     challenge::put(&mut tx, app, Holder::StepUp(caller.credential(), caller.account()), &question.state).await?;
     tx.commit().await?;
     Ok(question.options)
@@ -35,7 +35,7 @@ pub async fn ask_for_step_up(app: &App, caller: &DashboardSession) -> AppResult<
 /// committed.
 pub async fn verify_step_up(
     tx: &mut WriteTx,
-    app: &App,
+    app: &Context,
     account: &AccountId,
     session: &AccessKeyId,
     response: &Map<String, Value>,
@@ -48,7 +48,7 @@ pub async fn verify_step_up(
 /// counter.
 pub(crate) async fn judge(
     tx: &mut WriteTx,
-    app: &App,
+    app: &Context,
     holder: Holder<'_>,
     account: &AccountId,
     response: &Map<String, Value>,

@@ -14,7 +14,7 @@ use shared::ids::AccountId;
 use super::repo;
 use crate::domain::access::LoginSession;
 use crate::domain::audit::{self, Action, ClientAddress, Event};
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::login::Attempt;
 use crate::domain::login::service::LoggedIn;
@@ -56,7 +56,7 @@ pub fn purpose(account: &str) -> String {
 }
 
 /// Puts new codes in the place of all that there are. The transaction holds the account.
-pub async fn replace(tx: &mut WriteTx, app: &App, account: &AccountId) -> AppResult<Codes> {
+pub async fn replace(tx: &mut WriteTx, app: &Context, account: &AccountId) -> AppResult<Codes> {
     let key = app.dice.bytes::<32>()?;
     let sealed = seal::seal(app.settings.encryption_keys.first(), &app.dice, &purpose(account.as_str()), &key)?;
     repo::delete_all(tx, account).await?;
@@ -71,8 +71,8 @@ pub async fn replace(tx: &mut WriteTx, app: &App, account: &AccountId) -> AppRes
 }
 
 /// Puts new codes in the place of the caller's. Errors: 403 without a proof, 409 where second factors are off, 429.
-pub async fn regenerate(app: &App, caller: &LoginSession, from: ClientAddress, proof: Option<&Proof<'_>>) -> AppResult<Codes> {
-    let (mut tx, held) = step_up::begin(app, caller, from, proof).await?;
+pub async fn regenerate(app: &Context, caller: &LoginSession, from: ClientAddress, proof: Option<&Proof>) -> AppResult<Codes> {
+    let (mut tx, held) = step_up::begin(app, caller, proof).await?;
     if !held.were_on() {
         return Err(AppError::Conflict("second factors are not on: add one first".to_owned()));
     }
@@ -80,14 +80,14 @@ pub async fn regenerate(app: &App, caller: &LoginSession, from: ClientAddress, p
     let kind = Kind::RecoveryCodesReplaced { time: app.now(), address: from.0.to_string() };
     notices::put(&mut tx, app, held.account(), &Mail { to: held.email().to_owned(), kind }).await?;
     let event = Event::new(Action::ReplaceRecoveryCodes, caller.account());
-    audit::note(&mut tx, &caller.actor(from), event, &app.dice, app.now()).await?;
+    audit::note(&mut tx, &caller.actor(), event, &app.dice, app.now()).await?;
     tx.commit().await?;
     app.mailer.wake();
     Ok(codes)
 }
 
 /// Completes a pending login with a code, and says how many are left. The owner is told. Errors: 401, 403 while codes are stopped, 429.
-pub async fn log_in(app: &App, from: ClientAddress, token: &str, code: &str) -> AppResult<(LoggedIn, i64)> {
+pub async fn log_in(app: &Context, from: ClientAddress, token: &str, code: &str) -> AppResult<(LoggedIn, i64)> {
     let mut attempt = Attempt::begin(app, from, token).await?;
     attempt.must_take_codes(app)?;
     let (account, email) = (attempt.account().clone(), attempt.email().to_owned());
@@ -103,7 +103,7 @@ pub async fn log_in(app: &App, from: ClientAddress, token: &str, code: &str) -> 
 }
 
 /// Whether this is a recovery code of the account; it is used up.
-async fn use_code(tx: &mut WriteTx, app: &App, account: &AccountId, code: &str) -> AppResult<bool> {
+async fn use_code(tx: &mut WriteTx, app: &Context, account: &AccountId, code: &str) -> AppResult<bool> {
     let Some(sealed) = repo::find_key(tx, account).await? else { return Ok(false) };
     let key = seal::open(app.settings.encryption_keys.all(), &purpose(account.as_str()), &sealed)?;
     Ok(repo::use_up(tx, account, &hash(&key, &normalised(code))?).await?)

@@ -7,7 +7,7 @@ use super::repo;
 use super::seed::{self, Seed};
 use crate::domain::access::{DashboardSession, LoginSession};
 use crate::domain::audit::{self, Action, ClientAddress, Event};
-use crate::domain::context::App;
+use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::login::service::LoggedIn;
 use crate::domain::login::{Attempt, fresh};
@@ -35,16 +35,16 @@ pub fn setup_purpose(account: &str) -> String {
 
 /// Makes a seed that waits to be confirmed, in the place of an earlier one; the confirmed one stays in force. Errors: 403 with `reauth_required` where it
 /// would be the account's first factor and the session is not fresh.
-pub async fn set_up(app: &App, caller: &DashboardSession, from: ClientAddress) -> AppResult<Seed> {
+pub async fn set_up(app: &Context, caller: &DashboardSession, from: ClientAddress) -> AppResult<Seed> {
     let bytes = app.dice.bytes::<{ seed::LENGTH }>()?;
     let seed = Seed::new(&bytes, caller.email())?;
     let account = caller.account();
     let sealed = seal::seal(app.settings.encryption_keys.first(), &app.dice, &setup_purpose(account.as_str()), &bytes)?;
-    let (mut tx, now) = (caller.begin(app).await?, app.now());
+    let (mut tx, now) = (caller.begin_tx(app).await?, app.now());
     fresh::check_first_factor(&mut tx, app, caller).await?;
     repo::set_up(&mut tx, account, &sealed, now.plus_millis(SETUP_LIFETIME)).await?;
     let event = Event::new(Action::SetUpAuthenticator, account);
-    audit::note(&mut tx, &caller.actor(from), event, &app.dice, now).await?;
+    audit::note(&mut tx, &caller.actor(), event, &app.dice, now).await?;
     tx.commit().await?;
     Ok(seed)
 }
@@ -63,7 +63,7 @@ pub enum Standing {
 }
 
 /// What has become of a seed, of whose bytes only the caller's own are known to anybody.
-pub async fn standing(app: &App, caller: &DashboardSession, seed: &[u8]) -> AppResult<Standing> {
+pub async fn standing(app: &Context, caller: &DashboardSession, seed: &[u8]) -> AppResult<Standing> {
     let mut tx = app.db.read().await?;
     let (account, keys) = (caller.account(), app.settings.encryption_keys.all());
     let is = |purpose: &str, sealed: &[u8]| -> AppResult<bool> { Ok(seal::open(keys, purpose, sealed)?.ct_eq(seed).into()) };
@@ -82,13 +82,13 @@ pub async fn standing(app: &App, caller: &DashboardSession, seed: &[u8]) -> AppR
 /// Puts the seed in force that waits, by a code of it. Gives recovery codes when this turned second factors on. Errors: 401 for a wrong code, which
 /// counts; 403 without the proof of a factor that the account has, or for a first factor that was not begun in time; 409 when no seed waits; 429.
 pub async fn confirm(
-    app: &App,
+    app: &Context,
     caller: &DashboardSession,
     from: ClientAddress,
     code: &str,
-    proof: Option<&Proof<'_>>,
+    proof: Option<&Proof>,
 ) -> AppResult<Option<Codes>> {
-    let (mut tx, held) = step_up::begin(app, caller, from, proof).await?;
+    let (mut tx, held) = step_up::begin(app, caller, proof).await?;
     held.check_limit(app)?;
     let (account, now) = (caller.account(), app.now());
     let waiting = repo::find_setup(&mut tx, account, now).await?;
@@ -109,30 +109,30 @@ pub async fn confirm(
     repo::replace(&mut tx, account, &sealed, step, now).await?;
     let codes = factors::added(&mut tx, app, &held, from, Changed::Authenticator).await?;
     let event = Event::new(Action::AddAuthenticator, account);
-    audit::note(&mut tx, &caller.actor(from), event, &app.dice, now).await?;
+    audit::note(&mut tx, &caller.actor(), event, &app.dice, now).await?;
     tx.commit().await?;
     app.mailer.wake();
     Ok(codes)
 }
 
 /// Removes the authenticator app; whether second factors are still on. Errors: 403 without a proof, 404 when there is none, 429.
-pub async fn remove(app: &App, caller: &LoginSession, from: ClientAddress, proof: Option<&Proof<'_>>) -> AppResult<bool> {
+pub async fn remove(app: &Context, caller: &LoginSession, from: ClientAddress, proof: Option<&Proof>) -> AppResult<bool> {
     // Whoever has none needs no proof to be told so.
     repo::find(&mut app.db.read().await?, caller.account()).await?.ok_or(NOT_FOUND)?;
-    let (mut tx, held) = step_up::begin(app, caller, from, proof).await?;
+    let (mut tx, held) = step_up::begin(app, caller, proof).await?;
     if repo::delete(&mut tx, held.account()).await? == 0 {
         return Err(NOT_FOUND);
     }
     let are_on = factors::removed(&mut tx, app, &held, from, Changed::Authenticator).await?;
     let event = Event::new(Action::RemoveAuthenticator, caller.account());
-    audit::note(&mut tx, &caller.actor(from), event, &app.dice, app.now()).await?;
+    audit::note(&mut tx, &caller.actor(), event, &app.dice, app.now()).await?;
     tx.commit().await?;
     app.mailer.wake();
     Ok(are_on)
 }
 
 /// Completes a pending login with a code. Errors: 401, 403 while codes are stopped, 429.
-pub async fn log_in(app: &App, from: ClientAddress, token: &str, code: &str) -> AppResult<LoggedIn> {
+pub async fn log_in(app: &Context, from: ClientAddress, token: &str, code: &str) -> AppResult<LoggedIn> {
     let mut attempt = Attempt::begin(app, from, token).await?;
     let account = attempt.account().clone();
     attempt.must_take_codes(app)?;
@@ -144,7 +144,7 @@ pub async fn log_in(app: &App, from: ClientAddress, token: &str, code: &str) -> 
 }
 
 /// Whether this is a code of the account's authenticator app now; its step is used up. The transaction holds the account.
-pub async fn use_code(tx: &mut WriteTx, app: &App, account: &AccountId, code: &str) -> AppResult<bool> {
+pub async fn use_code(tx: &mut WriteTx, app: &Context, account: &AccountId, code: &str) -> AppResult<bool> {
     let Some(sealed) = repo::find(tx, account).await? else { return Ok(false) };
     let bytes = seal::open(app.settings.encryption_keys.all(), &purpose(account.as_str()), &sealed)?;
     // Codes do not depend on whose they are.

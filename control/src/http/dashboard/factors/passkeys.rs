@@ -99,7 +99,7 @@ pub(in crate::http::dashboard) async fn add(
             let mut step_up = step_up_of(&app, &session).await?;
             let form = match error {
                 // What the browser sent is nothing that anybody could mend by hand.
-                AppError::Invalid(text) if text.starts_with("response: ") => {
+                AppError::Invalid(errors) if errors.is_about("response") => {
                     let text = "The passkey was not accepted, or that took too long. Try again.";
                     new_form(&sent).refuse_saying(StatusCode::BAD_REQUEST, text)
                 }

@@ -1,0 +1,67 @@
+//! The unit of work of a change that somebody asks for: begun by the right to make it, ended by its row in the audit trail.
+
+use std::ops::{Deref, DerefMut};
+
+use shared::time::UnixMillis;
+
+use crate::domain::audit::{self, Actor, Event};
+use crate::domain::context::Context;
+use crate::domain::error::AppResult;
+use crate::infra::db::WriteTx;
+
+/// An open transaction, with whose change it is and when it was begun. It ends by [`Change::commit`], which cannot be called without saying what was done;
+/// dropped without that, nothing of it happens. Whoever began it has judged the right again in it.
+#[derive(Debug)]
+pub struct Change<'c> {
+    context: &'c Context,
+    tx: WriteTx,
+    actor: Actor,
+    now: UnixMillis,
+}
+
+impl<'c> Change<'c> {
+    /// A change of this actor. Grants and callers begin theirs by their own `begin`; operations without a credential and the operator begin here.
+    pub async fn begin(context: &'c Context, actor: Actor) -> AppResult<Self> {
+        let tx = context.db.write().await?;
+        Ok(Self { context, tx, actor, now: context.now() })
+    }
+
+    /// What the change can reach beside its transaction.
+    pub fn context(&self) -> &'c Context {
+        self.context
+    }
+
+    /// Whose change it is.
+    pub fn actor(&self) -> &Actor {
+        &self.actor
+    }
+
+    /// When it was begun.
+    pub fn now(&self) -> UnixMillis {
+        self.now
+    }
+
+    /// Writes the audit row, commits, and wakes the jobs. The row comes last: it locks the end of the trail, and nobody is to wait for anything else while
+    /// holding that.
+    pub async fn commit(mut self, event: Event<'_>) -> AppResult<()> {
+        audit::note(&mut self.tx, &self.actor, event, &self.context.dice, self.now).await?;
+        self.tx.commit().await?;
+        self.context.mailer.wake();
+        self.context.publisher.wake();
+        Ok(())
+    }
+}
+
+impl Deref for Change<'_> {
+    type Target = WriteTx;
+
+    fn deref(&self) -> &WriteTx {
+        &self.tx
+    }
+}
+
+impl DerefMut for Change<'_> {
+    fn deref_mut(&mut self) -> &mut WriteTx {
+        &mut self.tx
+    }
+}

@@ -1,0 +1,39 @@
+//! The macro behind every body that is read: each member as a [`Field`](super::Field), with the schema of what it holds.
+
+/// A struct of [`Field`](super::Field)s. A member is `required` or `optional`; what its schema says beside its type stands in brackets after it. The example is
+/// one of a body in the interface document.
+macro_rules! body {
+    ($(#[$meta:meta])* $name:ident $(example $example:tt)? { $($members:tt)* }) => {
+        body! { @members [$(#[$meta])* $name $(example $example)?] [] $($members)* }
+    };
+    (@members $head:tt [$($done:tt)*] $(#[$meta:meta])* required $member:ident: $type:ty $([$($schema:tt)*])?, $($rest:tt)*) => {
+        body! { @members $head [$($done)*
+            $(#[$meta])*
+            #[cfg_attr(feature = "openapi", schema(value_type = $type, required = true $(, $($schema)*)?))]
+            $member: $type,
+        ] $($rest)* }
+    };
+    (@members $head:tt [$($done:tt)*] $(#[$meta:meta])* optional $member:ident: $type:ty $([$($schema:tt)*])?, $($rest:tt)*) => {
+        body! { @members $head [$($done)*
+            $(#[$meta])*
+            #[cfg_attr(feature = "openapi", schema(value_type = Option<$type> $(, $($schema)*)?))]
+            $member: $type,
+        ] $($rest)* }
+    };
+    (@members [$(#[$meta:meta])* $name:ident $(example $example:tt)?] [$($(#[$member_meta:meta])* $member:ident: $type:ty,)*]) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, Default, serde::Deserialize, serde::Serialize)]
+        #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+        $(#[cfg_attr(feature = "openapi", schema(example = json!($example)))])?
+        #[serde(rename_all = "camelCase")]
+        pub struct $name {
+            $(
+                $(#[$member_meta])*
+                #[serde(default, skip_serializing_if = "super::Field::is_missing")]
+                pub $member: super::Field<$type>,
+            )*
+        }
+    };
+}
+
+pub(super) use body;

@@ -1,0 +1,151 @@
+//! A member of a body, before it is judged.
+
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use crate::Invalid;
+
+/// A member of a body: a value of the wrong kind is kept as what is wrong with it, so that all members are judged before one is refused. Where null means
+/// the same as nothing, [`Field::optional`] says so.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Field<T> {
+    /// It is not there.
+    #[default]
+    Missing,
+    /// It is there, as null.
+    Null,
+    /// It is of another kind.
+    Wrong(Invalid),
+    /// It is there.
+    Value(T),
+}
+
+/// What a member can hold.
+pub trait FromJson: Sized {
+    /// Reads a value that is not null. Errors: what is wrong with it.
+    fn from_json(value: Value) -> Result<Self, Invalid>;
+}
+
+impl<T> Field<T> {
+    /// Whether it is not there at all.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Missing)
+    }
+
+    /// Whether there is a value, of whatever kind.
+    pub fn is_given(&self) -> bool {
+        matches!(self, Self::Wrong(_) | Self::Value(_))
+    }
+
+    /// The value. Errors: when it is not there, or wrong.
+    pub fn required(self) -> Result<T, Invalid> {
+        self.optional()?.ok_or(Invalid::from("is needed"))
+    }
+
+    /// The value, if there is one; null is none. Errors: when it is wrong.
+    pub fn optional(self) -> Result<Option<T>, Invalid> {
+        match self {
+            Self::Missing | Self::Null => Ok(None),
+            Self::Wrong(error) => Err(error),
+            Self::Value(value) => Ok(Some(value)),
+        }
+    }
+
+    /// The same without taking it.
+    pub fn as_ref(&self) -> Field<&T> {
+        match self {
+            Self::Missing => Field::Missing,
+            Self::Null => Field::Null,
+            Self::Wrong(error) => Field::Wrong(error.clone()),
+            Self::Value(value) => Field::Value(value),
+        }
+    }
+}
+
+impl Field<String> {
+    /// A text that must be there, parsed.
+    pub fn parse<T: FromStr<Err = Invalid>>(self) -> Result<T, Invalid> {
+        self.required()?.parse()
+    }
+
+    /// A text that may be absent, parsed.
+    pub fn parse_optional<T: FromStr<Err = Invalid>>(self) -> Result<Option<T>, Invalid> {
+        self.optional()?.as_deref().map(str::parse).transpose()
+    }
+
+    /// A text that must be there and say something.
+    pub fn filled(self) -> Result<String, Invalid> {
+        let text = self.required()?;
+        if text.is_empty() { Err(Invalid::from("must not be empty")) } else { Ok(text) }
+    }
+}
+
+impl<T> From<T> for Field<T> {
+    fn from(value: T) -> Self {
+        Self::Value(value)
+    }
+}
+
+impl<T> From<Option<T>> for Field<T> {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Missing, Self::Value)
+    }
+}
+
+impl<'de, T: FromJson> Deserialize<'de> for Field<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Ok(match Value::deserialize(from)? {
+            Value::Null => Self::Null,
+            value => T::from_json(value).map_or_else(Self::Wrong, Self::Value),
+        })
+    }
+}
+
+/// A member that is missing is to be skipped; one that is wrong is never sent.
+impl<T: Serialize> Serialize for Field<T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Missing | Self::Null => to.serialize_none(),
+            Self::Wrong(error) => Err(serde::ser::Error::custom(error)),
+            Self::Value(value) => value.serialize(to),
+        }
+    }
+}
+
+impl FromJson for String {
+    fn from_json(value: Value) -> Result<Self, Invalid> {
+        if let Value::String(text) = value { Ok(text) } else { Err(Invalid::from("must be a string")) }
+    }
+}
+
+impl FromJson for bool {
+    fn from_json(value: Value) -> Result<Self, Invalid> {
+        value.as_bool().ok_or(Invalid::from("must be true or false"))
+    }
+}
+
+impl FromJson for i64 {
+    fn from_json(value: Value) -> Result<Self, Invalid> {
+        // 60.0 is a whole number, too.
+        let whole = |number: &serde_json::Number| number.as_i64().or_else(|| number.to_string().strip_suffix(".0")?.parse().ok());
+        value.as_number().and_then(whole).ok_or(Invalid::from("must be a whole number of at most 64 bits"))
+    }
+}
+
+impl FromJson for Vec<String> {
+    fn from_json(value: Value) -> Result<Self, Invalid> {
+        let texts = match value {
+            Value::Array(items) => items.into_iter().map(|item| String::from_json(item).ok()).collect(),
+            _ => None,
+        };
+        texts.ok_or(Invalid::from("must be a list of strings"))
+    }
+}
+
+impl FromJson for Map<String, Value> {
+    fn from_json(value: Value) -> Result<Self, Invalid> {
+        if let Value::Object(members) = value { Ok(members) } else { Err(Invalid::from("must be an object")) }
+    }
+}
