@@ -3,8 +3,10 @@
 //! Pure: time comes in as an argument, and nothing here is JavaScript's. `store` owns the one instance. Start with [`Memory::recall`].
 //! An isolate is evicted at will, so this is a cache and never state.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
+
+use shared::lru::Lru;
 
 /// Unknown keys are remembered for this long (decisions, section 7).
 const UNKNOWN_MS: i64 = 30_000;
@@ -12,8 +14,6 @@ const UNKNOWN_MS: i64 = 30_000;
 const UNKNOWN_MOST: usize = 4_096;
 /// A refresh behind an answer that has not come back after this long is taken for cancelled, and another request may start one.
 const LEASE_MS: i64 = 10_000;
-/// What an entry costs besides its snapshot: two map nodes and the key twice, rounded up.
-const ENTRY_OVERHEAD: usize = 512;
 /// Look-ups at control per second.
 const LOOK_UPS_PER_SECOND: usize = 20;
 
@@ -42,15 +42,12 @@ pub enum Recall<S> {
 struct Entry<S> {
     snapshot: Rc<S>,
     version: i64,
-    weight: usize,
     /// When KV or control last confirmed it, ms.
     checked: i64,
     /// Nobody else refreshes it before this time, ms.
     leased_until: i64,
     /// It is used however old until this time, ms: the last look-up failed a moment ago.
     spared_until: i64,
-    /// Its place in `Memory::order`.
-    used: u64,
 }
 
 /// What an entry is good for.
@@ -81,12 +78,7 @@ impl<S> Entry<S> {
 
 /// Snapshots by key (least recently used out), unknown keys, and the look-up limit.
 pub struct Memory<S> {
-    entries: HashMap<String, Entry<S>>,
-    /// Ticks of use to keys, oldest first.
-    order: BTreeMap<u64, String>,
-    tick: u64,
-    bytes: usize,
-    most_bytes: usize,
+    entries: Lru<String, Entry<S>>,
     unknown: HashMap<String, i64>,
     unknown_order: VecDeque<(i64, String)>,
     look_ups: VecDeque<i64>,
@@ -95,31 +87,14 @@ pub struct Memory<S> {
 impl<S> Memory<S> {
     /// An empty memory that holds at most `most_bytes`.
     pub fn new(most_bytes: usize) -> Self {
-        Self {
-            entries: HashMap::new(),
-            order: BTreeMap::new(),
-            tick: 0,
-            bytes: 0,
-            most_bytes,
-            unknown: HashMap::new(),
-            unknown_order: VecDeque::new(),
-            look_ups: VecDeque::new(),
-        }
+        Self { entries: Lru::new(most_bytes), unknown: HashMap::new(), unknown_order: VecDeque::new(), look_ups: VecDeque::new() }
     }
 
     /// What to do about `key` now.
     pub fn recall(&mut self, key: &str, now: i64, ages: Ages) -> Recall<S> {
-        let Some(entry) = self.entries.get_mut(key) else {
+        let Some(entry) = self.entries.get(key) else {
             return if self.unknown.get(key).is_some_and(|until| now < *until) { Recall::Unknown } else { Recall::LookUp };
         };
-        // The newest entry stays where it is, so that one busy deployment costs no map work at all.
-        if entry.used != self.tick
-            && let Some(owned) = self.order.remove(&entry.used)
-        {
-            self.tick += 1;
-            entry.used = self.tick;
-            self.order.insert(self.tick, owned);
-        }
         match entry.condition(now, ages) {
             Condition::Good => Recall::Use(Rc::clone(&entry.snapshot)),
             Condition::Aged => {
@@ -132,7 +107,7 @@ impl<S> Memory<S> {
 
     /// The snapshot that [`Memory::recall`] would say to use, where nothing is to be done besides.
     pub fn good(&mut self, key: &str, now: i64, ages: Ages) -> Option<Rc<S>> {
-        let condition = self.entries.get(key)?.condition(now, ages);
+        let condition = self.entries.peek(key)?.condition(now, ages);
         match (condition == Condition::Good).then(|| self.recall(key, now, ages))? {
             Recall::Use(snapshot) => Some(snapshot),
             Recall::UseAndRefresh(_) | Recall::LookUp | Recall::Unknown => None,
@@ -142,7 +117,7 @@ impl<S> Memory<S> {
     /// The remembered snapshot, if it is at least as new as the version that a look-up found. It then counts as checked, and what was found need not
     /// even be parsed: of many requests that look up at once, only the first has that work.
     pub fn confirm(&mut self, key: &str, version: i64, now: i64) -> Option<Rc<S>> {
-        let entry = self.entries.get_mut(key).filter(|entry| entry.version >= version)?;
+        let entry = self.entries.peek(key).filter(|entry| entry.version >= version)?;
         entry.checked = entry.checked.max(now);
         entry.leased_until = 0;
         entry.spared_until = 0;
@@ -157,28 +132,16 @@ impl<S> Memory<S> {
         if let Some(known) = self.confirm(key, version, now) {
             return known;
         }
-        self.drop_entry(key);
         self.unknown.remove(key);
-        let weight = weight + key.len() * 2 + ENTRY_OVERHEAD;
-        self.tick += 1;
-        self.bytes += weight;
-        self.order.insert(self.tick, key.to_owned());
-        let entry = Entry { snapshot: Rc::clone(&found), version, weight, checked: now, leased_until: 0, spared_until: 0, used: self.tick };
-        self.entries.insert(key.to_owned(), entry);
-        // The one just taken in stays, however large: read anew for every request, it would cost the most.
-        while self.bytes > self.most_bytes
-            && self.order.len() > 1
-            && let Some((_, oldest)) = self.order.pop_first()
-        {
-            self.drop_entry(&oldest);
-        }
+        let entry = Entry { snapshot: Rc::clone(&found), version, checked: now, leased_until: 0, spared_until: 0 };
+        self.entries.insert(key.to_owned(), entry, weight);
         found
     }
 
     /// Notes that neither KV nor control could be asked, and gives the remembered snapshot, however old. It is then used without another
     /// try for `pause` ms, so that an outage does not make every request wait for its time-outs.
     pub fn spare(&mut self, key: &str, now: i64, pause: i64) -> Option<Rc<S>> {
-        let entry = self.entries.get_mut(key)?;
+        let entry = self.entries.peek(key)?;
         entry.leased_until = 0;
         entry.spared_until = now + pause;
         Some(Rc::clone(&entry.snapshot))
@@ -186,7 +149,7 @@ impl<S> Memory<S> {
 
     /// Notes that nobody knows this key.
     pub fn note_unknown(&mut self, key: &str, now: i64) {
-        self.drop_entry(key);
+        self.entries.remove(key);
         while let Some((until, _)) = self.unknown_order.front()
             && (*until <= now || self.unknown_order.len() >= UNKNOWN_MOST)
             && let Some((until, oldest)) = self.unknown_order.pop_front()
@@ -212,13 +175,6 @@ impl<S> Memory<S> {
             self.look_ups.push_back(now);
         }
         allowed
-    }
-
-    fn drop_entry(&mut self, key: &str) {
-        if let Some(entry) = self.entries.remove(key) {
-            self.order.remove(&entry.used);
-            self.bytes = self.bytes.saturating_sub(entry.weight);
-        }
     }
 }
 
@@ -287,32 +243,6 @@ mod tests {
         assert_eq!(memory.spare("k", late, 5_000).as_deref(), Some(&"a"));
         assert_eq!(used(&memory.recall("k", late + 4_999, AGES)), "a");
         assert!(matches!(memory.recall("k", late + 5_000, AGES), Recall::LookUp));
-    }
-
-    #[test]
-    fn bytes_are_bounded_and_the_least_recently_used_goes() {
-        let mut memory = Memory::new(3 * (1_000 + ENTRY_OVERHEAD + 2));
-        for key in ["a", "b", "c"] {
-            memory.admit(key, Rc::new(""), 1, 1_000, 0);
-        }
-        assert!(matches!(memory.recall("a", 1, AGES), Recall::Use(_)));
-        memory.admit("d", Rc::new(""), 1, 1_000, 1);
-        assert!(matches!(memory.recall("b", 1, AGES), Recall::LookUp));
-        for key in ["a", "c", "d"] {
-            assert!(matches!(memory.recall(key, 1, AGES), Recall::Use(_)), "{key}");
-        }
-        assert!(memory.bytes <= memory.most_bytes);
-        memory.admit("huge", Rc::new(""), 1, 1 << 20, 1);
-        assert!(matches!(memory.recall("huge", 1, AGES), Recall::Use(_)), "a single one is kept, however large");
-        assert!(matches!(memory.recall("a", 1, AGES), Recall::LookUp), "alone");
-        memory.admit("a", Rc::new(""), 1, 1_000, 1);
-        assert!(matches!(memory.recall("huge", 1, AGES), Recall::LookUp), "until another is used");
-        assert!(matches!(memory.recall("a", 1, AGES), Recall::Use(_)));
-        for number in 0..10_000 {
-            memory.admit(&format!("key-{number}"), Rc::new(""), 1, number % 900, 2);
-            assert!(memory.bytes <= memory.most_bytes);
-            assert_eq!(memory.entries.len(), memory.order.len());
-        }
     }
 
     #[test]

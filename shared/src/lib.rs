@@ -12,6 +12,7 @@ mod invalid;
 pub mod keys;
 pub mod kv;
 pub mod limit;
+pub mod lru;
 pub mod package;
 pub mod report;
 pub mod rollout;

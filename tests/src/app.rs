@@ -101,9 +101,9 @@ impl TestApp {
         let clock = if self.options.has_machine_clock { Clock::System } else { Clock::Test(self.clock.clone()) };
         let parts = serve::build(config, clock, Dice::System).await.unwrap();
         let running = if self.options.is_elsewhere {
-            serve::spawn(parts, Elsewhere(listener), bindings)
+            serve::spawn(parts, Elsewhere(listener), bindings).unwrap()
         } else {
-            serve::spawn(parts, listener, bindings)
+            serve::spawn(parts, listener, bindings).unwrap()
         };
         self.running = Some(running);
     }

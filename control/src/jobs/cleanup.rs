@@ -8,14 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shared::time::UnixMillis;
-use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval};
 
+use super::runner::{Job, Rest};
 use crate::domain::context::Context;
 use crate::domain::counting::gone;
 use crate::domain::credentials::device_cookies as device;
 use crate::domain::encryption::check;
-use crate::domain::error::{AppResult, chain};
+use crate::domain::error::AppResult;
 use crate::domain::registration::PENDING_LIFETIME;
 use crate::domain::snapshot::size;
 use crate::domain::traces::networks;
@@ -104,33 +103,27 @@ const KINDS: [Kind; 10] = [
     Kind { due: NETWORKS_DUE, delete: NETWORKS_DELETE, after: networks::REMEMBERED },
 ];
 
-/// Runs until `stopped`: at once, and then every minute.
-pub async fn run(app: Arc<Context>, mut stopped: watch::Receiver<bool>) {
-    let mut ticks = interval(EVERY);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut gone = gone::Round::default();
-    loop {
-        tokio::select! {
-            _ = stopped.wait_for(|stop| *stop) => return,
-            _ = ticks.tick() => {}
-        }
-        if let Err(error) = check::note(&app.db, &app.settings.encryption_keys).await {
-            tracing::warn!(cause = chain(&error), "the key that this process encrypts with could not be noted; the next round tries again");
-        }
-        loop {
-            let round = tokio::select! {
-                _ = stopped.wait_for(|stop| *stop) => return,
-                round = round(&app, &mut gone) => round,
-            };
-            match round {
-                Ok(true) => {}
-                Ok(false) => break,
-                Err(error) => {
-                    tracing::warn!(cause = chain(&error), "what is over could not be forgotten; the next round tries again");
-                    break;
-                }
-            }
-        }
+/// The job.
+#[derive(Debug)]
+pub struct Cleanup {
+    context: Arc<Context>,
+    gone: gone::Round,
+}
+
+impl Cleanup {
+    /// From the beginning.
+    pub fn new(context: Arc<Context>) -> Self {
+        Self { context, gone: gone::Round::default() }
+    }
+}
+
+impl Job for Cleanup {
+    const NAME: &'static str = "cleanup";
+
+    async fn round(&mut self) -> AppResult<Rest> {
+        while round(&self.context, &mut self.gone).await? {}
+        check::note(&self.context.db, &self.context.settings.encryption_keys).await?;
+        Ok(Rest::For(EVERY))
     }
 }
 

@@ -9,14 +9,13 @@ use std::time::Duration;
 
 use shared::ids::DeploymentId;
 use shared::time::{UnixMillis, UtcDay};
-use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval};
 
+use super::runner::{Job, Rest};
 use crate::domain::context::Context;
 use crate::domain::counting::history::labels::{Counter, Labels};
 use crate::domain::counting::history::repo::{self, OpenDay, Series};
 use crate::domain::counting::versions;
-use crate::domain::error::chain;
+use crate::domain::error::{AppResult, chain};
 use crate::infra::db::{Db, ReadTx};
 
 /// From one round to the next. What day it is when it comes, the injected clock says.
@@ -34,22 +33,16 @@ const MIDNIGHT: i64 = 10 * 60_000;
 /// Days that are deleted in one transaction.
 const BATCH: i64 = 50;
 
-/// Runs until `stopped`: at once, and then every hour. Binary versions are compared in the same rounds.
-pub async fn run(app: Arc<Context>, mut stopped: watch::Receiver<bool>) {
-    let mut ticks = interval(EVERY);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            _ = stopped.wait_for(|stop| *stop) => return,
-            _ = ticks.tick() => {}
-        }
-        let failures = tokio::select! {
-            _ = stopped.wait_for(|stop| *stop) => return,
-            failures = async { round(&app).await + versions::round(&app).await } => failures,
-        };
-        if failures > 0 {
-            ticks.reset_after(RETRY);
-        }
+/// The job. Binary versions are compared in the same rounds.
+#[derive(Debug)]
+pub struct History(pub Arc<Context>);
+
+impl Job for History {
+    const NAME: &'static str = "history";
+
+    async fn round(&mut self) -> AppResult<Rest> {
+        let failures = round(&self.0).await + versions::round(&self.0).await;
+        Ok(Rest::For(if failures > 0 { RETRY } else { EVERY }))
     }
 }
 

@@ -1,6 +1,6 @@
 //! What runs beside the requests for as long as the server does.
 //!
-//! What a job decides by is in [`crate::domain`]. Start reading at [`runner`].
+//! What a job decides by is in [`crate::domain`]. Start reading at [`start`] and [`runner::Job`].
 
 pub mod cleanup;
 pub mod history;
@@ -10,3 +10,51 @@ pub mod replay;
 pub mod runner;
 pub mod snapshots;
 pub mod traces;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::sync::watch;
+
+use crate::domain::context::Context;
+use crate::domain::error::{AppError, AppResult};
+use crate::infra::kv::KvConfig;
+use runner::Runner;
+
+/// What jobs are told beside the settings of the rules.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where snapshots are pushed to; `None`: there is no edge.
+    pub kv: Option<KvConfig>,
+    /// How mails go out.
+    pub mail: mail::Settings,
+}
+
+/// Starts every job.
+pub fn start(context: &Arc<Context>, settings: Settings, stopped: watch::Receiver<bool>) -> AppResult<Runner> {
+    let mut runner = Runner::new(context.clock.clone(), context.dice.clone(), stopped.clone());
+    if let Some(kv) = settings.kv {
+        let pusher = Arc::new(snapshots::Pusher::new(Arc::clone(context), &kv).map_err(AppError::Internal)?);
+        let shared = Arc::clone(&pusher);
+        runner.start(move || snapshots::Publish(Arc::clone(&pusher)));
+        runner.start(move || reconcile::Reconcile::new(Arc::clone(&shared)));
+    }
+    runner.start(with(context, cleanup::Cleanup::new));
+    runner.start(with(context, history::History));
+    runner.start(with(context, traces::Traces));
+    let owner = owner(context)?;
+    runner.start(with(context, move |context| mail::Mails::new(context, settings.mail.clone(), owner.clone(), stopped.clone())));
+    Ok(runner)
+}
+
+/// Whom leases belong to: tells apart those that take them, of one process as well, whatever the dice.
+fn owner(context: &Context) -> AppResult<String> {
+    static STARTED: AtomicU64 = AtomicU64::new(0);
+    Ok(format!("{}-{}", STARTED.fetch_add(1, Ordering::Relaxed), context.request_id()?))
+}
+
+/// What makes a job of the context, as often as it must be made anew.
+fn with<J>(context: &Arc<Context>, new: impl Fn(Arc<Context>) -> J + Send + Sync + 'static) -> impl Fn() -> J + Send + Sync + 'static {
+    let context = Arc::clone(context);
+    move || new(Arc::clone(&context))
+}

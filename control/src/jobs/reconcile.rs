@@ -5,21 +5,21 @@
 //! database does not know are left alone.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use shared::keys::DeploymentKey;
 use shared::kv::{KvKey, SnapshotKey};
 use shared::time::UnixMillis;
 
+use super::runner::{Job, Rest};
 use super::snapshots::Pusher;
-use crate::domain::error::{AppError, chain};
+use crate::domain::error::{AppError, AppResult};
 use crate::domain::snapshot::{outbox, repo};
 use crate::infra::kv::ListError;
 
 /// From one comparison to the next, in milliseconds.
 const PERIOD: i64 = 10 * 60_000;
-/// From a failed one to the next, in milliseconds.
-const RETRY: i64 = 60_000;
 /// KV's list may lag behind its writes for so long, in milliseconds: a key written since then is left to the next comparison.
 const LIST_LAG: i64 = 60_000;
 /// How often the clock is looked at.
@@ -49,22 +49,31 @@ pub enum ReconcileError {
     Database(#[from] AppError),
 }
 
-/// Compares again and again; the time goes by the injected clock.
-pub(crate) async fn run(pusher: &Pusher) {
-    let mut next = pusher.app.now();
-    loop {
-        let now = pusher.app.now();
+/// The job; the time goes by the injected clock.
+#[derive(Debug)]
+pub struct Reconcile {
+    pusher: Arc<Pusher>,
+    next: UnixMillis,
+}
+
+impl Reconcile {
+    /// At once, and then again and again.
+    pub fn new(pusher: Arc<Pusher>) -> Self {
+        Self { next: pusher.app.now(), pusher }
+    }
+}
+
+impl Job for Reconcile {
+    const NAME: &'static str = "reconcile";
+
+    async fn round(&mut self) -> AppResult<Rest> {
+        let now = self.pusher.app.now();
         // A clock that was set back must not hold this up until it has caught up.
-        if (now >= next || next > now.plus_millis(PERIOD)) && !pusher.is_silent() {
-            next = now.plus_millis(match once(pusher).await {
-                Ok(_) => PERIOD,
-                Err(error) => {
-                    tracing::warn!(cause = %chain(&error), "snapshots could not be compared with KV");
-                    RETRY
-                }
-            });
+        if (now >= self.next || self.next > now.plus_millis(PERIOD)) && !self.pusher.is_silent() {
+            once(&self.pusher).await.map_err(AppError::internal)?;
+            self.next = now.plus_millis(PERIOD);
         }
-        tokio::time::sleep(TICK).await;
+        Ok(Rest::For(TICK))
     }
 }
 

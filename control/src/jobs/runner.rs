@@ -1,35 +1,189 @@
-//! Jobs that run beside the requests for as long as the server does.
+//! The one runner of jobs: rounds with rests in between, longer ones after failures, until the server stops.
 
+use std::collections::BTreeMap;
+use std::future::{pending, ready};
 use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use shared::time::UnixMillis;
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
 
-/// The first wait before a job that panicked runs again; it doubles with each panic.
+use crate::domain::error::{AppResult, chain};
+use crate::infra::clock::{Clock, Dice};
+
+/// The rest after a first failure; it doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
-/// The longest wait. A job that ran for longer than this begins with the first wait again.
+/// The longest rest after a failure.
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
-/// Runs a job until it ends. A panic is logged, and the job runs again after a while: what it does next time may not panic, and nobody else would do it.
-pub async fn keep<F: Future<Output = ()>>(name: &'static str, mut stopped: watch::Receiver<bool>, job: impl Fn() -> F) {
-    let mut pause = FIRST_PAUSE;
-    loop {
-        let began = Instant::now();
-        // The job's own state is gone with it; what it shares with others are locks that are not poisoned for long, and the database.
-        if AssertUnwindSafe(job()).catch_unwind().await.is_ok() {
-            return;
+/// What runs beside the requests for as long as the server does. What it keeps in memory is gone when it panics: it is made anew then.
+pub trait Job: Send + 'static {
+    /// Its name, in the log and among the facts.
+    const NAME: &'static str;
+
+    /// How long a round under way may take once the server stops. By default it is cut off where it waits.
+    const GRACE: Duration = Duration::ZERO;
+
+    /// One round. The runner logs what fails, and rests for longer after each further failure.
+    fn round(&mut self) -> impl Future<Output = AppResult<Rest>> + Send;
+
+    /// Waits for what ends a rest early.
+    fn woken(&mut self) -> impl Future<Output = ()> + Send {
+        pending()
+    }
+
+    /// What is left to do once all jobs have stopped and no request is under way.
+    fn finish(self) -> impl Future<Output = ()> + Send
+    where
+        Self: Sized,
+    {
+        ready(())
+    }
+}
+
+/// How long a job rests between two rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// For so long in any case.
+    For(Duration),
+    /// For so long, or until it is woken.
+    AtMost(Duration),
+}
+
+/// What is known of a job's rounds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// When a round last succeeded.
+    pub last_success: Option<UnixMillis>,
+    /// Rounds that failed or panicked since.
+    pub failures: u32,
+}
+
+/// Every job that was started.
+#[derive(Debug)]
+pub struct Runner {
+    under: Under,
+    tasks: JoinSet<BoxFuture<'static, ()>>,
+}
+
+impl Runner {
+    /// No job yet. All of them end when `stopped` turns true.
+    pub fn new(clock: Clock, dice: Dice, stopped: watch::Receiver<bool>) -> Self {
+        Self { under: Under { clock, dice, stopped, facts: Arc::default(), failures: 0 }, tasks: JoinSet::new() }
+    }
+
+    /// Starts a job, which `new` makes, and makes again after a panic.
+    pub fn start<J: Job>(&mut self, new: impl Fn() -> J + Send + Sync + 'static) {
+        self.tasks.spawn(self.under.clone().keep(new));
+    }
+
+    /// What is known of each job.
+    pub fn facts(&self) -> BTreeMap<&'static str, Facts> {
+        self.under.facts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits until all jobs have stopped, and lets each finish. Call it when no request is under way.
+    pub async fn finish(mut self) {
+        let mut rest = Vec::new();
+        while let Some(ended) = self.tasks.join_next().await {
+            rest.extend(ended);
         }
-        if began.elapsed() > LONGEST_PAUSE {
-            pause = FIRST_PAUSE;
+        for finish in rest {
+            finish.await;
         }
-        tracing::error!(job = name, seconds = pause.as_secs(), "a job panicked; it runs again after a pause");
-        if timeout(pause, stopped.wait_for(|stop| *stop)).await.is_ok() {
-            return;
+    }
+}
+
+/// One job under the runner.
+#[derive(Clone, Debug)]
+struct Under {
+    clock: Clock,
+    dice: Dice,
+    stopped: watch::Receiver<bool>,
+    facts: Arc<Mutex<BTreeMap<&'static str, Facts>>>,
+    failures: u32,
+}
+
+impl Under {
+    /// Runs the job until the server stops, and gives what it has left to do then. Whatever panics may not do so the next time, and nobody else would do
+    /// the job; what it shares with others are locks that are not poisoned for long, and the database.
+    async fn keep<J: Job>(mut self, new: impl Fn() -> J) -> BoxFuture<'static, ()> {
+        loop {
+            let job = AssertUnwindSafe(async { new() }).catch_unwind().await;
+            if let Ok(mut job) = job
+                && AssertUnwindSafe(self.rounds(&mut job)).catch_unwind().await.is_ok()
+            {
+                return job.finish().boxed();
+            }
+            let pause = self.failed::<J>();
+            tracing::error!(job = J::NAME, seconds = pause.as_secs_f32(), "a job panicked; it runs again after a pause");
+            if timeout(pause, self.stopped.wait_for(|stop| *stop)).await.is_ok() {
+                return ready(()).boxed();
+            }
         }
-        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+
+    async fn rounds<J: Job>(&mut self, job: &mut J) {
+        loop {
+            let mut stopped = self.stopped.clone();
+            let overdue = async {
+                // An error means that whoever could stop this in order is gone.
+                let _ = stopped.wait_for(|stop| *stop).await;
+                sleep(J::GRACE).await;
+            };
+            let round = tokio::select! {
+                biased;
+                round = job.round() => round,
+                () = overdue => return,
+            };
+            let rest = match round {
+                Ok(rest) => {
+                    self.failures = 0;
+                    self.note::<J>(|facts| *facts = Facts { last_success: Some(self.clock.now()), failures: 0 });
+                    rest
+                }
+                Err(error) => {
+                    let pause = self.failed::<J>();
+                    tracing::warn!(
+                        job = J::NAME,
+                        failures = self.failures,
+                        cause = chain(&error),
+                        "a job failed; it is tried again after a pause"
+                    );
+                    Rest::For(pause)
+                }
+            };
+            let rested = async {
+                match rest {
+                    Rest::For(pause) => sleep(pause).await,
+                    Rest::AtMost(pause) => drop(timeout(pause, job.woken()).await),
+                }
+            };
+            tokio::select! {
+                biased;
+                _ = self.stopped.wait_for(|stop| *stop) => return,
+                () = rested => {}
+            }
+        }
+    }
+
+    /// Notes a failure, and gives how long to rest: a little more or less than the others that failed for the same reason.
+    fn failed<J: Job>(&mut self) -> Duration {
+        self.failures = self.failures.saturating_add(1);
+        self.note::<J>(|facts| facts.failures = facts.failures.saturating_add(1));
+        let pause = FIRST_PAUSE.saturating_mul(1 << (self.failures - 1).min(6)).min(LONGEST_PAUSE);
+        let [chance] = self.dice.bytes::<1>().unwrap_or_default();
+        pause.mul_f32(0.75 + f32::from(chance) / 512.0)
+    }
+
+    fn note<J: Job>(&self, change: impl FnOnce(&mut Facts)) {
+        change(self.facts.lock().unwrap_or_else(PoisonError::into_inner).entry(J::NAME).or_default());
     }
 }
 
@@ -38,28 +192,68 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
+    use crate::domain::error::AppError;
 
-    #[tokio::test(start_paused = true)]
-    async fn a_job_that_panics_runs_again() {
-        let (_stop, stopped) = watch::channel(false);
-        let runs = AtomicUsize::new(0);
-        keep("test", stopped, || async {
-            assert!(runs.fetch_add(1, Ordering::SeqCst) >= 3, "planted");
-        })
-        .await;
-        assert_eq!(runs.load(Ordering::SeqCst), 4);
+    /// Counts its rounds, and what it has left to do as a hundred more.
+    struct Counted(Arc<AtomicUsize>, fn(usize) -> AppResult<Rest>);
+
+    impl Job for Counted {
+        const NAME: &'static str = "test";
+
+        async fn round(&mut self) -> AppResult<Rest> {
+            (self.1)(self.0.fetch_add(1, Ordering::SeqCst))
+        }
+
+        async fn finish(self) {
+            self.0.fetch_add(100, Ordering::SeqCst);
+        }
+    }
+
+    /// Runs a job for an hour, and gives how many rounds it had, a hundred more when it finished, and what is known of it.
+    async fn an_hour(round: fn(usize) -> AppResult<Rest>) -> (usize, Facts) {
+        let (stop, stopped) = watch::channel(false);
+        let mut runner = Runner::new(Clock::System, Dice::System, stopped);
+        let rounds = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&rounds);
+        runner.start(move || Counted(Arc::clone(&counter), round));
+        sleep(Duration::from_hours(1)).await;
+        let facts = runner.facts().remove("test").unwrap();
+        stop.send_replace(true);
+        runner.finish().await;
+        (rounds.load(Ordering::SeqCst), facts)
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_stop_does_not_wait_for_the_next_run() {
-        let (stop, stopped) = watch::channel(false);
-        let runs = AtomicUsize::new(0);
-        keep("test", stopped, || async {
-            runs.fetch_add(1, Ordering::SeqCst);
-            stop.send_replace(true);
-            panic!("planted");
+    async fn a_job_that_panics_runs_again() {
+        let (rounds, facts) = an_hour(|round| {
+            assert!(round >= 3, "planted");
+            Ok(Rest::AtMost(Duration::from_hours(2)))
         })
         .await;
-        assert_eq!(runs.load(Ordering::SeqCst), 1);
+        assert_eq!((rounds, facts.failures, facts.last_success.is_some()), (104, 0, true));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_job_that_fails_rests_for_up_to_a_minute() {
+        let (rounds, facts) = an_hour(|_| Err(AppError::internal("planted"))).await;
+        // Sixty long rests in an hour, up to a quarter more or less, and six short ones before.
+        assert!((148..186).contains(&rounds), "{rounds}");
+        assert_eq!((facts.last_success, usize::try_from(facts.failures).unwrap()), (None, rounds - 100));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stop_cuts_a_round_off() {
+        struct Endless;
+        impl Job for Endless {
+            const NAME: &'static str = "endless";
+            async fn round(&mut self) -> AppResult<Rest> {
+                pending().await
+            }
+        }
+        let (stop, stopped) = watch::channel(false);
+        let mut runner = Runner::new(Clock::System, Dice::System, stopped);
+        runner.start(|| Endless);
+        stop.send_replace(true);
+        runner.finish().await;
     }
 }

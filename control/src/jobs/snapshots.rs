@@ -30,9 +30,8 @@ use std::time::Duration;
 use shared::keys::DeploymentKey;
 use shared::kv::{KvKey, SnapshotKey};
 use shared::time::UnixMillis;
-use tokio::sync::watch;
 
-use super::reconcile;
+use super::runner::{Job, Rest};
 use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult, Cause, chain};
 use crate::domain::snapshot::outbox::{self, Lease};
@@ -48,55 +47,25 @@ const BATCH: i64 = 100;
 const TICK: Duration = Duration::from_secs(1);
 /// Between two batches: Cloudflare takes four requests a second from the whole account, and a crowd of changes makes larger batches of it.
 const SPACING: Duration = Duration::from_millis(500);
-/// The longest wait after the database failed.
-const MOST_REST: Duration = Duration::from_secs(30);
-/// How long a batch under way may take once the process is to stop. Cut off, it leaves its lease behind.
-const GRACE: Duration = Duration::from_secs(5);
 
 /// Tells publishers of one process apart, whatever the dice.
 static STARTED: AtomicU64 = AtomicU64::new(0);
 
-/// Pushes and reconciles until `shutdown` turns true; then a batch under way has five seconds to end.
-pub async fn run(app: Arc<Context>, kv: KvConfig, mut shutdown: watch::Receiver<bool>) {
-    let pusher = match Pusher::new(app, &kv) {
-        Ok(pusher) => pusher,
-        Err(cause) => {
-            tracing::error!(cause = %chain(cause.as_ref()), "the publisher of snapshots cannot start");
-            return;
-        }
-    };
-    let mut stop = shutdown.clone();
-    let overdue = async {
-        // An error means that the sender is gone, and with it whoever could stop this in order.
-        let _ = shutdown.wait_for(|stop| *stop).await;
-        tokio::time::sleep(GRACE).await;
-    };
-    tokio::select! {
-        () = publish(&pusher, &mut stop) => {}
-        () = reconcile::run(&pusher) => {}
-        () = overdue => tracing::warn!("a batch of snapshots was under way and is left to the next start"),
-    }
-}
+/// The job.
+#[derive(Debug)]
+pub struct Publish(pub Arc<Pusher>);
 
-async fn publish(pusher: &Pusher, stop: &mut watch::Receiver<bool>) {
-    let mut failures = 0;
-    while !*stop.borrow_and_update() {
-        let round = pusher.push_due().await;
-        failures = if round.is_ok() { 0 } else { failures + 1 };
-        let rest = async {
-            match round {
-                Ok(0) => pusher.app.publisher.woken(TICK).await,
-                Ok(_) => tokio::time::sleep(SPACING).await,
-                Err(error) => {
-                    tracing::warn!(failures, cause = %chain(&error), "the outbox of snapshots cannot be worked off");
-                    tokio::time::sleep(Duration::from_secs(failures).min(MOST_REST)).await;
-                }
-            }
-        };
-        tokio::select! {
-            () = rest => {}
-            stopped = stop.changed() => if stopped.is_err() { return },
-        }
+impl Job for Publish {
+    const NAME: &'static str = "publisher";
+    // Cut off, a batch leaves its lease behind.
+    const GRACE: Duration = Duration::from_secs(5);
+
+    async fn round(&mut self) -> AppResult<Rest> {
+        Ok(if self.0.push_due().await? == 0 { Rest::AtMost(TICK) } else { Rest::For(SPACING) })
+    }
+
+    async fn woken(&mut self) {
+        self.0.app.publisher.woken().await;
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use shared::ids::AccountId;
-use tokio::sync::watch;
 
+use super::runner::{Job, Rest};
 use crate::domain::audit::{self, Actor};
 use crate::domain::context::Context;
 use crate::domain::error::{AppResult, chain};
@@ -27,36 +27,29 @@ const WINDOW: i64 = 60_000;
 /// Tallies that are summed up in one round.
 const BATCH: i64 = 200;
 
-/// Runs until `stopped`. What comes after that is left to [`finish`].
-pub async fn run(app: Arc<Context>, mut stopped: watch::Receiver<bool>) {
-    loop {
-        app.traces.sum_up(app.now());
-        let rest = match round(&app).await {
-            Ok(true) => PAUSE,
-            Ok(false) => Duration::ZERO,
-            Err(error) => {
-                tracing::warn!(cause = chain(&error), "what failed could not be written down; the next round tries again");
-                TICK
-            }
-        };
-        tokio::select! {
-            _ = stopped.wait_for(|stop| *stop) => return,
-            () = tokio::time::sleep(rest) => {}
-        }
-        tokio::select! {
-            _ = stopped.wait_for(|stop| *stop) => return,
-            () = app.traces.noted.notified() => {}
-            () = tokio::time::sleep(TICK) => {}
-        }
-    }
-}
+/// The job.
+#[derive(Debug)]
+pub struct Traces(pub Arc<Context>);
 
-/// Writes what is left once nothing more comes.
-pub async fn finish(app: &Context) {
-    if let Err(error) = round(app).await {
-        tracing::warn!(cause = chain(&error), "what failed could not be written down");
+impl Job for Traces {
+    const NAME: &'static str = "traces";
+    const GRACE: Duration = Duration::from_secs(5);
+
+    async fn round(&mut self) -> AppResult<Rest> {
+        self.0.traces.sum_up(self.0.now());
+        Ok(if round(&self.0).await? { Rest::For(PAUSE) } else { Rest::AtMost(TICK) })
     }
-    app.traces.sum_up_all();
+
+    async fn woken(&mut self) {
+        self.0.traces.noted.notified().await;
+    }
+
+    async fn finish(self) {
+        if let Err(error) = round(&self.0).await {
+            tracing::warn!(cause = chain(&error), "what failed could not be written down");
+        }
+        self.0.traces.sum_up_all();
+    }
 }
 
 /// One round; whether it wrote anything.

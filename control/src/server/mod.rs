@@ -16,13 +16,13 @@ use std::time::Duration;
 use axum::serve::Listener;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
 
 use crate::config::{Config, ConfigError};
 use crate::domain::accounts;
 use crate::domain::context::Context;
 use crate::domain::encryption::check;
-use crate::domain::error::AppError;
+use crate::domain::error::{AppError, AppResult};
 use crate::domain::limits::under_way::UnderWay;
 use crate::domain::mail::Mailer;
 use crate::domain::second_factors::passkeys::RelyingParty;
@@ -36,10 +36,10 @@ use crate::infra::challenge::Challenge;
 use crate::infra::clock::{Clock, Dice};
 use crate::infra::crypto::password::Passwords;
 use crate::infra::db::{ConnectError, Db};
-use crate::infra::kv::KvConfig;
 use crate::infra::storage::{FolderStore, Storage};
 use crate::infra::work::Work;
-use crate::jobs::{cleanup, history, mail, runner as jobs, snapshots, traces};
+use crate::jobs::runner::Runner;
+use crate::jobs::{self, mail};
 
 /// The most memory that snapshots may take here, in bytes: four times what one account's large ones are as text.
 const SNAPSHOT_CACHE: usize = 64 << 20;
@@ -89,8 +89,7 @@ pub enum ServeError {
 pub struct Parts {
     /// The state behind handlers and jobs.
     pub state: AppState,
-    kv: Option<KvConfig>,
-    mail: mail::Settings,
+    jobs: jobs::Settings,
 }
 
 /// Opens the database and the store, and puts the state together.
@@ -135,8 +134,7 @@ pub async fn build(config: Config, clock: Clock, dice: Dice) -> Result<Parts, Se
     };
     Ok(Parts {
         state: AppState { context: Arc::new(context), front: Arc::new(Front::new(config.http, collector)) },
-        kv: config.kv,
-        mail: mail::Settings { mail: config.mail, folder: config.data_dir.join("mail") },
+        jobs: jobs::Settings { kv: config.kv, mail: mail::Settings { mail: config.mail, folder: config.data_dir.join("mail") } },
     })
 }
 
@@ -160,23 +158,19 @@ fn lock(config: &Config) -> Result<File, ServeError> {
 pub struct Running {
     stop: watch::Sender<bool>,
     servers: JoinSet<std::io::Result<()>>,
-    publisher: Option<JoinHandle<()>>,
-    mail_sender: JoinHandle<()>,
-    cleanup: JoinHandle<()>,
-    history: JoinHandle<()>,
-    traces: JoinHandle<()>,
+    jobs: Runner,
     state: AppState,
 }
 
 /// Serves on sockets that are bound already, and starts the jobs. `bindings` is for the settings' `BINDINGS_LISTEN`.
-pub fn spawn<L: Listener<Io = TcpStream, Addr = SocketAddr>>(parts: Parts, listener: L, bindings: Option<TcpListener>) -> Running {
-    let Parts { state, kv, mail } = parts;
+pub fn spawn<L: Listener<Io = TcpStream, Addr = SocketAddr>>(
+    parts: Parts,
+    listener: L,
+    bindings: Option<TcpListener>,
+) -> AppResult<Running> {
+    let Parts { state, jobs } = parts;
     let (stop, stopped) = watch::channel(false);
-    let publisher = kv.map(|kv| kept("publisher", &state, &stopped, move |app, stopped| snapshots::run(app, kv.clone(), stopped)));
-    let cleanup = kept("cleanup", &state, &stopped, cleanup::run);
-    let history = kept("history", &state, &stopped, history::run);
-    let mail_sender = kept("mail", &state, &stopped, move |app, stopped| mail::run(app, mail.clone(), stopped));
-    let traces = kept("traces", &state, &stopped, traces::run);
+    let jobs = jobs::start(&state.context, jobs, stopped.clone())?;
     let mut servers = JoinSet::new();
     let clients = Arc::clone(&state.front.connections);
     servers.spawn(connections::serve(listener, clients, router::service(&state), state.clone(), stopped.clone()));
@@ -185,17 +179,7 @@ pub fn spawn<L: Listener<Io = TcpStream, Addr = SocketAddr>>(parts: Parts, liste
         let edges = Arc::new(Table::new(state.front.settings.connections));
         servers.spawn(connections::serve(listener, edges, bindings::service(&state), state.clone(), stopped));
     }
-    Running { stop, servers, publisher, mail_sender, cleanup, history, traces, state }
-}
-
-/// Starts a job that runs again should it panic.
-fn kept<F, J>(name: &'static str, state: &AppState, stopped: &watch::Receiver<bool>, job: J) -> JoinHandle<()>
-where
-    F: Future<Output = ()> + Send,
-    J: Fn(Arc<Context>, watch::Receiver<bool>) -> F + Send + Sync + 'static,
-{
-    let (app, stopped) = (Arc::clone(&state.context), stopped.clone());
-    tokio::spawn(async move { jobs::keep(name, stopped.clone(), || job(Arc::clone(&app), stopped.clone())).await })
+    Ok(Running { stop, servers, jobs, state })
 }
 
 impl Running {
@@ -218,16 +202,7 @@ impl Running {
         if tokio::time::timeout(GRACE, self.state.work.finished()).await.is_err() {
             tracing::warn!("work is still under way and is cut off");
         }
-        if let Some(publisher) = self.publisher {
-            // A publisher that panicked has nothing left to end.
-            let _ = publisher.await;
-        }
-        // The same goes for the others.
-        let _ = self.mail_sender.await;
-        let _ = self.cleanup.await;
-        let _ = self.history.await;
-        let _ = self.traces.await;
-        traces::finish(&self.state).await;
+        self.jobs.finish().await;
         self.state.db.close().await;
         // Not left to the last handle's end: a connection that outlived its grace may hold one.
         let _ = self.state.lock.unlock();
@@ -274,7 +249,7 @@ pub async fn run(mut config: Config) -> Result<(), ServeError> {
     let parts = build(config, Clock::System, Dice::System).await?;
     let stopped = stop_signal().map_err(ServeError::Signals)?;
     announce(&parts.state, local, bindings.as_ref().map(|(_, local)| *local)).await?;
-    let mut running = spawn(parts, listener, bindings.map(|(listener, _)| listener));
+    let mut running = spawn(parts, listener, bindings.map(|(listener, _)| listener))?;
     tokio::select! {
         () = stopped => {
             tracing::info!("stopping");

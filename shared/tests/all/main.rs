@@ -4,6 +4,7 @@ mod checks;
 #[cfg(feature = "sqlx")]
 mod columns;
 mod limit;
+mod lru;
 mod names;
 mod packages;
 mod paths;

@@ -9,7 +9,6 @@ pub mod notices;
 pub mod outbox;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use shared::ids::AppId;
@@ -370,8 +369,8 @@ impl Mailer {
         self.0.notify_one();
     }
 
-    /// Waits to be woken, at most for `most`.
-    pub(crate) async fn woken(&self, most: Duration) {
-        drop(tokio::time::timeout(most, self.0.notified()).await);
+    /// Waits to be woken.
+    pub(crate) async fn woken(&self) {
+        self.0.notified().await;
     }
 }

@@ -18,7 +18,6 @@ pub use turns::Turn;
 pub use versions::Versions;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use shared::keys::DeploymentKey;
@@ -55,11 +54,11 @@ impl Publisher {
         }
     }
 
-    /// Waits to be woken, at most for `most`.
-    pub(crate) async fn woken(&self, most: Duration) {
+    /// Waits to be woken.
+    pub(crate) async fn woken(&self) {
         match &self.0 {
-            Some(notify) => drop(tokio::time::timeout(most, notify.notified()).await),
-            None => tokio::time::sleep(most).await,
+            Some(notify) => notify.notified().await,
+            None => std::future::pending().await,
         }
     }
 }

@@ -129,7 +129,7 @@ impl Db {
         if encoding != "UTF8" {
             return Err(ConnectError::Encoding(encoding));
         }
-        migrate::postgres().run(&migrating).await.map_err(ConnectError::Migrate)?;
+        migrate::POSTGRES.run(&migrating).await.map_err(ConnectError::Migrate)?;
         migrating.close().await;
         Ok(Self::Postgres { read: limited(options.clone()).await?, write: limited(options).await? })
     }
@@ -203,12 +203,12 @@ async fn limited(options: PgConnectOptions) -> Result<PgPool, ConnectError> {
 /// SQLite has no lock for migrating, so another program that starts at the same moment may apply one in between, such as `account create` beside
 /// `serve`. What failed for that reason is known as applied when it is looked at again.
 async fn migrate_sqlite(pool: &SqlitePool) -> Result<(), MigrateError> {
-    let mut migrated = migrate::sqlite().run(pool).await;
-    for _ in migrate::ALL {
+    let mut migrated = migrate::SQLITE.run(pool).await;
+    for _ in migrate::SQLITE.iter() {
         if !matches!(migrated, Err(MigrateError::Execute(_) | MigrateError::ExecuteMigration(..))) {
             break;
         }
-        migrated = migrate::sqlite().run(pool).await;
+        migrated = migrate::SQLITE.run(pool).await;
     }
     migrated
 }

@@ -8,13 +8,13 @@ pub mod message;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use lettre::message::Mailbox;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use super::runner::{Job, Rest};
 use crate::domain::context::Context;
 use crate::domain::error::{AppResult, chain};
 use crate::domain::mail::Kind;
@@ -39,9 +39,6 @@ const LONGEST_DELAY: i64 = 3_600_000;
 const GIVE_UP: i64 = 3 * 86_400_000;
 /// How much longer than an attempt a lease lasts, in milliseconds.
 const LEASE_MARGIN: i64 = 60_000;
-
-/// Tells senders of one process apart, whatever the dice.
-static STARTED: AtomicU64 = AtomicU64::new(0);
 
 /// The way out.
 #[derive(Debug)]
@@ -69,47 +66,57 @@ pub struct Settings {
     pub folder: PathBuf,
 }
 
-/// Sends mails until `stop` turns true; then those under way have five seconds to end.
-pub async fn run(app: Arc<Context>, settings: Settings, mut stop: watch::Receiver<bool>) {
-    let owner = match app.request_id() {
-        Ok(id) => format!("{}-{}", STARTED.fetch_add(1, Ordering::Relaxed), id.as_str()),
-        Err(error) => {
-            tracing::error!(cause = %chain(&error), "the sender of mails cannot start");
-            return;
-        }
-    };
-    let MailConfig { from, smtp } = settings.mail;
-    let (way, longest) = match smtp {
-        Some(smtp) => {
-            let server = Server::new(smtp, &from);
-            let longest = server.longest();
-            (Way::Smtp(server), longest)
-        }
-        None => (Way::Folder(settings.folder), TICK * 60),
-    };
-    let sender = Arc::new(Sender { app, owner, from, way, longest });
-    let mut under_way = JoinSet::new();
-    while !*stop.borrow_and_update() {
-        let mut rest = TICK;
-        while under_way.len() < LANES {
-            match sender.claim().await {
-                Ok(Some(lease)) => drop(under_way.spawn(deliver(Arc::clone(&sender), lease, stop.clone()))),
-                Ok(None) => break,
-                Err(error) => {
-                    tracing::warn!(cause = %chain(&error), "the outbox of mails cannot be read");
-                    rest = REST;
-                    break;
-                }
+/// The job.
+#[derive(Debug)]
+pub struct Mails {
+    sender: Arc<Sender>,
+    stopped: watch::Receiver<bool>,
+    under_way: JoinSet<()>,
+}
+
+impl Mails {
+    /// A sender whose leases have this owner. Once `stopped` turns true, mails under way have five seconds to end.
+    pub fn new(app: Arc<Context>, settings: Settings, owner: String, stopped: watch::Receiver<bool>) -> Self {
+        let MailConfig { from, smtp } = settings.mail;
+        let (way, longest) = match smtp {
+            Some(smtp) => {
+                let server = Server::new(smtp, &from);
+                let longest = server.longest();
+                (Way::Smtp(server), longest)
             }
+            None => (Way::Folder(settings.folder), TICK * 60),
+        };
+        let sender = Arc::new(Sender { app, owner, from, way, longest });
+        Self { sender, stopped, under_way: JoinSet::new() }
+    }
+}
+
+impl Job for Mails {
+    const NAME: &'static str = "mail";
+
+    async fn round(&mut self) -> AppResult<Rest> {
+        // One that panicked has left its lease behind, and with it the mail to a later attempt.
+        while self.under_way.try_join_next().is_some() {}
+        while self.under_way.len() < LANES
+            && let Some(lease) = self.sender.claim().await?
+        {
+            self.under_way.spawn(deliver(Arc::clone(&self.sender), lease, self.stopped.clone()));
         }
+        Ok(Rest::AtMost(TICK))
+    }
+
+    async fn woken(&mut self) {
+        let has_room = self.under_way.len() < LANES;
         tokio::select! {
-            // One that panicked has left its lease behind, and with it the mail to a later attempt.
-            Some(_) = under_way.join_next() => {}
-            () = sender.app.mailer.woken(rest), if under_way.len() < LANES => {}
-            stopped = stop.changed() => if stopped.is_err() { break },
+            Some(_) = self.under_way.join_next() => {}
+            () = self.sender.app.mailer.woken(), if has_room => {}
+            else => {}
         }
     }
-    while under_way.join_next().await.is_some() {}
+
+    async fn finish(mut self) {
+        while self.under_way.join_next().await.is_some() {}
+    }
 }
 
 /// Makes one attempt and notes what became of it.

@@ -66,7 +66,7 @@ async fn two_replicas_send_each_mail_once() {
     let clock = control::infra::clock::Clock::Test(app.clock.clone());
     let parts = control::server::build(config, clock, control::infra::clock::Dice::System).await.unwrap();
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-    let (replica, state) = (control::server::spawn(parts, listener, None), app.state());
+    let (replica, state) = (control::server::spawn(parts, listener, None).unwrap(), app.state());
     for number in 0..30 {
         send(if number % 2 == 0 { replica.state() } else { &state }, "ada@example.com", verification(number)).await;
     }
