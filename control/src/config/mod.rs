@@ -23,7 +23,7 @@ use self::values::{parse_network, parse_size};
 use crate::domain::accounts::settings::AccountLimits;
 use crate::domain::cli_login::settings::CliLimits;
 use crate::domain::credentials::settings::SessionLimits;
-use crate::domain::limits::quotas::Quotas;
+use crate::domain::limits::settings::Quotas;
 use crate::domain::limits::settings::StrangerLimits;
 use crate::domain::releases::archive::ArchiveLimits;
 use crate::domain::settings::{Limits, Settings};
@@ -181,6 +181,7 @@ impl Config {
                 download_secret: secrets.download,
                 encryption_keys: secrets.encryption,
                 is_registration_open,
+                has_edge: kv.is_some(),
                 limits,
             },
             http: HttpSettings { trusted_proxies, edge_secret: secrets.edge, connections: connections(settings)?, turnstile },

@@ -9,20 +9,19 @@ use shared::time::UnixMillis;
 use shared::wire::check::DownloadUrls;
 use tokio::sync::Semaphore;
 
-use crate::domain::audit::ClientAddress;
+use crate::domain::audit::client_address::ClientAddress;
 use crate::domain::error::{AppError, Code};
 use crate::domain::limits::under_way::UnderWay;
-use crate::domain::mail::Mailer;
-use crate::domain::second_factors::passkeys::RelyingParty;
+use crate::domain::second_factors::passkeys::relying_party::RelyingParty;
 use crate::domain::settings::Settings;
-use crate::domain::snapshot::{Publisher, Snapshots, Versions};
-use crate::domain::traces::{self, Traces};
+use crate::domain::traces::memory::Traces;
 use crate::infra::challenge::Challenge;
 use crate::infra::clock::{Clock, Dice};
 use crate::infra::crypto::password::{Passwords, Turn};
 use crate::infra::db::Db;
 use crate::infra::error::Error;
 use crate::infra::storage::Storage;
+use crate::infra::wake::Wake;
 use crate::infra::work::Work;
 
 /// What every use case and job can reach.
@@ -38,14 +37,10 @@ pub struct Context {
     pub clock: Clock,
     /// Chance.
     pub dice: Dice,
-    /// Snapshots of the last deployments asked for.
-    pub snapshots: Snapshots,
-    /// Which versions of them the database names.
-    pub versions: Versions,
-    /// Wakes the publisher after a change; asleep when there is no edge.
-    pub publisher: Publisher,
+    /// Wakes the publisher of snapshots after a change.
+    pub publisher: Wake,
     /// Wakes the sender of mails after one was put into the outbox.
-    pub mailer: Mailer,
+    pub mailer: Wake,
     /// Asks whether a human sent a request, where that is configured.
     pub challenge: Challenge,
     /// Counts requests by credential.
@@ -115,7 +110,7 @@ impl Context {
     /// Notes what a limit in memory refuses; the error (429) says in how many seconds to try again.
     pub fn refuse(&self, refusal: &Refusal<'_>, seconds: u64) -> AppError {
         if let Some(from) = refusal.from {
-            traces::refused(self, from, refusal.limit, refusal.account);
+            self.traces.refused(from, refusal.limit, refusal.account, self.now());
         }
         AppError::TooMany { text: refusal.text, retry_after: seconds, is_in_body: false }
     }
@@ -124,7 +119,7 @@ impl Context {
     pub async fn password_turn(&self, from: ClientAddress) -> Result<Turn, AppError> {
         let turn = self.passwords.turn(from.0).await;
         if matches!(turn, Err(Error::Busy)) {
-            traces::refused(self, from, "waiting_passwords", None);
+            self.traces.refused(from, "waiting_passwords", None, self.now());
         }
         Ok(turn?)
     }

@@ -29,3 +29,4 @@ pub mod second_factors;
 pub mod settings;
 pub mod snapshot;
 pub mod traces;
+pub mod warnings;

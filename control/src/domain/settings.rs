@@ -6,7 +6,7 @@ use shared::signature::Secrets;
 use crate::domain::accounts::settings::AccountLimits;
 use crate::domain::cli_login::settings::CliLimits;
 use crate::domain::credentials::settings::SessionLimits;
-use crate::domain::limits::quotas::Quotas;
+use crate::domain::limits::settings::Quotas;
 use crate::domain::limits::settings::StrangerLimits;
 use crate::domain::releases::archive::ArchiveLimits;
 use crate::infra::crypto::keys::EncryptionKeys;
@@ -26,6 +26,8 @@ pub struct Settings {
     pub encryption_keys: EncryptionKeys,
     /// Whether strangers may register; `account create` works in any case.
     pub is_registration_open: bool,
+    /// Whether there is an edge, to which snapshots are pushed.
+    pub has_edge: bool,
     /// Limits of decisions section 5.
     pub limits: Limits,
 }

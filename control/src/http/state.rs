@@ -13,6 +13,7 @@ use super::devices::Collector;
 use super::edge::InternalSlots;
 use super::layer::connections::{Bounds, Table, Vouched};
 use crate::domain::context::Context;
+use crate::domain::snapshot::Snapshots;
 use crate::infra::challenge::TurnstileConfig;
 use crate::infra::db::Db;
 
@@ -77,6 +78,8 @@ pub struct AppState {
     pub context: Arc<Context>,
     /// What HTTP goes by.
     pub front: Arc<Front>,
+    /// What update checks are answered from.
+    pub snapshots: Snapshots,
 }
 
 impl Deref for AppState {

@@ -12,4 +12,5 @@ pub mod kv;
 pub mod loopback;
 pub mod mail;
 pub mod storage;
+pub mod wake;
 pub mod work;

@@ -17,7 +17,7 @@ use crate::domain::encryption::check;
 use crate::domain::error::AppResult;
 use crate::domain::registration::PENDING_LIFETIME;
 use crate::domain::snapshot::size;
-use crate::domain::traces::networks;
+use crate::domain::warnings::networks;
 use crate::infra::db::Db;
 use crate::{on, on_write};
 

@@ -18,6 +18,7 @@ use tokio::sync::watch;
 
 use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult};
+use crate::domain::snapshot::Snapshots;
 use crate::infra::kv::KvConfig;
 use runner::Runner;
 
@@ -31,10 +32,10 @@ pub struct Settings {
 }
 
 /// Starts every job.
-pub fn start(context: &Arc<Context>, settings: Settings, stopped: watch::Receiver<bool>) -> AppResult<Runner> {
+pub fn start(context: &Arc<Context>, snapshots: &Snapshots, settings: Settings, stopped: watch::Receiver<bool>) -> AppResult<Runner> {
     let mut runner = Runner::new(context.clock.clone(), context.dice.clone(), stopped.clone());
     if let Some(kv) = settings.kv {
-        let pusher = Arc::new(snapshots::Pusher::new(Arc::clone(context), &kv).map_err(AppError::Internal)?);
+        let pusher = Arc::new(snapshots::Pusher::new(Arc::clone(context), snapshots.clone(), &kv).map_err(AppError::Internal)?);
         let shared = Arc::clone(&pusher);
         runner.start(move || snapshots::Publish(Arc::clone(&pusher)));
         runner.start(move || reconcile::Reconcile::new(Arc::clone(&shared)));

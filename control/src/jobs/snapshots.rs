@@ -18,7 +18,7 @@
 //!
 //! No key is written twice within a second: the end of each write is kept with the key, and the next one is not due before a second after it.
 //!
-//! Due times and leases go by the injected clock; the waiting in between is real, at most a second, and cut short by [`crate::domain::snapshot::Publisher::wake`].
+//! Due times and leases go by the injected clock; the waiting in between is real, at most a second, and cut short by [`crate::infra::wake::Wake`].
 //! Leases and spacing compare the times of several processes: their clocks may differ by seconds, not by half a minute.
 
 use std::collections::BTreeMap;
@@ -34,6 +34,7 @@ use shared::time::UnixMillis;
 use super::runner::{Job, Rest};
 use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult, Cause, chain};
+use crate::domain::snapshot::Snapshots;
 use crate::domain::snapshot::outbox::{self, Lease};
 use crate::infra::kv::KvConfig;
 use crate::infra::kv::bulk::{Bulk, Pushed};
@@ -74,6 +75,7 @@ impl Job for Publish {
 pub struct Pusher {
     pub(crate) app: Arc<Context>,
     pub(crate) kv: KvClient,
+    snapshots: Snapshots,
     owner: String,
     /// KV asked for silence until then, Unix milliseconds.
     silent_until: AtomicI64,
@@ -93,12 +95,12 @@ enum Fate {
 
 impl Pusher {
     /// A publisher with an identity of its own.
-    pub fn new(app: Arc<Context>, kv: &KvConfig) -> Result<Self, Cause> {
+    pub fn new(app: Arc<Context>, snapshots: Snapshots, kv: &KvConfig) -> Result<Self, Cause> {
         let mut owner = format!("{}-", STARTED.fetch_add(1, Ordering::Relaxed));
         for byte in app.dice.bytes::<16>()? {
             write!(owner, "{byte:02x}")?;
         }
-        Ok(Self { app, kv: KvClient::new(kv)?, owner, silent_until: AtomicI64::new(0) })
+        Ok(Self { app, kv: KvClient::new(kv)?, snapshots, owner, silent_until: AtomicI64::new(0) })
     }
 
     /// Claims what is due, pushes one batch of it, and settles the rows. Gives how many rows it claimed; 0 also while KV asked for silence.
@@ -135,7 +137,7 @@ impl Pusher {
     async fn fill(&self, leases: &[Lease], fates: &mut BTreeMap<DeploymentKey, Fate>) -> AppResult<Bulk> {
         let mut bulk = Bulk::new();
         for Lease { key, .. } in leases {
-            let fate = match crate::domain::snapshot::text(&self.app, key).await {
+            let fate = match self.snapshots.text(key).await {
                 Ok(Some((version, text))) => match bulk.push(key, version, std::str::from_utf8(&text).map_err(AppError::internal)?) {
                     Pushed::In => Fate::Written(version),
                     Pushed::Full => Fate::Untouched,

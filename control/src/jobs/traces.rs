@@ -13,7 +13,8 @@ use crate::domain::context::Context;
 use crate::domain::error::{AppResult, chain};
 use crate::domain::mail;
 use crate::domain::traces::backlog::Failures;
-use crate::domain::traces::{Event, locked, tally, warnings};
+use crate::domain::traces::{Event, locked, tally};
+use crate::domain::{accounts, warnings};
 
 /// The longest wait for the next look.
 const TICK: Duration = Duration::from_secs(1);
@@ -106,7 +107,11 @@ async fn close(app: &Context, kind: &str, account: &AccountId) -> AppResult<()> 
             audit::note(&mut tx, &Actor::many(), event, &app.dice, now).await?;
         }
         Some(_) => {}
-        None => mail::notices::sum_up(&mut tx, app, kind, account, tally).await?,
+        None => {
+            if let Some(row) = accounts::repo::find(&mut tx, account).await? {
+                mail::notices::sum_up(&mut tx, app, kind, row.email, tally).await?;
+            }
+        }
     }
     tx.commit().await?;
     app.mailer.wake();

@@ -24,9 +24,8 @@ use crate::domain::context::Context;
 use crate::domain::encryption::check;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::limits::under_way::UnderWay;
-use crate::domain::mail::Mailer;
 use crate::domain::second_factors::passkeys::RelyingParty;
-use crate::domain::snapshot::{Publisher, Snapshots, Versions};
+use crate::domain::snapshot::{Snapshots, Source};
 use crate::domain::traces::Traces;
 use crate::http::devices::Collector;
 use crate::http::edge::bindings;
@@ -37,6 +36,7 @@ use crate::infra::clock::{Clock, Dice};
 use crate::infra::crypto::password::Passwords;
 use crate::infra::db::{ConnectError, Db};
 use crate::infra::storage::{FolderStore, Storage};
+use crate::infra::wake::Wake;
 use crate::infra::work::Work;
 use crate::jobs::runner::Runner;
 use crate::jobs::{self, mail};
@@ -101,11 +101,8 @@ pub async fn build(config: Config, clock: Clock, dice: Dice) -> Result<Parts, Se
     let storage = Storage::Folder(FolderStore::open(config.data_dir.join("blobs")).await.map_err(ServeError::Storage)?);
     storage.clean_temp().await.map_err(ServeError::Storage)?;
     let collector = Collector::start(db.clone(), clock.clone(), &config.settings.limits);
-    let publisher = if config.kv.is_some() { Publisher::on() } else { Publisher::off() };
-    let snapshots = Snapshots::new(SNAPSHOT_CACHE);
     let inspections = Arc::new(Semaphore::new(std::thread::available_parallelism().map_or(1, NonZero::get)));
     let work = Work::default();
-    let mailer = Mailer::default();
     let challenge = Challenge::new(config.http.turnstile.clone(), clock.clone(), dice.clone()).map_err(AppError::internal)?;
     let passwords = Passwords::new(dice.clone());
     let relying_party = RelyingParty::of(&config.settings.dashboard_url);
@@ -115,10 +112,8 @@ pub async fn build(config: Config, clock: Clock, dice: Dice) -> Result<Parts, Se
         settings: config.settings,
         clock,
         dice,
-        snapshots,
-        versions: Versions::default(),
-        publisher,
-        mailer,
+        publisher: Wake::default(),
+        mailer: Wake::default(),
         challenge,
         callers: Mutex::default(),
         accounts: Mutex::default(),
@@ -132,8 +127,9 @@ pub async fn build(config: Config, clock: Clock, dice: Dice) -> Result<Parts, Se
         work,
         lock,
     };
+    let snapshots = Snapshots::new(Source::of(&context), SNAPSHOT_CACHE);
     Ok(Parts {
-        state: AppState { context: Arc::new(context), front: Arc::new(Front::new(config.http, collector)) },
+        state: AppState { context: Arc::new(context), front: Arc::new(Front::new(config.http, collector)), snapshots },
         jobs: jobs::Settings { kv: config.kv, mail: mail::Settings { mail: config.mail, folder: config.data_dir.join("mail") } },
     })
 }
@@ -170,7 +166,7 @@ pub fn spawn<L: Listener<Io = TcpStream, Addr = SocketAddr>>(
 ) -> AppResult<Running> {
     let Parts { state, jobs } = parts;
     let (stop, stopped) = watch::channel(false);
-    let jobs = jobs::start(&state.context, jobs, stopped.clone())?;
+    let jobs = jobs::start(&state.context, &state.snapshots, jobs, stopped.clone())?;
     let mut servers = JoinSet::new();
     let clients = Arc::clone(&state.front.connections);
     servers.spawn(connections::serve(listener, clients, router::service(&state), state.clone(), stopped.clone()));
@@ -261,7 +257,7 @@ pub async fn run(mut config: Config) -> Result<(), ServeError> {
 
 /// Says where the service is, and on an empty database what to do first.
 async fn announce(state: &AppState, local: SocketAddr, bindings: Option<SocketAddr>) -> Result<(), ServeError> {
-    let (edge, database) = (state.publisher.is_on(), state.db.durability().await.map_err(AppError::from)?);
+    let (edge, database) = (state.settings.has_edge, state.db.durability().await.map_err(AppError::from)?);
     tracing::info!(version = env!("CARGO_PKG_VERSION"), address = %local, base_url = state.settings.base_url, edge, database, "serving");
     say(&format!("Updraft {} listens on http://{local}; clients reach it at {}", env!("CARGO_PKG_VERSION"), state.settings.base_url));
     if let Some(bindings) = bindings {

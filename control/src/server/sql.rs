@@ -8,7 +8,7 @@ use crate::domain::limits::{self, quotas};
 use crate::domain::login::{self, fresh, pending};
 use crate::domain::second_factors::passkeys::{self, challenge};
 use crate::domain::second_factors::{factors, held, recovery, totp};
-use crate::domain::{accounts, audit, cli_login, deployments, mail, password_reset, registration, releases, snapshot, traces};
+use crate::domain::{accounts, audit, cli_login, deployments, mail, password_reset, registration, releases, snapshot, traces, warnings};
 use crate::jobs::cleanup;
 
 /// The statements, by the file they stand in.
@@ -51,7 +51,7 @@ pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
         ("snapshot", snapshot::repo::SQL),
         ("snapshot/outbox", snapshot::outbox::SQL),
         ("snapshot/size", snapshot::size::SQL),
-        ("traces/networks", traces::networks::SQL),
+        ("warnings/networks", warnings::networks::SQL),
         ("traces/tally", traces::tally::SQL),
     ]
 }

@@ -132,7 +132,7 @@ async fn two_publishers_racing_never_leave_an_older_snapshot() {
     let (done, over) = tokio::sync::watch::channel(false);
     let others: Vec<_> = (0..2)
         .map(|_| {
-            let (pusher, over) = (Pusher::new(app.state().context, &config).unwrap(), over.clone());
+            let (pusher, over) = (Pusher::new(app.state().context, app.state().snapshots, &config).unwrap(), over.clone());
             tokio::spawn(async move {
                 while !*over.borrow() {
                     pusher.push_due().await.unwrap();
@@ -195,7 +195,7 @@ async fn what_was_altered_by_hand_is_repaired_by_the_reconcile() {
     // Nothing is left to repair, and what is not ours was left alone.
     advance(2 * 60_000);
     let config = KvConfig { api: kv.api.clone(), namespace: NAMESPACE.to_owned(), token: TOKEN.to_owned() };
-    let pusher = Pusher::new(app.state().context, &config).unwrap();
+    let pusher = Pusher::new(app.state().context, app.state().snapshots, &config).unwrap();
     assert_eq!(reconcile::once(&pusher).await.unwrap(), reconcile::Repairs::default());
     assert_eq!(kv.version("deployment/of-somebody-else"), Some(1));
 }
@@ -240,7 +240,7 @@ async fn a_write_that_shows_late_is_not_taken_for_a_lost_one() {
     let (key, writes) = (key_of(&ada, "Staging").await, kv.seen().writes);
     assert_eq!(kv.version(&key), None);
     let config = KvConfig { api: kv.api.clone(), namespace: NAMESPACE.to_owned(), token: TOKEN.to_owned() };
-    let pusher = Pusher::new(app.state().context, &config).unwrap();
+    let pusher = Pusher::new(app.state().context, app.state().snapshots, &config).unwrap();
     assert_eq!(reconcile::once(&pusher).await.unwrap(), reconcile::Repairs::default());
     clock.advance(20_000);
     app.clock.advance(20_000);

@@ -7,7 +7,7 @@
 
 mod actor;
 pub mod client_address;
-mod event;
+pub mod event;
 pub mod repo;
 pub mod service;
 

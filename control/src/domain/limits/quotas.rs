@@ -7,6 +7,7 @@
 use shared::ids::{AccountId, AppId};
 use shared::limit::Rate;
 
+use super::settings::Quotas;
 use crate::domain::audit::{Actor, ClientAddress};
 use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult};
@@ -39,27 +40,6 @@ const RENAMES_A_DAY: Rate = Rate { count: 200, window: 86_400_000 };
 
 /// Keys of deleted deployments that are kept for an account.
 const MAX_KEPT_KEYS: i64 = 2_000;
-
-/// What an account may have; the same for all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Quotas {
-    /// Apps that it owns.
-    pub apps: u32,
-    /// Deployments of one app.
-    pub deployments: u32,
-    /// Named access keys, expired ones too: they hold their names.
-    pub access_keys: u32,
-    /// Collaborators of one app, its owner included.
-    pub collaborators: u32,
-    /// Bytes that it has stored: the bundles of its apps, those of deleted apps too.
-    pub stored_bytes: u64,
-}
-
-impl Default for Quotas {
-    fn default() -> Self {
-        Self { apps: 200, deployments: 50, access_keys: 200, collaborators: 200, stored_bytes: 50 << 30 }
-    }
-}
 
 impl Quotas {
     /// Refuses one more app of the account, whose row is held. Errors: 409.

@@ -60,3 +60,24 @@ impl StrangerLimits {
         Rate { count: challenge.count.max(stop.count), window: challenge.window.max(stop.window) }
     }
 }
+
+/// What an account may have; the same for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quotas {
+    /// Apps that it owns.
+    pub apps: u32,
+    /// Deployments of one app.
+    pub deployments: u32,
+    /// Named access keys, expired ones too: they hold their names.
+    pub access_keys: u32,
+    /// Collaborators of one app, its owner included.
+    pub collaborators: u32,
+    /// Bytes that it has stored: the bundles of its apps, those of deleted apps too.
+    pub stored_bytes: u64,
+}
+
+impl Default for Quotas {
+    fn default() -> Self {
+        Self { apps: 200, deployments: 50, access_keys: 200, collaborators: 200, stored_bytes: 50 << 30 }
+    }
+}

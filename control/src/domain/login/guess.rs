@@ -13,7 +13,7 @@ use crate::domain::credentials::token::TokenHash;
 use crate::domain::error::{AppError, AppResult, Code};
 use crate::domain::limits::{self, AddressCount, AddressTimes, Count, Limit, Subject, Times};
 use crate::domain::registration::PENDING_LIFETIME;
-use crate::domain::traces::warnings::Warning;
+use crate::domain::traces::Warning;
 use crate::domain::traces::{self, Event, Trace};
 use crate::infra::db::WriteTx;
 

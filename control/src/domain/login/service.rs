@@ -21,7 +21,8 @@ use crate::domain::error::{AppError, AppResult, Code};
 use crate::domain::limits::{self, Count, Limit, Subject};
 use crate::domain::login::pending;
 use crate::domain::second_factors::{self as mfa, Factor, factors};
-use crate::domain::traces::{self, Trace, networks};
+use crate::domain::traces::{self, Trace};
+use crate::domain::warnings::networks;
 use crate::infra::db::WriteTx;
 
 /// How long an account may be without a second factor, from its first login without one, in milliseconds.

@@ -1,19 +1,16 @@
 //! Mails to people: what they say, and the outbox in which they wait.
 //!
 //! Whoever decides on a mail puts it into the outbox in the decision's own transaction ([`outbox::put`]) and wakes the sender after the commit
-//! ([`Mailer::wake`]); nothing is sent from inside a transaction, and nothing that was decided is lost. `letter` holds the wording, `notices` how many
+//! ([`crate::infra::wake::Wake`]); nothing is sent from inside a transaction, and nothing that was decided is lost. `letter` holds the wording, `notices` how many
 //! of a kind are sent. Sending is [`crate::jobs::mail`]'s, the two ways out are in [`crate::infra::mail`]. Start reading at [`Kind`].
 
 pub mod letter;
 pub mod notices;
 pub mod outbox;
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 use shared::ids::AppId;
 use shared::time::UnixMillis;
-use tokio::sync::Notify;
 
 use crate::domain::settings::Settings;
 
@@ -357,20 +354,4 @@ pub fn verify_email_link(settings: &Settings, token: &str) -> String {
 /// The page that takes a new password.
 pub fn reset_password_link(settings: &Settings, token: &str) -> String {
     format!("{}/reset-password#token={token}", settings.dashboard_url)
-}
-
-/// Wakes the sender; clones wake the same one.
-#[derive(Clone, Debug, Default)]
-pub struct Mailer(Arc<Notify>);
-
-impl Mailer {
-    /// Says that a mail may be due. Call it after the commit; one that is forgotten costs a second.
-    pub fn wake(&self) {
-        self.0.notify_one();
-    }
-
-    /// Waits to be woken.
-    pub(crate) async fn woken(&self) {
-        self.0.notified().await;
-    }
 }

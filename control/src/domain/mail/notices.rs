@@ -5,7 +5,6 @@ use shared::ids::AccountId;
 use shared::limit::Rate;
 
 use super::{Kind, Mail, outbox};
-use crate::domain::accounts;
 use crate::domain::context::Context;
 use crate::domain::error::AppResult;
 use crate::domain::limits::{Count, Limit, Subject};
@@ -87,8 +86,7 @@ pub async fn put(tx: &mut WriteTx, app: &Context, account: &AccountId, mail: &Ma
 }
 
 /// Puts the mail that sums up into the outbox.
-pub async fn sum_up(tx: &mut WriteTx, app: &Context, name: &str, account: &AccountId, tally: Tally) -> AppResult<()> {
+pub async fn sum_up(tx: &mut WriteTx, app: &Context, name: &str, to: String, tally: Tally) -> AppResult<()> {
     let Some(kind) = Notice::parse(name) else { return Ok(()) };
-    let Some(row) = accounts::repo::find(tx, account).await? else { return Ok(()) };
-    outbox::put(tx, app, &Mail { to: row.email, kind: Kind::MoreNotices { kind, count: tally.count, since: tally.since } }).await
+    outbox::put(tx, app, &Mail { to, kind: Kind::MoreNotices { kind, count: tally.count, since: tally.since } }).await
 }

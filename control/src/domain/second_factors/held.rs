@@ -10,7 +10,7 @@ use crate::domain::audit::ClientAddress;
 use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::limits::{Count, Limit, Subject};
-use crate::domain::traces::warnings::Warning;
+use crate::domain::traces::Warning;
 use crate::domain::traces::{self, Event, Trace};
 use crate::infra::db::WriteTx;
 use crate::on;

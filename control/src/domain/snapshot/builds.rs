@@ -20,6 +20,7 @@ use tokio::time::timeout;
 use super::cache::{Built, SnapshotCache};
 use super::repo;
 use super::turns::{Turn, Turns};
+use super::versions::Versions;
 use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult, chain};
 use crate::infra::clock::Clock;
@@ -69,6 +70,8 @@ pub struct Snapshots(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
+    source: Source,
+    versions: Versions,
     cache: SnapshotCache,
     /// Who waits, by key. A key that is here has a worker.
     waiting: Mutex<HashMap<DeploymentKey, Vec<Waiter>>>,
@@ -96,22 +99,41 @@ pub struct Source {
 
 impl Source {
     /// The service's own.
-    pub fn of(app: &Context) -> Self {
-        let most_bytes = usize::try_from(app.settings.limits.snapshot_bytes).unwrap_or(usize::MAX);
-        Self { db: app.db.clone(), clock: app.clock.clone(), most_bytes }
+    pub fn of(context: &Context) -> Self {
+        let most_bytes = usize::try_from(context.settings.limits.snapshot_bytes).unwrap_or(usize::MAX);
+        Self { db: context.db.clone(), clock: context.clock.clone(), most_bytes }
     }
 }
 
 impl Snapshots {
-    /// None yet; at most `most_bytes` are kept.
-    pub fn new(most_bytes: usize) -> Self {
+    /// None yet; at most `max_bytes` are kept.
+    pub fn new(source: Source, max_bytes: usize) -> Self {
         let (waiting, turns, builds) = (Mutex::default(), Turns::default(), AtomicU64::new(0));
-        Self(Arc::new(Inner { cache: SnapshotCache::new(most_bytes), waiting, turns, builds }))
+        Self(Arc::new(Inner { source, versions: Versions::default(), cache: SnapshotCache::new(max_bytes), waiting, turns, builds }))
     }
 
-    /// The key's parsed snapshot, if it is in memory in this version.
-    pub fn parsed(&self, key: &DeploymentKey, version: i64) -> Option<Arc<Snapshot>> {
-        self.0.cache.parsed(key, version)
+    /// The parsed snapshot that answers for this key now, built from the database when its version changed. None: the key never was. A deleted
+    /// deployment's is a tombstone.
+    pub async fn current(&self, key: &DeploymentKey) -> AppResult<Option<Arc<Snapshot>>> {
+        let Some(version) = self.version(key).await? else { return Ok(None) };
+        if let Some(snapshot) = self.0.cache.parsed(key, version) {
+            return Ok(Some(snapshot));
+        }
+        // Apart, so that the future of a check that needs none of it stays small: large ones are moved and allocated at a cost that shows.
+        let built = Box::pin(self.get(key, version, Form::Parsed)).await?;
+        Ok(built.and_then(|built| built.snapshot))
+    }
+
+    /// The KV value of this key now: its version and the JSON text, both of one moment. None: the key never was.
+    pub async fn text(&self, key: &DeploymentKey) -> AppResult<Option<(i64, Bytes)>> {
+        let Some(version) = self.version(key).await? else { return Ok(None) };
+        let built = self.get(key, version, Form::Text).await?;
+        Ok(built.map(|built| (built.version, built.text)))
+    }
+
+    /// The version that the database names for the key now; none when the key never was.
+    pub async fn version(&self, key: &DeploymentKey) -> AppResult<Option<i64>> {
+        self.0.versions.of(&self.0.source.db, key).await
     }
 
     /// The bytes that are kept.
@@ -130,14 +152,14 @@ impl Snapshots {
     }
 
     /// The key's snapshot, from memory or built. `version` is what the database named when the request had come in. None: the key never was.
-    pub(crate) async fn get(&self, app: &Context, key: &DeploymentKey, version: i64, form: Form) -> AppResult<Option<Built>> {
+    async fn get(&self, key: &DeploymentKey, version: i64, form: Form) -> AppResult<Option<Built>> {
         if let Some(built) = self.ready(key, version, form) {
             return Ok(Some(built));
         }
         let (answer, worker) = self.join(key, version, form);
         if let Some(worker) = worker {
             // A task of its own: the request that began it may be given up, and the others still want their answers.
-            tokio::spawn(worker.run(Source::of(app)));
+            tokio::spawn(worker.run());
         }
         match answer.await {
             Ok(answer) => answer.map_err(Fault::into_error),
@@ -181,9 +203,10 @@ pub struct Worker {
 
 impl Worker {
     /// Builds until nobody waits.
-    pub async fn run(mut self, source: Source) {
+    pub async fn run(mut self) {
         let snapshots = self.snapshots.clone();
-        let account = self.account(&source).await.unwrap_or_default();
+        let source = &snapshots.0.source;
+        let account = self.account(source).await.unwrap_or_default();
         loop {
             // First the turn and then those who wait, so that all who came while this waited are answered by one build.
             let _turn = snapshots.turn(&account).await;
@@ -194,7 +217,7 @@ impl Worker {
             else {
                 continue;
             };
-            let answer = match timeout(LONGEST, self.renew(&source, form)).await {
+            let answer = match timeout(LONGEST, self.renew(source, form)).await {
                 Ok(built) => built.map_err(|error| Fault::of(&error)),
                 Err(elapsed) => Err(Fault::Unavailable(chain(&elapsed).into())),
             };

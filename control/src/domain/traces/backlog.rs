@@ -4,9 +4,8 @@ use std::collections::HashMap;
 
 use shared::ids::AccountId;
 
-use super::Event;
-use super::warnings::Warning;
-use crate::domain::audit::ClientAddress;
+use super::event::{Event, Warning};
+use crate::domain::audit::client_address::ClientAddress;
 
 /// Kinds of failures of accounts, and warnings, that are remembered between two rounds of the job. What comes beyond it is in the log alone.
 const MOST: usize = 4_096;

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use shared::time::UnixMillis;
 
-use super::Event;
+use super::event::Event;
 
 /// Lines of one network and event in a minute.
 const MOST: u64 = 10;

@@ -150,7 +150,7 @@ async fn oldest(app: &Context) -> Result<Option<UnixMillis>, AppError> {
 
 /// Without the database nobody knows how far the edge lags, and nothing is pushed.
 fn edge(app: &Context, oldest: Result<&Option<UnixMillis>, &AppError>, now: UnixMillis) -> Condition {
-    if !app.publisher.is_on() {
+    if !app.settings.has_edge {
         return Condition::Off;
     }
     match oldest {

@@ -21,7 +21,6 @@ use crate::domain::audit::ClientAddress;
 use crate::domain::context::Refusal;
 use crate::domain::counting::Judgement;
 use crate::domain::error::{AppError, AppResult};
-use crate::domain::snapshot;
 use crate::http::AppState;
 use crate::http::extract::{check_type, read_body};
 use shared::FieldErrors;
@@ -69,7 +68,7 @@ pub(crate) fn dress(headers: &HeaderMap, answer: AppResult<String>) -> Response 
 /// Is there an update for this client? `query` as it was sent.
 pub(crate) async fn check_for_update(app: &AppState, endpoint: &Endpoint, query: &str) -> AppResult<String> {
     let request = check::parse_query(query)?;
-    let snapshot = snapshot::current(app, &request.deployment_key).await?;
+    let snapshot = app.snapshots.current(&request.deployment_key).await?;
     let snapshot = snapshot.filter(|snapshot| !snapshot.is_tombstone()).ok_or(AppError::NotFound("deployment"))?;
     let decision = select(&snapshot, &request);
     Ok(check::answer(endpoint.case, &request, &snapshot, &decision, &app.download_urls()))

@@ -20,7 +20,6 @@ use shared::keys::DeploymentKey;
 use shared::wire::headers;
 
 use crate::domain::error::{AppError, AppResult};
-use crate::domain::snapshot;
 use crate::http::AppState;
 use crate::http::edge::{InternalCall, internal};
 use crate::http::extract::Path;
@@ -35,7 +34,7 @@ async fn get_snapshot(State(app): State<AppState>, key: AppResult<Path<String>>,
     // Told to those who sign alone, like everything here.
     let Path(key) = key?;
     let key = DeploymentKey::try_from(key).map_err(|invalid| AppError::invalid("deployment key", invalid))?;
-    let (_, text) = snapshot::text(&app, &key).await?.ok_or(AppError::NotFound("deployment"))?;
+    let (_, text) = app.snapshots.text(&key).await?.ok_or(AppError::NotFound("deployment"))?;
     Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
 }
 

@@ -15,7 +15,6 @@ use shared::keys::DeploymentKey;
 use shared::kv::{KvKey, SnapshotKey, SnapshotMetadata};
 
 use crate::domain::error::{AppError, AppResult};
-use crate::domain::snapshot;
 use crate::http::AppState;
 use crate::http::{edge, extract, layer};
 use crate::infra::loopback::is_loopback;
@@ -70,7 +69,7 @@ fn is_own_host(host: &str) -> bool {
 async fn get_value(State(app): State<AppState>, extract::Path(name): extract::Path<String>) -> AppResult<Response> {
     let missing = || AppError::NotFound("value");
     let key = name.strip_prefix(SnapshotKey::PREFIX).and_then(|key| DeploymentKey::try_from(key).ok()).ok_or_else(missing)?;
-    let (version, text) = snapshot::text(&app, &key).await?.ok_or_else(missing)?;
+    let (version, text) = app.snapshots.text(&key).await?.ok_or_else(missing)?;
     let metadata = serde_json::to_string(&SnapshotMetadata { version }).map_err(AppError::internal)?;
     Ok(([(METADATA, metadata.as_str()), (header::CONTENT_TYPE.as_str(), "application/json")], text).into_response())
 }

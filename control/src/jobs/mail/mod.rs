@@ -1,6 +1,6 @@
 //! Works off the outbox of mails: claims what is due, sends a few at a time, deletes what is out.
 //!
-//! Due times and leases go by the injected clock; the waiting in between is real, at most a second, and cut short by [`crate::domain::mail::Mailer::wake`].
+//! Due times and leases go by the injected clock; the waiting in between is real, at most a second, and cut short by [`crate::infra::wake::Wake`].
 //! A mail can arrive twice only when nobody can know better: the server took it and its answer was lost, or this process died before it could
 //! note the answer. Both copies then have the same `Message-ID`.
 

@@ -50,7 +50,7 @@ async fn a_value_is_what_the_publisher_writes_of_this_moment() {
     let now = async || {
         let answer = value(&workerd, &staging).await;
         answer.assert(200);
-        let (version, text) = control::domain::snapshot::text(&app.state(), &key).await.unwrap().unwrap();
+        let (version, text) = app.state().snapshots.text(&key).await.unwrap().unwrap();
         assert_eq!((&answer.body[..], answer.header("cf-kv-metadata")), (&text[..], json!({ "version": version }).to_string()));
         Snapshot::parse(&answer.body).unwrap()
     };

@@ -180,12 +180,12 @@ async fn a_change_while_checks_wait_for_their_turn_is_built_once() {
     let checks: Vec<_> = (0..AT_ONCE)
         .map(|_| {
             let (state, key) = (state.clone(), key.clone());
-            tokio::spawn(async move { snapshot::current(&state, &key).await.unwrap().unwrap() })
+            tokio::spawn(async move { state.snapshots.current(&key).await.unwrap().unwrap() })
         })
         .collect();
     // They ask first, so they know their version when this does.
     yield_now().await;
-    let old = state.versions.of(&state.db, &key).await.unwrap().unwrap();
+    let old = state.snapshots.version(&key).await.unwrap().unwrap();
     ada.upload("demo", "Staging", &Bundle::script("A\n").0, json!({ "appVersion": "1.0.0" })).await.assert(201);
     // One turn for all of them; each that builds gives another snapshot.
     drop(turns.pop());

@@ -77,7 +77,7 @@ async fn built_by_checks(app: &TestApp, key: &str) -> u64 {
 /// The length of what KV is given.
 async fn text_length(app: &TestApp, key: &str) -> usize {
     let key = DeploymentKey::try_from(key).unwrap();
-    snapshot::text(&app.state(), &key).await.unwrap().unwrap().1.len()
+    app.state().snapshots.text(&key).await.unwrap().unwrap().1.len()
 }
 
 /// As many copies of a deployment's first release as make its history this long, as the version before the limits has left them: each for a range of its
@@ -138,9 +138,9 @@ async fn nobody_waits_for_the_builds_of_another_account() {
     assert!(!under_way.is_empty());
     // So this one has to wait. Whoever asks for the same joins it.
     let slow = DeploymentKey::try_from(key.as_str()).unwrap();
-    let version = state.versions.of(&state.db, &slow).await.unwrap().unwrap();
+    let version = state.snapshots.version(&slow).await.unwrap().unwrap();
     let (answer, worker) = state.snapshots.join(&slow, version, Form::Parsed);
-    tokio::spawn(worker.unwrap().run(Source::of(&state)));
+    tokio::spawn(worker.unwrap().run());
     let waiting: Vec<_> = (0..AT_ONCE)
         .map(|_| {
             let (client, key) = (client.clone(), key.clone());
@@ -166,7 +166,7 @@ async fn a_build_that_is_given_up_leaves_nobody_waiting() {
     let (app, mallory, key) = prepared(Options::default()).await;
     release(&mallory, "Production", "short").await;
     let (state, parsed) = (app.state(), DeploymentKey::try_from(key.as_str()).unwrap());
-    let version = state.versions.of(&state.db, &parsed).await.unwrap().unwrap();
+    let version = state.snapshots.version(&parsed).await.unwrap().unwrap();
     let (answer, worker) = state.snapshots.join(&parsed, version, Form::Parsed);
     let (other, none) = state.snapshots.join(&parsed, version, Form::Text);
     assert!(none.is_none());

@@ -13,7 +13,7 @@ use crate::domain::error::{AppError, AppResult};
 use crate::domain::limits::{self, Count, Limit, Subject};
 use crate::domain::login::service::{self as login, LoggedIn};
 use crate::domain::second_factors::{Factor, Held, factors};
-use crate::domain::traces::warnings::Warning;
+use crate::domain::traces::Warning;
 use crate::domain::traces::{self, Event, Trace};
 use crate::infra::db::{ReadTx, WriteTx};
 

@@ -4,10 +4,10 @@ use shared::ids::AccountId;
 use shared::limit::wide_network;
 use shared::time::UnixMillis;
 
-use super::warnings::{self, Warning};
 use crate::domain::audit::ClientAddress;
 use crate::domain::context::Context;
 use crate::domain::error::AppResult;
+use crate::domain::traces::Warning;
 use crate::infra::db::WriteTx;
 use crate::{on, on_write};
 
@@ -41,5 +41,5 @@ pub async fn note(tx: &mut WriteTx, app: &Context, account: &AccountId, from: Cl
     if is_known || has_device || is_first {
         return Ok(());
     }
-    warnings::put(tx, app, account, Warning::NewNetwork, from).await
+    super::put(tx, app, account, Warning::NewNetwork, from).await
 }
