@@ -3,10 +3,14 @@
 //! A body that is read has a [`Field`] for each member, so that a refusal names everything that is wrong at once. Deliberately not here: what a value must
 //! be (the domain's types say so), and what an operation does with it. Start reading at [`Field`].
 
+pub mod access_keys;
+pub mod api_keys;
 pub mod apps;
 mod body;
+pub mod cli_login;
 pub mod collaborators;
 mod field;
 pub mod second_factors;
+pub mod sessions;
 
 pub use field::{Field, FromJson};

@@ -8,7 +8,8 @@ use super::repo::{self, Decision};
 use super::request::{AuthorizationRow, Mode, State};
 use super::user_code::UserCode;
 use crate::domain::access::DashboardSession;
-use crate::domain::audit::{self, Action, ClientAddress, Event};
+use crate::domain::audit::{Action, Event};
+use crate::domain::change::Change;
 use crate::domain::context::Context;
 use crate::domain::credentials::token::PlainToken;
 use crate::domain::error::{AppError, AppResult};
@@ -16,9 +17,6 @@ use crate::domain::limits::{Count, Limit, Subject};
 use crate::domain::login::RecentLogin;
 use crate::domain::second_factors::NewCredentials;
 use crate::domain::traces;
-use crate::http::api::cli_authorizations::UserCodeIn;
-use crate::infra::db::WriteTx;
-use shared::FieldErrors;
 
 const UNKNOWN: AppError = AppError::NotFound("authorization");
 
@@ -30,22 +28,21 @@ pub struct Decided {
     pub redirect_uri: Option<String>,
 }
 
-/// The pending request with this user code. Wrong ones are counted by account. Errors: 400, 404, 429.
-pub async fn resolve(app: &Context, caller: &DashboardSession, from: ClientAddress, typed: &UserCodeIn) -> AppResult<CliAuthorizationId> {
-    let mut errors = FieldErrors::default();
-    let code = errors.take("userCode", typed.user_code.text().and_then(UserCode::parse));
-    let Some(code) = code else { return Err(errors.into()) };
+/// The pending request with this user code. Wrong ones are counted by account. Errors: 404, 429.
+pub async fn resolve(app: &Context, caller: &DashboardSession, code: &UserCode) -> AppResult<CliAuthorizationId> {
     let rate = app.settings.limits.cli.resolves;
-    let (mut tx, now) = (caller.begin_tx(app).await?, app.now());
+    let mut tx = app.db.write().await?;
+    caller.judge(&mut tx, app).await?;
+    let now = app.now();
     // Its row stays locked, so that of any number of guesses at once no more than the limit learn whether they were right.
     let count = Count::lock(&mut tx, Limit::CliResolves, &Subject::account(caller.account()), now).await?;
     if let Some(seconds) = count.times().wait(rate, now) {
-        traces::refused(app, from, Limit::CliResolves.as_str(), Some(caller.account()));
+        traces::refused(app, caller.from(), Limit::CliResolves.as_str(), Some(caller.account()));
         let text = "too many wrong codes were given for this account";
         return Err(AppError::TooMany { text, retry_after: seconds, is_in_body: false });
     }
     let cancelled = repo::cancelled_time(&mut tx, caller.account()).await?;
-    let found = repo::find_by_user_code(&mut tx, &code, now, cancelled).await?;
+    let found = repo::find_by_user_code(&mut tx, code, now, cancelled).await?;
     if found.is_some() {
         count.leave(&mut tx).await?;
     } else {
@@ -74,40 +71,39 @@ pub async fn approve(
     caller: &DashboardSession,
     _right: NewCredentials,
     _recent: RecentLogin,
-    from: ClientAddress,
     id: &CliAuthorizationId,
 ) -> AppResult<Decided> {
     let code = PlainToken::code(&app.dice)?;
     let code_expires = app.now().plus_millis(app.settings.limits.cli.code);
-    let mut tx = caller.begin_tx_holding_account(app).await?;
-    NewCredentials::of(&mut tx, caller.account(), app).await?;
-    RecentLogin::of(&mut tx, caller, app).await?;
+    let mut change = caller.begin_holding_account(app).await?;
+    NewCredentials::of(&mut change, caller.account(), app).await?;
+    RecentLogin::of(&mut change, caller, app).await?;
     let hash = code.hash();
-    let row = decide(&mut tx, app, caller, id, |mode| Decision::Approve {
+    let row = decide(&mut change, caller, id, |mode| Decision::Approve {
         session: caller.credential(),
         code: (mode == Mode::Pkce).then_some((&hash, code_expires)),
     })
     .await?;
     let decided = Decided { mode: row.mode()?, redirect_uri: row.redirect_with("code", code.reveal()) };
-    finish(tx, app, caller, from, Action::ApproveCliAuthorization, &row, decided).await
+    finish(change, Action::ApproveCliAuthorization, &row, decided).await
 }
 
 /// Refuses a command line. Errors: 404, 409 when it is no longer pending.
-pub async fn deny(app: &Context, caller: &DashboardSession, from: ClientAddress, id: &CliAuthorizationId) -> AppResult<Decided> {
-    let mut tx = caller.begin_tx_holding_account(app).await?;
-    let row = decide(&mut tx, app, caller, id, |_| Decision::Deny).await?;
+pub async fn deny(app: &Context, caller: &DashboardSession, id: &CliAuthorizationId) -> AppResult<Decided> {
+    let mut change = caller.begin_holding_account(app).await?;
+    let row = decide(&mut change, caller, id, |_| Decision::Deny).await?;
     let decided = Decided { mode: row.mode()?, redirect_uri: row.redirect_with("error", "access_denied") };
-    finish(tx, app, caller, from, Action::DenyCliAuthorization, &row, decided).await
+    finish(change, Action::DenyCliAuthorization, &row, decided).await
 }
 
 /// Decides on a request that is pending, and gives it.
 async fn decide<'a>(
-    tx: &mut WriteTx,
-    app: &Context,
+    tx: &mut Change<'_>,
     caller: &DashboardSession,
     id: &CliAuthorizationId,
     decision: impl FnOnce(Mode) -> Decision<'a>,
 ) -> AppResult<AuthorizationRow> {
+    let app = tx.context();
     let owner = repo::lock_account(tx, caller.account()).await?.ok_or(AppError::Unauthenticated)?;
     let row = repo::find(tx, id).await?.ok_or(UNKNOWN)?;
     let decision = decision(row.mode()?);
@@ -132,17 +128,7 @@ fn why(state: State) -> &'static str {
     }
 }
 
-async fn finish(
-    mut tx: WriteTx,
-    app: &Context,
-    caller: &DashboardSession,
-    from: ClientAddress,
-    action: Action,
-    row: &AuthorizationRow,
-    decided: Decided,
-) -> AppResult<Decided> {
-    let event = Event::new(action, &row.id).with(json!({ "mode": decided.mode.as_str() }));
-    audit::note(&mut tx, &caller.actor(), event, &app.dice, app.now()).await?;
-    tx.commit().await?;
+async fn finish(change: Change<'_>, action: Action, row: &AuthorizationRow, decided: Decided) -> AppResult<Decided> {
+    change.commit(Event::new(action, &row.id).with(json!({ "mode": decided.mode.as_str() }))).await?;
     Ok(decided)
 }

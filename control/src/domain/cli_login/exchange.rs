@@ -10,21 +10,19 @@ use shared::time::UnixMillis;
 use super::repo::{self, Owner};
 use super::request::{AuthorizationRow, Mode, State};
 use super::{notice, proof};
-use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
+use crate::domain::audit::{Action, Actor, ClientAddress, Event};
+use crate::domain::change::Change;
 use crate::domain::context::Context;
 use crate::domain::credentials::token::{PlainToken, TokenHash};
 use crate::domain::credentials::{access_keys as keys, session};
 use crate::domain::error::{AppError, AppResult};
-use crate::domain::limits::Limit;
+use crate::domain::limits::{Limit, admit_stranger};
 use crate::domain::mail::Kind;
-use crate::domain::registration::service::admit;
 use crate::domain::traces::{self, Trace};
 use crate::infra::db::{ReadTx, WriteTx};
-use shared::FieldErrors;
 
 /// Why nothing was given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, utoipa::ToSchema)]
-#[schema(as = CliTokenError, rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// Nobody has decided yet: poll again.
     AuthorizationPending,
@@ -57,30 +55,34 @@ impl Refusal {
     }
 }
 
-impl Refusal {
-    /// The refusal that an error is.
-    fn of(error: &AppError) -> Option<Self> {
-        let AppError::Invalid(errors) = error else { return None };
-        let text = errors.to_string();
-        Self::ALL.into_iter().find(|refusal| refusal.as_str() == text)
-    }
-
-    const ALL: [Self; 7] = [
-        Self::AuthorizationPending,
-        Self::SlowDown,
-        Self::AccessDenied,
-        Self::ExpiredToken,
-        Self::InvalidGrant,
-        Self::InvalidRequest,
-        Self::UnsupportedGrantType,
-    ];
+/// Why an exchange came to nothing.
+#[derive(Debug)]
+pub enum ExchangeError {
+    /// It was refused.
+    Refused(Refusal),
+    /// It came too often, or something is out of order.
+    Failed(AppError),
 }
 
-impl From<Refusal> for AppError {
+impl From<Refusal> for ExchangeError {
     fn from(refusal: Refusal) -> Self {
-        Self::Invalid(FieldErrors::of_request(refusal.as_str()))
+        Self::Refused(refusal)
     }
 }
+
+impl From<AppError> for ExchangeError {
+    fn from(error: AppError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<sqlx::Error> for ExchangeError {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+type Exchanged = Result<Given, ExchangeError>;
 
 /// What a command line shows.
 pub enum Grant<'a> {
@@ -128,8 +130,8 @@ pub struct Given {
     pub email: String,
 }
 
-/// Exchanges a grant. Errors: 400 with a [`Refusal`], 429.
-pub async fn exchange(app: &Context, from: ClientAddress, grant: &Grant<'_>) -> AppResult<Given> {
+/// Exchanges a grant. Errors: a [`Refusal`], 429.
+pub async fn exchange(app: &Context, from: ClientAddress, grant: &Grant<'_>) -> Result<Given, ExchangeError> {
     let (row, given) = match grant {
         Grant::Code { code, proof } => {
             admit_exchange(app, from).await?;
@@ -146,14 +148,14 @@ pub async fn exchange(app: &Context, from: ClientAddress, grant: &Grant<'_>) -> 
             (row, given)
         }
     };
-    if let Some(refusal) = given.as_ref().err().and_then(Refusal::of) {
-        note(app, from, refusal, row.as_ref());
+    if let Err(ExchangeError::Refused(refusal)) = &given {
+        note(app, from, *refusal, row.as_ref());
     }
     given
 }
 
 /// The refusal of what is no grant, noted: nothing else looks at it.
-pub fn refuse(app: &Context, from: ClientAddress, refusal: Refusal) -> AppError {
+pub fn refuse(app: &Context, from: ClientAddress, refusal: Refusal) -> ExchangeError {
     note(app, from, refusal, None);
     refusal.into()
 }
@@ -174,11 +176,11 @@ fn note(app: &Context, from: ClientAddress, refusal: Refusal, row: Option<&Autho
 }
 
 async fn admit_exchange(app: &Context, from: ClientAddress) -> AppResult<()> {
-    admit(app, from, Limit::CliTokens, app.settings.limits.cli.tokens).await
+    admit_stranger(app, from, Limit::CliTokens, app.settings.limits.cli.tokens).await
 }
 
 /// A poll that keeps its interval counts for nothing while the request may still be approved; any other counts.
-async fn poll(app: &Context, from: ClientAddress, row: Option<&AuthorizationRow>) -> AppResult<Given> {
+async fn poll(app: &Context, from: ClientAddress, row: Option<&AuthorizationRow>) -> Exchanged {
     let Some(row) = row else {
         admit_exchange(app, from).await?;
         return Err(Refusal::InvalidGrant.into());
@@ -207,7 +209,7 @@ async fn poll(app: &Context, from: ClientAddress, row: Option<&AuthorizationRow>
 }
 
 /// Gives the credential of a request that is approved; `proof` comes with a code.
-async fn redeem(app: &Context, from: ClientAddress, found: &AuthorizationRow, proof: Option<Proof<'_>>) -> AppResult<Given> {
+async fn redeem(app: &Context, from: ClientAddress, found: &AuthorizationRow, proof: Option<Proof<'_>>) -> Exchanged {
     let (mut tx, now) = (app.db.write().await?, app.now());
     let owner = match &found.account_id {
         Some(account) => repo::lock_account(&mut tx, account).await?,
@@ -216,13 +218,13 @@ async fn redeem(app: &Context, from: ClientAddress, found: &AuthorizationRow, pr
     let row = repo::lock(&mut tx, &found.id).await?.ok_or(Refusal::InvalidGrant)?;
     match row.state(now)? {
         State::Approved if proof.is_some_and(|proof| !proof.fits(&row)) => {
-            end(tx, app, from, &row, json!({ "reason": "wrong proof" })).await?;
+            end(Change::over(app, tx, Actor::stranger(from)), &row, json!({ "reason": "wrong proof" })).await?;
             Err(Refusal::InvalidGrant.into())
         }
-        State::Approved => give(tx, app, from, &row, owner, now).await,
+        State::Approved => give(tx, app, from, &row, owner).await,
         // A device repeats a poll whose answer was lost; nobody but the device knows its code.
         State::Consumed if proof.is_some() => {
-            revoke(tx, app, from, &row, owner).await?;
+            revoke(Change::over(app, tx, Actor::stranger(from)), from, &row, owner).await?;
             Err(Refusal::InvalidGrant.into())
         }
         State::Consumed | State::Ended => Err(Refusal::InvalidGrant.into()),
@@ -232,14 +234,7 @@ async fn redeem(app: &Context, from: ClientAddress, found: &AuthorizationRow, pr
     }
 }
 
-async fn give(
-    mut tx: WriteTx,
-    app: &Context,
-    from: ClientAddress,
-    row: &AuthorizationRow,
-    owner: Option<Owner>,
-    now: UnixMillis,
-) -> AppResult<Given> {
+async fn give(mut tx: WriteTx, app: &Context, from: ClientAddress, row: &AuthorizationRow, owner: Option<Owner>) -> Exchanged {
     let (Some(owner), Some(account), Some(approved_by)) = (owner, &row.account_id, &row.session_id) else {
         return cancel(tx, row).await;
     };
@@ -247,38 +242,34 @@ async fn give(
         return cancel(tx, row).await;
     }
     let origin = row.mode()?.origin();
-    let issued = session::issue(&mut tx, app, account, origin, from, &row.device).await?;
-    repo::consume(&mut tx, &row.id, &issued.id).await?;
-    notice::put(&mut tx, app, (account, &owner.email), from, vec![row.device.label()], Kind::MachineAdded).await?;
+    let mut change = Change::over(app, tx, Actor::owner(account, from));
+    let issued = session::issue(&mut change, app, account, origin, from, &row.device).await?;
+    repo::consume(&mut change, &row.id, &issued.id).await?;
+    notice::put(&mut change, (account, &owner.email), from, vec![row.device.label()], Kind::MachineAdded).await?;
     let details = json!({ "authorization": row.id, "credentialOrigin": origin.kind().origin() });
-    let event = Event::new(Action::AddMachine, &issued.id).with(details);
-    audit::note(&mut tx, &Actor::owner(account, from), event, &app.dice, now).await?;
-    tx.commit().await?;
-    app.mailer.wake();
+    change.commit(Event::new(Action::AddMachine, &issued.id).with(details)).await?;
     Ok(Given { id: issued.id, token: issued.token, expires: issued.expires, email: owner.email })
 }
 
 /// Cancels a request whose approval is worth nothing any more, so that from now on its polls count.
-async fn cancel(mut tx: WriteTx, row: &AuthorizationRow) -> AppResult<Given> {
+async fn cancel(mut tx: WriteTx, row: &AuthorizationRow) -> Exchanged {
     repo::cancel_one(&mut tx, &row.id).await?;
     tx.commit().await?;
     Err(Refusal::AccessDenied.into())
 }
 
 /// Ends the credential that was given for a code, since the code came again.
-async fn revoke(mut tx: WriteTx, app: &Context, from: ClientAddress, row: &AuthorizationRow, owner: Option<Owner>) -> AppResult<()> {
+async fn revoke(mut change: Change<'_>, from: ClientAddress, row: &AuthorizationRow, owner: Option<Owner>) -> AppResult<()> {
     let credential = row.account_id.as_ref().zip(row.credential_id.as_ref());
     let is_revoked = match credential {
-        Some((account, credential)) => is_deleted(&mut tx, account, credential).await?,
+        Some((account, credential)) => keys::repo::delete(&mut change, account, credential).await? > 0,
         None => false,
     };
     if let Some((account, owner)) = row.account_id.as_ref().zip(owner).filter(|_| is_revoked) {
-        notice::put(&mut tx, app, (account, &owner.email), from, vec![row.device.label()], Kind::MachineRemoved).await?;
+        notice::put(&mut change, (account, &owner.email), from, vec![row.device.label()], Kind::MachineRemoved).await?;
     }
     let revoked = row.credential_id.as_ref().filter(|_| is_revoked);
-    end(tx, app, from, row, json!({ "reason": "replay", "revoked": revoked })).await?;
-    app.mailer.wake();
-    Ok(())
+    end(change, row, json!({ "reason": "replay", "revoked": revoked })).await
 }
 
 /// Whether a session can still be used: what it has approved depends on it until it is exchanged.
@@ -287,15 +278,8 @@ pub(crate) async fn is_session_alive(tx: &mut ReadTx, app: &Context, account: &A
     Ok(found.is_some_and(|session| session::is_alive(&session, &app.settings.limits.sessions, app.now())))
 }
 
-async fn is_deleted(tx: &mut WriteTx, account: &AccountId, credential: &AccessKeyId) -> AppResult<bool> {
-    Ok(keys::repo::delete(tx, account, credential).await? > 0)
-}
-
 /// Ends a request and commits.
-async fn end(mut tx: WriteTx, app: &Context, from: ClientAddress, row: &AuthorizationRow, details: Value) -> AppResult<()> {
-    repo::end(&mut tx, &row.id).await?;
-    let event = Event::new(Action::EndCliAuthorization, &row.id).with(details);
-    audit::note(&mut tx, &Actor::stranger(from), event, &app.dice, app.now()).await?;
-    tx.commit().await?;
-    Ok(())
+async fn end(mut change: Change<'_>, row: &AuthorizationRow, details: Value) -> AppResult<()> {
+    repo::end(&mut change, &row.id).await?;
+    change.commit(Event::new(Action::EndCliAuthorization, &row.id).with(details)).await
 }

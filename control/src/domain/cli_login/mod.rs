@@ -8,11 +8,12 @@
 //! A new password cancels what the account has approved. It also cancels what was waiting for anybody's decision, as far as this account is concerned:
 //! it can no longer approve a request that is older than its password.
 //!
-//! `start`, `decision` and `exchange` hold the rules of the three steps; what is left of them, the list of credentials, is
-//! [`crate::http::api::cli_machines`]'. Start reading at [`request::State`].
+//! `start`, `decision` and `exchange` hold the rules of the three steps, `machines` those of what is left of them, the credentials. Start reading at
+//! [`request::State`].
 
 pub mod decision;
 pub mod exchange;
+pub mod machines;
 pub mod notice;
 pub mod proof;
 pub mod redirect;

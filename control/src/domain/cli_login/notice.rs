@@ -4,27 +4,29 @@ use shared::ids::AccountId;
 
 use crate::domain::access::SignedIn;
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::Context;
+use crate::domain::change::Change;
 use crate::domain::credentials::access_keys::repo::Credential;
 use crate::domain::error::AppResult;
 use crate::domain::mail::{Kind, MachineNotice, Mail, notices};
-use crate::infra::db::WriteTx;
 
-/// Tells the owner, an account and its address, of machines, by their names. Wake the mailer after the commit.
+/// Tells the owner, an account and its address, of machines, by their names.
 pub(crate) async fn put(
-    tx: &mut WriteTx,
-    app: &Context,
+    change: &mut Change<'_>,
     owner: (&AccountId, &str),
     from: ClientAddress,
     machines: Vec<String>,
     kind: fn(MachineNotice) -> Kind,
 ) -> AppResult<()> {
+    let app = change.context();
     let notice = MachineNotice { time: app.now(), address: from.0.to_string(), machines };
-    notices::put(tx, app, owner.0, &Mail { to: owner.1.to_owned(), kind: kind(notice) }).await
+    notices::put(change, app, owner.0, &Mail { to: owner.1.to_owned(), kind: kind(notice) }).await
 }
 
 /// Tells the caller's account of those credentials that were command lines', in one mail; of others it is not told here.
-pub async fn put_removed(tx: &mut WriteTx, app: &Context, caller: &SignedIn, from: ClientAddress, ended: &[&Credential]) -> AppResult<()> {
+pub async fn put_removed(change: &mut Change<'_>, caller: &SignedIn, ended: &[&Credential]) -> AppResult<()> {
     let machines: Vec<String> = ended.iter().filter(|ended| ended.kind().is_cli()).map(|ended| ended.device().label()).collect();
-    if machines.is_empty() { Ok(()) } else { put(tx, app, (caller.account(), caller.email()), from, machines, Kind::MachineRemoved).await }
+    if machines.is_empty() {
+        return Ok(());
+    }
+    put(change, (caller.account(), caller.email()), caller.from(), machines, Kind::MachineRemoved).await
 }

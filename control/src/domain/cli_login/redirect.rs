@@ -3,12 +3,14 @@
 //! An address is judged by its text, not by what a URL parser makes of it: it is compared byte by byte later, and browsers must not read another
 //! host in it than we do.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use shared::Invalid;
-
-use crate::http::extract::encode_segment;
 
 /// The longest address, in bytes.
 const LONGEST: usize = 1_000;
+
+/// What a value may hold unencoded: unreserved characters of RFC 3986, part 2.3.
+const VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// An address that a command line may be reached at: `http` on a loopback address in its shortest form, with a port, perhaps with a path, and nothing
 /// else. Names are refused, `localhost` too, since what they lead to can be changed.
@@ -41,6 +43,6 @@ fn is_plain(text: &str) -> bool {
 
 /// The address with parameters, of which none has a value that could be taken for more than that.
 pub fn with_query(uri: &str, parameters: &[(&str, &str)]) -> String {
-    let pairs: Vec<String> = parameters.iter().map(|(name, value)| format!("{name}={}", encode_segment(value))).collect();
+    let pairs: Vec<String> = parameters.iter().map(|(name, value)| format!("{name}={}", utf8_percent_encode(value, VALUE))).collect();
     format!("{uri}?{}", pairs.join("&"))
 }

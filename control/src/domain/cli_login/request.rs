@@ -8,9 +8,7 @@ use crate::domain::credentials::session::{Device, SessionOrigin};
 use crate::domain::error::{AppError, AppResult};
 
 /// By which way a command line wants to be let in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = CliMode)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Through a browser on the same machine, which takes a code back to the command line.
     Pkce,

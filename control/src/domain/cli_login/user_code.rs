@@ -2,6 +2,7 @@
 //! It lets nobody in by itself; whoever has it can look at the request, and decide on it for an account of his own.
 
 use std::fmt;
+use std::str::FromStr;
 
 use shared::Invalid;
 
@@ -29,8 +30,17 @@ impl UserCode {
         Ok(Self(text))
     }
 
-    /// One as somebody typed it: in whatever case, with or without dashes and spaces.
-    pub fn parse(typed: &str) -> Result<Self, Invalid> {
+    /// The letters alone, as they are stored.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// One as somebody typed it: in whatever case, with or without dashes and spaces.
+impl FromStr for UserCode {
+    type Err = Invalid;
+
+    fn from_str(typed: &str) -> Result<Self, Invalid> {
         let text: String = typed.chars().filter(|letter| !matches!(letter, '-' | ' ')).map(|letter| letter.to_ascii_uppercase()).collect();
         let is_sound = text.len() == LENGTH && text.bytes().all(|letter| LETTERS.contains(&letter));
         if is_sound {
@@ -38,11 +48,6 @@ impl UserCode {
         } else {
             Err(Invalid::from("must be eight letters such as BCDF-GHJK, as the command line shows them"))
         }
-    }
-
-    /// The letters alone, as they are stored.
-    pub fn as_str(&self) -> &str {
-        &self.0
     }
 }
 
@@ -77,10 +82,10 @@ mod tests {
     #[test]
     fn case_dashes_and_spaces_do_not_matter() {
         for typed in ["BCDF-GHJK", "bcdfghjk", " bcdf ghjk ", "B-c-D-f-G-h-J-k", "--BCDFGHJK"] {
-            assert_eq!(UserCode::parse(typed).unwrap().to_string(), "BCDF-GHJK", "{typed}");
+            assert_eq!(typed.parse::<UserCode>().unwrap().to_string(), "BCDF-GHJK", "{typed}");
         }
         for typed in ["", "BCDF-GHJ", "BCDF-GHJKL", "ACDF-GHJK", "BCDF_GHJK", "BCDF-GHJ1", "BCDF\u{2013}GHJK", "bcdfghj\u{212a}"] {
-            assert!(UserCode::parse(typed).is_err(), "{typed}");
+            assert!(typed.parse::<UserCode>().is_err(), "{typed}");
         }
     }
 }

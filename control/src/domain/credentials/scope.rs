@@ -1,47 +1,7 @@
 //! What an API key may be used for (decisions section 4).
 
 use shared::Invalid;
-use utoipa::ToSchema;
-
-use crate::http::extract::Member;
-
-/// One thing that an API key may be used for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ToSchema)]
-#[schema(rename_all = "lowercase")]
-pub enum Scope {
-    /// Release.
-    Deploy,
-    /// Look.
-    Read,
-    /// Make and manage apps and deployments.
-    Apps,
-}
-
-impl Scope {
-    /// All, in the order in which they are shown.
-    pub const ALL: [Self; 3] = [Self::Deploy, Self::Read, Self::Apps];
-
-    /// The name in requests, in answers and in the database.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Deploy => "deploy",
-            Self::Read => "read",
-            Self::Apps => "apps",
-        }
-    }
-
-    fn bit(self) -> u8 {
-        match self {
-            Self::Deploy => 1,
-            Self::Read => 2,
-            Self::Apps => 4,
-        }
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|scope| scope.as_str() == text)
-    }
-}
+pub use shared::api::api_keys::Scope;
 
 /// What a credential may be used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,25 +40,29 @@ impl Scopes {
     }
 }
 
+fn bit(scope: Scope) -> u8 {
+    match scope {
+        Scope::Deploy => 1,
+        Scope::Read => 2,
+        Scope::Apps => 4,
+    }
+}
+
 impl ScopeSet {
-    /// The scopes of these names, in whatever order and however often.
-    pub fn parse(names: &[&str]) -> Result<Self, Invalid> {
-        let wrong = || Invalid::from("must be a list of one or more of deploy, read, apps");
-        let mut set = Self(0);
-        for name in names {
-            set.0 |= Scope::parse(name).ok_or_else(wrong)?.bit();
-        }
-        if set.0 == 0 { Err(wrong()) } else { Ok(set) }
+    /// These scopes, in whatever order and however often; at least one.
+    pub fn of(scopes: impl IntoIterator<Item = Scope>) -> Result<Self, Invalid> {
+        let bits = scopes.into_iter().fold(0, |bits, scope| bits | bit(scope));
+        if bits == 0 { Err(Invalid::from(Scope::WRONG)) } else { Ok(Self(bits)) }
     }
 
-    /// The scopes that a member lists.
-    pub fn of(member: &Member) -> Result<Self, Invalid> {
-        Self::parse(&member.texts()?)
+    /// The scopes of these names.
+    pub fn parse(names: &[&str]) -> Result<Self, Invalid> {
+        Self::of(names.iter().map(|name| name.parse()).collect::<Result<Vec<_>, _>>()?)
     }
 
     /// Whether `scope` is one of them.
     pub fn has(self, scope: Scope) -> bool {
-        self.0 & scope.bit() != 0
+        self.0 & bit(scope) != 0
     }
 
     /// Whether all of these are in `other`.
@@ -106,9 +70,14 @@ impl ScopeSet {
         self.0 & !other.0 == 0
     }
 
-    /// Their names, in a fixed order.
+    /// All of them, in a fixed order.
+    pub fn list(self) -> Vec<Scope> {
+        Scope::ALL.into_iter().filter(|scope| self.has(*scope)).collect()
+    }
+
+    /// Their names, in the same order.
     pub fn names(self) -> Vec<&'static str> {
-        Scope::ALL.into_iter().filter(|scope| self.has(*scope)).map(Scope::as_str).collect()
+        self.list().into_iter().map(Scope::as_str).collect()
     }
 }
 

@@ -8,7 +8,8 @@ use shared::time::UnixMillis;
 use shared::{FieldErrors, Invalid};
 
 use crate::domain::access::{DashboardSession, LoginSession, NotApiKey, SignedIn};
-use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
+use crate::domain::audit::{self, Action, Actor, Event};
+use crate::domain::change::Change;
 use crate::domain::cli_login::notice;
 use crate::domain::context::Context;
 use crate::domain::credentials::CredentialKind;
@@ -18,30 +19,40 @@ use crate::domain::credentials::token::PlainToken;
 use crate::domain::error::{AppError, AppResult, OrConflict};
 use crate::domain::login::{Fresh, fresh};
 use crate::domain::mail::{Key, KeyNotice, Kind, Mail, notices};
-use crate::domain::second_factors::NewCredentials;
-use crate::domain::second_factors::Proof;
-use crate::http::AppState;
-use crate::http::api::access_keys::{AccessKeyPatch, NewAccessKey};
-use crate::http::extract::Member;
+use crate::domain::second_factors::{NewCredentials, Proof};
 use crate::infra::clock::Dice;
 use crate::infra::db::{ReadTx, WriteTx};
 
 /// The lifetime of a key that names none: 60 days, in milliseconds.
 pub const DEFAULT_TTL: i64 = 60 * 86_400_000;
 
-/// A name that can stand in a path: clients resolve `.` and `..` before they send one.
-fn judge_friendly_name(name: &str) -> Result<Cow<'_, str>, Invalid> {
-    let name = shared::text::name(name, 255)?;
-    if matches!(name.as_ref(), "." | "..") { Err(Invalid::from("must not be . or ..")) } else { Ok(name) }
+/// An access key to be made.
+#[derive(Clone, Debug)]
+pub struct NewAccessKey {
+    /// Its name, which [`judge_friendly_name`] gave.
+    pub friendly_name: String,
+    /// How long it is valid, in milliseconds, which [`judge_ttl`] let pass.
+    pub ttl: i64,
 }
 
-fn judge_ttl(ttl: i64) -> Result<i64, Invalid> {
+/// What is to change of a credential; what is `None` stays.
+#[derive(Clone, Debug)]
+pub struct AccessKeyPatch {
+    /// Its name, which [`judge_friendly_name`] gave.
+    pub friendly_name: Option<String>,
+    /// How long it is valid from now on, in milliseconds, which [`judge_ttl`] let pass.
+    pub ttl: Option<i64>,
+}
+
+/// A name as it is stored. It can stand in a path: clients resolve `.` and `..` before they send one.
+pub fn judge_friendly_name(name: &str) -> Result<String, Invalid> {
+    let name = shared::text::name(name, 255).map(Cow::into_owned)?;
+    if matches!(name.as_str(), "." | "..") { Err(Invalid::from("must not be . or ..")) } else { Ok(name) }
+}
+
+/// A lifetime that a key can have, in milliseconds.
+pub fn judge_ttl(ttl: i64) -> Result<i64, Invalid> {
     if ttl >= 1 { Ok(ttl) } else { Err(Invalid::from("must be at least 1 ms")) }
-}
-
-/// The raw key is the server's to make.
-fn refuse_raw_key(name: &Member) -> Result<(), Invalid> {
-    if name.is_given() { Err(Invalid::from("must not be given: the key is made by the server")) } else { Ok(()) }
 }
 
 fn end(ttl: i64, now: UnixMillis) -> UnixMillis {
@@ -105,29 +116,17 @@ pub async fn add(
     caller: &DashboardSession,
     _right: NewCredentials,
     _fresh: Fresh,
-    from: ClientAddress,
-    new: &NewAccessKey,
+    NewAccessKey { friendly_name, ttl }: &NewAccessKey,
 ) -> AppResult<(Credential, PlainToken)> {
-    let mut errors = FieldErrors::default();
-    let raw = errors.take("name", refuse_raw_key(&new.name));
-    let friendly_name = errors.take("friendlyName", new.friendly_name.text().and_then(judge_friendly_name));
-    let description = errors.take("description", new.description.optional_text());
-    let ttl = errors.take("ttl", new.ttl.optional_integer().and_then(|ttl| judge_ttl(ttl.unwrap_or(DEFAULT_TTL))));
-    let proof = errors.take("stepUp", Proof::of(&new.step_up));
-    let (Some(()), Some(friendly_name), Some(_), Some(ttl), Some(_)) = (raw, friendly_name, description, ttl, proof) else {
-        return Err(errors.into());
-    };
-    let mut tx = caller.begin_tx_holding_account(app).await?;
-    let now = app.now();
-    NewCredentials::of(&mut tx, caller.account(), app).await?;
-    app.settings.limits.quotas.check_access_keys(&mut tx, caller.account()).await?;
-    let token = create(&mut tx, caller.account(), &friendly_name, &from.0.to_string(), ttl, &app.dice, now).await?;
-    let key = repo::find_by_name(&mut tx, caller.account(), &friendly_name).await?.ok_or(AppError::NotFound("access key"))?;
-    tell(&mut tx, app, caller, from, &friendly_name, Kind::KeyAdded).await?;
-    let event = Event::new(Action::CreateAccessKey, &key.id).with(json!({ "friendlyName": friendly_name, "expires": key.expires }));
-    audit::note(&mut tx, &caller.actor(), event, &app.dice, now).await?;
-    tx.commit().await?;
-    app.mailer.wake();
+    let mut change = caller.begin_holding_account(app).await?;
+    let (tx, now, from) = (&mut change, app.now(), caller.from().0.to_string());
+    NewCredentials::of(tx, caller.account(), app).await?;
+    app.settings.limits.quotas.check_access_keys(tx, caller.account()).await?;
+    let token = create(tx, caller.account(), friendly_name, &from, *ttl, &app.dice, now).await?;
+    let key = repo::find_by_name(tx, caller.account(), friendly_name).await?.ok_or(AppError::NotFound("access key"))?;
+    tell(tx, caller, friendly_name, Kind::KeyAdded).await?;
+    let details = json!({ "friendlyName": friendly_name, "expires": key.expires });
+    change.commit(Event::new(Action::CreateAccessKey, &key.id).with(details)).await?;
     Ok((key, token))
 }
 
@@ -158,96 +157,84 @@ async fn find_seen(
     found.filter(|key| is_seen_by(key, caller, app)).ok_or(AppError::NotFound("access key"))
 }
 
-/// Whether this lifetime, if it is one, would end a named key later than it does. What cannot be changed so is refused elsewhere.
-async fn lasts_longer(app: &Context, caller: &LoginSession, friendly_name: &str, ttl: &Member) -> AppResult<bool> {
-    let Ok(Some(ttl)) = ttl.optional_integer() else { return Ok(false) };
-    match find(&mut app.db.read().await?, app, caller, friendly_name).await {
-        Ok(key) => Ok(!key.kind().is_login() && key.expires < end(ttl, app.now())),
-        Err(AppError::NotFound(_)) => Ok(false),
-        Err(error) => Err(error),
+/// The guards of a new lifetime, as far as it can be read, before the other members are judged: whether a fresh proof was needed, and there. Errors: 403
+/// with the code that says what would help; 429.
+pub async fn prove(
+    app: &Context,
+    caller: &LoginSession,
+    friendly_name: &str,
+    ttl: &Result<Option<i64>, Invalid>,
+    proof: Option<Proof>,
+) -> AppResult<Option<Fresh>> {
+    if matches!(ttl, Ok(None)) {
+        return Ok(None);
     }
+    DashboardSession::of(caller)?;
+    let mut tx = app.db.read().await?;
+    NewCredentials::of(&mut tx, caller.account(), app).await?;
+    let Ok(Some(ttl)) = ttl else { return Ok(None) };
+    // What cannot be changed so is refused elsewhere.
+    let lasts_longer = match find(&mut tx, app, caller, friendly_name).await {
+        Ok(key) => !key.kind().is_login() && key.expires < end(*ttl, app.now()),
+        Err(AppError::NotFound(_)) => false,
+        Err(error) => return Err(error),
+    };
+    drop(tx);
+    if lasts_longer { fresh::prove(app, caller, proof).await.map(Some) } else { Ok(None) }
 }
 
 /// Renames a credential, or gives a named key a new lifetime from now on, which is the dashboard's to do and like a new credential. One that ends later
-/// needs a fresh proof. Errors: 400, 404, 409; 403 with the code that says what would help; 429.
+/// needs what [`prove`] gives. Errors: 404, 409; 403 with the code that says what would help.
 pub async fn update(
-    app: &AppState,
+    app: &Context,
     caller: &LoginSession,
-    from: ClientAddress,
+    fresh: Option<Fresh>,
     friendly_name: &str,
     patch: &AccessKeyPatch,
 ) -> AppResult<Credential> {
-    if patch.ttl.is_given() {
+    let mut change = caller.begin_holding_account(app).await?;
+    let (tx, now, name) = (&mut change, app.now(), patch.friendly_name.as_deref());
+    if patch.ttl.is_some() {
         DashboardSession::of(caller)?;
-        NewCredentials::of(&mut app.db.read().await?, caller.account(), app).await?;
+        NewCredentials::of(tx, caller.account(), app).await?;
     }
-    let fresh = if lasts_longer(app, caller, friendly_name, &patch.ttl).await? {
-        Some(fresh::prove(app, caller, Proof::of(&patch.step_up).ok().flatten()).await?)
-    } else {
-        None
-    };
-    let mut errors = FieldErrors::default();
-    let raw = errors.take("name", refuse_raw_key(&patch.name));
-    let name = errors.take("friendlyName", patch.friendly_name.optional_text().and_then(|name| name.map(judge_friendly_name).transpose()));
-    let description = errors.take("description", patch.description.optional_text());
-    let ttl = errors.take("ttl", patch.ttl.optional_integer().and_then(|ttl| ttl.map(judge_ttl).transpose()));
-    let proof = errors.take("stepUp", Proof::of(&patch.step_up));
-    let (Some(()), Some(name), Some(_), Some(ttl), Some(_)) = (raw, name, description, ttl, proof) else {
-        return Err(errors.into());
-    };
-    let mut tx = caller.begin_tx_holding_account(app).await?;
-    let now = app.now();
-    if ttl.is_some() {
-        NewCredentials::of(&mut tx, caller.account(), app).await?;
-    }
-    let before = find(&mut tx, app, caller, friendly_name).await?;
-    if ttl.is_some() && before.kind().is_login() {
+    let before = find(tx, app, caller, friendly_name).await?;
+    if patch.ttl.is_some() && before.kind().is_login() {
         return Err(AppError::Conflict("this is a session: how long it lasts cannot be changed".to_owned()));
     }
-    if fresh.is_none() && ttl.is_some_and(|ttl| before.expires < end(ttl, now)) {
+    let expires = patch.ttl.map(|ttl| end(ttl, now));
+    if fresh.is_none() && expires.is_some_and(|expires| before.expires < expires) {
         // The key's end has moved at the same moment.
-        fresh::check(&mut tx, app, caller).await?;
+        fresh::check(tx, app, caller).await?;
     }
-    let changed = repo::update(&mut tx, &before.id, name.as_deref(), ttl.map(|ttl| end(ttl, now))).await;
-    if changed.or_conflict(|| taken(name.as_deref().unwrap_or(friendly_name)))? == 0 {
+    if repo::update(tx, &before.id, name, expires).await.or_conflict(|| taken(name.unwrap_or(friendly_name)))? == 0 {
         return Err(AppError::NotFound("access key"));
     }
-    let key = repo::find(&mut tx, caller.account(), &before.id).await?.ok_or(AppError::NotFound("access key"))?;
+    let key = repo::find(tx, caller.account(), &before.id).await?.ok_or(AppError::NotFound("access key"))?;
     let before = json!({ "friendlyName": before.friendly_name, "expires": before.expires });
     let details = json!({ "friendlyName": key.friendly_name, "expires": key.expires, "before": before });
-    let event = Event::new(Action::UpdateAccessKey, &key.id).with(details);
-    audit::note(&mut tx, &caller.actor(), event, &app.dice, now).await?;
-    tx.commit().await?;
+    change.commit(Event::new(Action::UpdateAccessKey, &key.id).with(details)).await?;
     Ok(key)
 }
 
 /// Ends a credential. The owner is told of a named key, and of a command line's.
-pub async fn remove(app: &Context, caller: &NotApiKey, from: ClientAddress, friendly_name: &str) -> AppResult<()> {
-    let mut tx = caller.begin_tx_holding_account(app).await?;
-    let key = find_seen(&mut tx, app, caller.account(), caller.kind(), friendly_name).await?;
-    if repo::delete(&mut tx, caller.account(), &key.id).await? == 0 {
+pub async fn remove(app: &Context, caller: &NotApiKey, friendly_name: &str) -> AppResult<()> {
+    let mut change = caller.begin_holding_account(app).await?;
+    let tx = &mut change;
+    let key = find_seen(tx, app, caller.account(), caller.kind(), friendly_name).await?;
+    if repo::delete(tx, caller.account(), &key.id).await? == 0 {
         return Err(AppError::NotFound("access key"));
     }
     if key.kind() == CredentialKind::NamedKey {
-        tell(&mut tx, app, caller, from, friendly_name, Kind::KeyRemoved).await?;
+        tell(tx, caller, friendly_name, Kind::KeyRemoved).await?;
     }
-    notice::put_removed(&mut tx, app, caller, from, &[&key]).await?;
+    notice::put_removed(tx, caller, &[&key]).await?;
     let action = if key.kind().is_login() { Action::EndSession } else { Action::DeleteAccessKey };
-    let event = Event::new(action, &key.id).with(json!({ "friendlyName": friendly_name }));
-    audit::note(&mut tx, &caller.actor(), event, &app.dice, app.now()).await?;
-    tx.commit().await?;
-    app.mailer.wake();
-    Ok(())
+    change.commit(Event::new(action, &key.id).with(json!({ "friendlyName": friendly_name }))).await
 }
 
-async fn tell(
-    tx: &mut WriteTx,
-    app: &Context,
-    owner: &SignedIn,
-    from: ClientAddress,
-    name: &str,
-    kind: fn(KeyNotice) -> Kind,
-) -> AppResult<()> {
-    let notice = KeyNotice { time: app.now(), address: from.0.to_string(), key: Key::Access, name: name.to_owned() };
-    notices::put(tx, app, owner.account(), &Mail { to: owner.email().to_owned(), kind: kind(notice) }).await
+async fn tell(change: &mut Change<'_>, owner: &SignedIn, name: &str, kind: fn(KeyNotice) -> Kind) -> AppResult<()> {
+    let app = change.context();
+    let notice = KeyNotice { time: app.now(), address: owner.from().0.to_string(), key: Key::Access, name: name.to_owned() };
+    notices::put(change, app, owner.account(), &Mail { to: owner.email().to_owned(), kind: kind(notice) }).await
 }

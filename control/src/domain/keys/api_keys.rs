@@ -1,16 +1,16 @@
 //! The rules of API keys.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 use shared::ids::{AccountId, ApiKeyId};
 use shared::time::UnixMillis;
 use shared::{FieldErrors, Invalid};
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
 use crate::domain::access::{DashboardSession, DashboardSessionAlone, LoginSession};
 use crate::domain::accounts;
-use crate::domain::accounts::service::judge_name;
-use crate::domain::audit::{self, Action, ClientAddress, Event};
+use crate::domain::audit::{Action, Event};
+use crate::domain::change::Change;
 use crate::domain::context::Context;
 use crate::domain::credentials::api_keys::repo::{self, ApiKey, NewApiKeyRow};
 use crate::domain::credentials::scope::ScopeSet;
@@ -19,12 +19,62 @@ use crate::domain::credentials::token::{ApiKeyToken, PlainToken};
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::login::{Fresh, fresh};
 use crate::domain::mail::{Key, KeyNotice, Kind, Mail, notices};
-use crate::domain::second_factors::NewCredentials;
-use crate::domain::second_factors::Proof;
-use crate::http::AppState;
-use crate::http::api::api_keys::{ApiKeyPatch, NewApiKey};
-use crate::http::extract::{Member, Nullable};
+use crate::domain::second_factors::{NewCredentials, Proof};
 use crate::infra::db::{ReadTx, WriteTx};
+
+/// An API key to be made.
+#[derive(Clone, Debug)]
+pub struct NewApiKey {
+    /// Its name, which [`judge_name`] gave.
+    pub name: String,
+    /// What it may be used for.
+    pub scopes: ScopeSet,
+    /// When it ends.
+    pub end: End,
+}
+
+/// What is to change of an API key; what is `None` stays.
+#[derive(Clone, Debug)]
+pub struct ApiKeyPatch {
+    /// Its name, which [`judge_name`] gave.
+    pub name: Option<String>,
+    /// What it may be used for.
+    pub scopes: Option<ScopeSet>,
+    /// When it ends.
+    pub end: Option<End>,
+}
+
+/// When an API key is to end.
+#[derive(Clone, Copy, Debug)]
+pub enum End {
+    /// Never.
+    Never,
+    /// At this time, which [`End::judge`] let pass.
+    At(UnixMillis),
+}
+
+impl End {
+    /// The same, unless a key cannot end then.
+    pub fn judge(self, now: UnixMillis) -> Result<Self, Invalid> {
+        match self {
+            Self::At(time) if time <= now => Err(Invalid::from("must be in the future")),
+            Self::At(UnixMillis(millis)) if millis > LAST_EXPIRY => Err(Invalid::from("must be before the year 10000 in UTC")),
+            _ => Ok(self),
+        }
+    }
+
+    fn time(self) -> Option<UnixMillis> {
+        match self {
+            Self::Never => None,
+            Self::At(time) => Some(time),
+        }
+    }
+}
+
+/// A name as it is stored.
+pub fn judge_name(name: &str) -> Result<String, Invalid> {
+    accounts::service::judge_name(name).map(Cow::into_owned)
+}
 
 /// Makes an API key, unless the account has as many as it may have, and gives its raw form, the only time it is known.
 pub async fn create(
@@ -32,10 +82,9 @@ pub async fn create(
     caller: &DashboardSessionAlone,
     right: NewCredentials,
     fresh: Fresh,
-    from: ClientAddress,
     new: &NewApiKey,
 ) -> AppResult<(ApiKey, PlainToken)> {
-    create_once(app, caller, (right, fresh), from, new, &new_id(app)?).await
+    create_once(app, caller, (right, fresh), new, &new_id(app)?).await
 }
 
 /// An id for a key that is to be made.
@@ -49,33 +98,24 @@ pub async fn create_once(
     app: &Context,
     caller: &DashboardSessionAlone,
     _rights: (NewCredentials, Fresh),
-    from: ClientAddress,
     new: &NewApiKey,
     id: &ApiKeyId,
 ) -> AppResult<(ApiKey, PlainToken)> {
-    let mut errors = FieldErrors::default();
-    let name = errors.take("name", new.name.text().and_then(judge_name));
-    let scopes = errors.take("scopes", ScopeSet::of(&new.scopes));
-    let expires = errors.take("expires_at", judge_expiry(&new.expires_at, app.now()));
-    let proof = errors.take("stepUp", Proof::of(&new.step_up));
-    let (Some(name), Some(scopes), Some(expires), Some(_)) = (name, scopes, expires, proof) else { return Err(errors.into()) };
     let token = PlainToken::api_key(&app.dice)?;
     let prefix = ApiKeyToken::parse(token.reveal()).ok_or_else(|| AppError::internal("an API key was made in a wrong form"))?.prefix();
-    let mut tx = caller.begin_tx_holding_account(app).await?;
-    let now = app.now();
-    NewCredentials::of(&mut tx, caller.account(), app).await?;
-    if repo::find(&mut tx, caller.account(), id.as_str()).await?.is_some() {
+    let mut change = caller.begin_holding_account(app).await?;
+    let (tx, account, created) = (&mut change, caller.account(), app.now());
+    NewCredentials::of(tx, account, app).await?;
+    if repo::find(tx, account, id.as_str()).await?.is_some() {
         return Err(AppError::Conflict("this API key was made already".to_owned()));
     }
-    admit_one_more(&mut tx, caller.account(), now).await?;
-    let row = NewApiKeyRow { id, account: caller.account(), name: &name, prefix, hash: &token.hash(), scopes, expires, created: now };
-    repo::insert(&mut tx, &row).await?;
-    let made = repo::find(&mut tx, caller.account(), id.as_str()).await?.ok_or(AppError::NotFound("API key"))?;
-    tell(&mut tx, app, caller, from, &made, Kind::KeyAdded).await?;
-    let event = Event::new(Action::CreateApiKey, &made.id).with(details(&made)?);
-    audit::note(&mut tx, &caller.actor(), event, &app.dice, now).await?;
-    tx.commit().await?;
-    app.mailer.wake();
+    admit_one_more(tx, account, created).await?;
+    let (scopes, expires) = (new.scopes, new.end.time());
+    let row = NewApiKeyRow { id, account, name: &new.name, prefix, hash: &token.hash(), scopes, expires, created };
+    repo::insert(tx, &row).await?;
+    let made = repo::find(tx, account, id.as_str()).await?.ok_or(AppError::NotFound("API key"))?;
+    tell(tx, caller, &made, Kind::KeyAdded).await?;
+    change.commit(Event::new(Action::CreateApiKey, &made.id).with(details(&made)?)).await?;
     Ok((made, token))
 }
 
@@ -103,77 +143,67 @@ impl Reach {
     }
 }
 
-/// The guards of a change, before its members are judged: whether a fresh proof was needed, and there. What is wrong or not there needs none.
-async fn prove(app: &Context, caller: &DashboardSession, from: ClientAddress, id: &str, patch: &ApiKeyPatch) -> AppResult<Option<Fresh>> {
+/// The guards of a change, as far as its members are right, before what is wrong with them is told: whether a fresh proof was needed, and there. What is
+/// not there needs none. Errors: 403 with the code that says what would help; 429.
+pub async fn prove(
+    app: &Context,
+    caller: &DashboardSession,
+    id: &str,
+    scopes: &Result<Option<ScopeSet>, Invalid>,
+    end: &Result<Option<End>, Invalid>,
+    proof: Option<Proof>,
+) -> AppResult<Option<Fresh>> {
     let mut tx = app.db.read().await?;
     let Some(before) = repo::find(&mut tx, caller.account(), id).await? else { return Ok(None) };
-    let scopes = if patch.scopes.is_given() { ScopeSet::of(&patch.scopes).ok() } else { None };
-    let expires = match &patch.expires_at {
-        Nullable::Absent => before.expires_time,
-        Nullable::Given(expires) => judge_expiry(expires, app.now()).unwrap_or(before.expires_time),
-    };
-    let reach = Reach::of(&before, scopes.unwrap_or(before.scopes()?), expires)?;
+    let scopes = scopes.as_ref().ok().copied().flatten().unwrap_or(before.scopes()?);
+    let expires = end.as_ref().ok().copied().flatten().map_or(before.expires_time, End::time);
+    let reach = Reach::of(&before, scopes, expires)?;
     reach.check_right(&mut tx, app, caller).await?;
     drop(tx);
-    if reach.widens { fresh::prove(app, caller, Proof::of(&patch.step_up).ok().flatten()).await.map(Some) } else { Ok(None) }
+    if reach.widens { fresh::prove(app, caller, proof).await.map(Some) } else { Ok(None) }
 }
 
-/// Changes name, scopes and expiry as far as they are given. Errors: 404, 409 when the key is revoked, 403 when it is to reach further or end at another
-/// time and the account has no right to that, or the session is not fresh.
-pub async fn update(app: &AppState, caller: &DashboardSession, from: ClientAddress, id: &str, patch: &ApiKeyPatch) -> AppResult<ApiKey> {
-    let fresh = prove(app, caller, from, id, patch).await?;
-    let mut errors = FieldErrors::default();
-    let name = errors.take("name", patch.name.optional_text().and_then(|name| name.map(judge_name).transpose()));
-    let scopes = if patch.scopes.is_given() { errors.take("scopes", ScopeSet::of(&patch.scopes).map(Some)) } else { Some(None) };
-    let expires = match &patch.expires_at {
-        Nullable::Absent => Some(None),
-        Nullable::Given(expires) => errors.take("expires_at", judge_expiry(expires, app.now()).map(Some)),
-    };
-    let proof = errors.take("stepUp", Proof::of(&patch.step_up));
-    let (Some(name), Some(scopes), Some(expires), Some(_)) = (name, scopes, expires, proof) else { return Err(errors.into()) };
-    if name.is_none() && scopes.is_none() && expires.is_none() {
+/// Changes name, scopes and expiry as far as they are given; to reach further takes what [`prove`] gives. Errors: 400 when none is, 404, 409 when
+/// the key is revoked, 403 when it is to reach further or end at another time and the account has no right to that, or the session is not fresh.
+pub async fn update(app: &Context, caller: &DashboardSession, fresh: Option<Fresh>, id: &str, patch: &ApiKeyPatch) -> AppResult<ApiKey> {
+    if patch.name.is_none() && patch.scopes.is_none() && patch.end.is_none() {
         return Err(AppError::Invalid(FieldErrors::of_request("at least one of name, scopes and expires_at is needed")));
     }
-    let mut tx = caller.begin_tx_holding_account(app).await?;
-    let now = app.now();
-    let before = repo::find(&mut tx, caller.account(), id).await?.ok_or(AppError::NotFound("API key"))?;
+    let mut change = caller.begin_holding_account(app).await?;
+    let (tx, now) = (&mut change, app.now());
+    let before = repo::find(tx, caller.account(), id).await?.ok_or(AppError::NotFound("API key"))?;
     if before.revoked_time.is_some() {
         return Err(AppError::Conflict("the API key is revoked".to_owned()));
     }
-    let (name, scopes) = (name.as_deref().unwrap_or(&before.name), scopes.unwrap_or(before.scopes()?));
-    let expires = expires.unwrap_or(before.expires_time);
+    let (name, scopes) = (patch.name.as_deref().unwrap_or(&before.name), patch.scopes.unwrap_or(before.scopes()?));
+    let expires = patch.end.map_or(before.expires_time, End::time);
     let reach = Reach::of(&before, scopes, expires)?;
-    reach.check_right(&mut tx, app, caller).await?;
+    reach.check_right(tx, app, caller).await?;
     if reach.widens && fresh.is_none() {
         // The key was narrowed at the same moment.
-        fresh::check(&mut tx, app, caller).await?;
+        fresh::check(tx, app, caller).await?;
     }
     if !before.is_alive(now) && expires.is_none_or(|expires| now < expires) {
-        admit_one_more(&mut tx, caller.account(), now).await?;
+        admit_one_more(tx, caller.account(), now).await?;
     }
-    repo::update(&mut tx, &before.id, name, scopes, expires, now).await?;
-    let after = repo::find(&mut tx, caller.account(), id).await?.ok_or(AppError::NotFound("API key"))?;
+    repo::update(tx, &before.id, name, scopes, expires, now).await?;
+    let after = repo::find(tx, caller.account(), id).await?.ok_or(AppError::NotFound("API key"))?;
     let (scopes, before) = (after.scopes()?.names(), details(&before)?);
     let changed = json!({ "name": after.name, "scopes": scopes, "expires": after.expires_time, "before": before });
-    let event = Event::new(Action::UpdateApiKey, &after.id).with(changed);
-    audit::note(&mut tx, &caller.actor(), event, &app.dice, now).await?;
-    tx.commit().await?;
+    change.commit(Event::new(Action::UpdateApiKey, &after.id).with(changed)).await?;
     Ok(after)
 }
 
 /// Revokes a key; once more changes nothing.
-pub async fn revoke(app: &Context, caller: &LoginSession, from: ClientAddress, id: &str) -> AppResult<()> {
-    let mut tx = caller.begin_tx_holding_account(app).await?;
-    let now = app.now();
-    let key = repo::find(&mut tx, caller.account(), id).await?.ok_or(AppError::NotFound("API key"))?;
-    if repo::revoke(&mut tx, &key.id, now).await? > 0 {
-        tell(&mut tx, app, caller, from, &key, Kind::KeyRemoved).await?;
-        let event = Event::new(Action::RevokeApiKey, &key.id).with(details(&key)?);
-        audit::note(&mut tx, &caller.actor(), event, &app.dice, now).await?;
-        tx.commit().await?;
-        app.mailer.wake();
+pub async fn revoke(app: &Context, caller: &LoginSession, id: &str) -> AppResult<()> {
+    let mut change = caller.begin_holding_account(app).await?;
+    let tx = &mut change;
+    let key = repo::find(tx, caller.account(), id).await?.ok_or(AppError::NotFound("API key"))?;
+    if repo::revoke(tx, &key.id, app.now()).await? == 0 {
+        return Ok(());
     }
-    Ok(())
+    tell(tx, caller, &key, Kind::KeyRemoved).await?;
+    change.commit(Event::new(Action::RevokeApiKey, &key.id).with(details(&key)?)).await
 }
 
 /// Refuses when the account has as many keys as it may have. Holds the account's row, so that of many at once no more than that get through.
@@ -190,31 +220,8 @@ fn details(key: &ApiKey) -> AppResult<Value> {
     Ok(json!({ "name": key.name, "scopes": key.scopes()?.names(), "expires": key.expires_time }))
 }
 
-async fn tell(
-    tx: &mut WriteTx,
-    app: &Context,
-    owner: &LoginSession,
-    from: ClientAddress,
-    key: &ApiKey,
-    kind: fn(KeyNotice) -> Kind,
-) -> AppResult<()> {
-    let notice = KeyNotice { time: app.now(), address: from.0.to_string(), key: Key::Api, name: key.name.clone() };
-    notices::put(tx, app, owner.account(), &Mail { to: owner.email().to_owned(), kind: kind(notice) }).await
-}
-
-/// A time to come, or none.
-fn judge_expiry(member: &Member, now: UnixMillis) -> Result<Option<UnixMillis>, Invalid> {
-    let Some(text) = member.optional_text()? else { return Ok(None) };
-    let wrong = || Invalid::from("must be a time such as 2026-01-31T09:30:00.000Z, or null");
-    // The parser takes anything between date and time.
-    if !matches!(text.as_bytes().get("2026-01-31".len()), Some(b'T' | b't')) {
-        return Err(wrong());
-    }
-    let time = OffsetDateTime::parse(text, &Rfc3339).map_err(|_| wrong())?;
-    let millis = i64::try_from(time.unix_timestamp_nanos().div_euclid(1_000_000)).map_err(|_| wrong())?;
-    match millis {
-        millis if millis <= now.0 => Err(Invalid::from("must be in the future")),
-        millis if millis > LAST_EXPIRY => Err(Invalid::from("must be before the year 10000 in UTC")),
-        millis => Ok(Some(UnixMillis(millis))),
-    }
+async fn tell(change: &mut Change<'_>, owner: &LoginSession, key: &ApiKey, kind: fn(KeyNotice) -> Kind) -> AppResult<()> {
+    let app = change.context();
+    let notice = KeyNotice { time: app.now(), address: owner.from().0.to_string(), key: Key::Api, name: key.name.clone() };
+    notices::put(change, app, owner.account(), &Mail { to: owner.email().to_owned(), kind: kind(notice) }).await
 }

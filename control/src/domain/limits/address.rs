@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use shared::limit::{Rate, site_rate};
 use shared::time::UnixMillis;
 
-use super::{Count, Limit, Subject, Times, find};
+use super::{Count, Limit, Subject, Times, find, too_many};
 use crate::domain::audit::ClientAddress;
 use crate::domain::context::Context;
 use crate::domain::error::AppResult;
@@ -94,4 +94,9 @@ pub async fn admit_address(app: &Context, address: IpAddr, limit: Limit, rate: R
     let Some(seconds) = refused else { return Ok(Ok(())) };
     traces::refused(app, ClientAddress(address), limit.as_str(), None);
     Ok(Err(seconds))
+}
+
+/// [`admit_address`] for a request of a stranger. Errors: 429.
+pub async fn admit_stranger(app: &Context, from: ClientAddress, limit: Limit, rate: Rate) -> AppResult<()> {
+    admit_address(app, from.0, limit, rate).await?.map_err(too_many)
 }

@@ -15,7 +15,7 @@ pub mod repo;
 pub mod settings;
 pub mod under_way;
 
-pub use address::{AddressCount, AddressTimes, admit_address, find_address};
+pub use address::{AddressCount, AddressTimes, admit_address, admit_stranger, find_address};
 
 use std::net::IpAddr;
 

@@ -135,10 +135,7 @@ async fn look(app: &Context, from: ClientAddress, challenge_token: Option<&str>)
     Err(limits::too_many(seconds))
 }
 
-/// Counts a request of a stranger. Errors: 429.
-pub(crate) async fn admit(app: &Context, from: ClientAddress, limit: Limit, rate: Rate) -> AppResult<()> {
-    limits::admit_address(app, from.0, limit, rate).await?.map_err(limits::too_many)
-}
+pub(crate) use crate::domain::limits::admit_stranger as admit;
 
 /// The same where the stranger must be human, if challenges are configured; to be told so counts for nothing. Errors: 429, 403 with a code.
 pub(crate) async fn admit_human(

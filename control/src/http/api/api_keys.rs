@@ -3,124 +3,69 @@
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
-use serde::{Deserialize, Serialize};
-use shared::ids::ApiKeyId;
+use shared::api::Field;
+use shared::api::api_keys::{ApiKey, ApiKeyPatch, ApiKeysAnswer, NewApiKey};
 use shared::time::UnixMillis;
-use utoipa::ToSchema;
+use shared::{FieldErrors, Invalid};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::domain::access::{DashboardSession, DashboardSessionAlone, LoginSession, NotApiKey};
-use crate::domain::audit::ClientAddress;
-use crate::domain::credentials::api_keys::repo::{self, ApiKey};
-use crate::domain::credentials::scope::Scope;
+use crate::domain::credentials::api_keys::repo;
+use crate::domain::credentials::scope::ScopeSet;
 use crate::domain::error::AppResult;
-use crate::domain::keys::api_keys as service;
+use crate::domain::keys::api_keys::{self as service, End, judge_name};
 use crate::domain::login::fresh;
-use crate::domain::second_factors::NewCredentials;
-use crate::domain::second_factors::Proof;
+use crate::domain::second_factors::{NewCredentials, Proof};
 use crate::http::AppState;
-use crate::http::extract::{Json, KeyPath, Member, Nullable};
-use shared::api::second_factors::StepUpProof;
+use crate::http::extract::{Json, KeyPath};
 
-/// An API key to be made.
-#[derive(Debug, Deserialize, ToSchema)]
-#[schema(example = json!({ "name": "ci", "scopes": ["deploy", "read"], "expires_at": null }))]
-pub struct NewApiKey {
-    /// Its name.
-    #[serde(default)]
-    #[schema(value_type = String, required = true, min_length = 1, max_length = 255)]
-    pub name: Member,
-    /// What it may be used for: one or more of `deploy`, `read`, `apps`.
-    #[serde(default)]
-    #[schema(value_type = Vec<Scope>, required = true, min_items = 1)]
-    pub scopes: Member,
-    /// An ISO 8601 time to come at which it ends; never when null or absent.
-    #[serde(default)]
-    #[schema(value_type = Option<String>, format = DateTime)]
-    pub expires_at: Member,
-    /// A fresh proof of a second factor, for a dashboard session that is no longer fresh.
-    #[serde(default, rename = "stepUp")]
-    #[schema(value_type = Option<StepUpProof>)]
-    pub step_up: Member,
+fn present(of: repo::ApiKey, key: Option<&str>) -> AppResult<ApiKey> {
+    Ok(ApiKey {
+        scopes: of.scopes()?.list(),
+        id: of.id,
+        name: of.name,
+        key_prefix: of.key_prefix,
+        key: key.map(str::to_owned),
+        expires_at: of.expires_time.map(UnixMillis::iso8601),
+        revoked_at: of.revoked_time,
+        last_used_at: of.last_used_time,
+        created_at: of.created_time,
+        updated_at: of.updated_time,
+    })
 }
 
-/// What is to change of an API key; at least one of them.
-#[derive(Debug, Deserialize, ToSchema)]
-#[schema(example = json!({ "name": "ci of the app", "scopes": ["deploy"] }))]
-pub struct ApiKeyPatch {
-    /// Its name.
-    #[serde(default)]
-    #[schema(value_type = Option<String>, min_length = 1, max_length = 255)]
-    pub name: Member,
-    /// What it may be used for: one or more of `deploy`, `read`, `apps`.
-    #[serde(default)]
-    #[schema(value_type = Option<Vec<Scope>>, min_items = 1)]
-    pub scopes: Member,
-    /// An ISO 8601 time to come at which it ends, or null: never.
-    #[serde(default)]
-    #[schema(value_type = Option<String>, format = DateTime)]
-    pub expires_at: Nullable,
-    /// A fresh proof of a second factor, for a dashboard session that is no longer fresh.
-    #[serde(default, rename = "stepUp")]
-    #[schema(value_type = Option<StepUpProof>)]
-    pub step_up: Member,
-}
-
-/// An API key. It has no `Debug`, since it may hold the raw key.
-#[derive(Serialize, ToSchema)]
-#[schema(as = ApiKey)]
-pub struct ApiKeyOut {
-    /// Its id, by which paths name it.
-    pub id: ApiKeyId,
-    /// Its name.
-    pub name: String,
-    /// Its public half, by which it can be recognised.
-    pub key_prefix: String,
-    /// Its raw form; in the answer to its creation only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String, required = false)]
-    pub key: Option<String>,
-    /// What it may be used for.
-    #[schema(value_type = Vec<Scope>)]
-    pub scopes: Vec<&'static str>,
-    /// When it ends, in ISO 8601; null: never.
-    #[schema(format = DateTime, required = true)]
-    pub expires_at: Option<String>,
-    /// When it was revoked.
-    #[schema(required = true)]
-    pub revoked_at: Option<UnixMillis>,
-    /// When it was last used, to within five minutes.
-    #[schema(required = true)]
-    pub last_used_at: Option<UnixMillis>,
-    /// When it was made.
-    pub created_at: UnixMillis,
-    /// When its owner last changed it.
-    pub updated_at: UnixMillis,
-}
-
-impl ApiKeyOut {
-    fn new(of: ApiKey, key: Option<String>) -> AppResult<Self> {
-        Ok(Self {
-            scopes: of.scopes()?.names(),
-            id: of.id,
-            name: of.name,
-            key_prefix: of.key_prefix,
-            key,
-            expires_at: of.expires_time.map(UnixMillis::iso8601),
-            revoked_at: of.revoked_time,
-            last_used_at: of.last_used_time,
-            created_at: of.created_time,
-            updated_at: of.updated_time,
-        })
+/// A time to come, or none, where there is the member.
+fn read_end(expires_at: Field<String>, now: UnixMillis) -> Result<Option<End>, Invalid> {
+    let wrong = || Invalid::from("must be a time such as 2026-01-31T09:30:00.000Z, or null");
+    let text = match expires_at {
+        Field::Missing => return Ok(None),
+        Field::Null => return Ok(Some(End::Never)),
+        given => given.required()?,
+    };
+    // The parser takes anything between date and time.
+    if !matches!(text.as_bytes().get("2026-01-31".len()), Some(b'T' | b't')) {
+        return Err(wrong());
     }
+    let time = OffsetDateTime::parse(&text, &Rfc3339).map_err(|_| wrong())?;
+    let millis = i64::try_from(time.unix_timestamp_nanos().div_euclid(1_000_000)).map_err(|_| wrong())?;
+    End::At(UnixMillis(millis)).judge(now).map(Some)
 }
 
-/// API keys, oldest first.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ApiKeysAnswer {
-    api_keys: Vec<ApiKeyOut>,
+fn read(new: NewApiKey, now: UnixMillis) -> Result<service::NewApiKey, FieldErrors> {
+    let mut errors = FieldErrors::default();
+    let name = errors.take("name", new.name.required().and_then(|name| judge_name(&name)));
+    let scopes = errors.take("scopes", new.scopes.required().and_then(ScopeSet::of));
+    let end = errors.take("expires_at", read_end(new.expires_at, now));
+    errors.take("stepUp", Proof::judge(new.step_up));
+    match (name, scopes, end) {
+        (Some(name), Some(scopes), Some(end)) if errors.is_empty() => {
+            Ok(service::NewApiKey { name, scopes, end: end.unwrap_or(End::Never) })
+        }
+        _ => Err(errors),
+    }
 }
 
 /// The routes of this area.
@@ -138,7 +83,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
 )]
 pub async fn list_api_keys(State(app): State<AppState>, caller: NotApiKey) -> AppResult<Json<ApiKeysAnswer>> {
     let keys = repo::list(&mut app.db.read().await?, caller.account()).await?;
-    let api_keys = keys.into_iter().map(|key| ApiKeyOut::new(key, None)).collect::<AppResult<_>>()?;
+    let api_keys = keys.into_iter().map(|key| present(key, None)).collect::<AppResult<_>>()?;
     Ok(Json(ApiKeysAnswer { api_keys }))
 }
 
@@ -149,19 +94,18 @@ pub async fn list_api_keys(State(app): State<AppState>, caller: NotApiKey) -> Ap
     tag = "api-keys",
     security(("bearer" = ["dashboard session"])),
     request_body = NewApiKey,
-    responses((status = 201, body = ApiKeyOut))
+    responses((status = 201, body = ApiKey))
 )]
 pub async fn create_api_key(
     State(app): State<AppState>,
     caller: DashboardSessionAlone,
     right: NewCredentials,
-    from: ClientAddress,
     body: AppResult<Json<NewApiKey>>,
 ) -> AppResult<impl IntoResponse> {
-    let (Json(new), fresh) = fresh::admit(&app, &caller, body, |Json(new)| Proof::of(&new.step_up).ok().flatten()).await?;
-    let (key, token) = service::create(&app, &caller, right, fresh, from, &new).await?;
+    let (Json(new), fresh) = fresh::admit(&app, &caller, body, |Json(new)| Proof::early(&new.step_up)).await?;
+    let (key, token) = service::create(&app, &caller, right, fresh, &read(new, app.now())?).await?;
     let location = format!("/v1/api-keys/{}", key.id);
-    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(ApiKeyOut::new(key, Some(token.reveal().to_owned()))?)))
+    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(present(key, Some(token.reveal()))?)))
 }
 
 /// Change an API key's name, scopes or expiry. One that is revoked stays as it is. For more scopes or a later expiry the session must be fresh.
@@ -171,17 +115,25 @@ pub async fn create_api_key(
     tag = "api-keys",
     security(("bearer" = ["dashboard session"])),
     request_body = ApiKeyPatch,
-    responses((status = 200, body = ApiKeyOut), (status = 409))
+    responses((status = 200, body = ApiKey), (status = 409))
 )]
 pub async fn update_api_key(
     State(app): State<AppState>,
     caller: DashboardSession,
-    from: ClientAddress,
     KeyPath(id): KeyPath,
     Json(patch): Json<ApiKeyPatch>,
-) -> AppResult<Json<ApiKeyOut>> {
-    let key = service::update(&app, &caller, from, &id, &patch).await?;
-    Ok(Json(ApiKeyOut::new(key, None)?))
+) -> AppResult<Json<ApiKey>> {
+    let scopes = patch.scopes.optional().and_then(|scopes| scopes.map(ScopeSet::of).transpose());
+    let end = read_end(patch.expires_at, app.now());
+    let fresh = service::prove(&app, &caller, &id, &scopes, &end, Proof::early(&patch.step_up)).await?;
+    let mut errors = FieldErrors::default();
+    let judged = patch.name.optional().and_then(|name| name.as_deref().map(judge_name).transpose());
+    let name = errors.take("name", judged);
+    let (scopes, end) = (errors.take("scopes", scopes), errors.take("expires_at", end));
+    errors.take("stepUp", Proof::judge(patch.step_up));
+    let (Some(name), Some(scopes), Some(end), true) = (name, scopes, end, errors.is_empty()) else { return Err(errors.into()) };
+    let key = service::update(&app, &caller, fresh, &id, &service::ApiKeyPatch { name, scopes, end }).await?;
+    Ok(Json(present(key, None)?))
 }
 
 /// Revoke an API key: it can no longer be used, and stays in the list. Revoking it again is no error.
@@ -192,12 +144,7 @@ pub async fn update_api_key(
     security(("bearer" = ["login session"])),
     responses((status = 204))
 )]
-pub async fn revoke_api_key(
-    State(app): State<AppState>,
-    caller: LoginSession,
-    from: ClientAddress,
-    KeyPath(id): KeyPath,
-) -> AppResult<StatusCode> {
-    service::revoke(&app, &caller, from, &id).await?;
+pub async fn revoke_api_key(State(app): State<AppState>, caller: LoginSession, KeyPath(id): KeyPath) -> AppResult<StatusCode> {
+    service::revoke(&app, &caller, &id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -1,129 +1,54 @@
 //! What the approval screen asks for: the request, and what its user decides.
 
 use axum::extract::State;
-use serde::{Deserialize, Serialize};
-use shared::ids::CliAuthorizationId;
-use shared::time::UnixMillis;
-use utoipa::ToSchema;
+use shared::FieldErrors;
+use shared::api::cli_login::{CliAuthorization, CliDecision, CliMode, CliResolved, CliStatus, CliUserCode};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::domain::access::DashboardSession;
-use crate::domain::audit::ClientAddress;
 use crate::domain::cli_login::decision::{self, Decided};
 use crate::domain::cli_login::request::{self, AuthorizationRow, Mode};
 use crate::domain::error::AppResult;
 use crate::domain::login::RecentLogin;
 use crate::domain::second_factors::NewCredentials;
 use crate::http::AppState;
-use crate::http::extract::{AuthorizationPath, Json, Member};
+use crate::http::extract::{AuthorizationPath, Json};
 
-/// The code that a user copied.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = CliUserCode, example = json!({ "userCode": "BCDF-GHJK" }))]
-pub struct UserCodeIn {
-    /// Eight letters; case and dashes do not matter.
-    #[serde(default)]
-    #[schema(value_type = String, required = true)]
-    pub user_code: Member,
-}
-
-/// Where a request stands.
-#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = CliStatus)]
-pub enum Status {
-    /// Nobody has decided.
-    Pending,
-    /// It waits for the command line.
-    Approved,
-    /// The command line is in.
-    Consumed,
-    /// It was denied.
-    Denied,
-    /// Its time has run out, or it was cancelled.
-    Expired,
-}
-
-impl From<request::State> for Status {
-    fn from(state: request::State) -> Self {
-        match state {
-            request::State::Pending => Self::Pending,
-            request::State::Approved => Self::Approved,
-            request::State::Consumed => Self::Consumed,
-            request::State::Denied => Self::Denied,
-            request::State::Expired | request::State::Cancelled | request::State::Ended => Self::Expired,
-        }
+fn status(state: request::State) -> CliStatus {
+    match state {
+        request::State::Pending => CliStatus::Pending,
+        request::State::Approved => CliStatus::Approved,
+        request::State::Consumed => CliStatus::Consumed,
+        request::State::Denied => CliStatus::Denied,
+        request::State::Expired | request::State::Cancelled | request::State::Ended => CliStatus::Expired,
     }
 }
 
-/// A request, as the approval screen shows it.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = CliAuthorization)]
-pub struct AuthorizationOut {
-    authorization_id: CliAuthorizationId,
-    mode: Mode,
-    status: Status,
-    /// The machine's name, as the command line gave it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    device_name: Option<String>,
-    /// The program, as it calls itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    client_name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    client_version: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    client_platform: Option<String>,
-    /// The address it was made from.
-    created_by: String,
-    created_time: UnixMillis,
-    /// Until when it can be approved.
-    expires_at: UnixMillis,
-}
-
-impl AuthorizationOut {
-    fn new(of: AuthorizationRow, state: request::State) -> AppResult<Self> {
-        Ok(Self {
-            mode: of.mode()?,
-            status: state.into(),
-            authorization_id: of.id,
-            device_name: of.device.name,
-            client_name: of.device.client_name,
-            client_version: of.device.client_version,
-            client_platform: of.device.client_platform,
-            created_by: of.created_by,
-            created_time: of.created_time,
-            expires_at: of.expires,
-        })
+fn mode(mode: Mode) -> CliMode {
+    match mode {
+        Mode::Pkce => CliMode::Pkce,
+        Mode::Device => CliMode::Device,
     }
 }
 
-/// The request that a user code is of.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = CliResolved)]
-pub struct ResolvedOut {
-    authorization_id: CliAuthorizationId,
+fn present(of: AuthorizationRow, state: request::State) -> AppResult<CliAuthorization> {
+    Ok(CliAuthorization {
+        mode: mode(of.mode()?),
+        status: status(state),
+        authorization_id: of.id,
+        device_name: of.device.name,
+        client_name: of.device.client_name,
+        client_version: of.device.client_version,
+        client_platform: of.device.client_platform,
+        created_by: of.created_by,
+        created_time: of.created_time,
+        expires_at: of.expires,
+    })
 }
 
-/// What was decided.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = CliDecision)]
-pub struct DecisionOut {
-    status: Status,
-    mode: Mode,
-    /// Where the browser goes; absent for devices. It never holds a credential.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    redirect_uri: Option<String>,
-}
-
-impl DecisionOut {
-    fn new(status: Status, decided: Decided) -> Json<Self> {
-        Json(Self { status, mode: decided.mode, redirect_uri: decided.redirect_uri })
-    }
+fn decided(status: CliStatus, decided: Decided) -> Json<CliDecision> {
+    Json(CliDecision { status, mode: mode(decided.mode), redirect_uri: decided.redirect_uri })
 }
 
 /// The routes of this file.
@@ -141,16 +66,16 @@ pub fn routes() -> OpenApiRouter<AppState> {
     path = "/v1/cli/authorizations/resolve",
     tag = "cli-auth",
     security(("bearer" = ["dashboard session"])),
-    request_body = UserCodeIn,
-    responses((status = 200, body = ResolvedOut), (status = 404))
+    request_body = CliUserCode,
+    responses((status = 200, body = CliResolved), (status = 404))
 )]
 pub async fn resolve_user_code(
     State(app): State<AppState>,
     caller: DashboardSession,
-    from: ClientAddress,
-    Json(typed): Json<UserCodeIn>,
-) -> AppResult<Json<ResolvedOut>> {
-    Ok(Json(ResolvedOut { authorization_id: decision::resolve(&app, &caller, from, &typed).await? }))
+    Json(typed): Json<CliUserCode>,
+) -> AppResult<Json<CliResolved>> {
+    let code = typed.user_code.parse().map_err(|error| FieldErrors::of("userCode", error))?;
+    Ok(Json(CliResolved { authorization_id: decision::resolve(&app, &caller, &code).await? }))
 }
 
 /// Read a request for the approval screen. Once it is decided, only the account that decided can.
@@ -159,15 +84,15 @@ pub async fn resolve_user_code(
     path = "/v1/cli/authorizations/{authorization}",
     tag = "cli-auth",
     security(("bearer" = ["dashboard session"])),
-    responses((status = 200, body = AuthorizationOut))
+    responses((status = 200, body = CliAuthorization))
 )]
 pub async fn get_authorization(
     State(app): State<AppState>,
     caller: DashboardSession,
     AuthorizationPath(id): AuthorizationPath,
-) -> AppResult<Json<AuthorizationOut>> {
+) -> AppResult<Json<CliAuthorization>> {
     let (row, state) = decision::read(&app, &caller, &id).await?;
-    Ok(Json(AuthorizationOut::new(row, state)?))
+    Ok(Json(present(row, state)?))
 }
 
 /// Approve a request: the command line is let in to the caller's account. The session must be fresh, and with a second factor its login
@@ -177,18 +102,17 @@ pub async fn get_authorization(
     path = "/v1/cli/authorizations/{authorization}/approve",
     tag = "cli-auth",
     security(("bearer" = ["dashboard session"])),
-    responses((status = 200, body = DecisionOut), (status = 409))
+    responses((status = 200, body = CliDecision), (status = 409))
 )]
 pub async fn approve_authorization(
     State(app): State<AppState>,
     caller: DashboardSession,
     right: NewCredentials,
     recent: RecentLogin,
-    from: ClientAddress,
     AuthorizationPath(id): AuthorizationPath,
-) -> AppResult<Json<DecisionOut>> {
-    let decided = decision::approve(&app, &caller, right, recent, from, &id).await?;
-    Ok(DecisionOut::new(Status::Approved, decided))
+) -> AppResult<Json<CliDecision>> {
+    let decided = decision::approve(&app, &caller, right, recent, &id).await?;
+    Ok(self::decided(CliStatus::Approved, decided))
 }
 
 /// Deny a request: the command line is told so, and is not let in.
@@ -197,14 +121,13 @@ pub async fn approve_authorization(
     path = "/v1/cli/authorizations/{authorization}/deny",
     tag = "cli-auth",
     security(("bearer" = ["dashboard session"])),
-    responses((status = 200, body = DecisionOut), (status = 409))
+    responses((status = 200, body = CliDecision), (status = 409))
 )]
 pub async fn deny_authorization(
     State(app): State<AppState>,
     caller: DashboardSession,
-    from: ClientAddress,
     AuthorizationPath(id): AuthorizationPath,
-) -> AppResult<Json<DecisionOut>> {
-    let decided = decision::deny(&app, &caller, from, &id).await?;
-    Ok(DecisionOut::new(Status::Denied, decided))
+) -> AppResult<Json<CliDecision>> {
+    let decided = decision::deny(&app, &caller, &id).await?;
+    Ok(self::decided(CliStatus::Denied, decided))
 }

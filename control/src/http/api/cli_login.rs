@@ -3,232 +3,75 @@
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse;
-use serde::{Deserialize, Serialize};
-use shared::ids::{AccessKeyId, CliAuthorizationId};
-use shared::time::UnixMillis;
-use utoipa::ToSchema;
+use shared::api::Field;
+use shared::api::cli_login::{
+    CliBrowserAuthorization, CliCredential, CliCredentialAccount, CliDeviceAuthorization, CliExchange, CliTokenProblem,
+    NewBrowserAuthorization, NewDeviceAuthorization,
+};
+use shared::ids::CliAuthorizationId;
+use shared::{FieldErrors, Invalid};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::domain::audit::ClientAddress;
-use crate::domain::cli_login::exchange::{self, Given, Grant, Proof, Refusal};
+use crate::domain::cli_login::exchange::{self, ExchangeError, Grant, Proof, Refusal};
 use crate::domain::cli_login::repo::INTERVAL;
-use crate::domain::cli_login::start::{self, Said};
+use crate::domain::cli_login::start::{self, BrowserRequest, judge_label, judge_state};
+use crate::domain::cli_login::{proof, redirect};
+use crate::domain::credentials::session::Device;
 use crate::domain::error::{AppError, AppResult};
 use crate::http::AppState;
-use crate::http::extract::{Json, Member};
+use crate::http::extract::Json;
 
-/// A command line that asks to be let in through a browser on the same machine.
-#[derive(Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(example = json!({
-    "codeChallenge": "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", "codeChallengeMethod": "S256",
-    "redirectUri": "http://127.0.0.1:49152/callback", "state": "xyz", "deviceName": "laptop"
-}))]
-pub struct NewBrowserAuthorization {
-    /// The SHA-256 of the verifier, base64url (RFC 7636).
-    #[serde(default)]
-    #[schema(value_type = String, required = true, min_length = 43, max_length = 43, pattern = "^[A-Za-z0-9_-]{43}$")]
-    pub code_challenge: Member,
-    /// `S256`.
-    #[serde(default)]
-    #[schema(value_type = String, required = true, pattern = "^S256$")]
-    pub code_challenge_method: Member,
-    /// Where the command line listens: `http` on the literal address `127.0.0.1` or `[::1]` with a port, without credentials, query or fragment.
-    #[serde(default)]
-    #[schema(value_type = String, required = true, max_length = 1000)]
-    pub redirect_uri: Member,
-    /// Comes back on the redirect.
-    #[serde(default)]
-    #[schema(value_type = Option<String>, max_length = 512)]
-    pub state: Member,
-    /// The id that the command line gives itself, once per machine.
-    #[serde(default)]
-    #[schema(value_type = Option<String>, max_length = 255)]
-    pub device_id: Member,
-    /// The machine's name.
-    #[serde(default)]
-    #[schema(value_type = Option<String>, max_length = 255)]
-    pub device_name: Member,
-    /// The program.
-    #[serde(default)]
-    #[schema(value_type = Option<String>, max_length = 255)]
-    pub client_name: Member,
-    /// Its version.
-    #[serde(default)]
-    #[schema(value_type = Option<String>, max_length = 255)]
-    pub client_version: Member,
-    /// Its operating system and architecture.
-    #[serde(default)]
-    #[schema(value_type = Option<String>, max_length = 255)]
-    pub client_platform: Member,
-}
+/// The header that holds the command line's version, where the body does not.
+const VERSION: &str = "X-Svc-CLI-Version";
 
-/// A command line that asks to be let in by a code that its user copies.
-#[derive(Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(example = json!({ "deviceName": "build server", "clientName": "updraft" }))]
-pub struct NewDeviceAuthorization {
-    /// The id that the command line gives itself, once per machine.
-    #[serde(default)]
-    #[schema(value_type = Option<String>, max_length = 255)]
-    pub device_id: Member,
-    /// The machine's name.
-    #[serde(default)]
-    #[schema(value_type = Option<String>, max_length = 255)]
-    pub device_name: Member,
-    /// The program.
-    #[serde(default)]
-    #[schema(value_type = Option<String>, max_length = 255)]
-    pub client_name: Member,
-    /// Its version.
-    #[serde(default)]
-    #[schema(value_type = Option<String>, max_length = 255)]
-    pub client_version: Member,
-    /// Its operating system and architecture.
-    #[serde(default)]
-    #[schema(value_type = Option<String>, max_length = 255)]
-    pub client_platform: Member,
-}
-
-macro_rules! said {
-    ($($body:ident),*) => {
-        $(impl $body {
-            pub(crate) fn said(&self) -> Said<'_> {
-                Said {
-                    device_id: &self.device_id,
-                    device_name: &self.device_name,
-                    client_name: &self.client_name,
-                    client_version: &self.client_version,
-                    client_platform: &self.client_platform,
-                }
-            }
-        })*
+/// What a command line says of itself: its machine's id and name, its own name, version and platform.
+fn device(errors: &mut FieldErrors, said: [Field<String>; 5], headers: &HeaderMap) -> Option<Device> {
+    let [id, name, client_name, client_version, client_platform] = said;
+    let mut label =
+        |name, member: Field<String>| errors.take(name, member.optional().and_then(|text| judge_label(&text.unwrap_or_default())));
+    let id = label("deviceId", id);
+    let name = label("deviceName", name);
+    let client_name = label("clientName", client_name);
+    let client_version = label("clientVersion", client_version);
+    let client_platform = label("clientPlatform", client_platform);
+    let client_version = match client_version {
+        Some(None) => errors.take(VERSION, version(headers)),
+        judged => judged,
     };
+    Some(Device { id: id?, name: name?, client_name: client_name?, client_version: client_version?, client_platform: client_platform? })
 }
 
-said!(NewBrowserAuthorization, NewDeviceAuthorization);
-
-/// What a command line exchanges. Texts all of them.
-#[derive(Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = CliExchange, example = json!({ "grantType": "device_code", "deviceCode": "Zm9yIGV4YW1wbGUgb25seSwgbm90IGEgcmVhbCBjb2Rl" }))]
-pub struct NewExchange {
-    /// `authorization_code` or `device_code`.
-    #[serde(default)]
-    #[schema(value_type = String, required = true)]
-    grant_type: Member,
-    /// Of `authorization_code`: the code of the redirect.
-    #[serde(default)]
-    #[schema(value_type = Option<String>)]
-    code: Member,
-    /// Of `authorization_code`: the verifier whose SHA-256 was the challenge.
-    #[serde(default)]
-    #[schema(value_type = Option<String>, min_length = 43, max_length = 128)]
-    code_verifier: Member,
-    /// Of `authorization_code`: the same, byte by byte, as at the start.
-    #[serde(default)]
-    #[schema(value_type = Option<String>)]
-    redirect_uri: Member,
-    /// Of `device_code`: the code of the start.
-    #[serde(default)]
-    #[schema(value_type = Option<String>)]
-    device_code: Member,
+fn version(headers: &HeaderMap) -> Result<Option<String>, Invalid> {
+    let Some(value) = headers.get(VERSION) else { return Ok(None) };
+    judge_label(value.to_str().map_err(|_| Invalid::from("must be ASCII text"))?)
 }
 
-impl NewExchange {
-    fn grant(&self) -> Result<Grant<'_>, Refusal> {
-        let text = |member| text(member).ok_or(Refusal::InvalidRequest);
-        match text(&self.grant_type)? {
-            "authorization_code" => {
-                let proof = Proof { verifier: text(&self.code_verifier)?, redirect_uri: text(&self.redirect_uri)? };
-                Ok(Grant::Code { code: text(&self.code)?, proof })
-            }
-            "device_code" => Ok(Grant::Device { device_code: text(&self.device_code)? }),
-            _ => Err(Refusal::UnsupportedGrantType),
+fn grant(new: &CliExchange) -> Result<Grant<'_>, Refusal> {
+    match filled(&new.grant_type)? {
+        "authorization_code" => {
+            let proof = Proof { verifier: filled(&new.code_verifier)?, redirect_uri: filled(&new.redirect_uri)? };
+            Ok(Grant::Code { code: filled(&new.code)?, proof })
         }
+        "device_code" => Ok(Grant::Device { device_code: filled(&new.device_code)? }),
+        _ => Err(Refusal::UnsupportedGrantType),
     }
 }
 
-fn text(member: &Member) -> Option<&str> {
-    member.text().ok().filter(|text| !text.is_empty())
-}
-
-/// A request through a browser that was started.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = CliBrowserAuthorization)]
-pub struct BrowserAuthorizationOut {
-    authorization_id: CliAuthorizationId,
-    /// The page to open in a browser.
-    authorize_url: String,
-    /// Until when it can be approved.
-    expires_at: UnixMillis,
-}
-
-/// A request by a code that was started.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = CliDeviceAuthorization)]
-pub struct DeviceAuthorizationOut {
-    authorization_id: CliAuthorizationId,
-    /// What to poll with, shown once.
-    device_code: String,
-    /// What the user copies, `XXXX-XXXX`.
-    user_code: String,
-    /// The page that takes it.
-    verification_uri: String,
-    /// The same page with the code filled in. Opening it approves nothing.
-    verification_uri_complete: String,
-    /// Until when it can be approved and exchanged.
-    expires_at: UnixMillis,
-    /// How many seconds to wait between two polls.
-    interval: i64,
-}
-
-/// The credential of a command line, shown once.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = CliCredential)]
-pub struct GivenOut {
-    access_key: String,
-    /// `Bearer`.
-    token_type: &'static str,
-    /// By which it is listed and ended.
-    credential_id: AccessKeyId,
-    expires: UnixMillis,
-    account: GivenAccount,
-}
-
-/// Whose credential it is.
-#[derive(Serialize, ToSchema)]
-#[schema(as = CliCredentialAccount)]
-pub struct GivenAccount {
-    #[schema(format = "email")]
-    email: String,
-}
-
-impl From<Given> for GivenOut {
-    fn from(given: Given) -> Self {
-        Self {
-            access_key: given.token.reveal().to_owned(),
-            token_type: "Bearer",
-            credential_id: given.id,
-            expires: given.expires,
-            account: GivenAccount { email: given.email },
-        }
+fn filled(member: &Field<String>) -> Result<&str, Refusal> {
+    match member {
+        Field::Value(text) if !text.is_empty() => Ok(text),
+        _ => Err(Refusal::InvalidRequest),
     }
 }
 
-/// Why nothing was exchanged.
-#[derive(Debug, ToSchema)]
-#[schema(as = CliTokenProblem, rename_all = "camelCase")]
-#[expect(dead_code, reason = "no value is made of it: the envelope's layer writes refusals")]
-struct TokenProblem {
-    error: Refusal,
-    /// The request's id, as in `X-Request-Id`.
-    #[schema(format = "uuid")]
-    request_id: String,
+/// The words of RFC 6749 and RFC 8628 are the whole text of a refusal.
+fn problem(error: ExchangeError) -> AppError {
+    match error {
+        ExchangeError::Refused(refusal) => AppError::Invalid(FieldErrors::of_request(refusal.as_str())),
+        ExchangeError::Failed(error) => error,
+    }
 }
 
 /// The routes of this file.
@@ -246,7 +89,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
     tag = "cli-auth",
     params(("X-Svc-CLI-Version" = Option<String>, Header, max_length = 255, description = "The `clientVersion`, where the body has none")),
     request_body = NewBrowserAuthorization,
-    responses((status = 201, body = BrowserAuthorizationOut), (status = 429))
+    responses((status = 201, body = CliBrowserAuthorization), (status = 429))
 )]
 pub async fn start_browser_authorization(
     State(app): State<AppState>,
@@ -254,8 +97,20 @@ pub async fn start_browser_authorization(
     headers: HeaderMap,
     Json(new): Json<NewBrowserAuthorization>,
 ) -> AppResult<impl IntoResponse> {
-    let started = start::by_browser(&app, from, &headers, &new).await?;
-    let answer = BrowserAuthorizationOut {
+    let mut errors = FieldErrors::default();
+    let code_challenge = errors.take("codeChallenge", new.code_challenge.as_ref().required().and_then(|text| proof::judge_challenge(text)));
+    errors.take("codeChallengeMethod", new.code_challenge_method.required().and_then(|text| proof::judge_method(&text)));
+    let redirect_uri = errors.take("redirectUri", new.redirect_uri.as_ref().required().and_then(|text| redirect::judge(text)));
+    let state = errors.take("state", new.state.as_ref().optional().and_then(|text| text.map(|text| judge_state(text)).transpose()));
+    let said = [new.device_id, new.device_name, new.client_name, new.client_version, new.client_platform];
+    let device = device(&mut errors, said, &headers);
+    let (Some(code_challenge), Some(redirect_uri), Some(state), Some(device), true) =
+        (code_challenge, redirect_uri, state, device, errors.is_empty())
+    else {
+        return Err(errors.into());
+    };
+    let started = start::by_browser(&app, from, &BrowserRequest { code_challenge, redirect_uri, state, device }).await?;
+    let answer = CliBrowserAuthorization {
         authorize_url: format!("{}/cli/authorize/{}", app.settings.dashboard_url, started.id),
         authorization_id: started.id.clone(),
         expires_at: started.expires,
@@ -270,7 +125,7 @@ pub async fn start_browser_authorization(
     tag = "cli-auth",
     params(("X-Svc-CLI-Version" = Option<String>, Header, max_length = 255, description = "The `clientVersion`, where the body has none")),
     request_body = NewDeviceAuthorization,
-    responses((status = 201, body = DeviceAuthorizationOut), (status = 429))
+    responses((status = 201, body = CliDeviceAuthorization), (status = 429))
 )]
 pub async fn start_device_authorization(
     State(app): State<AppState>,
@@ -278,9 +133,12 @@ pub async fn start_device_authorization(
     headers: HeaderMap,
     Json(new): Json<NewDeviceAuthorization>,
 ) -> AppResult<impl IntoResponse> {
-    let started = start::by_device(&app, from, &headers, &new).await?;
+    let mut errors = FieldErrors::default();
+    let said = [new.device_id, new.device_name, new.client_name, new.client_version, new.client_platform];
+    let Some(device) = device(&mut errors, said, &headers) else { return Err(errors.into()) };
+    let started = start::by_device(&app, from, &device).await?;
     let page = format!("{}/activate", app.settings.dashboard_url);
-    let answer = DeviceAuthorizationOut {
+    let answer = CliDeviceAuthorization {
         authorization_id: started.request.id.clone(),
         device_code: started.device_code.reveal().to_owned(),
         user_code: started.user_code.to_string(),
@@ -301,10 +159,10 @@ fn location(id: &CliAuthorizationId) -> String {
     post,
     path = "/v1/auth/cli/token",
     tag = "cli-auth",
-    request_body = NewExchange,
+    request_body = CliExchange,
     responses(
-        (status = 200, body = GivenOut),
-        (status = 400, body = TokenProblem, description = "nothing was exchanged; why, \
+        (status = 200, body = CliCredential),
+        (status = 400, body = CliTokenProblem, description = "nothing was exchanged; why, \
             is a word in `error`: `authorization_pending`, `slow_down`, `access_denied`, `expired_token`, `invalid_grant`, `invalid_request` or \
             `unsupported_grant_type`"),
         (status = 429)
@@ -313,12 +171,19 @@ fn location(id: &CliAuthorizationId) -> String {
 pub async fn exchange_authorization(
     State(app): State<AppState>,
     from: ClientAddress,
-    body: AppResult<Json<NewExchange>>,
-) -> AppResult<Json<GivenOut>> {
+    body: AppResult<Json<CliExchange>>,
+) -> AppResult<Json<CliCredential>> {
+    let refuse = |refusal| problem(exchange::refuse(&app, from, refusal));
     let Json(new) = body.map_err(|error| match error {
-        AppError::Invalid(_) => exchange::refuse(&app, from, Refusal::InvalidRequest),
+        AppError::Invalid(_) => refuse(Refusal::InvalidRequest),
         other => other,
     })?;
-    let grant = new.grant().map_err(|refusal| exchange::refuse(&app, from, refusal))?;
-    Ok(Json(exchange::exchange(&app, from, &grant).await?.into()))
+    let given = exchange::exchange(&app, from, &grant(&new).map_err(refuse)?).await.map_err(problem)?;
+    Ok(Json(CliCredential {
+        access_key: given.token.reveal().to_owned(),
+        token_type: "Bearer".to_owned(),
+        credential_id: given.id,
+        expires: given.expires,
+        account: CliCredentialAccount { email: given.email },
+    }))
 }

@@ -5,9 +5,10 @@ use axum::extract::State;
 use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde_json::json;
 use shared::ids::ApiKeyId;
 use shared::text::isolate;
+use shared::time::UnixMillis;
+use shared::{FieldErrors, Invalid};
 
 use super::cli::Obstacle;
 use super::confirm::Question;
@@ -18,20 +19,17 @@ use super::frame::Frame;
 use super::keys::{Made, SHOWN_DAY};
 use super::{until, view};
 use crate::domain::access::{DashboardSession, DashboardSessionAlone, LoginSession};
-use crate::domain::audit::ClientAddress;
 use crate::domain::credentials::api_keys::repo::{self, ApiKey};
 use crate::domain::credentials::scope::{Scope, ScopeSet};
 use crate::domain::error::{AppError, AppResult};
-use crate::domain::keys::api_keys as service;
+use crate::domain::keys::api_keys::{self as service, ApiKeyPatch, End, NewApiKey, judge_name};
 use crate::domain::login::fresh;
 use crate::domain::second_factors::NewCredentials;
 use crate::http::AppState;
-use crate::http::api::api_keys::{ApiKeyPatch, NewApiKey};
-use crate::http::extract::{KeyPath, Member, Nullable};
+use crate::http::extract::KeyPath;
 use crate::infra::crypto::seal;
 use crate::infra::dates::{end, moment};
 use crate::infra::db::ReadTx;
-use shared::FieldErrors;
 
 /// An API key, as pages show it.
 pub(super) struct Shown {
@@ -72,7 +70,7 @@ fn page_of(id: &str) -> String {
 struct Choice {
     /// The field's name.
     name: &'static str,
-    scope: &'static str,
+    scope: Scope,
     text: &'static str,
     is_ticked: bool,
 }
@@ -84,7 +82,7 @@ fn choices(is_ticked: impl Fn(Scope, &str) -> bool) -> Vec<Choice> {
             Scope::Read => ("scopeRead", "look at apps, releases and metrics"),
             Scope::Apps => ("scopeApps", "make and manage apps and deployments"),
         };
-        Choice { name, scope: scope.as_str(), text, is_ticked: is_ticked(scope, name) }
+        Choice { name, scope, text, is_ticked: is_ticked(scope, name) }
     };
     Scope::ALL.into_iter().map(choice).collect()
 }
@@ -97,19 +95,28 @@ fn choices_of(scopes: ScopeSet) -> Vec<Choice> {
     choices(|scope, _| scopes.has(scope))
 }
 
-/// The ticked scopes as services take them.
-fn scopes(choices: &[Choice]) -> AppResult<Member> {
-    let names: Vec<&str> = choices.iter().filter(|choice| choice.is_ticked).map(|choice| choice.scope).collect();
-    serde_json::from_value(json!(names)).map_err(AppError::internal)
+fn ticked(choices: &[Choice]) -> impl Iterator<Item = Scope> {
+    choices.iter().filter(|choice| choice.is_ticked).map(|choice| choice.scope)
 }
 
-/// The end of a day as services take it; none when no day is given.
-fn expiry(day: &str) -> AppResult<Member> {
+/// The end of the day that a form has; never when it has none.
+fn read_end(day: &str) -> AppResult<End> {
     if day.is_empty() {
-        return Ok(Member::default());
+        return Ok(End::Never);
     }
-    let end = until::end_of(day).map_err(|fault| AppError::invalid("expires_at", fault))?;
-    Ok(Member::from(end.iso8601().as_str()))
+    until::end_of(day).map(End::At).map_err(|fault| AppError::invalid("expires_at", fault))
+}
+
+/// The key of a form that ends so.
+fn read_new(sent: &Fields, choices: &[Choice], end: End, now: UnixMillis) -> Result<NewApiKey, FieldErrors> {
+    let mut errors = FieldErrors::default();
+    let name = errors.take("name", sent.get("name").ok_or(Invalid::from("is needed")).and_then(judge_name));
+    let scopes = errors.take("scopes", ScopeSet::of(ticked(choices)));
+    let end = errors.take("expires_at", end.judge(now));
+    match (name, scopes, end) {
+        (Some(name), Some(scopes), Some(end)) => Ok(NewApiKey { name, scopes, end }),
+        _ => Err(errors),
+    }
 }
 
 #[derive(Template)]
@@ -147,8 +154,7 @@ const SHOWN_SCOPES: &str = "shownScopes";
 
 /// The ticked scopes as one text.
 fn text_of(choices: &[Choice]) -> String {
-    let ticked: Vec<&str> = choices.iter().filter(|choice| choice.is_ticked).map(|choice| choice.scope).collect();
-    ticked.join(" ")
+    ticked(choices).map(Scope::as_str).collect::<Vec<_>>().join(" ")
 }
 
 impl<'p> KeyPage<'p> {
@@ -212,16 +218,16 @@ pub(super) async fn make(
     frame: Frame,
     session: DashboardSessionAlone,
     right: NewCredentials,
-    from: ClientAddress,
     sent: Fields,
 ) -> AppResult<Response> {
     let fresh = fresh::prove(&app, &session, None).await?;
     let choices = sent_choices(&sent);
-    let made = match expiry(sent.text("expires_at")).and_then(|expires| Ok((expires, sent_id(&app, &session, &sent)?))) {
-        Ok((expires_at, id)) => {
-            let new = NewApiKey { name: sent.member("name"), scopes: scopes(&choices)?, expires_at, step_up: Member::default() };
-            service::create_once(&app, &session, (right, fresh), from, &new, &id).await
-        }
+    let read = || {
+        let (end, id) = (read_end(sent.text("expires_at"))?, sent_id(&app, &session, &sent)?);
+        AppResult::Ok((read_new(&sent, &choices, end, app.now())?, id))
+    };
+    let made = match read() {
+        Ok((new, id)) => service::create_once(&app, &session, (right, fresh), &new, &id).await,
         Err(error) => Err(error),
     };
     match made {
@@ -269,31 +275,35 @@ pub(super) async fn show_one(
     form.page(&KeyPage { page, key: Some(existing), ..KeyPage::new(&frame, &form, choices) })
 }
 
+/// Changes a key as a form says. What is as it was shown changes nothing, whatever it has become meanwhile; a day then leaves the time of day as it was,
+/// too.
+async fn update(app: &AppState, session: &DashboardSession, id: &str, sent: &Fields, choices: &[Choice]) -> AppResult<ApiKey> {
+    let (day, now) = (sent.text("expires_at"), app.now());
+    let end = if sent.get(SHOWN_DAY) == Some(day) { None } else { Some(read_end(day)?) };
+    let end = end.map(|end| end.judge(now)).transpose();
+    let is_same = sent.get(SHOWN_SCOPES) == Some(text_of(choices).as_str());
+    let scopes = (!is_same).then(|| ScopeSet::of(ticked(choices))).transpose();
+    let fresh = service::prove(app, session, id, &scopes, &end, None).await?;
+    let mut errors = FieldErrors::default();
+    let name = errors.take("name", sent.get("name").map(judge_name).transpose());
+    let (scopes, end) = (errors.take("scopes", scopes), errors.take("expires_at", end));
+    let (Some(name), Some(scopes), Some(end)) = (name, scopes, end) else { return Err(errors.into()) };
+    service::update(app, session, fresh, id, &ApiKeyPatch { name, scopes, end }).await
+}
+
 pub(super) async fn change(
     State(app): State<AppState>,
     frame: Frame,
     session: DashboardSession,
-    from: ClientAddress,
     KeyPath(id): KeyPath,
     sent: Fields,
 ) -> AppResult<Response> {
     let key = find(&app, &session, &id).await?;
-    let (choices, day) = (sent_choices(&sent), sent.text("expires_at"));
-    // What is as it was shown changes nothing, whatever it has become meanwhile; a day then leaves the time of day as it was, too.
-    let same_scopes = sent.get(SHOWN_SCOPES) == Some(text_of(&choices).as_str());
-    let expiry = if sent.get(SHOWN_DAY) == Some(day) { Ok(Nullable::Absent) } else { expiry(day).map(Nullable::Given) };
-    let changed = match expiry {
-        Ok(expires_at) => {
-            let scopes = if same_scopes { Member::default() } else { scopes(&choices)? };
-            let patch = ApiKeyPatch { name: sent.member("name"), scopes, expires_at, step_up: Member::default() };
-            service::update(&app, &session, from, &id, &patch).await
-        }
-        Err(error) => Err(error),
-    };
-    match changed {
+    let choices = sent_choices(&sent);
+    match update(&app, &session, &id, &sent, &choices).await {
         Ok(key) => frame.redirect_saying("/keys", &Flash::good(format!("The API key {} is changed.", isolate(&key.name)))),
         Err(error) => {
-            let form = refuse(key_form(sent.text("name"), day), error)?;
+            let form = refuse(key_form(sent.text("name"), sent.text("expires_at")), error)?;
             let page = frame.path(&page_of(&id));
             let (shown_day, shown_scopes) = (sent.text(SHOWN_DAY).to_owned(), sent.text(SHOWN_SCOPES).to_owned());
             let existing = Existing { name: &key.name, until: until_of(&key), shown_day, shown_scopes };
@@ -324,10 +334,9 @@ pub(super) async fn revoke(
     State(app): State<AppState>,
     frame: Frame,
     session: DashboardSession,
-    from: ClientAddress,
     KeyPath(id): KeyPath,
 ) -> AppResult<Response> {
     let key = find(&app, &session, &id).await?;
-    service::revoke(&app, &session, from, &id).await?;
+    service::revoke(&app, &session, &id).await?;
     frame.redirect_saying("/keys", &Flash::good(format!("The API key {} is revoked.", isolate(&key.name))))
 }

@@ -10,6 +10,7 @@ use axum::extract::{FromRequestParts, RawQuery, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::Response;
+use shared::Invalid;
 use shared::ids::CliAuthorizationId;
 use shared::limit::network;
 
@@ -27,7 +28,6 @@ use crate::domain::login::RecentLogin;
 use crate::domain::second_factors as mfa;
 use crate::domain::second_factors::NewCredentials;
 use crate::http::AppState;
-use crate::http::api::cli_authorizations::UserCodeIn;
 use crate::http::extract::AuthorizationPath;
 use crate::infra::dates::moment;
 
@@ -167,7 +167,7 @@ fn activate_form(code: &str) -> Form {
 
 pub(super) async fn show_activate(frame: Frame, _session: DashboardSession, RawQuery(query): RawQuery) -> AppResult<Response> {
     let mut pairs = form_urlencoded::parse(query.as_deref().unwrap_or_default().as_bytes());
-    let given = pairs.find(|(name, _)| name == "user_code").and_then(|(_, code)| UserCode::parse(&code).ok());
+    let given = pairs.find(|(name, _)| name == "user_code").and_then(|(_, code)| code.parse::<UserCode>().ok());
     let form = activate_form(&given.as_ref().map(UserCode::to_string).unwrap_or_default());
     form.page(&Activate { frame: &frame, form: &form, is_filled_in: given.is_some() })
 }
@@ -180,7 +180,11 @@ pub(super) async fn activate(
     from: ClientAddress,
     sent: Fields,
 ) -> AppResult<Response> {
-    let error = match decision::resolve(&app, &session, from, &typed(&sent)).await {
+    let found = match typed(&sent) {
+        Ok(code) => decision::resolve(&app, &session, &code).await,
+        Err(error) => Err(error),
+    };
+    let error = match found {
         Ok(id) => return request_page(&app, &frame, &session, leave.err(), from, &id, code_of(&sent).as_ref()).await,
         Err(AppError::NotFound(_)) => {
             let text = "No command line waits for this code: it is mistyped, too old, or somebody has decided already";
@@ -198,12 +202,13 @@ pub(super) fn way_back(frame: &Frame, sent: &Fields) -> Option<String> {
     code_of(sent).filter(|_| is_ours).map(|code| frame.path(&page_by(&code)))
 }
 
-fn typed(sent: &Fields) -> UserCodeIn {
-    UserCodeIn { user_code: sent.member("userCode") }
+fn typed(sent: &Fields) -> AppResult<UserCode> {
+    let typed = sent.get("userCode").ok_or(Invalid::from("is needed"));
+    typed.and_then(str::parse).map_err(|fault| AppError::invalid("userCode", fault))
 }
 
 fn code_of(sent: &Fields) -> Option<UserCode> {
-    UserCode::parse(sent.text("userCode")).ok()
+    typed(sent).ok()
 }
 
 fn page_of(id: &CliAuthorizationId) -> String {
@@ -270,18 +275,17 @@ pub(super) async fn decide(
     frame: Frame,
     session: DashboardSession,
     Leave(leave): Leave,
-    from: ClientAddress,
     id: Result<AuthorizationPath, AppError>,
     sent: Fields,
 ) -> AppResult<Response> {
     let Ok(AuthorizationPath(id)) = id else { return unknown(&frame) };
     let decided = match (sent.text("decision"), leave) {
-        ("approve", Ok((right, recent))) => match check_code(&app, &session, from, &id, &sent).await {
-            Ok(()) => decision::approve(&app, &session, right, recent, from, &id).await,
+        ("approve", Ok((right, recent))) => match check_code(&app, &session, &id, &sent).await {
+            Ok(()) => decision::approve(&app, &session, right, recent, &id).await,
             Err(error) => Err(error),
         },
         ("approve", Err(error)) => Err(error),
-        ("deny", _) => decision::deny(&app, &session, from, &id).await,
+        ("deny", _) => decision::deny(&app, &session, &id).await,
         _ => Err(AppError::invalid("decision", "must be approve or deny")),
     };
     match decided {
@@ -299,13 +303,7 @@ pub(super) async fn decide(
 
 /// Whether whoever lets a request in has the code that its terminal shows, where it has one: a press on a button tells nothing, for another site may have
 /// led to it. Errors: 404, 409 when the code is not this request's or nothing waits for a decision, 429.
-async fn check_code(
-    app: &AppState,
-    session: &DashboardSession,
-    from: ClientAddress,
-    id: &CliAuthorizationId,
-    sent: &Fields,
-) -> AppResult<()> {
+async fn check_code(app: &AppState, session: &DashboardSession, id: &CliAuthorizationId, sent: &Fields) -> AppResult<()> {
     let (row, state) = decision::read(app, session, id).await?;
     if row.mode()? == Mode::Pkce {
         return Ok(());
@@ -314,9 +312,10 @@ async fn check_code(
     if state != request::State::Pending {
         return Err(other());
     }
-    match decision::resolve(app, session, from, &typed(sent)).await {
+    let code = code_of(sent).ok_or_else(other)?;
+    match decision::resolve(app, session, &code).await {
         Ok(found) if found == *id => Ok(()),
-        Ok(_) | Err(AppError::Invalid(_) | AppError::NotFound(_)) => Err(other()),
+        Ok(_) | Err(AppError::NotFound(_)) => Err(other()),
         Err(error) => Err(error),
     }
 }

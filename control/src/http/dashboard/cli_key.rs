@@ -13,16 +13,13 @@ use super::cli::Obstacle;
 use super::fields::Fields;
 use super::form::{Field, Form};
 use super::frame::Frame;
-use super::view;
+use super::{keys, view};
 use crate::domain::access::{DashboardSession, NotApiKey};
-use crate::domain::audit::ClientAddress;
 use crate::domain::error::{AppError, AppResult};
-use crate::domain::keys::access_keys as service;
+use crate::domain::keys::access_keys::{self as service, DEFAULT_TTL, NewAccessKey};
 use crate::domain::login::fresh;
 use crate::domain::second_factors::NewCredentials;
 use crate::http::AppState;
-use crate::http::api::access_keys::NewAccessKey;
-use crate::http::extract::Member;
 use crate::infra::dates::moment;
 
 /// The longest name of a machine, in characters (RFC 1035 section 2.3.4 has 63 for each of its parts).
@@ -71,7 +68,7 @@ async fn free_name(app: &AppState, caller: &NotApiKey, hostname: &str) -> AppRes
     Ok(names.find(|name| !taken.contains(name.as_str())).unwrap_or_default())
 }
 
-const DAYS: i64 = service::DEFAULT_TTL / 86_400_000;
+const DAYS: i64 = DEFAULT_TTL / 86_400_000;
 
 /// The addresses that command lines of CodePush open in a browser, behind the address that they were given, for somebody who is to come back with a key:
 /// `login` and `register` and, to add another way to sign in, `link` (wire part 4.1).
@@ -122,13 +119,14 @@ pub(super) async fn make(
     frame: Frame,
     session: DashboardSession,
     right: NewCredentials,
-    from: ClientAddress,
     sent: Fields,
 ) -> AppResult<Response> {
-    let none = Member::default;
     let fresh = fresh::prove(&app, &session, None).await?;
-    let new = NewAccessKey { name: none(), friendly_name: sent.member("friendlyName"), description: none(), ttl: none(), step_up: none() };
-    match service::add(&app, &session, right, fresh, from, &new).await {
+    let made = match keys::friendly_name(&sent) {
+        Ok(friendly_name) => service::add(&app, &session, right, fresh, &NewAccessKey { friendly_name, ttl: DEFAULT_TTL }).await,
+        Err(error) => Err(error),
+    };
+    match made {
         Ok((key, token)) => {
             // Command lines put their paths behind what they are told.
             let server = format!("{}/v1", app.settings.base_url);

@@ -4,7 +4,7 @@
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
-use serde_json::json;
+use shared::Invalid;
 use shared::text::isolate;
 use shared::time::UnixMillis;
 
@@ -16,15 +16,13 @@ use super::form::{Field, Form};
 use super::frame::Frame;
 use super::{api_keys, until, view};
 use crate::domain::access::{DashboardSession, NotApiKey};
-use crate::domain::audit::ClientAddress;
 use crate::domain::credentials::access_keys::repo::Credential;
 use crate::domain::error::{AppError, AppResult};
-use crate::domain::keys::access_keys::{self as service, DEFAULT_TTL};
+use crate::domain::keys::access_keys::{self as service, AccessKeyPatch, DEFAULT_TTL, NewAccessKey, judge_friendly_name};
 use crate::domain::login::fresh;
 use crate::domain::second_factors::NewCredentials;
 use crate::http::AppState;
-use crate::http::api::access_keys::{AccessKeyPatch, NewAccessKey};
-use crate::http::extract::{KeyPath, Member, encode_segment};
+use crate::http::extract::{KeyPath, encode_segment};
 use crate::infra::dates::{day, end, moment};
 
 #[derive(Template)]
@@ -112,13 +110,20 @@ fn name_field(name: &str) -> Field {
 pub(super) const SHOWN_DAY: &str = "shownDay";
 
 /// How long a key lives that is to end with this day.
-fn ttl(day: &str, now: UnixMillis) -> AppResult<Member> {
-    let judged = until::end_of(day).map(|end| end.0 - now.0);
-    match judged {
-        Ok(ttl) if ttl > 0 => serde_json::from_value(json!(ttl)).map_err(AppError::internal),
-        Ok(_) => Err(AppError::invalid("ttl", until::OVER)),
-        Err(fault) => Err(AppError::invalid("ttl", fault)),
-    }
+fn ttl(day: &str, now: UnixMillis) -> AppResult<i64> {
+    let ttl = until::end_of(day).map(|end| end.0 - now.0).map_err(|fault| AppError::invalid("ttl", fault))?;
+    if ttl > 0 { Ok(ttl) } else { Err(AppError::invalid("ttl", until::OVER)) }
+}
+
+/// The name that a form has for a key.
+pub(super) fn friendly_name(sent: &Fields) -> AppResult<String> {
+    let judged = sent.get("friendlyName").ok_or(Invalid::from("is needed")).and_then(judge_friendly_name);
+    judged.map_err(|fault| AppError::invalid("friendlyName", fault))
+}
+
+fn read_new(sent: &Fields, now: UnixMillis) -> AppResult<NewAccessKey> {
+    let ttl = ttl(sent.text("ttl"), now)?;
+    Ok(NewAccessKey { friendly_name: friendly_name(sent)?, ttl })
 }
 
 fn new_form(name: &str, day: &str) -> Form {
@@ -141,16 +146,11 @@ pub(super) async fn make(
     frame: Frame,
     session: DashboardSession,
     right: NewCredentials,
-    from: ClientAddress,
     sent: Fields,
 ) -> AppResult<Response> {
-    let none = Member::default;
     let fresh = fresh::prove(&app, &session, None).await?;
-    let made = match ttl(sent.text("ttl"), app.now()) {
-        Ok(ttl) => {
-            let new = NewAccessKey { name: none(), friendly_name: sent.member("friendlyName"), description: none(), ttl, step_up: none() };
-            service::add(&app, &session, right, fresh, from, &new).await
-        }
+    let made = match read_new(&sent, app.now()) {
+        Ok(new) => service::add(&app, &session, right, fresh, &new).await,
         Err(error) => Err(error),
     };
     match made {
@@ -183,31 +183,28 @@ pub(super) async fn show_one(
     form.page(&Change { frame: &frame, form: &form, page: page_of(&name), name: &name, until: end(key.expires), shown_day: &day })
 }
 
+/// Changes the key of this name as a form says.
+async fn update(app: &AppState, session: &DashboardSession, name: &str, sent: &Fields) -> AppResult<Credential> {
+    let day = sent.text("ttl");
+    // The day as it was shown changes nothing, whatever it has become meanwhile: a lifetime begins anew otherwise.
+    let ttl = if sent.get(SHOWN_DAY) == Some(day) { None } else { Some(ttl(day, app.now())?) };
+    let fresh = service::prove(app, session, name, &Ok(ttl), None).await?;
+    let friendly_name = sent.has("friendlyName").then(|| friendly_name(sent)).transpose()?;
+    service::update(app, session, fresh, name, &AccessKeyPatch { friendly_name, ttl }).await
+}
+
 pub(super) async fn change(
     State(app): State<AppState>,
     frame: Frame,
     session: DashboardSession,
-    from: ClientAddress,
     KeyPath(name): KeyPath,
     sent: Fields,
 ) -> AppResult<Response> {
     let key = find(&app, &session, &name).await?;
-    let day = sent.text("ttl");
-    // The day as it was shown changes nothing, whatever it has become meanwhile: a lifetime begins anew otherwise.
-    let lifetime = if sent.get(SHOWN_DAY) == Some(day) { Ok(Member::default()) } else { ttl(day, app.now()) };
-    let changed = match lifetime {
-        Ok(ttl) => {
-            let none = Member::default;
-            let friendly_name = sent.member("friendlyName");
-            let patch = AccessKeyPatch { name: none(), friendly_name, description: none(), ttl, step_up: none() };
-            service::update(&app, &session, from, &name, &patch).await
-        }
-        Err(error) => Err(error),
-    };
-    match changed {
+    match update(&app, &session, &name, &sent).await {
         Ok(key) => frame.redirect_saying("/keys", &Flash::good(format!("The key {} is changed.", isolate(&key.friendly_name)))),
         Err(error) => {
-            let form = new_form(sent.text("friendlyName"), day).refuse(error)?;
+            let form = new_form(sent.text("friendlyName"), sent.text("ttl")).refuse(error)?;
             let shown_day = sent.text(SHOWN_DAY);
             form.page(&Change { frame: &frame, form: &form, page: page_of(&name), name: &name, until: end(key.expires), shown_day })
         }
@@ -237,10 +234,9 @@ pub(super) async fn delete(
     frame: Frame,
     session: DashboardSession,
     caller: NotApiKey,
-    from: ClientAddress,
     KeyPath(name): KeyPath,
 ) -> AppResult<Response> {
     find(&app, &session, &name).await?;
-    service::remove(&app, &caller, from, &name).await?;
+    service::remove(&app, &caller, &name).await?;
     frame.redirect_saying("/keys", &Flash::good(format!("The key {} is deleted.", isolate(&name))))
 }

@@ -19,10 +19,10 @@ use crate::domain::context::Context;
 use crate::domain::credentials::device_cookies::Device;
 use crate::domain::credentials::device_cookies::service::LIFETIME;
 use crate::domain::error::{AppError, AppResult};
+use crate::domain::keys::sessions;
 use crate::domain::login::service::LoggedIn;
 use crate::domain::second_factors::factors;
 use crate::http::AppState;
-use crate::http::api::sessions;
 use crate::infra::dates;
 
 /// Somebody who is signed in, as every page shows it.
@@ -95,12 +95,12 @@ pub(super) async fn begin(
     app: &Context,
     frame: &Frame,
     before: Before,
-    from: ClientAddress,
+    _from: ClientAddress,
     logged_in: &LoggedIn,
     next: Option<&str>,
 ) -> AppResult<Response> {
     if let Some(session) = before.session {
-        match sessions::end_current(app, &session, from).await {
+        match sessions::end_current(app, &session).await {
             Ok(()) | Err(AppError::Unauthenticated) => {}
             Err(error) => return Err(error),
         }

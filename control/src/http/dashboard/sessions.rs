@@ -9,13 +9,12 @@ use super::flash::Flash;
 use super::frame::Frame;
 use super::{session, view};
 use crate::domain::access::{DashboardSession, NotApiKey};
-use crate::domain::audit::{Actor, ClientAddress};
+use crate::domain::cli_login::machines;
 use crate::domain::credentials::CredentialKind;
 use crate::domain::credentials::access_keys::repo::Credential;
 use crate::domain::error::{AppError, AppResult};
-use crate::domain::keys::access_keys;
+use crate::domain::keys::{access_keys, sessions as service};
 use crate::http::AppState;
-use crate::http::api::{cli_machines as machines, sessions as service};
 use crate::http::extract::CredentialPath;
 use crate::infra::dates::moment;
 
@@ -73,7 +72,6 @@ pub(super) async fn end(
     frame: Frame,
     session: DashboardSession,
     caller: NotApiKey,
-    from: ClientAddress,
     credential: Result<CredentialPath, AppError>,
 ) -> AppResult<Response> {
     let found = service::list(&app, &session).await?;
@@ -81,13 +79,13 @@ pub(super) async fn end(
     // What ended meanwhile is what was wanted.
     let Some(found) = found else { return frame.redirect_saying("/sessions", &Flash::good("It has ended already.")) };
     if found.id == *session.credential() {
-        service::end_current(&app, &session, from).await?;
+        service::end_current(&app, &session).await?;
         return session::end(&frame, frame.redirect_saying("/sign-in", &Flash::good("You are signed out."))?);
     }
     let (ended, text) = if found.kind().is_cli() {
-        (machines::remove(&app, &session, from, &found.id).await, format!("{} is signed out.", isolate(&found.device().label())))
+        (machines::remove(&app, &session, &found.id).await, format!("{} is signed out.", isolate(&found.device().label())))
     } else {
-        (access_keys::remove(&app, &caller, from, &found.friendly_name).await, "The session is ended.".to_owned())
+        (access_keys::remove(&app, &caller, &found.friendly_name).await, "The session is ended.".to_owned())
     };
     match ended {
         Ok(()) => frame.redirect_saying("/sessions", &Flash::good(text)),
@@ -96,8 +94,8 @@ pub(super) async fn end(
     }
 }
 
-pub(super) async fn end_others(State(app): State<AppState>, frame: Frame, session: DashboardSession, actor: Actor) -> AppResult<Response> {
-    let text = match service::end_dashboard(&app, &session, &actor, true).await? {
+pub(super) async fn end_others(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> AppResult<Response> {
+    let text = match service::end_dashboard(&app, &session, true).await? {
         0 => "There was no other session.".to_owned(),
         1 => "1 other session is ended.".to_owned(),
         ended => format!("{ended} other sessions are ended."),

@@ -14,10 +14,10 @@ use super::sign_up::{refuse_challenged, with_challenge};
 use crate::domain::access::DashboardSession;
 use crate::domain::audit::ClientAddress;
 use crate::domain::error::{AppError, AppResult, Code};
+use crate::domain::keys::sessions;
 use crate::domain::login::service::{self, Outcome};
 use crate::http::AppState;
 use crate::http::api::login::NewLogin;
-use crate::http::api::sessions;
 
 #[derive(Template)]
 #[template(path = "dashboard/sign_in.html")]
@@ -127,12 +127,7 @@ pub(super) async fn submit(
     }
 }
 
-pub(super) async fn sign_out(
-    State(app): State<AppState>,
-    frame: Frame,
-    session: DashboardSession,
-    from: ClientAddress,
-) -> AppResult<Response> {
-    sessions::end_current(&app, &session, from).await?;
+pub(super) async fn sign_out(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> AppResult<Response> {
+    sessions::end_current(&app, &session).await?;
     session::end(&frame, frame.redirect_saying("/sign-in", &Flash::good("You are signed out."))?)
 }

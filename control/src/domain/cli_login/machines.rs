@@ -1,0 +1,34 @@
+//! The rules of the machines that were let in: the credentials that command lines hold.
+
+use shared::ids::AccessKeyId;
+
+use super::notice;
+use crate::domain::access::LoginSession;
+use crate::domain::audit::{Action, Event};
+use crate::domain::context::Context;
+use crate::domain::credentials::access_keys::repo::{self, Credential};
+use crate::domain::credentials::session;
+use crate::domain::error::{AppError, AppResult};
+
+const UNKNOWN: AppError = AppError::NotFound("machine");
+
+/// The machines that were let in and still are, oldest first.
+pub async fn list(app: &Context, caller: &LoginSession) -> AppResult<Vec<Credential>> {
+    let found = repo::logins(&mut app.db.read().await?, caller.account()).await?;
+    Ok(found.into_iter().filter(|found| is_machine(app, found)).collect())
+}
+
+/// Ends the credential of a machine and tells the owner. Errors: 404 for what is none of the caller's machines.
+pub async fn remove(app: &Context, caller: &LoginSession, id: &AccessKeyId) -> AppResult<()> {
+    let mut change = caller.begin_holding_account(app).await?;
+    let machine = repo::find(&mut change, caller.account(), id).await?.filter(|found| is_machine(app, found)).ok_or(UNKNOWN)?;
+    if repo::delete(&mut change, caller.account(), id).await? == 0 {
+        return Err(UNKNOWN);
+    }
+    notice::put_removed(&mut change, caller, &[&machine]).await?;
+    change.commit(Event::new(Action::RemoveMachine, id)).await
+}
+
+fn is_machine(app: &Context, found: &Credential) -> bool {
+    found.kind().is_cli() && session::is_alive(found, &app.settings.limits.sessions, app.now())
+}

@@ -1,0 +1,60 @@
+//! The rules of an account's sessions: those of the dashboard and those that command lines hold.
+
+use serde_json::json;
+
+use crate::domain::access::LoginSession;
+use crate::domain::audit::{Action, Event};
+use crate::domain::cli_login::notice;
+use crate::domain::context::Context;
+use crate::domain::credentials::access_keys::repo::{self, Credential};
+use crate::domain::credentials::{device_cookies as device, session};
+use crate::domain::error::{AppError, AppResult};
+
+/// The account's sessions that can still be used, those that command lines hold among them; oldest first.
+pub async fn list(app: &Context, caller: &LoginSession) -> AppResult<Vec<Credential>> {
+    let sessions = repo::logins(&mut app.db.read().await?, caller.account()).await?;
+    Ok(sessions.into_iter().filter(|found| is_alive(app, found)).collect())
+}
+
+/// Ends every dashboard session, or every other one, and tells how many could still be used. Errors: 401.
+pub async fn end_dashboard(app: &Context, caller: &LoginSession, keeps_current: bool) -> AppResult<usize> {
+    let keep = keeps_current.then(|| caller.credential());
+    let mut change = caller.begin_holding_account(app).await?;
+    let ended = repo::delete_dashboard(&mut change, caller.account(), keep).await?;
+    // What browsers keep beside their sessions is as old as those.
+    device::repo::delete_all(&mut change, caller.account()).await?;
+    let revoked = ended.iter().filter(|ended| is_alive(app, ended)).count();
+    let details = json!({ "sessions": revoked, "keepCurrent": keeps_current });
+    change.commit(Event::new(Action::EndSessions, caller.account()).with(details)).await?;
+    Ok(revoked)
+}
+
+/// Ends the session that the caller has, and tells the owner when it is a command line's. Errors: 401 when it has ended already.
+pub async fn end_current(app: &Context, caller: &LoginSession) -> AppResult<()> {
+    let mut change = caller.begin_holding_account(app).await?;
+    let ended = repo::find(&mut change, caller.account(), caller.credential()).await?.ok_or(AppError::Unauthenticated)?;
+    if repo::delete(&mut change, caller.account(), caller.credential()).await? == 0 {
+        return Err(AppError::Unauthenticated);
+    }
+    notice::put_removed(&mut change, caller, &[&ended]).await?;
+    change.commit(Event::new(Action::EndSession, caller.credential())).await
+}
+
+/// Ends the sessions that were made from an address or by a machine of this name, and tells the owner of those of command lines. Errors: 404 when there
+/// is none that can still be used.
+pub async fn end_from_source(app: &Context, caller: &LoginSession, source: &str) -> AppResult<()> {
+    let mut change = caller.begin_holding_account(app).await?;
+    let ended = repo::delete_from_source(&mut change, caller.account(), source).await?;
+    // Those that had ended by themselves are nobody's change; they are left to the job that forgets them.
+    let ended: Vec<&Credential> = ended.iter().filter(|ended| is_alive(app, ended)).collect();
+    if ended.is_empty() {
+        return Err(AppError::NotFound("session"));
+    }
+    notice::put_removed(&mut change, caller, &ended).await?;
+    let details = json!({ "sessions": ended.len(), "source": source });
+    change.commit(Event::new(Action::EndSessions, caller.account()).with(details)).await
+}
+
+fn is_alive(app: &Context, found: &Credential) -> bool {
+    session::is_alive(found, &app.settings.limits.sessions, app.now())
+}
