@@ -4,9 +4,15 @@
 //! be (the domain's types say so), and what an operation does with it. Start reading at [`Field`].
 
 pub mod apps;
+pub mod audit;
 mod body;
 pub mod collaborators;
+pub mod deployments;
 mod field;
+pub mod health;
+pub mod history;
+pub mod metrics;
+pub mod releases;
 pub mod second_factors;
 
 pub use field::{Field, FromJson};
