@@ -1,6 +1,27 @@
 //! The bucket of a client in a staged rollout, exactly as the field's clients and servers compute it.
 
+use serde::Serialize;
+
 use crate::keys::Label;
+
+/// A share of the clients: 1 to 100 percent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Percent(u8);
+
+impl Percent {
+    /// Everybody.
+    pub const ALL: Self = Self(100);
+
+    /// So many percent; none for 0 and for more than 100.
+    pub fn new(number: u64) -> Option<Self> {
+        u8::try_from(number).ok().filter(|number| (1..=100).contains(number)).map(Self)
+    }
+
+    /// The number, 1 to 100.
+    pub const fn get(self) -> u8 {
+        self.0
+    }
+}
 
 /// The bucket, 0 to 99, of `{client id}-{label}`.
 ///

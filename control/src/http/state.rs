@@ -10,7 +10,7 @@ use shared::signature::Secrets;
 
 use super::api::health::HealthCache;
 use super::devices::Collector;
-use super::edge::InternalSlots;
+use super::extract::InternalSlots;
 use super::layer::connections::{Bounds, Table, Vouched};
 use crate::domain::context::Context;
 use crate::domain::snapshot::Snapshots;

@@ -63,7 +63,7 @@ fn planted(router: Router<AppState>) -> Router<AppState> {
 
 /// The interface's document for a service at this base address.
 pub fn document(base_url: &str) -> Value {
-    document::finish(documented().get_openapi(), base_url)
+    document::finish(documented().get_openapi(), devices::document::paths(), devices::document::schemas(), base_url)
 }
 
 /// The whole service.

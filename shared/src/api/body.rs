@@ -20,6 +20,14 @@ macro_rules! body {
             $member: $type,
         ] $($rest)* }
     };
+    // In the schema it is of another type, which says less.
+    (@members $head:tt [$($done:tt)*] $(#[$meta:meta])* optional $member:ident: $type:ty as $shown:ty [$($schema:tt)*], $($rest:tt)*) => {
+        body! { @members $head [$($done)*
+            $(#[$meta])*
+            #[cfg_attr(feature = "openapi", schema(value_type = Option<$shown>, $($schema)*))]
+            $member: $type,
+        ] $($rest)* }
+    };
     (@members [$(#[$meta:meta])* $name:ident $(example $example:tt)?] [$($(#[$member_meta:meta])* $member:ident: $type:ty,)*]) => {
         $(#[$meta])*
         #[derive(Clone, Debug, Default, serde::Deserialize, serde::Serialize)]

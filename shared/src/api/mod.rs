@@ -6,10 +6,16 @@
 pub mod access_keys;
 pub mod api_keys;
 pub mod apps;
+pub mod audit;
 mod body;
 pub mod cli_login;
 pub mod collaborators;
+pub mod deployments;
 mod field;
+pub mod health;
+pub mod history;
+pub mod metrics;
+pub mod releases;
 pub mod second_factors;
 pub mod sessions;
 

@@ -1,5 +1,6 @@
 //! Edge and control, asked the same by thousands of generated clients about generated histories that reached KV through the real publisher.
 
+use control::domain::releases::ReleaseMethod;
 use control::domain::releases::repo::{self, NewReleaseRow, ReleaseRow};
 use control::domain::snapshot::outbox;
 use reqwest::Method;
@@ -101,7 +102,7 @@ async fn history(app: &EdgeApp, owner: &Client, name: &str, length: usize, numbe
             blob_sha256: Sha256Hex::of(hash.as_bytes()),
             manifest_sha256: None,
             size: i64::try_from(1 + numbers.below(5_000_000)).unwrap(),
-            release_method: if again { "Rollback" } else { "Upload" }.to_owned(),
+            release_method: if again { ReleaseMethod::Rollback } else { ReleaseMethod::Upload },
             original_label: None,
             original_deployment: None,
             released_by: "ada@example.com".to_owned(),

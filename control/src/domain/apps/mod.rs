@@ -3,5 +3,6 @@
 //! A path names an app by its bare name, or as `ownerEmail:appName`; [`crate::domain::access::names::resolve`] decides which one that is. A bare name
 //! that an account has used comes to mean somebody else's app only when the account accepts that one.
 
+pub mod events;
 pub mod service;
 pub mod transfer;

@@ -1,5 +1,6 @@
 //! What was done.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 use shared::hash::Sha256Hex;
 use shared::ids::AppId;
@@ -179,7 +180,8 @@ impl<'a> Event<'a> {
 
     /// With what is worth knowing besides, a JSON object: names and numbers, never a secret or an e-mail address.
     #[must_use]
-    pub fn with(self, details: Value) -> Self {
-        Self { details, ..self }
+    pub fn with(self, details: impl Serialize) -> Self {
+        // Texts, numbers, lists and objects always have a JSON form; there is no error to give.
+        Self { details: serde_json::to_value(details).unwrap_or_default(), ..self }
     }
 }

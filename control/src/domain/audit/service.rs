@@ -1,4 +1,4 @@
-//! The rules of the audit trail: how rows are added, read by an app's managers, and proven to be whole.
+//! The rules of the audit trail: how rows are added, and proven to be whole.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,12 +7,9 @@ use shared::hash::Sha256Hex;
 use shared::ids::AuditEventId;
 use shared::time::UnixMillis;
 
-use super::repo::{self, EventRow, ResolvedRow};
+use super::repo::{self, EventRow};
 use super::{Actor, Event};
-use crate::domain::access::AppGrant;
-use crate::domain::access::grant::ManageApp;
 use crate::domain::error::{AppError, AppResult};
-use crate::http::api::audit::{AccountRef, CredentialRef, EventOut, EventsAnswer, ObjectRef, Page};
 use crate::infra::clock::Dice;
 use crate::infra::db::{ReadTx, WriteTx};
 
@@ -162,36 +159,5 @@ pub async fn verify(tx: &mut ReadTx, kept: Option<&Kept>) -> AppResult<Result<Un
         Some(head) if head == (seq, previous.clone()) => Ok(Unbroken { rows: seq, head: previous }),
         Some((last, _)) if last > seq => Err(Broken::Missing(seq.saturating_add(1))),
         _ => Err(Broken::Head(seq)),
-    })
-}
-
-/// A page of what happened to the caller's app, newest first. Errors: 400 for a cursor that is none of this app's.
-pub async fn list(tx: &mut ReadTx, grant: &AppGrant<ManageApp>, page: &Page) -> AppResult<EventsAnswer> {
-    let unknown = || AppError::invalid("cursor", "is not one of this list");
-    let before = match &page.cursor {
-        None => i64::MAX,
-        Some(id) => repo::place(tx, grant.app(), id).await?.ok_or_else(unknown)?,
-    };
-    let limit = usize::from(page.limit);
-    // One more than is shown, to know whether there is another page.
-    let mut rows = repo::of_app(tx, grant.app(), before, i64::from(page.limit) + 1).await?;
-    let has_more = rows.len() > limit;
-    rows.truncate(limit);
-    let events = rows.into_iter().map(out).collect::<AppResult<Vec<_>>>()?;
-    // A row's own id: places are counted over all accounts, and are nobody's business. Rows never go, and so cursors stay good.
-    let next_cursor = events.last().filter(|_| has_more).map(|event| event.id.clone());
-    Ok(EventsAnswer { events, next_cursor })
-}
-
-fn out(ResolvedRow { event, email }: ResolvedRow) -> AppResult<EventOut> {
-    Ok(EventOut {
-        id: event.id,
-        time: event.time,
-        account: event.account_id.map(|id| AccountRef { id, email }),
-        credential: CredentialRef { kind: event.credential_kind, id: event.credential_id },
-        client_address: event.client_address,
-        action: event.action,
-        object: ObjectRef { kind: event.object_kind, id: event.object_id },
-        details: serde_json::from_str(&event.details).map_err(AppError::internal)?,
     })
 }

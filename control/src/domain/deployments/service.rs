@@ -8,17 +8,14 @@ use shared::time::UnixMillis;
 use super::repo::{self, DeploymentRow};
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::{ManageDeployments, ReadApp, ReadDeploymentKeys};
-use crate::domain::audit::{self, Action, Actor, Event};
+use crate::domain::audit::{Action, Event};
 use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult, OrConflict};
 use crate::domain::limits::quotas;
-use crate::domain::releases::service as releases;
+use crate::domain::releases::service::{self as releases, Release};
 use crate::domain::snapshot::outbox;
-use crate::http::api::deployments::{DeploymentOut, DeploymentPatch, NewDeployment};
-use crate::http::api::releases::ReleaseOut;
 use crate::infra::clock::Dice;
 use crate::infra::db::{ReadTx, WriteTx};
-use shared::FieldErrors;
 
 /// Where a new deployment's key comes from.
 #[derive(Debug)]
@@ -34,29 +31,51 @@ pub enum KeyChoice {
     },
 }
 
-/// Makes a deployment, in the transaction's last statements. Its empty snapshot is pushed at once, since KV remembers for a while that a key was
-/// missing.
-pub async fn create(
-    tx: &mut WriteTx,
-    app: &Context,
-    grant: &AppGrant<ManageDeployments>,
-    actor: &Actor,
-    new: &NewDeployment,
-) -> AppResult<DeploymentRow> {
-    let now = app.now();
-    let mut errors = FieldErrors::default();
-    let name = errors.take("name", new.name.text().and_then(Name::try_from));
-    let key = errors.take("key", new.key.optional_text().and_then(|key| key.map(DeploymentKey::try_from).transpose()));
-    let (Some(name), Some(key)) = (name, key) else { return Err(errors.into()) };
-    let key = key.map_or(KeyChoice::Generated, |key| KeyChoice::Given { key, by: grant.account().clone() });
+/// A deployment to be made.
+#[derive(Clone, Debug)]
+pub struct NewDeployment {
+    /// Its name.
+    pub name: Name,
+    /// The key that installed clients already have; else one is made.
+    pub key: Option<DeploymentKey>,
+}
+
+/// A deployment as a caller may see it.
+#[derive(Clone, Debug)]
+pub struct Deployment {
+    /// Its id.
+    pub id: DeploymentId,
+    /// Its name.
+    pub name: String,
+    /// Its key; none when the caller must not see it.
+    pub key: Option<String>,
+    /// When it was made.
+    pub created_time: UnixMillis,
+    /// Its newest release.
+    pub newest: Option<Release>,
+}
+
+impl Deployment {
+    fn of<N>(grant: &AppGrant<N>, row: DeploymentRow, newest: Option<Release>) -> Self {
+        let key = grant.also::<ReadDeploymentKeys>().then_some(row.deployment_key);
+        Self { id: row.id, name: row.name, key, created_time: row.created_time, newest }
+    }
+}
+
+/// Makes a deployment. Its empty snapshot is pushed at once, since KV remembers for a while that a key was missing. Errors: 409 when the app has a
+/// deployment of that name, or the key is taken.
+pub async fn create(app: &Context, grant: &AppGrant<ManageDeployments>, new: NewDeployment) -> AppResult<Deployment> {
+    let mut change = grant.begin(app).await?;
+    let (now, tx) = (change.now(), &mut change);
+    let key = new.key.map_or(KeyChoice::Generated, |key| KeyChoice::Given { key, by: grant.account().clone() });
     let of = grant.lock(tx).await?;
     // The key belongs to the account whose namespace the app is in, even when a collaborator brings it.
     let reuses_key = is_kept(tx, &key, &of.namespace_id).await?;
-    quotas::admit_deployment(app, tx, &of.id, (&of.namespace_id, grant.account()), reuses_key, actor).await?;
-    let row = insert(tx, &of.id, &of.namespace_id, name.as_str(), key, &app.dice, now).await?;
+    quotas::admit_deployment(app, tx, &of.id, (&of.namespace_id, grant.account()), reuses_key, &grant.caller().actor()).await?;
+    let row = insert(tx, &of.id, &of.namespace_id, new.name.as_str(), key, &app.dice, now).await?;
     let event = Event::new(Action::CreateDeployment, &row.id).of_app(grant.app()).with(json!({ "name": row.name }));
-    audit::note(tx, actor, event, &app.dice, now).await?;
-    Ok(row)
+    change.commit(event).await?;
+    Ok(Deployment::of(grant, row, None))
 }
 
 /// Whether the account has this key from a deleted deployment.
@@ -106,59 +125,40 @@ pub async fn insert(
     Ok(row)
 }
 
-/// Gives a deployment another name, in the transaction's last statements. Errors: 404, 409 when the app has a deployment of that name.
-pub async fn rename(
-    tx: &mut WriteTx,
-    grant: &AppGrant<ManageDeployments>,
-    actor: &Actor,
-    called: &str,
-    patch: &DeploymentPatch,
-    dice: &Dice,
-    now: UnixMillis,
-) -> AppResult<DeploymentRow> {
-    let mut errors = FieldErrors::default();
-    let Some(name) = errors.take("name", patch.name.text().and_then(Name::try_from)) else { return Err(errors.into()) };
-    let app = grant.lock(tx).await?;
-    let row = find(tx, &app.id, called).await?;
-    repo::rename(tx, &row.id, name.as_str()).await.or_conflict(|| format!("a deployment named {} exists", name.as_str()))?;
-    let details = json!({ "name": name.as_str(), "before": row.name });
-    audit::note(tx, actor, Event::new(Action::RenameDeployment, &row.id).of_app(&app.id).with(details), dice, now).await?;
-    Ok(DeploymentRow { name: name.as_str().to_owned(), ..row })
+/// Gives a deployment another name. Errors: 404, 409 when the app has a deployment of that name.
+pub async fn rename(app: &Context, grant: &AppGrant<ManageDeployments>, called: &str, name: &Name) -> AppResult<Deployment> {
+    let mut change = grant.begin(app).await?;
+    let (tx, name) = (&mut change, name.as_str());
+    let of = grant.lock(tx).await?;
+    let row = find(tx, &of.id, called).await?;
+    repo::rename(tx, &row.id, name).await.or_conflict(|| format!("a deployment named {name} exists"))?;
+    let newest = releases::newest(tx, &row.id).await?;
+    let details = json!({ "name": name, "before": row.name });
+    change.commit(Event::new(Action::RenameDeployment, &row.id).of_app(&of.id).with(details)).await?;
+    Ok(Deployment::of(grant, DeploymentRow { name: name.to_owned(), ..row }, newest))
 }
 
-/// Deletes a deployment with its releases, in the transaction's last statements. Its key stays the owner's. Its counts go later, in steps
-/// ([`crate::domain::counting::gone`]); blobs stay for whoever clears unused ones away. Errors: 404.
-pub async fn delete(
-    tx: &mut WriteTx,
-    grant: &AppGrant<ManageDeployments>,
-    actor: &Actor,
-    called: &str,
-    dice: &Dice,
-    now: UnixMillis,
-) -> AppResult<()> {
-    let (app, row, key) = lock(tx, grant, called).await?;
-    repo::let_go(tx, &app, &row.id, now).await?;
+/// Deletes a deployment with its releases. Its key stays the owner's. Its counts go later, in steps ([`crate::domain::counting::gone`]); blobs stay for
+/// whoever clears unused ones away. Errors: 404.
+pub async fn delete(app: &Context, grant: &AppGrant<ManageDeployments>, called: &str) -> AppResult<()> {
+    let mut change = grant.begin(app).await?;
+    let (now, tx) = (change.now(), &mut change);
+    let (of, row, key) = lock(tx, grant, called).await?;
+    repo::let_go(tx, &of, &row.id, now).await?;
     repo::delete(tx, &row.id).await?;
     bury(tx, vec![key], now).await?;
-    let event = Event::new(Action::DeleteDeployment, &row.id).of_app(&app).with(json!({ "name": row.name }));
-    audit::note(tx, actor, event, dice, now).await
+    change.commit(Event::new(Action::DeleteDeployment, &row.id).of_app(&of).with(json!({ "name": row.name }))).await
 }
 
-/// Removes all releases of a deployment and lets its counts begin anew, in the transaction's last statements. Labels are never used again. Errors: 404.
-pub async fn clear(
-    tx: &mut WriteTx,
-    grant: &AppGrant<ManageDeployments>,
-    actor: &Actor,
-    called: &str,
-    dice: &Dice,
-    now: UnixMillis,
-) -> AppResult<()> {
-    let (app, row, key) = lock(tx, grant, called).await?;
-    repo::let_go(tx, &app, &row.id, now).await?;
+/// Removes all releases of a deployment and lets its counts begin anew. Labels are never used again. Errors: 404.
+pub async fn clear(app: &Context, grant: &AppGrant<ManageDeployments>, called: &str) -> AppResult<()> {
+    let mut change = grant.begin(app).await?;
+    let (now, tx) = (change.now(), &mut change);
+    let (of, row, key) = lock(tx, grant, called).await?;
+    repo::let_go(tx, &of, &row.id, now).await?;
     repo::clear(tx, &row.id).await?;
     outbox::enqueue(tx, &key, now).await?;
-    let event = Event::new(Action::ClearHistory, &row.id).of_app(&app).with(json!({ "deployment": row.name }));
-    audit::note(tx, actor, event, dice, now).await
+    change.commit(Event::new(Action::ClearHistory, &row.id).of_app(&of).with(json!({ "deployment": row.name }))).await
 }
 
 /// Locks the app and all its deployments, and gives the app, the deployment of this name, and its key. Errors: 403, 404.
@@ -209,35 +209,22 @@ pub async fn find(tx: &mut ReadTx, app: &AppId, name: &str) -> AppResult<Deploym
     repo::find(tx, app, name).await?.ok_or(AppError::NotFound("deployment"))
 }
 
-/// A deployment as the caller may see it, with its newest release.
-pub async fn out(
-    tx: &mut ReadTx,
-    row: DeploymentRow,
-    may_read_keys: bool,
-    urls: &shared::wire::check::DownloadUrls<'_>,
-) -> AppResult<DeploymentOut> {
-    let package = releases::newest(tx, &row, urls).await?;
-    Ok(shown(row, package, may_read_keys))
-}
-
-/// A deployment with this newest release, as the caller may see it.
-pub fn shown(row: DeploymentRow, package: Option<ReleaseOut>, may_read_keys: bool) -> DeploymentOut {
-    let key = if may_read_keys { row.deployment_key } else { "(hidden)".to_owned() };
-    DeploymentOut { id: row.id, name: row.name, key, created_time: row.created_time, package }
+/// The deployment of this name, as the caller may see it. Errors: 404.
+pub async fn get(tx: &mut ReadTx, grant: &AppGrant<ReadApp>, name: &str) -> AppResult<Deployment> {
+    let row = find(tx, grant.app(), name).await?;
+    let newest = releases::newest(tx, &row.id).await?;
+    Ok(Deployment::of(grant, row, newest))
 }
 
 /// The app's deployments by name.
-pub async fn list(
-    tx: &mut ReadTx,
-    grant: &AppGrant<ReadApp>,
-    urls: &shared::wire::check::DownloadUrls<'_>,
-) -> AppResult<Vec<DeploymentOut>> {
+pub async fn list(tx: &mut ReadTx, grant: &AppGrant<ReadApp>) -> AppResult<Vec<Deployment>> {
     let mut deployments = Vec::new();
     let mut rows = repo::list(tx, grant.app()).await?;
     // Sorted here, since databases sort text each in its own way.
     rows.sort_by(|left, right| left.name.cmp(&right.name));
     for row in rows {
-        deployments.push(out(tx, row, grant.also::<ReadDeploymentKeys>(), urls).await?);
+        let newest = releases::newest(tx, &row.id).await?;
+        deployments.push(Deployment::of(grant, row, newest));
     }
     Ok(deployments)
 }

@@ -1,7 +1,6 @@
 //! How many uploads may be begun, by credential and by account.
 
 use crate::domain::access::SignedIn;
-use crate::domain::audit::ClientAddress;
 use crate::domain::context::{Context, Refusal};
 use crate::domain::error::AppResult;
 use crate::domain::limits::under_way::Place;
@@ -17,8 +16,8 @@ pub struct UploadAllowance {
 
 impl UploadAllowance {
     /// Begins one more upload of the caller. Errors: 429.
-    pub fn of(app: &Context, caller: &SignedIn, from: Option<ClientAddress>) -> AppResult<Self> {
-        let (limits, account) = (&app.settings.limits, Some(caller.account()));
+    pub fn of(app: &Context, caller: &SignedIn) -> AppResult<Self> {
+        let (limits, from, account) = (&app.settings.limits, Some(caller.from()), Some(caller.account()));
         // First, so that one that has to wait for another uses nothing up.
         let refusal = Refusal { limit: "uploads_at_once", text: "too many uploads of this account are under way", from, account };
         let place = app.uploads_under_way.enter(caller.account(), limits.uploads_at_once);

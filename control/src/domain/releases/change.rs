@@ -1,133 +1,55 @@
 //! The PATCH of a release: what it says of itself changes, its contents never do.
 
-use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use shared::hash::{BlobKey, PackageHash, Sha256Hex};
-use shared::ids::{AppId, ReleaseId};
+use shared::ids::{AppId, DeploymentId, ReleaseId};
 use shared::keys::Label;
 use shared::package::Manifest;
+use shared::version::Range;
 use tokio::io::AsyncReadExt;
-use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-use super::info::{GivenInfo, ReleaseChanges, given_label, stored_rollout};
+use super::ReleaseMethod;
+use super::info::{Description, GivenInfo, stored_rollout};
 use super::repo::{self, ReleaseRow};
-use super::service;
+use super::service::{self, Release};
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ManageReleases;
-use crate::domain::audit::{self, Action, Actor, Event};
+use crate::domain::audit::{Action, Event};
 use crate::domain::context::Context;
 use crate::domain::deployments::service as deployments;
 use crate::domain::error::{AppError, AppResult};
-use crate::domain::snapshot::size::{self, Change};
-use crate::http::AppState;
-use crate::http::api::releases::ReleaseAnswer;
-use crate::http::extract::{DeploymentPath, Json, Member};
-use crate::infra::db::{ReadTx, WriteTx};
-use shared::FieldErrors;
+use crate::domain::snapshot::size;
+use crate::infra::db::ReadTx;
 
 /// A change of a release.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(example = json!({ "packageInfo": { "rollout": 100 } }))]
-pub struct ReleasePatch {
-    /// A text: which release; the newest unless given.
-    #[serde(default)]
-    #[schema(value_type = Option<String>, pattern = "^v[1-9][0-9]{0,8}$")]
-    pub label: Member,
+#[derive(Debug)]
+pub struct ReleaseChange {
+    /// Which release; the newest unless given.
+    pub label: Option<Label>,
     /// What changes.
-    #[serde(default)]
-    #[schema(value_type = Option<ReleaseChanges>)]
-    pub package_info: Member,
+    pub info: GivenInfo,
 }
 
-/// The route of this file.
-pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(patch_release))
-}
-
-/// Change what a release says of itself.
-#[utoipa::path(
-    patch,
-    path = "/v1/apps/{app}/deployments/{deployment}/release",
-    tag = "releases",
-    security(("bearer" = ["releases.manage"])),
-    request_body = ReleasePatch,
-    responses(
-        (status = 200, body = ReleaseAnswer),
-        (status = 204, description = "the release is so already"),
-        (status = 404, description = "there is no such app, deployment or release"),
-        (
-            status = 409,
-            description = "the rollout would become lower, or it is complete: for everybody, or of a release that is not the newest; a release that is \
-                not the newest would be enabled with an unfinished rollout; the description is a promoted release's; the hash is another one's; the deployment \
-                has no room for a longer description or another range of versions"
-        ),
-    )
-)]
-pub async fn patch_release(
-    State(app): State<AppState>,
-    grant: AppGrant<ManageReleases>,
-    actor: Actor,
-    DeploymentPath(deployment): DeploymentPath,
-    Json(patch): Json<ReleasePatch>,
-) -> AppResult<Response> {
-    let patch = Patch::read(&patch)?;
-    let proven = prove_hash(&app, grant.app(), &deployment, &patch).await?;
-    let mut tx = grant.begin_tx(&app).await?;
-    let Some(row) = change(&mut tx, &app, &grant, &actor, &deployment, &patch, proven).await? else {
-        return Ok(StatusCode::NO_CONTENT.into_response());
-    };
-    let diffs = repo::diffs_of(&mut tx, &row.id).await?;
-    tx.commit().await?;
-    app.publisher.wake();
-    let package = service::out(grant.app(), &diffs, row, &app.download_urls())?;
-    Ok(Json(ReleaseAnswer { package }).into_response())
-}
-
-/// A sound change.
-struct Patch {
-    label: Option<Label>,
-    info: GivenInfo,
-}
-
-impl Patch {
-    fn read(patch: &ReleasePatch) -> AppResult<Self> {
-        let mut errors = FieldErrors::default();
-        let label = errors.take("label", given_label(&patch.label));
-        let info = GivenInfo::of(&patch.package_info, &mut errors);
-        match label {
-            Some(label) if errors.is_empty() => Ok(Self { label, info }),
-            _ => Err(errors.into()),
-        }
-    }
-}
-
-/// Changes a release, in the transaction's last statements. None when it is so already, which is asked before any refusal.
-async fn change(
-    tx: &mut WriteTx,
+/// Changes a release. None when it is so already, which is asked before any refusal. Errors: 404; 409 as the rules of releases say.
+pub async fn change(
     app: &Context,
     grant: &AppGrant<ManageReleases>,
-    actor: &Actor,
     deployment: &str,
-    patch: &Patch,
-    proven: Option<(ReleaseId, PackageHash)>,
-) -> AppResult<Option<ReleaseRow>> {
-    let now = app.now();
+    asked: &ReleaseChange,
+) -> AppResult<Option<Release>> {
+    let proven = prove_hash(app, grant.app(), deployment, asked).await?;
+    let mut change = grant.begin(app).await?;
+    let (now, tx) = (change.now(), &mut change);
     grant.confirm(tx).await?;
     let locked = repo::lock(tx, grant.app(), deployment).await?.ok_or(AppError::NotFound("deployment"))?;
     grant.confirm(tx).await?;
     let newest = repo::newest(tx, &locked.id).await?.ok_or(AppError::NotFound("release"))?;
     let newest_label = newest.label;
-    let old = match patch.label {
+    let old = match asked.label {
         Some(label) => repo::find(tx, &locked.id, label).await?.ok_or(AppError::NotFound("release"))?,
         None => newest,
     };
-    let (new, changes) = changed(&old, &patch.info);
+    let (new, changes) = changed(&old, &asked.info);
     if changes.is_empty() {
         return Ok(None);
     }
@@ -135,12 +57,13 @@ async fn change(
     if new.package_hash != old.package_hash && proven != Some((old.id.clone(), new.package_hash.clone())) {
         return Err(AppError::Conflict(format!("packageHash: is not the hash of the contents of v{}", old.label)));
     }
-    size::admit(tx, app, grant.app(), &locked.id, Change::Edit(&new)).await?;
+    size::admit(tx, app, grant.app(), &locked.id, size::Change::Edit(&new)).await?;
     repo::update(tx, &new).await?;
     service::publish(tx, &locked, now).await?;
+    let diffs = repo::diffs_of(tx, &new.id).await?;
     let details = json!({ "deployment": deployment, "label": format!("v{}", new.label), "changes": changes });
-    audit::note(tx, actor, Event::new(Action::UpdateRelease, &new.id).of_app(grant.app()).with(details), &app.dice, now).await?;
-    Ok(Some(new))
+    change.commit(Event::new(Action::UpdateRelease, &new.id).of_app(grant.app()).with(details)).await?;
+    Ok(Some(Release { row: new, diffs }))
 }
 
 /// The release as it is to be, and what differs: by the members' names, with the new values of all but long texts.
@@ -149,13 +72,14 @@ fn changed(old: &ReleaseRow, info: &GivenInfo) -> (ReleaseRow, Map<String, Value
     let mut note = |name: &str, value: Value| {
         changes.insert(name.to_owned(), value);
     };
-    if let Some(range) = info.app_version.as_ref().map(shared::version::Range::text).filter(|range| **range != old.app_version) {
+    if let Some(range) = info.app_version.as_ref().map(Range::text).filter(|range| **range != old.app_version) {
         range.clone_into(&mut new.app_version);
         note("appVersion", json!(range));
     }
     // No notes and empty notes are the same to whoever reads them.
-    if let Some(text) = info.description.as_ref().filter(|text| **text != old.description.as_deref().unwrap_or_default()) {
-        new.description = Some(text.clone());
+    let text = info.description.as_ref().map(Description::as_str);
+    if let Some(text) = text.filter(|text| *text != old.description.as_deref().unwrap_or_default()) {
+        new.description = Some(text.to_owned());
         note("description", Value::Null);
     }
     if let Some(flag) = info.is_mandatory.filter(|flag| *flag != old.is_mandatory) {
@@ -166,7 +90,7 @@ fn changed(old: &ReleaseRow, info: &GivenInfo) -> (ReleaseRow, Map<String, Value
         new.is_disabled = flag;
         note("isDisabled", json!(flag));
     }
-    if let Some(rollout) = info.rollout.map(|rollout| stored_rollout(rollout).map(i64::from)).filter(|rollout| *rollout != old.rollout) {
+    if let Some(rollout) = info.rollout.map(stored_rollout).filter(|rollout| *rollout != old.rollout) {
         new.rollout = rollout;
         note("rollout", json!(rollout));
     }
@@ -195,7 +119,7 @@ fn check(old: &ReleaseRow, new: &ReleaseRow, is_newest: bool) -> AppResult<()> {
         let text = format!("isDisabled: {name} is not the newest release and its rollout is unfinished, so that it stays disabled");
         return Err(AppError::Conflict(text));
     }
-    if new.description != old.description && old.release_method == "Promote" {
+    if new.description != old.description && old.release_method == ReleaseMethod::Promote {
         let text = format!("description: {name} was promoted with it, and keeps it; release again to have another");
         return Err(AppError::Conflict(text));
     }
@@ -203,12 +127,12 @@ fn check(old: &ReleaseRow, new: &ReleaseRow, is_newest: bool) -> AppResult<()> {
 }
 
 /// The hash of what is really stored for the release, when the patch says another one than its row: the row may be corrected, by that hash alone.
-async fn prove_hash(app: &Context, of: &AppId, deployment: &str, patch: &Patch) -> AppResult<Option<(ReleaseId, PackageHash)>> {
-    let Some(said) = &patch.info.package_hash else { return Ok(None) };
+async fn prove_hash(app: &Context, of: &AppId, deployment: &str, asked: &ReleaseChange) -> AppResult<Option<(ReleaseId, PackageHash)>> {
+    let Some(said) = &asked.info.package_hash else { return Ok(None) };
     let row = {
         let mut tx = app.db.read().await?;
         let deployment = deployments::find(&mut tx, of, deployment).await?;
-        asked_for(&mut tx, &deployment.id, patch.label).await?
+        asked_for(&mut tx, &deployment.id, asked.label).await?
     };
     match row {
         Some(row) if row.package_hash != *said => {
@@ -219,7 +143,7 @@ async fn prove_hash(app: &Context, of: &AppId, deployment: &str, patch: &Patch) 
     }
 }
 
-async fn asked_for(tx: &mut ReadTx, deployment: &shared::ids::DeploymentId, label: Option<Label>) -> sqlx::Result<Option<ReleaseRow>> {
+async fn asked_for(tx: &mut ReadTx, deployment: &DeploymentId, label: Option<Label>) -> sqlx::Result<Option<ReleaseRow>> {
     match label {
         Some(label) => repo::find(tx, deployment, label).await,
         None => repo::newest(tx, deployment).await,

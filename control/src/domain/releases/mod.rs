@@ -1,7 +1,7 @@
 //! Releases: uploaded, promoted, rolled back, changed, listed. Diffs are read but not made yet.
 //!
-//! The way of an upload: [`crate::http::api::releases::create_release`] → [`upload`] (multipart to a temporary file, hashed and limited on the way) →
-//! [`archive`] (the zip is checked) → `blob` (stored) → [`service::commit`] (rules, label, row, outbox: one transaction). Each other operation stands in
+//! The way of an upload: [`upload::admit`] (is there room for it?) → [`upload::receive`] (its bytes to a temporary file, hashed and limited on the way) →
+//! [`archive`] (the zip is checked) → `blob` (stored) → [`service::make`] (rules, label, row, outbox: one transaction). Each other operation stands in
 //! a file of its own, with its rules; what makes a release ends in `service::add`.
 
 pub mod allowance;
@@ -10,7 +10,7 @@ pub mod blob;
 pub mod change;
 pub mod info;
 pub mod listing;
-mod meter;
+mod method;
 pub mod promotion;
 pub mod repo;
 pub mod rollback;
@@ -18,3 +18,4 @@ pub mod service;
 pub mod upload;
 
 pub use allowance::UploadAllowance;
+pub use method::ReleaseMethod;

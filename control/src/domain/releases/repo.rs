@@ -6,6 +6,7 @@ use shared::keys::Label;
 use shared::text::spellings;
 use shared::time::UnixMillis;
 
+use super::ReleaseMethod;
 use crate::domain::snapshot::size::description_bytes;
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
@@ -78,8 +79,9 @@ pub struct ReleaseRow {
     pub manifest_sha256: Option<Sha256Hex>,
     /// The bundle's size in bytes.
     pub size: i64,
-    /// Upload, Promote or Rollback.
-    pub release_method: String,
+    /// How it came to be.
+    #[sqlx(try_from = "String")]
+    pub release_method: ReleaseMethod,
     /// The label it was made from.
     pub original_label: Option<i64>,
     /// The deployment it was promoted from.
@@ -141,14 +143,14 @@ pub struct LabelRow {
 }
 
 /// Which releases a page of the list is of; what is none is of no matter.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ListFilter {
     /// From the oldest on, not from the newest.
     pub is_ascending: bool,
     /// The binary versions they are for, as given.
     pub app_version: Option<String>,
     /// How they came to be.
-    pub release_method: Option<&'static str>,
+    pub release_method: Option<ReleaseMethod>,
     /// Whether they are offered to nobody.
     pub is_disabled: Option<bool>,
     /// Whether clients must take them.
@@ -193,7 +195,7 @@ pub async fn insert(tx: &mut WriteTx, new: &NewReleaseRow<'_>) -> sqlx::Result<u
         .bind(&row.blob_sha256)
         .bind(&row.manifest_sha256)
         .bind(row.size)
-        .bind(&row.release_method)
+        .bind(row.release_method.as_str())
         .bind(row.original_label)
         .bind(&row.original_deployment)
         .bind(&row.released_by)
@@ -255,7 +257,7 @@ pub async fn list(
         .bind(deployment)
         .bind(after)
         .bind(&filter.app_version)
-        .bind(filter.release_method)
+        .bind(filter.release_method.map(ReleaseMethod::as_str))
         .bind(filter.is_disabled)
         .bind(filter.is_mandatory)
         .bind(count)

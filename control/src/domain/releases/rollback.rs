@@ -5,43 +5,19 @@ use shared::ids::ReleaseId;
 use shared::keys::Label;
 use shared::version::Range;
 
-use super::repo::{self, LabelRow, ReleaseRow};
-use super::service;
+use super::repo::{self, ReleaseRow};
+use super::{ReleaseMethod, service};
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ManageReleases;
-use crate::domain::audit::{self, Action, Actor, Event};
+use crate::domain::audit::{Action, Event};
 use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult};
-use crate::infra::db::WriteTx;
 
-/// Releases the contents of an earlier release again, enabled and for everybody: those of `target`, else of the release before the newest. Errors: 404
-/// without such a release; 409 when it is the current one, or for other binary versions.
-pub async fn roll_back(
-    app: &Context,
-    grant: &AppGrant<ManageReleases>,
-    actor: &Actor,
-    deployment: &str,
-    target: Option<Label>,
-) -> AppResult<ReleaseRow> {
-    let mut tx = grant.begin_tx(app).await?;
-    let (locked, row) = add(&mut tx, app, grant, actor, deployment, target).await?;
-    tx.commit().await?;
-    app.publisher.wake();
-    tracing::info!(deployment.id = locked.id.as_str(), release.label = row.label, "a release was rolled back");
-    Ok(row)
-}
-
-/// Makes a release of an earlier one's contents, in the transaction's last statements. It may be on top of an unfinished rollout: that is what it
-/// is for.
-async fn add(
-    tx: &mut WriteTx,
-    app: &Context,
-    grant: &AppGrant<ManageReleases>,
-    actor: &Actor,
-    deployment: &str,
-    target: Option<Label>,
-) -> AppResult<(LabelRow, ReleaseRow)> {
-    let now = app.now();
+/// Releases the contents of an earlier release again, enabled and for everybody: those of `target`, else of the release before the newest. It may be on top
+/// of an unfinished rollout: that is what it is for. Errors: 404 without such a release; 409 when it is the current one, or for other binary versions.
+pub async fn roll_back(app: &Context, grant: &AppGrant<ManageReleases>, deployment: &str, target: Option<Label>) -> AppResult<ReleaseRow> {
+    let mut change = grant.begin(app).await?;
+    let (now, tx) = (change.now(), &mut change);
     grant.confirm(tx).await?;
     let next = repo::next_label(tx, grant.app(), deployment).await?.ok_or(AppError::NotFound("deployment"))?;
     grant.confirm(tx).await?;
@@ -65,19 +41,20 @@ async fn add(
         label: next.last_label,
         is_disabled: false,
         rollout: None,
-        release_method: "Rollback".to_owned(),
+        release_method: ReleaseMethod::Rollback,
         original_label: Some(to.label),
         original_deployment: None,
         released_by: grant.email().to_owned(),
         upload_time: now,
         ..to
     };
-    if !service::add(tx, app, grant.app(), &next, &row).await? {
+    if !service::add(tx, grant.app(), &next, &row).await? {
         return Err(AppError::internal("a blob is gone although a release refers to it"));
     }
     let details = json!({ "deployment": deployment, "label": format!("v{}", row.label), "originalLabel": format!("v{}", to.label) });
-    audit::note(tx, actor, Event::new(Action::RollBackRelease, &row.id).of_app(grant.app()).with(details), &app.dice, now).await?;
-    Ok((next, row))
+    change.commit(Event::new(Action::RollBackRelease, &row.id).of_app(grant.app()).with(details)).await?;
+    tracing::info!(deployment.id = next.id.as_str(), release.label = row.label, "a release was rolled back");
+    Ok(row)
 }
 
 const NO_PRIOR: AppError = AppError::NotFound("a prior release");

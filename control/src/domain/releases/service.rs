@@ -2,27 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use serde_json::json;
-use shared::hash::{BlobKey, PackageHash, Sha256Hex};
+use shared::hash::{PackageHash, Sha256Hex};
 use shared::ids::{AppId, DeploymentId, ReleaseId};
 use shared::keys::{DeploymentKey, Label};
-use shared::signature::download_url;
 use shared::time::UnixMillis;
 use shared::version::Range;
-use shared::wire::check::DownloadUrls;
 
-use super::blob;
-use super::info::ReleaseInfo;
+use super::info::{ReleaseInfo, stored_rollout};
 use super::repo::{self, DiffRow, LabelRow, NewReleaseRow, RangeRow, ReleaseRow};
+use super::{ReleaseMethod, blob};
 use crate::domain::access::AppGrant;
-use crate::domain::access::grant::ManageReleases;
-use crate::domain::audit::{self, Action, Actor, Event};
-use crate::domain::context::Context;
-use crate::domain::deployments::repo::DeploymentRow;
+use crate::domain::access::grant::{ManageReleases, ReadApp};
+use crate::domain::change::Change;
+use crate::domain::deployments::service as deployments;
 use crate::domain::error::{AppError, AppResult};
-use crate::domain::snapshot::outbox;
-use crate::domain::snapshot::size::{self, Change};
-use crate::http::api::releases::{DiffOut, ReleaseOut};
+use crate::domain::snapshot::{outbox, size};
 use crate::infra::db::{ReadTx, WriteTx};
 
 /// The contents of a release: stored bytes, and what they hash to.
@@ -38,53 +32,57 @@ pub struct StoredPackage {
     pub size: u64,
 }
 
-/// Makes a release of an upload whose bytes are stored, in the transaction's last statements.
-pub async fn commit(
-    tx: &mut WriteTx,
-    app: &Context,
+/// A release with the diffs that lead to it.
+#[derive(Clone, Debug)]
+pub struct Release {
+    /// The release.
+    pub row: ReleaseRow,
+    /// The diffs.
+    pub diffs: Vec<DiffRow>,
+}
+
+/// Makes a release of an upload whose bytes are stored, and gives its deployment and it. None: a refused upload of the same bytes took the blob back. It must
+/// be stored again, and the change is not to be committed.
+pub async fn make(
+    change: &mut Change<'_>,
     grant: &AppGrant<ManageReleases>,
-    actor: &Actor,
     deployment: &str,
     info: &ReleaseInfo,
     package: &StoredPackage,
-) -> AppResult<Committed> {
-    let now = app.now();
-    grant.confirm(tx).await?;
-    let next = repo::next_label(tx, grant.app(), deployment).await?.ok_or(AppError::NotFound("deployment"))?;
+) -> AppResult<Option<(DeploymentId, ReleaseRow)>> {
+    grant.confirm(change).await?;
+    let next = repo::next_label(change, grant.app(), deployment).await?.ok_or(AppError::NotFound("deployment"))?;
     // Once more: this may have waited for the deployment.
-    grant.confirm(tx).await?;
-    let earlier = repo::ranges(tx, &next.id).await?;
+    grant.confirm(change).await?;
+    let earlier = repo::ranges(change, &next.id).await?;
     check_release(&earlier, &info.app_version, &package.package_hash)?;
+    let now = change.now();
     let row = ReleaseRow {
-        id: ReleaseId::v7(now, app.dice.bytes()?),
+        id: ReleaseId::v7(now, change.context().dice.bytes()?),
         label: next.last_label,
         app_version: info.app_version.text().to_owned(),
-        description: info.description.clone(),
+        description: info.description.as_ref().map(|text| text.as_str().to_owned()),
         is_mandatory: info.is_mandatory,
         is_disabled: info.is_disabled,
-        rollout: info.rollout.map(i64::from),
+        rollout: stored_rollout(info.rollout),
         package_hash: package.package_hash.clone(),
         blob_sha256: package.blob.clone(),
         manifest_sha256: package.manifest.clone(),
         size: i64::try_from(package.size).map_err(AppError::internal)?,
-        release_method: "Upload".to_owned(),
+        release_method: ReleaseMethod::Upload,
         original_label: None,
         original_deployment: None,
         released_by: grant.email().to_owned(),
         upload_time: now,
     };
-    if !add(tx, app, grant.app(), &next, &row).await? {
-        return Ok(Committed::BlobGone);
-    }
-    let details = json!({ "deployment": deployment, "label": format!("v{}", row.label), "appVersion": row.app_version });
-    audit::note(tx, actor, Event::new(Action::UploadRelease, &row.id).of_app(grant.app()).with(details), &app.dice, now).await?;
-    Ok(Committed::Release(next.id, Box::new(row)))
+    Ok(add(change, grant.app(), &next, &row).await?.then_some((next.id, row)))
 }
 
 /// Stores a release of a deployment that is locked, holds its blobs, and asks for its snapshot. `false`: a blob is gone, and the transaction is to
 /// be rolled back. Errors: 409 when the deployment has no room for it.
-pub(crate) async fn add(tx: &mut WriteTx, app: &Context, of: &AppId, deployment: &LabelRow, row: &ReleaseRow) -> AppResult<bool> {
-    size::admit(tx, app, of, &deployment.id, Change::New(row)).await?;
+pub(crate) async fn add(tx: &mut Change<'_>, of: &AppId, deployment: &LabelRow, row: &ReleaseRow) -> AppResult<bool> {
+    let app = tx.context();
+    size::admit(tx, app, of, &deployment.id, size::Change::New(row)).await?;
     // In one order, so that two releases which share both cannot wait for each other in a circle.
     for sha256 in row.manifest_sha256.iter().chain([&row.blob_sha256]).collect::<BTreeSet<_>>() {
         if !blob::hold(tx, of, sha256).await? {
@@ -100,15 +98,6 @@ pub(crate) async fn add(tx: &mut WriteTx, app: &Context, of: &AppId, deployment:
 pub(crate) async fn publish(tx: &mut WriteTx, deployment: &LabelRow, now: UnixMillis) -> AppResult<()> {
     let key = DeploymentKey::try_from(deployment.deployment_key.as_str()).map_err(AppError::internal)?;
     outbox::enqueue(tx, &key, now).await
-}
-
-/// What became of an upload whose rules hold.
-#[derive(Debug)]
-pub enum Committed {
-    /// It is a release, once the transaction is committed.
-    Release(DeploymentId, Box<ReleaseRow>),
-    /// A refused upload of the same bytes took the blob back: it must be stored again. The transaction is to be rolled back.
-    BlobGone,
 }
 
 /// Refuses what the rules of decisions section 3 refuse. Asked twice: before bytes are stored, to spare that work, and inside the transaction.
@@ -141,54 +130,28 @@ pub fn check_release<'r>(earlier_newest_first: &'r [RangeRow], range: &Range, pa
     Ok(())
 }
 
-/// The releases of a deployment, oldest first.
-pub async fn history(tx: &mut ReadTx, app: &AppId, deployment: &DeploymentId, urls: &DownloadUrls<'_>) -> AppResult<Vec<ReleaseOut>> {
+/// The releases of a deployment, oldest first. Errors: 404.
+pub async fn history(tx: &mut ReadTx, grant: &AppGrant<ReadApp>, deployment: &str) -> AppResult<Vec<Release>> {
+    let deployment = deployments::find(tx, grant.app(), deployment).await?.id;
     let mut diffs: BTreeMap<ReleaseId, Vec<DiffRow>> = BTreeMap::new();
-    for diff in repo::diffs(tx, deployment).await? {
+    for diff in repo::diffs(tx, &deployment).await? {
         diffs.entry(diff.release_id.clone()).or_default().push(diff);
     }
-    let releases = repo::history(tx, deployment).await?;
-    releases.into_iter().map(|row| out(app, &diffs.remove(&row.id).unwrap_or_default(), row, urls)).collect()
+    let releases = repo::history(tx, &deployment).await?;
+    Ok(releases.into_iter().map(|row| Release { diffs: diffs.remove(&row.id).unwrap_or_default(), row }).collect())
 }
 
-/// The release of this name, with signed addresses. Errors: 404.
-pub async fn find(tx: &mut ReadTx, app: &AppId, deployment: &DeploymentId, label: Label, urls: &DownloadUrls<'_>) -> AppResult<ReleaseOut> {
-    let row = repo::find(tx, deployment, label).await?.ok_or(AppError::NotFound("release"))?;
-    let diffs = repo::diffs_of(tx, &row.id).await?;
-    out(app, &diffs, row, urls)
+/// The release of this label. Errors: 404.
+pub async fn find(tx: &mut ReadTx, grant: &AppGrant<ReadApp>, deployment: &str, label: Label) -> AppResult<Release> {
+    let deployment = deployments::find(tx, grant.app(), deployment).await?;
+    let row = repo::find(tx, &deployment.id, label).await?.ok_or(AppError::NotFound("release"))?;
+    Ok(Release { diffs: repo::diffs_of(tx, &row.id).await?, row })
 }
 
 /// The deployment's newest release.
-pub async fn newest(tx: &mut ReadTx, deployment: &DeploymentRow, urls: &DownloadUrls<'_>) -> AppResult<Option<ReleaseOut>> {
-    let Some(row) = repo::newest(tx, &deployment.id).await? else { return Ok(None) };
-    let diffs = repo::diffs_of(tx, &row.id).await?;
-    out(&deployment.app_id, &diffs, row, urls).map(Some)
-}
-
-/// A release as answers show it, with signed addresses.
-pub fn out(app: &AppId, diffs: &[DiffRow], row: ReleaseRow, urls: &DownloadUrls<'_>) -> AppResult<ReleaseOut> {
-    let url = |sha256: &Sha256Hex| download_url(urls, &BlobKey { app: app.clone(), sha256: sha256.clone() });
-    Ok(ReleaseOut {
-        app_version: row.app_version,
-        blob_url: url(&row.blob_sha256),
-        description: row.description,
-        diff_package_map: diffs
-            .iter()
-            .map(|diff| (diff.source_hash.to_string(), DiffOut { url: url(&diff.blob_sha256), size: diff.size }))
-            .collect(),
-        is_disabled: row.is_disabled,
-        is_mandatory: row.is_mandatory,
-        label: label(row.label)?,
-        manifest_blob_url: row.manifest_sha256.as_ref().map(url),
-        original_deployment: row.original_deployment,
-        original_label: row.original_label.map(label).transpose()?,
-        package_hash: row.package_hash,
-        released_by: row.released_by,
-        release_method: row.release_method,
-        rollout: row.rollout,
-        size: row.size,
-        upload_time: row.upload_time,
-    })
+pub async fn newest(tx: &mut ReadTx, deployment: &DeploymentId) -> AppResult<Option<Release>> {
+    let Some(row) = repo::newest(tx, deployment).await? else { return Ok(None) };
+    Ok(Some(Release { diffs: repo::diffs_of(tx, &row.id).await?, row }))
 }
 
 /// A label by its stored number.

@@ -1,4 +1,4 @@
-//! An upload on its way: multipart to a temporary file, hashed and limited while it streams; checked; stored; committed.
+//! An upload on its way: its bytes to a temporary file, hashed and limited while they come; checked; stored; committed.
 //!
 //! Whatever refuses an upload, nothing of it remains: the temporary file goes when its guard is dropped, the blob by `take_back`.
 
@@ -6,10 +6,9 @@ use std::io::{Seek, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use axum::body::HttpBody;
-use axum::extract::multipart::{Field, Multipart, MultipartRejection};
-use axum::extract::{FromRequest, Request};
-use axum::http::{StatusCode, header};
+use bytes::Bytes;
+use futures_util::{Stream, TryStreamExt};
+use serde_json::json;
 use sha2::{Digest, Sha256};
 use shared::hash::{BlobKey, Sha256Hex};
 use shared::ids::DeploymentId;
@@ -18,107 +17,117 @@ use tempfile::NamedTempFile;
 use tokio::io::AsyncWriteExt;
 
 use super::archive::{self, ArchiveFault, Contents};
-use super::blob;
 use super::info::ReleaseInfo;
-use super::meter::{self, Meter};
 use super::repo::{self, ReleaseRow};
-use super::service::{self, Committed, StoredPackage};
+use super::service::{self, StoredPackage};
+use super::{UploadAllowance, blob};
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ManageReleases;
 use crate::domain::accounts;
-use crate::domain::audit::Actor;
+use crate::domain::audit::{Action, Event};
 use crate::domain::context::Context;
 use crate::domain::deployments::service as deployments;
 use crate::domain::error::{AppError, AppResult};
-use shared::FieldErrors;
 
-/// The largest `packageInfo`, in bytes: a description of 10,000 UTF-16 units, every one of them escaped, and the rest.
-const MAX_INFO: usize = 128 << 10;
-
-/// What multipart adds to the file: boundaries, headers, `packageInfo`.
-const MULTIPART_EXTRA: u64 = 1 << 20;
+/// What comes with the file besides, at most: boundaries, headers, `packageInfo`.
+const EXTRA: u64 = 1 << 20;
 
 /// How often the bytes are stored before the upload is given up: each time but the last, another upload of the same bytes was refused just
 /// between this one's storing and its commit.
 const MOST_STORES: usize = 5;
 
-/// An upload that has arrived whole.
+/// An upload that may come.
 #[derive(Debug)]
-pub struct Received {
-    /// What the name meant when the upload began.
+pub struct Admitted {
+    /// What the deployment's name means when the upload begins.
     deployment: DeploymentId,
+    /// The largest bundle, in bytes.
+    pub limit: u64,
+}
+
+impl Admitted {
+    /// The largest body that a bundle may come in, in bytes.
+    pub fn largest_body(&self) -> u64 {
+        self.limit.saturating_add(EXTRA)
+    }
+}
+
+/// A bundle that has arrived whole, as a temporary file.
+#[derive(Debug)]
+pub struct Bundle {
     file: NamedTempFile,
     size: u64,
     sha256: Sha256Hex,
-    info: ReleaseInfo,
 }
 
-/// Reads the multipart body into a temporary file of the store, unless its head says already that there is no room for it.
-pub async fn receive(app: &Context, grant: &AppGrant<ManageReleases>, deployment: &str, request: Request) -> AppResult<Received> {
-    let length = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    let (deployment, limit) = {
-        let mut tx = app.db.read().await?;
-        let row = deployments::find(&mut tx, grant.app(), deployment).await?;
-        let limit = accounts::repo::max_upload_bytes(&mut tx, grant.namespace()).await?.ok_or(AppError::NotFound("app"))?;
-        let limit = u64::try_from(limit).unwrap_or(0);
-        if length.is_some_and(|length| length > limit.saturating_add(MULTIPART_EXTRA)) {
-            return Err(too_large(limit));
-        }
-        // Before the body takes any room here. How much of it is the file shows later, and is checked again then; one byte it has in any case.
-        let least = length.map_or(1, |length| length.saturating_sub(MULTIPART_EXTRA).max(1));
-        app.settings.limits.quotas.check_stored_bytes(&mut tx, grant.app(), least).await?;
-        (row.id, limit)
-    };
-    // Nothing at all is of no wrong type; it only lacks both parts.
-    if request.body().is_end_stream() {
-        return Err(missing(true, Some(no_info())).into());
-    }
-    let (request, meter) = meter::watch(request, limit.saturating_add(MULTIPART_EXTRA));
-    let mut multipart = Multipart::from_request(request, &()).await.map_err(|rejection| rejected(&rejection))?;
-    let (mut file, mut info) = (None, None);
-    while let Some(field) = multipart.next_field().await.map_err(|error| meter.fault(&error, limit))? {
-        match field.name() {
-            Some("package") if file.is_none() => file = Some(receive_file(app.storage.temp_dir(), field, &meter, limit).await?),
-            Some("packageInfo") if info.is_none() => info = Some(ReleaseInfo::parse(&receive_info(field, &meter, limit).await?)),
-            Some(name @ ("package" | "packageInfo")) => {
-                let field = if name == "package" { "package" } else { "packageInfo" };
-                return Err(AppError::invalid(field, "stands there twice"));
-            }
-            _ => skip(field, &meter, limit).await?,
-        }
-    }
-    match (file, info) {
-        (Some((file, size, sha256)), Some(Ok(info))) => Ok(Received { deployment, file, size, sha256, info }),
-        (file, info) => {
-            let info_fault = match info {
-                None => Some(no_info()),
-                Some(info) => info.err(),
-            };
-            Err(missing(file.is_none(), info_fault).into())
-        }
-    }
+/// An upload that has arrived whole.
+#[derive(Debug)]
+pub struct Received {
+    /// What was admitted.
+    pub admitted: Admitted,
+    /// The bundle.
+    pub bundle: Bundle,
+    /// What it says of itself.
+    pub info: ReleaseInfo,
 }
 
-fn no_info() -> FieldErrors {
-    FieldErrors::of("packageInfo", "a part with JSON text is needed")
+/// Lets an upload come, whose body has this `length` where that is known, unless there is no room for it. Errors: 404, 409, 413.
+pub async fn admit(app: &Context, grant: &AppGrant<ManageReleases>, deployment: &str, length: Option<u64>) -> AppResult<Admitted> {
+    let mut tx = app.db.read().await?;
+    let row = deployments::find(&mut tx, grant.app(), deployment).await?;
+    let limit = accounts::repo::max_upload_bytes(&mut tx, grant.namespace()).await?.ok_or(AppError::NotFound("app"))?;
+    let admitted = Admitted { deployment: row.id, limit: u64::try_from(limit).unwrap_or(0) };
+    if length.is_some_and(|length| length > admitted.largest_body()) {
+        return Err(too_large(admitted.limit));
+    }
+    // Before the body takes any room here. How much of it is the file shows later, and is checked again then; one byte it has in any case.
+    let least = length.map_or(1, |length| length.saturating_sub(EXTRA).max(1));
+    app.settings.limits.quotas.check_stored_bytes(&mut tx, grant.app(), least).await?;
+    Ok(admitted)
 }
 
-/// What is wrong with the parts: whether there is no file, and what is wrong with the other one.
-fn missing(has_no_file: bool, info: Option<FieldErrors>) -> FieldErrors {
-    let mut errors = if has_no_file { FieldErrors::of("package", "a file part is needed") } else { FieldErrors::default() };
-    errors.extend(info.unwrap_or_default());
-    errors
+/// Reads a bundle into a temporary file of the store. Errors: 413 when it is larger than admitted.
+pub async fn receive(app: &Context, admitted: &Admitted, mut chunks: impl Stream<Item = AppResult<Bytes>> + Unpin) -> AppResult<Bundle> {
+    let file = NamedTempFile::new_in(app.storage.temp_dir()).map_err(AppError::unavailable)?;
+    let mut writer = tokio::fs::File::from_std(file.reopen().map_err(AppError::unavailable)?);
+    let (mut hasher, mut size) = (Sha256::new(), 0_u64);
+    while let Some(chunk) = chunks.try_next().await? {
+        size += chunk.len() as u64;
+        if size > admitted.limit {
+            return Err(too_large(admitted.limit));
+        }
+        hasher.update(&chunk);
+        writer.write_all(&chunk).await.map_err(AppError::unavailable)?;
+    }
+    writer.flush().await.map_err(AppError::unavailable)?;
+    Ok(Bundle { file, size, sha256: Sha256Hex::from_digest(hasher.finalize().into()) })
+}
+
+/// Makes a release of what has arrived. It is all of it or nothing, whether or not somebody still waits: what it needs, it owns. Errors: 400 for the file;
+/// 403, 404; 409 as the rules of releases say.
+pub async fn release(
+    app: Arc<Context>,
+    grant: AppGrant<ManageReleases>,
+    allowance: UploadAllowance,
+    deployment: String,
+    received: Received,
+) -> AppResult<ReleaseRow> {
+    let stored = store_and_commit(&app, &grant, &deployment, received).await;
+    // The file is gone only now, whoever still waits.
+    drop(allowance);
+    let (deployment, row) = stored?;
+    tracing::info!(deployment.id = deployment.as_str(), release.label = row.label, release.size = row.size, "a release was uploaded");
+    Ok(row)
 }
 
 /// Checks the file, stores it and makes the release.
-pub async fn store_and_commit(
+async fn store_and_commit(
     app: &Context,
     grant: &AppGrant<ManageReleases>,
-    actor: &Actor,
     deployment: &str,
     received: Received,
 ) -> AppResult<(DeploymentId, ReleaseRow)> {
-    let Received { deployment: meant, file, size, sha256, info } = received;
+    let Received { admitted, bundle: Bundle { file, size, sha256 }, info } = received;
     // The body may have taken long. Whoever may no longer upload is not to cost an inspection; the transaction below asks again.
     {
         let mut tx = app.db.read().await?;
@@ -147,22 +156,21 @@ pub async fn store_and_commit(
             if let (Some(sha256), Some(file)) = (&package.manifest, &manifest_file) {
                 stored.push(store(app, grant, sha256, file).await?);
             }
-            let mut tx = grant.begin_tx(app).await?;
+            let mut change = grant.begin(app).await?;
             // The bundle is among what is stored.
-            app.settings.limits.quotas.check_stored_bytes(&mut tx, grant.app(), 0).await?;
-            let committed = service::commit(&mut tx, app, grant, actor, deployment, &info, &package).await?;
-            if let Committed::Release(released_in, _) = &committed {
-                // Deployments that changed their names while the bundle came must not get each other's releases.
-                if *released_in != meant {
-                    return Err(AppError::NotFound("deployment"));
-                }
-                tx.commit().await?;
+            app.settings.limits.quotas.check_stored_bytes(&mut change, grant.app(), 0).await?;
+            let Some((released_in, row)) = service::make(&mut change, grant, deployment, &info, &package).await? else { return Ok(None) };
+            // Deployments that changed their names while the bundle came must not get each other's releases.
+            if released_in != admitted.deployment {
+                return Err(AppError::NotFound("deployment"));
             }
-            Ok(committed)
+            let details = json!({ "deployment": deployment, "label": format!("v{}", row.label), "appVersion": row.app_version });
+            change.commit(Event::new(Action::UploadRelease, &row.id).of_app(grant.app()).with(details)).await?;
+            Ok(Some((released_in, row)))
         };
         match committed.await {
-            Ok(Committed::Release(deployment, row)) => return Ok((deployment, *row)),
-            Ok(Committed::BlobGone) => {}
+            Ok(Some(released)) => return Ok(released),
+            Ok(None) => {}
             Err(error) => {
                 for (sha256, stamp) in &stored {
                     take_back(app, grant, sha256, *stamp).await;
@@ -237,48 +245,6 @@ async fn take_back(app: &Context, grant: &AppGrant<ManageReleases>, sha256: &Sha
     }
 }
 
-async fn receive_file(folder: &Path, mut field: Field<'_>, meter: &Meter, limit: u64) -> AppResult<(NamedTempFile, u64, Sha256Hex)> {
-    let file = NamedTempFile::new_in(folder).map_err(AppError::unavailable)?;
-    let mut writer = tokio::fs::File::from_std(file.reopen().map_err(AppError::unavailable)?);
-    let (mut hasher, mut size) = (Sha256::new(), 0_u64);
-    while let Some(chunk) = field.chunk().await.map_err(|error| meter.fault(&error, limit))? {
-        meter.took(chunk.len());
-        size += chunk.len() as u64;
-        if size > limit {
-            return Err(too_large(limit));
-        }
-        hasher.update(&chunk);
-        writer.write_all(&chunk).await.map_err(AppError::unavailable)?;
-    }
-    writer.flush().await.map_err(AppError::unavailable)?;
-    Ok((file, size, Sha256Hex::from_digest(hasher.finalize().into())))
-}
-
-async fn receive_info(mut field: Field<'_>, meter: &Meter, limit: u64) -> AppResult<Vec<u8>> {
-    let mut text = Vec::new();
-    while let Some(chunk) = field.chunk().await.map_err(|error| meter.fault(&error, limit))? {
-        meter.took(chunk.len());
-        if text.len() + chunk.len() > MAX_INFO {
-            return Err(AppError::TooLarge(format!("packageInfo: must be at most {MAX_INFO} bytes")));
-        }
-        text.extend_from_slice(&chunk);
-    }
-    Ok(text)
-}
-
-/// A part that nobody asked for is read past, within the bundle's limit.
-async fn skip(mut field: Field<'_>, meter: &Meter, limit: u64) -> AppResult<()> {
-    let mut size = 0_u64;
-    while let Some(chunk) = field.chunk().await.map_err(|error| meter.fault(&error, limit))? {
-        meter.took(chunk.len());
-        size += chunk.len() as u64;
-        if size > limit {
-            return Err(too_large(limit));
-        }
-    }
-    Ok(())
-}
-
 async fn write_manifest(folder: &Path, manifest: &Manifest) -> AppResult<(NamedTempFile, Sha256Hex)> {
     let text = manifest.to_json();
     let sha256 = Sha256Hex::of(text.as_bytes());
@@ -292,15 +258,7 @@ async fn write_manifest(folder: &Path, manifest: &Manifest) -> AppResult<(NamedT
     Ok((written.await.map_err(AppError::internal)?.map_err(AppError::unavailable)?, sha256))
 }
 
-pub(crate) fn too_large(limit: u64) -> AppError {
+/// The refusal of a bundle that is larger than it may be. 413.
+pub fn too_large(limit: u64) -> AppError {
     AppError::TooLarge(format!("package: must be at most {limit} bytes"))
-}
-
-fn rejected(rejection: &MultipartRejection) -> AppError {
-    match rejection.status() {
-        StatusCode::BAD_REQUEST if matches!(rejection, MultipartRejection::InvalidBoundary(_)) => {
-            AppError::WrongType("the body must be multipart/form-data with a boundary")
-        }
-        _ => AppError::Invalid(FieldErrors::of_request("the multipart body cannot be read")),
-    }
 }

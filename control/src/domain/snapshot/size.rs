@@ -11,6 +11,7 @@ use shared::snapshot::{Size, Sketch, json_length};
 use crate::domain::context::Context;
 use crate::domain::deployments;
 use crate::domain::error::{AppError, AppResult};
+use crate::domain::releases::ReleaseMethod;
 use crate::domain::releases::repo::ReleaseRow;
 use crate::infra::db::{ReadTx, Tx, WriteTx};
 use crate::{on, on_write};
@@ -107,7 +108,7 @@ pub async fn admit(tx: &mut WriteTx, app: &Context, of: &AppId, deployment: &Dep
     let (after, most_bytes) = (size(&rows), app.settings.limits.snapshot_bytes);
     let counts_for_account = match change {
         Change::New(row) => {
-            let is_rollback = row.release_method == "Rollback";
+            let is_rollback = row.release_method == ReleaseMethod::Rollback;
             if rows.len() > MOST_RELEASES && !(is_rollback && rollbacks(tx, deployment).await? < MOST_ROLLBACKS) {
                 return Err(AppError::Conflict(format!(
                     "a deployment has at most {MOST_RELEASES} releases: clear the deployment's history, or create another deployment"

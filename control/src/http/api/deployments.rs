@@ -3,74 +3,21 @@
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
-use serde::{Deserialize, Serialize};
-use shared::ids::DeploymentId;
-use shared::time::UnixMillis;
-use utoipa::ToSchema;
+use shared::FieldErrors;
+use shared::api::deployments::{Deployment, DeploymentAnswer, DeploymentPatch, DeploymentsAnswer, NewDeployment};
+use shared::ids::AppId;
+use shared::keys::{DeploymentKey, Name};
+use shared::wire::check::DownloadUrls;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::releases;
 use crate::domain::access::AppGrant;
-use crate::domain::access::grant::{ManageDeployments, ReadApp, ReadDeploymentKeys};
-use crate::domain::audit::Actor;
+use crate::domain::access::grant::{ManageDeployments, ReadApp};
 use crate::domain::deployments::service;
 use crate::domain::error::AppResult;
 use crate::http::AppState;
-use crate::http::api::releases::ReleaseOut;
-use crate::http::extract::{DeploymentPath, Json, Member, encode_segment};
-
-/// A deployment to be made.
-#[derive(Debug, Deserialize, ToSchema)]
-#[schema(example = json!({ "name": "Beta" }))]
-pub struct NewDeployment {
-    /// A text: its name, unique within the app.
-    #[serde(default)]
-    #[schema(value_type = String, required = true, min_length = 1, max_length = 255)]
-    pub name: Member,
-    /// A text: the key that installed clients already have, when they come from another service.
-    #[serde(default)]
-    #[schema(value_type = Option<String>, pattern = "^[A-Za-z0-9_-]{10,100}$")]
-    pub key: Member,
-}
-
-/// What is to change of a deployment.
-#[derive(Debug, Deserialize, ToSchema)]
-#[schema(example = json!({ "name": "Beta" }))]
-pub struct DeploymentPatch {
-    /// A text: its new name, unique within the app.
-    #[serde(default)]
-    #[schema(value_type = String, required = true, min_length = 1, max_length = 255)]
-    pub name: Member,
-}
-
-/// A deployment.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = Deployment)]
-pub struct DeploymentOut {
-    /// Its id.
-    pub id: DeploymentId,
-    /// Its name.
-    pub name: String,
-    /// Its key, or `(hidden)` for callers without deploymentKeys.read.
-    pub key: String,
-    /// When it was made.
-    pub created_time: UnixMillis,
-    /// Its newest release.
-    pub package: Option<ReleaseOut>,
-}
-
-/// One deployment.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct DeploymentAnswer {
-    deployment: DeploymentOut,
-}
-
-/// Deployments by name.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct DeploymentsAnswer {
-    deployments: Vec<DeploymentOut>,
-}
+use crate::http::extract::{DeploymentPath, Json, encode_segment};
 
 /// The routes of this area.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -89,8 +36,21 @@ pub fn routes() -> OpenApiRouter<AppState> {
     responses((status = 200, body = DeploymentsAnswer))
 )]
 pub async fn list_deployments(State(app): State<AppState>, grant: AppGrant<ReadApp>) -> AppResult<Json<DeploymentsAnswer>> {
-    let mut tx = app.db.read().await?;
-    Ok(Json(DeploymentsAnswer { deployments: service::list(&mut tx, &grant, &app.download_urls()).await? }))
+    let deployments = service::list(&mut app.db.read().await?, &grant).await?;
+    let urls = app.download_urls();
+    let deployments = deployments.into_iter().map(|deployment| present(grant.app(), deployment, &urls)).collect::<AppResult<_>>()?;
+    Ok(Json(DeploymentsAnswer { deployments }))
+}
+
+/// A deployment on the wire.
+fn present(app: &AppId, deployment: service::Deployment, urls: &DownloadUrls<'_>) -> AppResult<Deployment> {
+    Ok(Deployment {
+        id: deployment.id,
+        name: deployment.name,
+        key: deployment.key.unwrap_or_else(|| "(hidden)".to_owned()),
+        created_time: deployment.created_time,
+        package: deployment.newest.map(|release| releases::present(app, release, urls)).transpose()?,
+    })
 }
 
 /// Create a deployment of an app.
@@ -105,16 +65,22 @@ pub async fn list_deployments(State(app): State<AppState>, grant: AppGrant<ReadA
 pub async fn create_deployment(
     State(app): State<AppState>,
     grant: AppGrant<ManageDeployments>,
-    actor: Actor,
     Json(new): Json<NewDeployment>,
 ) -> AppResult<impl IntoResponse> {
-    let mut tx = grant.begin_tx(&app).await?;
-    let row = service::create(&mut tx, &app, &grant, &actor, &new).await?;
-    tx.commit().await?;
-    let deployment = service::shown(row, None, grant.also::<ReadDeploymentKeys>());
-    app.publisher.wake();
+    let created = service::create(&app, &grant, read(new)?).await?;
+    let deployment = present(grant.app(), created, &app.download_urls())?;
     let location = format!("/v1/apps/{}/deployments/{}", encode_segment(grant.called()), encode_segment(&deployment.name));
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(DeploymentAnswer { deployment })))
+}
+
+fn read(new: NewDeployment) -> Result<service::NewDeployment, FieldErrors> {
+    let mut errors = FieldErrors::default();
+    let name = errors.take("name", new.name.parse::<Name>());
+    let key = errors.take("key", new.key.parse_optional::<DeploymentKey>());
+    match (name, key) {
+        (Some(name), Some(key)) => Ok(service::NewDeployment { name, key }),
+        _ => Err(errors),
+    }
 }
 
 /// Read a deployment.
@@ -130,10 +96,8 @@ pub async fn get_deployment(
     grant: AppGrant<ReadApp>,
     DeploymentPath(name): DeploymentPath,
 ) -> AppResult<Json<DeploymentAnswer>> {
-    let mut tx = app.db.read().await?;
-    let row = service::find(&mut tx, grant.app(), &name).await?;
-    let deployment = service::out(&mut tx, row, grant.also::<ReadDeploymentKeys>(), &app.download_urls()).await?;
-    Ok(Json(DeploymentAnswer { deployment }))
+    let found = service::get(&mut app.db.read().await?, &grant, &name).await?;
+    Ok(Json(DeploymentAnswer { deployment: present(grant.app(), found, &app.download_urls())? }))
 }
 
 /// Rename a deployment. Its clients notice nothing: they know its key.
@@ -148,15 +112,12 @@ pub async fn get_deployment(
 pub async fn rename_deployment(
     State(app): State<AppState>,
     grant: AppGrant<ManageDeployments>,
-    actor: Actor,
     DeploymentPath(name): DeploymentPath,
     Json(patch): Json<DeploymentPatch>,
 ) -> AppResult<Json<DeploymentAnswer>> {
-    let mut tx = grant.begin_tx(&app).await?;
-    let row = service::rename(&mut tx, &grant, &actor, &name, &patch, &app.dice, app.now()).await?;
-    let deployment = service::out(&mut tx, row, grant.also::<ReadDeploymentKeys>(), &app.download_urls()).await?;
-    tx.commit().await?;
-    Ok(Json(DeploymentAnswer { deployment }))
+    let new_name = patch.name.parse::<Name>().map_err(|error| FieldErrors::of("name", error))?;
+    let renamed = service::rename(&app, &grant, &name, &new_name).await?;
+    Ok(Json(DeploymentAnswer { deployment: present(grant.app(), renamed, &app.download_urls())? }))
 }
 
 /// Delete a deployment with its releases. Its key answers 404 from then on; only the app's owner can use it again, for a new deployment.
@@ -170,13 +131,9 @@ pub async fn rename_deployment(
 pub async fn delete_deployment(
     State(app): State<AppState>,
     grant: AppGrant<ManageDeployments>,
-    actor: Actor,
     DeploymentPath(name): DeploymentPath,
 ) -> AppResult<StatusCode> {
-    let mut tx = grant.begin_tx(&app).await?;
-    service::delete(&mut tx, &grant, &actor, &name, &app.dice, app.now()).await?;
-    tx.commit().await?;
-    app.publisher.wake();
+    service::delete(&app, &grant, &name).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -191,12 +148,8 @@ pub async fn delete_deployment(
 pub async fn clear_history(
     State(app): State<AppState>,
     grant: AppGrant<ManageDeployments>,
-    actor: Actor,
     DeploymentPath(name): DeploymentPath,
 ) -> AppResult<StatusCode> {
-    let mut tx = grant.begin_tx(&app).await?;
-    service::clear(&mut tx, &grant, &actor, &name, &app.dice, app.now()).await?;
-    tx.commit().await?;
-    app.publisher.wake();
+    service::clear(&app, &grant, &name).await?;
     Ok(StatusCode::NO_CONTENT)
 }

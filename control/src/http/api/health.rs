@@ -8,10 +8,9 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use serde::Serialize;
+use shared::api::health::{CheckResult, Checks, Health};
 use shared::time::UnixMillis;
 use tokio::sync::Mutex;
-use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -33,49 +32,6 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Debug, Default)]
 pub struct HealthCache(Mutex<Option<(UnixMillis, Arc<Checks>)>>);
 
-/// What each check said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
-pub struct Checks {
-    database: Condition,
-    storage: Condition,
-    edge: Condition,
-}
-
-/// The state of a part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = CheckResult)]
-enum Condition {
-    /// It works.
-    Ok,
-    /// It works, but lags behind.
-    Degraded,
-    /// There is none.
-    Off,
-    /// It does not work.
-    Failed,
-}
-
-#[derive(Serialize, ToSchema)]
-#[schema(as = Health)]
-struct HealthOut {
-    status: &'static str,
-    version: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    checks: Option<Checks>,
-    /// The envelope's members, on a failure.
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    #[schema(ignore)]
-    problem: Option<ProblemOut>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ProblemOut {
-    error: &'static str,
-    request_id: String,
-}
-
 /// The routes of this area.
 pub fn routes() -> OpenApiRouter<AppState> {
     // `/health` is for probes that expect no more than this word; it is no part of the interface.
@@ -89,23 +45,29 @@ pub fn routes() -> OpenApiRouter<AppState> {
     tag = "health",
     params(("live" = Option<String>, Query, description = "with any value, or none: only whether the process answers, without checks")),
     responses(
-        (status = 200, body = HealthOut),
-        (status = 503, body = HealthOut, description = "the database or the store cannot be reached; the members of an error are there, too"),
+        (status = 200, body = Health),
+        (status = 503, body = Health, description = "the database or the store cannot be reached; the members of an error are there, too"),
     )
 )]
 async fn get_health(State(app): State<AppState>, request: Request) -> Response {
-    let version = env!("CARGO_PKG_VERSION");
+    let answer = |status: &str, checks| Health {
+        status: status.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        checks,
+        error: None,
+        request_id: None,
+    };
     let is_live = request.uri().query().is_some_and(|query| query.split('&').any(|pair| pair == "live" || pair.starts_with("live=")));
     if is_live {
-        return Json(HealthOut { status: "ok", version, checks: None, problem: None }).into_response();
+        return Json(answer("ok", None)).into_response();
     }
     let checks = *checks(&app).await;
-    if checks.database == Condition::Ok && checks.storage == Condition::Ok {
-        return Json(HealthOut { status: "ok", version, checks: Some(checks), problem: None }).into_response();
+    if checks.database == CheckResult::Ok && checks.storage == CheckResult::Ok {
+        return Json(answer("ok", Some(checks))).into_response();
     }
-    let request_id = request.extensions().get::<RequestIdHeader>().map(|id| id.0.to_string()).unwrap_or_default();
-    let problem = Some(ProblemOut { error: "the service is unavailable for the moment, try again", request_id });
-    let mut response = Json(HealthOut { status: "unavailable", version, checks: Some(checks), problem }).into_response();
+    let error = Some("the service is unavailable for the moment, try again".to_owned());
+    let request_id = Some(request.extensions().get::<RequestIdHeader>().map(|id| id.0.to_string()).unwrap_or_default());
+    let mut response = Json(Health { error, request_id, ..answer("unavailable", Some(checks)) }).into_response();
     *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
     response
@@ -130,8 +92,8 @@ async fn checks(app: &AppState) -> Arc<Checks> {
         tracing::error!(cause = %chain(error), "the storage check failed");
     }
     let checks = Arc::new(Checks {
-        database: if oldest.is_ok() { Condition::Ok } else { Condition::Failed },
-        storage: if stored.is_ok() { Condition::Ok } else { Condition::Failed },
+        database: if oldest.is_ok() { CheckResult::Ok } else { CheckResult::Failed },
+        storage: if stored.is_ok() { CheckResult::Ok } else { CheckResult::Failed },
         edge: edge(app, oldest.as_ref(), now),
     });
     *last = Some((now, Arc::clone(&checks)));
@@ -149,12 +111,12 @@ async fn oldest(app: &Context) -> Result<Option<UnixMillis>, AppError> {
 }
 
 /// Without the database nobody knows how far the edge lags, and nothing is pushed.
-fn edge(app: &Context, oldest: Result<&Option<UnixMillis>, &AppError>, now: UnixMillis) -> Condition {
+fn edge(app: &Context, oldest: Result<&Option<UnixMillis>, &AppError>, now: UnixMillis) -> CheckResult {
     if !app.settings.has_edge {
-        return Condition::Off;
+        return CheckResult::Off;
     }
     match oldest {
-        Ok(oldest) if oldest.is_none_or(|oldest| now <= oldest.plus_millis(EDGE_LAG)) => Condition::Ok,
-        _ => Condition::Degraded,
+        Ok(oldest) if oldest.is_none_or(|oldest| now <= oldest.plus_millis(EDGE_LAG)) => CheckResult::Ok,
+        _ => CheckResult::Degraded,
     }
 }

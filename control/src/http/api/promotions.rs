@@ -2,56 +2,20 @@
 
 use axum::extract::State;
 use axum::response::IntoResponse;
-use serde::Deserialize;
+use shared::FieldErrors;
+use shared::api::releases::{NewPromotion, ReleaseAnswer};
 use shared::keys::Name;
-use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::releases::{ReleaseAnswer, created};
+use super::package_info;
+use super::releases::created;
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ManageReleases;
-use crate::domain::audit::Actor;
 use crate::domain::error::AppResult;
-use crate::domain::releases::info::{GivenInfo, ReleaseChanges, given_label};
 use crate::domain::releases::promotion::{self, Promotion};
-use crate::domain::releases::service;
 use crate::http::AppState;
-use crate::http::extract::{DeploymentPath, Json, Member};
-use shared::FieldErrors;
-
-/// A promotion to be made.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(example = json!({ "destination": "Production", "packageInfo": { "rollout": 20 } }))]
-pub struct NewPromotion {
-    /// A text: the name of the deployment that the release goes to.
-    #[serde(default)]
-    #[schema(value_type = String, required = true, min_length = 1, max_length = 255)]
-    pub destination: Member,
-    /// A text: which release; the newest one that is not disabled unless given.
-    #[serde(default)]
-    #[schema(value_type = Option<String>, pattern = "^v[1-9][0-9]{0,8}$")]
-    pub label: Member,
-    /// What differs from the release that is promoted.
-    #[serde(default)]
-    #[schema(value_type = Option<ReleaseChanges>)]
-    pub package_info: Member,
-}
-
-impl NewPromotion {
-    /// The promotion that is asked for. Errors: 400, which names every fault.
-    fn read(&self) -> AppResult<Promotion> {
-        let mut errors = FieldErrors::default();
-        let destination = errors.take("destination", self.destination.text().and_then(Name::sought).map(str::to_owned));
-        let label = errors.take("label", given_label(&self.label));
-        let info = GivenInfo::inheriting(&self.package_info, &mut errors);
-        match (destination, label) {
-            (Some(destination), Some(label)) if errors.is_empty() => Ok(Promotion { destination, label, info }),
-            _ => Err(errors.into()),
-        }
-    }
-}
+use crate::http::extract::{DeploymentPath, Json};
 
 /// The route of this file.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -80,11 +44,21 @@ pub fn routes() -> OpenApiRouter<AppState> {
 pub async fn promote_release(
     State(app): State<AppState>,
     grant: AppGrant<ManageReleases>,
-    actor: Actor,
     DeploymentPath(source): DeploymentPath,
     Json(new): Json<NewPromotion>,
 ) -> AppResult<impl IntoResponse> {
-    let promotion = new.read()?;
-    let row = promotion::promote(&app, &grant, &actor, &source, &promotion).await?;
-    Ok(created(&grant, &promotion.destination, service::out(grant.app(), &[], row, &app.download_urls())?))
+    let promotion = read(source, new)?;
+    let row = promotion::promote(&app, &grant, &promotion).await?;
+    created(&app, &grant, &promotion.to, row)
+}
+
+fn read(from: String, new: NewPromotion) -> Result<Promotion, FieldErrors> {
+    let mut errors = FieldErrors::default();
+    let to = errors.take("destination", new.destination.required().and_then(|name| Name::sought(&name).map(str::to_owned)));
+    let label = errors.take("label", new.label.parse_optional());
+    let overrides = package_info::of_promotion(new.package_info, &mut errors);
+    match (to, label) {
+        (Some(to), Some(label)) if errors.is_empty() => Ok(Promotion { from, to, label, overrides }),
+        _ => Err(errors),
+    }
 }

@@ -1,207 +1,88 @@
 //! The operations on releases.
 
-use std::collections::BTreeMap;
-
-use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::extract::State;
 use axum::http::{StatusCode, header};
-use axum::response::IntoResponse;
-use serde::Serialize;
-use shared::hash::PackageHash;
+use axum::response::{IntoResponse, Response};
+use shared::FieldErrors;
+use shared::api::releases::{Diff, HistoryAnswer, Release, ReleaseAnswer, ReleaseMethod, ReleasePatch};
+use shared::hash::{BlobKey, Sha256Hex};
+use shared::ids::AppId;
 use shared::keys::Label;
-use shared::time::UnixMillis;
-use utoipa::ToSchema;
-use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
+use shared::signature::download_url;
+use shared::wire::check::DownloadUrls;
+use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{promotions, rollbacks};
+use super::{package_info, promotions, release_list, rollbacks, uploads};
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::{ManageReleases, ReadApp};
-use crate::domain::audit::Actor;
-use crate::domain::deployments::service as deployments;
-use crate::domain::error::{AppError, AppResult};
-use crate::domain::releases::UploadAllowance;
-use crate::domain::releases::{change, listing, service, upload};
+use crate::domain::error::AppResult;
+use crate::domain::releases as domain;
+use crate::domain::releases::change::{self, ReleaseChange};
+use crate::domain::releases::repo::ReleaseRow;
+use crate::domain::releases::service::{self, label};
 use crate::http::AppState;
 use crate::http::extract::{DeploymentPath, Json, LabelPath, encode_segment};
-
-/// A release (the specification's object `package`).
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = Release)]
-pub struct ReleaseOut {
-    /// The binary versions it is for, as given.
-    pub app_version: String,
-    /// A signed address of the bundle.
-    pub blob_url: String,
-    /// Release notes.
-    pub description: Option<String>,
-    /// Diffs by the package hash that they start from.
-    pub diff_package_map: BTreeMap<String, DiffOut>,
-    /// Whether it is offered to nobody.
-    pub is_disabled: bool,
-    /// Whether clients must take it.
-    pub is_mandatory: bool,
-    /// Its label.
-    #[schema(value_type = String, pattern = "^v[1-9][0-9]{0,8}$")]
-    pub label: Label,
-    /// A signed address of the file manifest; null for a single-file package.
-    pub manifest_blob_url: Option<String>,
-    /// The deployment it was promoted from.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub original_deployment: Option<String>,
-    /// The label it was made from.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>, pattern = "^v[1-9][0-9]{0,8}$")]
-    pub original_label: Option<Label>,
-    /// The hash of its contents.
-    #[schema(value_type = String, pattern = "^[0-9a-f]{64}$")]
-    pub package_hash: PackageHash,
-    /// The address of the account that made it.
-    pub released_by: String,
-    /// Upload, Promote or Rollback.
-    #[schema(value_type = ReleaseMethod)]
-    pub release_method: String,
-    /// 1-99 for a staged rollout, null for everybody.
-    #[schema(minimum = 1, maximum = 99)]
-    pub rollout: Option<i64>,
-    /// The bundle's size in bytes.
-    pub size: i64,
-    /// When it was made.
-    pub upload_time: UnixMillis,
-}
-
-/// How a release came to be. It is for the document only: the database keeps the names.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "no value is made of what only describes")]
-pub(crate) enum ReleaseMethod {
-    /// From bytes.
-    Upload,
-    /// From a release of another deployment.
-    Promote,
-    /// From an earlier release of the same deployment.
-    Rollback,
-}
-
-/// The parts of an upload, in any order. It is for the document only: the parts are read as they come in.
-#[derive(ToSchema)]
-#[schema(rename_all = "camelCase")]
-#[expect(dead_code, reason = "no value is made of what only describes")]
-struct ReleaseUpload {
-    /// The bundle: a zip, or any other single file.
-    #[schema(value_type = String, format = Binary)]
-    package: Vec<u8>,
-    /// What the upload says of itself: a JSON text.
-    package_info: NewRelease,
-}
-
-/// `packageInfo` of an upload.
-#[derive(ToSchema)]
-#[schema(rename_all = "camelCase", example = json!({ "appVersion": "^1.0.0", "description": "what is new" }))]
-#[expect(dead_code, reason = "no value is made of what only describes")]
-struct NewRelease {
-    /// The binary versions it is for: a version or a range as npm understands it.
-    #[schema(min_length = 1, max_length = 255)]
-    app_version: String,
-    /// Release notes; the length is counted in UTF-16 code units.
-    #[schema(max_length = 10000)]
-    description: Option<String>,
-    /// Whether clients must take it.
-    is_mandatory: Option<bool>,
-    /// Whether it is offered to nobody.
-    is_disabled: Option<bool>,
-    /// The percentage of clients that it is offered to; 100 and null are everybody.
-    #[schema(minimum = 1, maximum = 100)]
-    rollout: Option<i32>,
-}
-
-/// A diff to a release.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Diff)]
-pub struct DiffOut {
-    /// A signed address of the diff.
-    pub url: String,
-    /// Its size in bytes.
-    pub size: i64,
-}
-
-/// One release.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct ReleaseAnswer {
-    pub(crate) package: ReleaseOut,
-}
-
-/// Releases, oldest first.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct HistoryAnswer {
-    history: Vec<ReleaseOut>,
-}
 
 /// The routes of this area.
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
-        // The upload counts its own bytes while it streams them to disk; the framework's limit is for bodies held in memory.
-        .routes(routes!(create_release).layer(DefaultBodyLimit::disable()))
         .routes(routes!(get_release))
         .routes(routes!(get_history))
-        .merge(listing::routes())
-        .merge(change::routes())
+        .routes(routes!(patch_release))
+        .merge(uploads::routes())
+        .merge(release_list::routes())
         .merge(promotions::routes())
         .merge(rollbacks::routes())
 }
 
-/// Upload a release: multipart with the parts `package` (the bundle) and `packageInfo` (JSON), in any order.
-#[utoipa::path(
-    post,
-    path = "/v1/apps/{app}/deployments/{deployment}/releases",
-    tag = "releases",
-    security(("bearer" = ["releases.manage"])),
-    request_body(content = ReleaseUpload, content_type = "multipart/form-data"),
-    responses(
-        (status = 201, body = ReleaseAnswer),
-        (
-            status = 409,
-            description = "the newest release is in an unfinished rollout, or the current release for these versions has the same contents; the deployment \
-                has no room for another release, range of versions or description, or the owner's quota of stored bytes for another bundle"
-        ),
-    )
-)]
-pub async fn create_release(
-    State(app): State<AppState>,
-    grant: AppGrant<ManageReleases>,
-    actor: Actor,
-    allowance: UploadAllowance,
-    DeploymentPath(deployment): DeploymentPath,
-    request: Request,
-) -> AppResult<impl IntoResponse> {
-    let received = upload::receive(&app, &grant, &deployment, request).await?;
-    let committing = {
-        let (app, grant, deployment) = (app.clone(), grant.clone(), deployment.clone());
-        async move {
-            let stored = upload::store_and_commit(&app, &grant, &actor, &deployment, received).await;
-            // The file is gone only now, whoever still waits.
-            drop(allowance);
-            let (deployment_id, row) = stored?;
-            app.publisher.wake();
-            tracing::info!(
-                deployment.id = deployment_id.as_str(),
-                release.label = row.label,
-                release.size = row.size,
-                "a release was uploaded"
-            );
-            Ok::<_, AppError>(row)
-        }
-    };
-    // All of it or nothing, even if the client goes away now.
-    let row = app.work.run(committing).await?;
-    let package = service::out(grant.app(), &[], row, &app.download_urls())?;
-    Ok(created(&grant, &deployment, package))
+/// A release on the wire, with signed addresses.
+pub(super) fn present(app: &AppId, release: service::Release, urls: &DownloadUrls<'_>) -> AppResult<Release> {
+    let service::Release { row, diffs } = release;
+    let url = |sha256: &Sha256Hex| download_url(urls, &BlobKey { app: app.clone(), sha256: sha256.clone() });
+    Ok(Release {
+        app_version: row.app_version,
+        blob_url: url(&row.blob_sha256),
+        description: row.description,
+        diff_package_map: diffs
+            .iter()
+            .map(|diff| (diff.source_hash.to_string(), Diff { url: url(&diff.blob_sha256), size: diff.size }))
+            .collect(),
+        is_disabled: row.is_disabled,
+        is_mandatory: row.is_mandatory,
+        label: label(row.label)?,
+        manifest_blob_url: row.manifest_sha256.as_ref().map(url),
+        original_deployment: row.original_deployment,
+        original_label: row.original_label.map(label).transpose()?,
+        package_hash: row.package_hash,
+        released_by: row.released_by,
+        release_method: present_method(row.release_method),
+        rollout: row.rollout,
+        size: row.size,
+        upload_time: row.upload_time,
+    })
 }
 
-/// The answer to whatever makes a release.
-pub(crate) fn created(grant: &AppGrant<ManageReleases>, deployment: &str, package: ReleaseOut) -> impl IntoResponse + use<> {
+/// How a release came to be, on the wire.
+pub(super) fn present_method(method: domain::ReleaseMethod) -> ReleaseMethod {
+    match method {
+        domain::ReleaseMethod::Upload => ReleaseMethod::Upload,
+        domain::ReleaseMethod::Promote => ReleaseMethod::Promote,
+        domain::ReleaseMethod::Rollback => ReleaseMethod::Rollback,
+    }
+}
+
+/// The answer to whatever makes a release, which no diff leads to yet.
+pub(super) fn created(
+    app: &AppState,
+    grant: &AppGrant<ManageReleases>,
+    deployment: &str,
+    row: ReleaseRow,
+) -> AppResult<impl IntoResponse + use<>> {
+    let package = present(grant.app(), service::Release { row, diffs: Vec::new() }, &app.download_urls())?;
     let (app_name, deployment_name) = (encode_segment(grant.called()), encode_segment(deployment));
     let location = format!("/v1/apps/{app_name}/deployments/{deployment_name}/releases/{}", package.label);
-    (StatusCode::CREATED, [(header::LOCATION, location)], Json(ReleaseAnswer { package }))
+    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(ReleaseAnswer { package })))
 }
 
 /// Read a release.
@@ -218,9 +99,8 @@ pub async fn get_release(
     DeploymentPath(deployment): DeploymentPath,
     LabelPath(label): LabelPath,
 ) -> AppResult<Json<ReleaseAnswer>> {
-    let mut tx = app.db.read().await?;
-    let deployment = deployments::find(&mut tx, grant.app(), &deployment).await?;
-    Ok(Json(ReleaseAnswer { package: service::find(&mut tx, grant.app(), &deployment.id, label, &app.download_urls()).await? }))
+    let found = service::find(&mut app.db.read().await?, &grant, &deployment, label).await?;
+    Ok(Json(ReleaseAnswer { package: present(grant.app(), found, &app.download_urls())? }))
 }
 
 /// Read a deployment's releases, oldest first.
@@ -236,7 +116,49 @@ pub async fn get_history(
     grant: AppGrant<ReadApp>,
     DeploymentPath(deployment): DeploymentPath,
 ) -> AppResult<Json<HistoryAnswer>> {
-    let mut tx = app.db.read().await?;
-    let deployment = deployments::find(&mut tx, grant.app(), &deployment).await?;
-    Ok(Json(HistoryAnswer { history: service::history(&mut tx, grant.app(), &deployment.id, &app.download_urls()).await? }))
+    let releases = service::history(&mut app.db.read().await?, &grant, &deployment).await?;
+    let urls = app.download_urls();
+    let history = releases.into_iter().map(|release| present(grant.app(), release, &urls)).collect::<AppResult<_>>()?;
+    Ok(Json(HistoryAnswer { history }))
+}
+
+/// Change what a release says of itself.
+#[utoipa::path(
+    patch,
+    path = "/v1/apps/{app}/deployments/{deployment}/release",
+    tag = "releases",
+    security(("bearer" = ["releases.manage"])),
+    request_body = ReleasePatch,
+    responses(
+        (status = 200, body = ReleaseAnswer),
+        (status = 204, description = "the release is so already"),
+        (status = 404, description = "there is no such app, deployment or release"),
+        (
+            status = 409,
+            description = "the rollout would become lower, or it is complete: for everybody, or of a release that is not the newest; a release that is \
+                not the newest would be enabled with an unfinished rollout; the description is a promoted release's; the hash is another one's; the deployment \
+                has no room for a longer description or another range of versions"
+        ),
+    )
+)]
+pub async fn patch_release(
+    State(app): State<AppState>,
+    grant: AppGrant<ManageReleases>,
+    DeploymentPath(deployment): DeploymentPath,
+    Json(patch): Json<ReleasePatch>,
+) -> AppResult<Response> {
+    let Some(changed) = change::change(&app, &grant, &deployment, &read(patch)?).await? else {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    };
+    Ok(Json(ReleaseAnswer { package: present(grant.app(), changed, &app.download_urls())? }).into_response())
+}
+
+fn read(patch: ReleasePatch) -> Result<ReleaseChange, FieldErrors> {
+    let mut errors = FieldErrors::default();
+    let label = errors.take("label", patch.label.parse_optional::<Label>());
+    let info = package_info::of_change(patch.package_info, &mut errors);
+    match label {
+        Some(label) if errors.is_empty() => Ok(ReleaseChange { label, info }),
+        _ => Err(errors),
+    }
 }

@@ -2,32 +2,18 @@
 
 use axum::extract::State;
 use axum::response::IntoResponse;
-use serde::Deserialize;
-use utoipa::ToSchema;
+use shared::FieldErrors;
+use shared::api::releases::{NewRollback, ReleaseAnswer};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::releases::{ReleaseAnswer, created};
+use super::releases::created;
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ManageReleases;
-use crate::domain::audit::Actor;
 use crate::domain::error::AppResult;
-use crate::domain::releases::info::given_label;
-use crate::domain::releases::{rollback, service};
+use crate::domain::releases::rollback;
 use crate::http::AppState;
-use crate::http::extract::{DeploymentPath, Json, Member};
-use shared::FieldErrors;
-
-/// A rollback to be made.
-#[derive(Debug, Default, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(example = json!({ "targetRelease": "v1" }))]
-pub struct NewRollback {
-    /// A text: the release to go back to; the one before the newest unless given.
-    #[serde(default)]
-    #[schema(value_type = Option<String>, pattern = "^v[1-9][0-9]{0,8}$")]
-    pub target_release: Member,
-}
+use crate::http::extract::{DeploymentPath, Json};
 
 /// The route of this file.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -50,13 +36,10 @@ pub fn routes() -> OpenApiRouter<AppState> {
 pub async fn roll_back_release(
     State(app): State<AppState>,
     grant: AppGrant<ManageReleases>,
-    actor: Actor,
     DeploymentPath(deployment): DeploymentPath,
     body: Option<Json<NewRollback>>,
 ) -> AppResult<impl IntoResponse> {
-    let new = body.map(|Json(new)| new).unwrap_or_default();
-    let mut errors = FieldErrors::default();
-    let Some(target) = errors.take("targetRelease", given_label(&new.target_release)) else { return Err(errors.into()) };
-    let row = rollback::roll_back(&app, &grant, &actor, &deployment, target).await?;
-    Ok(created(&grant, &deployment, service::out(grant.app(), &[], row, &app.download_urls())?))
+    let NewRollback { target_release } = body.map(|Json(new)| new).unwrap_or_default();
+    let target = target_release.parse_optional().map_err(|error| FieldErrors::of("targetRelease", error))?;
+    created(&app, &grant, &deployment, rollback::roll_back(&app, &grant, &deployment, target).await?)
 }

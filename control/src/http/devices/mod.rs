@@ -21,8 +21,7 @@ use shared::wire::headers;
 
 use crate::domain::error::{AppError, AppResult};
 use crate::http::AppState;
-use crate::http::edge::{InternalCall, internal};
-use crate::http::extract::Path;
+use crate::http::extract::{InternalCall, Path, internal};
 
 /// The routes of this area.
 pub fn routes() -> Router<AppState> {

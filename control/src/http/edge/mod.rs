@@ -1,10 +1,9 @@
 //! What the edge asks of the control plane: signed calls, and the bindings of an edge without Cloudflare.
 //!
-//! What devices ask is in [`crate::http::devices`]. Start reading at [`calls`].
+//! What devices ask is in [`crate::http::devices`]. How a call is verified is in [`crate::http::extract::internal`]. Start
+//! reading at [`routes`].
 
 pub mod bindings;
-pub mod calls;
 pub mod reports;
 
-pub use calls::{InternalCall, InternalSlots, internal};
 pub use reports::{note, read, routes};

@@ -10,8 +10,7 @@ use shared::wire::report::{BatchAnswer, Dropped, MAX_BATCH_REPORTS, ReportBatch}
 use crate::domain::counting::service;
 use crate::domain::error::{AppError, AppResult};
 use crate::http::AppState;
-use crate::http::edge::{InternalCall, internal};
-use crate::http::extract::Json;
+use crate::http::extract::{InternalCall, Json, internal};
 use shared::FieldErrors;
 
 /// The routes of this area.

@@ -128,6 +128,6 @@ impl FromRequestParts<AppState> for UploadAllowance {
 
     async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
         let caller = SignedIn::from_request_parts(parts, app).await?;
-        Self::of(app, &caller, parts.extensions.get().copied())
+        Self::of(app, &caller)
     }
 }

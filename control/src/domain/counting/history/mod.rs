@@ -16,7 +16,8 @@
 //! once an hour at most, and 90 days are read as 90 rows, which is how they are always read: whole. As rows of their own they would be 90,000 for each such
 //! deployment, and a thousand upserts an hour.
 //!
-//! `labels` has the rules without a database; [`crate::jobs::history`] keeps the days. Start reading at [`crate::jobs::history::round`].
+//! `days` reads them for people; `labels` has the rules without a database; [`crate::jobs::history`] keeps the days. Start reading at [`crate::jobs::history::round`].
 
+pub mod days;
 pub mod labels;
 pub mod repo;

@@ -1,14 +1,13 @@
 //! The document: what the handlers say, and what follows for all of them.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use utoipa::openapi::OpenApi;
 
 use super::refusals;
 use super::shape::{each_operation, object};
-use crate::http::devices as acquisition;
 
-/// The whole document of a service at this base address.
-pub fn finish(collected: &OpenApi, base_url: &str) -> Value {
+/// The whole document of a service at this base address. More paths and schemas are those that no handler describes.
+pub fn finish(collected: &OpenApi, more_paths: Map<String, Value>, more_schemas: Map<String, Value>, base_url: &str) -> Value {
     // Texts, numbers, lists and objects always have a JSON form; there is no error to give.
     let mut document = serde_json::to_value(collected).unwrap_or_default();
     if let Some(members) = document.as_object_mut() {
@@ -24,10 +23,10 @@ pub fn finish(collected: &OpenApi, base_url: &str) -> Value {
         components.insert("securitySchemes".to_owned(), json!({ "bearer": { "type": "http", "scheme": "bearer", "description": text } }));
     }
     if let Some(paths) = object(&mut document, "paths") {
-        paths.extend(acquisition::document::paths());
+        paths.extend(more_paths);
     }
     if let Some(schemas) = document.get_mut("components").and_then(|components| object(components, "schemas")) {
-        schemas.extend(acquisition::document::schemas());
+        schemas.extend(more_schemas);
     }
     each_operation(&mut document, |path, _, operation| {
         if let Some(operation) = operation.as_object_mut() {

@@ -15,8 +15,8 @@ use axum::extract::multipart::MultipartError;
 use axum::http::StatusCode;
 use futures_util::{StreamExt, stream};
 
-use super::upload::too_large;
-use crate::domain::error::AppError;
+use crate::domain::error::{AppError, AppResult};
+use crate::domain::releases::upload::too_large;
 use shared::FieldErrors;
 
 /// What the parser may hold back, in bytes: boundaries and headers, and a chunk of the network.
@@ -101,9 +101,11 @@ impl Stalls {
 }
 
 impl Meter {
-    /// So many bytes have left the parser.
-    pub(crate) fn took(&self, bytes: usize) {
-        self.0.taken.fetch_add(bytes as u64, Ordering::Relaxed);
+    /// A chunk that has left the parser, counted; or the refusal. `limit` is the bundle's.
+    pub(crate) fn take(&self, chunk: Result<Bytes, MultipartError>, limit: u64) -> AppResult<Bytes> {
+        let chunk = chunk.map_err(|error| self.fault(&error, limit))?;
+        self.0.taken.fetch_add(chunk.len() as u64, Ordering::Relaxed);
+        Ok(chunk)
     }
 
     fn came(&mut self, chunk: &Bytes) -> u64 {

@@ -1,0 +1,71 @@
+//! `packageInfo`: what an upload, a promotion or a change says of a release. Every bad member is named at once.
+
+use serde_json::Value;
+use shared::FieldErrors;
+use shared::api::Field;
+use shared::api::releases::{NewRelease, ReleaseChanges};
+use shared::hash::PackageHash;
+use shared::rollout::Percent;
+use shared::version::Range;
+use shared::wire::json::check_members;
+
+use crate::domain::releases::info::{GivenInfo, ReleaseInfo};
+
+/// Of the JSON text that comes with an upload.
+pub(super) fn of_upload(text: &[u8]) -> Result<ReleaseInfo, FieldErrors> {
+    let value: Value = serde_json::from_slice(text)
+        .map_err(|error| FieldErrors::of("packageInfo", format!("not valid JSON (line {}, column {})", error.line(), error.column())))?;
+    let no_object = || FieldErrors::of("packageInfo", "must be a JSON object");
+    if !value.is_object() {
+        return Err(no_object());
+    }
+    if check_members(text).is_err() {
+        return Err(FieldErrors::of("packageInfo", "must name each member once"));
+    }
+    let sent: NewRelease = serde_json::from_value(value).map_err(|_| no_object())?;
+    let mut errors = FieldErrors::default();
+    let app_version = sent.app_version.required();
+    // As a range it would mean every version.
+    if app_version.as_ref().is_ok_and(|range| range.trim().is_empty()) {
+        errors.add("appVersion", "must not be empty; * means every version");
+    }
+    let app_version = errors.take("appVersion", app_version.and_then(|range| Range::parse(&range)));
+    let description = errors.take("description", sent.description.parse_optional());
+    let is_mandatory = errors.take("isMandatory", sent.is_mandatory.optional());
+    let is_disabled = errors.take("isDisabled", sent.is_disabled.optional());
+    let rollout = errors.take("rollout", sent.rollout.optional());
+    match app_version {
+        Some(app_version) if errors.is_empty() => Ok(ReleaseInfo {
+            app_version,
+            description: description.flatten(),
+            is_mandatory: is_mandatory.flatten().unwrap_or(false),
+            is_disabled: is_disabled.flatten().unwrap_or(false),
+            rollout: rollout.flatten().unwrap_or(Percent::ALL),
+        }),
+        _ => Err(errors),
+    }
+}
+
+/// Of a change.
+pub(super) fn of_change(sent: Field<ReleaseChanges>, errors: &mut FieldErrors) -> GivenInfo {
+    judge(sent, errors, |_| true)
+}
+
+/// Of a promotion: what is empty is inherited, too.
+pub(super) fn of_promotion(sent: Field<ReleaseChanges>, errors: &mut FieldErrors) -> GivenInfo {
+    judge(sent, errors, |hash| !hash.is_empty())
+}
+
+fn judge(sent: Field<ReleaseChanges>, errors: &mut FieldErrors, is_hash_given: fn(&String) -> bool) -> GivenInfo {
+    let Some(Some(sent)) = errors.take("packageInfo", sent.optional()) else { return GivenInfo::default() };
+    let range = |range: Option<String>| range.as_deref().map(Range::parse).transpose();
+    let hash = |hash: Option<String>| hash.filter(is_hash_given).map(PackageHash::try_from).transpose();
+    GivenInfo {
+        app_version: errors.take("appVersion", sent.app_version.optional().and_then(range)).flatten(),
+        description: errors.take("description", sent.description.parse_optional()).flatten(),
+        is_mandatory: errors.take("isMandatory", sent.is_mandatory.optional()).flatten(),
+        is_disabled: errors.take("isDisabled", sent.is_disabled.optional()).flatten(),
+        rollout: errors.take("rollout", sent.rollout.optional()).flatten(),
+        package_hash: errors.take("packageHash", sent.package_hash.optional().and_then(hash)).flatten(),
+    }
+}

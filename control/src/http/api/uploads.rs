@@ -1,0 +1,158 @@
+//! The operation that uploads a release: a multipart body, whose parts are read as they come in.
+
+use std::sync::Arc;
+
+use axum::body::HttpBody;
+use axum::extract::multipart::{Field, Multipart, MultipartRejection};
+use axum::extract::{DefaultBodyLimit, FromRequest, Request, State};
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
+use futures_util::{StreamExt, TryStreamExt};
+use shared::FieldErrors;
+use shared::api::releases::{NewRelease, ReleaseAnswer};
+use utoipa::ToSchema;
+use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
+use utoipa_axum::routes;
+
+use super::package_info;
+use super::releases::created;
+use crate::domain::access::AppGrant;
+use crate::domain::access::grant::ManageReleases;
+use crate::domain::error::{AppError, AppResult};
+use crate::domain::releases::UploadAllowance;
+use crate::domain::releases::upload::{self, Received, too_large};
+use crate::http::AppState;
+use crate::http::extract::DeploymentPath;
+use crate::http::extract::meter::{self, Meter};
+
+/// The largest `packageInfo`, in bytes: a description of 10,000 UTF-16 units, every one of them escaped, and the rest.
+const MAX_INFO: usize = 128 << 10;
+
+/// The parts of an upload, in any order. It is for the document only: the parts are read as they come in.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[expect(dead_code, reason = "no value is made of what only describes")]
+struct ReleaseUpload {
+    /// The bundle: a zip, or any other single file.
+    #[schema(value_type = String, format = Binary)]
+    package: Vec<u8>,
+    /// What the upload says of itself: a JSON text.
+    package_info: NewRelease,
+}
+
+/// The route of this file.
+pub fn routes() -> OpenApiRouter<AppState> {
+    // The upload counts its own bytes while it streams them to disk; the framework's limit is for bodies held in memory.
+    OpenApiRouter::new().routes(routes!(create_release).layer(DefaultBodyLimit::disable()))
+}
+
+/// Upload a release: multipart with the parts `package` (the bundle) and `packageInfo` (JSON), in any order.
+#[utoipa::path(
+    post,
+    path = "/v1/apps/{app}/deployments/{deployment}/releases",
+    tag = "releases",
+    security(("bearer" = ["releases.manage"])),
+    request_body(content = ReleaseUpload, content_type = "multipart/form-data"),
+    responses(
+        (status = 201, body = ReleaseAnswer),
+        (
+            status = 409,
+            description = "the newest release is in an unfinished rollout, or the current release for these versions has the same contents; the deployment \
+                has no room for another release, range of versions or description, or the owner's quota of stored bytes for another bundle"
+        ),
+    )
+)]
+pub async fn create_release(
+    State(app): State<AppState>,
+    grant: AppGrant<ManageReleases>,
+    allowance: UploadAllowance,
+    DeploymentPath(deployment): DeploymentPath,
+    request: Request,
+) -> AppResult<impl IntoResponse> {
+    let received = receive(&app, &grant, &deployment, request).await?;
+    let release = upload::release(Arc::clone(&app.context), grant.clone(), allowance, deployment.clone(), received);
+    // All of it or nothing, even if the client goes away now.
+    let row = app.work.run(release).await?;
+    created(&app, &grant, &deployment, row)
+}
+
+/// Reads the multipart body, unless its head says already that there is no room for it.
+async fn receive(app: &AppState, grant: &AppGrant<ManageReleases>, deployment: &str, request: Request) -> AppResult<Received> {
+    let length = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    let admitted = upload::admit(app, grant, deployment, length).await?;
+    let limit = admitted.limit;
+    // Nothing at all is of no wrong type; it only lacks both parts.
+    if request.body().is_end_stream() {
+        return Err(missing(true, Some(no_info())).into());
+    }
+    let (request, meter) = meter::watch(request, admitted.largest_body());
+    let mut multipart = Multipart::from_request(request, &()).await.map_err(|rejection| rejected(&rejection))?;
+    let (mut bundle, mut info) = (None, None);
+    while let Some(field) = multipart.next_field().await.map_err(|error| meter.fault(&error, limit))? {
+        match field.name() {
+            Some("package") if bundle.is_none() => {
+                let chunks = field.map(|chunk| meter.take(chunk, limit));
+                bundle = Some(upload::receive(app, &admitted, chunks).await?);
+            }
+            Some("packageInfo") if info.is_none() => info = Some(package_info::of_upload(&receive_info(field, &meter, limit).await?)),
+            Some(name @ ("package" | "packageInfo")) => {
+                let field = if name == "package" { "package" } else { "packageInfo" };
+                return Err(AppError::invalid(field, "stands there twice"));
+            }
+            _ => skip(field, &meter, limit).await?,
+        }
+    }
+    match (bundle, info) {
+        (Some(bundle), Some(Ok(info))) => Ok(Received { admitted, bundle, info }),
+        (bundle, info) => {
+            let info_fault = match info {
+                None => Some(no_info()),
+                Some(info) => info.err(),
+            };
+            Err(missing(bundle.is_none(), info_fault).into())
+        }
+    }
+}
+
+fn no_info() -> FieldErrors {
+    FieldErrors::of("packageInfo", "a part with JSON text is needed")
+}
+
+/// What is wrong with the parts: whether there is no file, and what is wrong with the other one.
+fn missing(has_no_file: bool, info: Option<FieldErrors>) -> FieldErrors {
+    let mut errors = if has_no_file { FieldErrors::of("package", "a file part is needed") } else { FieldErrors::default() };
+    errors.extend(info.unwrap_or_default());
+    errors
+}
+
+async fn receive_info(field: Field<'_>, meter: &Meter, limit: u64) -> AppResult<Vec<u8>> {
+    let (mut chunks, mut text) = (field.map(|chunk| meter.take(chunk, limit)), Vec::new());
+    while let Some(chunk) = chunks.try_next().await? {
+        if text.len() + chunk.len() > MAX_INFO {
+            return Err(AppError::TooLarge(format!("packageInfo: must be at most {MAX_INFO} bytes")));
+        }
+        text.extend_from_slice(&chunk);
+    }
+    Ok(text)
+}
+
+/// A part that nobody asked for is read past, within the bundle's limit.
+async fn skip(field: Field<'_>, meter: &Meter, limit: u64) -> AppResult<()> {
+    let (mut chunks, mut size) = (field.map(|chunk| meter.take(chunk, limit)), 0_u64);
+    while let Some(chunk) = chunks.try_next().await? {
+        size += chunk.len() as u64;
+        if size > limit {
+            return Err(too_large(limit));
+        }
+    }
+    Ok(())
+}
+
+fn rejected(rejection: &MultipartRejection) -> AppError {
+    match rejection.status() {
+        StatusCode::BAD_REQUEST if matches!(rejection, MultipartRejection::InvalidBoundary(_)) => {
+            AppError::WrongType("the body must be multipart/form-data with a boundary")
+        }
+        _ => AppError::Invalid(FieldErrors::of_request("the multipart body cannot be read")),
+    }
+}
