@@ -7,6 +7,9 @@ pub mod apps;
 mod body;
 pub mod collaborators;
 mod field;
+pub mod login;
+pub mod password_reset;
+pub mod registration;
 pub mod second_factors;
 
 pub use field::{Field, FromJson};
