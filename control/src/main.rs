@@ -9,9 +9,11 @@ use control::config::values::parse_size;
 use control::config::{Config, DatabaseConfig, LogConfig};
 use control::domain::accounts::{self, strength};
 use control::domain::audit::{self, Actor, Kept};
+use control::domain::email::Email;
 use control::domain::encryption::{check, rotation};
 use control::domain::error::{AppError, AppResult, chain};
 use control::domain::keys::access_keys;
+use control::domain::operator;
 use control::domain::operator::accounts::Operation;
 use control::domain::operator::deployment_keys::KeyOperation;
 use control::domain::second_factors::factors;
@@ -267,7 +269,7 @@ async fn run(action: Action) -> Result<(), Failure> {
         }
         Action::DeploymentKey(DeploymentKeyAction::Assign(AssignedKey { key, app, deployment })) => {
             let (owner, app) = app.split_once(':').ok_or("--app must be the owner's e-mail address, a colon and the app's name")?;
-            operate_on_key(&key, async |tx, operation| operation.assign(tx, owner, app, &deployment).await).await?;
+            operate_on_key(&key, async |tx, operation| operation.assign(tx, &operator::email(owner)?, app, &deployment).await).await?;
             eprintln!("The deployment has the key.");
             Ok(())
         }
@@ -280,11 +282,11 @@ async fn run(action: Action) -> Result<(), Failure> {
 
 async fn create_account(config: &DatabaseConfig, new: &NewAccount) -> Result<(), Failure> {
     let password = read_password()?;
-    let email = accounts::service::normalise_new_email(&new.email)?;
+    let email = Email::parse_new(&new.email).map_err(|fault| AppError::invalid("email", fault))?;
     let name = new.name.as_deref().map(accounts::service::judge_name).transpose().map_err(|fault| format!("name: {fault}"))?;
     let addresses: Vec<&str> = config.addresses.iter().map(String::as_str).collect();
     let known = strength::context(&addresses, &email, name.as_deref());
-    accounts::service::check_password(&password, &known)?;
+    strength::judge(&password, &known).map_err(|fault| AppError::invalid("password", fault))?;
     let password_hash = tokio::task::spawn_blocking(move || password::hash(&password, &Dice::System)).await??;
     let db = Db::open(&config.database_url.0).await?;
     let mut tx = db.write().await?;
@@ -309,7 +311,8 @@ async fn set_limits(config: &DatabaseConfig, patch: &AccountLimitsPatch) -> Resu
     };
     let db = Db::open_existing(&config.database_url.0).await?;
     let mut tx = db.write().await?;
-    accounts::service::set_limits(&mut tx, &Actor::operator(), &patch.email, limits, &Dice::System, Clock::System.now()).await?;
+    let email = operator::email(&patch.email)?;
+    accounts::service::set_limits(&mut tx, &Actor::operator(), &email, limits, &Dice::System, Clock::System.now()).await?;
     tx.commit().await?;
     db.close().await;
     eprintln!("The account's limits were set.");
@@ -340,7 +343,8 @@ async fn operate<T>(email: &str, command: impl AsyncFnOnce(&mut WriteTx, &Operat
     // The owner's mail waits in the database, sealed.
     check::check(&db, &config.settings.encryption_keys).await?;
     let mut tx = db.write().await?;
-    let operation = Operation { email, keys: &config.settings.encryption_keys, dice: &Dice::System, now: Clock::System.now() };
+    let email = operator::email(email)?;
+    let operation = Operation { email: &email, keys: &config.settings.encryption_keys, dice: &Dice::System, now: Clock::System.now() };
     let done = command(&mut tx, &operation).await?;
     tx.commit().await?;
     db.close().await;
@@ -422,7 +426,7 @@ fn read_password() -> Result<String, Failure> {
 }
 
 async fn create_access_key(config: &DatabaseConfig, new: &NewKey) -> Result<(), Failure> {
-    let email = accounts::service::normalise_email(&new.email)?;
+    let email = operator::email(&new.email)?;
     let db = Db::open_existing(&config.database_url.0).await?;
     let mut tx = db.write().await?;
     let account = accounts::repo::find_by_email(&mut tx, &email).await?.ok_or(AppError::NotFound("account"))?;

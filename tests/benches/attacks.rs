@@ -70,7 +70,7 @@ async fn people(folder: &Path) -> [String; 2] {
     let (now, mut tx) = (Clock::System.now(), db.write().await.unwrap());
     let mut made = Vec::new();
     for email in ["mallory@example.com", "ada@example.com"] {
-        let new = NewAccount { email, name: None, password_hash: PASSWORD_HASH, limits: AccountLimits::default() };
+        let new = NewAccount { email: &email.parse().unwrap(), name: None, password_hash: PASSWORD_HASH, limits: AccountLimits::default() };
         let account = accounts::create(&mut tx, &Actor::operator(), &new, &Dice::System, now).await.unwrap();
         let key = access_keys::create(&mut tx, &account, "bench", "127.0.0.1", 86_400_000, &Dice::System, now).await.unwrap();
         made.push(key.reveal().to_owned());

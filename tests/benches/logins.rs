@@ -51,7 +51,7 @@ async fn people(folder: &Path) -> String {
     let mut tx = db.write().await.unwrap();
     let mut first = None;
     for number in 0..GUESSED {
-        let email = format!("known{number}@example.com");
+        let email = format!("known{number}@example.com").parse().unwrap();
         let new = NewAccount { email: &email, name: None, password_hash: &hash, limits: AccountLimits::default() };
         let account = accounts::create(&mut tx, &Actor::operator(), &new, &Dice::System, now).await.unwrap();
         first.get_or_insert(account);

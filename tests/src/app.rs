@@ -159,7 +159,7 @@ impl TestApp {
 
     /// The raw access key of a new account `<name>@example.com`, valid for `ttl` ms.
     pub async fn access_key(&self, name: &str, ttl: i64) -> String {
-        let email = format!("{name}@example.com");
+        let email = format!("{name}@example.com").parse().unwrap();
         let mut tx = self.db().write().await.unwrap();
         let limits = self.state().settings.limits.account;
         let account = accounts::service::NewAccount { email: &email, name: None, password_hash: PASSWORD_HASH, limits };

@@ -60,7 +60,7 @@ pub(crate) fn address(folder: &Path) -> String {
 pub(crate) async fn app(db: &Db, releases: &[u32]) -> Result<App, Failure> {
     let (dice, now) = (Dice::System, Clock::System.now());
     let mut tx = db.write().await?;
-    let new = NewAccount { email: "bench@example.com", name: None, password_hash: "none", limits: AccountLimits::default() };
+    let new = NewAccount { email: &"bench@example.com".parse()?, name: None, password_hash: "none", limits: AccountLimits::default() };
     let account = accounts::create(&mut tx, &Actor::operator(), &new, &dice, now).await?;
     let mut app = App { id: AppId::v7(now, dice.bytes()?), deployments: Vec::new() };
     on_write!(tx, |conn| sqlx::query(NEW_APP).bind(&app.id).bind(&account).bind(now).execute(conn).await)?;

@@ -1,9 +1,11 @@
 //! E-mail addresses: the one form in which they are stored and compared, and which of them mail can be sent to.
 //!
 //! Addresses were once stored without normalizing their Unicode. So a look-up takes whatever could have been stored, and [`former`] gives the other
-//! spelling; only a new address must be one that mail can be sent to ([`judge_new`]).
+//! spelling; only a new address must be one that mail can be sent to ([`Email::parse_new`]).
 
 use std::borrow::Cow;
+use std::ops::Deref;
+use std::str::FromStr;
 
 use idna::AsciiDenyList;
 use idna::uts46::{DnsLength, Hyphens, Uts46};
@@ -16,9 +18,46 @@ use unicode_normalization::UnicodeNormalization;
 const MAX_LOCAL: usize = 64;
 const MAX_ADDRESS: usize = 254;
 
-/// The form in which an address is stored and compared, for a look-up: trimmed, in lower case and in normalization form C, the domain in ASCII as the
-/// domain name system has it (IDNA). What cannot have been stored is refused.
-pub fn judge(text: &str) -> Result<String, Invalid> {
+/// An address in the form in which addresses are stored and compared, for a look-up: trimmed, in lower case and in normalization form C, the domain in ASCII
+/// as the domain name system has it (IDNA). What cannot have been stored is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Email(String);
+
+impl Email {
+    /// An address that is to have an account: one that mail can be sent to, and that cannot be taken for another one.
+    pub fn parse_new(text: &str) -> Result<Self, Invalid> {
+        let email: Self = text.parse()?;
+        let is_deliverable = email.split_once('@').is_some_and(|(local, domain)| is_local(local) && is_domain(domain))
+            && email.len() <= MAX_ADDRESS
+            && !has_refused_character(text.trim())
+            && email.0.parse::<Address>().is_ok();
+        if is_deliverable { Ok(email) } else { Err(Invalid::from("must be an e-mail address that mail can be sent to")) }
+    }
+}
+
+impl FromStr for Email {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        normalised(text).map(Self)
+    }
+}
+
+impl Deref for Email {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<Email> for String {
+    fn from(email: Email) -> Self {
+        email.0
+    }
+}
+
+fn normalised(text: &str) -> Result<String, Invalid> {
     let email = text.trim().to_lowercase();
     let plain = |character: char| !character.is_whitespace() && !character.is_control();
     let parts = email.split_once('@').filter(|(local, domain)| !local.is_empty() && !domain.is_empty() && !domain.contains('@'));
@@ -36,19 +75,9 @@ pub fn judge(text: &str) -> Result<String, Invalid> {
     }
 }
 
-/// The same for an address that is new: one that mail can be sent to, and that cannot be taken for another one.
-pub fn judge_new(text: &str) -> Result<String, Invalid> {
-    let email = judge(text)?;
-    let is_deliverable = email.split_once('@').is_some_and(|(local, domain)| is_local(local) && is_domain(domain))
-        && email.len() <= MAX_ADDRESS
-        && !has_refused_character(text.trim())
-        && email.parse::<Address>().is_ok();
-    if is_deliverable { Ok(email) } else { Err(Invalid::from("must be an e-mail address that mail can be sent to")) }
-}
-
 /// The address for a path or a name, where what is none is simply nobody's.
 pub fn sought(text: &str) -> String {
-    judge(text).unwrap_or_else(|_| text.trim().to_lowercase())
+    normalised(text).unwrap_or_else(|_| text.trim().to_lowercase())
 }
 
 /// How an earlier version may have stored this address: with its domain in Unicode, or else decomposed, as some systems type it. Mostly it is the same.
@@ -60,7 +89,7 @@ pub fn former(email: &str) -> Cow<'_, str> {
     }
 }
 
-/// Words with dots between them (RFC 5322, section 3.2.3, without what [`judge`] refuses); beyond ASCII letters and digits alone (RFC 6532).
+/// Words with dots between them (RFC 5322, section 3.2.3, without what [`Email`] refuses); beyond ASCII letters and digits alone (RFC 6532).
 fn is_local(local: &str) -> bool {
     let is_sound = |character: char| match character {
         'a'..='z' | '0'..='9' => true,
@@ -94,9 +123,9 @@ mod tests {
             ("o'brien+news@mail.example.co.uk", "o'brien+news@mail.example.co.uk"),
             ("root@localhost", "root@localhost"),
         ] {
-            assert_eq!(judge_new(typed).as_deref(), Ok(stored), "{typed}");
-            assert_eq!(judge(stored).as_deref(), Ok(stored));
-            assert_eq!(judge_new(stored).as_deref(), Ok(stored));
+            assert_eq!(Email::parse_new(typed).as_deref(), Ok(stored), "{typed}");
+            assert_eq!(stored.parse::<Email>().as_deref(), Ok(stored));
+            assert_eq!(Email::parse_new(stored).as_deref(), Ok(stored));
         }
         assert_eq!(former("ada@xn--bcher-kva.example"), "ada@bücher.example");
         assert_eq!(former("ada@example.com"), "ada@example.com");
@@ -140,14 +169,14 @@ mod tests {
             &long_label,
         ];
         for typed in wrong {
-            assert!(judge_new(typed).is_err(), "{typed:?}: {:?}", judge_new(typed));
+            assert!(Email::parse_new(typed).is_err(), "{typed:?}: {:?}", Email::parse_new(typed));
         }
     }
 
     #[test]
     fn what_was_stored_before_is_still_found() {
         for stored in ["ada@exa_mple.com", "\"ada\"@example.com", "a\u{200b}da@example.com", "ada@exam\u{200b}ple.com", "ada@xn--a"] {
-            assert_eq!(judge(stored).as_deref(), Ok(stored));
+            assert_eq!(stored.parse::<Email>().as_deref(), Ok(stored));
         }
     }
 }

@@ -16,6 +16,9 @@ pub mod health;
 pub mod history;
 pub mod metrics;
 pub mod releases;
+pub mod login;
+pub mod password_reset;
+pub mod registration;
 pub mod second_factors;
 pub mod sessions;
 

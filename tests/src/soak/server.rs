@@ -73,7 +73,7 @@ impl Place {
         let now = Clock::System.now();
         let mut tx = db.write().await.unwrap();
         let new = accounts::service::NewAccount {
-            email: "ada@example.com",
+            email: &"ada@example.com".parse().unwrap(),
             name: None,
             password_hash: PASSWORD_HASH,
             limits: AccountLimits::default(),

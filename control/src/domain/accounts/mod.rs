@@ -4,7 +4,10 @@
 //! [`crate::domain::access`]'s. Start reading at [`service`].
 
 pub mod common_passwords;
+pub mod password;
 pub mod repo;
 pub mod service;
 pub mod settings;
 pub mod strength;
+
+pub use password::Password;

@@ -12,7 +12,7 @@ use super::settings::AccountLimits;
 use super::strength;
 use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
 use crate::domain::context::Context;
-use crate::domain::email;
+use crate::domain::email::Email;
 use crate::domain::error::{AppError, AppResult, OrConflict};
 use crate::infra::clock::Dice;
 use crate::infra::db::WriteTx;
@@ -20,8 +20,8 @@ use crate::infra::db::WriteTx;
 /// An account to be made.
 #[derive(Debug)]
 pub struct NewAccount<'a> {
-    /// The address, as it was given.
-    pub email: &'a str,
+    /// The address.
+    pub email: &'a Email,
     /// The display name.
     pub name: Option<&'a str>,
     /// The PHC string of the password: made before the transaction, since it takes long.
@@ -32,12 +32,7 @@ pub struct NewAccount<'a> {
 
 /// The form in which an account's address is stored and compared.
 pub fn normalise_email(email: &str) -> AppResult<String> {
-    email::judge(email).map_err(|fault| AppError::invalid("email", fault))
-}
-
-/// The same for an account that is to be made.
-pub fn normalise_new_email(email: &str) -> AppResult<String> {
-    email::judge_new(email).map_err(|fault| AppError::invalid("email", fault))
+    email.parse::<Email>().map(String::from).map_err(|fault| AppError::invalid("email", fault))
 }
 
 /// A display name as it is stored. Refuses one that is empty, too long, or not plain text.
@@ -45,24 +40,25 @@ pub fn judge_name(name: &str) -> Result<Cow<'_, str>, Invalid> {
     shared::text::name(name, 255)
 }
 
-/// Refuses a password that is too short, too long, or easily guessed, also by somebody who knows these words (decisions sections 5 and 9).
-pub fn check_password(password: &str, known: &[String]) -> AppResult<()> {
-    strength::judge(password, known).map_err(|fault| AppError::invalid("password", fault))
-}
-
-/// The same for a member among others, in a turn to work on a password, since it takes milliseconds. Errors: 503 while there is none.
+/// Judges a new password as [`strength::judge`] does, in a turn to work on a password, since it takes milliseconds. Errors: 503 while there is none.
 pub async fn judge_password(app: &Context, from: ClientAddress, password: &str, known: Vec<String>) -> AppResult<Result<(), Invalid>> {
     let password = password.to_owned();
     Ok(app.password_turn(from).await?.spend(move || strength::judge(&password, &known)).await?)
 }
 
-/// Makes a verified account, in the transaction's last statements.
+/// Makes a verified account, in the transaction's last statements. Errors: 409 when the address has one.
 pub async fn create(tx: &mut WriteTx, actor: &Actor, new: &NewAccount<'_>, dice: &Dice, now: UnixMillis) -> AppResult<AccountId> {
-    let email = normalise_email(new.email)?;
-    let id = AccountId::v7(now, dice.bytes()?);
-    let row = NewAccountRow { id: &id, email: &email, name: new.name, password_hash: new.password_hash, limits: new.limits, created: now };
-    repo::insert(tx, &row).await.or_conflict(|| "an account with this e-mail address exists".to_owned())?;
+    let id = insert(tx, new, dice, now).await?;
     audit::note(tx, actor, Event::new(Action::CreateAccount, &id), dice, now).await?;
+    Ok(id)
+}
+
+/// The same without its row in the audit trail, which the change writes that it is part of.
+pub(crate) async fn insert(tx: &mut WriteTx, new: &NewAccount<'_>, dice: &Dice, now: UnixMillis) -> AppResult<AccountId> {
+    let &NewAccount { email, name, password_hash, limits } = new;
+    let id = AccountId::v7(now, dice.bytes()?);
+    let row = NewAccountRow { id: &id, email, name, password_hash, limits, created: now };
+    repo::insert(tx, &row).await.or_conflict(|| "an account with this e-mail address exists".to_owned())?;
     Ok(id)
 }
 
@@ -78,10 +74,9 @@ pub struct LimitsPatch {
 }
 
 /// Changes what the account with this address may have, in the transaction's last statements. Errors: 404.
-pub async fn set_limits(tx: &mut WriteTx, actor: &Actor, email: &str, patch: LimitsPatch, dice: &Dice, now: UnixMillis) -> AppResult<()> {
+pub async fn set_limits(tx: &mut WriteTx, actor: &Actor, email: &Email, patch: LimitsPatch, dice: &Dice, now: UnixMillis) -> AppResult<()> {
     let LimitsPatch { api_keys, retention_days, upload_bytes } = patch;
-    let email = normalise_email(email)?;
-    let account = repo::find_by_email(tx, &email).await?.ok_or(AppError::NotFound("account"))?;
+    let account = repo::find_by_email(tx, email).await?.ok_or(AppError::NotFound("account"))?;
     if repo::set_limits(tx, &account, api_keys, retention_days, upload_bytes).await? == 0 {
         return Err(AppError::NotFound("account"));
     }

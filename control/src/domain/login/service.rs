@@ -9,14 +9,17 @@
 use serde_json::json;
 use shared::ids::AccountId;
 use shared::time::UnixMillis;
+use shared::{FieldErrors, Invalid};
 
 use super::guess::{Guard, Guess, Whose, look, settle, too_many};
 use super::repo;
-use crate::domain::accounts;
-use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
+use crate::domain::accounts::{self, Password};
+use crate::domain::audit::{Action, Actor, ClientAddress, Event};
+use crate::domain::change::Change;
 use crate::domain::context::Context;
 use crate::domain::credentials::device_cookies::Device;
 use crate::domain::credentials::session::{self, Issued, SessionOrigin};
+use crate::domain::email::Email;
 use crate::domain::error::{AppError, AppResult, Code};
 use crate::domain::limits::{self, Count, Limit, Subject};
 use crate::domain::login::pending;
@@ -28,14 +31,24 @@ use crate::infra::db::WriteTx;
 /// How long an account may be without a second factor, from its first login without one, in milliseconds.
 const MFA_SETUP: i64 = 14 * 86_400_000;
 
-/// An attempt to log in; the address is in its normal form.
+/// The longest challenge token that a verifier makes, in bytes.
+const LONGEST_CHALLENGE_TOKEN: usize = 2_048;
+
+/// The token of a human-verification challenge, or none. An empty one is none: pages send their form's field as it is.
+pub fn judge_challenge_token(text: Option<String>) -> Result<Option<String>, Invalid> {
+    let text = text.filter(|text| !text.is_empty());
+    let is_too_long = text.as_ref().is_some_and(|text| text.len() > LONGEST_CHALLENGE_TOKEN);
+    if is_too_long { Err(Invalid::from("must be at most 2048 bytes")) } else { Ok(text) }
+}
+
+/// An attempt to log in, each part judged by itself: what is wrong with several is told at once.
 pub struct Login {
     /// The e-mail address.
-    pub email: String,
+    pub email: Result<Email, Invalid>,
     /// The password.
-    pub password: String,
+    pub password: Result<Password, Invalid>,
     /// The token of a human-verification challenge.
-    pub challenge_token: Option<String>,
+    pub challenge_token: Result<Option<String>, Invalid>,
     /// What the browser's cookie holds; nothing but from the dashboard's sign-in page.
     pub device: Device,
 }
@@ -71,13 +84,19 @@ pub enum Way {
     Passkey,
 }
 
-/// Logs in, or begins to where the account has a second factor. Errors: 401 for a wrong address or password, 403 for an address that is not verified yet and for a suspended account,
-/// 403 with a code when a challenge token is needed, 429 when there were too many failures, 503 when the hash waits too long for its turn.
-pub async fn log_in(app: &Context, from: ClientAddress, login: &Login) -> AppResult<Outcome> {
+/// Logs in, or begins to where the account has a second factor. Errors: 400, 401 for a wrong address or password, 403 for an address that is not verified
+/// yet and for a suspended account, 403 with a code when a challenge token is needed, 429 when there were too many failures, 503 when the hash waits too long
+/// for its turn.
+pub async fn log_in(app: &Context, from: ClientAddress, login: Login) -> AppResult<Outcome> {
+    let mut errors = FieldErrors::default();
+    let email = errors.take("email", login.email);
+    let password = errors.take("password", login.password);
+    let challenge_token = errors.take("challengeToken", login.challenge_token);
+    let (Some(email), Some(password), Some(challenge_token)) = (email, password, challenge_token) else { return Err(errors.into()) };
     let mut guess = Guess {
         from,
-        email: &login.email,
-        password: &login.password,
+        email: &email,
+        password: &password,
         guard: if app.challenge.is_on() { Guard::Challenge { is_passed: false } } else { Guard::Stop },
         device: &login.device,
         whose: Whose::Anybodys,
@@ -85,12 +104,12 @@ pub async fn log_in(app: &Context, from: ClientAddress, login: &Login) -> AppRes
     match look(app, &guess).await {
         // A token that comes before it is needed is not shown to the verifier, so that it can still be used.
         Err(AppError::Coded(Code::ChallengeRequired, _)) => {
-            if login.challenge_token.is_some() {
+            if challenge_token.is_some() {
                 // Each token that is shown costs a question to the verifier.
                 let posts = app.settings.limits.strangers.posts;
                 limits::admit_address(app, from.0, Limit::Posts, posts).await?.map_err(too_many)?;
             }
-            app.verify_challenge(login.challenge_token.as_deref(), from).await?;
+            app.verify_challenge(challenge_token.as_deref(), from).await?;
             guess.guard = Guard::Challenge { is_passed: true };
         }
         looked => drop(looked?),
@@ -110,30 +129,30 @@ pub async fn log_in(app: &Context, from: ClientAddress, login: &Login) -> AppRes
     }
     // Not a success yet: what was counted is forgotten once the login is complete.
     right.failures.leave(&mut tx).await?;
-    let pending = pending::create(&mut tx, app, &right.account, right.has_device).await?;
-    let event = Event::new(Action::BeginLogIn, &pending.id);
-    audit::note(&mut tx, &Actor::owner(&right.account, from), event, &app.dice, app.now()).await?;
-    tx.commit().await?;
+    let mut change = Change::over(app, tx, Actor::owner(&right.account, from));
+    let pending = pending::create(&mut change, app, &right.account, right.has_device).await?;
+    change.commit(Event::new(Action::BeginLogIn, &pending.id)).await?;
     Ok(Outcome::Pending(pending, factors.methods(app)))
 }
 
 /// Ends a login that succeeded: the session, the time to set up a second factor where there is none, the audit trail, the commit. The owner is warned
 /// when it comes from a new network and a browser without a device cookie of the account. The transaction holds the account.
 pub async fn finish(
-    mut tx: WriteTx,
+    tx: WriteTx,
     app: &Context,
     account: &AccountId,
     from: ClientAddress,
     way: Way,
     has_device: bool,
 ) -> AppResult<LoggedIn> {
-    let session = session::issue(&mut tx, app, account, SessionOrigin::Dashboard, from, &session::Device::default()).await?;
-    let mfa_setup_deadline = if mfa::is_enabled(&mut tx, account).await? {
+    let mut change = Change::over(app, tx, Actor::owner(account, from));
+    let session = session::issue(&mut change, app, account, SessionOrigin::Dashboard, from, &session::Device::default()).await?;
+    let mfa_setup_deadline = if mfa::is_enabled(&mut change, account).await? {
         None
     } else {
-        Some(repo::fix_deadline(&mut tx, account, app.now().plus_millis(MFA_SETUP)).await?)
+        Some(repo::fix_deadline(&mut change, account, app.now().plus_millis(MFA_SETUP)).await?)
     };
-    networks::note(&mut tx, app, account, from, has_device).await?;
+    networks::note(&mut change, app, account, from, has_device).await?;
     let mut details = match way {
         Way::Password => json!({}),
         Way::SecondFactor(factor) => json!({ "secondFactor": factor.as_str() }),
@@ -142,10 +161,7 @@ pub async fn finish(
     if let (Some(details), false) = (details.as_object_mut(), session.ended.is_empty()) {
         details.insert("ended".to_owned(), json!(session.ended));
     }
-    let event = Event::new(Action::LogIn, &session.id).with(details);
-    audit::note(&mut tx, &Actor::owner(account, from), event, &app.dice, app.now()).await?;
-    tx.commit().await?;
-    app.mailer.wake();
+    change.commit(Event::new(Action::LogIn, &session.id).with(details)).await?;
     Ok(LoggedIn { account: account.clone(), session, mfa_setup_deadline })
 }
 

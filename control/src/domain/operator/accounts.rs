@@ -7,10 +7,11 @@ use serde_json::json;
 use shared::ids::AccountId;
 use shared::time::UnixMillis;
 
-use crate::domain::accounts::{repo, service};
+use crate::domain::accounts::repo;
 use crate::domain::audit::{self, Action, Actor, Event};
 use crate::domain::cli_login as cli;
 use crate::domain::credentials::{access_keys as keys, api_keys, device_cookies as device};
+use crate::domain::email::Email;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::limits::{Count, Limit, Subject};
 use crate::domain::login::pending;
@@ -23,8 +24,8 @@ use crate::infra::db::WriteTx;
 /// What an operator's command needs besides the transaction.
 #[derive(Debug)]
 pub struct Operation<'o> {
-    /// The account's e-mail address, as it was typed.
-    pub email: &'o str,
+    /// The account's e-mail address.
+    pub email: &'o Email,
     /// The keys that seal the owner's mail.
     pub keys: &'o EncryptionKeys,
     /// Randomness.
@@ -46,29 +47,29 @@ impl Operation<'_> {
     /// Suspends the account: every credential of it is 401 and every right login 403 until it is reinstated. What waits to become a credential is
     /// cancelled. Its apps stay open to other collaborators, and devices go on. Errors: 404; 409 when it is suspended already.
     pub async fn suspend(&self, tx: &mut WriteTx) -> AppResult<()> {
-        let (email, account) = self.hold(tx).await?;
+        let account = self.hold(tx).await?;
         if repo::suspend(tx, &account, self.now).await? == 0 {
             return Err(AppError::Conflict("the account is suspended already".to_owned()));
         }
         repo::cancel_resets(tx, &account).await?;
         pending::repo::cancel(tx, &account).await?;
         cli::repo::cancel(tx, &account, self.now).await?;
-        self.note(tx, &account, email, Action::SuspendAccount, json!({}), Kind::AccountSuspended { time: self.now }).await
+        self.note(tx, &account, Action::SuspendAccount, json!({}), Kind::AccountSuspended { time: self.now }).await
     }
 
     /// Ends a suspension; credentials that have not expired work again. Errors: 404; 409 when the account is not suspended.
     pub async fn reinstate(&self, tx: &mut WriteTx) -> AppResult<()> {
-        let (email, account) = self.hold(tx).await?;
+        let account = self.hold(tx).await?;
         if repo::reinstate(tx, &account).await? == 0 {
             return Err(AppError::Conflict("the account is not suspended".to_owned()));
         }
-        self.note(tx, &account, email, Action::ReinstateAccount, json!({}), Kind::AccountReinstated { time: self.now }).await
+        self.note(tx, &account, Action::ReinstateAccount, json!({}), Kind::AccountReinstated { time: self.now }).await
     }
 
     /// Signs the account out everywhere: sessions, CLI credentials, and logins that are under way; with `with_keys` its access keys and API keys, too.
     /// Errors: 404.
     pub async fn end_sessions(&self, tx: &mut WriteTx, with_keys: bool) -> AppResult<Ended> {
-        let (email, account) = self.hold(tx).await?;
+        let account = self.hold(tx).await?;
         let sessions = keys::repo::delete_logins(tx, &account, None).await?;
         pending::repo::cancel(tx, &account).await?;
         cli::repo::cancel(tx, &account, self.now).await?;
@@ -81,42 +82,33 @@ impl Operation<'_> {
         let ended = Ended { sessions, keys: names.len() };
         let details = json!({ "sessions": ended.sessions, "keys": ended.keys });
         let kind = Kind::SessionsEnded { time: self.now, keys: names };
-        self.note(tx, &account, email, Action::EndAllSessions, details, kind).await?;
+        self.note(tx, &account, Action::EndAllSessions, details, kind).await?;
         Ok(ended)
     }
 
     /// Clears what failed logins and failed second factors have stopped. Limits by address stay: they are not the account's. Errors: 404.
     pub async fn unlock(&self, tx: &mut WriteTx) -> AppResult<()> {
         // In the order in which logins lock them: e-mail addresses, then the attempts of accounts, then the account's row.
-        let email = service::normalise_email(self.email)?;
-        let account = repo::find_by_email(tx, &email).await?.ok_or(AppError::NotFound("account"))?;
-        Count::lock(tx, Limit::LoginAccount, &Subject::email(&email), self.now).await?.clear(tx).await?;
+        let account = repo::find_by_email(tx, self.email).await?.ok_or(AppError::NotFound("account"))?;
+        Count::lock(tx, Limit::LoginAccount, &Subject::email(self.email), self.now).await?.clear(tx).await?;
         for limit in [Limit::MfaAttempts, Limit::CliResolves] {
             Count::lock(tx, limit, &Subject::account(&account), self.now).await?.clear(tx).await?;
         }
-        let (email, account) = self.hold(tx).await?;
+        let account = self.hold(tx).await?;
         factors::restart(tx, &account).await?;
-        self.note(tx, &account, email, Action::UnlockAccount, json!({}), Kind::AccountUnlocked { time: self.now }).await
+        self.note(tx, &account, Action::UnlockAccount, json!({}), Kind::AccountUnlocked { time: self.now }).await
     }
 
-    /// The account's normal address and id, its row held.
-    async fn hold(&self, tx: &mut WriteTx) -> AppResult<(String, AccountId)> {
-        let email = service::normalise_email(self.email)?;
-        let account = repo::find_by_email(tx, &email).await?.ok_or(AppError::NotFound("account"))?;
+    /// The account, its row held.
+    async fn hold(&self, tx: &mut WriteTx) -> AppResult<AccountId> {
+        let account = repo::find_by_email(tx, self.email).await?.ok_or(AppError::NotFound("account"))?;
         repo::hold(tx, &account).await?.ok_or(AppError::NotFound("account"))?;
-        Ok((email, account))
+        Ok(account)
     }
 
-    async fn note(
-        &self,
-        tx: &mut WriteTx,
-        account: &AccountId,
-        to: String,
-        action: Action,
-        details: serde_json::Value,
-        kind: Kind,
-    ) -> AppResult<()> {
-        outbox::put_at(tx, self.keys, self.dice, self.now, &Mail { to, kind }).await?;
+    async fn note(&self, tx: &mut WriteTx, account: &AccountId, action: Action, details: serde_json::Value, kind: Kind) -> AppResult<()> {
+        let mail = Mail { to: self.email.to_string(), kind };
+        outbox::put_at(tx, self.keys, self.dice, self.now, &mail).await?;
         audit::note(tx, &Actor::operator(), Event::new(action, account).with(details), self.dice, self.now).await
     }
 }

@@ -10,6 +10,7 @@ use crate::domain::access::apps;
 use crate::domain::accounts;
 use crate::domain::audit::{self, Action, Actor, Event};
 use crate::domain::deployments::repo::{self, DeploymentRow};
+use crate::domain::email::Email;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::mail::{Kind, Mail, NewDeploymentKey, outbox as mails};
 use crate::domain::snapshot::outbox;
@@ -61,9 +62,8 @@ impl KeyOperation<'_> {
 
     /// Gives the key to the deployment of this name, of the app of this name of this owner. Its own key stays its owner's, unused. Errors: 404; 409 when
     /// the deployment has the key.
-    pub async fn assign(&self, tx: &mut WriteTx, owner_email: &str, app_name: &str, deployment: &str) -> AppResult<()> {
-        let email = accounts::service::normalise_email(owner_email)?;
-        let owner = accounts::repo::find_by_email(tx, &email).await?.ok_or(AppError::NotFound("account"))?;
+    pub async fn assign(&self, tx: &mut WriteTx, owner_email: &Email, app_name: &str, deployment: &str) -> AppResult<()> {
+        let owner = accounts::repo::find_by_email(tx, owner_email).await?.ok_or(AppError::NotFound("account"))?;
         let app = apps::find_owned(tx, &owner, app_name).await?.ok_or(AppError::NotFound("app"))?;
         let known = self.lock(tx, Some(&app)).await?;
         let row = repo::find(tx, &app, deployment).await?.ok_or(AppError::NotFound("deployment"))?;
@@ -78,7 +78,7 @@ impl KeyOperation<'_> {
         repo::take_free_key(tx, self.key, &owner, &app, &row.id).await?;
         repo::set_key(tx, &row.id, self.key, self.now).await?;
         self.enqueue(tx, changed).await?;
-        self.tell(tx, email, app_name, &row, self.key).await?;
+        self.tell(tx, owner_email.to_string(), app_name, &row, self.key).await?;
         let details = json!({ "deployment": row.id, "account": known.account, "wasInUse": known.holder.is_some() });
         self.note(tx, Action::AssignDeploymentKey, Some(&app), details).await
     }

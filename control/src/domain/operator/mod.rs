@@ -4,3 +4,11 @@
 
 pub mod accounts;
 pub mod deployment_keys;
+
+use crate::domain::email::Email;
+use crate::domain::error::{AppError, AppResult};
+
+/// An e-mail address as it was typed. Errors: 400.
+pub fn email(text: &str) -> AppResult<Email> {
+    text.parse().map_err(|fault| AppError::invalid("email", fault))
+}

@@ -2,45 +2,59 @@
 
 use serde_json::json;
 use shared::time::UnixMillis;
+use shared::{FieldErrors, Invalid};
 
 use super::end_old_password;
 use super::repo;
 use crate::domain::accounts::{self, strength};
-use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
+use crate::domain::audit::{Action, Actor, ClientAddress, Event};
+use crate::domain::change::Change;
 use crate::domain::context::Context;
-use crate::domain::credentials::token::{PlainToken, TokenHash};
+use crate::domain::credentials::token::PlainToken;
 use crate::domain::credentials::{access_keys as keys, api_keys};
+use crate::domain::email::Email;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::limits::{self, Limit, Subject};
 use crate::domain::mail::{self, Kind, Mail, NewPassword};
 use crate::domain::registration::service::{admit, admit_human};
+use crate::domain::registration::{MailedToken, unknown_token};
 use crate::domain::second_factors::factors;
 use crate::domain::{cli_login as cli, login};
-use crate::http::api::password_reset::{Forgotten, Reset};
-use crate::http::extract::members;
 use crate::infra::db::WriteTx;
-use shared::FieldErrors;
+
+/// A new password in the place of a forgotten one, each part judged by itself: what is wrong with them is told with what is wrong with the password.
+pub struct Reset {
+    /// The token of the mail.
+    pub token: Result<MailedToken, Invalid>,
+    /// The new password; whether it is good enough is judged in its turn.
+    pub password: Result<String, Invalid>,
+    /// Whether the account's access keys and API keys are revoked, too.
+    pub revokes_keys: Result<bool, Invalid>,
+}
 
 /// Notes that somebody asks for a link that takes a new password: `answer` sends it, if there is an account. So this does the same for every address,
 /// and nobody learns whether there is one. Several links may be open; the first that is used closes the others. Errors: 400, 403 with a code when a
 /// challenge token is needed, 429.
-pub async fn forgot(app: &Context, from: ClientAddress, forgotten: &Forgotten) -> AppResult<()> {
+pub async fn forgot(
+    app: &Context,
+    from: ClientAddress,
+    email: Result<Email, Invalid>,
+    challenge_token: Result<Option<String>, Invalid>,
+) -> AppResult<()> {
     let mut errors = FieldErrors::default();
-    let email = errors.take("email", members::email(&forgotten.email));
-    let challenge_token = errors.take("challengeToken", members::challenge_token(&forgotten.challenge_token));
+    let email = errors.take("email", email);
+    let challenge_token = errors.take("challengeToken", challenge_token);
     let (Some(email), Some(challenge_token)) = (email, challenge_token) else { return Err(errors.into()) };
     let rates = &app.settings.limits.strangers;
-    admit_human(app, from, challenge_token, Limit::MailRequests, rates.mail_requests).await?;
+    admit_human(app, from, challenge_token.as_deref(), Limit::MailRequests, rates.mail_requests).await?;
 
     let event = Event::about_email(Action::ForgotPassword, &email);
-    let (mut tx, now) = (app.db.write().await?, app.now());
-    if limits::admit(&mut tx, Limit::ResetMails, &Subject::email(&email), rates.reset_mails, now).await?.is_ok() {
-        mail::outbox::put(&mut tx, app, &Mail { to: email, kind: Kind::ForgotPassword }).await?;
+    let mut change = Change::begin(app, Actor::stranger(from)).await?;
+    let now = change.now();
+    if limits::admit(&mut change, Limit::ResetMails, &Subject::email(&email), rates.reset_mails, now).await?.is_ok() {
+        mail::outbox::put(&mut change, app, &Mail { to: email.into(), kind: Kind::ForgotPassword }).await?;
     }
-    audit::note(&mut tx, &Actor::stranger(from), event, &app.dice, now).await?;
-    tx.commit().await?;
-    app.mailer.wake();
-    Ok(())
+    change.commit(event).await
 }
 
 /// Sends the link that somebody asked for at `asked`, if the address has an account and its password was not replaced since.
@@ -62,24 +76,23 @@ pub(crate) async fn answer(tx: &mut WriteTx, app: &Context, email: &str, asked: 
 /// Puts a new password in the place of the old one. It ends every session and every command line's credential, closes the other resets, forgives the
 /// failed logins, revokes the keys if that is asked for, and tells the owner, with the keys and factors that stay, which are given, too. Errors: 400 for
 /// a token that is not known, was used or is too old, and for a password that is too easily guessed, which leaves the token as it was; 429.
-pub async fn reset(app: &Context, from: ClientAddress, reset: &Reset) -> AppResult<NewPassword> {
+pub async fn reset(app: &Context, from: ClientAddress, reset: Reset) -> AppResult<NewPassword> {
     let mut errors = FieldErrors::default();
-    let token = errors.take("token", members::mailed_token(&reset.token));
-    let password = errors.take("password", reset.password.text());
-    let revokes = errors.take("revokeKeys", reset.revoke_keys.flag());
+    let token = errors.take("token", reset.token);
+    let password = errors.take("password", reset.password);
+    let revokes = errors.take("revokeKeys", reset.revokes_keys);
     if token.is_some() || password.is_some() {
         admit(app, from, Limit::Posts, app.settings.limits.strangers.posts).await?;
     }
-    let token = token.map(TokenHash::of);
     let mut found = None;
     if let Some(token) = &token {
         let mut tx = app.db.read().await?;
         if let Some(account) = repo::find(&mut tx, token, app.now()).await? {
             found = accounts::repo::find(&mut tx, &account).await?.map(|row| (account, row));
         }
-        errors.take("token", found.as_ref().ok_or_else(members::unknown_token));
+        errors.take("token", found.as_ref().ok_or_else(unknown_token));
     }
-    if let Some(password) = password {
+    if let Some(password) = &password {
         let (email, name) = found.as_ref().map(|(_, row)| (row.email.as_str(), row.name.as_deref())).unwrap_or_default();
         let known = strength::context(&app.settings.addresses(), email, name);
         errors.take("password", accounts::service::judge_password(app, from, password, known).await?);
@@ -89,30 +102,29 @@ pub async fn reset(app: &Context, from: ClientAddress, reset: &Reset) -> AppResu
         return Err(errors.into());
     };
 
-    let password_hash = app.password_turn(from).await?.hash(password).await?;
-    let (mut tx, now) = (app.db.write().await?, app.now());
-    login::service::forgive(&mut tx, &row.email, now).await?;
+    let password_hash = app.password_turn(from).await?.hash(&password).await?;
+    let mut change = Change::begin(app, Actor::owner(&account, from)).await?;
+    let now = change.now();
+    login::service::forgive(&mut change, &row.email, now).await?;
     // Whatever changed the password meanwhile has closed this reset, too; a login that only renewed its hash has not, and the link still works.
-    let is_new = accounts::repo::replace_password(&mut tx, &account, &row.password_hash, &password_hash).await? > 0;
-    if !is_new || !repo::use_up(&mut tx, &token, now).await? {
-        return Err(AppError::invalid("token", members::unknown_token()));
+    let is_new = accounts::repo::replace_password(&mut change, &account, &row.password_hash, &password_hash).await? > 0;
+    if !is_new || !repo::use_up(&mut change, &token, now).await? {
+        return Err(AppError::invalid("token", unknown_token()));
     }
     let revoked_keys = if revokes {
-        let named = keys::repo::delete_named(&mut tx, &account).await?;
-        let of_programs = api_keys::repo::revoke_all(&mut tx, &account, now).await?;
+        let named = keys::repo::delete_named(&mut change, &account).await?;
+        let of_programs = api_keys::repo::revoke_all(&mut change, &account, now).await?;
         Some(u64::try_from(named.len() + of_programs.len()).unwrap_or(u64::MAX))
     } else {
         None
     };
-    factors::restart(&mut tx, &account).await?;
-    let notice = NewPassword { revoked_keys, ..end_old_password(&mut tx, &account, None, from, now).await? };
-    mail::notices::put(&mut tx, app, &account, &Mail { to: row.email, kind: Kind::PasswordReset(notice.clone()) }).await?;
+    factors::restart(&mut change, &account).await?;
+    let notice = NewPassword { revoked_keys, ..end_old_password(&mut change, &account, None, from, now).await? };
+    mail::notices::put(&mut change, app, &account, &Mail { to: row.email, kind: Kind::PasswordReset(notice.clone()) }).await?;
     let mut event = Event::new(Action::ResetPassword, &account);
     if let Some(revoked) = revoked_keys {
         event = event.with(json!({ "revokedKeys": revoked }));
     }
-    audit::note(&mut tx, &Actor::owner(&account, from), event, &app.dice, now).await?;
-    tx.commit().await?;
-    app.mailer.wake();
+    change.commit(event).await?;
     Ok(notice)
 }

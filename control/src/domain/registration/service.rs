@@ -3,35 +3,47 @@
 use shared::ids::RegistrationId;
 use shared::limit::{Rate, wide_network};
 use shared::time::UnixMillis;
+use shared::{FieldErrors, Invalid};
 
 use super::PENDING_LIFETIME;
 use super::budget::Budget;
 use super::repo::{self, NewRegistrationRow, Renewed};
 use crate::domain::accounts::service::judge_password;
 use crate::domain::accounts::strength;
-use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
+use crate::domain::audit::{Action, Actor, ClientAddress, Event};
+use crate::domain::change::Change;
 use crate::domain::context::Context;
 use crate::domain::credentials::token::PlainToken;
+use crate::domain::email::Email;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::limits::{self, Limit};
 use crate::domain::mail::{self, Kind, Mail};
 use crate::domain::{login, traces};
-use crate::http::api::registration::{NewRegistration, Resend};
-use crate::http::extract::members;
-use shared::FieldErrors;
+
+/// What somebody sends who wants an account, each part judged by itself: what is wrong with them is told with what is wrong with the password.
+pub struct NewRegistration {
+    /// The e-mail address, one that is to have an account.
+    pub email: Result<Email, Invalid>,
+    /// The display name.
+    pub name: Result<Option<String>, Invalid>,
+    /// The password; whether it is good enough is judged in its turn.
+    pub password: Result<String, Invalid>,
+    /// The token of a human-verification challenge.
+    pub challenge_token: Result<Option<String>, Invalid>,
+}
 
 /// Stores a registration, and mails the link that confirms it while the address has mails left. An address that has an account gets a decoy instead,
 /// and its owner a mail that says so. The work is the same in both cases. Errors: 403 when registration is closed, or with a code when a challenge token
 /// is needed, 400, 429.
-pub async fn register(app: &Context, from: ClientAddress, new: &NewRegistration) -> AppResult<()> {
+pub async fn register(app: &Context, from: ClientAddress, new: NewRegistration) -> AppResult<()> {
     must_be_open(app)?;
     let mut errors = FieldErrors::default();
-    let email = errors.take("email", members::new_email(&new.email));
-    let name = errors.take("name", members::name(&new.name));
-    let challenge_token = errors.take("challengeToken", members::challenge_token(&new.challenge_token));
-    let mut password = errors.take("password", new.password.text());
+    let email = errors.take("email", new.email);
+    let name = errors.take("name", new.name);
+    let challenge_token = errors.take("challengeToken", new.challenge_token);
+    let mut password = errors.take("password", new.password);
     // To judge a password takes a core for a moment: not for those who would be refused anyway.
-    if let Err(refusal) = look(app, from, challenge_token.flatten()).await {
+    if let Err(refusal) = look(app, from, challenge_token.as_ref().and_then(Option::as_deref)).await {
         return Err(if errors.is_empty() { refusal } else { AppError::Invalid(errors) });
     }
     if let Some(text) = password {
@@ -39,21 +51,22 @@ pub async fn register(app: &Context, from: ClientAddress, new: &NewRegistration)
         admit(app, from, Limit::Posts, app.settings.limits.strangers.posts).await?;
         let name = name.as_ref().and_then(Option::as_deref);
         let known = strength::context(&app.settings.addresses(), email.as_deref().unwrap_or_default(), name);
-        let judged = judge_password(app, from, text, known).await?;
+        let judged = judge_password(app, from, &text, known).await?;
         password = errors.take("password", judged.map(|()| text));
     }
     let (Some(email), Some(name), Some(challenge_token), Some(password)) = (email, name, challenge_token, password) else {
         return Err(errors.into());
     };
     let rate = app.settings.limits.strangers.register;
-    admit_human(app, from, challenge_token, Limit::Register, rate).await?;
+    admit_human(app, from, challenge_token.as_deref(), Limit::Register, rate).await?;
 
-    let password_hash = app.password_turn(from).await?.hash(password).await?;
+    let password_hash = app.password_turn(from).await?.hash(&password).await?;
     let event = Event::about_email(Action::Register, &email);
-    let (mut tx, now) = (app.db.write().await?, app.now());
-    let budget = Budget::lock(&mut tx, from, &email, now).await?;
+    let mut change = Change::begin(app, Actor::stranger(from)).await?;
+    let now = change.now();
+    let budget = Budget::lock(&mut change, from, &email, now).await?;
     let (token, lifetime) = (PlainToken::mailed(&app.dice)?, app.settings.limits.strangers.verify_token);
-    let is_decoy = login::repo::find_account(&mut tx, &email).await?.is_some();
+    let is_decoy = login::repo::find_account(&mut change, &email).await?.is_some();
     let row = NewRegistrationRow {
         id: &RegistrationId::v7(now, app.dice.bytes()?),
         email: &email,
@@ -66,18 +79,15 @@ pub async fn register(app: &Context, from: ClientAddress, new: &NewRegistration)
         is_decoy,
         created: now,
     };
-    repo::insert(&mut tx, &row).await?;
+    repo::insert(&mut change, &row).await?;
     if budget.has_mail(app, now) {
         let kind = if is_decoy { Kind::AlreadyRegistered } else { verification(app, &token, now, from.0.to_string()) };
-        mail::outbox::put(&mut tx, app, &Mail { to: email, kind }).await?;
-        budget.take(&mut tx, app, now).await?;
+        mail::outbox::put(&mut change, app, &Mail { to: email.into(), kind }).await?;
+        budget.take(&mut change, app, now).await?;
     } else {
-        budget.leave(&mut tx).await?;
+        budget.leave(&mut change).await?;
     }
-    audit::note(&mut tx, &Actor::stranger(from), event, &app.dice, now).await?;
-    tx.commit().await?;
-    app.mailer.wake();
-    Ok(())
+    change.commit(event).await
 }
 
 /// The mail about a registration of this time from this client address.
@@ -88,18 +98,20 @@ fn verification(app: &Context, token: &PlainToken, time: UnixMillis, address: St
 
 /// Sends the mail of a registration again with a new token, which voids the old one: of the newest from the caller's network, else of the newest. Of a
 /// decoy the account's owner is told again. Nobody learns whether there is one. Errors: 403 when registration is closed, 400, 429.
-pub async fn resend(app: &Context, from: ClientAddress, resend: &Resend) -> AppResult<()> {
+pub async fn resend(app: &Context, from: ClientAddress, email: Result<Email, Invalid>) -> AppResult<()> {
     must_be_open(app)?;
-    let email = members::email(&resend.email).map_err(|fault| AppError::invalid("email", fault))?;
+    let email = email.map_err(|fault| AppError::invalid("email", fault))?;
     let limits = &app.settings.limits.strangers;
     admit(app, from, Limit::MailRequests, limits.mail_requests).await?;
     let event = Event::about_email(Action::ResendVerification, &email);
-    let (mut tx, now) = (app.db.write().await?, app.now());
-    let budget = Budget::lock(&mut tx, from, &email, now).await?;
+    let mut change = Change::begin(app, Actor::stranger(from)).await?;
+    let now = change.now();
+    let budget = Budget::lock(&mut change, from, &email, now).await?;
     let token = PlainToken::mailed(&app.dice)?;
     let (since, expires) = (now.plus_millis(-PENDING_LIFETIME), now.plus_millis(limits.verify_token));
-    let has_account = login::repo::find_account(&mut tx, &email).await?.is_some();
-    let renewed = if budget.has_mail(app, now) { repo::renew(&mut tx, &email, from, since, &token.hash(), expires).await? } else { None };
+    let has_account = login::repo::find_account(&mut change, &email).await?.is_some();
+    let renewed =
+        if budget.has_mail(app, now) { repo::renew(&mut change, &email, from, since, &token.hash(), expires).await? } else { None };
     let kind = match renewed {
         Some(_) if has_account => Some(Kind::AlreadyRegistered),
         // The account that the decoy was about has been deleted since.
@@ -107,15 +119,12 @@ pub async fn resend(app: &Context, from: ClientAddress, resend: &Resend) -> AppR
         Some(Renewed { created_time, created_by, .. }) => Some(verification(app, &token, created_time, created_by)),
     };
     if let Some(kind) = kind {
-        mail::outbox::put(&mut tx, app, &Mail { to: email, kind }).await?;
-        budget.take(&mut tx, app, now).await?;
+        mail::outbox::put(&mut change, app, &Mail { to: email.into(), kind }).await?;
+        budget.take(&mut change, app, now).await?;
     } else {
-        budget.leave(&mut tx).await?;
+        budget.leave(&mut change).await?;
     }
-    audit::note(&mut tx, &Actor::stranger(from), event, &app.dice, now).await?;
-    tx.commit().await?;
-    app.mailer.wake();
-    Ok(())
+    change.commit(event).await
 }
 
 pub(crate) fn must_be_open(app: &Context) -> AppResult<()> {

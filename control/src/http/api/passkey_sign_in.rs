@@ -2,8 +2,10 @@
 
 use axum::Extension;
 use axum::extract::State;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
+use shared::FieldErrors;
+use shared::api::login::{LoginAssertion, SignInAssertion, WaitingLogin};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -16,47 +18,7 @@ use crate::http::AppState;
 use crate::http::api::login::SessionOut;
 use crate::http::api::passkeys::OptionsOut;
 use crate::http::api::second_factors::NoMembers;
-use crate::http::extract::{Json, Member};
-use shared::FieldErrors;
-
-/// A login that waits for a second factor.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(example = json!({ "pendingToken": "svc_pl_Zm9yIGV4YW1wbGUgb25seSwgbm90IGEgcmVhbCB0b2tlbg" }))]
-pub struct WaitingLogin {
-    /// A text: the token of the pending login.
-    #[serde(default)]
-    #[schema(value_type = String, required = true, min_length = 1)]
-    pub pending_token: Member,
-}
-
-/// A passkey's answer that completes a login.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct LoginAssertion {
-    /// A text: the token of the pending login.
-    #[serde(default)]
-    #[schema(value_type = String, required = true, min_length = 1)]
-    pub pending_token: Member,
-    /// The authentication response, as the browser writes it in JSON.
-    #[serde(default)]
-    #[schema(value_type = Object, required = true)]
-    pub response: Member,
-}
-
-/// A passkey's answer that is the whole login.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct SignInAssertion {
-    /// A text: the challenge that it answers.
-    #[serde(default)]
-    #[schema(value_type = String, required = true, min_length = 1)]
-    pub challenge_id: Member,
-    /// The authentication response, as the browser writes it in JSON.
-    #[serde(default)]
-    #[schema(value_type = Object, required = true)]
-    pub response: Member,
-}
+use crate::http::extract::Json;
 
 /// What the browser is to be given, and the challenge in it.
 #[derive(Debug, Serialize, ToSchema)]
@@ -91,9 +53,8 @@ pub async fn start_passkey_login(
     Extension(from): Extension<ClientAddress>,
     Json(waiting): Json<WaitingLogin>,
 ) -> AppResult<Json<OptionsOut>> {
-    let mut errors = FieldErrors::default();
-    let Some(token) = errors.take("pendingToken", waiting.pending_token.filled_text()) else { return Err(errors.into()) };
-    Ok(Json(OptionsOut { options: service::ask_pending(&app, from, token).await? }))
+    let token = waiting.pending_token.filled().map_err(|error| FieldErrors::of("pendingToken", error))?;
+    Ok(Json(OptionsOut { options: service::ask_pending(&app, from, &token).await? }))
 }
 
 /// Complete a login with a passkey.
@@ -110,10 +71,10 @@ pub async fn log_in_with_passkey(
     Json(shown): Json<LoginAssertion>,
 ) -> AppResult<Json<SessionOut>> {
     let mut errors = FieldErrors::default();
-    let token = errors.take("pendingToken", shown.pending_token.filled_text());
-    let response = errors.take("response", shown.response.object());
+    let token = errors.take("pendingToken", shown.pending_token.filled());
+    let response = errors.take("response", shown.response.required());
     let (Some(token), Some(response)) = (token, response) else { return Err(errors.into()) };
-    Ok(Json(service::complete_pending(&app, from, token, response).await?.into()))
+    Ok(Json(service::complete_pending(&app, from, &token, &response).await?.into()))
 }
 
 /// Ask what a passkey is to sign to log in without a password.
@@ -147,8 +108,8 @@ pub async fn sign_in_with_passkey(
     Json(shown): Json<SignInAssertion>,
 ) -> AppResult<Json<SessionOut>> {
     let mut errors = FieldErrors::default();
-    let challenge_id = errors.take("challengeId", shown.challenge_id.filled_text());
-    let response = errors.take("response", shown.response.object());
+    let challenge_id = errors.take("challengeId", shown.challenge_id.filled());
+    let response = errors.take("response", shown.response.required());
     let (Some(challenge_id), Some(response)) = (challenge_id, response) else { return Err(errors.into()) };
-    Ok(Json(service::sign_in(&app, from, challenge_id, response, &Device::default()).await?.into()))
+    Ok(Json(service::sign_in(&app, from, &challenge_id, &response, &Device::default()).await?.into()))
 }

@@ -9,15 +9,13 @@ use super::flash::Flash;
 use super::form::{Field, Form};
 use super::frame::Frame;
 use super::sign_in::{Asked, next_of};
-use super::sign_up::{has_challenge, refuse_challenged, say_token, token_field, with_challenge};
+use super::sign_up::{challenge_token, has_challenge, needed, refuse_challenged, say_token, token_field, token_of, with_challenge};
 use super::view;
 use crate::domain::audit::ClientAddress;
 use crate::domain::error::AppResult;
 use crate::domain::mail::NewPassword;
-use crate::domain::password_reset::service;
+use crate::domain::password_reset::service::{self, Reset};
 use crate::http::AppState;
-use crate::http::api::password_reset::{Forgotten, Reset};
-use crate::http::extract::Member;
 
 #[derive(Template)]
 #[template(path = "dashboard/forgot_password.html")]
@@ -58,8 +56,8 @@ pub(super) async fn show_forgotten(frame: Frame, RawQuery(query): RawQuery) -> A
 
 pub(super) async fn forget(State(app): State<AppState>, frame: Frame, from: ClientAddress, sent: Fields) -> AppResult<Response> {
     let next = next_of(&frame, &sent);
-    let forgotten = Forgotten { email: sent.member("email"), challenge_token: sent.optional_member("challengeToken") };
-    match service::forgot(&app, from, &forgotten).await {
+    let email = needed(&sent, "email").and_then(str::parse);
+    match service::forgot(&app, from, email, challenge_token(&sent)).await {
         Ok(()) => {
             let text = "If this address has an account, a mail is on its way. Open its link to choose a new password.";
             let response = frame.redirect_to(&frame.site().with_next("/sign-in?again", next.as_deref()))?;
@@ -84,8 +82,8 @@ pub(super) async fn show_reset(frame: Frame) -> AppResult<Response> {
 
 pub(super) async fn reset(State(app): State<AppState>, frame: Frame, from: ClientAddress, sent: Fields) -> AppResult<Response> {
     let revokes_keys = sent.has("revokeKeys");
-    let (token, password) = (sent.optional_member("token"), sent.member("password"));
-    match service::reset(&app, from, &Reset { token, password, revoke_keys: Member::from(revokes_keys) }).await {
+    let (token, password) = (token_of(&sent), needed(&sent, "password").map(str::to_owned));
+    match service::reset(&app, from, Reset { token, password, revokes_keys: Ok(revokes_keys) }).await {
         Ok(kept) => view::page(&Done { frame: &frame, kept: &kept }),
         Err(error) => {
             let form = say_token(reset_form(&sent).refuse(error)?, "ask for another mail");

@@ -10,14 +10,13 @@ use super::flash::Flash;
 use super::form::{Field, Form};
 use super::frame::Frame;
 use super::session::{self, Before};
-use super::sign_up::{refuse_challenged, with_challenge};
+use super::sign_up::{challenge_token, needed, refuse_challenged, with_challenge};
 use crate::domain::access::DashboardSession;
 use crate::domain::audit::ClientAddress;
 use crate::domain::error::{AppError, AppResult, Code};
 use crate::domain::keys::sessions;
-use crate::domain::login::service::{self, Outcome};
+use crate::domain::login::service::{self, Login, Outcome};
 use crate::http::AppState;
-use crate::http::api::login::NewLogin;
 
 #[derive(Template)]
 #[template(path = "dashboard/sign_in.html")]
@@ -99,16 +98,13 @@ pub(super) async fn submit(
     sent: Fields,
 ) -> AppResult<Response> {
     let next = next_of(&frame, &sent);
-    let new = NewLogin {
-        email: sent.member("email"),
-        password: sent.member("password"),
-        challenge_token: sent.optional_member("challengeToken"),
+    let login = Login {
+        email: needed(&sent, "email").and_then(str::parse),
+        password: needed(&sent, "password").and_then(str::parse),
+        challenge_token: challenge_token(&sent),
+        device: before.device.clone(),
     };
-    let outcome = match new.judge(before.device.clone()) {
-        Ok(login) => service::log_in(&app, from, &login).await,
-        Err(error) => Err(error),
-    };
-    match outcome {
+    match service::log_in(&app, from, login).await {
         Ok(Outcome::LoggedIn(logged_in)) => session::begin(&app, &frame, before, from, &logged_in, next.as_deref()).await,
         Ok(Outcome::Pending(pending, _)) => {
             let seconds = (pending.expires.0 - app.now().0) / 1_000;

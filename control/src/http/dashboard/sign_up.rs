@@ -1,9 +1,12 @@
 //! Signing up: the form, the mail that follows, and the page that the mail leads to.
 
+use std::borrow::Cow;
+
 use askama::Template;
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
+use shared::Invalid;
 
 use super::fields::Fields;
 use super::flash::Flash;
@@ -11,13 +14,15 @@ use super::form::{Field, Form};
 use super::frame::Frame;
 use super::headers::Needs;
 use super::sign_in::{Asked, next_of};
+use crate::domain::accounts::service::judge_name;
 use crate::domain::audit::ClientAddress;
+use crate::domain::email::Email;
 use crate::domain::error::{AppError, AppResult, Code};
-use crate::domain::registration::confirm::{self, Waiting};
-use crate::domain::registration::service;
+use crate::domain::login::service::judge_challenge_token;
+use crate::domain::registration::MailedToken;
+use crate::domain::registration::confirm::{self, Confirmation, Waiting};
+use crate::domain::registration::service::{self, NewRegistration};
 use crate::http::AppState;
-use crate::http::api::registration::{NewRegistration, Resend, ShownToken};
-use crate::http::extract::Member;
 use crate::infra::dates::second;
 
 #[derive(Template)]
@@ -58,6 +63,21 @@ fn sign_up_form(sent: &Fields) -> Form {
     ])
 }
 
+/// A field's text. Errors: the form does not have it.
+pub(super) fn needed<'s>(sent: &'s Fields, name: &str) -> Result<&'s str, Invalid> {
+    sent.get(name).ok_or(Invalid::from("is needed"))
+}
+
+/// A field's text without the space around it; an empty field is none.
+pub(super) fn filled<'s>(sent: &'s Fields, name: &str) -> Option<&'s str> {
+    sent.get(name).map(str::trim).filter(|text| !text.is_empty())
+}
+
+/// What the challenge of a form for strangers gave.
+pub(super) fn challenge_token(sent: &Fields) -> Result<Option<String>, Invalid> {
+    judge_challenge_token(filled(sent, "challengeToken").map(str::to_owned))
+}
+
 /// Whether a form for strangers has the challenge. Its script is somebody else's: it runs for whoever is signed in only when there is no way without.
 pub(super) fn has_challenge(frame: &Frame, sent: &Fields, error: Option<&AppError>) -> bool {
     let is_asked_for = matches!(error, Some(AppError::Coded(Code::ChallengeRequired, _)));
@@ -93,12 +113,12 @@ pub(super) async fn show(frame: Frame, RawQuery(query): RawQuery) -> AppResult<R
 pub(super) async fn submit(State(app): State<AppState>, frame: Frame, from: ClientAddress, sent: Fields) -> AppResult<Response> {
     let next = next_of(&frame, &sent);
     let new = NewRegistration {
-        email: sent.member("email"),
-        password: sent.member("password"),
-        name: sent.optional_member("name"),
-        challenge_token: sent.optional_member("challengeToken"),
+        email: needed(&sent, "email").and_then(Email::parse_new),
+        name: filled(&sent, "name").map(|name| judge_name(name).map(Cow::into_owned)).transpose(),
+        password: needed(&sent, "password").map(str::to_owned),
+        challenge_token: challenge_token(&sent),
     };
-    match service::register(&app, from, &new).await {
+    match service::register(&app, from, new).await {
         Ok(()) => frame.redirect_to(&frame.site().with_next("/sign-up/sent", next.as_deref())),
         Err(error) => {
             let has_challenge = has_challenge(&frame, &sent, Some(&error));
@@ -120,7 +140,7 @@ pub(super) async fn show_sent(frame: Frame, RawQuery(query): RawQuery) -> AppRes
 
 pub(super) async fn send_again(State(app): State<AppState>, frame: Frame, from: ClientAddress, sent: Fields) -> AppResult<Response> {
     let next = next_of(&frame, &sent);
-    match service::resend(&app, from, &Resend { email: sent.member("email") }).await {
+    match service::resend(&app, from, needed(&sent, "email").and_then(str::parse)).await {
         Ok(()) => {
             let text = "If a sign-up waits for this address, another mail is on its way. Once it has come, only its link works.";
             let response = frame.redirect_to(&frame.site().with_next("/sign-up/sent", next.as_deref()))?;
@@ -147,6 +167,11 @@ struct Confirm<'p> {
     is_other: bool,
 }
 
+/// The token of a mail as it was sent.
+pub(super) fn token_of(sent: &Fields) -> Result<MailedToken, Invalid> {
+    filled(sent, "token").ok_or(Invalid::from("is needed")).and_then(str::parse)
+}
+
 /// The field for the token of a mail: filled in from the link's address by a script, or by hand.
 pub(super) fn token_field(sent: &Fields) -> Field {
     let hint = "What stands behind #token= in the link of the mail. If your browser runs scripts, it is filled in.";
@@ -169,7 +194,7 @@ pub(super) async fn show_verify(frame: Frame) -> AppResult<Response> {
 
 /// The first press sends the token alone, the second one the password with it.
 pub(super) async fn verify(State(app): State<AppState>, frame: Frame, from: ClientAddress, sent: Fields) -> AppResult<Response> {
-    let token = sent.optional_member("token");
+    let token = token_of(&sent);
     let refused = |error: AppError| {
         let form = say_token(verify_form(&sent).refuse(error)?, "have another mail sent");
         form.page(&Verify { frame: &frame, form: &form })
@@ -179,14 +204,14 @@ pub(super) async fn verify(State(app): State<AppState>, frame: Frame, from: Clie
         form.page(&Confirm { frame: &frame, form, waiting, time, token: sent.text("token").trim(), is_other })
     };
     if !sent.has("password") {
-        return match confirm::look_up(&app, from, &token).await {
+        return match confirm::look_up(&app, from, token).await {
             Ok(waiting) => ask(&password_form(), &waiting, false),
             Err(error) => refused(error),
         };
     }
     let replaces = sent.has("replacePassword");
-    let shown = ShownToken { token: token.clone(), password: sent.member("password"), replace_password: Member::from(replaces) };
-    let error = match confirm::verify(&app, from, &shown).await {
+    let password = sent.text("password").parse().map(Some);
+    let error = match confirm::verify(&app, from, Confirmation { token: token.clone(), password, replaces: Ok(replaces) }).await {
         Ok(()) => {
             let text = "Your e-mail address is confirmed, and your account is there. Sign in with it.";
             return frame.redirect_saying("/sign-in?other", &Flash::good(text));
@@ -194,9 +219,9 @@ pub(super) async fn verify(State(app): State<AppState>, frame: Frame, from: Clie
         Err(error) => error,
     };
     // Whoever has sent too much begins again later; and a token that is over has nothing to show.
-    let waiting = match &error {
-        AppError::TooMany { .. } => return refused(error),
-        _ => match confirm::waiting(&app, &token).await {
+    let waiting = match (&error, &token) {
+        (AppError::TooMany { .. }, _) | (_, Err(_)) => return refused(error),
+        (_, Ok(token)) => match confirm::waiting(&app, token).await {
             Ok(waiting) => waiting,
             Err(_) => return refused(error),
         },

@@ -1,0 +1,98 @@
+//! Logging in: with a password, and with a passkey.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::body::body;
+use super::field::Field;
+use crate::time::UnixMillis;
+
+body! {
+    /// Somebody who wants to log in.
+    NewLogin example { "email": "ada@example.com", "password": "a long passphrase nobody guesses" } {
+        /// A text: the e-mail address.
+        required email: String [format = "email", max_length = 255],
+        /// A text: the password.
+        required password: String [min_length = 1, max_length = 1000],
+        /// A text: the token of a human-verification challenge; ignored unless one is needed.
+        optional challenge_token: String [max_length = 2048],
+    }
+}
+
+/// A session.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the interface document shows what stands here, and the names say it")]
+pub struct IssuedSession {
+    pub access_key: String,
+    pub expires: UnixMillis,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mfa_setup_required: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mfa_setup_deadline: Option<UnixMillis>,
+}
+
+/// A login that waits for a second factor.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct PendingLogin {
+    /// True, which tells it from a session.
+    pub mfa_required: bool,
+    /// What the login is completed with, besides a second factor.
+    pub pending_token: String,
+    /// When it ends.
+    pub expires: UnixMillis,
+    /// By which ways it can be completed: `passkey`, `totp`, `recovery_code`.
+    pub methods: Vec<String>,
+}
+
+/// What came of a right password.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(untagged)]
+pub enum LoginAnswer {
+    /// The account has no second factor.
+    Session(IssuedSession),
+    /// It has one.
+    Pending(PendingLogin),
+}
+
+body! {
+    /// A login that waits for a second factor.
+    WaitingLogin example { "pendingToken": "svc_pl_Zm9yIGV4YW1wbGUgb25seSwgbm90IGEgcmVhbCB0b2tlbg" } {
+        /// A text: the token of the pending login.
+        required pending_token: String [min_length = 1],
+    }
+}
+
+/// A passkey's answer that completes a login.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct LoginAssertion {
+    /// A text: the token of the pending login.
+    #[serde(default, skip_serializing_if = "Field::is_missing")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String, required = true, min_length = 1))]
+    pub pending_token: Field<String>,
+    /// The authentication response, as the browser writes it in JSON.
+    #[serde(default, skip_serializing_if = "Field::is_missing")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Object, required = true))]
+    pub response: Field<Map<String, Value>>,
+}
+
+/// A passkey's answer that is the whole login.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct SignInAssertion {
+    /// A text: the challenge that it answers.
+    #[serde(default, skip_serializing_if = "Field::is_missing")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String, required = true, min_length = 1))]
+    pub challenge_id: Field<String>,
+    /// The authentication response, as the browser writes it in JSON.
+    #[serde(default, skip_serializing_if = "Field::is_missing")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Object, required = true))]
+    pub response: Field<Map<String, Value>>,
+}
