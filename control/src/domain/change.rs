@@ -22,8 +22,12 @@ pub struct Change<'c> {
 impl<'c> Change<'c> {
     /// A change of this actor. Grants and callers begin theirs by their own `begin`; operations without a credential and the operator begin here.
     pub async fn begin(context: &'c Context, actor: Actor) -> AppResult<Self> {
-        let tx = context.db.write().await?;
-        Ok(Self { context, tx, actor, now: context.now() })
+        Ok(Self::over(context, context.db.write().await?, actor))
+    }
+
+    /// The same over a transaction that was begun before it was known whether it becomes a change: an attempt that fails is counted in it instead.
+    pub(crate) fn over(context: &'c Context, tx: WriteTx, actor: Actor) -> Self {
+        Self { context, tx, actor, now: context.now() }
     }
 
     /// What the change can reach beside its transaction.
@@ -39,6 +43,12 @@ impl<'c> Change<'c> {
     /// When it was begun.
     pub fn now(&self) -> UnixMillis {
         self.now
+    }
+
+    /// The transaction alone, for what keeps books when there is no change after all: a failure that is counted, a proof that is
+    /// used up, a question that is kept until its answer comes.
+    pub(crate) fn into_tx(self) -> WriteTx {
+        self.tx
     }
 
     /// Writes the audit row, commits, and wakes the jobs. The row comes last: it locks the end of the trail, and nobody is to wait for anything else while
