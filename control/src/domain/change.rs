@@ -45,6 +45,12 @@ impl<'c> Change<'c> {
         self.now
     }
 
+    /// The transaction alone, for what keeps books when there is no change after all: a failure that is counted, a proof that is
+    /// used up, a question that is kept until its answer comes.
+    pub(crate) fn into_tx(self) -> WriteTx {
+        self.tx
+    }
+
     /// Writes the audit row, commits, and wakes the jobs. The row comes last: it locks the end of the trail, and nobody is to wait for anything else while
     /// holding that.
     pub async fn commit(mut self, event: Event<'_>) -> AppResult<()> {

@@ -1,11 +1,11 @@
 //! Every SQL statement of the crate, for the test that prepares each on both databases.
 
-use crate::domain::access::{apps, collaborators, names};
+use crate::domain::access::{apps, collaborators, freshness, names};
 use crate::domain::counting::{self, counters, history};
 use crate::domain::credentials::{access_keys, api_keys, device_cookies};
 use crate::domain::encryption::{check, sealed};
 use crate::domain::limits::{self, quotas};
-use crate::domain::login::{self, fresh, pending};
+use crate::domain::login::{self, pending};
 use crate::domain::second_factors::passkeys::{self, challenge};
 use crate::domain::second_factors::{factors, held, recovery, totp};
 use crate::domain::{accounts, audit, cli_login, deployments, mail, password_reset, registration, releases, snapshot, traces, warnings};
@@ -16,6 +16,7 @@ pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
     vec![
         ("access/apps", apps::SQL),
         ("access/collaborators", collaborators::SQL),
+        ("access/freshness", freshness::SQL),
         ("access/names", names::SQL),
         ("accounts", accounts::repo::SQL),
         ("audit", audit::repo::SQL),
@@ -35,7 +36,6 @@ pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
         ("limits", limits::repo::SQL),
         ("limits/quotas", quotas::SQL),
         ("login", login::repo::SQL),
-        ("login/fresh", fresh::repo::SQL),
         ("login/pending", pending::repo::SQL),
         ("mail/outbox", mail::outbox::SQL),
         ("password_reset", password_reset::repo::SQL),

@@ -4,6 +4,7 @@
 //! be (the domain's types say so), and what an operation does with it. Start reading at [`Field`].
 
 pub mod access_keys;
+pub mod accounts;
 pub mod api_keys;
 pub mod apps;
 pub mod audit;
@@ -14,11 +15,11 @@ pub mod deployments;
 mod field;
 pub mod health;
 pub mod history;
-pub mod metrics;
-pub mod releases;
 pub mod login;
+pub mod metrics;
 pub mod password_reset;
 pub mod registration;
+pub mod releases;
 pub mod second_factors;
 pub mod sessions;
 

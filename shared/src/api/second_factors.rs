@@ -1,4 +1,6 @@
-//! Second factors.
+//! Second factors. Options and responses of WebAuthn have the JSON forms that browsers read and write (Web Authentication level 3, section 5.1):
+//! `PublicKeyCredential.parseCreationOptionsFromJSON`, `parseRequestOptionsFromJSON` and `toJSON`.
+#![expect(missing_docs, reason = "a member whose name says everything has no description in the interface document, either")]
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -6,6 +8,11 @@ use serde_json::{Map, Value};
 use super::body::body;
 use super::field::FromJson;
 use crate::Invalid;
+use crate::ids::PasskeyId;
+use crate::time::UnixMillis;
+
+/// A JSON object of whatever members.
+type Object = Map<String, Value>;
 
 /// A fresh proof of a second factor that the account has.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -48,4 +55,167 @@ body! {
         /// A fresh proof of a factor that the account has.
         optional step_up: StepUpProof,
     }
+}
+
+body! {
+    /// A body that says nothing.
+    NoMembers example {} {}
+}
+
+body! {
+    /// A code that completes a login.
+    LoginCode example { "pendingToken": "svc_pl_Zm9yIGV4YW1wbGUgb25seSwgbm90IGEgcmVhbCB0b2tlbg", "code": "123456" } {
+        /// A text: the token of the pending login.
+        required pending_token: String [min_length = 1],
+        /// A text: the code.
+        required code: String [min_length = 1],
+    }
+}
+
+body! {
+    /// A code of the app that was set up.
+    Confirmation example { "code": "123456" } {
+        /// A text: the code that the app shows.
+        required code: String [min_length = 1],
+        /// A fresh proof of a factor that the account has already; needed when it has one.
+        optional step_up: StepUpProof,
+    }
+}
+
+body! {
+    /// A passkey that the browser made.
+    NewPasskey {
+        /// The registration response, as the browser writes it in JSON.
+        required response: Object,
+        /// A text: its name; `Passkey` when absent.
+        optional name: String [min_length = 1, max_length = 100],
+        /// A fresh proof of a factor that the account has already; needed when it has one.
+        optional step_up: StepUpProof,
+    }
+}
+
+body! {
+    /// What is to change of a passkey.
+    PasskeyPatch example { "name": "Work laptop" } {
+        /// A text: its new name.
+        required name: String [min_length = 1, max_length = 100],
+    }
+}
+
+/// A factor was removed.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct FactorRemoved {
+    pub message: String,
+    /// Whether the account has another factor.
+    pub mfa_enabled: bool,
+}
+
+/// The second factors of an account.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Mfa {
+    pub mfa_enabled: bool,
+    /// What a login can be completed with now: `passkey`, `totp`, `recovery_code`.
+    pub methods: Vec<String>,
+    /// How many passkeys there are.
+    pub passkeys: i64,
+    /// How many recovery codes were not used.
+    pub recovery_codes_remaining: i64,
+    /// Whether the account has none and is to set one up.
+    pub mfa_setup_required: bool,
+    /// Until when it may be without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mfa_setup_deadline: Option<UnixMillis>,
+}
+
+/// A seed to be put into an authenticator app. It is shown this once.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct AuthenticatorSetup {
+    /// The seed to type: base32.
+    pub secret: String,
+    /// The seed as an app reads it.
+    #[cfg_attr(feature = "openapi", schema(format = "uri"))]
+    pub otpauth_url: String,
+    /// The same to be scanned: an SVG picture as a data address.
+    #[cfg_attr(feature = "openapi", schema(format = "uri"))]
+    pub qr_code: String,
+}
+
+/// The authenticator app is in force.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct AuthenticatorConfirmed {
+    pub mfa_enabled: bool,
+    /// When this was the first factor: recovery codes, shown this once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovery_codes: Option<Vec<String>>,
+}
+
+/// Recovery codes, shown this once.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RecoveryCodes {
+    pub recovery_codes: Vec<String>,
+}
+
+/// What the browser is to be given.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct WebAuthnOptions {
+    /// WebAuthn options in their JSON form.
+    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
+    pub options: Value,
+}
+
+/// A passkey.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Passkey {
+    pub id: PasskeyId,
+    pub name: String,
+    /// `singleDevice` when it stays with its authenticator, `multiDevice` when it may be on several.
+    pub device_type: String,
+    /// Whether it was backed up when it was last used.
+    pub backed_up: bool,
+    /// How its authenticator is reached, as the browser said.
+    pub transports: Vec<String>,
+    #[cfg_attr(feature = "openapi", schema(format = "date-time"))]
+    pub created_at: String,
+    /// When it was made, if it was not used since.
+    #[cfg_attr(feature = "openapi", schema(format = "date-time"))]
+    pub last_used_at: String,
+}
+
+/// One passkey.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct PasskeyAnswer {
+    pub passkey: Passkey,
+}
+
+/// Passkeys, oldest first.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct PasskeysAnswer {
+    pub passkeys: Vec<Passkey>,
+}
+
+/// A passkey that was added.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct PasskeyAdded {
+    pub passkey: Passkey,
+    pub mfa_enabled: bool,
+    /// When this was the first factor: recovery codes, shown this once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovery_codes: Option<Vec<String>>,
 }

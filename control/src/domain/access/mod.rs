@@ -5,6 +5,7 @@
 pub mod apps;
 pub mod bearer;
 pub mod collaborators;
+pub mod freshness;
 pub mod grant;
 pub mod guard;
 pub mod listing;

@@ -1,11 +1,14 @@
 //! The rules of an owner's own account.
 
 use serde_json::json;
+use shared::{FieldErrors, Invalid};
 
 use crate::domain::access::{DashboardSession, SignedIn, collaborators};
+use crate::domain::accounts::repo::{self, AccountRow};
 use crate::domain::accounts::service::judge_password;
-use crate::domain::accounts::{repo, strength};
-use crate::domain::audit::{self, Action, ClientAddress, Event};
+use crate::domain::accounts::strength;
+use crate::domain::audit::{self, Action, Event};
+use crate::domain::change::Change;
 use crate::domain::collaborators::acceptance;
 use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult};
@@ -13,110 +16,112 @@ use crate::domain::login::service as login;
 use crate::domain::mail::{Kind, Mail, notices, outbox};
 use crate::domain::password_reset::end_old_password;
 use crate::domain::second_factors::{self, Proof, step_up};
-use crate::http::api::accounts::{AccountDeletion, AccountOut, AccountPatch, LimitsOut};
-use crate::http::extract::members;
-use crate::infra::db::{ReadTx, WriteTx};
-use shared::FieldErrors;
+use crate::infra::db::ReadTx;
 
-/// The caller's account, as it may see it.
-pub async fn out(tx: &mut ReadTx, app: &Context, caller: &SignedIn) -> AppResult<AccountOut> {
-    let row = repo::find(tx, caller.account()).await?.ok_or(AppError::Unauthenticated)?;
-    let quotas = app.settings.limits.quotas;
-    Ok(AccountOut {
-        email: row.email,
-        name: row.name,
-        created_time: row.created_time,
-        email_verified: row.email_verified,
-        mfa_enabled: second_factors::is_enabled(tx, caller.account()).await?,
-        linked_providers: [],
-        limits: LimitsOut {
-            max_api_keys: row.max_api_keys,
-            retention_days: row.retention_days,
-            max_upload_bytes: row.max_upload_bytes,
-            max_apps: quotas.apps,
-            max_deployments_per_app: quotas.deployments,
-            max_access_keys: quotas.access_keys,
-            max_collaborators_per_app: quotas.collaborators,
-            max_stored_bytes: quotas.stored_bytes,
-        },
-        upload_url: app.settings.upload_url.clone(),
-    })
+/// An account as its owner sees it.
+#[derive(Debug)]
+pub struct Profile {
+    /// The account.
+    pub account: AccountRow,
+    /// Whether it has a second factor.
+    pub has_second_factor: bool,
 }
 
-/// Changes the name, the password, or both, as far as they are given. Errors: 401 and 429 as of a login when the password so far is
-/// wrong; for a new password 403 with `step_up_required` without the proof of a second factor that the account has.
-pub async fn update(app: &Context, caller: &DashboardSession, from: ClientAddress, patch: &AccountPatch) -> AppResult<()> {
-    if patch.password.is_given() {
+/// The caller's account.
+pub async fn find(tx: &mut ReadTx, caller: &SignedIn) -> AppResult<Profile> {
+    let account = repo::find(tx, caller.account()).await?.ok_or(AppError::Unauthenticated)?;
+    Ok(Profile { account, has_second_factor: second_factors::is_enabled(tx, caller.account()).await? })
+}
+
+/// What is to change of an account. What is wrong with the form of each is told together with whether the password is good enough, which takes a look at
+/// the account.
+pub struct AccountChange {
+    /// The display name, when that changes.
+    pub name: Result<Option<String>, Invalid>,
+    /// The password, when that changes.
+    pub password: Option<PasswordChange>,
+    /// A proof of a second factor; needed with a new password when the account has one.
+    pub proof: Result<Option<Proof>, Invalid>,
+}
+
+/// A new password, and the one so far.
+pub struct PasswordChange {
+    /// The new one.
+    pub new: Result<String, Invalid>,
+    /// The one so far.
+    pub current: Result<String, Invalid>,
+}
+
+/// Changes the name, the password, or both, as far as they are given. Errors: 400; 401 and 429 as of a login when the password so far is wrong; for a new
+/// password 403 with `step_up_required` without the proof of a second factor that the account has.
+pub async fn update(app: &Context, caller: &DashboardSession, AccountChange { name, password, proof }: AccountChange) -> AppResult<()> {
+    if password.is_some() {
         // A session that ended while the body came guesses no passwords.
         caller.judge(&mut app.db.read().await?, app).await?;
     }
     let mut errors = FieldErrors::default();
-    let name = errors.take("name", members::name(&patch.name));
-    let password = match errors.take("password", patch.password.optional_text()) {
-        Some(Some(password)) => {
-            let account = repo::find(&mut app.db.read().await?, caller.account()).await?.ok_or(AppError::Unauthenticated)?;
-            let name = name.as_ref().and_then(Option::as_deref).or(account.name.as_deref());
-            let known = strength::context(&app.settings.addresses(), caller.email(), name);
-            errors.take("password", judge_password(app, from, password, known).await?.map(|()| Some(password)))
+    let name = errors.take("name", name);
+    let passwords = match password {
+        Some(PasswordChange { new, current }) => {
+            let new = judge_new(app, caller, new, name.as_ref().and_then(Option::as_deref)).await?;
+            let (new, current) = (errors.take("password", new), errors.take("currentPassword", current));
+            new.zip(current).map(Some)
         }
-        judged => judged,
+        None => Some(None),
     };
-    let current = if patch.password.is_given() {
-        errors.take("currentPassword", members::password(&patch.current_password).map(Some))
-    } else {
-        Some(None)
-    };
-    let proof = errors.take("stepUp", Proof::of(&patch.step_up));
-    let (Some(name), Some(password), Some(current), Some(proof)) = (name, password, current, proof) else {
-        return Err(errors.into());
-    };
-    let passwords = match password.zip(current) {
+    let proof = errors.take("stepUp", proof);
+    let (Some(name), Some(passwords), Some(proof)) = (name, passwords, proof) else { return Err(errors.into()) };
+    let passwords = match passwords {
         Some((new, current)) => {
             step_up::look(app, caller, proof.as_ref()).await?;
-            let proven = login::confirm(app, from, caller.email(), current).await?;
-            Some((proven, app.password_turn(from).await?.hash(new).await?))
+            let proven = login::confirm(app, caller.from(), caller.email(), &current).await?;
+            Some((proven, app.password_turn(caller.from()).await?.hash(&new).await?))
         }
         None => None,
     };
-    let mut tx = match &passwords {
+    let mut change = match &passwords {
         Some(_) => step_up::begin(app, caller, proof.as_ref()).await?.0,
-        None => caller.begin_tx_holding_account(app).await?,
+        None => caller.begin_holding_account(app).await?,
     };
-    let now = app.now();
     if let Some((proven, new)) = &passwords {
-        if repo::replace_password(&mut tx, caller.account(), proven, new).await? == 0 {
+        let now = change.now();
+        if repo::replace_password(&mut change, caller.account(), proven, new).await? == 0 {
             return Err(changed_meanwhile());
         }
-        let notice = end_old_password(&mut tx, caller.account(), Some(caller.credential()), from, now).await?;
+        let notice = end_old_password(&mut change, caller.account(), Some(caller.credential()), caller.from(), now).await?;
         let mail = Mail { to: caller.email().to_owned(), kind: Kind::PasswordChanged(notice) };
-        notices::put(&mut tx, app, caller.account(), &mail).await?;
+        notices::put(&mut change, app, caller.account(), &mail).await?;
     }
     if let Some(name) = &name {
-        repo::rename(&mut tx, caller.account(), name).await?;
+        repo::rename(&mut change, caller.account(), name).await?;
     }
-    let event = Event::new(Action::UpdateAccount, caller.account());
-    let event = event.with(json!({ "name": name.is_some(), "password": passwords.is_some() }));
-    audit::note(&mut tx, &caller.actor(), event, &app.dice, now).await?;
-    tx.commit().await?;
-    app.mailer.wake();
-    Ok(())
+    let details = json!({ "name": name.is_some(), "password": passwords.is_some() });
+    change.commit(Event::new(Action::UpdateAccount, caller.account()).with(details)).await
+}
+
+/// Whether a password is good enough for the caller, whose name it is or is to be.
+async fn judge_new(
+    app: &Context,
+    caller: &DashboardSession,
+    new: Result<String, Invalid>,
+    name: Option<&str>,
+) -> AppResult<Result<String, Invalid>> {
+    let Ok(password) = &new else { return Ok(new) };
+    let account = repo::find(&mut app.db.read().await?, caller.account()).await?.ok_or(AppError::Unauthenticated)?;
+    let known = strength::context(&app.settings.addresses(), caller.email(), name.or(account.name.as_deref()));
+    Ok(judge_password(app, caller.from(), password, known).await?.and(new))
 }
 
 /// Deletes the caller's account. The keys of deployments that it ever had stay taken. Errors: 401 and 429 as of a login when the password is wrong, 403
 /// with `step_up_required` without the proof of a second factor that the account has, 409 while it owns apps, or has transferred some that nobody has
 /// accepted. Apps that were transferred to it and not accepted are their senders' again.
-pub async fn delete(app: &Context, caller: &DashboardSession, from: ClientAddress, deletion: &AccountDeletion) -> AppResult<()> {
-    let mut errors = FieldErrors::default();
-    let password = errors.take("password", members::password(&deletion.password));
-    let proof = errors.take("stepUp", Proof::of(&deletion.step_up));
-    let (Some(password), Some(proof)) = (password, proof) else { return Err(errors.into()) };
+pub async fn delete(app: &Context, caller: &DashboardSession, password: &str, proof: Option<&Proof>) -> AppResult<()> {
     caller.judge(&mut app.db.read().await?, app).await?;
-    step_up::look(app, caller, proof.as_ref()).await?;
-    let proven = login::confirm(app, from, caller.email(), password).await?;
-    let (mut tx, _) = step_up::begin(app, caller, proof.as_ref()).await?;
-    let now = app.now();
-    give_apps_back(&mut tx, app, caller, from).await?;
-    let deleted = repo::delete(&mut tx, caller.account(), &proven).await.map_err(|error| match &error {
+    step_up::look(app, caller, proof).await?;
+    let proven = login::confirm(app, caller.from(), caller.email(), password).await?;
+    let (mut change, _) = step_up::begin(app, caller, proof).await?;
+    give_apps_back(&mut change, caller).await?;
+    let deleted = repo::delete(&mut change, caller.account(), &proven).await.map_err(|error| match &error {
         sqlx::Error::Database(database) if database.is_foreign_key_violation() => {
             AppError::Conflict("the account owns apps: delete them or transfer them first".to_owned())
         }
@@ -125,30 +130,28 @@ pub async fn delete(app: &Context, caller: &DashboardSession, from: ClientAddres
     if deleted == 0 {
         return Err(changed_meanwhile());
     }
-    let kind = Kind::AccountDeleted { time: now, address: from.0.to_string() };
-    outbox::put(&mut tx, app, &Mail { to: caller.email().to_owned(), kind }).await?;
-    audit::note(&mut tx, &caller.actor(), Event::new(Action::DeleteAccount, caller.account()), &app.dice, now).await?;
-    tx.commit().await?;
-    app.mailer.wake();
-    Ok(())
+    let kind = Kind::AccountDeleted { time: change.now(), address: caller.from().0.to_string() };
+    outbox::put(&mut change, app, &Mail { to: caller.email().to_owned(), kind }).await?;
+    change.commit(Event::new(Action::DeleteAccount, caller.account())).await
 }
 
 /// Gives back what was transferred to an account that is about to go, whose row is held. Errors: 409 while others have not accepted what it has transferred
 /// itself.
-async fn give_apps_back(tx: &mut WriteTx, app: &Context, caller: &SignedIn, from: ClientAddress) -> AppResult<()> {
-    if collaborators::outgoing(tx, caller.account()).await? > 0 {
+async fn give_apps_back(change: &mut Change<'_>, caller: &SignedIn) -> AppResult<()> {
+    let (app, now) = (change.context(), change.now());
+    if collaborators::outgoing(change, caller.account()).await? > 0 {
         let text = "the account has transferred apps that are not accepted yet: it can be deleted once they are";
         return Err(AppError::Conflict(text.to_owned()));
     }
-    let returned = collaborators::incoming(tx, caller.account()).await?;
-    acceptance::give_back(tx, &returned, app.now()).await?;
+    let returned = collaborators::incoming(change, caller.account()).await?;
+    acceptance::give_back(change, &returned, now).await?;
     for row in &returned {
-        acceptance::tell_sender(tx, app, row, caller.email()).await?;
+        acceptance::tell_sender(change, app, row, caller.email()).await?;
     }
     for row in returned {
         let details = json!({ "permission": row.permission, "owner": row.namespace_id });
         let event = Event::new(Action::RemoveCollaborator, caller.account()).of_app(&row.id).with(details);
-        audit::note(tx, &caller.actor(), event, &app.dice, app.now()).await?;
+        audit::note(change, &caller.actor(), event, &app.dice, now).await?;
     }
     Ok(())
 }

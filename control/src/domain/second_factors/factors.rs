@@ -8,7 +8,8 @@ use super::recovery::service::Codes;
 use super::step_up::SteppedUp;
 use super::{Factor, passkeys, recovery, totp};
 use crate::domain::accounts;
-use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
+use crate::domain::audit::{self, Action, Actor, Event};
+use crate::domain::change::Change;
 use crate::domain::context::Context;
 use crate::domain::credentials::device_cookies as device;
 use crate::domain::error::{AppError, AppResult};
@@ -107,6 +108,13 @@ pub async fn names(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<Vec<Str
     Ok(names)
 }
 
+/// What the account has and, where that is nothing, until when it may be without.
+pub async fn overview(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<(Factors, Option<UnixMillis>)> {
+    let found = find(tx, account).await?;
+    let deadline = if found.are_on() { None } else { deadline(tx, account).await? };
+    Ok((found, deadline))
+}
+
 /// Until when the account may be without a second factor, when that was fixed.
 pub async fn deadline(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<Option<UnixMillis>> {
     let deadline: Option<Option<UnixMillis>> = on!(tx, |conn| sqlx::query_scalar(DEADLINE).bind(account).fetch_optional(conn).await)?;
@@ -123,30 +131,24 @@ pub enum Changed<'c> {
 }
 
 /// What follows from a factor that was just stored: the owner is told; and when it is the first one, there are recovery codes, which are to be shown.
-pub async fn added(
-    tx: &mut WriteTx,
-    app: &Context,
-    held: &SteppedUp,
-    from: ClientAddress,
-    changed: Changed<'_>,
-) -> AppResult<Option<Codes>> {
+pub async fn added(change: &mut Change<'_>, held: &SteppedUp, changed: Changed<'_>) -> AppResult<Option<Codes>> {
     let is_first = !held.were_on();
-    tell(tx, app, held, from, changed, |factor| Kind::FactorAdded { factor, is_first }).await?;
-    if is_first { recovery::service::replace(tx, app, held.account()).await.map(Some) } else { Ok(None) }
+    tell(change, held, changed, |factor| Kind::FactorAdded { factor, is_first }).await?;
+    if is_first { recovery::service::replace(change, held.account()).await.map(Some) } else { Ok(None) }
 }
 
 /// What follows from a factor that was just deleted: the owner is told; and when it was the last one, recovery codes and logins that wait for a factor
 /// are gone, too. Whether second factors are still on.
-pub async fn removed(tx: &mut WriteTx, app: &Context, held: &SteppedUp, from: ClientAddress, changed: Changed<'_>) -> AppResult<bool> {
-    let are_on = find(tx, held.account()).await?.are_on();
-    device::repo::delete_all(tx, held.account()).await?;
+pub async fn removed(change: &mut Change<'_>, held: &SteppedUp, changed: Changed<'_>) -> AppResult<bool> {
+    let are_on = find(change, held.account()).await?.are_on();
+    device::repo::delete_all(change, held.account()).await?;
     if !are_on {
         // Nothing is left to be guessed.
-        restart(tx, held.account()).await?;
-        recovery::repo::delete_all(tx, held.account()).await?;
-        pending::repo::cancel(tx, held.account()).await?;
+        restart(change, held.account()).await?;
+        recovery::repo::delete_all(change, held.account()).await?;
+        pending::repo::cancel(change, held.account()).await?;
     }
-    tell(tx, app, held, from, changed, |factor| Kind::FactorRemoved { factor, is_last: !are_on }).await?;
+    tell(change, held, changed, |factor| Kind::FactorRemoved { factor, is_last: !are_on }).await?;
     Ok(are_on)
 }
 
@@ -180,18 +182,12 @@ pub async fn remove_all(
     Ok(factors)
 }
 
-async fn tell(
-    tx: &mut WriteTx,
-    app: &Context,
-    held: &SteppedUp,
-    from: ClientAddress,
-    changed: Changed<'_>,
-    kind: impl FnOnce(FactorNotice) -> Kind,
-) -> AppResult<()> {
+async fn tell(change: &mut Change<'_>, held: &SteppedUp, changed: Changed<'_>, kind: impl FnOnce(FactorNotice) -> Kind) -> AppResult<()> {
     let (what, name) = match changed {
         Changed::Authenticator => (FactorKind::Authenticator, None),
         Changed::Passkey(name) => (FactorKind::Passkey, Some(name.to_owned())),
     };
-    let notice = FactorNotice { time: app.now(), address: from.0.to_string(), factor: what, name };
-    notices::put(tx, app, held.account(), &Mail { to: held.email().to_owned(), kind: kind(notice) }).await
+    let notice = FactorNotice { time: change.now(), address: held.from().0.to_string(), factor: what, name };
+    let app = change.context();
+    notices::put(change, app, held.account(), &Mail { to: held.email().to_owned(), kind: kind(notice) }).await
 }

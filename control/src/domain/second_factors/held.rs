@@ -51,6 +51,11 @@ impl Held {
         &self.email
     }
 
+    /// From where it is tried or changed.
+    pub fn from(&self) -> ClientAddress {
+        self.from
+    }
+
     /// The factors that it had when it was locked.
     pub fn factors(&self) -> &Factors {
         &self.factors

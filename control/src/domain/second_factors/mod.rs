@@ -22,6 +22,9 @@ pub use step_up::{Proof, SteppedUp};
 use shared::ids::AccountId;
 use shared::time::UnixMillis;
 
+use crate::domain::access::{DashboardSession, freshness};
+use crate::domain::context::Context;
+use crate::domain::error::AppResult;
 use crate::infra::db::ReadTx;
 
 /// Whether the account has a second factor.
@@ -35,6 +38,12 @@ pub async fn is_overdue(tx: &mut ReadTx, account: &AccountId, now: UnixMillis) -
         return Ok(false);
     }
     Ok(factors::deadline(tx, account).await?.is_some_and(|deadline| now > deadline))
+}
+
+/// Refuses to begin an account's first factor in a session that is not fresh; an account that has one shows it when the next is confirmed. Since the last one
+/// may go in between, a first factor is asked again when it is confirmed, by [`freshness::check_at`]. Errors: 403 with `reauth_required`.
+pub async fn check_first(tx: &mut ReadTx, app: &Context, caller: &DashboardSession) -> AppResult<()> {
+    if is_enabled(tx, caller.account()).await? { Ok(()) } else { freshness::check(tx, app, caller).await }
 }
 
 /// With which second factor a login was completed.

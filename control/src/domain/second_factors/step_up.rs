@@ -2,19 +2,20 @@
 //!
 //! A proof is used up by the transaction of what it is for. Recovery codes and passwords are none (specification, Step-up proof).
 
-use serde_json::{Map, Value};
 use shared::Invalid;
 use shared::api::Field;
 use shared::api::second_factors::StepUpProof;
 use shared::ids::AccountId;
 
+use super::passkeys::Answer;
 use super::{Held, factors, passkeys, totp};
 use crate::domain::access::LoginSession;
+use crate::domain::audit::ClientAddress;
+use crate::domain::change::Change;
 use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult, Code};
 use crate::domain::traces::Event;
 use crate::http::extract::Member;
-use crate::infra::db::WriteTx;
 
 const STOPPED: AppError = AppError::Coded(
     Code::StepUpRequired,
@@ -28,7 +29,7 @@ pub enum Proof {
     /// A code of the authenticator app.
     Totp(String),
     /// An authentication response of a passkey.
-    Passkey(Map<String, Value>),
+    Passkey(Answer),
     /// Something that is no proof, such as a recovery code.
     Unfit,
 }
@@ -37,7 +38,7 @@ impl From<StepUpProof> for Proof {
     fn from(sent: StepUpProof) -> Self {
         match (sent.kind.as_str(), sent.code, sent.response) {
             ("totp", Some(code), _) => Self::Totp(code),
-            ("passkey", _, Some(response)) => Self::Passkey(response),
+            ("passkey", _, Some(response)) => Self::Passkey(response.into()),
             _ => Self::Unfit,
         }
     }
@@ -75,6 +76,11 @@ impl SteppedUp {
         self.0.email()
     }
 
+    /// From where it is changed.
+    pub fn from(&self) -> ClientAddress {
+        self.0.from()
+    }
+
     /// How many passkeys it had before this transaction.
     pub fn passkeys(&self) -> i64 {
         self.0.factors().passkeys
@@ -91,8 +97,9 @@ impl SteppedUp {
     }
 
     /// Counts a failure that came after the proof, and commits: the proof is used up, too.
-    pub async fn fail(self, tx: WriteTx, app: &Context, outcome: &'static str) -> AppResult<()> {
-        self.0.fail(tx, app, Event::SecondFactor, outcome).await
+    pub async fn fail(self, change: Change<'_>, outcome: &'static str) -> AppResult<()> {
+        let app = change.context();
+        self.0.fail(change.into_tx(), app, Event::SecondFactor, outcome).await
     }
 }
 
@@ -102,16 +109,16 @@ pub async fn look(app: &Context, caller: &LoginSession, proof: Option<&Proof>) -
     if is_hopeless && super::is_enabled(&mut app.db.read().await?, caller.account()).await? { Err(NEEDED) } else { Ok(()) }
 }
 
-/// Begins a transaction in which the caller's account is held, and uses the proof up in it. Where second factors are off there is nothing to prove and
+/// Begins a change in which the caller's account is held, and uses the proof up in it. Where second factors are off there is nothing to prove and
 /// whatever was sent is ignored. Errors: 403 with `step_up_required`, and then the failure is counted; 429 after too many of them.
-pub async fn begin(app: &Context, caller: &LoginSession, proof: Option<&Proof>) -> AppResult<(WriteTx, SteppedUp)> {
+pub async fn begin<'c>(app: &'c Context, caller: &LoginSession, proof: Option<&Proof>) -> AppResult<(Change<'c>, SteppedUp)> {
     look(app, caller, proof).await?;
     let mut tx = app.db.write().await?;
     let held = Held::lock(&mut tx, app, caller.account(), caller.from()).await?;
     // The body may have come slowly: what ended the session meanwhile has ended it before this.
     caller.judge(&mut tx, app).await?;
     if !held.factors().are_on() {
-        return Ok((tx, SteppedUp(held)));
+        return Ok((Change::over(app, tx, caller.actor()), SteppedUp(held)));
     }
     let (is_proven, outcome) = match proof {
         None | Some(Proof::Unfit) => return Err(NEEDED),
@@ -129,7 +136,7 @@ pub async fn begin(app: &Context, caller: &LoginSession, proof: Option<&Proof>) 
     };
     if is_proven {
         factors::forgive(&mut tx, held.account()).await?;
-        return Ok((tx, SteppedUp(held)));
+        return Ok((Change::over(app, tx, caller.actor()), SteppedUp(held)));
     }
     held.fail(tx, app, Event::StepUp, outcome).await?;
     Err(NEEDED)

@@ -2,117 +2,19 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use serde::{Deserialize, Serialize};
-use shared::time::UnixMillis;
-use utoipa::ToSchema;
+use shared::FieldErrors;
+use shared::api::accounts::{Account, AccountAnswer, AccountDeletion, AccountLimits, AccountPatch, AuthenticatedAnswer};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::domain::access::{DashboardSession, SignedIn};
-use crate::domain::audit::ClientAddress;
+use crate::domain::accounts::service::judge_name;
 use crate::domain::error::AppResult;
-use crate::domain::profile::service;
+use crate::domain::login::fresh::judge_password;
+use crate::domain::profile::service::{self, AccountChange, PasswordChange, Profile};
+use crate::domain::second_factors::Proof;
 use crate::http::AppState;
-use crate::http::extract::{Json, Member};
-use shared::api::second_factors::StepUpProof;
-
-/// What is to change of an account.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(example = json!({ "name": "Ada" }))]
-pub struct AccountPatch {
-    /// A text: the display name.
-    #[serde(default)]
-    #[schema(value_type = Option<String>, min_length = 1, max_length = 255)]
-    pub name: Member,
-    /// A text: the new password.
-    #[serde(default)]
-    #[schema(value_type = Option<String>, min_length = 12, max_length = 1000)]
-    pub password: Member,
-    /// A text: the password so far; needed with a new one.
-    #[serde(default)]
-    #[schema(value_type = Option<String>, min_length = 1, max_length = 1000)]
-    pub current_password: Member,
-    /// A fresh proof of a second factor; needed with a new password when the account has one.
-    #[serde(default)]
-    #[schema(value_type = Option<StepUpProof>)]
-    pub step_up: Member,
-}
-
-/// The proof that an account is to be deleted by its owner.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(example = json!({ "password": "a long passphrase nobody guesses" }))]
-pub struct AccountDeletion {
-    /// A text: the account's password.
-    #[serde(default)]
-    #[schema(value_type = String, required = true, min_length = 1, max_length = 1000)]
-    pub password: Member,
-    /// A fresh proof of a second factor; needed when the account has one.
-    #[serde(default)]
-    #[schema(value_type = Option<StepUpProof>)]
-    pub step_up: Member,
-}
-
-/// An account, as its owner sees it.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = Account)]
-pub struct AccountOut {
-    /// The address.
-    #[schema(format = "email")]
-    pub email: String,
-    /// The display name.
-    pub name: Option<String>,
-    /// When it was made.
-    pub created_time: UnixMillis,
-    /// Whether the owner has shown to read mail at the address.
-    pub email_verified: bool,
-    /// Whether it has a second factor.
-    pub mfa_enabled: bool,
-    /// Other services that its owner may sign in by: none.
-    #[schema(value_type = Vec<String>)]
-    pub linked_providers: [&'static str; 0],
-    /// What it may have.
-    pub limits: LimitsOut,
-    /// Where uploads go directly.
-    pub upload_url: String,
-}
-
-/// What an account may have.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = AccountLimits)]
-pub struct LimitsOut {
-    /// API keys that are neither revoked nor expired.
-    pub max_api_keys: i64,
-    /// Days of daily history.
-    pub retention_days: i64,
-    /// The largest bundle of its apps, in bytes.
-    pub max_upload_bytes: i64,
-    /// Apps that it may own.
-    pub max_apps: u32,
-    /// Deployments that one of its apps may have.
-    pub max_deployments_per_app: u32,
-    /// Named access keys.
-    pub max_access_keys: u32,
-    /// Collaborators that one of its apps may have, its owner included.
-    pub max_collaborators_per_app: u32,
-    /// Bytes that the bundles of its apps may take together, those of deleted apps included.
-    pub max_stored_bytes: u64,
-}
-
-/// One account.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct AccountAnswer {
-    account: AccountOut,
-}
-
-/// That a credential is valid.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct AuthenticatedAnswer {
-    authenticated: bool,
-}
+use crate::http::extract::Json;
 
 /// The routes of this area.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -143,8 +45,34 @@ pub async fn check_credential(_caller: SignedIn) -> Json<AuthenticatedAnswer> {
     responses((status = 200, body = AccountAnswer))
 )]
 pub async fn get_account(State(app): State<AppState>, caller: SignedIn) -> AppResult<Json<AccountAnswer>> {
-    let mut tx = app.db.read().await?;
-    Ok(Json(AccountAnswer { account: service::out(&mut tx, &app, &caller).await? }))
+    answer(&app, &caller).await
+}
+
+/// The answer with the caller's account.
+async fn answer(app: &AppState, caller: &SignedIn) -> AppResult<Json<AccountAnswer>> {
+    let Profile { account, has_second_factor } = service::find(&mut app.db.read().await?, caller).await?;
+    let quotas = app.settings.limits.quotas;
+    Ok(Json(AccountAnswer {
+        account: Account {
+            email: account.email,
+            name: account.name,
+            created_time: account.created_time,
+            email_verified: account.email_verified,
+            mfa_enabled: has_second_factor,
+            linked_providers: Vec::new(),
+            limits: AccountLimits {
+                max_api_keys: account.max_api_keys,
+                retention_days: account.retention_days,
+                max_upload_bytes: account.max_upload_bytes,
+                max_apps: quotas.apps,
+                max_deployments_per_app: quotas.deployments,
+                max_access_keys: quotas.access_keys,
+                max_collaborators_per_app: quotas.collaborators,
+                max_stored_bytes: quotas.stored_bytes,
+            },
+            upload_url: app.settings.upload_url.clone(),
+        },
+    }))
 }
 
 /// Change the display name, the password, or both. A new password ends every other session and the command lines' credentials.
@@ -159,12 +87,18 @@ pub async fn get_account(State(app): State<AppState>, caller: SignedIn) -> AppRe
 pub async fn update_account(
     State(app): State<AppState>,
     caller: DashboardSession,
-    from: ClientAddress,
     Json(patch): Json<AccountPatch>,
 ) -> AppResult<Json<AccountAnswer>> {
-    service::update(&app, &caller, from, &patch).await?;
-    let mut tx = app.db.read().await?;
-    Ok(Json(AccountAnswer { account: service::out(&mut tx, &app, &caller).await? }))
+    let AccountPatch { name, password, current_password, step_up } = patch;
+    let change = AccountChange {
+        name: name.optional().and_then(|name| name.map(|name| Ok(judge_name(&name)?.into_owned())).transpose()),
+        password: password
+            .is_given()
+            .then(|| PasswordChange { new: password.required(), current: current_password.required().and_then(judge_password) }),
+        proof: Proof::judge(step_up),
+    };
+    service::update(&app, &caller, change).await?;
+    answer(&app, &caller).await
 }
 
 /// Delete the caller's account with its credentials. Its deployments' keys stay taken.
@@ -179,9 +113,12 @@ pub async fn update_account(
 pub async fn delete_account(
     State(app): State<AppState>,
     caller: DashboardSession,
-    from: ClientAddress,
     Json(deletion): Json<AccountDeletion>,
 ) -> AppResult<StatusCode> {
-    service::delete(&app, &caller, from, &deletion).await?;
+    let mut errors = FieldErrors::default();
+    let password = errors.take("password", deletion.password.required().and_then(judge_password));
+    let proof = errors.take("stepUp", Proof::judge(deletion.step_up));
+    let (Some(password), Some(proof)) = (password, proof) else { return Err(errors.into()) };
+    service::delete(&app, &caller, &password, proof.as_ref()).await?;
     Ok(StatusCode::NO_CONTENT)
 }

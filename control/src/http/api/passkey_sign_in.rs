@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use shared::FieldErrors;
 use shared::api::login::{LoginAssertion, SignInAssertion, WaitingLogin};
+use shared::api::second_factors::{NoMembers, WebAuthnOptions};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -16,8 +17,6 @@ use crate::domain::error::AppResult;
 use crate::domain::login::passkeys::service;
 use crate::http::AppState;
 use crate::http::api::login::SessionOut;
-use crate::http::api::passkeys::OptionsOut;
-use crate::http::api::second_factors::NoMembers;
 use crate::http::extract::Json;
 
 /// What the browser is to be given, and the challenge in it.
@@ -46,15 +45,15 @@ pub fn routes() -> OpenApiRouter<AppState> {
     path = "/v1/auth/mfa/options",
     tag = "mfa",
     request_body = WaitingLogin,
-    responses((status = 200, body = OptionsOut), (status = 401), (status = 409), (status = 429), (status = 501))
+    responses((status = 200, body = WebAuthnOptions), (status = 401), (status = 409), (status = 429), (status = 501))
 )]
 pub async fn start_passkey_login(
     State(app): State<AppState>,
     Extension(from): Extension<ClientAddress>,
     Json(waiting): Json<WaitingLogin>,
-) -> AppResult<Json<OptionsOut>> {
+) -> AppResult<Json<WebAuthnOptions>> {
     let token = waiting.pending_token.filled().map_err(|error| FieldErrors::of("pendingToken", error))?;
-    Ok(Json(OptionsOut { options: service::ask_pending(&app, from, &token).await? }))
+    Ok(Json(WebAuthnOptions { options: service::ask_pending(&app, from, &token).await?.into() }))
 }
 
 /// Complete a login with a passkey.
@@ -74,7 +73,7 @@ pub async fn log_in_with_passkey(
     let token = errors.take("pendingToken", shown.pending_token.filled());
     let response = errors.take("response", shown.response.required());
     let (Some(token), Some(response)) = (token, response) else { return Err(errors.into()) };
-    Ok(Json(service::complete_pending(&app, from, &token, &response).await?.into()))
+    Ok(Json(service::complete_pending(&app, from, &token, &response.into()).await?.into()))
 }
 
 /// Ask what a passkey is to sign to log in without a password.
@@ -91,7 +90,7 @@ pub async fn start_passkey_sign_in(
     Json(NoMembers {}): Json<NoMembers>,
 ) -> AppResult<Json<SignInOptionsOut>> {
     let asked = service::ask_anybody(&app, from).await?;
-    Ok(Json(SignInOptionsOut { challenge_id: asked.challenge_id, options: asked.options }))
+    Ok(Json(SignInOptionsOut { challenge_id: asked.challenge_id, options: asked.options.into() }))
 }
 
 /// Log in with a passkey alone: it has verified its user, and so is both factors.
@@ -111,5 +110,5 @@ pub async fn sign_in_with_passkey(
     let challenge_id = errors.take("challengeId", shown.challenge_id.filled());
     let response = errors.take("response", shown.response.required());
     let (Some(challenge_id), Some(response)) = (challenge_id, response) else { return Err(errors.into()) };
-    Ok(Json(service::sign_in(&app, from, &challenge_id, &response, &Device::default()).await?.into()))
+    Ok(Json(service::sign_in(&app, from, &challenge_id, &response.into(), &Device::default()).await?.into()))
 }

@@ -3,7 +3,7 @@
 use axum::Extension;
 use axum::extract::State;
 use serde::Serialize;
-use shared::api::second_factors::FactorChange;
+use shared::api::second_factors::{FactorChange, LoginCode, RecoveryCodes};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -11,19 +11,12 @@ use utoipa_axum::routes;
 use crate::domain::access::LoginSession;
 use crate::domain::audit::ClientAddress;
 use crate::domain::error::AppResult;
+use crate::domain::login::completion;
 use crate::domain::second_factors::recovery::service;
 use crate::http::AppState;
 use crate::http::api::login::SessionOut;
-use crate::http::api::second_factors::{LoginCode, proof_of};
+use crate::http::api::second_factors::{login_code, proof_of};
 use crate::http::extract::Json;
-
-/// Recovery codes, shown this once.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = RecoveryCodes)]
-pub struct CodesOut {
-    recovery_codes: Vec<String>,
-}
 
 /// A session, and what is left of the recovery codes.
 #[derive(Debug, Serialize, ToSchema)]
@@ -47,17 +40,16 @@ pub fn routes() -> OpenApiRouter<AppState> {
     tag = "mfa",
     security(("bearer" = ["login session"])),
     request_body = Option<FactorChange>,
-    responses((status = 200, body = CodesOut), (status = 409))
+    responses((status = 200, body = RecoveryCodes), (status = 409))
 )]
 pub async fn replace_recovery_codes(
     State(app): State<AppState>,
     caller: LoginSession,
-    from: ClientAddress,
     body: Option<Json<FactorChange>>,
-) -> AppResult<Json<CodesOut>> {
+) -> AppResult<Json<RecoveryCodes>> {
     let proof = proof_of(body)?;
-    let codes = service::regenerate(&app, &caller, from, proof.as_ref()).await?;
-    Ok(Json(CodesOut { recovery_codes: codes.reveal() }))
+    let codes = service::regenerate(&app, &caller, proof.as_ref()).await?;
+    Ok(Json(RecoveryCodes { recovery_codes: codes.reveal() }))
 }
 
 /// Complete a login with a recovery code, which is used up.
@@ -73,7 +65,7 @@ pub async fn log_in_with_recovery_code(
     Extension(from): Extension<ClientAddress>,
     Json(shown): Json<LoginCode>,
 ) -> AppResult<Json<RecoveredOut>> {
-    let (token, code) = shown.parts()?;
-    let (logged_in, recovery_codes_remaining) = service::log_in(&app, from, token, code).await?;
+    let (token, code) = login_code(shown)?;
+    let (logged_in, recovery_codes_remaining) = completion::by_recovery_code(&app, from, &token, &code).await?;
     Ok(Json(RecoveredOut { session: logged_in.into(), recovery_codes_remaining }))
 }

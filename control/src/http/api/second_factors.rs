@@ -1,50 +1,24 @@
-//! What an account has of second factors, and the bodies that several kinds of them share.
+//! What an account has of second factors, and what several kinds of them share.
 
 use axum::extract::State;
-use serde::{Deserialize, Serialize};
-use shared::time::UnixMillis;
-use utoipa::ToSchema;
+use shared::FieldErrors;
+use shared::api::second_factors::{FactorChange, FactorRemoved, LoginCode, Mfa};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::domain::access::LoginSession;
 use crate::domain::error::{AppError, AppResult};
-use crate::domain::second_factors::Proof;
-use crate::domain::second_factors::factors;
+use crate::domain::second_factors::{Proof, factors};
 use crate::http::AppState;
 use crate::http::api::{authenticator_apps, passkeys, recovery_codes};
-use crate::http::extract::{Json, Member};
-use shared::FieldErrors;
-use shared::api::second_factors::FactorChange;
+use crate::http::extract::Json;
 
-/// A body that says nothing.
-#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
-#[schema(example = json!({}))]
-pub struct NoMembers {}
-
-/// A code that completes a login.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(example = json!({ "pendingToken": "svc_pl_Zm9yIGV4YW1wbGUgb25seSwgbm90IGEgcmVhbCB0b2tlbg", "code": "123456" }))]
-pub struct LoginCode {
-    /// A text: the token of the pending login.
-    #[serde(default)]
-    #[schema(value_type = String, required = true, min_length = 1)]
-    pub pending_token: Member,
-    /// A text: the code.
-    #[serde(default)]
-    #[schema(value_type = String, required = true, min_length = 1)]
-    pub code: Member,
-}
-
-impl LoginCode {
-    /// The token and the code. Errors: 400.
-    pub fn parts(&self) -> AppResult<(&str, &str)> {
-        let mut errors = FieldErrors::default();
-        let token = errors.take("pendingToken", self.pending_token.filled_text());
-        let code = errors.take("code", self.code.filled_text());
-        token.zip(code).ok_or_else(|| errors.into())
-    }
+/// The token and the code of a body that completes a login. Errors: 400.
+pub fn login_code(body: LoginCode) -> AppResult<(String, String)> {
+    let mut errors = FieldErrors::default();
+    let token = errors.take("pendingToken", body.pending_token.filled());
+    let code = errors.take("code", body.code.filled());
+    token.zip(code).ok_or_else(|| errors.into())
 }
 
 /// The proof in a body that may be left out. Errors: 400.
@@ -53,40 +27,9 @@ pub fn proof_of(body: Option<Json<FactorChange>>) -> AppResult<Option<Proof>> {
     Proof::judge(change.step_up).map_err(|error| AppError::invalid("stepUp", error))
 }
 
-/// A factor was removed.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = FactorRemoved)]
-pub struct FactorRemovedOut {
-    message: &'static str,
-    /// Whether the account has another factor.
-    mfa_enabled: bool,
-}
-
-impl FactorRemovedOut {
-    /// The answer.
-    pub fn new(message: &'static str, mfa_enabled: bool) -> Json<Self> {
-        Json(Self { message, mfa_enabled })
-    }
-}
-
-/// The second factors of an account.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = Mfa)]
-pub struct MfaOut {
-    mfa_enabled: bool,
-    /// What a login can be completed with now: `passkey`, `totp`, `recovery_code`.
-    methods: Vec<&'static str>,
-    /// How many passkeys there are.
-    passkeys: i64,
-    /// How many recovery codes were not used.
-    recovery_codes_remaining: i64,
-    /// Whether the account has none and is to set one up.
-    mfa_setup_required: bool,
-    /// Until when it may be without.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    mfa_setup_deadline: Option<UnixMillis>,
+/// The answer that a factor was removed.
+pub fn removed(message: &str, mfa_enabled: bool) -> Json<FactorRemoved> {
+    Json(FactorRemoved { message: message.to_owned(), mfa_enabled })
 }
 
 /// The routes of this area.
@@ -104,18 +47,16 @@ pub fn routes() -> OpenApiRouter<AppState> {
     path = "/v1/mfa",
     tag = "mfa",
     security(("bearer" = ["login session"])),
-    responses((status = 200, body = MfaOut))
+    responses((status = 200, body = Mfa))
 )]
-pub async fn get_mfa(State(app): State<AppState>, caller: LoginSession) -> AppResult<Json<MfaOut>> {
-    let mut tx = app.db.read().await?;
-    let found = factors::find(&mut tx, caller.account()).await?;
-    let deadline = if found.are_on() { None } else { factors::deadline(&mut tx, caller.account()).await? };
-    Ok(Json(MfaOut {
+pub async fn get_mfa(State(app): State<AppState>, caller: LoginSession) -> AppResult<Json<Mfa>> {
+    let (found, mfa_setup_deadline) = factors::overview(&mut app.db.read().await?, caller.account()).await?;
+    Ok(Json(Mfa {
         mfa_enabled: found.are_on(),
-        methods: found.methods(&app),
+        methods: found.methods(&app).into_iter().map(str::to_owned).collect(),
         passkeys: found.passkeys,
         recovery_codes_remaining: found.recovery_codes,
         mfa_setup_required: !found.are_on(),
-        mfa_setup_deadline: deadline,
+        mfa_setup_deadline,
     }))
 }

@@ -4,6 +4,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use shared::Invalid;
 
 use super::fields::Fields;
 use super::flash::Flash;
@@ -13,12 +14,12 @@ use super::session;
 use super::shared_apps::{self, SharedApps};
 use super::step_up::{self, StepUp};
 use crate::domain::access::{DashboardSession, apps};
-use crate::domain::audit::ClientAddress;
+use crate::domain::accounts::repo::AccountRow;
+use crate::domain::accounts::service::judge_name;
 use crate::domain::error::{AppError, AppResult};
-use crate::domain::profile::service;
+use crate::domain::login::fresh::judge_password;
+use crate::domain::profile::service::{self, AccountChange, PasswordChange, Profile};
 use crate::http::AppState;
-use crate::http::api::accounts::{AccountDeletion, AccountOut, AccountPatch};
-use crate::http::extract::Member;
 use crate::infra::dates::day;
 
 #[derive(Template)]
@@ -26,7 +27,8 @@ use crate::infra::dates::day;
 struct AccountPage<'p> {
     frame: &'p Frame,
     form: &'p Form,
-    account: &'p AccountOut,
+    account: &'p AccountRow,
+    has_second_factor: bool,
     since: String,
     largest: String,
     shared: SharedApps,
@@ -64,33 +66,27 @@ fn name_form(name: &str) -> Form {
 
 async fn account_page(app: &AppState, frame: &Frame, session: &DashboardSession, form: Option<&Form>) -> AppResult<Response> {
     let mut tx = app.db.read().await?;
-    let account = service::out(&mut tx, app, session).await?;
+    let Profile { account, has_second_factor } = service::find(&mut tx, session).await?;
     let shared = shared_apps::list(&mut tx, frame, session).await?;
     drop(tx);
     let shown = name_form(account.name.as_deref().unwrap_or_default());
     let form = form.unwrap_or(&shown);
-    let (since, largest) = (day(account.created_time), size(account.limits.max_upload_bytes));
-    form.page(&AccountPage { frame, form, account: &account, since, largest, shared })
+    let (since, largest) = (day(account.created_time), size(account.max_upload_bytes));
+    form.page(&AccountPage { frame, form, account: &account, has_second_factor, since, largest, shared })
 }
 
 pub(super) async fn show(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> AppResult<Response> {
     account_page(&app, &frame, &session, None).await
 }
 
-pub(super) async fn rename(
-    State(app): State<AppState>,
-    frame: Frame,
-    session: DashboardSession,
-    from: ClientAddress,
-    sent: Fields,
-) -> AppResult<Response> {
-    let none = Member::default;
-    let patch = AccountPatch { name: sent.member("name"), password: none(), current_password: none(), step_up: none() };
+pub(super) async fn rename(State(app): State<AppState>, frame: Frame, session: DashboardSession, sent: Fields) -> AppResult<Response> {
     // A form without the field would change nothing, and say that it did.
-    let changed = if patch.name.is_given() {
-        service::update(&app, &session, from, &patch).await
-    } else {
-        Err(AppError::invalid("name", "is needed"))
+    let changed = match sent.get("name") {
+        Some(name) => {
+            let name = judge_name(name).map(|name| Some(name.into_owned()));
+            service::update(&app, &session, AccountChange { name, password: None, proof: Ok(None) }).await
+        }
+        None => Err(AppError::invalid("name", "is needed")),
     };
     match changed {
         Ok(()) => frame.redirect_saying("/account", &Flash::good("Your name is changed.")),
@@ -99,6 +95,11 @@ pub(super) async fn rename(
             account_page(&app, &frame, &session, Some(&form)).await
         }
     }
+}
+
+/// The password that somebody has, in this field.
+fn given_password(sent: &Fields, field: &str) -> Result<String, Invalid> {
+    sent.get(field).map(str::to_owned).ok_or(Invalid::from("is needed")).and_then(judge_password)
 }
 
 fn password_form() -> Form {
@@ -126,20 +127,15 @@ pub(super) async fn change_password(
     State(app): State<AppState>,
     frame: Frame,
     session: DashboardSession,
-    from: ClientAddress,
     sent: Fields,
 ) -> AppResult<Response> {
-    let patch = AccountPatch {
-        name: Member::default(),
-        password: sent.member("password"),
-        current_password: sent.member("currentPassword"),
-        step_up: step_up::member(&sent)?,
-    };
     // A form without the field would change nothing, and say that it did.
-    let changed = if patch.password.is_given() {
-        service::update(&app, &session, from, &patch).await
-    } else {
-        Err(AppError::invalid("password", "is needed"))
+    let changed = match sent.get("password") {
+        Some(new) => {
+            let password = Some(PasswordChange { new: Ok(new.to_owned()), current: given_password(&sent, "currentPassword") });
+            service::update(&app, &session, AccountChange { name: Ok(None), password, proof: Ok(step_up::proof(&sent)) }).await
+        }
+        None => Err(AppError::invalid("password", "is needed")),
     };
     match changed {
         Ok(()) => {
@@ -168,15 +164,12 @@ async fn deletion_page(app: &AppState, frame: &Frame, session: &DashboardSession
     form.page(&Deletion { frame, form, step_up, email: session.email(), apps: owned.map(|app| app.name).collect() })
 }
 
-pub(super) async fn delete(
-    State(app): State<AppState>,
-    frame: Frame,
-    session: DashboardSession,
-    from: ClientAddress,
-    sent: Fields,
-) -> AppResult<Response> {
-    let deletion = AccountDeletion { password: sent.member("password"), step_up: step_up::member(&sent)? };
-    match service::delete(&app, &session, from, &deletion).await {
+pub(super) async fn delete(State(app): State<AppState>, frame: Frame, session: DashboardSession, sent: Fields) -> AppResult<Response> {
+    let deleted = match given_password(&sent, "password") {
+        Ok(password) => service::delete(&app, &session, &password, step_up::proof(&sent).as_ref()).await,
+        Err(error) => Err(AppError::invalid("password", error)),
+    };
+    match deleted {
         Ok(()) => session::end(&frame, frame.redirect_saying("/sign-in?again", &Flash::good("Your account is deleted."))?),
         Err(error) => {
             let mut step_up = StepUp::of(&app, &session).await?;

@@ -9,6 +9,7 @@ use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use shared::FieldErrors;
 
 use super::fields::Fields;
 use super::form::{Field, Form};
@@ -17,9 +18,8 @@ use super::step_up::{self, StepUp};
 use super::{csrf, refusal, view};
 use crate::domain::access::{DashboardSession, LoginSession, SignedIn};
 use crate::domain::error::{AppError, AppResult, Code};
-use crate::domain::login::fresh;
+use crate::domain::login::fresh::{self, Reauthentication, judge_password};
 use crate::http::AppState;
-use crate::http::api::reauthentication::Reauthentication;
 use crate::http::layer::problem::ProblemText;
 
 /// The form's field by which a form is the answer to the page.
@@ -91,8 +91,10 @@ fn password_form() -> Form {
 
 /// Makes the session fresh; or the page again, which says what was wrong.
 async fn settle(app: &AppState, frame: &Frame, session: &DashboardSession, sent: &Fields) -> AppResult<Option<Response>> {
-    let again = Reauthentication { password: sent.member(PASSWORD), step_up: step_up::member(sent)? };
-    let Err(error) = fresh::reauthenticate(app, session, session.from(), &again).await else { return Ok(None) };
+    let password = sent.get(PASSWORD).map(|text| judge_password(text.to_owned())).transpose();
+    let again = password.map(|password| Reauthentication { password, proof: step_up::proof(sent) });
+    let again = again.map_err(|error| FieldErrors::of(PASSWORD, error));
+    let Err(error) = fresh::reauthenticate(app, session, again).await else { return Ok(None) };
     let mut step_up = StepUp::of(app, session).await?.beside_another_way();
     let form = match error {
         AppError::WrongCredentials(_) => {

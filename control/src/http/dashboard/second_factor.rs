@@ -17,8 +17,8 @@ use super::session::{self, Before};
 use super::sign_in::{Asked, next_of};
 use crate::domain::audit::ClientAddress;
 use crate::domain::error::{AppError, AppResult};
-use crate::domain::login::pending;
-use crate::domain::second_factors::{Factor, factors, recovery, totp};
+use crate::domain::login::{completion, pending};
+use crate::domain::second_factors::{Factor, factors};
 use crate::http::AppState;
 
 #[derive(Template)]
@@ -163,7 +163,7 @@ pub(super) async fn submit(
     let next = next_of(&frame, &sent);
     // Apps show a code in two halves, and people type what they see.
     let code: String = sent.text("code").split_whitespace().collect();
-    match totp::service::log_in(&app, from, &pending.0, &code).await {
+    match completion::by_totp(&app, from, &pending.0, &code).await {
         Ok(logged_in) => session::begin(&app, &frame, before, from, &logged_in, next.as_deref()).await,
         Err(error) => {
             let form = refuse(code_form(), error, "The code is wrong, or was used already. Wait for the next one.")?;
@@ -194,7 +194,7 @@ pub(super) async fn submit_recovery(
     sent: Fields,
 ) -> AppResult<Response> {
     let next = next_of(&frame, &sent);
-    match recovery::service::log_in(&app, from, &pending.0, sent.text("code").trim()).await {
+    match completion::by_recovery_code(&app, from, &pending.0, sent.text("code").trim()).await {
         Ok((logged_in, remaining)) => {
             let response = session::begin(&app, &frame, before, from, &logged_in, next.as_deref()).await?;
             let codes = if remaining == 1 { "1 recovery code is".to_owned() } else { format!("{remaining} recovery codes are") };

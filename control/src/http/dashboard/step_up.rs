@@ -1,11 +1,12 @@
 //! Fresh proofs of a second factor, as forms ask for them: a code of the authenticator app, or a passkey, for which a script asks the browser.
 //!
 //! A page that changes what second factors guard makes a [`StepUp`], shows it with `dashboard/step_up.html` inside its form, gives the service what
-//! [`member`] makes of the form, and lets [`StepUp::refuse`] say what was wrong.
+//! [`proof`] makes of the form, and lets [`StepUp::refuse`] say what was wrong.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::json;
 use shared::wire::json::check_members;
 
 use super::fields::Fields;
@@ -13,8 +14,9 @@ use super::form::{Field, Form};
 use crate::domain::access::LoginSession;
 use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult, Code};
-use crate::domain::second_factors::{Factors, Proof, factors, passkeys};
-use crate::http::extract::{Json, Member};
+use crate::domain::second_factors::passkeys::{self, Answer};
+use crate::domain::second_factors::{Factors, Proof, factors};
+use crate::http::extract::Json;
 
 /// The form's field for a code.
 pub(super) const CODE: &str = "stepUpCode";
@@ -95,29 +97,22 @@ impl StepUp {
     }
 }
 
-/// The proof of a form as services take the member `stepUp` of a body.
-pub fn member(sent: &Fields) -> AppResult<Member> {
-    let (answer, code) = (sent.text(ANSWER), sent.text(CODE).trim());
-    let value = match (answer.is_empty(), code.is_empty()) {
-        (false, _) => json!({ "type": "passkey", "response": self::answer(answer) }),
-        (true, false) => json!({ "type": "totp", "code": code }),
-        (true, true) => Value::Null,
-    };
-    serde_json::from_value(value).map_err(AppError::internal)
-}
-
-/// The proof in what [`member`] made, for services that take that. Errors: 400.
-pub fn proof(member: &Member) -> AppResult<Option<Proof>> {
-    Proof::of(member).map_err(|fault| AppError::invalid("stepUp", fault))
+/// The proof in a form, if there is one.
+pub fn proof(sent: &Fields) -> Option<Proof> {
+    match (sent.text(ANSWER), sent.text(CODE).trim()) {
+        ("", "") => None,
+        ("", code) => Some(Proof::Totp(code.to_owned())),
+        (text, _) => Some(Proof::Passkey(answer(text))),
+    }
 }
 
 /// What a script put into a field: a passkey's answer. What is none, or names a member twice, is one that proves nothing.
-pub(super) fn answer(text: &str) -> Map<String, Value> {
+pub(super) fn answer(text: &str) -> Answer {
     check_members(text.as_bytes()).and_then(|()| serde_json::from_str(text)).unwrap_or_default()
 }
 
 /// What a script is to ask the browser for; or why not, in words for the page.
-pub(super) fn asked(asked: AppResult<Value>) -> AppResult<Response> {
+pub(super) fn asked(asked: AppResult<impl Serialize>) -> AppResult<Response> {
     match asked {
         Ok(asked) => Ok(Json(asked).into_response()),
         // No failure, which browsers would note: the script sends the form, whose answer is the page that asks for a fresh proof.

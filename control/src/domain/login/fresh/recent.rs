@@ -4,8 +4,7 @@ use std::marker::PhantomData;
 
 use shared::time::UnixMillis;
 
-use super::service;
-use crate::domain::access::SignedIn;
+use crate::domain::access::{SignedIn, freshness};
 use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult, Code};
 use crate::domain::second_factors;
@@ -24,7 +23,7 @@ impl RecentLogin {
     /// Whether this login is young enough, or the refusal. Asked again in the transaction that lets a command line in: a second factor may have come since.
     pub async fn of(tx: &mut ReadTx, caller: &SignedIn, app: &Context) -> AppResult<Self> {
         if !second_factors::is_enabled(tx, caller.account()).await? {
-            return service::check(tx, app, caller).await.map(|()| Self(PhantomData));
+            return freshness::check(tx, app, caller).await.map(|()| Self(PhantomData));
         }
         if Self::is_too_old(caller.created(), app.settings.limits.cli.freshness, app.now()) {
             return Err(AppError::Coded(Code::ReauthRequired, "this login is too old to let a command line in: log in again first"));

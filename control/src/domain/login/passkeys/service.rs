@@ -1,7 +1,5 @@
 //! The rules of signing in with a passkey.
 
-use serde_json::{Map, Value};
-
 use crate::domain::accounts;
 use crate::domain::audit::ClientAddress;
 use crate::domain::context::Context;
@@ -11,7 +9,7 @@ use crate::domain::limits::{self, Count, Limit, Subject};
 use crate::domain::login::service::{self as login, LoggedIn, Way};
 use crate::domain::login::{Attempt, pending};
 use crate::domain::second_factors::passkeys::challenge::{self, Holder};
-use crate::domain::second_factors::passkeys::{ceremony, proof, repo};
+use crate::domain::second_factors::passkeys::{Answer, Options, ceremony, proof, repo};
 use crate::domain::second_factors::{Factor, Held, factors};
 use crate::domain::traces::{self, Event, Trace};
 
@@ -24,11 +22,11 @@ pub struct Asked {
     /// Names the challenge in the answer.
     pub challenge_id: String,
     /// What the browser is given. It is the same for all, but for the challenge.
-    pub options: Value,
+    pub options: Options,
 }
 
 /// Asks whoever waits for a second factor for one of the account's passkeys. Errors: 401; 409 when there is none; 429; 501.
-pub async fn ask_pending(app: &Context, from: ClientAddress, token: &str) -> AppResult<Value> {
+pub async fn ask_pending(app: &Context, from: ClientAddress, token: &str) -> AppResult<Options> {
     app.relying_party.webauthn()?;
     admit(app, from).await?;
     let mut tx = app.db.read().await?;
@@ -40,13 +38,17 @@ pub async fn ask_pending(app: &Context, from: ClientAddress, token: &str) -> App
     }
     let question = ceremony::ask_for_proof(&app.relying_party, &passkeys)?;
     let mut tx = app.db.write().await?;
-    challenge::put(&mut tx, app, Holder::Pending(&login.id, &login.account_id), &question.state).await?;
+    challenge::put(&mut tx, app, Holder::Pending(&login.id, &login.account_id), &question.state).await.map_err(|error| match error {
+        // It has ended meanwhile.
+        AppError::Unauthenticated => pending::service::WRONG,
+        error => error,
+    })?;
     tx.commit().await?;
     Ok(question.options)
 }
 
 /// Completes a pending login. Errors: 401; 429 after too many failures of the account; 501.
-pub async fn complete_pending(app: &Context, from: ClientAddress, token: &str, response: &Map<String, Value>) -> AppResult<LoggedIn> {
+pub async fn complete_pending(app: &Context, from: ClientAddress, token: &str, response: &Answer) -> AppResult<LoggedIn> {
     app.relying_party.webauthn()?;
     let mut attempt = Attempt::begin(app, from, token).await?;
     let (login, account) = (attempt.pending().clone(), attempt.account().clone());
@@ -73,17 +75,11 @@ pub async fn ask_anybody(app: &Context, from: ClientAddress) -> AppResult<Asked>
 ///
 /// A failure is counted by the client's address alone: counted by account, it would let anybody who has seen a passkey's id keep its owner out, and a
 /// signature cannot be guessed.
-pub async fn sign_in(
-    app: &Context,
-    from: ClientAddress,
-    challenge_id: &str,
-    response: &Map<String, Value>,
-    device: &Device,
-) -> AppResult<LoggedIn> {
+pub async fn sign_in(app: &Context, from: ClientAddress, challenge_id: &str, response: &Answer, device: &Device) -> AppResult<LoggedIn> {
     app.relying_party.webauthn()?;
     admit(app, from).await?;
     let holder = Holder::Stranger(challenge_id);
-    let owner = match ceremony::read_proof(response) {
+    let owner = match response.proof() {
         Some(answer) => repo::owner(&mut app.db.read().await?, &ceremony::credential_id(&answer.raw_id)).await?,
         None => None,
     };

@@ -6,10 +6,8 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
-use shared::Invalid;
 use shared::ids::AccountId;
 use webauthn_rs::prelude::{
     Credential, DiscoverableAuthentication, Passkey, PasskeyRegistration, PublicKeyCredential, RegisterPublicKeyCredential, Uuid,
@@ -20,10 +18,10 @@ use webauthn_rs_proto::{
     UserVerificationPolicy,
 };
 
+use super::message::Options;
 use super::relying_party::RelyingParty;
 use super::repo::PasskeyRow;
 use crate::domain::error::{AppError, AppResult};
-use crate::http::extract::Member;
 
 const PUBLIC_KEY: &str = "public-key";
 
@@ -33,18 +31,15 @@ const LONGEST_ID: usize = 1_023;
 /// A question to a browser.
 #[derive(Debug)]
 pub struct Question {
-    /// What the browser is given: the options in their JSON form (sections 5.4, 5.5), without a `publicKey` around them.
-    pub options: Value,
+    /// What the browser is given.
+    pub options: Options,
     /// What is kept until the answer comes, and shown to nobody.
     pub state: Vec<u8>,
 }
 
 impl Question {
     fn new(options: &impl Serialize, state: &impl Serialize) -> AppResult<Self> {
-        Ok(Self {
-            options: serde_json::to_value(options).map_err(AppError::internal)?,
-            state: serde_json::to_vec(state).map_err(AppError::internal)?,
-        })
+        Ok(Self { options: Options::of(options)?, state: serde_json::to_vec(state).map_err(AppError::internal)? })
     }
 }
 
@@ -246,20 +241,6 @@ fn judge_frame(client_data: &[u8]) -> Result<(), Refusal> {
     }
     let said: ClientData = serde_json::from_slice(client_data).map_err(|_| Refusal::Wrong)?;
     if said.cross_origin == Some(true) || said.top_origin.is_some() { Err(Refusal::OtherOrigin) } else { Ok(()) }
-}
-
-/// The answer to a question for a new passkey, as browsers write it (section 5.1: `RegistrationResponseJSON`).
-pub fn read_new(member: &Member) -> Result<RegisterPublicKeyCredential, Invalid> {
-    read(member.object()?).ok_or(Invalid::from("must be a WebAuthn registration response"))
-}
-
-/// The answer to a question for a proof, as browsers write it (section 5.1: `AuthenticationResponseJSON`), if it has that form.
-pub fn read_proof(response: &Map<String, Value>) -> Option<PublicKeyCredential> {
-    read(response)
-}
-
-fn read<T: DeserializeOwned>(members: &Map<String, Value>) -> Option<T> {
-    serde_json::from_value(Value::Object(members.clone())).ok()
 }
 
 fn raw_id(credential_id: &str) -> AppResult<Vec<u8>> {

@@ -10,7 +10,6 @@ use shared::time::UnixMillis;
 use super::relying_party::CHALLENGE_LIFETIME;
 use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult};
-use crate::domain::login::pending;
 use crate::infra::crypto::seal::{self, OpenError};
 use crate::infra::db::WriteTx;
 use crate::{on, on_write};
@@ -48,14 +47,6 @@ impl Holder<'_> {
             Self::StepUp(..) => "step_up",
             Self::Pending(..) => "pending_login",
             Self::Stranger(_) => "sign_in",
-        }
-    }
-
-    /// What is answered when there is no such holder any more.
-    fn ended(self) -> AppError {
-        match self {
-            Self::Registration(..) | Self::StepUp(..) | Self::Stranger(_) => AppError::Unauthenticated,
-            Self::Pending(..) => pending::service::WRONG,
         }
     }
 }
@@ -105,7 +96,7 @@ pub async fn put(tx: &mut WriteTx, app: &Context, holder: Holder<'_>, state: &[u
         }
     };
     put.map(drop).map_err(|error| match &error {
-        sqlx::Error::Database(database) if database.is_foreign_key_violation() => holder.ended(),
+        sqlx::Error::Database(database) if database.is_foreign_key_violation() => AppError::Unauthenticated,
         _ => AppError::from(error),
     })
 }

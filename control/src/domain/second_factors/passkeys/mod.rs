@@ -6,11 +6,13 @@
 
 pub mod ceremony;
 pub mod challenge;
+pub mod message;
 pub mod proof;
 pub mod relying_party;
 pub mod repo;
 pub mod service;
 
+pub use message::{Answer, Options};
 pub use proof::verify_step_up;
 pub use relying_party::RelyingParty;
 

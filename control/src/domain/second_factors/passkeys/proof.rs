@@ -1,10 +1,10 @@
 //! Proofs that somebody has one of an account's passkeys, and what a session must be asked for one.
 
-use serde_json::{Map, Value};
 use shared::ids::{AccessKeyId, AccountId};
 
 use super::ceremony::{self, Refusal};
 use super::challenge::{self, Claimed, Holder};
+use super::message::{Answer, Options};
 use super::repo;
 use crate::domain::access::DashboardSession;
 use crate::domain::context::Context;
@@ -13,7 +13,7 @@ use crate::domain::second_factors as mfa;
 use crate::infra::db::WriteTx;
 
 /// Asks a session for one of its account's passkeys. Errors: 409 when second factors are off, or none of them is a passkey; 501.
-pub async fn ask_for_step_up(app: &Context, caller: &DashboardSession) -> AppResult<Value> {
+pub async fn ask_for_step_up(app: &Context, caller: &DashboardSession) -> AppResult<Options> {
     app.relying_party.webauthn()?;
     let mut tx = app.db.read().await?;
     if !mfa::is_enabled(&mut tx, caller.account()).await? {
@@ -25,9 +25,9 @@ pub async fn ask_for_step_up(app: &Context, caller: &DashboardSession) -> AppRes
         return Err(AppError::Conflict("the account has no passkey: show the authenticator app's code".to_owned()));
     }
     let question = ceremony::ask_for_proof(&app.relying_party, &passkeys)?;
-    let mut tx = caller.begin_tx(app).await?;
-    challenge::put(&mut tx, app, Holder::StepUp(caller.credential(), caller.account()), &question.state).await?;
-    tx.commit().await?;
+    let mut change = caller.begin(app).await?;
+    challenge::put(&mut change, app, Holder::StepUp(caller.credential(), caller.account()), &question.state).await?;
+    change.into_tx().commit().await?;
     Ok(question.options)
 }
 
@@ -38,7 +38,7 @@ pub async fn verify_step_up(
     app: &Context,
     account: &AccountId,
     session: &AccessKeyId,
-    response: &Map<String, Value>,
+    response: &Answer,
 ) -> AppResult<bool> {
     judge(tx, app, Holder::StepUp(session, account), account, response).await
 }
@@ -46,15 +46,9 @@ pub async fn verify_step_up(
 /// Whether the response answers the holder's challenge with one of the account's passkeys, whose counter moves on. Right or wrong, it uses the
 /// challenge up once the transaction is committed. The account must be held, so that of two answers at once the second one meets the first one's
 /// counter.
-pub(crate) async fn judge(
-    tx: &mut WriteTx,
-    app: &Context,
-    holder: Holder<'_>,
-    account: &AccountId,
-    response: &Map<String, Value>,
-) -> AppResult<bool> {
+pub(crate) async fn judge(tx: &mut WriteTx, app: &Context, holder: Holder<'_>, account: &AccountId, response: &Answer) -> AppResult<bool> {
     let Some(Claimed { state, .. }) = challenge::claim(tx, app, holder).await? else { return Ok(false) };
-    let Some(answer) = ceremony::read_proof(response) else { return Ok(false) };
+    let Some(answer) = response.proof() else { return Ok(false) };
     let Some(row) = repo::hold(tx, account, &ceremony::credential_id(&answer.raw_id)).await? else { return Ok(false) };
     let is_known = !matches!(holder, Holder::Stranger(_));
     match ceremony::judge_proof(&app.relying_party, &state, &answer, &row, is_known)? {

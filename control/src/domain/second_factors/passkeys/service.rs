@@ -1,25 +1,25 @@
 //! The rules of an account's passkeys: how one is added, renamed and removed.
 
-use std::borrow::Cow;
+use std::str::FromStr;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use shared::ids::PasskeyId;
 use shared::{FieldErrors, Invalid};
+use webauthn_rs::prelude::RegisterPublicKeyCredential;
 
 use super::ceremony::{self, Owner, Refusal};
 use super::challenge::{self, Claimed, Holder};
+use super::message::Options;
 use super::repo::{self, PasskeyRow};
-use crate::domain::access::{DashboardSession, LoginSession};
-use crate::domain::audit::{self, Action, ClientAddress, Event};
+use crate::domain::access::{DashboardSession, LoginSession, freshness};
+use crate::domain::audit::{Action, Event};
+use crate::domain::change::Change;
 use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult};
-use crate::domain::login::fresh;
 use crate::domain::second_factors::factors::{self, Changed};
 use crate::domain::second_factors::recovery::service::Codes;
-use crate::domain::second_factors::{Proof, step_up};
-use crate::http::api::passkeys::NewPasskey;
-use crate::http::extract::Member;
-use crate::infra::db::{ReadTx, WriteTx};
+use crate::domain::second_factors::{self, Proof, step_up};
+use crate::infra::db::ReadTx;
 
 /// The name of a passkey that was given none.
 const DEFAULT_NAME: &str = "Passkey";
@@ -32,8 +32,27 @@ const MOST: i64 = 100;
 
 const UNKNOWN: AppError = AppError::NotFound("passkey");
 
-fn judge_name(name: &str) -> Result<Cow<'_, str>, Invalid> {
-    shared::text::name(name, LONGEST_NAME)
+/// A passkey's name, as its owner tells it from others.
+#[derive(Clone, Debug)]
+pub struct PasskeyName(String);
+
+impl FromStr for PasskeyName {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        Ok(Self(shared::text::name(text, LONGEST_NAME)?.into_owned()))
+    }
+}
+
+/// A passkey to be added.
+#[derive(Debug)]
+pub struct NewPasskey {
+    /// What the browser has answered.
+    pub response: RegisterPublicKeyCredential,
+    /// Its name, unless it has the one of all that were given none.
+    pub name: Option<PasskeyName>,
+    /// A proof of a factor that the account has already.
+    pub proof: Option<Proof>,
 }
 
 /// A passkey that was just added.
@@ -47,51 +66,46 @@ pub struct Added {
 
 /// Asks a session for a new passkey, in the place of what it was asked before. Errors: 403 with `reauth_required` where it would be the account's first
 /// factor and the session is not fresh; 501.
-pub async fn ask(app: &Context, caller: &DashboardSession) -> AppResult<Value> {
-    fresh::check_first_factor(&mut app.db.read().await?, app, caller).await?;
+pub async fn ask(app: &Context, caller: &DashboardSession) -> AppResult<Options> {
+    second_factors::check_first(&mut app.db.read().await?, app, caller).await?;
     let existing = repo::list(&mut app.db.read().await?, caller.account()).await?;
     let owner = Owner { account: caller.account(), email: caller.email() };
     let question = ceremony::ask_for_new(&app.relying_party, owner, &existing)?;
-    let mut tx = caller.begin_tx(app).await?;
-    challenge::put(&mut tx, app, Holder::Registration(caller.credential(), caller.account()), &question.state).await?;
-    tx.commit().await?;
+    let mut change = caller.begin(app).await?;
+    challenge::put(&mut change, app, Holder::Registration(caller.credential(), caller.account()), &question.state).await?;
+    change.into_tx().commit().await?;
     Ok(question.options)
 }
 
-/// Adds the passkey that answers. A response without the proof that is needed is not used up: it can be sent again with one. Errors: 400; 403 with
+/// Adds the passkey that answers; what is wrong with its form is told once it is known that there can be passkeys at all. A response without the proof that is needed is not used up: it can be sent again with one. Errors: 400; 403 with
 /// `step_up_required`, or with `reauth_required` for a first factor that was not begun in time; 409 when anybody has the passkey already; 429; 501.
-pub async fn add(app: &Context, caller: &DashboardSession, from: ClientAddress, new: &NewPasskey) -> AppResult<Added> {
+pub async fn add(app: &Context, caller: &DashboardSession, new: Result<NewPasskey, FieldErrors>) -> AppResult<Added> {
     app.relying_party.webauthn()?;
-    let mut errors = FieldErrors::default();
-    let answer = errors.take("response", ceremony::read_new(&new.response));
-    let name = errors.take("name", new.name.optional_text().and_then(|name| judge_name(name.unwrap_or(DEFAULT_NAME))));
-    let proof = errors.take("stepUp", Proof::of(&new.step_up));
-    let (Some(answer), Some(name), Some(proof)) = (answer, name, proof) else { return Err(errors.into()) };
-    let (mut tx, held) = step_up::begin(app, caller, proof.as_ref()).await?;
+    let NewPasskey { response, name, proof } = new?;
+    let (mut change, held) = step_up::begin(app, caller, proof.as_ref()).await?;
     if held.passkeys() >= MOST {
         return Err(AppError::Conflict("the account has as many passkeys as it may have: remove one first".to_owned()));
     }
-    let Some(Claimed { state, asked }) =
-        challenge::claim(&mut tx, app, Holder::Registration(caller.credential(), caller.account())).await?
-    else {
+    let holder = Holder::Registration(caller.credential(), caller.account());
+    let Some(Claimed { state, asked }) = challenge::claim(&mut change, app, holder).await? else {
         let text = "answers no open challenge; ask for new options, they are good for five minutes and one response";
-        return Err(give_up(tx, AppError::invalid("response", text)).await);
+        return Err(give_up(change, AppError::invalid("response", text)).await);
     };
     if !held.were_on() {
         // Nothing is used up: it can be sent again.
-        fresh::check_at(&mut tx, app, caller, asked).await?;
+        freshness::check_at(&mut change, app, caller, asked).await?;
     }
-    let made = match ceremony::judge_new(&app.relying_party, &state, &answer)? {
+    let made = match ceremony::judge_new(&app.relying_party, &state, &response)? {
         Ok(made) => made,
-        Err(refusal) => return Err(give_up(tx, refused(refusal)).await),
+        Err(refusal) => return Err(give_up(change, refused(refusal)).await),
     };
-    let now = app.now();
+    let now = change.now();
     let passkey = PasskeyRow {
         id: PasskeyId::v7(now, app.dice.bytes()?),
         account_id: caller.account().clone(),
         credential_id: made.credential_id,
         credential: made.credential.json,
-        name: name.clone().into_owned(),
+        name: name.map_or_else(|| DEFAULT_NAME.to_owned(), |name| name.0),
         is_backup_eligible: made.is_backup_eligible,
         is_backed_up: made.credential.is_backed_up,
         transports: made.transports,
@@ -99,15 +113,12 @@ pub async fn add(app: &Context, caller: &DashboardSession, from: ClientAddress, 
         created_time: now,
         last_used_time: now,
     };
-    if repo::insert(&mut tx, &passkey).await? == 0 {
-        return Err(give_up(tx, AppError::Conflict("this passkey is registered already".to_owned())).await);
+    if repo::insert(&mut change, &passkey).await? == 0 {
+        return Err(give_up(change, AppError::Conflict("this passkey is registered already".to_owned())).await);
     }
-    let codes = factors::added(&mut tx, app, &held, from, Changed::Passkey(&name)).await?;
-    let details = json!({ "name": name, "isBackupEligible": passkey.is_backup_eligible });
-    let event = Event::new(Action::AddPasskey, &passkey.id).with(details);
-    audit::note(&mut tx, &caller.actor(), event, &app.dice, now).await?;
-    tx.commit().await?;
-    app.mailer.wake();
+    let codes = factors::added(&mut change, &held, Changed::Passkey(&passkey.name)).await?;
+    let details = json!({ "name": passkey.name, "isBackupEligible": passkey.is_backup_eligible });
+    change.commit(Event::new(Action::AddPasskey, &passkey.id).with(details)).await?;
     Ok(Added { passkey, codes })
 }
 
@@ -116,8 +127,8 @@ fn refused(refusal: Refusal) -> AppError {
 }
 
 /// Ends a try that was refused after its proof and its challenge were taken: both are used up. Gives what is answered.
-async fn give_up(tx: WriteTx, answer: AppError) -> AppError {
-    tx.commit().await.map_or_else(AppError::from, |()| answer)
+async fn give_up(change: Change<'_>, answer: AppError) -> AppError {
+    change.into_tx().commit().await.map_or_else(AppError::from, |()| answer)
 }
 
 /// The caller's passkeys, oldest first.
@@ -125,31 +136,24 @@ pub async fn list(tx: &mut ReadTx, caller: &LoginSession) -> AppResult<Vec<Passk
     Ok(repo::list(tx, caller.account()).await?)
 }
 
-/// Gives one of the caller's passkeys another name. Errors: 400; 404.
-pub async fn rename(app: &Context, caller: &LoginSession, from: ClientAddress, id: &PasskeyId, name: &Member) -> AppResult<PasskeyRow> {
-    let mut errors = FieldErrors::default();
-    let Some(name) = errors.take("name", name.text().and_then(judge_name)) else { return Err(errors.into()) };
-    let mut tx = caller.begin_tx(app).await?;
-    let passkey = repo::rename(&mut tx, caller.account(), id, &name).await?.ok_or(UNKNOWN)?;
-    let event = Event::new(Action::RenamePasskey, id).with(json!({ "name": name }));
-    audit::note(&mut tx, &caller.actor(), event, &app.dice, app.now()).await?;
-    tx.commit().await?;
+/// Gives one of the caller's passkeys another name. Errors: 404.
+pub async fn rename(app: &Context, caller: &LoginSession, id: &PasskeyId, PasskeyName(name): &PasskeyName) -> AppResult<PasskeyRow> {
+    let mut change = caller.begin(app).await?;
+    let passkey = repo::rename(&mut change, caller.account(), id, name).await?.ok_or(UNKNOWN)?;
+    change.commit(Event::new(Action::RenamePasskey, id).with(json!({ "name": name }))).await?;
     Ok(passkey)
 }
 
 /// Removes one of the caller's passkeys; whether second factors are still on. Errors: 403 with `step_up_required`; 404; 429.
-pub async fn remove(app: &Context, caller: &LoginSession, from: ClientAddress, id: &PasskeyId, proof: Option<&Proof>) -> AppResult<bool> {
+pub async fn remove(app: &Context, caller: &LoginSession, id: &PasskeyId, proof: Option<&Proof>) -> AppResult<bool> {
     // No proof is used up for what is not there.
     repo::find(&mut app.db.read().await?, caller.account(), id).await?.ok_or(UNKNOWN)?;
-    let (mut tx, held) = step_up::begin(app, caller, proof).await?;
-    let passkey = repo::find(&mut tx, caller.account(), id).await?.ok_or(UNKNOWN)?;
-    if repo::delete(&mut tx, caller.account(), id).await? == 0 {
+    let (mut change, held) = step_up::begin(app, caller, proof).await?;
+    let passkey = repo::find(&mut change, caller.account(), id).await?.ok_or(UNKNOWN)?;
+    if repo::delete(&mut change, caller.account(), id).await? == 0 {
         return Err(UNKNOWN);
     }
-    let are_on = factors::removed(&mut tx, app, &held, from, Changed::Passkey(&passkey.name)).await?;
-    let event = Event::new(Action::RemovePasskey, id).with(json!({ "name": passkey.name }));
-    audit::note(&mut tx, &caller.actor(), event, &app.dice, app.now()).await?;
-    tx.commit().await?;
-    app.mailer.wake();
+    let are_on = factors::removed(&mut change, &held, Changed::Passkey(&passkey.name)).await?;
+    change.commit(Event::new(Action::RemovePasskey, id).with(json!({ "name": passkey.name }))).await?;
     Ok(are_on)
 }

@@ -13,13 +13,12 @@ use shared::ids::AccountId;
 
 use super::repo;
 use crate::domain::access::LoginSession;
-use crate::domain::audit::{self, Action, ClientAddress, Event};
+use crate::domain::audit::{Action, Event};
+use crate::domain::change::Change;
 use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult};
-use crate::domain::login::Attempt;
-use crate::domain::login::service::LoggedIn;
 use crate::domain::mail::{Kind, Mail, notices};
-use crate::domain::second_factors::{Factor, Proof, step_up};
+use crate::domain::second_factors::{Proof, step_up};
 use crate::infra::crypto::seal;
 use crate::infra::db::WriteTx;
 
@@ -55,55 +54,37 @@ pub fn purpose(account: &str) -> String {
     format!("recovery/{account}")
 }
 
-/// Puts new codes in the place of all that there are. The transaction holds the account.
-pub async fn replace(tx: &mut WriteTx, app: &Context, account: &AccountId) -> AppResult<Codes> {
+/// Puts new codes in the place of all that there are. The change holds the account.
+pub async fn replace(change: &mut Change<'_>, account: &AccountId) -> AppResult<Codes> {
+    let (app, now) = (change.context(), change.now());
     let key = app.dice.bytes::<32>()?;
     let sealed = seal::seal(app.settings.encryption_keys.first(), &app.dice, &purpose(account.as_str()), &key)?;
-    repo::delete_all(tx, account).await?;
-    repo::set_key(tx, account, &sealed, app.now()).await?;
+    repo::delete_all(change, account).await?;
+    repo::set_key(change, account, &sealed, now).await?;
     let mut codes = Vec::with_capacity(COUNT);
     for _ in 0..COUNT {
         let plain = base32::encode(ALPHABET, &app.dice.bytes::<CODE_BYTES>()?);
-        repo::insert(tx, account, &hash(&key, &plain)?).await?;
+        repo::insert(change, account, &hash(&key, &plain)?).await?;
         codes.push(in_groups(&plain));
     }
     Ok(Codes(codes))
 }
 
 /// Puts new codes in the place of the caller's. Errors: 403 without a proof, 409 where second factors are off, 429.
-pub async fn regenerate(app: &Context, caller: &LoginSession, from: ClientAddress, proof: Option<&Proof>) -> AppResult<Codes> {
-    let (mut tx, held) = step_up::begin(app, caller, proof).await?;
+pub async fn regenerate(app: &Context, caller: &LoginSession, proof: Option<&Proof>) -> AppResult<Codes> {
+    let (mut change, held) = step_up::begin(app, caller, proof).await?;
     if !held.were_on() {
         return Err(AppError::Conflict("second factors are not on: add one first".to_owned()));
     }
-    let codes = replace(&mut tx, app, held.account()).await?;
-    let kind = Kind::RecoveryCodesReplaced { time: app.now(), address: from.0.to_string() };
-    notices::put(&mut tx, app, held.account(), &Mail { to: held.email().to_owned(), kind }).await?;
-    let event = Event::new(Action::ReplaceRecoveryCodes, caller.account());
-    audit::note(&mut tx, &caller.actor(), event, &app.dice, app.now()).await?;
-    tx.commit().await?;
-    app.mailer.wake();
+    let codes = replace(&mut change, held.account()).await?;
+    let kind = Kind::RecoveryCodesReplaced { time: change.now(), address: caller.from().0.to_string() };
+    notices::put(&mut change, app, held.account(), &Mail { to: held.email().to_owned(), kind }).await?;
+    change.commit(Event::new(Action::ReplaceRecoveryCodes, caller.account())).await?;
     Ok(codes)
 }
 
-/// Completes a pending login with a code, and says how many are left. The owner is told. Errors: 401, 403 while codes are stopped, 429.
-pub async fn log_in(app: &Context, from: ClientAddress, token: &str, code: &str) -> AppResult<(LoggedIn, i64)> {
-    let mut attempt = Attempt::begin(app, from, token).await?;
-    attempt.must_take_codes(app)?;
-    let (account, email) = (attempt.account().clone(), attempt.email().to_owned());
-    if !use_code(attempt.tx(), app, &account, code).await? {
-        return Err(attempt.fail(app, "wrong_recovery_code").await);
-    }
-    let remaining = repo::count(attempt.tx(), &account).await?;
-    let kind = Kind::RecoveryCodeUsed { time: app.now(), address: from.0.to_string(), remaining };
-    notices::put(attempt.tx(), app, &account, &Mail { to: email, kind }).await?;
-    let logged_in = attempt.succeed(app, Factor::RecoveryCode).await?;
-    app.mailer.wake();
-    Ok((logged_in, remaining))
-}
-
-/// Whether this is a recovery code of the account; it is used up.
-async fn use_code(tx: &mut WriteTx, app: &Context, account: &AccountId, code: &str) -> AppResult<bool> {
+/// Whether this is a recovery code of the account; it is used up. The transaction holds the account.
+pub async fn use_code(tx: &mut WriteTx, app: &Context, account: &AccountId, code: &str) -> AppResult<bool> {
     let Some(sealed) = repo::find_key(tx, account).await? else { return Ok(false) };
     let key = seal::open(app.settings.encryption_keys.all(), &purpose(account.as_str()), &sealed)?;
     Ok(repo::use_up(tx, account, &hash(&key, &normalised(code))?).await?)

@@ -8,7 +8,6 @@ use base32::Alphabet;
 
 use super::{Change, Nothing, last, recovery, removed};
 use crate::domain::access::DashboardSession;
-use crate::domain::audit::ClientAddress;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::second_factors::factors;
 use crate::domain::second_factors::totp::seed::{self, Seed};
@@ -94,20 +93,19 @@ pub(in crate::http::dashboard) async fn submit(
     State(app): State<AppState>,
     frame: Frame,
     session: DashboardSession,
-    from: ClientAddress,
     sent: Fields,
 ) -> AppResult<Response> {
     if sent.has("code") {
-        return confirm(&app, &frame, &session, from, &sent).await;
+        return confirm(&app, &frame, &session, &sent).await;
     }
-    let seed = service::set_up(&app, &session, from).await?;
+    let seed = service::set_up(&app, &session).await?;
     let (form, step_up) = (code_form(), step_up_of(&app, &session).await?);
     let next = next_of(&frame, &sent);
     let page = Setup { frame: &frame, form: &form, step_up: &step_up, next, seed: Some(ShownSeed::of(&seed)?) };
     Ok(with_picture(form.page(&page)?))
 }
 
-async fn confirm(app: &AppState, frame: &Frame, session: &DashboardSession, from: ClientAddress, sent: &Fields) -> AppResult<Response> {
+async fn confirm(app: &AppState, frame: &Frame, session: &DashboardSession, sent: &Fields) -> AppResult<Response> {
     if let Some(bytes) = sent_bytes(sent) {
         let said = match service::standing(app, session, &bytes).await? {
             // A page that is loaded again sends its form again.
@@ -124,8 +122,7 @@ async fn confirm(app: &AppState, frame: &Frame, session: &DashboardSession, from
     }
     let next = next_of(frame, sent);
     let mut step_up = step_up_of(app, session).await?;
-    let proof = step_up::member(sent)?;
-    match service::confirm(app, session, from, sent.text("code"), step_up::proof(&proof)?.as_ref()).await {
+    match service::confirm(app, session, sent.text("code"), step_up::proof(sent).as_ref()).await {
         Ok(Some(codes)) => recovery::shown(frame, codes, true, next),
         Ok(None) => frame.redirect_saying("/security", &Flash::good("The authenticator app is set up.")),
         Err(AppError::Conflict(_)) => {
@@ -185,11 +182,9 @@ pub(in crate::http::dashboard) async fn remove(
     State(app): State<AppState>,
     frame: Frame,
     session: DashboardSession,
-    from: ClientAddress,
     sent: Fields,
 ) -> AppResult<Response> {
-    let proof = step_up::member(&sent)?;
-    match service::remove(&app, &session, from, step_up::proof(&proof)?.as_ref()).await {
+    match service::remove(&app, &session, step_up::proof(&sent).as_ref()).await {
         Ok(are_on) => removed(&frame, "The authenticator app", are_on),
         Err(error) => {
             let mut step_up = StepUp::of(&app, &session).await?;

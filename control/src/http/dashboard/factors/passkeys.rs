@@ -4,18 +4,18 @@ use askama::Template;
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde_json::{Value, json};
+use serde_json::json;
 use shared::ids::PasskeyId;
 use shared::text::isolate;
+use shared::{FieldErrors, Invalid};
 
 use super::{Change, last, recovery, removed};
 use crate::domain::access::DashboardSession;
-use crate::domain::audit::ClientAddress;
 use crate::domain::error::{AppError, AppResult};
-use crate::domain::login::fresh;
+use crate::domain::second_factors;
+use crate::domain::second_factors::passkeys::service::NewPasskey;
 use crate::domain::second_factors::passkeys::{repo, service};
 use crate::http::AppState;
-use crate::http::api::passkeys::NewPasskey;
 use crate::http::dashboard::fields::Fields;
 use crate::http::dashboard::flash::Flash;
 use crate::http::dashboard::form::{Field, Form};
@@ -76,21 +76,18 @@ pub(in crate::http::dashboard) async fn add(
     State(app): State<AppState>,
     frame: Frame,
     session: DashboardSession,
-    from: ClientAddress,
     sent: Fields,
 ) -> AppResult<Response> {
     if sent.text("response").is_empty() {
         // The script, which was told that the session is too old to begin, sends what was typed, to have it back with a fresh session.
-        fresh::check_first_factor(&mut app.db.read().await?, &app, &session).await?;
+        second_factors::check_first(&mut app.db.read().await?, &app, &session).await?;
         if reauthenticate::is_answer(&sent) {
             let (form, step_up) = (new_form(&sent), step_up_of(&app, &session).await?);
             return form.page(&New { frame: &frame, form: &form, step_up: &step_up, next: next_of(&frame, &sent) });
         }
     }
-    let response = serde_json::from_value(Value::Object(step_up::answer(sent.text("response")))).map_err(AppError::internal)?;
-    let new = NewPasskey { response, name: sent.optional_member("name"), step_up: step_up::member(&sent)? };
     let next = next_of(&frame, &sent);
-    match service::add(&app, &session, from, &new).await {
+    match service::add(&app, &session, read(&sent)).await {
         Ok(added) => match added.codes {
             Some(codes) => recovery::shown(&frame, codes, true, next),
             None => frame.redirect_saying("/security", &Flash::good(format!("The passkey {} was added.", isolate(&added.passkey.name)))),
@@ -107,6 +104,17 @@ pub(in crate::http::dashboard) async fn add(
             };
             form.page(&New { frame: &frame, form: &form, step_up: &step_up, next })
         }
+    }
+}
+
+fn read(sent: &Fields) -> Result<NewPasskey, FieldErrors> {
+    let mut errors = FieldErrors::default();
+    let response = errors.take("response", step_up::answer(sent.text("response")).new_passkey());
+    let name = Some(sent.text("name").trim()).filter(|name| !name.is_empty());
+    let name = errors.take("name", name.map(str::parse).transpose());
+    match (response, name) {
+        (Some(response), Some(name)) => Ok(NewPasskey { response, name, proof: step_up::proof(sent) }),
+        _ => Err(errors),
     }
 }
 
@@ -136,11 +144,14 @@ pub(in crate::http::dashboard) async fn rename(
     State(app): State<AppState>,
     frame: Frame,
     session: DashboardSession,
-    from: ClientAddress,
     PasskeyPath(id): PasskeyPath,
     sent: Fields,
 ) -> AppResult<Response> {
-    match service::rename(&app, &session, from, &id, &sent.member("name")).await {
+    let renamed = match sent.get("name").ok_or(Invalid::from("is needed")).and_then(str::parse) {
+        Ok(name) => service::rename(&app, &session, &id, &name).await,
+        Err(error) => Err(AppError::invalid("name", error)),
+    };
+    match renamed {
         Ok(passkey) => frame.redirect_saying("/security", &Flash::good(format!("The passkey is called {} now.", isolate(&passkey.name)))),
         Err(error) => {
             let form = Form::of([name_field(sent.text("name"))]).refuse(error)?;
@@ -179,13 +190,11 @@ pub(in crate::http::dashboard) async fn remove(
     State(app): State<AppState>,
     frame: Frame,
     session: DashboardSession,
-    from: ClientAddress,
     PasskeyPath(id): PasskeyPath,
     sent: Fields,
 ) -> AppResult<Response> {
     let passkey = find(&app, &session, &id).await?;
-    let proof = step_up::member(&sent)?;
-    match service::remove(&app, &session, from, &id, step_up::proof(&proof)?.as_ref()).await {
+    match service::remove(&app, &session, &id, step_up::proof(&sent).as_ref()).await {
         Ok(are_on) => removed(&frame, &format!("The passkey {}", isolate(&passkey.name)), are_on),
         Err(error) => {
             let mut step_up = StepUp::of(&app, &session).await?;

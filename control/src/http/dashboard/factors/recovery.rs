@@ -7,7 +7,6 @@ use axum::response::{IntoResponse, Response};
 
 use super::{Change, Nothing};
 use crate::domain::access::DashboardSession;
-use crate::domain::audit::ClientAddress;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::second_factors::recovery::service::{self, Codes};
 use crate::http::AppState;
@@ -62,11 +61,9 @@ pub(in crate::http::dashboard) async fn make(
     State(app): State<AppState>,
     frame: Frame,
     session: DashboardSession,
-    from: ClientAddress,
     sent: Fields,
 ) -> AppResult<Response> {
-    let proof = step_up::member(&sent)?;
-    match service::regenerate(&app, &session, from, step_up::proof(&proof)?.as_ref()).await {
+    match service::regenerate(&app, &session, step_up::proof(&sent).as_ref()).await {
         Ok(codes) => shown(&frame, codes, false, None),
         Err(error) => {
             let mut step_up = StepUp::of(&app, &session).await?;

@@ -1,0 +1,54 @@
+//! What the service and a browser tell each other: JSON in the forms that browsers read and write (Web Authentication level 3, section 5.1).
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use shared::Invalid;
+use webauthn_rs::prelude::{PublicKeyCredential, RegisterPublicKeyCredential};
+
+use crate::domain::error::{AppError, AppResult};
+
+/// Options that a browser is given (sections 5.4, 5.5), without a `publicKey` around them.
+#[derive(Clone, Debug, Serialize)]
+#[serde(transparent)]
+pub struct Options(Value);
+
+impl Options {
+    /// What the library has made.
+    pub(super) fn of(options: &impl Serialize) -> AppResult<Self> {
+        serde_json::to_value(options).map(Self).map_err(AppError::internal)
+    }
+}
+
+impl From<Options> for Value {
+    fn from(options: Options) -> Self {
+        options.0
+    }
+}
+
+/// A browser's answer, as it was sent: an object of whatever members.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub struct Answer(Map<String, Value>);
+
+impl From<Map<String, Value>> for Answer {
+    fn from(members: Map<String, Value>) -> Self {
+        Self(members)
+    }
+}
+
+impl Answer {
+    /// The answer to a question for a new passkey (`RegistrationResponseJSON`).
+    pub fn new_passkey(self) -> Result<RegisterPublicKeyCredential, Invalid> {
+        read(self.0).ok_or(Invalid::from("must be a WebAuthn registration response"))
+    }
+
+    /// The answer to a question for a proof (`AuthenticationResponseJSON`), if it has that form.
+    pub fn proof(&self) -> Option<PublicKeyCredential> {
+        read(self.0.clone())
+    }
+}
+
+fn read<T: DeserializeOwned>(members: Map<String, Value>) -> Option<T> {
+    serde_json::from_value(Value::Object(members)).ok()
+}
