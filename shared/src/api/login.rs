@@ -4,8 +4,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::body::body;
-use super::field::Field;
 use crate::time::UnixMillis;
+
+/// A JSON object of whatever members.
+type Object = Map<String, Value>;
 
 body! {
     /// Somebody who wants to log in.
@@ -67,32 +69,22 @@ body! {
     }
 }
 
-/// A passkey's answer that completes a login.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct LoginAssertion {
-    /// A text: the token of the pending login.
-    #[serde(default, skip_serializing_if = "Field::is_missing")]
-    #[cfg_attr(feature = "openapi", schema(value_type = String, required = true, min_length = 1))]
-    pub pending_token: Field<String>,
-    /// The authentication response, as the browser writes it in JSON.
-    #[serde(default, skip_serializing_if = "Field::is_missing")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Object, required = true))]
-    pub response: Field<Map<String, Value>>,
+body! {
+    /// A passkey's answer that completes a login.
+    LoginAssertion {
+        /// A text: the token of the pending login.
+        required pending_token: String [min_length = 1],
+        /// The authentication response, as the browser writes it in JSON.
+        required response: Object,
+    }
 }
 
-/// A passkey's answer that is the whole login.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct SignInAssertion {
-    /// A text: the challenge that it answers.
-    #[serde(default, skip_serializing_if = "Field::is_missing")]
-    #[cfg_attr(feature = "openapi", schema(value_type = String, required = true, min_length = 1))]
-    pub challenge_id: Field<String>,
-    /// The authentication response, as the browser writes it in JSON.
-    #[serde(default, skip_serializing_if = "Field::is_missing")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Object, required = true))]
-    pub response: Field<Map<String, Value>>,
+body! {
+    /// A passkey's answer that is the whole login.
+    SignInAssertion {
+        /// A text: the challenge that it answers.
+        required challenge_id: String [min_length = 1],
+        /// The authentication response, as the browser writes it in JSON.
+        required response: Object,
+    }
 }
