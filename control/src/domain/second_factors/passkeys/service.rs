@@ -77,8 +77,9 @@ pub async fn ask(app: &Context, caller: &DashboardSession) -> AppResult<Options>
     Ok(question.options)
 }
 
-/// Adds the passkey that answers; what is wrong with its form is told once it is known that there can be passkeys at all. A response without the proof that is needed is not used up: it can be sent again with one. Errors: 400; 403 with
-/// `step_up_required`, or with `reauth_required` for a first factor that was not begun in time; 409 when anybody has the passkey already; 429; 501.
+/// Adds the passkey that answers. What is wrong with the form of the answer is told once it is known that there can be passkeys at all. A response without
+/// the proof that is needed is not used up: it can be sent again with one. Errors: 400; 403 with `step_up_required`, or with `reauth_required` for a first
+/// factor that was not begun in time; 409 when anybody has the passkey already; 429; 501.
 pub async fn add(app: &Context, caller: &DashboardSession, new: Result<NewPasskey, FieldErrors>) -> AppResult<Added> {
     app.relying_party.webauthn()?;
     let NewPasskey { response, name, proof } = new?;
