@@ -3,14 +3,14 @@
 //! Who is asking, and what they may do, is decided by [`crate::domain::access`]. Start reading at [`callers`] and [`json`].
 
 pub mod callers;
-pub mod internal;
+pub mod internal_call;
 pub mod json;
 pub mod member;
 pub mod members;
 pub mod meter;
 pub mod path;
 
-pub use internal::{InternalCall, InternalSlots, internal};
+pub use internal_call::{InternalCall, InternalSlots, internal};
 pub use json::{Json, check_type, read_body};
 pub use member::{Member, Nullable};
 pub use path::{
