@@ -8,15 +8,16 @@ use axum::extract::{RawQuery, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use shared::Invalid;
 
 use super::cli::Obstacle;
 use super::fields::Fields;
 use super::form::{Field, Form};
 use super::frame::Frame;
-use super::{keys, view};
+use super::view;
 use crate::domain::access::{DashboardSession, NotApiKey};
 use crate::domain::error::{AppError, AppResult};
-use crate::domain::keys::access_keys::{self as service, DEFAULT_TTL, NewAccessKey};
+use crate::domain::keys::access_keys::{self as service, DEFAULT_TTL, NewAccessKey, judge_friendly_name};
 use crate::domain::login::fresh;
 use crate::domain::second_factors::NewCredentials;
 use crate::http::AppState;
@@ -55,6 +56,12 @@ fn hostname_of(text: &str) -> String {
 
 fn key_form(name: &str) -> Form {
     Form::of([Field::text("friendlyName", "Name of the key").hint("So that you know it when you see your keys.").value(name)])
+}
+
+/// The name that a form has for a key.
+pub(super) fn friendly_name(sent: &Fields) -> AppResult<String> {
+    let judged = sent.get("friendlyName").ok_or(Invalid::from("is needed")).and_then(judge_friendly_name);
+    judged.map_err(|fault| AppError::invalid("friendlyName", fault))
 }
 
 /// The machine's name, or that with a number, so that no key of the account has it.
@@ -122,7 +129,7 @@ pub(super) async fn make(
     sent: Fields,
 ) -> AppResult<Response> {
     let fresh = fresh::prove(&app, &session, None).await?;
-    let made = match keys::friendly_name(&sent) {
+    let made = match friendly_name(&sent) {
         Ok(friendly_name) => service::add(&app, &session, right, fresh, &NewAccessKey { friendly_name, ttl: DEFAULT_TTL }).await,
         Err(error) => Err(error),
     };

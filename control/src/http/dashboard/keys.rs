@@ -4,11 +4,11 @@
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
-use shared::Invalid;
 use shared::text::isolate;
 use shared::time::UnixMillis;
 
 use super::cli::Obstacle;
+use super::cli_key::friendly_name;
 use super::confirm::Question;
 use super::fields::Fields;
 use super::flash::Flash;
@@ -18,7 +18,7 @@ use super::{api_keys, until, view};
 use crate::domain::access::{DashboardSession, NotApiKey};
 use crate::domain::credentials::access_keys::repo::Credential;
 use crate::domain::error::{AppError, AppResult};
-use crate::domain::keys::access_keys::{self as service, AccessKeyPatch, DEFAULT_TTL, NewAccessKey, judge_friendly_name};
+use crate::domain::keys::access_keys::{self as service, AccessKeyPatch, DEFAULT_TTL, NewAccessKey};
 use crate::domain::login::fresh;
 use crate::domain::second_factors::NewCredentials;
 use crate::http::AppState;
@@ -113,12 +113,6 @@ pub(super) const SHOWN_DAY: &str = "shownDay";
 fn ttl(day: &str, now: UnixMillis) -> AppResult<i64> {
     let ttl = until::end_of(day).map(|end| end.0 - now.0).map_err(|fault| AppError::invalid("ttl", fault))?;
     if ttl > 0 { Ok(ttl) } else { Err(AppError::invalid("ttl", until::OVER)) }
-}
-
-/// The name that a form has for a key.
-pub(super) fn friendly_name(sent: &Fields) -> AppResult<String> {
-    let judged = sent.get("friendlyName").ok_or(Invalid::from("is needed")).and_then(judge_friendly_name);
-    judged.map_err(|fault| AppError::invalid("friendlyName", fault))
 }
 
 fn read_new(sent: &Fields, now: UnixMillis) -> AppResult<NewAccessKey> {
