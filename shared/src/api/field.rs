@@ -1,5 +1,6 @@
 //! A member of a body, before it is judged.
 
+use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -9,7 +10,7 @@ use crate::Invalid;
 
 /// A member of a body: a value of the wrong kind is kept as what is wrong with it, so that all members are judged before one is refused. Where null means
 /// the same as nothing, [`Field::optional`] says so.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub enum Field<T> {
     /// It is not there.
     #[default]
@@ -26,6 +27,18 @@ pub enum Field<T> {
 pub trait FromJson: Sized {
     /// Reads a value that is not null. Errors: what is wrong with it.
     fn from_json(value: Value) -> Result<Self, Invalid>;
+}
+
+/// Prints no value: passwords and codes are among them.
+impl<T> fmt::Debug for Field<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Missing => "Missing",
+            Self::Null => "Null",
+            Self::Wrong(_) => "Wrong",
+            Self::Value(_) => "Value",
+        })
+    }
 }
 
 impl<T> Field<T> {

@@ -54,7 +54,7 @@ fn every_wrong_member_is_named_at_once() {
         ("deployment_key=deployment+key&app_version=1", key.to_owned()),
     ];
     for (query, message) in cases {
-        assert_eq!(parse_query(query).map_err(|errors| errors.to_string()), Err(message.to_owned()), "{query}");
+        assert_eq!(parse_query(query).map_err(|errors| errors.to_string()), Err(message.clone()), "{query}");
     }
 }
 

@@ -17,7 +17,7 @@ use crate::domain::credentials::session::{self, LAST_USED_EVERY};
 use crate::domain::credentials::token::{self, ApiKeyToken, TokenHash};
 use crate::domain::error::{AppError, AppResult, chain};
 use crate::domain::traces::{self, Trace};
-use crate::infra::db::{ReadTx, WriteTx};
+use crate::infra::db::ReadTx;
 
 /// How long a request waits for its use of the credential to be noted.
 const LONGEST_TOUCH: Duration = Duration::from_secs(1);
@@ -112,21 +112,6 @@ impl SignedIn {
         accounts::repo::hold(&mut change, &self.account).await?.ok_or(AppError::Unauthenticated)?;
         self.judge_whole(&mut change, app).await?;
         Ok(change)
-    }
-
-    /// As [`SignedIn::begin`], for changes that end by themselves.
-    pub async fn begin_tx(&self, app: &Context) -> AppResult<WriteTx> {
-        let mut tx = app.db.write().await?;
-        self.judge_whole(&mut tx, app).await?;
-        Ok(tx)
-    }
-
-    /// As [`SignedIn::begin_holding_account`], for changes that end by themselves.
-    pub async fn begin_tx_holding_account(&self, app: &Context) -> AppResult<WriteTx> {
-        let mut tx = app.db.write().await?;
-        accounts::repo::hold(&mut tx, &self.account).await?.ok_or(AppError::Unauthenticated)?;
-        self.judge_whole(&mut tx, app).await?;
-        Ok(tx)
     }
 
     async fn judge_whole(&self, tx: &mut ReadTx, app: &Context) -> AppResult<()> {

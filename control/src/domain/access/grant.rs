@@ -204,24 +204,12 @@ impl<N: Permission> AppGrant<N> {
     /// while the body came. Errors: 401, 404 and 403 as without the right.
     pub async fn begin<'c>(&self, app: &'c Context) -> AppResult<Change<'c>> {
         let mut change = Change::begin(app, self.caller.actor()).await?;
-        self.look_again(&mut change, app).await?;
-        Ok(change)
-    }
-
-    /// As [`AppGrant::begin`], for changes that end by themselves.
-    pub async fn begin_tx(&self, app: &Context) -> AppResult<WriteTx> {
-        let mut tx = app.db.write().await?;
-        self.look_again(&mut tx, app).await?;
-        Ok(tx)
-    }
-
-    async fn look_again(&self, tx: &mut WriteTx, app: &Context) -> AppResult<()> {
-        self.judge(tx, app).await?;
+        self.judge(&mut change, app).await?;
         if self.is_only_share {
             // The caller uses the name from now on, so that it comes to mean nothing else should this app lose it.
-            names::keep(tx, self.account(), &nfc(&self.called), &self.app).await?;
+            names::keep(&mut change, self.account(), &nfc(&self.called), &self.app).await?;
         }
-        Ok(())
+        Ok(change)
     }
 
     /// Whether the right is still there; with the errors of [`AppGrant::begin`]. Ask before work that costs much, too.

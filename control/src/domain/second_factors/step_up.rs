@@ -15,7 +15,6 @@ use crate::domain::change::Change;
 use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult, Code};
 use crate::domain::traces::Event;
-use crate::http::extract::Member;
 
 const STOPPED: AppError = AppError::Coded(
     Code::StepUpRequired,
@@ -45,11 +44,6 @@ impl From<StepUpProof> for Proof {
 }
 
 impl Proof {
-    /// The proof in the member `stepUp`, if there is one. Errors: what is wrong with its form; whether it proves anything is judged later.
-    pub fn of(member: &Member) -> Result<Option<Self>, Invalid> {
-        Self::judge(member.field())
-    }
-
     /// The proof in the member `stepUp`, if there is one. Errors: what is wrong with its form; whether it proves anything is judged later.
     pub fn judge(step_up: Field<StepUpProof>) -> Result<Option<Self>, Invalid> {
         Ok(step_up.optional()?.map(Self::from))

@@ -7,7 +7,6 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 
 use crate::domain::error::{AppError, AppResult};
-use crate::http::extract::Member;
 
 /// What a form's fields hold; the first of those that have the same name. `Debug` prints no values: passwords are among them.
 #[derive(Clone, Default)]
@@ -54,16 +53,6 @@ impl Fields {
         left.retain(|(name, _)| !names.contains(name));
         left.sort_unstable();
         left
-    }
-
-    /// A field as services take the member of a body.
-    pub fn member(&self, name: &str) -> Member {
-        self.get(name).map(Member::from).unwrap_or_default()
-    }
-
-    /// The same where an empty field means that nothing is given.
-    pub fn optional_member(&self, name: &str) -> Member {
-        self.get(name).map(str::trim).filter(|text| !text.is_empty()).map(Member::from).unwrap_or_default()
     }
 }
 

@@ -50,7 +50,7 @@ pub(super) async fn submit(
     let next = next_of(&frame, &sent);
     let answer = step_up::answer(sent.text("response"));
     match service::sign_in(&app, from, sent.text("challengeId"), &answer, &before.device).await {
-        Ok(logged_in) => session::begin(&app, &frame, before, from, &logged_in, next.as_deref()).await,
+        Ok(logged_in) => session::begin(&app, &frame, before, &logged_in, next.as_deref()).await,
         Err(error) => sign_in::refused(&frame, &before, next, in_words(error)),
     }
 }
@@ -72,7 +72,7 @@ pub(super) async fn complete(
     let next = next_of(&frame, &sent);
     let answer = step_up::answer(sent.text("response"));
     match service::complete_pending(&app, from, &pending.0, &answer).await {
-        Ok(logged_in) => session::begin(&app, &frame, before, from, &logged_in, next.as_deref()).await,
+        Ok(logged_in) => session::begin(&app, &frame, before, &logged_in, next.as_deref()).await,
         Err(error) => second_factor::refused(&app, &frame, &pending, next, in_words(error)).await,
     }
 }

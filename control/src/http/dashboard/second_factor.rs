@@ -164,7 +164,7 @@ pub(super) async fn submit(
     // Apps show a code in two halves, and people type what they see.
     let code: String = sent.text("code").split_whitespace().collect();
     match completion::by_totp(&app, from, &pending.0, &code).await {
-        Ok(logged_in) => session::begin(&app, &frame, before, from, &logged_in, next.as_deref()).await,
+        Ok(logged_in) => session::begin(&app, &frame, before, &logged_in, next.as_deref()).await,
         Err(error) => {
             let form = refuse(code_form(), error, "The code is wrong, or was used already. Wait for the next one.")?;
             let Some(ways) = pending.ways(&app).await? else { return ended(&frame, next.as_deref()) };
@@ -196,7 +196,7 @@ pub(super) async fn submit_recovery(
     let next = next_of(&frame, &sent);
     match completion::by_recovery_code(&app, from, &pending.0, sent.text("code").trim()).await {
         Ok((logged_in, remaining)) => {
-            let response = session::begin(&app, &frame, before, from, &logged_in, next.as_deref()).await?;
+            let response = session::begin(&app, &frame, before, &logged_in, next.as_deref()).await?;
             let codes = if remaining == 1 { "1 recovery code is".to_owned() } else { format!("{remaining} recovery codes are") };
             frame.saying(
                 response,

@@ -91,14 +91,7 @@ pub(super) async fn find(app: &Context, token: &str, from: ClientAddress) -> App
 
 /// The answer to a login that succeeded: the new session's cookie, in the place of the one that the browser had, which ends; the device cookie; and the
 /// way to the page that was asked for, or the first.
-pub(super) async fn begin(
-    app: &Context,
-    frame: &Frame,
-    before: Before,
-    _from: ClientAddress,
-    logged_in: &LoggedIn,
-    next: Option<&str>,
-) -> AppResult<Response> {
+pub(super) async fn begin(app: &Context, frame: &Frame, before: Before, logged_in: &LoggedIn, next: Option<&str>) -> AppResult<Response> {
     if let Some(session) = before.session {
         match sessions::end_current(app, &session).await {
             Ok(()) | Err(AppError::Unauthenticated) => {}

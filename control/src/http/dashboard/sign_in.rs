@@ -105,7 +105,7 @@ pub(super) async fn submit(
         device: before.device.clone(),
     };
     match service::log_in(&app, from, login).await {
-        Ok(Outcome::LoggedIn(logged_in)) => session::begin(&app, &frame, before, from, &logged_in, next.as_deref()).await,
+        Ok(Outcome::LoggedIn(logged_in)) => session::begin(&app, &frame, before, &logged_in, next.as_deref()).await,
         Ok(Outcome::Pending(pending, _)) => {
             let seconds = (pending.expires.0 - app.now().0) / 1_000;
             let cookie = Cookie::Pending.set(frame.site(), pending.token.reveal(), Some(seconds))?;

@@ -5,14 +5,11 @@
 pub mod callers;
 pub mod internal_call;
 pub mod json;
-pub mod member;
-pub mod members;
 pub mod meter;
 pub mod path;
 
 pub use internal_call::{InternalCall, InternalSlots, internal};
 pub use json::{Json, check_type, read_body};
-pub use member::{Member, Nullable};
 pub use path::{
     AuthorizationPath, CredentialPath, DeploymentPath, EmailPath, KeyPath, LabelPath, PasskeyPath, Path, SourcePath, encode_segment,
 };

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use control::domain::snapshot;
 use control::infra::db::{Db, Dialect};
 use control::on_write;
 use futures_util::FutureExt;
