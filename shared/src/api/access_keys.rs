@@ -49,13 +49,13 @@ pub struct AccessKey {
     pub name: Option<String>,
     /// Its name, unique within the account.
     pub friendly_name: String,
-    /// The same, for old clients.
+    /// The same as `friendlyName`, for old clients.
     pub description: String,
-    /// The address it was made from.
+    /// The IP address it was created from.
     pub created_by: String,
-    /// When it was made.
+    /// When it was created, in milliseconds since 1970.
     pub created_time: UnixMillis,
-    /// When it ends at the latest.
+    /// When it expires, in milliseconds since 1970.
     pub expires: UnixMillis,
     /// Whether it was made by a login, not for a command line and not by hand.
     pub is_session: bool,
@@ -63,23 +63,23 @@ pub struct AccessKey {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = CredentialOrigin, required = false))]
     pub credential_origin: Option<String>,
-    /// The machine's id, of a command line.
+    /// The ID that the CLI generates once per device; absent when it is not a CLI session, or the CLI did not send one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = String, required = false))]
     pub device_id: Option<String>,
-    /// The machine's name, of a command line.
+    /// The name of the device; absent when it is not a CLI session, or the CLI did not send one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = String, required = false))]
     pub device_name: Option<String>,
-    /// The program, of a command line.
+    /// The program that signed in; absent when it is not a CLI session, or the CLI did not send one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = String, required = false))]
     pub client_name: Option<String>,
-    /// Its version.
+    /// The version of that program; absent when it is not a CLI session, or the CLI did not send one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = String, required = false))]
     pub client_version: Option<String>,
-    /// Its operating system and architecture.
+    /// The operating system and architecture; absent when it is not a CLI session, or the CLI did not send them.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = String, required = false))]
     pub client_platform: Option<String>,
@@ -103,8 +103,8 @@ enum CredentialOrigin {
 #[derive(Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "the member is what the answer is called")]
 pub struct AccessKeyAnswer {
+    /// The access key.
     pub access_key: AccessKey,
 }
 
@@ -112,7 +112,7 @@ pub struct AccessKeyAnswer {
 #[derive(Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "the member is what the answer is called")]
 pub struct AccessKeysAnswer {
+    /// The access keys and sessions.
     pub access_keys: Vec<AccessKey>,
 }

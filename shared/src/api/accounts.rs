@@ -1,5 +1,4 @@
 //! Accounts, and what their owners show again.
-#![expect(missing_docs, reason = "a member whose name says everything has no description in the interface document, either")]
 
 use serde::{Deserialize, Serialize};
 
@@ -10,11 +9,11 @@ use crate::time::UnixMillis;
 body! {
     /// What is to change of an account.
     AccountPatch example { "name": "Ada" } {
-        /// A text: the display name.
+        /// The new display name; unchanged when absent.
         optional name: String [min_length = 1, max_length = 255],
-        /// A text: the new password.
+        /// The new password; unchanged when absent.
         optional password: String [min_length = 12, max_length = 1000],
-        /// A text: the password so far; needed with a new one.
+        /// The password so far; needed with a new one.
         optional current_password: String [min_length = 1, max_length = 1000],
         /// A fresh proof of a second factor; needed with a new password when the account has one.
         optional step_up: StepUpProof,
@@ -24,7 +23,7 @@ body! {
 body! {
     /// The proof that an account is to be deleted by its owner.
     AccountDeletion example { "password": "a long passphrase nobody guesses" } {
-        /// A text: the account's password.
+        /// The account's password.
         required password: String [min_length = 1, max_length = 1000],
         /// A fresh proof of a second factor; needed when the account has one.
         optional step_up: StepUpProof,
@@ -34,7 +33,7 @@ body! {
 body! {
     /// What shows again who uses the session: the password, or the proof of a second factor where the account has one.
     Reauthentication example { "password": "a long passphrase nobody guesses" } {
-        /// A text: the account's password; needed without a second factor.
+        /// The account's password; needed without a second factor.
         optional password: String [min_length = 1, max_length = 1000],
         /// A fresh proof of a second factor; needed when the account has one.
         optional step_up: StepUpProof,
@@ -46,7 +45,7 @@ body! {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Reauthenticated {
-    /// Until when it may give lasting access without another proof.
+    /// Until when it may give lasting access without another proof, in milliseconds since 1970.
     pub fresh_until: UnixMillis,
 }
 
@@ -55,12 +54,12 @@ pub struct Reauthenticated {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Account {
-    /// The address.
+    /// The e-mail address.
     #[cfg_attr(feature = "openapi", schema(format = "email"))]
     pub email: String,
-    /// The display name.
+    /// The display name; null when there is none.
     pub name: Option<String>,
-    /// When it was made.
+    /// When it was created, in milliseconds since 1970.
     pub created_time: UnixMillis,
     /// Whether the owner has shown to read mail at the address.
     pub email_verified: bool,
@@ -101,6 +100,7 @@ pub struct AccountLimits {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AccountAnswer {
+    /// The account.
     pub account: Account,
 }
 
@@ -108,5 +108,6 @@ pub struct AccountAnswer {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AuthenticatedAnswer {
+    /// Always true; an invalid credential is answered with 401.
     pub authenticated: bool,
 }

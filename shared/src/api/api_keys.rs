@@ -105,15 +105,15 @@ pub struct ApiKey {
     /// When it ends, in ISO 8601; null: never.
     #[cfg_attr(feature = "openapi", schema(format = DateTime, required = true))]
     pub expires_at: Option<String>,
-    /// When it was revoked.
+    /// When it was revoked, in milliseconds since 1970; null when it is not revoked.
     #[cfg_attr(feature = "openapi", schema(required = true))]
     pub revoked_at: Option<UnixMillis>,
-    /// When it was last used, to within five minutes.
+    /// When it was last used, to within five minutes, in milliseconds since 1970; null when never used.
     #[cfg_attr(feature = "openapi", schema(required = true))]
     pub last_used_at: Option<UnixMillis>,
-    /// When it was made.
+    /// When it was created, in milliseconds since 1970.
     pub created_at: UnixMillis,
-    /// When its owner last changed it.
+    /// When its owner last updated it, in milliseconds since 1970.
     pub updated_at: UnixMillis,
 }
 
@@ -121,7 +121,7 @@ pub struct ApiKey {
 #[derive(Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "the member is what the answer is called")]
 pub struct ApiKeysAnswer {
+    /// The API keys, revoked and expired ones included.
     pub api_keys: Vec<ApiKey>,
 }

@@ -10,9 +10,9 @@ use crate::time::UnixMillis;
 body! {
     /// An app to be made.
     NewApp example { "name": "demo" } {
-        /// A text: its name, unique per owner.
+        /// Its name, unique per owner.
         required name: String [min_length = 1, max_length = 255],
-        /// `true`: no deployments are made with it.
+        /// `true`: no deployments are made with it; false when absent.
         optional manually_provision_deployments: bool,
     }
 }
@@ -20,7 +20,7 @@ body! {
 body! {
     /// What is to change of an app.
     AppPatch example { "name": "demo" } {
-        /// A text: its new name, unique per owner.
+        /// Its new name, unique per owner.
         required name: String [min_length = 1, max_length = 255],
     }
 }
@@ -32,7 +32,7 @@ body! {
 pub struct App {
     /// Its name as the caller may use it.
     pub name: String,
-    /// When it was made.
+    /// When it was created, in milliseconds since 1970.
     pub created_time: UnixMillis,
     /// Its deployments' names, in order.
     pub deployments: Vec<String>,

@@ -13,7 +13,7 @@ use crate::time::UnixMillis;
 pub struct AuditEvent {
     /// Its id.
     pub id: AuditEventId,
-    /// When it happened.
+    /// When it happened, in milliseconds since 1970.
     pub time: UnixMillis,
     /// Whose account did it; null when none did.
     #[cfg_attr(feature = "openapi", schema(required = true))]

@@ -1,7 +1,5 @@
 //! How command lines are let in, and the machines that were.
 
-#![expect(missing_docs, reason = "what has no text here has none in the interface document")]
-
 use serde::{Deserialize, Serialize};
 
 use super::body::body;
@@ -20,7 +18,7 @@ body! {
         required code_challenge_method: String [pattern = "^S256$"],
         /// Where the command line listens: `http` on the literal address `127.0.0.1` or `[::1]` with a port, without credentials, query or fragment.
         required redirect_uri: String [max_length = 1000],
-        /// Comes back on the redirect.
+        /// Comes back on the redirect, unchanged; nothing comes back when absent.
         optional state: String [max_length = 512],
         /// The id that the command line gives itself, once per machine.
         optional device_id: String [max_length = 255],
@@ -28,7 +26,7 @@ body! {
         optional device_name: String [max_length = 255],
         /// The program.
         optional client_name: String [max_length = 255],
-        /// Its version.
+        /// Its version; the header `X-Svc-CLI-Version` when absent.
         optional client_version: String [max_length = 255],
         /// Its operating system and architecture.
         optional client_platform: String [max_length = 255],
@@ -44,7 +42,7 @@ body! {
         optional device_name: String [max_length = 255],
         /// The program.
         optional client_name: String [max_length = 255],
-        /// Its version.
+        /// Its version; the header `X-Svc-CLI-Version` when absent.
         optional client_version: String [max_length = 255],
         /// Its operating system and architecture.
         optional client_platform: String [max_length = 255],
@@ -52,7 +50,7 @@ body! {
 }
 
 body! {
-    /// What a command line exchanges. Texts all of them.
+    /// What a command line exchanges.
     CliExchange example { "grantType": "device_code", "deviceCode": "Zm9yIGV4YW1wbGUgb25seSwgbm90IGEgcmVhbCBjb2Rl" } {
         /// `authorization_code` or `device_code`.
         required grant_type: String,
@@ -72,10 +70,11 @@ body! {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CliBrowserAuthorization {
+    /// The ID of the request.
     pub authorization_id: CliAuthorizationId,
     /// The page to open in a browser.
     pub authorize_url: String,
-    /// Until when it can be approved.
+    /// Until when it can be approved, in milliseconds since 1970.
     pub expires_at: UnixMillis,
 }
 
@@ -84,6 +83,7 @@ pub struct CliBrowserAuthorization {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CliDeviceAuthorization {
+    /// The ID of the request.
     pub authorization_id: CliAuthorizationId,
     /// What to poll with, shown once.
     pub device_code: String,
@@ -93,7 +93,7 @@ pub struct CliDeviceAuthorization {
     pub verification_uri: String,
     /// The same page with the code filled in. Opening it approves nothing.
     pub verification_uri_complete: String,
-    /// Until when it can be approved and exchanged.
+    /// Until when it can be approved and exchanged, in milliseconds since 1970.
     pub expires_at: UnixMillis,
     /// How many seconds to wait between two polls.
     pub interval: i64,
@@ -104,12 +104,15 @@ pub struct CliDeviceAuthorization {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CliCredential {
+    /// The raw key, which the CLI sends as its bearer token.
     pub access_key: String,
     /// `Bearer`.
     pub token_type: String,
     /// By which it is listed and ended.
     pub credential_id: AccessKeyId,
+    /// When it expires, in milliseconds since 1970.
     pub expires: UnixMillis,
+    /// The account that it signs in to.
     pub account: CliCredentialAccount,
 }
 
@@ -117,6 +120,7 @@ pub struct CliCredential {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CliCredentialAccount {
+    /// The e-mail address of the account.
     #[cfg_attr(feature = "openapi", schema(format = "email"))]
     pub email: String,
 }
@@ -147,6 +151,7 @@ pub enum CliTokenError {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CliTokenProblem {
+    /// The error code.
     pub error: CliTokenError,
     /// The request's id, as in `X-Request-Id`.
     #[cfg_attr(feature = "openapi", schema(format = "uuid"))]
@@ -194,23 +199,29 @@ pub enum CliStatus {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CliAuthorization {
+    /// The ID of the request.
     pub authorization_id: CliAuthorizationId,
+    /// How the CLI gets its credential.
     pub mode: CliMode,
+    /// The state of the request.
     pub status: CliStatus,
-    /// The machine's name, as the command line gave it.
+    /// The name of the device, as the CLI sent it; absent when it sent none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_name: Option<String>,
-    /// The program, as it calls itself.
+    /// The program, as it calls itself; absent when the CLI did not send one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_name: Option<String>,
+    /// The version of the program; absent when the CLI did not send one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_version: Option<String>,
+    /// The operating system and architecture of the device; absent when the CLI did not send them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_platform: Option<String>,
-    /// The address it was made from.
+    /// The IP address it was created from.
     pub created_by: String,
+    /// When it was created, in milliseconds since 1970.
     pub created_time: UnixMillis,
-    /// Until when it can be approved.
+    /// Until when it can be approved, in milliseconds since 1970.
     pub expires_at: UnixMillis,
 }
 
@@ -219,6 +230,7 @@ pub struct CliAuthorization {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CliResolved {
+    /// The ID of the request.
     pub authorization_id: CliAuthorizationId,
 }
 
@@ -227,7 +239,9 @@ pub struct CliResolved {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CliDecision {
+    /// The state of the request now: `approved` or `denied`.
     pub status: CliStatus,
+    /// How the CLI gets its credential.
     pub mode: CliMode,
     /// Where the browser goes; absent for devices. It never holds a credential.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -241,31 +255,31 @@ pub struct CliDecision {
 pub struct Machine {
     /// The credential's id.
     pub credential_id: AccessKeyId,
-    /// The id that the command line gives itself.
+    /// The ID that the CLI generates once per device; absent when it sent none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_id: Option<String>,
-    /// The machine's name.
+    /// The name of the device; absent when the CLI did not send one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_name: Option<String>,
-    /// The program.
+    /// The program that signed in; absent when the CLI did not send one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_name: Option<String>,
-    /// Its version when it was let in.
+    /// The version of the program when it was authorized; absent when the CLI did not send one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_version: Option<String>,
-    /// Its operating system and architecture.
+    /// The operating system and architecture of the device; absent when the CLI did not send them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_platform: Option<String>,
     /// By which way it was let in: `cli_browser` or `cli_device`.
     pub credential_origin: String,
-    /// The address it was let in from.
+    /// The IP address it was authorized from.
     pub created_by: String,
-    /// When it was let in.
+    /// When it was authorized, in milliseconds since 1970.
     pub created_time: UnixMillis,
-    /// When the credential was last used, to within five minutes.
+    /// When the credential was last used, to within five minutes, in milliseconds since 1970; null when never used.
     #[cfg_attr(feature = "openapi", schema(required = true))]
     pub last_used_time: Option<UnixMillis>,
-    /// When it ends.
+    /// When it expires, in milliseconds since 1970.
     pub expires: UnixMillis,
     /// Whether the request was made with it.
     pub is_current: bool,
@@ -275,5 +289,6 @@ pub struct Machine {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct MachinesAnswer {
+    /// The authorized devices.
     pub devices: Vec<Machine>,
 }

@@ -57,7 +57,7 @@ body! {
 body! {
     /// How an app is accepted.
     Acceptance example {} {
-        /// A text: another name for an app that was transferred to the caller, who has an app of its name already.
+        /// Another name for an app that was transferred to the caller, who has an app of its name already.
         optional name: String [min_length = 1, max_length = 255],
     }
 }

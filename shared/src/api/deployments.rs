@@ -10,9 +10,9 @@ use crate::time::UnixMillis;
 body! {
     /// A deployment to be made.
     NewDeployment example { "name": "Beta" } {
-        /// A text: its name, unique within the app.
+        /// Its name, unique within the app.
         required name: String [min_length = 1, max_length = 255],
-        /// A text: the key that installed clients already have, when they come from another service.
+        /// The key that installed clients already have, when they come from another service; generated when absent.
         optional key: String [pattern = "^[A-Za-z0-9_-]{10,100}$"],
     }
 }
@@ -20,7 +20,7 @@ body! {
 body! {
     /// What is to change of a deployment.
     DeploymentPatch example { "name": "Beta" } {
-        /// A text: its new name, unique within the app.
+        /// Its new name, unique within the app.
         required name: String [min_length = 1, max_length = 255],
     }
 }
@@ -36,24 +36,24 @@ pub struct Deployment {
     pub name: String,
     /// Its key, or `(hidden)` for callers without deploymentKeys.read.
     pub key: String,
-    /// When it was made.
+    /// When it was created, in milliseconds since 1970.
     pub created_time: UnixMillis,
-    /// Its newest release.
+    /// Its newest release; null when it has none.
     pub package: Option<Release>,
 }
 
 /// One deployment.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[expect(missing_docs, reason = "the interface's document says nothing of the member")]
 pub struct DeploymentAnswer {
+    /// The deployment.
     pub deployment: Deployment,
 }
 
 /// Deployments by name.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[expect(missing_docs, reason = "the interface's document says nothing of the member")]
 pub struct DeploymentsAnswer {
+    /// The deployments.
     pub deployments: Vec<Deployment>,
 }

@@ -2,21 +2,23 @@
 
 use serde::{Deserialize, Serialize};
 
-// What is answered; the document says nothing of it beyond its members.
+/// The state of the service.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "the interface's document says nothing of it and its members")]
 pub struct Health {
+    /// `ok`, or `unavailable` when the database or storage fails.
     pub status: String,
+    /// The version of the service.
     pub version: String,
+    /// The result of each check; absent with `?live`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checks: Option<Checks>,
-    /// The envelope's member, on a failure.
+    /// The error envelope's member; absent unless the database or storage fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(ignore))]
     pub error: Option<String>,
-    /// The envelope's member, on a failure.
+    /// The error envelope's member; absent unless the database or storage fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(ignore))]
     pub request_id: Option<String>,
@@ -25,10 +27,12 @@ pub struct Health {
 /// What each check said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[expect(missing_docs, reason = "the interface's document says nothing of the members")]
 pub struct Checks {
+    /// The database: `ok` or `failed`.
     pub database: CheckResult,
+    /// The storage of bundles: `ok` or `failed`.
     pub storage: CheckResult,
+    /// The edge: `ok`, `degraded`, or `off` when none is configured.
     pub edge: CheckResult,
 }
 

@@ -31,7 +31,7 @@ pub struct DayCounts {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Day {
-    /// The day.
+    /// The date, as `YYYY-MM-DD`.
     #[cfg_attr(feature = "openapi", schema(format = Date))]
     pub date: String,
     /// The counts by release label.
@@ -44,13 +44,13 @@ pub struct Day {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct MetricsHistoryAnswer {
-    /// The first day of the range that is shown.
+    /// The first day of the range that is shown, as `YYYY-MM-DD`.
     #[cfg_attr(feature = "openapi", schema(format = Date))]
     pub from: String,
-    /// The last day of the range that is shown.
+    /// The last day of the range that is shown, as `YYYY-MM-DD`.
     #[cfg_attr(feature = "openapi", schema(format = Date))]
     pub to: String,
-    /// The first day with data; null when there is none.
+    /// The first day with data, as `YYYY-MM-DD`; null when there is none.
     #[cfg_attr(feature = "openapi", schema(format = Date))]
     pub history_starts_at: Option<String>,
     /// The days of the range that there are, ascending.

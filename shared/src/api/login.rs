@@ -12,11 +12,11 @@ type Object = Map<String, Value>;
 body! {
     /// Somebody who wants to log in.
     NewLogin example { "email": "ada@example.com", "password": "a long passphrase nobody guesses" } {
-        /// A text: the e-mail address.
+        /// The e-mail address.
         required email: String [format = "email", max_length = 255],
-        /// A text: the password.
+        /// The password.
         required password: String [min_length = 1, max_length = 1000],
-        /// A text: the token of a human-verification challenge; ignored unless one is needed.
+        /// The token of a human-verification challenge; ignored unless one is needed.
         optional challenge_token: String [max_length = 2048],
     }
 }
@@ -25,12 +25,15 @@ body! {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "the interface document shows what stands here, and the names say it")]
 pub struct IssuedSession {
+    /// The raw key, which is the bearer token of the session. It is returned once.
     pub access_key: String,
+    /// When the session expires, in milliseconds since 1970.
     pub expires: UnixMillis,
+    /// True when the account has no second factor and must set one up; absent otherwise.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mfa_setup_required: bool,
+    /// The deadline to set up a second factor, in milliseconds since 1970; absent when the account has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mfa_setup_deadline: Option<UnixMillis>,
 }
@@ -44,7 +47,7 @@ pub struct PendingLogin {
     pub mfa_required: bool,
     /// What the login is completed with, besides a second factor.
     pub pending_token: String,
-    /// When it ends.
+    /// When it expires, in milliseconds since 1970.
     pub expires: UnixMillis,
     /// By which ways it can be completed: `passkey`, `totp`, `recovery_code`.
     pub methods: Vec<String>,
@@ -64,7 +67,7 @@ pub enum LoginAnswer {
 body! {
     /// A login that waits for a second factor.
     WaitingLogin example { "pendingToken": "svc_pl_Zm9yIGV4YW1wbGUgb25seSwgbm90IGEgcmVhbCB0b2tlbg" } {
-        /// A text: the token of the pending login.
+        /// The token of the pending login.
         required pending_token: String [min_length = 1],
     }
 }
@@ -72,7 +75,7 @@ body! {
 body! {
     /// A passkey's answer that completes a login.
     LoginAssertion {
-        /// A text: the token of the pending login.
+        /// The token of the pending login.
         required pending_token: String [min_length = 1],
         /// The authentication response, as the browser writes it in JSON.
         required response: Object,
@@ -82,7 +85,7 @@ body! {
 body! {
     /// A passkey's answer that is the whole login.
     SignInAssertion {
-        /// A text: the challenge that it answers.
+        /// The challenge that it answers.
         required challenge_id: String [min_length = 1],
         /// The authentication response, as the browser writes it in JSON.
         required response: Object,

@@ -21,7 +21,7 @@ pub struct Counts {
 /// The counts of a deployment by label or binary version.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[expect(missing_docs, reason = "the interface's document says nothing of the member")]
 pub struct MetricsAnswer {
+    /// The counts by release label or binary version.
     pub metrics: BTreeMap<String, Counts>,
 }

@@ -5,9 +5,9 @@ use super::body::body;
 body! {
     /// Somebody who forgot a password.
     Forgotten example { "email": "ada@example.com" } {
-        /// A text: the e-mail address.
+        /// The e-mail address.
         required email: String [format = "email", max_length = 255],
-        /// A text: the token of a human-verification challenge, where one is configured.
+        /// The token of a human-verification challenge, where one is configured.
         optional challenge_token: String [max_length = 2048],
     }
 }
@@ -15,11 +15,11 @@ body! {
 body! {
     /// A new password, and the token that allows it.
     Reset example { "token": "Zm9yIGV4YW1wbGUgb25seSwgbm90IGEgcmVhbCB0b2tlbg", "password": "another long passphrase nobody knows" } {
-        /// A text: the token of the mail's link.
+        /// The token of the mail's link.
         required token: String [min_length = 1, max_length = 100],
-        /// A text: the new password.
+        /// The new password.
         required password: String [min_length = 12, max_length = 1000],
-        /// A boolean: whether every access key and API key of the account is revoked as well.
+        /// Whether every access key and API key of the account is revoked as well; false when absent.
         optional revoke_keys: bool,
     }
 }

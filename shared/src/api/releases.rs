@@ -16,10 +16,7 @@ use crate::time::UnixMillis;
 /// How a release came to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[cfg_attr(
-    feature = "openapi",
-    schema(description = "How a release came to be. It is for the document only: the database keeps the names.")
-)]
+#[cfg_attr(feature = "openapi", schema(description = "How a release came to be."))]
 pub enum ReleaseMethod {
     /// From bytes.
     Upload,
@@ -40,13 +37,13 @@ body! {
     NewRelease example { "appVersion": "^1.0.0", "description": "what is new" } {
         /// The binary versions it is for: a version or a range as npm understands it.
         required app_version: String [min_length = 1, max_length = 255],
-        /// Release notes; the length is counted in UTF-16 code units.
+        /// Release notes; the length is counted in UTF-16 code units. None when absent.
         optional description: String [max_length = 10000],
-        /// Whether clients must take it.
+        /// Whether clients must take it; false when absent.
         optional is_mandatory: bool,
-        /// Whether it is offered to nobody.
+        /// Whether it is offered to nobody; false when absent.
         optional is_disabled: bool,
-        /// The percentage of clients that it is offered to; 100 and null are everybody.
+        /// The percentage of clients that it is offered to; 100, null and absent are everybody.
         optional rollout: Percent as i32 [minimum = 1, maximum = 100],
     }
 }
@@ -81,7 +78,7 @@ impl FromJson for ReleaseChanges {
 body! {
     /// A change of a release.
     ReleasePatch example { "packageInfo": { "rollout": 100 } } {
-        /// A text: which release; the newest unless given.
+        /// Which release; the newest unless given.
         optional label: String [pattern = "^v[1-9][0-9]{0,8}$"],
         /// What changes.
         optional package_info: ReleaseChanges,
@@ -91,9 +88,9 @@ body! {
 body! {
     /// A promotion to be made.
     NewPromotion example { "destination": "Production", "packageInfo": { "rollout": 20 } } {
-        /// A text: the name of the deployment that the release goes to.
+        /// The name of the deployment that the release goes to.
         required destination: String [min_length = 1, max_length = 255],
-        /// A text: which release; the newest one that is not disabled unless given.
+        /// Which release; the newest one that is not disabled unless given.
         optional label: String [pattern = "^v[1-9][0-9]{0,8}$"],
         /// What differs from the release that is promoted.
         optional package_info: ReleaseChanges,
@@ -103,7 +100,7 @@ body! {
 body! {
     /// A rollback to be made.
     NewRollback example { "targetRelease": "v1" } {
-        /// A text: the release to go back to; the one before the newest unless given.
+        /// The release to go back to; the one before the newest unless given.
         optional target_release: String [pattern = "^v[1-9][0-9]{0,8}$"],
     }
 }
@@ -117,7 +114,7 @@ pub struct Release {
     pub app_version: String,
     /// A signed address of the bundle.
     pub blob_url: String,
-    /// Release notes.
+    /// Release notes; null when there are none.
     pub description: Option<String>,
     /// Diffs by the package hash that they start from.
     pub diff_package_map: BTreeMap<String, Diff>,
@@ -130,10 +127,10 @@ pub struct Release {
     pub label: Label,
     /// A signed address of the file manifest; null for a single-file package.
     pub manifest_blob_url: Option<String>,
-    /// The deployment it was promoted from.
+    /// The deployment it was promoted from; absent when it was not promoted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub original_deployment: Option<String>,
-    /// The label it was made from.
+    /// The label of the release it was copied from; absent for an upload.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, pattern = "^v[1-9][0-9]{0,8}$"))]
     pub original_label: Option<Label>,
@@ -149,7 +146,7 @@ pub struct Release {
     pub rollout: Option<i64>,
     /// The bundle's size in bytes.
     pub size: i64,
-    /// When it was made.
+    /// When it was created, in milliseconds since 1970.
     pub upload_time: UnixMillis,
 }
 
@@ -170,7 +167,7 @@ pub struct Diff {
 pub struct ListedRelease {
     /// The binary versions it is for, as given.
     pub app_version: String,
-    /// Release notes.
+    /// Release notes; null when there are none.
     pub description: Option<String>,
     /// Whether it is offered to nobody.
     pub is_disabled: bool,
@@ -179,10 +176,10 @@ pub struct ListedRelease {
     /// Its label.
     #[cfg_attr(feature = "openapi", schema(value_type = String, pattern = "^v[1-9][0-9]{0,8}$"))]
     pub label: Label,
-    /// The deployment it was promoted from.
+    /// The deployment it was promoted from; absent when it was not promoted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub original_deployment: Option<String>,
-    /// The label it was made from.
+    /// The label of the release it was copied from; absent for an upload.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, pattern = "^v[1-9][0-9]{0,8}$"))]
     pub original_label: Option<Label>,
@@ -198,23 +195,23 @@ pub struct ListedRelease {
     pub rollout: Option<i64>,
     /// The bundle's size in bytes.
     pub size: i64,
-    /// When it was made.
+    /// When it was created, in milliseconds since 1970.
     pub upload_time: UnixMillis,
 }
 
 /// One release.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[expect(missing_docs, reason = "the interface's document says nothing of the member")]
 pub struct ReleaseAnswer {
+    /// The release.
     pub package: Release,
 }
 
 /// Releases, oldest first.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[expect(missing_docs, reason = "the interface's document says nothing of the member")]
 pub struct HistoryAnswer {
+    /// The releases.
     pub history: Vec<Release>,
 }
 
@@ -222,8 +219,8 @@ pub struct HistoryAnswer {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "the interface's document says nothing of the first member")]
 pub struct ReleasesAnswer {
+    /// The releases on this page.
     pub releases: Vec<ListedRelease>,
     /// What leads to the next page; null on the last one.
     pub next_cursor: Option<String>,

@@ -1,6 +1,5 @@
 //! Second factors. Options and responses of WebAuthn have the JSON forms that browsers read and write (Web Authentication level 3, section 5.1):
 //! `PublicKeyCredential.parseCreationOptionsFromJSON`, `parseRequestOptionsFromJSON` and `toJSON`.
-#![expect(missing_docs, reason = "a member whose name says everything has no description in the interface document, either")]
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -22,11 +21,11 @@ pub struct StepUpProof {
     /// `totp` or `passkey`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The authenticator app's code now; with `totp`.
+    /// The current code of the authenticator app; with `totp`, absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(min_length = 1))]
     pub code: Option<String>,
-    /// The authentication response as JSON; with `passkey`.
+    /// The authentication response as JSON; with `passkey`, absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     pub response: Option<Map<String, Value>>,
@@ -65,9 +64,9 @@ body! {
 body! {
     /// A code that completes a login.
     LoginCode example { "pendingToken": "svc_pl_Zm9yIGV4YW1wbGUgb25seSwgbm90IGEgcmVhbCB0b2tlbg", "code": "123456" } {
-        /// A text: the token of the pending login.
+        /// The token of the pending login.
         required pending_token: String [min_length = 1],
-        /// A text: the code.
+        /// The code.
         required code: String [min_length = 1],
     }
 }
@@ -75,7 +74,7 @@ body! {
 body! {
     /// A code of the app that was set up.
     Confirmation example { "code": "123456" } {
-        /// A text: the code that the app shows.
+        /// The code that the app shows.
         required code: String [min_length = 1],
         /// A fresh proof of a factor that the account has already; needed when it has one.
         optional step_up: StepUpProof,
@@ -87,7 +86,7 @@ body! {
     NewPasskey {
         /// The registration response, as the browser writes it in JSON.
         required response: Object,
-        /// A text: its name; `Passkey` when absent.
+        /// Its name; `Passkey` when absent.
         optional name: String [min_length = 1, max_length = 100],
         /// A fresh proof of a factor that the account has already; needed when it has one.
         optional step_up: StepUpProof,
@@ -97,7 +96,7 @@ body! {
 body! {
     /// What is to change of a passkey.
     PasskeyPatch example { "name": "Work laptop" } {
-        /// A text: its new name.
+        /// Its new name.
         required name: String [min_length = 1, max_length = 100],
     }
 }
@@ -107,6 +106,7 @@ body! {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FactorRemoved {
+    /// What was done, for people.
     pub message: String,
     /// Whether the account has another factor.
     pub mfa_enabled: bool,
@@ -117,6 +117,7 @@ pub struct FactorRemoved {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Mfa {
+    /// Whether the account has a second factor.
     pub mfa_enabled: bool,
     /// What a login can be completed with now: `passkey`, `totp`, `recovery_code`.
     pub methods: Vec<String>,
@@ -126,7 +127,7 @@ pub struct Mfa {
     pub recovery_codes_remaining: i64,
     /// Whether the account has none and is to set one up.
     pub mfa_setup_required: bool,
-    /// Until when it may be without.
+    /// The deadline to set up a second factor, in milliseconds since 1970; absent when the account has one, or no deadline is set yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mfa_setup_deadline: Option<UnixMillis>,
 }
@@ -151,8 +152,9 @@ pub struct AuthenticatorSetup {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AuthenticatorConfirmed {
+    /// Always true: the account has a second factor now.
     pub mfa_enabled: bool,
-    /// When this was the first factor: recovery codes, shown this once.
+    /// Recovery codes, shown this once; absent unless this was the first factor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery_codes: Option<Vec<String>>,
 }
@@ -162,6 +164,7 @@ pub struct AuthenticatorConfirmed {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RecoveryCodes {
+    /// The new recovery codes. The old ones no longer work.
     pub recovery_codes: Vec<String>,
 }
 
@@ -179,7 +182,9 @@ pub struct WebAuthnOptions {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Passkey {
+    /// Its ID, by which paths name it.
     pub id: PasskeyId,
+    /// Its display name.
     pub name: String,
     /// `singleDevice` when it stays with its authenticator, `multiDevice` when it may be on several.
     pub device_type: String,
@@ -187,9 +192,10 @@ pub struct Passkey {
     pub backed_up: bool,
     /// How its authenticator is reached, as the browser said.
     pub transports: Vec<String>,
+    /// When it was added, in ISO 8601.
     #[cfg_attr(feature = "openapi", schema(format = "date-time"))]
     pub created_at: String,
-    /// When it was made, if it was not used since.
+    /// When it was last used, in ISO 8601; when it was added, if never used.
     #[cfg_attr(feature = "openapi", schema(format = "date-time"))]
     pub last_used_at: String,
 }
@@ -198,6 +204,7 @@ pub struct Passkey {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PasskeyAnswer {
+    /// The passkey.
     pub passkey: Passkey,
 }
 
@@ -205,6 +212,7 @@ pub struct PasskeyAnswer {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PasskeysAnswer {
+    /// The passkeys.
     pub passkeys: Vec<Passkey>,
 }
 
@@ -213,9 +221,11 @@ pub struct PasskeysAnswer {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PasskeyAdded {
+    /// The new passkey.
     pub passkey: Passkey,
+    /// Always true: the account has a second factor now.
     pub mfa_enabled: bool,
-    /// When this was the first factor: recovery codes, shown this once.
+    /// Recovery codes, shown this once; absent unless this was the first factor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery_codes: Option<Vec<String>>,
 }

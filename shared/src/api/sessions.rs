@@ -12,24 +12,24 @@ use crate::time::UnixMillis;
 pub struct Session {
     /// Its id.
     pub id: AccessKeyId,
-    /// The address it was made from.
+    /// The IP address it was created from.
     pub created_by: String,
-    /// When its owner signed in.
+    /// When its owner signed in, in milliseconds since 1970.
     pub created_time: UnixMillis,
-    /// When it was last used, to within five minutes.
+    /// When it was last used, to within five minutes, in milliseconds since 1970; null when never used.
     pub last_used_time: Option<UnixMillis>,
-    /// When it ends at the latest.
+    /// When it expires, in milliseconds since 1970.
     pub expires: UnixMillis,
     /// How its owner signed in; absent on sessions from before origins were kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub credential_origin: Option<String>,
-    /// The machine's name, of a command line.
+    /// The name of the device; absent when it is not a CLI session, or the CLI did not send one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_name: Option<String>,
-    /// The program, of a command line.
+    /// The program that signed in; absent when it is not a CLI session, or the CLI did not send one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_name: Option<String>,
-    /// Its operating system and architecture.
+    /// The operating system and architecture; absent when it is not a CLI session, or the CLI did not send them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_platform: Option<String>,
     /// Whether the request was made with it.
@@ -39,15 +39,15 @@ pub struct Session {
 /// Sessions, oldest first.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[expect(missing_docs, reason = "the member is what the answer is called")]
 pub struct SessionsAnswer {
+    /// The sessions.
     pub sessions: Vec<Session>,
 }
 
 /// How many sessions were ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[expect(missing_docs, reason = "the member is what the answer is called")]
 pub struct RevokedAnswer {
+    /// The number of sessions that were revoked.
     pub revoked: usize,
 }
