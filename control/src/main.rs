@@ -16,7 +16,7 @@ use control::domain::keys::access_keys;
 use control::domain::operator;
 use control::domain::operator::accounts::Operation;
 use control::domain::operator::deployment_keys::KeyOperation;
-use control::domain::second_factors::factors;
+use control::domain::second_factors::changes;
 use control::infra::clock::{Clock, Dice};
 use control::infra::crypto::password;
 use control::infra::db::{Db, WriteTx};
@@ -326,7 +326,7 @@ async fn remove_second_factors(email: &str) -> Result<(), Failure> {
     check::check(&db, &config.settings.encryption_keys).await?;
     let mut tx = db.write().await?;
     let (keys, dice, now) = (&config.settings.encryption_keys, Dice::System, Clock::System.now());
-    let removed = factors::remove_all(&mut tx, &Actor::operator(), email, keys, &dice, now).await?;
+    let removed = changes::remove_all(&mut tx, &Actor::operator(), email, keys, &dice, now).await?;
     tx.commit().await?;
     db.close().await;
     eprintln!(
@@ -394,7 +394,7 @@ async fn rotate_keys() -> Result<(), Failure> {
 }
 
 async fn replay(config: &DatabaseConfig, arguments: &ReplayArguments) -> Result<(), Failure> {
-    let credentials = Credentials::read(&Environment);
+    let credentials = Credentials::read(|name| std::env::var(name).ok());
     if matches!(arguments.from, Place::Bucket(_)) && credentials.is_none() {
         return Err("a bucket needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY".into());
     }

@@ -2,7 +2,7 @@
 
 use shared::time::parse_duration;
 
-use super::ConfigError;
+use super::error::ConfigError;
 use super::settings::Settings;
 use super::strangers::counted;
 use crate::domain::cli_login::settings::CliLimits;

@@ -4,6 +4,7 @@
 //! dashboard's address; `secrets` makes and keeps the three secrets. Start reading at [`Config::read`].
 
 pub mod command_line;
+mod error;
 pub mod outside;
 pub mod pages;
 pub mod secrets;
@@ -17,6 +18,8 @@ use std::time::Duration;
 
 use shared::limit::Rate;
 use shared::time::parse_duration;
+
+pub use error::ConfigError;
 
 use self::settings::{Given, Settings as Environment};
 use self::values::{parse_network, parse_size};
@@ -52,34 +55,6 @@ pub struct Config {
     pub kv: Option<KvConfig>,
     /// How mails go out.
     pub mail: MailConfig,
-}
-
-/// A setting that cannot be used, or a secret that is missing; the text names it and says what to do.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// A bad or missing value.
-    #[error("UPDRAFT_{name}: {reason}")]
-    Setting {
-        /// The name without the prefix.
-        name: &'static str,
-        /// What is wrong.
-        reason: String,
-    },
-    /// The data folder cannot be used.
-    #[error("UPDRAFT_DATA_DIR: {path} cannot be used", path = .path.display())]
-    DataDir {
-        /// The folder or the file in it.
-        path: PathBuf,
-        /// What the operating system said.
-        #[source]
-        cause: std::io::Error,
-    },
-}
-
-impl ConfigError {
-    pub(crate) fn setting(name: &'static str, reason: impl Into<String>) -> Self {
-        Self::Setting { name, reason: reason.into() }
-    }
 }
 
 /// The `LOG` settings, read before everything else so that errors are logged as asked.

@@ -7,7 +7,7 @@ use percent_encoding::percent_decode_str;
 use reqwest::Url;
 use shared::time::parse_duration;
 
-use super::ConfigError;
+use super::error::ConfigError;
 use super::settings::Settings;
 use crate::infra::challenge::TurnstileConfig;
 use crate::infra::loopback::is_loopback;

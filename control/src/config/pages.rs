@@ -2,7 +2,7 @@
 
 use reqwest::Url;
 
-use super::ConfigError;
+use super::error::ConfigError;
 use super::settings::Settings;
 use crate::http::reserved::is_taken;
 

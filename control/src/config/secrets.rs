@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use shared::signature::Secrets;
 
-use super::ConfigError;
+use super::error::ConfigError;
 use super::settings::Settings;
 use crate::infra::clock::Dice;
 use crate::infra::crypto::keys::EncryptionKeys;

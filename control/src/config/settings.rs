@@ -1,6 +1,6 @@
 //! The list of settings, as `--help` prints it, and how one is read.
 
-use super::ConfigError;
+use super::error::ConfigError;
 use crate::infra::loopback::is_loopback_address;
 
 /// What every setting's name begins with.

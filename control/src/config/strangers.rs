@@ -3,7 +3,7 @@
 use shared::limit::Rate;
 use shared::time::parse_duration;
 
-use super::ConfigError;
+use super::error::ConfigError;
 use super::settings::Settings;
 use crate::domain::limits::settings::StrangerLimits;
 

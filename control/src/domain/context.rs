@@ -12,7 +12,6 @@ use tokio::sync::Semaphore;
 use crate::domain::audit::client_address::ClientAddress;
 use crate::domain::error::{AppError, Code};
 use crate::domain::limits::under_way::UnderWay;
-use crate::domain::second_factors::passkeys::relying_party::RelyingParty;
 use crate::domain::settings::Settings;
 use crate::domain::traces::memory::Traces;
 use crate::infra::challenge::Challenge;
@@ -22,6 +21,7 @@ use crate::infra::db::Db;
 use crate::infra::error::Error;
 use crate::infra::storage::Storage;
 use crate::infra::wake::Wake;
+use crate::infra::webauthn::RelyingParty;
 use crate::infra::work::Work;
 
 /// What every use case and job can reach.

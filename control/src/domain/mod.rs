@@ -21,6 +21,7 @@ pub mod limits;
 pub mod login;
 pub mod mail;
 pub mod operator;
+pub mod outbox;
 pub mod password_reset;
 pub mod profile;
 pub mod registration;

@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex};
 
 use axum::extract::FromRef;
 use ipnet::IpNet;
+use shared::api::health::Checks;
 use shared::limit::Limiter;
 use shared::signature::Secrets;
+use shared::time::UnixMillis;
 
-use super::api::health::HealthCache;
 use super::devices::Collector;
 use super::extract::InternalSlots;
 use super::layer::connections::{Bounds, Table, Vouched};
@@ -29,6 +30,10 @@ pub struct HttpSettings {
     /// The human-verification challenge that pages show; `None`: never asked for.
     pub turnstile: Option<TurnstileConfig>,
 }
+
+/// The last answer of the readiness checks, with its time. Those who ask while one is under way wait for it and start none.
+#[derive(Debug, Default)]
+pub struct HealthCache(pub(super) tokio::sync::Mutex<Option<(UnixMillis, Arc<Checks>)>>);
 
 /// What HTTP alone keeps in memory.
 #[derive(Debug)]

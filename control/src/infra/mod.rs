@@ -13,4 +13,5 @@ pub mod loopback;
 pub mod mail;
 pub mod storage;
 pub mod wake;
+pub mod webauthn;
 pub mod work;

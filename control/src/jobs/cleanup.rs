@@ -10,13 +10,13 @@ use std::time::Duration;
 use shared::time::UnixMillis;
 
 use super::runner::{Job, Rest};
+use crate::domain::accounts::settings::PENDING_LIFETIME;
 use crate::domain::context::Context;
 use crate::domain::counting::gone;
 use crate::domain::credentials::device_cookies as device;
 use crate::domain::encryption::check;
 use crate::domain::error::AppResult;
-use crate::domain::registration::PENDING_LIFETIME;
-use crate::domain::snapshot::size;
+use crate::domain::releases::size;
 use crate::domain::warnings::networks;
 use crate::infra::db::Db;
 use crate::{on, on_write};

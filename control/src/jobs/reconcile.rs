@@ -15,7 +15,8 @@ use shared::time::UnixMillis;
 use super::runner::{Job, Rest};
 use super::snapshots::Pusher;
 use crate::domain::error::{AppError, AppResult};
-use crate::domain::snapshot::{outbox, repo};
+use crate::domain::outbox::snapshots;
+use crate::domain::snapshot::repo;
 use crate::infra::kv::ListError;
 
 /// From one comparison to the next, in milliseconds.
@@ -155,11 +156,11 @@ async fn apply(pusher: &Pusher, repairs: Vec<(String, Repair)>) -> Result<Repair
         for (key, repair) in chunk {
             match repair {
                 Repair::Write => {
-                    outbox::repeat(&mut tx, key, now).await?;
+                    snapshots::repeat(&mut tx, key, now).await?;
                     done.behind += 1;
                 }
                 // False when a change has raised it since.
-                Repair::RaiseAbove(seen) => done.ahead += usize::from(outbox::raise_above(&mut tx, key, *seen, now).await?),
+                Repair::RaiseAbove(seen) => done.ahead += usize::from(snapshots::raise_above(&mut tx, key, *seen, now).await?),
             }
         }
         tx.commit().await?;

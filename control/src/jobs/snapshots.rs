@@ -34,8 +34,8 @@ use shared::time::UnixMillis;
 use super::runner::{Job, Rest};
 use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult, Cause, chain};
+use crate::domain::outbox::snapshots::{self, Lease};
 use crate::domain::snapshot::Snapshots;
-use crate::domain::snapshot::outbox::{self, Lease};
 use crate::infra::kv::KvConfig;
 use crate::infra::kv::bulk::{Bulk, Pushed};
 use crate::infra::kv::{self, KvClient, WriteOutcome};
@@ -110,14 +110,14 @@ impl Pusher {
         }
         let now = self.app.now();
         let mut read = self.app.db.read().await?;
-        let due = outbox::due(&mut read, now, BATCH).await?;
+        let due = snapshots::due(&mut read, now, BATCH).await?;
         drop(read);
         if due.is_empty() {
             return Ok(0);
         }
         let until = now.plus_millis(LEASE);
         let mut write = self.app.db.write().await?;
-        let leases = outbox::claim(&mut write, due, &self.owner, now, until).await?;
+        let leases = snapshots::claim(&mut write, due, &self.owner, now, until).await?;
         write.commit().await?;
         let mut fates = BTreeMap::new();
         let bulk = self.fill(&leases, &mut fates).await?;
@@ -191,10 +191,10 @@ impl Pusher {
         for lease in leases {
             let delay = delay(lease.attempts).max(pause);
             match fates.get(&lease.key) {
-                None | Some(Fate::Untouched) => outbox::free(&mut tx, &lease.key, &self.owner).await?,
-                Some(Fate::Refused) => outbox::refused(&mut tx, &lease.key, &self.owner, now, delay).await?,
-                Some(Fate::Lost) => outbox::lost(&mut tx, &lease.key, &self.owner, now, delay).await?,
-                Some(Fate::Written(version)) => drop(outbox::written(&mut tx, lease, &self.owner, *version, began, now).await?),
+                None | Some(Fate::Untouched) => snapshots::free(&mut tx, &lease.key, &self.owner).await?,
+                Some(Fate::Refused) => snapshots::refused(&mut tx, &lease.key, &self.owner, now, delay).await?,
+                Some(Fate::Lost) => snapshots::lost(&mut tx, &lease.key, &self.owner, now, delay).await?,
+                Some(Fate::Written(version)) => drop(snapshots::written(&mut tx, lease, &self.owner, *version, began, now).await?),
             }
         }
         Ok(tx.commit().await?)

@@ -11,7 +11,7 @@ use crate::http::AppState;
 use crate::http::api::openapi::{self, Beginning, Documentation, document};
 use crate::http::api::{
     access_keys, accounts, api_keys, apps, audit, cli_authorizations, cli_login, cli_machines, collaborators, deployments, health, login,
-    metrics, password_reset, reauthentication, registration, releases, second_factors,
+    metrics, password_reset, promotions, reauthentication, registration, release_list, releases, rollbacks, second_factors, uploads,
 };
 use crate::http::devices::{self, Quick};
 use crate::http::{dashboard, edge, layer};
@@ -35,6 +35,10 @@ fn documented() -> OpenApiRouter<AppState> {
         .merge(collaborators::routes())
         .merge(deployments::routes())
         .merge(releases::routes())
+        .merge(uploads::routes())
+        .merge(release_list::routes())
+        .merge(promotions::routes())
+        .merge(rollbacks::routes())
         .merge(metrics::routes())
         .merge(audit::routes())
         .merge(openapi::routes())

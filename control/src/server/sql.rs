@@ -5,10 +5,12 @@ use crate::domain::counting::{self, counters, history};
 use crate::domain::credentials::{access_keys, api_keys, device_cookies};
 use crate::domain::encryption::{check, sealed};
 use crate::domain::limits::{self, quotas};
-use crate::domain::login::{self, pending};
+use crate::domain::login;
 use crate::domain::second_factors::passkeys::{self, challenge};
-use crate::domain::second_factors::{factors, held, recovery, totp};
-use crate::domain::{accounts, audit, cli_login, deployments, mail, password_reset, registration, releases, snapshot, traces, warnings};
+use crate::domain::second_factors::{factors, held, pending_logins, recovery, totp};
+use crate::domain::{
+    accounts, audit, cli_login, deployments, mail, outbox, password_reset, registration, releases, snapshot, traces, warnings,
+};
 use crate::jobs::cleanup;
 
 /// The statements, by the file they stand in.
@@ -36,7 +38,7 @@ pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
         ("limits", limits::repo::SQL),
         ("limits/quotas", quotas::SQL),
         ("login", login::repo::SQL),
-        ("login/pending", pending::repo::SQL),
+        ("second_factors/pending_logins", pending_logins::SQL),
         ("mail/outbox", mail::outbox::SQL),
         ("password_reset", password_reset::repo::SQL),
         ("registration", registration::repo::SQL),
@@ -49,8 +51,8 @@ pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
         ("second_factors/recovery", recovery::repo::SQL),
         ("second_factors/totp", totp::repo::SQL),
         ("snapshot", snapshot::repo::SQL),
-        ("snapshot/outbox", snapshot::outbox::SQL),
-        ("snapshot/size", snapshot::size::SQL),
+        ("outbox/snapshots", outbox::snapshots::SQL),
+        ("releases/size", releases::size::SQL),
         ("warnings/networks", warnings::networks::SQL),
         ("traces/tally", traces::tally::SQL),
     ]

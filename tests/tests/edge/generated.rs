@@ -1,8 +1,8 @@
 //! Edge and control, asked the same by thousands of generated clients about generated histories that reached KV through the real publisher.
 
+use control::domain::outbox::snapshots;
 use control::domain::releases::ReleaseMethod;
 use control::domain::releases::repo::{self, NewReleaseRow, ReleaseRow};
-use control::domain::snapshot::outbox;
 use reqwest::Method;
 use serde_json::json;
 use shared::hash::Sha256Hex;

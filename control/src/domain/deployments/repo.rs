@@ -70,7 +70,7 @@ pub const SQL: &[&str] = &[
 ];
 
 /// A deployment.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, sqlx::FromRow)]
 pub struct DeploymentRow {
     /// Its id.
     pub id: DeploymentId,

@@ -7,13 +7,13 @@ use shared::time::UnixMillis;
 
 use super::repo::{self, DeploymentRow};
 use crate::domain::access::AppGrant;
-use crate::domain::access::grant::{ManageDeployments, ReadApp, ReadDeploymentKeys};
+use crate::domain::access::grant::{ManageDeployments, ReadDeploymentKeys};
 use crate::domain::audit::{Action, Event};
+use crate::domain::change::Change;
 use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult, OrConflict};
 use crate::domain::limits::quotas;
-use crate::domain::releases::service::{self as releases, Release};
-use crate::domain::snapshot::outbox;
+use crate::domain::outbox::snapshots;
 use crate::infra::clock::Dice;
 use crate::infra::db::{ReadTx, WriteTx};
 
@@ -51,14 +51,13 @@ pub struct Deployment {
     pub key: Option<String>,
     /// When it was made.
     pub created_time: UnixMillis,
-    /// Its newest release.
-    pub newest: Option<Release>,
 }
 
 impl Deployment {
-    fn of<N>(grant: &AppGrant<N>, row: DeploymentRow, newest: Option<Release>) -> Self {
+    /// A row, as this caller may see it.
+    pub fn of<N>(grant: &AppGrant<N>, row: DeploymentRow) -> Self {
         let key = grant.also::<ReadDeploymentKeys>().then_some(row.deployment_key);
-        Self { id: row.id, name: row.name, key, created_time: row.created_time, newest }
+        Self { id: row.id, name: row.name, key, created_time: row.created_time }
     }
 }
 
@@ -75,7 +74,7 @@ pub async fn create(app: &Context, grant: &AppGrant<ManageDeployments>, new: New
     let row = insert(tx, &of.id, &of.namespace_id, new.name.as_str(), key, &app.dice, now).await?;
     let event = Event::new(Action::CreateDeployment, &row.id).of_app(grant.app()).with(json!({ "name": row.name }));
     change.commit(event).await?;
-    Ok(Deployment::of(grant, row, None))
+    Ok(Deployment::of(grant, row))
 }
 
 /// Whether the account has this key from a deleted deployment.
@@ -121,21 +120,16 @@ pub async fn insert(
         created_time: now,
     };
     repo::insert(tx, &row, key_since).await.or_conflict(|| format!("a deployment named {name} exists"))?;
-    outbox::enqueue(tx, &key, now).await?;
+    snapshots::enqueue(tx, &key, now).await?;
     Ok(row)
 }
 
-/// Gives a deployment another name. Errors: 404, 409 when the app has a deployment of that name.
-pub async fn rename(app: &Context, grant: &AppGrant<ManageDeployments>, called: &str, name: &Name) -> AppResult<Deployment> {
-    let mut change = grant.begin(app).await?;
-    let (tx, name) = (&mut change, name.as_str());
-    let of = grant.lock(tx).await?;
-    let row = find(tx, &of.id, called).await?;
-    repo::rename(tx, &row.id, name).await.or_conflict(|| format!("a deployment named {name} exists"))?;
-    let newest = releases::newest(tx, &row.id).await?;
-    let details = json!({ "name": name, "before": row.name });
-    change.commit(Event::new(Action::RenameDeployment, &row.id).of_app(&of.id).with(details)).await?;
-    Ok(Deployment::of(grant, DeploymentRow { name: name.to_owned(), ..row }, newest))
+/// Gives a deployment another name, and gives it with the name that it had. The app is locked. Errors: 404, 409 when the app has a deployment of that name.
+pub async fn rename(change: &mut Change<'_>, app: &AppId, called: &str, name: &str) -> AppResult<(DeploymentRow, String)> {
+    let row = find(change, app, called).await?;
+    repo::rename(change, &row.id, name).await.or_conflict(|| format!("a deployment named {name} exists"))?;
+    let DeploymentRow { name: before, .. } = row.clone();
+    Ok((DeploymentRow { name: name.to_owned(), ..row }, before))
 }
 
 /// Deletes a deployment with its releases. Its key stays the owner's. Its counts go later, in steps ([`crate::domain::counting::gone`]); blobs stay for
@@ -157,7 +151,7 @@ pub async fn clear(app: &Context, grant: &AppGrant<ManageDeployments>, called: &
     let (of, row, key) = lock(tx, grant, called).await?;
     repo::let_go(tx, &of, &row.id, now).await?;
     repo::clear(tx, &row.id).await?;
-    outbox::enqueue(tx, &key, now).await?;
+    snapshots::enqueue(tx, &key, now).await?;
     change.commit(Event::new(Action::ClearHistory, &row.id).of_app(&of).with(json!({ "deployment": row.name }))).await
 }
 
@@ -188,7 +182,7 @@ pub async fn bury(tx: &mut WriteTx, mut keys: Vec<DeploymentKey>, now: UnixMilli
     keys.sort_unstable();
     for key in keys {
         repo::bury_key(tx, &key).await?;
-        outbox::enqueue(tx, &key, now).await?;
+        snapshots::enqueue(tx, &key, now).await?;
     }
     Ok(())
 }
@@ -207,24 +201,4 @@ pub async fn give_keys(tx: &mut WriteTx, app: &AppId, from: &AccountId, to: &Acc
 /// The deployment of this name, or 404.
 pub async fn find(tx: &mut ReadTx, app: &AppId, name: &str) -> AppResult<DeploymentRow> {
     repo::find(tx, app, name).await?.ok_or(AppError::NotFound("deployment"))
-}
-
-/// The deployment of this name, as the caller may see it. Errors: 404.
-pub async fn get(tx: &mut ReadTx, grant: &AppGrant<ReadApp>, name: &str) -> AppResult<Deployment> {
-    let row = find(tx, grant.app(), name).await?;
-    let newest = releases::newest(tx, &row.id).await?;
-    Ok(Deployment::of(grant, row, newest))
-}
-
-/// The app's deployments by name.
-pub async fn list(tx: &mut ReadTx, grant: &AppGrant<ReadApp>) -> AppResult<Vec<Deployment>> {
-    let mut deployments = Vec::new();
-    let mut rows = repo::list(tx, grant.app()).await?;
-    // Sorted here, since databases sort text each in its own way.
-    rows.sort_by(|left, right| left.name.cmp(&right.name));
-    for row in rows {
-        let newest = releases::newest(tx, &row.id).await?;
-        deployments.push(Deployment::of(grant, row, newest));
-    }
-    Ok(deployments)
 }

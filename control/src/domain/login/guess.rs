@@ -5,6 +5,7 @@ use shared::time::UnixMillis;
 
 use super::repo;
 use crate::domain::accounts;
+use crate::domain::accounts::settings::PENDING_LIFETIME;
 use crate::domain::audit::ClientAddress;
 use crate::domain::context::Context;
 use crate::domain::credentials::device_cookies::Device;
@@ -12,7 +13,6 @@ use crate::domain::credentials::device_cookies::service::Shown;
 use crate::domain::credentials::token::TokenHash;
 use crate::domain::error::{AppError, AppResult, Code};
 use crate::domain::limits::{self, AddressCount, AddressTimes, Count, Limit, Subject, Times};
-use crate::domain::registration::PENDING_LIFETIME;
 use crate::domain::traces::Warning;
 use crate::domain::traces::{self, Event, Trace};
 use crate::infra::db::WriteTx;

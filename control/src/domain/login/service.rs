@@ -23,6 +23,7 @@ use crate::domain::email::Email;
 use crate::domain::error::{AppError, AppResult, Code};
 use crate::domain::limits::{self, Count, Limit, Subject};
 use crate::domain::login::pending;
+use crate::domain::second_factors::pending_logins;
 use crate::domain::second_factors::{self as mfa, Factor, factors};
 use crate::domain::traces::{self, Trace};
 use crate::domain::warnings::networks;
@@ -70,7 +71,7 @@ pub enum Outcome {
     /// A session.
     LoggedIn(LoggedIn),
     /// The account has a second factor: a login that waits for it, and by which ways it can be completed now.
-    Pending(pending::service::Issued, Vec<&'static str>),
+    Pending(pending_logins::Issued, Vec<&'static str>),
 }
 
 /// How somebody came to log in.

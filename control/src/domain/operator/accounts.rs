@@ -1,7 +1,7 @@
 //! What the operator does when an account was taken over, or its owner is locked out: suspend and reinstate it, end what is signed in, clear stops.
 //!
 //! Each function writes one audit row and one mail to the owner, as the last statements of its transaction. Removing second factors is in
-//! [`crate::domain::second_factors::factors`].
+//! [`crate::domain::second_factors::changes`].
 
 use serde_json::json;
 use shared::ids::AccountId;
@@ -14,9 +14,8 @@ use crate::domain::credentials::{access_keys as keys, api_keys, device_cookies a
 use crate::domain::email::Email;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::limits::{Count, Limit, Subject};
-use crate::domain::login::pending;
 use crate::domain::mail::{Kind, Mail, outbox};
-use crate::domain::second_factors::factors;
+use crate::domain::second_factors::{factors, pending_logins};
 use crate::infra::clock::Dice;
 use crate::infra::crypto::keys::EncryptionKeys;
 use crate::infra::db::WriteTx;
@@ -52,7 +51,7 @@ impl Operation<'_> {
             return Err(AppError::Conflict("the account is suspended already".to_owned()));
         }
         repo::cancel_resets(tx, &account).await?;
-        pending::repo::cancel(tx, &account).await?;
+        pending_logins::cancel(tx, &account).await?;
         cli::repo::cancel(tx, &account, self.now).await?;
         self.note(tx, &account, Action::SuspendAccount, json!({}), Kind::AccountSuspended { time: self.now }).await
     }
@@ -71,7 +70,7 @@ impl Operation<'_> {
     pub async fn end_sessions(&self, tx: &mut WriteTx, with_keys: bool) -> AppResult<Ended> {
         let account = self.hold(tx).await?;
         let sessions = keys::repo::delete_logins(tx, &account, None).await?;
-        pending::repo::cancel(tx, &account).await?;
+        pending_logins::cancel(tx, &account).await?;
         cli::repo::cancel(tx, &account, self.now).await?;
         device::repo::delete_all(tx, &account).await?;
         let mut names = Vec::new();

@@ -13,7 +13,7 @@ use crate::domain::deployments::repo::{self, DeploymentRow};
 use crate::domain::email::Email;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::mail::{Kind, Mail, NewDeploymentKey, outbox as mails};
-use crate::domain::snapshot::outbox;
+use crate::domain::outbox::snapshots;
 use crate::infra::clock::Dice;
 use crate::infra::crypto::keys::EncryptionKeys;
 use crate::infra::db::WriteTx;
@@ -146,7 +146,7 @@ impl KeyOperation<'_> {
     async fn enqueue(&self, tx: &mut WriteTx, mut keys: Vec<DeploymentKey>) -> AppResult<()> {
         keys.sort_unstable();
         for key in keys {
-            outbox::enqueue(tx, &key, self.now).await?;
+            snapshots::enqueue(tx, &key, self.now).await?;
         }
         Ok(())
     }

@@ -8,9 +8,8 @@ use crate::domain::audit::ClientAddress;
 use crate::domain::cli_login as cli;
 use crate::domain::credentials::{access_keys as keys, api_keys, device_cookies as device};
 use crate::domain::error::AppResult;
-use crate::domain::login::pending;
 use crate::domain::mail::NewPassword;
-use crate::domain::second_factors::factors;
+use crate::domain::second_factors::{factors, pending_logins};
 use crate::infra::db::WriteTx;
 
 /// Ends what the old password has let in: sessions but the one to keep, command lines' credentials and their requests, logins that wait for a second
@@ -25,7 +24,7 @@ pub async fn end_old_password(
     keys::repo::delete_logins(tx, account, keep).await?;
     repo::cancel_resets(tx, account).await?;
     cli::repo::cancel(tx, account, now).await?;
-    pending::repo::cancel(tx, account).await?;
+    pending_logins::cancel(tx, account).await?;
     device::repo::delete_all(tx, account).await?;
     let mut keys = keys::repo::names(tx, account, now).await?;
     keys.extend(api_keys::repo::names(tx, account, now).await?);

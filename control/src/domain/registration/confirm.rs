@@ -11,8 +11,9 @@ use shared::{FieldErrors, Invalid};
 
 use super::repo::{self, RegistrationRow};
 use super::service::{admit, must_be_open};
-use super::{MailedToken, PENDING_LIFETIME, unknown_token};
+use super::{MailedToken, unknown_token};
 use crate::domain::accounts::service::{self as accounts, NewAccount};
+use crate::domain::accounts::settings::PENDING_LIFETIME;
 use crate::domain::accounts::{Password, strength};
 use crate::domain::audit::{Action, Actor, ClientAddress, Event};
 use crate::domain::change::Change;

@@ -13,6 +13,3 @@ mod token;
 
 pub use token::MailedToken;
 pub(crate) use token::unknown_token;
-
-/// How long a registration waits, in milliseconds; its mail's link works for less.
-pub const PENDING_LIFETIME: i64 = 7 * 86_400_000;

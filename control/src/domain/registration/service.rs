@@ -5,10 +5,10 @@ use shared::limit::{Rate, wide_network};
 use shared::time::UnixMillis;
 use shared::{FieldErrors, Invalid};
 
-use super::PENDING_LIFETIME;
 use super::budget::Budget;
 use super::repo::{self, NewRegistrationRow, Renewed};
 use crate::domain::accounts::service::judge_password;
+use crate::domain::accounts::settings::PENDING_LIFETIME;
 use crate::domain::accounts::strength;
 use crate::domain::audit::{Action, Actor, ClientAddress, Event};
 use crate::domain::change::Change;

@@ -18,7 +18,7 @@ use crate::domain::audit::{Action, Event};
 use crate::domain::context::Context;
 use crate::domain::deployments::service as deployments;
 use crate::domain::error::{AppError, AppResult};
-use crate::domain::snapshot::size;
+use crate::domain::releases::size;
 use crate::infra::db::ReadTx;
 
 /// A change of a release.

@@ -8,6 +8,7 @@ pub mod allowance;
 pub mod archive;
 pub mod blob;
 pub mod change;
+pub mod current;
 pub mod info;
 pub mod listing;
 mod method;
@@ -15,6 +16,7 @@ pub mod promotion;
 pub mod repo;
 pub mod rollback;
 pub mod service;
+pub mod size;
 pub mod upload;
 
 pub use allowance::UploadAllowance;

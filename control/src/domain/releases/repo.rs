@@ -7,7 +7,7 @@ use shared::text::spellings;
 use shared::time::UnixMillis;
 
 use super::ReleaseMethod;
-use crate::domain::snapshot::size::description_bytes;
+use crate::domain::releases::size::description_bytes;
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 

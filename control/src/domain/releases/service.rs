@@ -16,7 +16,8 @@ use crate::domain::access::grant::{ManageReleases, ReadApp};
 use crate::domain::change::Change;
 use crate::domain::deployments::service as deployments;
 use crate::domain::error::{AppError, AppResult};
-use crate::domain::snapshot::{outbox, size};
+use crate::domain::outbox::snapshots;
+use crate::domain::releases::size;
 use crate::infra::db::{ReadTx, WriteTx};
 
 /// The contents of a release: stored bytes, and what they hash to.
@@ -97,7 +98,7 @@ pub(crate) async fn add(tx: &mut Change<'_>, of: &AppId, deployment: &LabelRow, 
 /// Asks for the snapshot of a deployment that is locked.
 pub(crate) async fn publish(tx: &mut WriteTx, deployment: &LabelRow, now: UnixMillis) -> AppResult<()> {
     let key = DeploymentKey::try_from(deployment.deployment_key.as_str()).map_err(AppError::internal)?;
-    outbox::enqueue(tx, &key, now).await
+    snapshots::enqueue(tx, &key, now).await
 }
 
 /// Refuses what the rules of decisions section 3 refuse. Asked twice: before bytes are stored, to spare that work, and inside the transaction.

@@ -1,22 +1,10 @@
-//! What second factors an account has, and what follows from the first that comes and the last that goes.
+//! What second factors an account has.
 
-use serde_json::json;
 use shared::ids::AccountId;
 use shared::time::UnixMillis;
 
-use super::recovery::service::Codes;
-use super::step_up::SteppedUp;
-use super::{Factor, passkeys, recovery, totp};
-use crate::domain::accounts;
-use crate::domain::audit::{self, Action, Actor, Event};
-use crate::domain::change::Change;
+use super::passkeys;
 use crate::domain::context::Context;
-use crate::domain::credentials::device_cookies as device;
-use crate::domain::error::{AppError, AppResult};
-use crate::domain::login::pending;
-use crate::domain::mail::{FactorKind, FactorNotice, Kind, Mail, notices, outbox};
-use crate::infra::clock::Dice;
-use crate::infra::crypto::keys::EncryptionKeys;
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
@@ -36,6 +24,28 @@ pub const SQL: &[&str] = &[FIND, COUNT_FAILURE, FORGIVE, RESTART, DEADLINE];
 
 /// Failed factors in a row that stop an account's codes (decisions section 9).
 const MOST_FAILURES: i64 = 100;
+
+/// With which second factor a login was completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Factor {
+    /// An assertion of a passkey.
+    Passkey,
+    /// A code of an authenticator app.
+    Totp,
+    /// A recovery code.
+    RecoveryCode,
+}
+
+impl Factor {
+    /// The name in answers and in the audit trail.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Passkey => "passkey",
+            Self::Totp => "totp",
+            Self::RecoveryCode => "recovery_code",
+        }
+    }
+}
 
 /// How many factors an account has of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, sqlx::FromRow)]
@@ -121,73 +131,15 @@ pub async fn deadline(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<Opti
     Ok(deadline.flatten())
 }
 
-/// A factor that was added or removed, for the owner's notice.
-#[derive(Clone, Copy, Debug)]
-pub enum Changed<'c> {
-    /// The authenticator app.
-    Authenticator,
-    /// A passkey, by its name.
-    Passkey(&'c str),
+/// Whether the account has a second factor.
+pub async fn is_enabled(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<bool> {
+    Ok(find(tx, account).await?.are_on())
 }
 
-/// What follows from a factor that was just stored: the owner is told; and when it is the first one, there are recovery codes, which are to be shown.
-pub async fn added(change: &mut Change<'_>, held: &SteppedUp, changed: Changed<'_>) -> AppResult<Option<Codes>> {
-    let is_first = !held.were_on();
-    tell(change, held, changed, |factor| Kind::FactorAdded { factor, is_first }).await?;
-    if is_first { recovery::service::replace(change, held.account()).await.map(Some) } else { Ok(None) }
-}
-
-/// What follows from a factor that was just deleted: the owner is told; and when it was the last one, recovery codes and logins that wait for a factor
-/// are gone, too. Whether second factors are still on.
-pub async fn removed(change: &mut Change<'_>, held: &SteppedUp, changed: Changed<'_>) -> AppResult<bool> {
-    let are_on = find(change, held.account()).await?.are_on();
-    device::repo::delete_all(change, held.account()).await?;
-    if !are_on {
-        // Nothing is left to be guessed.
-        restart(change, held.account()).await?;
-        recovery::repo::delete_all(change, held.account()).await?;
-        pending::repo::cancel(change, held.account()).await?;
+/// Whether the account is without a second factor although its time to set one up is over.
+pub async fn is_overdue(tx: &mut ReadTx, account: &AccountId, now: UnixMillis) -> sqlx::Result<bool> {
+    if is_enabled(tx, account).await? {
+        return Ok(false);
     }
-    tell(change, held, changed, |factor| Kind::FactorRemoved { factor, is_last: !are_on }).await?;
-    Ok(are_on)
-}
-
-/// Removes every second factor of the account with this address, with its recovery codes and the logins that wait for a factor, in the transaction's last
-/// statements, and tells the owner: for an operator whom somebody has convinced that they own the account and have lost them all. Sessions and keys stay.
-/// Errors: 404 without such an account; 409 when it has none.
-pub async fn remove_all(
-    tx: &mut WriteTx,
-    actor: &Actor,
-    email: &str,
-    keys: &EncryptionKeys,
-    dice: &Dice,
-    now: UnixMillis,
-) -> AppResult<Factors> {
-    let email = accounts::service::normalise_email(email)?;
-    let account = accounts::repo::find_by_email(tx, &email).await?.ok_or(AppError::NotFound("account"))?;
-    accounts::repo::hold(tx, &account).await?.ok_or(AppError::NotFound("account"))?;
-    let factors = find(tx, &account).await?;
-    if !factors.are_on() {
-        return Err(AppError::Conflict("the account has no second factor".to_owned()));
-    }
-    passkeys::repo::delete_all(tx, &account).await?;
-    totp::repo::delete(tx, &account).await?;
-    recovery::repo::delete_all(tx, &account).await?;
-    pending::repo::cancel(tx, &account).await?;
-    device::repo::delete_all(tx, &account).await?;
-    restart(tx, &account).await?;
-    outbox::put_at(tx, keys, dice, now, &Mail { to: email, kind: Kind::FactorsRemoved { time: now } }).await?;
-    let details = json!({ "passkeys": factors.passkeys, "authenticators": factors.authenticators });
-    audit::note(tx, actor, Event::new(Action::RemoveSecondFactors, &account).with(details), dice, now).await?;
-    Ok(factors)
-}
-
-async fn tell(change: &mut Change<'_>, held: &SteppedUp, changed: Changed<'_>, kind: impl FnOnce(FactorNotice) -> Kind) -> AppResult<()> {
-    let (what, name) = match changed {
-        Changed::Authenticator => (FactorKind::Authenticator, None),
-        Changed::Passkey(name) => (FactorKind::Passkey, Some(name.to_owned())),
-    };
-    let notice = FactorNotice { time: change.now(), address: held.from().0.to_string(), factor: what, name };
-    let app = change.context();
-    notices::put(change, app, held.account(), &Mail { to: held.email().to_owned(), kind: kind(notice) }).await
+    Ok(deadline(tx, account).await?.is_some_and(|deadline| now > deadline))
 }

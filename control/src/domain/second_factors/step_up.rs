@@ -7,14 +7,16 @@ use shared::api::Field;
 use shared::api::second_factors::StepUpProof;
 use shared::ids::AccountId;
 
+use super::factors::is_enabled;
 use super::passkeys::Answer;
 use super::{Held, factors, passkeys, totp};
-use crate::domain::access::LoginSession;
+use crate::domain::access::{DashboardSession, LoginSession, freshness};
 use crate::domain::audit::ClientAddress;
 use crate::domain::change::Change;
 use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult, Code};
 use crate::domain::traces::Event;
+use crate::infra::db::ReadTx;
 
 const STOPPED: AppError = AppError::Coded(
     Code::StepUpRequired,
@@ -100,7 +102,7 @@ impl SteppedUp {
 /// Refuses a missing proof, and what cannot be one, before anything else costs time; [`begin`] judges it. Errors: 403 with `step_up_required`.
 pub async fn look(app: &Context, caller: &LoginSession, proof: Option<&Proof>) -> AppResult<()> {
     let is_hopeless = matches!(proof, None | Some(Proof::Unfit));
-    if is_hopeless && super::is_enabled(&mut app.db.read().await?, caller.account()).await? { Err(NEEDED) } else { Ok(()) }
+    if is_hopeless && is_enabled(&mut app.db.read().await?, caller.account()).await? { Err(NEEDED) } else { Ok(()) }
 }
 
 /// Begins a change in which the caller's account is held, and uses the proof up in it. Where second factors are off there is nothing to prove and
@@ -134,4 +136,10 @@ pub async fn begin<'c>(app: &'c Context, caller: &LoginSession, proof: Option<&P
     }
     held.fail(tx, app, Event::StepUp, outcome).await?;
     Err(NEEDED)
+}
+
+/// Refuses to begin an account's first factor in a session that is not fresh; an account that has one shows it when the next is confirmed. Since the last one
+/// may go in between, a first factor is asked again when it is confirmed, by [`freshness::check_at`]. Errors: 403 with `reauth_required`.
+pub async fn check_first(tx: &mut ReadTx, app: &Context, caller: &DashboardSession) -> AppResult<()> {
+    if is_enabled(tx, caller.account()).await? { Ok(()) } else { freshness::check(tx, app, caller).await }
 }

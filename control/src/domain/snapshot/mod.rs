@@ -6,9 +6,7 @@
 
 mod builds;
 mod cache;
-pub mod outbox;
 pub mod repo;
-pub mod size;
 mod turns;
 mod versions;
 

@@ -16,6 +16,7 @@ use crate::domain::access::AppGrant;
 use crate::domain::access::grant::{ManageDeployments, ReadApp};
 use crate::domain::deployments::service;
 use crate::domain::error::AppResult;
+use crate::domain::releases::current::{self, Current};
 use crate::http::AppState;
 use crate::http::extract::{DeploymentPath, Json, encode_segment};
 
@@ -36,20 +37,20 @@ pub fn routes() -> OpenApiRouter<AppState> {
     responses((status = 200, body = DeploymentsAnswer))
 )]
 pub async fn list_deployments(State(app): State<AppState>, grant: AppGrant<ReadApp>) -> AppResult<Json<DeploymentsAnswer>> {
-    let deployments = service::list(&mut app.db.read().await?, &grant).await?;
+    let deployments = current::list(&mut app.db.read().await?, &grant).await?;
     let urls = app.download_urls();
     let deployments = deployments.into_iter().map(|deployment| present(grant.app(), deployment, &urls)).collect::<AppResult<_>>()?;
     Ok(Json(DeploymentsAnswer { deployments }))
 }
 
 /// A deployment on the wire.
-fn present(app: &AppId, deployment: service::Deployment, urls: &DownloadUrls<'_>) -> AppResult<Deployment> {
+fn present(app: &AppId, (deployment, newest): Current, urls: &DownloadUrls<'_>) -> AppResult<Deployment> {
     Ok(Deployment {
         id: deployment.id,
         name: deployment.name,
         key: deployment.key.unwrap_or_else(|| "(hidden)".to_owned()),
         created_time: deployment.created_time,
-        package: deployment.newest.map(|release| releases::present(app, release, urls)).transpose()?,
+        package: newest.map(|release| releases::present(app, release, urls)).transpose()?,
     })
 }
 
@@ -68,7 +69,7 @@ pub async fn create_deployment(
     Json(new): Json<NewDeployment>,
 ) -> AppResult<impl IntoResponse> {
     let created = service::create(&app, &grant, read(new)?).await?;
-    let deployment = present(grant.app(), created, &app.download_urls())?;
+    let deployment = present(grant.app(), (created, None), &app.download_urls())?;
     let location = format!("/v1/apps/{}/deployments/{}", encode_segment(grant.called()), encode_segment(&deployment.name));
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(DeploymentAnswer { deployment })))
 }
@@ -96,7 +97,7 @@ pub async fn get_deployment(
     grant: AppGrant<ReadApp>,
     DeploymentPath(name): DeploymentPath,
 ) -> AppResult<Json<DeploymentAnswer>> {
-    let found = service::get(&mut app.db.read().await?, &grant, &name).await?;
+    let found = current::get(&mut app.db.read().await?, &grant, &name).await?;
     Ok(Json(DeploymentAnswer { deployment: present(grant.app(), found, &app.download_urls())? }))
 }
 
@@ -116,7 +117,7 @@ pub async fn rename_deployment(
     Json(patch): Json<DeploymentPatch>,
 ) -> AppResult<Json<DeploymentAnswer>> {
     let new_name = patch.name.parse::<Name>().map_err(|error| FieldErrors::of("name", error))?;
-    let renamed = service::rename(&app, &grant, &name, &new_name).await?;
+    let renamed = current::rename(&app, &grant, &name, &new_name).await?;
     Ok(Json(DeploymentAnswer { deployment: present(grant.app(), renamed, &app.download_urls())? }))
 }
 

@@ -10,13 +10,12 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use shared::api::health::{CheckResult, Checks, Health};
 use shared::time::UnixMillis;
-use tokio::sync::Mutex;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::domain::context::Context;
 use crate::domain::error::{AppError, chain};
-use crate::domain::snapshot::outbox;
+use crate::domain::outbox::snapshots;
 use crate::http::AppState;
 use crate::http::extract::Json;
 use crate::http::layer::RequestIdHeader;
@@ -27,10 +26,6 @@ const CACHE_AGE: i64 = 5_000;
 const EDGE_LAG: i64 = 60_000;
 /// A check that takes longer has failed.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// The last answer of the checks, with its time. Those who ask while one is under way wait for it and start none.
-#[derive(Debug, Default)]
-pub struct HealthCache(Mutex<Option<(UnixMillis, Arc<Checks>)>>);
 
 /// The routes of this area.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -107,7 +102,7 @@ fn slow() -> io::Error {
 /// Reads the outbox, which proves the database as well as any other table.
 async fn oldest(app: &Context) -> Result<Option<UnixMillis>, AppError> {
     let mut tx = app.db.read().await?;
-    Ok(outbox::oldest(&mut tx).await?)
+    Ok(snapshots::oldest(&mut tx).await?)
 }
 
 /// Without the database nobody knows how far the edge lags, and nothing is pushed.

@@ -13,7 +13,7 @@ use shared::wire::check::DownloadUrls;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{package_info, promotions, release_list, rollbacks, uploads};
+use super::package_info;
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::{ManageReleases, ReadApp};
 use crate::domain::error::AppResult;
@@ -26,14 +26,7 @@ use crate::http::extract::{DeploymentPath, Json, LabelPath, encode_segment};
 
 /// The routes of this area.
 pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
-        .routes(routes!(get_release))
-        .routes(routes!(get_history))
-        .routes(routes!(patch_release))
-        .merge(uploads::routes())
-        .merge(release_list::routes())
-        .merge(promotions::routes())
-        .merge(rollbacks::routes())
+    OpenApiRouter::new().routes(routes!(get_release)).routes(routes!(get_history)).routes(routes!(patch_release))
 }
 
 /// A release on the wire, with signed addresses.

@@ -1,7 +1,7 @@
 //! The dashboard: pages for people, rendered here, on the same services and grants as the interface.
 //!
 //! Everything a page needs comes with [`Frame`]: who is signed in, what forms carry, what is said once. What surrounds every page (the session's cookie,
-//! the defence against forged requests, the headers, the pages of refusals) is [`frame`]'s and cannot be forgotten by a page. Rules of the business are
+//! the defence against forged requests, the headers, the pages of refusals) is `pipeline`'s and cannot be forgotten by a page. Rules of the business are
 //! not here: a handler calls a service as the interface's handlers do. Start reading at [`pages`] and [`frame`].
 
 mod account;
@@ -23,6 +23,7 @@ mod home;
 mod keys;
 mod passkey_sign_in;
 mod password;
+mod pipeline;
 mod reauthenticate;
 mod refusal;
 mod reports;
@@ -125,7 +126,7 @@ pub fn routes(app: &AppState) -> Router<AppState> {
     let surrounded = |router: Router<AppState>| {
         router
             .method_not_allowed_fallback(web::wrong_method)
-            .layer(middleware::from_fn_with_state((app.clone(), site.clone()), frame::middleware))
+            .layer(middleware::from_fn_with_state((app.clone(), site.clone()), pipeline::run))
     };
     let files = Router::new().route("/assets/{file}", get(assets::get)).route("/csp-report", post(reports::post));
     if site.base().is_empty() {

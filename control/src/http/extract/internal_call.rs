@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any};
 use shared::hash::sha256;
 use shared::signature::{CallSignature, verify_call, verify_call_head};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::domain::audit::ClientAddress;
 use crate::domain::error::AppError;
@@ -25,32 +25,6 @@ const SIGNATURE: &str = "x-updraft-signature";
 
 /// The largest body of an internal call: 2 MiB.
 const MAX_INTERNAL_BODY: usize = shared::wire::report::MAX_BATCH_BYTES;
-
-/// Bodies of verified calls that are read or worked on at once.
-const VERIFIED: usize = 16;
-
-/// The same for calls whose signature is without the body's hash. Strangers can send such as well, and then hold these up.
-const UNVERIFIED: usize = 4;
-
-/// Turns for bodies of internal calls.
-#[derive(Debug)]
-pub struct InternalSlots {
-    verified: Arc<Semaphore>,
-    unverified: Arc<Semaphore>,
-}
-
-impl Default for InternalSlots {
-    fn default() -> Self {
-        Self { verified: Arc::new(Semaphore::new(VERIFIED)), unverified: Arc::new(Semaphore::new(UNVERIFIED)) }
-    }
-}
-
-impl InternalSlots {
-    /// Turns that are free: for verified calls, and for the others.
-    pub fn free(&self) -> (usize, usize) {
-        (self.verified.available_permits(), self.unverified.available_permits())
-    }
-}
 
 /// A call whose signature is valid. Without a valid one the path answers as if it were not there: strangers learn nothing.
 #[derive(Debug)]

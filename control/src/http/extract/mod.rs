@@ -4,11 +4,13 @@
 
 pub mod callers;
 pub mod internal_call;
+pub mod internal_slots;
 pub mod json;
 pub mod meter;
 pub mod path;
 
-pub use internal_call::{InternalCall, InternalSlots, internal};
+pub use internal_call::{InternalCall, internal};
+pub use internal_slots::InternalSlots;
 pub use json::{Json, check_type, read_body};
 pub use path::{
     AuthorizationPath, CredentialPath, DeploymentPath, EmailPath, KeyPath, LabelPath, PasskeyPath, Path, SourcePath, encode_segment,

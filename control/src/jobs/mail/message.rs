@@ -6,9 +6,10 @@ use lettre::Message;
 use lettre::message::header::{Header, HeaderName, HeaderValue};
 use lettre::message::{Mailbox, MultiPart};
 
+use super::letter;
 use crate::domain::error::Cause;
+use crate::domain::mail::Mail;
 use crate::domain::mail::outbox::Lease;
-use crate::domain::mail::{Mail, letter};
 
 /// Tells vacation responders not to answer (RFC 3834).
 #[derive(Clone)]

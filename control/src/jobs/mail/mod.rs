@@ -4,6 +4,7 @@
 //! A mail can arrive twice only when nobody can know better: the server took it and its answer was lost, or this process died before it could
 //! note the answer. Both copies then have the same `Message-ID`.
 
+pub mod letter;
 pub mod message;
 
 use std::path::PathBuf;

@@ -16,7 +16,6 @@ use shared::Invalid;
 use tokio::io::AsyncReadExt;
 
 use super::{MAX_LETTER, ReplayError, reason, too_large};
-use crate::config::settings::Given;
 use crate::infra::loopback::is_loopback_address;
 
 /// What the names of dead letters begin with, as the edge writes them.
@@ -84,8 +83,8 @@ impl fmt::Debug for Credentials {
 
 impl Credentials {
     /// Reads `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and, where there is one, `AWS_SESSION_TOKEN`; nothing without the first two.
-    pub fn read(environment: &dyn Given) -> Option<Self> {
-        let value = |name| environment.get(name).filter(|value: &String| !value.is_empty());
+    pub fn read(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
+        let value = |name| variable(name).filter(|value: &String| !value.is_empty());
         let (id, secret) = (value("AWS_ACCESS_KEY_ID")?, value("AWS_SECRET_ACCESS_KEY")?);
         Some(Self(aws_sdk_s3::config::Credentials::new(id, secret, value("AWS_SESSION_TOKEN"), None, "environment")))
     }

@@ -27,7 +27,7 @@ pub struct Asked {
 
 /// Asks whoever waits for a second factor for one of the account's passkeys. Errors: 401; 409 when there is none; 429; 501.
 pub async fn ask_pending(app: &Context, from: ClientAddress, token: &str) -> AppResult<Options> {
-    app.relying_party.webauthn()?;
+    ceremony::webauthn(&app.relying_party)?;
     admit(app, from).await?;
     let mut tx = app.db.read().await?;
     let login = pending::find(&mut tx, token, app.now()).await?;
@@ -49,7 +49,7 @@ pub async fn ask_pending(app: &Context, from: ClientAddress, token: &str) -> App
 
 /// Completes a pending login. Errors: 401; 429 after too many failures of the account; 501.
 pub async fn complete_pending(app: &Context, from: ClientAddress, token: &str, response: &Answer) -> AppResult<LoggedIn> {
-    app.relying_party.webauthn()?;
+    ceremony::webauthn(&app.relying_party)?;
     let mut attempt = Attempt::begin(app, from, token).await?;
     let (login, account) = (attempt.pending().clone(), attempt.account().clone());
     if proof::judge(attempt.tx(), app, Holder::Pending(&login, &account), &account, response).await? {
@@ -61,7 +61,7 @@ pub async fn complete_pending(app: &Context, from: ClientAddress, token: &str, r
 
 /// Asks anybody for a passkey. Errors: 429; 501.
 pub async fn ask_anybody(app: &Context, from: ClientAddress) -> AppResult<Asked> {
-    app.relying_party.webauthn()?;
+    ceremony::webauthn(&app.relying_party)?;
     admit(app, from).await?;
     let challenge_id = challenge::new_id(app)?;
     let question = ceremony::ask_for_proof(&app.relying_party, &[])?;
@@ -76,7 +76,7 @@ pub async fn ask_anybody(app: &Context, from: ClientAddress) -> AppResult<Asked>
 /// A failure is counted by the client's address alone: counted by account, it would let anybody who has seen a passkey's id keep its owner out, and a
 /// signature cannot be guessed.
 pub async fn sign_in(app: &Context, from: ClientAddress, challenge_id: &str, response: &Answer, device: &Device) -> AppResult<LoggedIn> {
-    app.relying_party.webauthn()?;
+    ceremony::webauthn(&app.relying_party)?;
     admit(app, from).await?;
     let holder = Holder::Stranger(challenge_id);
     let owner = match response.proof() {

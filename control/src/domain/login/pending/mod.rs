@@ -4,7 +4,6 @@
 //! Which proofs there are is not here: each kind begins an [`Attempt`], judges what it was shown in the attempt's transaction, and lets it succeed or
 //! fail. Start reading at [`service`].
 
-pub mod repo;
 pub mod service;
 
 pub use service::{Attempt, create, find};

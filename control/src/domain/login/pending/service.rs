@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use shared::ids::{AccountId, PendingLoginId};
 use shared::time::UnixMillis;
 
-use super::repo::{self, PendingLogin};
 use crate::domain::audit::ClientAddress;
 use crate::domain::context::Context;
 use crate::domain::credentials::token::{PlainToken, TokenHash};
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::limits::{self, Count, Limit, Subject};
 use crate::domain::login::service::{self as login, LoggedIn};
+use crate::domain::second_factors::pending_logins::{self as repo, Issued, PendingLogin};
 use crate::domain::second_factors::{Factor, Held, factors};
 use crate::domain::traces::Warning;
 use crate::domain::traces::{self, Event, Trace};
@@ -32,17 +32,6 @@ pub const WRONG: AppError = AppError::WrongCredentials("the pending login or its
 const CODES_STOPPED: AppError = AppError::Forbidden(Cow::Borrowed(
     "codes of this account are stopped after 100 failed attempts in a row: use a passkey, or reset your password",
 ));
-
-/// A pending login that was just made.
-#[derive(Debug)]
-pub struct Issued {
-    /// Its id.
-    pub id: PendingLoginId,
-    /// Its token, the only time it is known.
-    pub token: PlainToken,
-    /// When it ends.
-    pub expires: UnixMillis,
-}
 
 /// Makes a pending login of an account that this transaction holds. `has_device` says whether a device cookie of the account came with the password.
 pub async fn create(tx: &mut WriteTx, app: &Context, account: &AccountId, has_device: bool) -> AppResult<Issued> {

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use shared::hash::Sha256Hex;
 use shared::package::Manifest;
 
-use super::ArchiveFault;
+use super::fault::ArchiveFault;
 use super::headers::{self, Entry};
 use super::source::Source;
 

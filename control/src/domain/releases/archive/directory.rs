@@ -2,10 +2,11 @@
 
 use std::io::{Read, Seek};
 
+use super::ArchiveLimits;
 use super::end::End;
+use super::fault::ArchiveFault;
 use super::headers::{self, Entry};
 use super::source::Source;
-use super::{ArchiveFault, ArchiveLimits};
 
 /// All names together: 400 bytes each at 20,000 entries. Names of the greatest length would take more than twice as much.
 const NAMES_BYTES: usize = 8 << 20;

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Seek};
 
-use super::ArchiveFault;
+use super::fault::ArchiveFault;
 use super::source::Source;
 
 const SIGNATURE: &[u8; 4] = b"PK\x05\x06";

@@ -2,8 +2,9 @@
 
 use std::io::{Read, Seek};
 
+use super::fault::ArchiveFault;
+use super::names;
 use super::source::Source;
-use super::{ArchiveFault, names};
 
 const CENTRAL_SIGNATURE: [u8; 4] = *b"PK\x01\x02";
 const LOCAL_SIGNATURE: [u8; 4] = *b"PK\x03\x04";

@@ -10,11 +10,14 @@
 mod content;
 mod directory;
 mod end;
+mod fault;
 mod headers;
 mod names;
 mod source;
 
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom};
+
+pub use fault::ArchiveFault;
 
 use shared::hash::{PackageHash, Sha256Hex};
 use shared::package::Manifest;
@@ -43,33 +46,6 @@ pub struct Contents {
     pub package_hash: PackageHash,
     /// The files of a zip archive with their hashes. `None`: a single-file package.
     pub manifest: Option<Manifest>,
-}
-
-/// Why there are no [`Contents`].
-#[derive(Debug, thiserror::Error)]
-pub enum ArchiveFault {
-    /// The upload is at fault (400). Holds the whole message for its sender; it names the entry where one is to blame.
-    #[error("{0}")]
-    Refused(String),
-    /// The file could not be read back: this server is at fault (5xx).
-    #[error("the uploaded file could not be read back")]
-    Read(#[source] io::Error),
-}
-
-impl ArchiveFault {
-    fn archive(why: impl Into<String>) -> Self {
-        Self::Refused(why.into())
-    }
-
-    /// Blames one entry. Its name is quoted and escaped, because it may hold anything, and cut, because it may be 65,535 bytes long.
-    fn entry(name: &[u8], why: impl std::fmt::Display) -> Self {
-        let name = String::from_utf8_lossy(name);
-        let mut shown: String = name.chars().take(200).collect();
-        if shown.len() < name.len() {
-            shown.push('…');
-        }
-        Self::Refused(format!("entry {shown:?}: {why}"))
-    }
 }
 
 /// Checks a finished upload and computes its package hash and manifest (decisions section 3, wire 5.2).

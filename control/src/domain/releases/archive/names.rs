@@ -3,7 +3,7 @@
 use unicase::UniCase;
 use unicode_normalization::UnicodeNormalization;
 
-use super::ArchiveFault;
+use super::fault::ArchiveFault;
 use super::headers::Entry;
 
 /// What iOS allows for a path; Android allows more. The folder that clients unpack into comes on top, so this is the most that could ever work.

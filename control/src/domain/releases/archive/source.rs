@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
-use super::ArchiveFault;
+use super::fault::ArchiveFault;
 
 /// Large enough that the cost of a system call vanishes in that of inflating and hashing what it read.
 const BUFFER: usize = 64 * 1024;

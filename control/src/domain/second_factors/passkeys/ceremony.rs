@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use shared::ids::AccountId;
 use webauthn_rs::prelude::{
-    Credential, DiscoverableAuthentication, Passkey, PasskeyRegistration, PublicKeyCredential, RegisterPublicKeyCredential, Uuid,
+    Credential, DiscoverableAuthentication, Passkey, PasskeyRegistration, PublicKeyCredential, RegisterPublicKeyCredential, Uuid, Webauthn,
     WebauthnError,
 };
 use webauthn_rs_proto::{
@@ -19,14 +19,20 @@ use webauthn_rs_proto::{
 };
 
 use super::message::Options;
-use super::relying_party::RelyingParty;
 use super::repo::PasskeyRow;
 use crate::domain::error::{AppError, AppResult};
+use crate::infra::webauthn::RelyingParty;
 
 const PUBLIC_KEY: &str = "public-key";
 
 /// The longest id of a credential, in bytes.
 const LONGEST_ID: usize = 1_023;
+
+/// What the ceremonies go by. Errors: 501 where passkeys cannot be used.
+pub fn webauthn(party: &RelyingParty) -> AppResult<&Webauthn> {
+    let needed = "passkeys need a dashboard at a domain name, not at an IP address, and over https";
+    party.webauthn().ok_or(AppError::NotConfigured(needed))
+}
 
 /// A question to a browser.
 #[derive(Debug)]
@@ -131,7 +137,7 @@ pub fn credential_id(raw: &[u8]) -> String {
 pub fn ask_for_new(party: &RelyingParty, owner: Owner<'_>, existing: &[PasskeyRow]) -> AppResult<Question> {
     let user = Uuid::parse_str(owner.account.as_str()).map_err(AppError::internal)?;
     // What exists is not told to the library: it would refuse one of those as it refuses any other fault, and that is a conflict.
-    let begun = party.webauthn()?.start_passkey_registration(user, owner.email, owner.email, None);
+    let begun = webauthn(party)?.start_passkey_registration(user, owner.email, owner.email, None);
     let (mut challenge, state) = begun.map_err(AppError::internal)?;
     let options = &mut challenge.public_key;
     let known = existing.iter().map(|row| {
@@ -155,7 +161,7 @@ pub fn ask_for_new(party: &RelyingParty, owner: Owner<'_>, existing: &[PasskeyRo
 /// Whether this is a passkey as was asked for.
 pub fn judge_new(party: &RelyingParty, state: &[u8], answer: &RegisterPublicKeyCredential) -> AppResult<Result<Made, Refusal>> {
     let state: PasskeyRegistration = serde_json::from_slice(state).map_err(AppError::internal)?;
-    let webauthn = party.webauthn()?;
+    let webauthn = webauthn(party)?;
     // What the browser says of it is not signed; but no browser says this of what was asked for.
     if answer.extensions.cred_props.as_ref().is_some_and(|properties| properties.rk == Some(false)) {
         return Ok(Err(Refusal::NotResident));
@@ -185,7 +191,7 @@ pub fn judge_new(party: &RelyingParty, state: &[u8], answer: &RegisterPublicKeyC
 
 /// Asks for one of these passkeys, or for any whose user the authenticator knows when none is named. The authenticator must verify its user.
 pub fn ask_for_proof(party: &RelyingParty, allowed: &[PasskeyRow]) -> AppResult<Question> {
-    let (challenge, state) = party.webauthn()?.start_discoverable_authentication().map_err(AppError::internal)?;
+    let (challenge, state) = webauthn(party)?.start_discoverable_authentication().map_err(AppError::internal)?;
     // Its proposal of how the browser shows it is dropped: that is the page's to choose.
     let mut options = challenge.public_key;
     let named = allowed.iter().map(|row| {
@@ -218,7 +224,7 @@ pub fn judge_proof(
     if let Err(refusal) = judge_frame(&answer.response.client_data_json) {
         return Ok(Err(refusal));
     }
-    match party.webauthn()?.finish_discoverable_authentication_v2(answer, state, &passkey) {
+    match webauthn(party)?.finish_discoverable_authentication_v2(answer, state, &passkey) {
         Ok(used) => {
             passkey.update_credential(&used);
             Stored::of(&passkey, &Credential::from(passkey.clone())).map(Ok)

@@ -7,11 +7,11 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use shared::ids::{AccessKeyId, AccountId, PendingLoginId};
 use shared::time::UnixMillis;
 
-use super::relying_party::CHALLENGE_LIFETIME;
 use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult};
 use crate::infra::crypto::seal::{self, OpenError};
 use crate::infra::db::WriteTx;
+use crate::infra::webauthn::CHALLENGE_LIFETIME;
 use crate::{on, on_write};
 
 const OF_SESSION: &str = "INSERT INTO passkey_challenges (id, purpose, account_id, session_id, sealed, expires) VALUES ($1, $2, $3, $4, $5, $6) \

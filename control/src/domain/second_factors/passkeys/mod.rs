@@ -8,13 +8,11 @@ pub mod ceremony;
 pub mod challenge;
 pub mod message;
 pub mod proof;
-pub mod relying_party;
 pub mod repo;
 pub mod service;
 
 pub use message::{Answer, Options};
 pub use proof::verify_step_up;
-pub use relying_party::RelyingParty;
 
 use crate::domain::context::Context;
 

@@ -14,7 +14,7 @@ use crate::infra::db::WriteTx;
 
 /// Asks a session for one of its account's passkeys. Errors: 409 when second factors are off, or none of them is a passkey; 501.
 pub async fn ask_for_step_up(app: &Context, caller: &DashboardSession) -> AppResult<Options> {
-    app.relying_party.webauthn()?;
+    ceremony::webauthn(&app.relying_party)?;
     let mut tx = app.db.read().await?;
     if !mfa::is_enabled(&mut tx, caller.account()).await? {
         return Err(AppError::Conflict("second factors are not enabled for this account".to_owned()));

@@ -16,7 +16,7 @@ use crate::domain::audit::{Action, Event};
 use crate::domain::change::Change;
 use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult};
-use crate::domain::second_factors::factors::{self, Changed};
+use crate::domain::second_factors::changes::{self, Changed};
 use crate::domain::second_factors::recovery::service::Codes;
 use crate::domain::second_factors::{self, Proof, step_up};
 use crate::infra::db::ReadTx;
@@ -81,7 +81,7 @@ pub async fn ask(app: &Context, caller: &DashboardSession) -> AppResult<Options>
 /// the proof that is needed is not used up: it can be sent again with one. Errors: 400; 403 with `step_up_required`, or with `reauth_required` for a first
 /// factor that was not begun in time; 409 when anybody has the passkey already; 429; 501.
 pub async fn add(app: &Context, caller: &DashboardSession, new: Result<NewPasskey, FieldErrors>) -> AppResult<Added> {
-    app.relying_party.webauthn()?;
+    ceremony::webauthn(&app.relying_party)?;
     let NewPasskey { response, name, proof } = new?;
     let (mut change, held) = step_up::begin(app, caller, proof.as_ref()).await?;
     if held.passkeys() >= MOST {
@@ -117,7 +117,7 @@ pub async fn add(app: &Context, caller: &DashboardSession, new: Result<NewPasske
     if repo::insert(&mut change, &passkey).await? == 0 {
         return Err(give_up(change, AppError::Conflict("this passkey is registered already".to_owned())).await);
     }
-    let codes = factors::added(&mut change, &held, Changed::Passkey(&passkey.name)).await?;
+    let codes = changes::added(&mut change, &held, Changed::Passkey(&passkey.name)).await?;
     let details = json!({ "name": passkey.name, "isBackupEligible": passkey.is_backup_eligible });
     change.commit(Event::new(Action::AddPasskey, &passkey.id).with(details)).await?;
     Ok(Added { passkey, codes })
@@ -154,7 +154,7 @@ pub async fn remove(app: &Context, caller: &LoginSession, id: &PasskeyId, proof:
     if repo::delete(&mut change, caller.account(), id).await? == 0 {
         return Err(UNKNOWN);
     }
-    let are_on = factors::removed(&mut change, &held, Changed::Passkey(&passkey.name)).await?;
+    let are_on = changes::removed(&mut change, &held, Changed::Passkey(&passkey.name)).await?;
     change.commit(Event::new(Action::RemovePasskey, id).with(json!({ "name": passkey.name }))).await?;
     Ok(are_on)
 }

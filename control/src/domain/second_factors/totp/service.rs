@@ -9,7 +9,7 @@ use crate::domain::access::{DashboardSession, LoginSession, freshness};
 use crate::domain::audit::{Action, Event};
 use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult};
-use crate::domain::second_factors::factors::{self, Changed};
+use crate::domain::second_factors::changes::{self, Changed};
 use crate::domain::second_factors::recovery::service::Codes;
 use crate::domain::second_factors::{self, Proof, step_up};
 use crate::infra::crypto::seal;
@@ -98,7 +98,7 @@ pub async fn confirm(app: &Context, caller: &DashboardSession, code: &str, proof
     }
     let sealed = seal::seal(app.settings.encryption_keys.first(), &app.dice, &purpose(account.as_str()), &bytes)?;
     repo::replace(&mut change, account, &sealed, step, now).await?;
-    let codes = factors::added(&mut change, &held, Changed::Authenticator).await?;
+    let codes = changes::added(&mut change, &held, Changed::Authenticator).await?;
     change.commit(Event::new(Action::AddAuthenticator, account)).await?;
     Ok(codes)
 }
@@ -111,7 +111,7 @@ pub async fn remove(app: &Context, caller: &LoginSession, proof: Option<&Proof>)
     if repo::delete(&mut change, held.account()).await? == 0 {
         return Err(NOT_FOUND);
     }
-    let are_on = factors::removed(&mut change, &held, Changed::Authenticator).await?;
+    let are_on = changes::removed(&mut change, &held, Changed::Authenticator).await?;
     change.commit(Event::new(Action::RemoveAuthenticator, caller.account())).await?;
     Ok(are_on)
 }

@@ -4,6 +4,7 @@
 //! `descriptors` is what the operating system allows, `vouched` remembers the addresses of edges. Not here: what is answered. Start reading at [`serve`].
 
 mod body;
+mod bounds;
 pub mod descriptors;
 mod state;
 mod stream;
@@ -35,6 +36,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, Sleep, sleep_until};
 use tower::ServiceExt;
 
+pub use bounds::Bounds;
+
 use self::body::{Attended, Paced};
 use self::state::{Connection, UnderWay};
 use self::stream::Watched;
@@ -45,30 +48,6 @@ const MOST_HEAD: usize = 64 << 10;
 
 /// Streams of one HTTP/2 connection at once.
 const MOST_STREAMS: u32 = 100;
-
-/// How many connections there may be, and how long they may wait.
-#[derive(Clone, Copy, Debug)]
-pub struct Bounds {
-    /// Connections in all.
-    pub most: usize,
-    /// Connections of one address: itself on IPv4, its /64 on IPv6; a /48 may have ten times as many.
-    pub per_address: usize,
-    /// For a request's head, from its first byte.
-    pub head: Duration,
-    /// Between two requests, before the first, and for a client that takes nothing of its answer.
-    pub idle: Duration,
-    /// Between two bytes of a request's body.
-    pub pause: Duration,
-    /// Whether HTTP/2 is spoken with those who begin with it.
-    pub has_http2: bool,
-}
-
-impl Default for Bounds {
-    fn default() -> Self {
-        let (head, idle, pause) = (Duration::from_secs(10), Duration::from_mins(1), Duration::from_secs(30));
-        Self { most: 8_192, per_address: 256, head, idle, pause, has_http2: false }
-    }
-}
 
 /// Serves until stopped, then lets requests under way end. Never fails: a listener that cannot accept waits until it can.
 pub async fn serve<L, S>(

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::Bounds;
+use super::bounds::Bounds;
 use super::table::{Networks, Table};
 
 /// What a connection waits for.

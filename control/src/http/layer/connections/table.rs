@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::Bounds;
+use super::bounds::Bounds;
 use super::state::Connection;
 
 /// How often at most the log says that connections are refused.

@@ -5,9 +5,11 @@ use shared::ids::AppId;
 use shared::text::isolate;
 use shared::time::UnixMillis;
 
-use super::notices::Notice;
-use super::{Circumstances, FactorKind, FactorNotice, Key, KeyNotice, Kind, MachineNotice, NewPassword, ReturnedApp, SharedApp, Transfer};
 use crate::domain::error::{AppError, AppResult};
+use crate::domain::mail::notices::Notice;
+use crate::domain::mail::{
+    Circumstances, FactorKind, FactorNotice, Key, KeyNotice, Kind, MachineNotice, NewPassword, ReturnedApp, SharedApp, Transfer,
+};
 use crate::infra::dates::second;
 
 /// What the owner of an account is told to do about a second factor that somebody else has meddled with.

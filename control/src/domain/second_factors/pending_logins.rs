@@ -3,7 +3,7 @@
 use shared::ids::{AccountId, PendingLoginId};
 use shared::time::UnixMillis;
 
-use super::service::Issued;
+use crate::domain::credentials::token::PlainToken;
 use crate::domain::credentials::token::TokenHash;
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
@@ -32,6 +32,17 @@ pub struct PendingLogin {
     pub email: String,
     /// Whether a device cookie of the account came with the password.
     pub has_device: bool,
+}
+
+/// A pending login that was just made.
+#[derive(Debug)]
+pub struct Issued {
+    /// Its id.
+    pub id: PendingLoginId,
+    /// Its token, the only time it is known.
+    pub token: PlainToken,
+    /// When it ends.
+    pub expires: UnixMillis,
 }
 
 /// Stores one.

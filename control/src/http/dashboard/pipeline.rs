@@ -1,0 +1,155 @@
+//! What every request of a page goes through, so that no page can forget any of it: who asks, where a form comes from, what the answer sets.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, Method, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::cookies::{Cookie, Value};
+use super::fields::Fields;
+use super::flash::Flash;
+use super::frame::{Frame, Inner};
+use super::headers::{self, Needs};
+use super::site::Site;
+use super::{csrf, reauthenticate, refusal, session};
+use crate::domain::access::SignedIn;
+use crate::domain::audit::ClientAddress;
+use crate::domain::credentials::token::PlainToken;
+use crate::domain::error::{AppError, AppResult};
+use crate::http::AppState;
+use crate::http::extract::read_body;
+use crate::http::layer::SentPath;
+
+/// The largest form, in bytes.
+const MOST_FORM: usize = 64 << 10;
+
+/// The cookies of a request, and what came of them.
+struct Given {
+    session: Option<Value>,
+    form: Option<Value>,
+    /// A form cookie that this response is to set.
+    new_form: Option<String>,
+    caller: Option<SignedIn>,
+}
+
+/// Makes the frame, runs the handler, and dresses its answer as a page.
+pub(super) async fn run(State((app, site)): State<(AppState, Site)>, mut request: Request, next: Next) -> Response {
+    // A bearer credential is for the interface; here only the cookie counts.
+    request.headers_mut().remove(header::AUTHORIZATION);
+    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+    let path = request.extensions().get::<SentPath>().map(|sent| sent.0.to_string()).unwrap_or_default();
+    // Elsewhere the cookie stays: an answer that comes late would take away the session that the browser has got meanwhile.
+    let is_sign_in = *request.method() == Method::GET && path.split('?').next() == Some(site.path("/sign-in").as_str());
+    let from = request.extensions().get().copied();
+    let (frame, given, begun) = begin(&app, &site, request.headers(), from, path).await;
+    let mut is_ended = is_sign_in && given.session.is_some() && given.caller.is_none() && begun.is_ok();
+    let mut sent = (!is_read).then(Fields::default);
+    let answer = match begun {
+        Ok(()) => match admit(&site, &given, request, is_read).await {
+            Ok(mut request) => {
+                if let Some(fields) = request.extensions().get::<Fields>() {
+                    sent = Some(fields.clone());
+                }
+                if let Some(caller) = &given.caller {
+                    request.extensions_mut().insert(caller.clone());
+                }
+                request.extensions_mut().insert(frame.clone());
+                reauthenticate::run(&app, &frame, given.caller.as_ref(), sent.as_ref(), request, next).await
+            }
+            Err(error) => error.into_response(),
+        },
+        Err(error) => error.into_response(),
+    };
+    let mut response = refusal::as_page(&frame, answer, sent.as_ref());
+    let needs = response.extensions_mut().remove::<Needs>().unwrap_or_default();
+    if session::sets(&site, &response, Cookie::Session) {
+        is_ended = false;
+    }
+    match finish(&site, &frame, &given, is_ended, &mut response, &needs) {
+        Ok(()) => response,
+        Err(error) => error.into_response(),
+    }
+}
+
+/// Finds out who asks. There is a frame in any case, also for the page that says what went wrong.
+async fn begin(
+    app: &AppState,
+    site: &Site,
+    headers: &HeaderMap,
+    from: Option<ClientAddress>,
+    path: String,
+) -> (Frame, Given, AppResult<()>) {
+    let session = Cookie::Session.read(site, headers);
+    let mut given = Given { form: Cookie::Form.read(site, headers), session, new_form: None, caller: None };
+    let mut inner =
+        Inner { app: app.clone(), site: site.clone(), visitor: None, csrf: String::new(), flash: Flash::read(app, site, headers), path };
+    let mut make = async || {
+        let from = from.ok_or_else(|| AppError::internal("a request without a client address"))?;
+        if let Some(token) = &given.session
+            && let Some((caller, visitor)) = session::find(app, &token.0, from).await?
+        {
+            inner.csrf = csrf::token(&token.0)?;
+            inner.visitor = Some(visitor);
+            given.caller = Some(caller);
+            return Ok(());
+        }
+        inner.csrf = if let Some(form) = &given.form {
+            csrf::token(&form.0)?
+        } else {
+            let secret = PlainToken::mailed(&app.dice)?.reveal().to_owned();
+            let token = csrf::token(&secret)?;
+            given.new_form = Some(secret);
+            token
+        };
+        Ok(())
+    };
+    let begun = make().await;
+    (Frame(Arc::new(inner)), given, begun)
+}
+
+/// Refuses a request that changes something unless it comes from a page of ours. Errors: 403, and those of a body.
+async fn admit(site: &Site, given: &Given, request: Request, is_read: bool) -> AppResult<Request> {
+    if is_read {
+        return Ok(request);
+    }
+    csrf::check_sender(site, request.headers())?;
+    let (mut parts, mut body) = request.into_parts();
+    let mut shown = parts.headers.get(csrf::HEADER).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    if shown.is_none() {
+        let bytes = read_body(&parts.headers, body, MOST_FORM).await?;
+        let fields = Fields::of(&parts.headers, &bytes);
+        shown = fields.get(csrf::FIELD).map(str::to_owned);
+        parts.extensions.insert(fields);
+        body = Body::from(bytes);
+    }
+    let session = given.session.as_ref().map(|value| value.0.as_str());
+    let form = given.form.as_ref().map(|value| value.0.as_str());
+    // Of somebody who is signed in, the session's alone. One that ended while its page was open still tells that the page was ours.
+    let secrets = if given.caller.is_some() { [session, None] } else { [form, session] };
+    csrf::check_token(shown.as_deref(), secrets.into_iter().flatten())?;
+    Ok(Request::from_parts(parts, body))
+}
+
+/// Sets the headers of a page, and the cookies that follow from what it was.
+fn finish(site: &Site, frame: &Frame, given: &Given, is_ended: bool, response: &mut Response, needs: &Needs) -> AppResult<()> {
+    headers::set(site, needs, response.headers_mut())?;
+    let is_html = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
+    let mut cookies = Vec::new();
+    if is_ended {
+        cookies.push(Cookie::Session.end(site)?);
+    }
+    if is_html && let Some(secret) = given.new_form.as_ref().filter(|_| !session::sets(site, response, Cookie::Form)) {
+        cookies.push(Cookie::Form.set(site, secret, None)?);
+    }
+    // It was said.
+    if is_html && frame.flash().is_some() && !session::sets(site, response, Cookie::Flash) {
+        cookies.push(Cookie::Flash.end(site)?);
+    }
+    for cookie in cookies {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
+    Ok(())
+}
