@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use crate::api::shape;
 use serde_json::Value;
 use tests::TestApp;
 
@@ -60,6 +61,17 @@ async fn every_operation_is_described_whole() {
 fn the_document_is_the_one_that_was_reviewed() {
     let document = control::server::router::document("https://updates.example.com");
     insta::assert_snapshot!("openapi", serde_json::to_string_pretty(&document).unwrap());
+}
+
+/// Whoever changes what programs rely on sees it here: a difference corrects a schema that was wrong, and stands in CHANGELOG.md.
+#[test]
+fn the_shape_of_the_interface_stays() {
+    let document = match std::env::var("OLD_DOCUMENT") {
+        Ok(path) => serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap(),
+        Err(_) => serde_json::to_value(control::server::router::document("https://updates.example.com")).unwrap(),
+    };
+    let lines: Vec<String> = shape::lines(&document).into_iter().collect();
+    insta::assert_snapshot!("shape", lines.join("\n"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -33,6 +33,7 @@ mod roles;
 mod routes;
 mod scopes;
 mod sessions;
+mod shape;
 mod strangers;
 mod stuck;
 mod together;
