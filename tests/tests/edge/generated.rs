@@ -111,7 +111,7 @@ async fn history(app: &EdgeApp, owner: &Client, name: &str, length: usize, numbe
         repo::insert(&mut tx, &NewReleaseRow { deployment: &label.id, app: &app_id, row: &row }).await.unwrap();
         hashes.push(hash);
     }
-    outbox::enqueue(&mut tx, &DeploymentKey::try_from(key.as_str()).unwrap(), state.now()).await.unwrap();
+    snapshots::enqueue(&mut tx, &DeploymentKey::try_from(key.as_str()).unwrap(), state.now()).await.unwrap();
     tx.commit().await.unwrap();
     state.publisher.wake();
     (key, hashes)
