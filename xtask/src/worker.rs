@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// What the README promises of the Worker's Wasm, in bytes after gzip.
-const LARGEST: usize = 200_000;
+const LARGEST: usize = 212_000;
 
 /// Packages that would bloat the Worker or cannot work in it; each stands for itself and for those that begin with it and a dash.
 const BANNED: [&str; 5] = ["axum", "hyper", "regex", "sqlx", "reqwest"];
