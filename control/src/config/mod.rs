@@ -1,7 +1,8 @@
 //! Settings: environment variables with the prefix `UPDRAFT_`, read once at the start.
 //!
 //! `settings` is the list that `--help` prints, `values` parses sizes and networks, `outside` has the mail server and the challenge, `pages` the
-//! dashboard's address; `secrets` makes and keeps the three secrets. Start reading at [`Config::read`].
+//! dashboard's address; `strangers` and `command_line` read limits, `secrets` creates and keeps the three secrets, `error` says what is wrong. Start
+//! reading at [`Config::read`].
 
 pub mod command_line;
 mod error;

@@ -1,4 +1,4 @@
-//! What the rules stand on: the database, the store of bundles, KV, the way mails go out, cryptography, the clock.
+//! What the rules stand on: the database, the store of bundles, KV, the way mails go out, cryptography, the WebAuthn relying party, the clock.
 //!
 //! Nothing here knows what an app or a release is. Start reading at [`db`].
 

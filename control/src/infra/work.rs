@@ -19,11 +19,13 @@ impl Work {
         T: Send + 'static,
         E: From<Error> + Send + 'static,
     {
+        // Counted before the look, so that whoever waits for the end of all work waits for this, too.
+        let token = self.0.token();
         // Nothing is begun once the server is stopping.
         if self.0.is_closed() {
             return Err(Error::unavailable("the server is stopping").into());
         }
-        self.0.spawn(task).await.map_err(Error::internal)?
+        tokio::spawn(token.track_future(task)).await.map_err(Error::internal)?
     }
 
     /// Waits for all work under way; from then on none is begun.

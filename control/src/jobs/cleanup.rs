@@ -121,8 +121,10 @@ impl Job for Cleanup {
     const NAME: &'static str = "cleanup";
 
     async fn round(&mut self) -> AppResult<Rest> {
+        // Neither keeps the other from being done.
+        let noted = check::note(&self.context.db, &self.context.settings.encryption_keys).await;
         while round(&self.context, &mut self.gone).await? {}
-        check::note(&self.context.db, &self.context.settings.encryption_keys).await?;
+        noted?;
         Ok(Rest::For(EVERY))
     }
 }

@@ -21,6 +21,8 @@ use crate::infra::kv::ListError;
 
 /// From one comparison to the next, in milliseconds.
 const PERIOD: i64 = 10 * 60_000;
+/// From a failed one to the next, in milliseconds.
+const RETRY: i64 = 60_000;
 /// KV's list may lag behind its writes for so long, in milliseconds: a key written since then is left to the next comparison.
 const LIST_LAG: i64 = 60_000;
 /// How often the clock is looked at.
@@ -71,6 +73,8 @@ impl Job for Reconcile {
         let now = self.pusher.app.now();
         // A clock that was set back must not hold this up until it has caught up.
         if (now >= self.next || self.next > now.plus_millis(PERIOD)) && !self.pusher.is_silent() {
+            // A comparison lists all of KV: a failed one is not repeated as soon as other jobs' rounds are.
+            self.next = now.plus_millis(RETRY);
             once(&self.pusher).await.map_err(AppError::internal)?;
             self.next = now.plus_millis(PERIOD);
         }

@@ -19,9 +19,6 @@ use crate::infra::clock::{Clock, Dice};
 /// The rest after a first failure; it doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
-/// The longest rest after a failure.
-const LONGEST_PAUSE: Duration = Duration::from_mins(1);
-
 /// What runs beside the requests for as long as the server does. What it keeps in memory is gone when it panics: it is made anew then.
 pub trait Job: Send + 'static {
     /// Its name, in the log and among the facts.
@@ -29,6 +26,9 @@ pub trait Job: Send + 'static {
 
     /// How long a round under way may take once the server stops. By default it is cut off where it waits.
     const GRACE: Duration = Duration::ZERO;
+
+    /// The longest rest after a failure.
+    const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
     /// One round. The runner logs what fails, and rests for longer after each further failure.
     fn round(&mut self) -> impl Future<Output = AppResult<Rest>> + Send;
@@ -124,7 +124,8 @@ impl Under {
             let pause = self.failed::<J>();
             tracing::error!(job = J::NAME, seconds = pause.as_secs_f32(), "a job panicked; it runs again after a pause");
             if timeout(pause, self.stopped.wait_for(|stop| *stop)).await.is_ok() {
-                return ready(()).boxed();
+                // What it shares with others may still be to be finished.
+                return AssertUnwindSafe(async move { new().finish().await }).catch_unwind().map(drop).boxed();
             }
         }
     }
@@ -177,7 +178,7 @@ impl Under {
     fn failed<J: Job>(&mut self) -> Duration {
         self.failures = self.failures.saturating_add(1);
         self.note::<J>(|facts| facts.failures = facts.failures.saturating_add(1));
-        let pause = FIRST_PAUSE.saturating_mul(1 << (self.failures - 1).min(6)).min(LONGEST_PAUSE);
+        let pause = FIRST_PAUSE.saturating_mul(1 << (self.failures - 1).min(6)).min(J::LONGEST_PAUSE);
         let [chance] = self.dice.bytes::<1>().unwrap_or_default();
         pause.mul_f32(0.75 + f32::from(chance) / 512.0)
     }

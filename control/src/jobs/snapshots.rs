@@ -60,6 +60,8 @@ impl Job for Publish {
     const NAME: &'static str = "publisher";
     // Cut off, a batch leaves its lease behind.
     const GRACE: Duration = Duration::from_secs(5);
+    // Well within what health calls a lag.
+    const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
     async fn round(&mut self) -> AppResult<Rest> {
         Ok(if self.0.push_due().await? == 0 { Rest::AtMost(TICK) } else { Rest::For(SPACING) })

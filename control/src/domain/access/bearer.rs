@@ -108,10 +108,11 @@ impl SignedIn {
     /// The same with the account's row held, for changes of the account and its credentials: they follow one another, always hold that row before any of
     /// a credential, and what has ended this credential has ended it before the look at it, or waits.
     pub async fn begin_holding_account<'c>(&self, app: &'c Context) -> AppResult<Change<'c>> {
-        let mut change = Change::begin(app, self.actor()).await?;
-        accounts::repo::hold(&mut change, &self.account).await?.ok_or(AppError::Unauthenticated)?;
-        self.judge_whole(&mut change, app).await?;
-        Ok(change)
+        let mut tx = app.db.write().await?;
+        accounts::repo::hold(&mut tx, &self.account).await?.ok_or(AppError::Unauthenticated)?;
+        self.judge_whole(&mut tx, app).await?;
+        // Its time is that after the wait for the row.
+        Ok(Change::over(app, tx, self.actor()))
     }
 
     async fn judge_whole(&self, tx: &mut ReadTx, app: &Context) -> AppResult<()> {

@@ -1,4 +1,4 @@
-//! What the operator decides about accounts.
+//! What the operator decides about accounts, and how long registrations wait.
 
 /// What an account may have; each account keeps its own.
 #[derive(Clone, Copy, Debug)]

@@ -2,8 +2,8 @@
 //! nor a second replica forgets (decisions section 5). Each row holds the times of what one limit counted of one subject.
 //!
 //! The limits of signed-in callers and those of reports are in memory and not here. What is counted, and what a refusal says, is the caller's.
-//! `quotas` bounds what an account may have, `under_way` what it may do at once. Start reading at [`admit`]; login, which counts failures only, goes
-//! by [`Count`].
+//! `quotas` bounds what an account may have, `under_way` what it may do at once, `settings` has the numbers. Start reading at
+//! [`admit`]; login, which counts failures only, goes by [`Count`].
 //!
 //! Code that locks several rows locks those of addresses before those of e-mail addresses, those before the attempts of accounts, and all before rows
 //! of accounts; so nobody waits in a circle. Those of device cookies come after those of e-mail addresses. What quotas count by account, and mails to

@@ -1,8 +1,8 @@
-//! Mails to people: what they say, and the outbox in which they wait.
+//! Mails to people: the kinds there are, with the facts in each, and the outbox in which they wait.
 //!
 //! Whoever decides on a mail puts it into the outbox in the decision's own transaction ([`outbox::put`]) and wakes the sender after the commit
 //! ([`crate::infra::wake::Wake`]); nothing is sent from inside a transaction, and nothing that was decided is lost. `notices` says how many
-//! of a kind are sent. Sending is [`crate::jobs::mail`]'s, the two ways out are in [`crate::infra::mail`]. Start reading at [`Kind`].
+//! of a kind are sent. Wording and sending are [`crate::jobs::mail`]'s, the two ways out are in [`crate::infra::mail`]. Start reading at [`Kind`].
 
 pub mod notices;
 pub mod outbox;

@@ -33,7 +33,7 @@ pub const SQL: &[&str] = &[INSERT, DUE, CLAIM, DELETE, BACK_OFF];
 /// Counts the mails of this process, so that mails of the same millisecond keep their order.
 static PUT: AtomicU16 = AtomicU16::new(0);
 
-/// Puts a mail into the outbox, in the transaction of what it is about. The sender is woken after the commit.
+/// Puts a mail into the outbox, in the transaction of what it is about. Wake the sender after the commit: [`Context::mailer`].
 pub async fn put(tx: &mut WriteTx, app: &Context, mail: &Mail) -> AppResult<()> {
     put_at(tx, &app.settings.encryption_keys, &app.dice, app.now(), mail).await
 }

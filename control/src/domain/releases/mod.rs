@@ -2,7 +2,8 @@
 //!
 //! The way of an upload: [`upload::admit`] (is there room for it?) → [`upload::receive`] (its bytes to a temporary file, hashed and limited on the way) →
 //! [`archive`] (the zip is checked) → `blob` (stored) → [`service::make`] (rules, label, row, outbox: one transaction). Each other operation stands in
-//! a file of its own, with its rules; what makes a release ends in `service::add`.
+//! a file of its own, with its rules; what makes a release ends in `service::add`. `size` bounds what one deployment and one account may cost, `current`
+//! shows deployments with their newest release.
 
 pub mod allowance;
 pub mod archive;

@@ -1,4 +1,4 @@
-//! What follows from the first second factor that comes and the last that goes.
+//! What follows from adding and removing second factors, and the operator's removal of them all.
 
 use serde_json::json;
 use shared::time::UnixMillis;

@@ -4,7 +4,8 @@
 //! ([`factors`]). A login then waits for one of them ([`crate::domain::login::pending`]), and whoever changes the factors shows one again ([`step_up`]).
 //! Whoever tries a factor, or changes one, first holds the account ([`Held`]), so that of two at once one comes after the other.
 //!
-//! What leads to a first factor, a right password, is [`crate::domain::login`]'s. Start reading at [`factors`] and [`held`].
+//! [`changes`] has what follows from adding and removing factors, [`pending_logins`] the rows of logins that wait for one. What leads to a first factor,
+//! a right password, is [`crate::domain::login`]'s. Start reading at [`factors`] and [`held`].
 
 pub mod changes;
 pub mod factors;

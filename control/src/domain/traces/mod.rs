@@ -5,7 +5,8 @@
 //! and not written is lost if the process is killed in that second; a stop in order writes it. What is counted after that is in the database, and any
 //! replica sums it up.
 //!
-//! Successes are in the audit trail already and not here. Start reading at [`fail`] and [`refused`].
+//! The mails are put into the outbox by [`crate::domain::warnings`]. Successes are in the audit trail already and not here. Start reading at [`fail`] and
+//! [`refused`].
 
 pub mod backlog;
 pub mod event;

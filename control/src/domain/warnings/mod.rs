@@ -1,4 +1,4 @@
-//! What the owner of an account is warned of by mail: at most one mail a day of each kind.
+//! What the owner of an account is warned of by mail: at most one mail a day of each kind. [`networks`] knows from where an account was signed in to.
 //!
 //! Most of it is noted in memory by [`crate::domain::traces::warn`] and sent by [`crate::jobs::traces`]. Start reading at [`put`].
 

@@ -1,4 +1,4 @@
-//! The interface under `/v1`: one file for each resource, with its handlers and the types of its bodies.
+//! The interface under `/v1`: one file for each resource, with its handlers. The types of bodies are in [`shared::api`].
 //!
 //! The rules are in [`crate::domain`]. The routes are collected in [`crate::server::router`].
 

@@ -1,7 +1,6 @@
 //! What surrounds every page: who looks at it, what its forms carry, what it says once, and what its headers are.
 //!
-//! `pipeline` makes it. A credential in the headers counts for nothing
-//! here, and the cookie for nothing elsewhere.
+//! `pipeline` creates it. A credential in the headers is ignored here, and the cookie is ignored elsewhere.
 
 use std::sync::Arc;
 

@@ -113,7 +113,7 @@ pub(super) async fn accept(
         return frame
             .redirect_saying(&format!("/account/apps/{}/accept", row.id), &Flash::bad("Your role has changed. Read this page again."));
     }
-    let name = row.is_transfer().then(|| Name::try_from(sent.text("name"))).transpose();
+    let name = sent.get("name").filter(|_| row.is_transfer()).map(Name::try_from).transpose();
     let accepted = match name {
         Ok(name) => acceptance::accept(&app, &grant, name.as_ref()).await,
         Err(error) => Err(AppError::invalid("name", error)),

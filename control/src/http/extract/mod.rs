@@ -1,4 +1,4 @@
-//! What handlers are given: bodies, paths and members, each refused in the envelope when it is wrong.
+//! What handlers are given: bodies, paths, callers with their rights, and calls of the edge, each refused in the envelope when it is wrong.
 //!
 //! Who is asking, and what they may do, is decided by [`crate::domain::access`]. Start reading at [`callers`] and [`json`].
 

@@ -1,4 +1,5 @@
-//! Works off the outbox of mails: claims what is due, sends a few at a time, deletes what is out.
+//! Works off the outbox of mails: claims what is due, sends a few at a time, deletes what is out. `letter` has the words of each kind of mail,
+//! `message` the form in which it is sent.
 //!
 //! Due times and leases go by the injected clock; the waiting in between is real, at most a second, and cut short by [`crate::infra::wake::Wake`].
 //! A mail can arrive twice only when nobody can know better: the server took it and its answer was lost, or this process died before it could
@@ -94,6 +95,9 @@ impl Mails {
 
 impl Job for Mails {
     const NAME: &'static str = "mail";
+    // A claim that is cut off would leave its mail to the end of the lease.
+    const GRACE: Duration = GRACE;
+    const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
     async fn round(&mut self) -> AppResult<Rest> {
         // One that panicked has left its lease behind, and with it the mail to a later attempt.

@@ -2,7 +2,7 @@
 //! over after five wrong ones or five minutes.
 //!
 //! Which proofs there are is not here: each kind begins an [`Attempt`], judges what it was shown in the attempt's transaction, and lets it succeed or
-//! fail. Start reading at [`service`].
+//! fail. The rows are in [`crate::domain::second_factors::pending_logins`]. Start reading at [`service`].
 
 pub mod service;
 

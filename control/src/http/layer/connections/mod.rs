@@ -1,7 +1,8 @@
 //! Connections: who may have one, how long it may wait, and when it is closed.
 //!
-//! `table` counts them and chooses which idle one makes room, `state` is what one connection is doing, `stream` and `body` watch the bytes,
-//! `descriptors` is what the operating system allows, `vouched` remembers the addresses of edges. Not here: what is answered. Start reading at [`serve`].
+//! `bounds` has the limits, `table` counts connections and chooses which idle one makes room, `state` is what one connection is doing,
+//! `stream` and `body` watch the bytes, `descriptors` is what the operating system allows, `vouched` remembers the addresses of edges. Not here: what
+//! is answered. Start reading at [`serve`].
 
 mod body;
 mod bounds;
