@@ -25,7 +25,12 @@ impl Work {
         if self.0.is_closed() {
             return Err(Error::unavailable("the server is stopping").into());
         }
-        tokio::spawn(token.track_future(task)).await.map_err(Error::internal)?
+        let task = tokio::spawn(async move {
+            let result = task.await;
+            drop(token);
+            result
+        });
+        task.await.map_err(Error::internal)?
     }
 
     /// Waits for all work under way; from then on none is begun.

@@ -113,7 +113,7 @@ struct Under {
 impl Under {
     /// Runs the job until the server stops, and gives what it has left to do then. Whatever panics may not do so the next time, and nobody else would do
     /// the job; what it shares with others are locks that are not poisoned for long, and the database.
-    async fn keep<J: Job>(mut self, new: impl Fn() -> J) -> BoxFuture<'static, ()> {
+    async fn keep<J: Job>(mut self, new: impl Fn() -> J + Send + 'static) -> BoxFuture<'static, ()> {
         loop {
             let job = AssertUnwindSafe(async { new() }).catch_unwind().await;
             if let Ok(mut job) = job
