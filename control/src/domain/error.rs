@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use shared::{FieldErrors, Invalid};
 
+use crate::domain::conflict::Conflict;
 use crate::infra;
 use crate::infra::crypto::seal::OpenError;
 pub use crate::infra::error::{Cause, chain};
@@ -38,7 +39,7 @@ pub enum AppError {
     Invalid(#[from] FieldErrors),
     /// 409: a rule of the business stands against it.
     #[error("{0}")]
-    Conflict(String),
+    Conflict(#[from] Conflict),
     /// 413.
     #[error("{0}")]
     TooLarge(String),
@@ -132,9 +133,7 @@ impl From<sqlx::Error> for AppError {
             }
             sqlx::Error::Database(database) if database.code().is_some_and(|code| is_passing(&code)) => Self::unavailable(error),
             // Ids come out of the database, so what one names was there a moment ago.
-            sqlx::Error::Database(database) if database.is_foreign_key_violation() => {
-                Self::Conflict("what this belongs to was deleted at the same moment".to_owned())
-            }
+            sqlx::Error::Database(database) if database.is_foreign_key_violation() => Self::Conflict(Conflict::Gone),
             _ => Self::internal(error),
         }
     }
@@ -176,14 +175,14 @@ impl From<getrandom::Error> for AppError {
 
 /// Turns a unique violation into 409.
 pub trait OrConflict<T> {
-    /// A unique violation becomes [`AppError::Conflict`] with this text; no constraint is named, since SQLite names none.
-    fn or_conflict(self, text: impl FnOnce() -> String) -> AppResult<T>;
+    /// A unique violation becomes this conflict; no constraint is named, since SQLite names none.
+    fn or_conflict(self, conflict: impl FnOnce() -> Conflict) -> AppResult<T>;
 }
 
 impl<T> OrConflict<T> for sqlx::Result<T> {
-    fn or_conflict(self, text: impl FnOnce() -> String) -> AppResult<T> {
+    fn or_conflict(self, conflict: impl FnOnce() -> Conflict) -> AppResult<T> {
         self.map_err(|error| match &error {
-            sqlx::Error::Database(database) if database.is_unique_violation() => AppError::Conflict(text()),
+            sqlx::Error::Database(database) if database.is_unique_violation() => AppError::Conflict(conflict()),
             _ => AppError::from(error),
         })
     }

@@ -9,6 +9,7 @@ pub mod audit;
 pub mod change;
 pub mod cli_login;
 pub mod collaborators;
+pub mod conflict;
 pub mod context;
 pub mod counting;
 pub mod credentials;

@@ -8,6 +8,7 @@ use shared::time::UnixMillis;
 
 use super::{SignedIn, apps as repo, collaborators};
 use crate::domain::accounts;
+use crate::domain::conflict::Conflict;
 use crate::domain::error::{AppError, AppResult};
 use crate::infra::db::{ReadTx, WriteTx};
 
@@ -38,8 +39,8 @@ pub struct Collaborator {
 }
 
 /// What is said of a name that another app of the account has.
-pub fn taken(name: &str) -> String {
-    format!("an app named {name} exists")
+pub fn taken(name: &str) -> Conflict {
+    Conflict::AppName(name.to_owned())
 }
 
 /// Locks the accounts of the app's collaborators, so that what its name means to them changes in no other way until the transaction ends. The app must

@@ -11,6 +11,7 @@ use super::repo::{self, NewAccountRow};
 use super::settings::AccountLimits;
 use super::strength;
 use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
+use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::email::Email;
 use crate::domain::error::{AppError, AppResult, OrConflict};
@@ -58,7 +59,7 @@ pub(crate) async fn insert(tx: &mut WriteTx, new: &NewAccount<'_>, dice: &Dice, 
     let &NewAccount { email, name, password_hash, limits } = new;
     let id = AccountId::v7(now, dice.bytes()?);
     let row = NewAccountRow { id: &id, email, name, password_hash, limits, created: now };
-    repo::insert(tx, &row).await.or_conflict(|| "an account with this e-mail address exists".to_owned())?;
+    repo::insert(tx, &row).await.or_conflict(|| Conflict::AccountExists)?;
     Ok(id)
 }
 

@@ -9,6 +9,7 @@ use crate::domain::access::listing::{App, Collaborator, find, lock_collaborators
 use crate::domain::access::{AppCreator, AppGrant, Role, apps as repo, names};
 use crate::domain::accounts;
 use crate::domain::audit::{Action, Event};
+use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::deployments::service::{self as deployments, KeyChoice};
 use crate::domain::error::{AppError, AppResult, OrConflict};
@@ -62,9 +63,7 @@ pub async fn create(app: &Context, owner: &AppCreator, new: NewApp) -> AppResult
 async fn must_be_unused(tx: &mut WriteTx, owner: &AccountId, name: &str, app: &AppId) -> AppResult<()> {
     let reached = names::resolve(tx, owner, name).await?;
     if reached.is_some_and(|other| other.id != *app) || names::is_used(tx, owner, name, app).await? {
-        return Err(AppError::Conflict(format!(
-            "the app's owner uses the name {name} for another app: only the owner can give it to this one"
-        )));
+        return Err(AppError::Conflict(Conflict::NameOfOthers(name.to_owned())));
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ use crate::domain::access::{AppGrant, Role, collaborators};
 use crate::domain::accounts;
 use crate::domain::audit::{Action, Event};
 use crate::domain::collaborators::{notice, service as sharing};
+use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::login::Fresh;
@@ -28,11 +29,11 @@ pub async fn transfer(app: &Context, grant: &AppGrant<OwnApp>, _fresh: Fresh, em
     let gives_back = found.as_ref() == Some(&row.namespace_id) && row.namespace_id != *grant.account();
     // Whether the address has an account is not told to those who cannot give the app to it.
     if row.namespace_id != *grant.account() && !gives_back {
-        return Err(AppError::Conflict("you have not accepted this app: accept it before you transfer it to somebody else".to_owned()));
+        return Err(AppError::Conflict(Conflict::NotAccepted));
     }
     let receiver = found.ok_or(AppError::NotFound("account"))?;
     if receiver == *grant.account() {
-        return Err(AppError::Conflict("the account owns the app already".to_owned()));
+        return Err(AppError::Conflict(Conflict::OwnsApp));
     }
     if !accounts::service::lock(&mut tx, &mut [grant.account(), &receiver]).await? {
         return Err(AppError::NotFound("account"));

@@ -10,6 +10,7 @@ use super::user_code::UserCode;
 use crate::domain::access::DashboardSession;
 use crate::domain::audit::{Action, Event};
 use crate::domain::change::Change;
+use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::credentials::token::PlainToken;
 use crate::domain::error::{AppError, AppResult};
@@ -113,7 +114,7 @@ async fn decide<'a>(
     }
     let row = repo::find(tx, id).await?.filter(|row| row.is_seen_by(caller.account())).ok_or(UNKNOWN)?;
     let state = if row.state(app.now())? == State::Pending { State::Cancelled } else { row.state(app.now())? };
-    Err(AppError::Conflict(format!("the request is no longer pending: {}", why(state))))
+    Err(AppError::Conflict(Conflict::NotPending(why(state))))
 }
 
 /// Why nobody can decide any more.

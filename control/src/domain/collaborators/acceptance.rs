@@ -13,6 +13,7 @@ use crate::domain::access::listing::{self, App};
 use crate::domain::access::{AppGrant, Role, names};
 use crate::domain::accounts;
 use crate::domain::audit::{Action, Event};
+use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::deployments::service as deployments;
 use crate::domain::error::{AppError, AppResult, OrConflict};
@@ -34,7 +35,7 @@ pub async fn accept(app: &Context, grant: &AppGrant<AcceptApp>, name: Option<&Na
         json!({ "permission": role, "from": row.namespace_id, "name": name })
     } else {
         if name != row.name {
-            return Err(AppError::Conflict("only an app that was transferred to you gets another name when you accept it".to_owned()));
+            return Err(AppError::Conflict(Conflict::NotTransferred));
         }
         if !accounts::service::lock(&mut tx, &mut [grant.account()]).await? {
             return Err(AppError::Unauthenticated);
@@ -56,7 +57,7 @@ async fn take_over(tx: &mut WriteTx, app: &Context, row: &LockedRow, to: &Accoun
     apps::role(tx, &row.id, to).await?.ok_or(AppError::Unauthenticated)?;
     let taken = || listing::taken(name);
     if apps::find_owned(tx, to, name).await?.is_some() {
-        return Err(AppError::Conflict(format!("{}: give this one another name", taken())));
+        return Err(AppError::Conflict(Conflict::AppNameToMove(name.to_owned())));
     }
     // No release is made meanwhile: nobody else holds several of the app's blobs.
     deployments::lock_all(tx, &row.id).await?;

@@ -10,6 +10,7 @@ use crate::domain::access::grant::{LeaveApp, ManageCollaborators, ReadApp};
 use crate::domain::access::listing::Collaborator;
 use crate::domain::access::{AppGrant, Role, SignedIn, names};
 use crate::domain::audit::{Action, Event};
+use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult, OrConflict};
 use crate::domain::limits::{self, Limit, Subject};
@@ -35,7 +36,7 @@ pub async fn prove(app: &Context, caller: &SignedIn, role: Role, proof: Option<P
 }
 
 fn owner_stays_owner() -> AppError {
-    AppError::Conflict("the owner's role changes only when the app is transferred".to_owned())
+    AppError::Conflict(Conflict::OwnersRole)
 }
 
 /// Counts that an account reaches out to another one: adds it, or gives it an app. Attempts count, too, since each tells whether an address has an
@@ -72,7 +73,7 @@ pub async fn add(app: &Context, grant: &AppGrant<ManageCollaborators>, GivenRole
     }
     app.settings.limits.quotas.check_collaborators(&mut tx, &row.id).await?;
     let inserted = repo::insert(&mut tx, &row.id, &account, role, now).await;
-    inserted.or_conflict(|| "the account is a collaborator of the app already".to_owned())?;
+    inserted.or_conflict(|| Conflict::IsCollaborator)?;
     let owner = accounts::repo::find(&mut tx, &row.namespace_id).await?.ok_or(AppError::NotFound("app"))?;
     let shared = SharedApp {
         time: now,
@@ -137,11 +138,10 @@ pub async fn remove(app: &Context, grant: &AppGrant<LeaveApp>, email: &str) -> A
 fn check_may_go<'r>(app: &'r LockedRow, found: &CollaboratorRow, may_decline: bool) -> AppResult<Option<&'r AccountId>> {
     let (is_owner, has_name) = (found.permission == Role::Owner.as_str(), found.account_id == app.namespace_id);
     if has_name && !is_owner {
-        let text = "the sender stays a collaborator until the receiver has accepted the app";
-        return Err(AppError::Conflict(text.to_owned()));
+        return Err(AppError::Conflict(Conflict::SenderStays));
     }
     if is_owner && (has_name || !may_decline) {
-        return Err(AppError::Conflict("the owner stays: transfer the app first, or delete it".to_owned()));
+        return Err(AppError::Conflict(Conflict::OwnerStays));
     }
     Ok(is_owner.then_some(&app.namespace_id))
 }

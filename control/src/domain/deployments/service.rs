@@ -10,6 +10,7 @@ use crate::domain::access::AppGrant;
 use crate::domain::access::grant::{ManageDeployments, ReadDeploymentKeys};
 use crate::domain::audit::{Action, Event};
 use crate::domain::change::Change;
+use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult, OrConflict};
 use crate::domain::limits::quotas;
@@ -99,7 +100,7 @@ pub async fn insert(
         KeyChoice::Generated => (DeploymentKey::from_random(dice.bytes()?), account.clone()),
         KeyChoice::Given { key, by } => (key, by),
     };
-    let taken = || "this deployment key is taken".to_owned();
+    let taken = || Conflict::KeyTaken;
     let key_since = match repo::find_key(tx, &key).await? {
         None => {
             repo::insert_key(tx, &key, account, app, &id).await.or_conflict(taken)?;
@@ -119,7 +120,7 @@ pub async fn insert(
         counting_epoch: 0,
         created_time: now,
     };
-    repo::insert(tx, &row, key_since).await.or_conflict(|| format!("a deployment named {name} exists"))?;
+    repo::insert(tx, &row, key_since).await.or_conflict(|| Conflict::DeploymentName(name.to_owned()))?;
     snapshots::enqueue(tx, &key, now).await?;
     Ok(row)
 }
@@ -127,7 +128,7 @@ pub async fn insert(
 /// Gives a deployment another name, and gives it with the name that it had. The app is locked. Errors: 404, 409 when the app has a deployment of that name.
 pub async fn rename(change: &mut Change<'_>, app: &AppId, called: &str, name: &str) -> AppResult<(DeploymentRow, String)> {
     let row = find(change, app, called).await?;
-    repo::rename(change, &row.id, name).await.or_conflict(|| format!("a deployment named {name} exists"))?;
+    repo::rename(change, &row.id, name).await.or_conflict(|| Conflict::DeploymentName(name.to_owned()))?;
     let DeploymentRow { name: before, .. } = row.clone();
     Ok((DeploymentRow { name: name.to_owned(), ..row }, before))
 }

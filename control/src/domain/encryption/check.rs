@@ -11,6 +11,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use shared::hash::Sha256Hex;
 
+use crate::domain::conflict::Conflict;
 use crate::domain::encryption::sealed;
 use crate::domain::error::{AppError, AppResult};
 use crate::infra::crypto::keys::{EncryptionKey, EncryptionKeys};
@@ -34,7 +35,7 @@ pub async fn check(db: &Db, keys: &EncryptionKeys) -> AppResult<()> {
     let mut known = find(&mut tx).await?;
     for key in keys.all() {
         if known.remove(&name(key)).is_some_and(|stored| value(key).ok().as_ref() != Some(&stored)) {
-            return Err(refused(&format!("this database was made with another key {}; give that one", key.id)));
+            return Err(refused(format!("this database was made with another key {}; give that one", key.id)));
         }
     }
     match known.keys().next() {
@@ -66,7 +67,7 @@ async fn insert(tx: &mut WriteTx, keys: &EncryptionKeys) -> AppResult<u64> {
 }
 
 fn needed(id: &str) -> AppError {
-    refused(&format!("this database needs the key {id}, too: give it behind the others, or give it alone"))
+    refused(format!("this database needs the key {id}, too: give it behind the others, or give it alone"))
 }
 
 /// Forgets every key but the first, unless something is still sealed with another; whether it did.
@@ -84,8 +85,8 @@ async fn find(tx: &mut ReadTx) -> sqlx::Result<BTreeMap<String, String>> {
     Ok(rows.into_iter().collect())
 }
 
-fn refused(reason: &str) -> AppError {
-    AppError::Conflict(format!("UPDRAFT_ENCRYPTION_KEY: {reason}"))
+fn refused(reason: String) -> AppError {
+    AppError::Conflict(Conflict::EncryptionKeys(reason))
 }
 
 fn name(key: &EncryptionKey) -> String {

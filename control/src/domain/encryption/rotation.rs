@@ -7,6 +7,7 @@ use serde_json::json;
 use shared::time::UnixMillis;
 
 use crate::domain::audit::{self, Action, Actor, Event};
+use crate::domain::conflict::Conflict;
 use crate::domain::encryption::check;
 use crate::domain::encryption::sealed::{self, Kind};
 use crate::domain::error::{AppError, AppResult};
@@ -61,7 +62,7 @@ pub async fn rotate(db: &Db, keys: &EncryptionKeys, dice: &Dice, now: UnixMillis
             return Ok(rotated);
         }
     }
-    Err(AppError::Conflict("another process goes on encrypting with an older key: give every one the same keys first".to_owned()))
+    Err(AppError::Conflict(Conflict::KeysInUse))
 }
 
 /// Moves every row of a kind that is not under the first key; how many.

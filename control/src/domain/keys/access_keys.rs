@@ -11,6 +11,7 @@ use crate::domain::access::{DashboardSession, LoginSession, NotApiKey, SignedIn}
 use crate::domain::audit::{self, Action, Actor, Event};
 use crate::domain::change::Change;
 use crate::domain::cli_login::notice;
+use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::credentials::CredentialKind;
 use crate::domain::credentials::access_keys::repo::{self, Credential, NewKeyRow};
@@ -106,8 +107,8 @@ pub async fn create_by_operator(
     Ok(token)
 }
 
-fn taken(friendly_name: &str) -> String {
-    format!("an access key named {friendly_name} exists")
+fn taken(friendly_name: &str) -> Conflict {
+    Conflict::AccessKeyName(friendly_name.to_owned())
 }
 
 /// Makes a named access key for a caller and tells the owner.
@@ -200,7 +201,7 @@ pub async fn update(
     }
     let before = find(tx, app, caller, friendly_name).await?;
     if patch.ttl.is_some() && before.kind().is_login() {
-        return Err(AppError::Conflict("this is a session: how long it lasts cannot be changed".to_owned()));
+        return Err(AppError::Conflict(Conflict::IsSession));
     }
     let expires = patch.ttl.map(|ttl| end(ttl, now));
     if fresh.is_none() && expires.is_some_and(|expires| before.expires < expires) {

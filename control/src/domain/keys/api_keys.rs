@@ -11,6 +11,7 @@ use crate::domain::access::{DashboardSession, DashboardSessionAlone, LoginSessio
 use crate::domain::accounts;
 use crate::domain::audit::{Action, Event};
 use crate::domain::change::Change;
+use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::credentials::api_keys::repo::{self, ApiKey, NewApiKeyRow};
 use crate::domain::credentials::scope::ScopeSet;
@@ -107,7 +108,7 @@ pub async fn create_once(
     let (tx, account, created) = (&mut change, caller.account(), app.now());
     NewCredentials::of(tx, account, app).await?;
     if repo::find(tx, account, id.as_str()).await?.is_some() {
-        return Err(AppError::Conflict("this API key was made already".to_owned()));
+        return Err(AppError::Conflict(Conflict::ApiKeyMade));
     }
     admit_one_more(tx, account, created).await?;
     let (scopes, expires) = (new.scopes, new.end.time());
@@ -173,7 +174,7 @@ pub async fn update(app: &Context, caller: &DashboardSession, fresh: Option<Fres
     let (tx, now) = (&mut change, app.now());
     let before = repo::find(tx, caller.account(), id).await?.ok_or(AppError::NotFound("API key"))?;
     if before.revoked_time.is_some() {
-        return Err(AppError::Conflict("the API key is revoked".to_owned()));
+        return Err(AppError::Conflict(Conflict::ApiKeyRevoked));
     }
     let (name, scopes) = (patch.name.as_deref().unwrap_or(&before.name), patch.scopes.unwrap_or(before.scopes()?));
     let expires = patch.end.map_or(before.expires_time, End::time);

@@ -9,6 +9,7 @@ use shared::limit::Rate;
 
 use super::settings::Quotas;
 use crate::domain::audit::{Actor, ClientAddress};
+use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::limits::{self, Limit, Subject};
@@ -89,7 +90,7 @@ impl Quotas {
         }
         // There is nothing else to do yet: bundles are never deleted.
         let remedy = "ask your administrator for more; bundles of deleted apps and deployments still count";
-        Err(reached(&format!("{} bytes of bundles per account", self.stored_bytes), remedy))
+        Err(reached(format!("{} bytes of bundles per account", self.stored_bytes), remedy.to_owned()))
     }
 }
 
@@ -125,7 +126,7 @@ async fn check_kept_keys(tx: &mut ReadTx, owner: &AccountId, more: i64) -> AppRe
     if kept.saturating_add(more) <= MAX_KEPT_KEYS {
         return Ok(());
     }
-    Err(reached("2000 keys of deleted deployments per account", "reuse one of them as the key of a new deployment"))
+    Err(reached("2000 keys of deleted deployments per account".to_owned(), "reuse one of them as the key of a new deployment".to_owned()))
 }
 
 /// The refusal of a limit by day, which leaves a line in the log like that of every limit.
@@ -133,16 +134,16 @@ fn refused(app: &Context, limit: Limit, owner: &AccountId, actor: &Actor, quota:
     if let Some(from) = actor.address() {
         traces::refused(app, ClientAddress(from), limit.as_str(), Some(owner));
     }
-    reached(quota, "try again tomorrow")
+    reached(quota.to_owned(), "try again tomorrow".to_owned())
 }
 
 fn check(count: i64, most: u32, what: &str, remedy: &str) -> AppResult<()> {
     if count < i64::from(most) {
         return Ok(());
     }
-    Err(reached(&format!("{most} {what}"), &format!("{remedy}, or ask your administrator for more")))
+    Err(reached(format!("{most} {what}"), format!("{remedy}, or ask your administrator for more")))
 }
 
-fn reached(quota: &str, remedy: &str) -> AppError {
-    AppError::Conflict(format!("the quota of {quota} is reached: {remedy}"))
+fn reached(quota: String, remedy: String) -> AppError {
+    AppError::Conflict(Conflict::Quota { quota, remedy })
 }

@@ -10,6 +10,7 @@ use shared::time::UnixMillis;
 use crate::domain::accounts::repo;
 use crate::domain::audit::{self, Action, Actor, Event};
 use crate::domain::cli_login as cli;
+use crate::domain::conflict::Conflict;
 use crate::domain::credentials::{access_keys as keys, api_keys, device_cookies as device};
 use crate::domain::email::Email;
 use crate::domain::error::{AppError, AppResult};
@@ -48,7 +49,7 @@ impl Operation<'_> {
     pub async fn suspend(&self, tx: &mut WriteTx) -> AppResult<()> {
         let account = self.hold(tx).await?;
         if repo::suspend(tx, &account, self.now).await? == 0 {
-            return Err(AppError::Conflict("the account is suspended already".to_owned()));
+            return Err(AppError::Conflict(Conflict::IsSuspended));
         }
         repo::cancel_resets(tx, &account).await?;
         pending_logins::cancel(tx, &account).await?;
@@ -60,7 +61,7 @@ impl Operation<'_> {
     pub async fn reinstate(&self, tx: &mut WriteTx) -> AppResult<()> {
         let account = self.hold(tx).await?;
         if repo::reinstate(tx, &account).await? == 0 {
-            return Err(AppError::Conflict("the account is not suspended".to_owned()));
+            return Err(AppError::Conflict(Conflict::NotSuspended));
         }
         self.note(tx, &account, Action::ReinstateAccount, json!({}), Kind::AccountReinstated { time: self.now }).await
     }

@@ -9,6 +9,7 @@ use shared::time::UnixMillis;
 use crate::domain::access::apps;
 use crate::domain::accounts;
 use crate::domain::audit::{self, Action, Actor, Event};
+use crate::domain::conflict::Conflict;
 use crate::domain::deployments::repo::{self, DeploymentRow};
 use crate::domain::email::Email;
 use crate::domain::error::{AppError, AppResult};
@@ -68,7 +69,7 @@ impl KeyOperation<'_> {
         let known = self.lock(tx, Some(&app)).await?;
         let row = repo::find(tx, &app, deployment).await?.ok_or(AppError::NotFound("deployment"))?;
         if row.deployment_key == self.key.as_str() {
-            return Err(AppError::Conflict("the deployment has this key already".to_owned()));
+            return Err(AppError::Conflict(Conflict::HasKey));
         }
         repo::lock(tx, &row.id).await?;
         let before = DeploymentKey::try_from(row.deployment_key.as_str()).map_err(AppError::internal)?;
@@ -106,7 +107,7 @@ impl KeyOperation<'_> {
         let row = locked.into_iter().find(|row| row.id == app).ok_or(AppError::NotFound("app"))?;
         // Deleted, or given another key, just before its app was locked.
         if repo::lock(tx, &deployment).await?.as_ref() != Some(self.key) {
-            return Err(AppError::Conflict("the deployment was changed at the same moment: try again".to_owned()));
+            return Err(AppError::Conflict(Conflict::DeploymentChanged));
         }
         let holder = Holder { deployment, deployment_name, app, app_name: row.name, owner: row.namespace_id };
         Ok(Known { account, holder: Some(holder) })

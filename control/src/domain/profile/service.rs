@@ -10,6 +10,7 @@ use crate::domain::accounts::strength;
 use crate::domain::audit::{self, Action, Event};
 use crate::domain::change::Change;
 use crate::domain::collaborators::acceptance;
+use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::login::service as login;
@@ -122,9 +123,7 @@ pub async fn delete(app: &Context, caller: &DashboardSession, password: &str, pr
     let (mut change, _) = step_up::begin(app, caller, proof).await?;
     give_apps_back(&mut change, caller).await?;
     let deleted = repo::delete(&mut change, caller.account(), &proven).await.map_err(|error| match &error {
-        sqlx::Error::Database(database) if database.is_foreign_key_violation() => {
-            AppError::Conflict("the account owns apps: delete them or transfer them first".to_owned())
-        }
+        sqlx::Error::Database(database) if database.is_foreign_key_violation() => AppError::Conflict(Conflict::OwnsApps),
         _ => AppError::from(error),
     })?;
     if deleted == 0 {
@@ -140,8 +139,7 @@ pub async fn delete(app: &Context, caller: &DashboardSession, password: &str, pr
 async fn give_apps_back(change: &mut Change<'_>, caller: &SignedIn) -> AppResult<()> {
     let (app, now) = (change.context(), change.now());
     if collaborators::outgoing(change, caller.account()).await? > 0 {
-        let text = "the account has transferred apps that are not accepted yet: it can be deleted once they are";
-        return Err(AppError::Conflict(text.to_owned()));
+        return Err(AppError::Conflict(Conflict::TransfersOpen));
     }
     let returned = collaborators::incoming(change, caller.account()).await?;
     acceptance::give_back(change, &returned, now).await?;
@@ -158,5 +156,5 @@ async fn give_apps_back(change: &mut Change<'_>, caller: &SignedIn) -> AppResult
 
 /// Somebody else was faster, with the same password.
 fn changed_meanwhile() -> AppError {
-    AppError::Conflict("the account was changed at the same moment: try again".to_owned())
+    AppError::Conflict(Conflict::AccountChanged)
 }

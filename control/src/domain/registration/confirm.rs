@@ -17,6 +17,7 @@ use crate::domain::accounts::settings::PENDING_LIFETIME;
 use crate::domain::accounts::{Password, strength};
 use crate::domain::audit::{Action, Actor, ClientAddress, Event};
 use crate::domain::change::Change;
+use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::email::Email;
 use crate::domain::error::{AppError, AppResult};
@@ -117,8 +118,7 @@ async fn compare(app: &Context, from: ClientAddress, row: &RegistrationRow, pass
         return Ok(None);
     }
     if !replaces {
-        let text = "this is not the password that the address was registered with: try again, or send replacePassword to use this one";
-        return Err(AppError::Conflict(text.to_owned()));
+        return Err(AppError::Conflict(Conflict::OtherPassword));
     }
     let judged = accounts::judge_password(app, from, password, strength::context(&app.settings.addresses(), &row.email, None)).await?;
     judged.map_err(|fault| AppError::invalid("password", fault))?;

@@ -15,6 +15,7 @@ use super::service::{self, Release};
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ManageReleases;
 use crate::domain::audit::{Action, Event};
+use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::deployments::service as deployments;
 use crate::domain::error::{AppError, AppResult};
@@ -55,7 +56,7 @@ pub async fn change(
     }
     check(&old, &new, old.label == newest_label)?;
     if new.package_hash != old.package_hash && proven != Some((old.id.clone(), new.package_hash.clone())) {
-        return Err(AppError::Conflict(format!("packageHash: is not the hash of the contents of v{}", old.label)));
+        return Err(AppError::Conflict(Conflict::OtherContents(old.label)));
     }
     size::admit(tx, app, grant.app(), &locked.id, size::Change::Edit(&new)).await?;
     repo::update(tx, &new).await?;
@@ -103,25 +104,22 @@ fn changed(old: &ReleaseRow, info: &GivenInfo) -> (ReleaseRow, Map<String, Value
 
 /// Refuses what the rules of decisions section 3 refuse.
 fn check(old: &ReleaseRow, new: &ReleaseRow, is_newest: bool) -> AppResult<()> {
-    let name = format!("v{}", old.label);
     if new.rollout != old.rollout {
         let Some(current) = old.rollout else {
-            return Err(AppError::Conflict(format!("rollout: {name} is for everybody already")));
+            return Err(AppError::Conflict(Conflict::RolledOut(old.label)));
         };
         if !is_newest {
-            return Err(AppError::Conflict(format!("rollout: {name} is not the newest release, so that its rollout is complete")));
+            return Err(AppError::Conflict(Conflict::RolloutOver(old.label)));
         }
         if new.rollout.is_some_and(|rollout| rollout < current) {
-            return Err(AppError::Conflict(format!("rollout: must not be lower than {current}, which it is now")));
+            return Err(AppError::Conflict(Conflict::RolloutShrinks(current)));
         }
     }
     if old.is_disabled && !new.is_disabled && !is_newest && new.rollout.is_some() {
-        let text = format!("isDisabled: {name} is not the newest release and its rollout is unfinished, so that it stays disabled");
-        return Err(AppError::Conflict(text));
+        return Err(AppError::Conflict(Conflict::StaysDisabled(old.label)));
     }
     if new.description != old.description && old.release_method == ReleaseMethod::Promote {
-        let text = format!("description: {name} was promoted with it, and keeps it; release again to have another");
-        return Err(AppError::Conflict(text));
+        return Err(AppError::Conflict(Conflict::PromotedDescription(old.label)));
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ use super::{ReleaseMethod, service};
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ManageReleases;
 use crate::domain::audit::{Action, Event};
+use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::deployments::repo::DeploymentRow;
 use crate::domain::deployments::service as deployments;
@@ -44,12 +45,12 @@ pub async fn promote(app: &Context, grant: &AppGrant<ManageReleases>, promotion:
     let destination = destination.ok_or(AppError::NotFound("destination deployment"))?;
     grant.confirm(tx).await?;
     if destination.id == source.id {
-        return Err(AppError::Conflict("a release cannot be promoted to its own deployment".to_owned()));
+        return Err(AppError::Conflict(Conflict::OwnDeployment));
     }
     let from = promoted(tx, &source, promotion.label).await?;
     let overrides = &promotion.overrides;
     if overrides.package_hash.as_ref().is_some_and(|hash| *hash != from.package_hash) {
-        return Err(AppError::Conflict(format!("packageHash: is not the hash of v{}", from.label)));
+        return Err(AppError::Conflict(Conflict::OtherHash(from.label)));
     }
     let given_range = overrides.app_version.as_ref().map(Range::text).filter(|range| !range.is_empty());
     let app_version = given_range.unwrap_or(&from.app_version).to_owned();
@@ -75,7 +76,7 @@ pub async fn promote(app: &Context, grant: &AppGrant<ManageReleases>, promotion:
         upload_time: now,
     };
     if !service::add(tx, grant.app(), &destination, &row).await? {
-        return Err(AppError::Conflict("the release was deleted at the same moment".to_owned()));
+        return Err(AppError::Conflict(Conflict::ReleaseDeleted));
     }
     let details = json!({
         "deployment": &promotion.to,
@@ -92,8 +93,8 @@ pub async fn promote(app: &Context, grant: &AppGrant<ManageReleases>, promotion:
 async fn promoted(tx: &mut ReadTx, source: &DeploymentRow, label: Option<Label>) -> AppResult<ReleaseRow> {
     let Some(label) = label else {
         let found = repo::newest_enabled(tx, &source.id).await?;
-        return found.ok_or_else(|| AppError::Conflict("the source deployment has no enabled release".to_owned()));
+        return found.ok_or_else(|| AppError::Conflict(Conflict::NoEnabledRelease));
     };
     let found = repo::find(tx, &source.id, label).await?.ok_or(AppError::NotFound("release"))?;
-    if found.is_disabled { Err(AppError::Conflict(format!("{label} is disabled"))) } else { Ok(found) }
+    if found.is_disabled { Err(AppError::Conflict(Conflict::IsDisabled(label))) } else { Ok(found) }
 }

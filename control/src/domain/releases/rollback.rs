@@ -10,6 +10,7 @@ use super::{ReleaseMethod, service};
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ManageReleases;
 use crate::domain::audit::{Action, Event};
+use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult};
 
@@ -29,12 +30,11 @@ pub async fn roll_back(app: &Context, grant: &AppGrant<ManageReleases>, deployme
     };
     let current = current.ok_or(NO_PRIOR)?;
     if to.label == current.label {
-        return Err(AppError::Conflict(format!("v{} is the current release already", to.label)));
+        return Err(AppError::Conflict(Conflict::IsCurrent(to.label)));
     }
     let canonical = |row: &ReleaseRow| Range::parse(&row.app_version).map(|range| range.canonical().to_owned()).map_err(AppError::internal);
     if canonical(&to)? != canonical(&current)? {
-        let text = format!("v{} is for other binary versions than the current release, v{}", to.label, current.label);
-        return Err(AppError::Conflict(text));
+        return Err(AppError::Conflict(Conflict::OtherVersions { to: to.label, current: current.label }));
     }
     let row = ReleaseRow {
         id: ReleaseId::v7(now, app.dice.bytes()?),

@@ -14,6 +14,7 @@ use super::{ReleaseMethod, blob};
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::{ManageReleases, ReadApp};
 use crate::domain::change::Change;
+use crate::domain::conflict::Conflict;
 use crate::domain::deployments::service as deployments;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::outbox::snapshots;
@@ -107,8 +108,7 @@ pub fn check_release<'r>(earlier_newest_first: &'r [RangeRow], range: &Range, pa
         && newest.rollout.is_some()
         && !newest.is_disabled
     {
-        let text = format!("the newest release, v{}, is in an unfinished rollout: finish it with 100 or disable it first", newest.label);
-        return Err(AppError::Conflict(text));
+        return Err(AppError::Conflict(Conflict::UnfinishedRollout(newest.label)));
     }
     // An exact version looks at the newest release that is for it, a range only at the newest of all: what stands between may well be what
     // makes the same contents needed once more.
@@ -125,8 +125,7 @@ pub fn check_release<'r>(earlier_newest_first: &'r [RangeRow], range: &Range, pa
         None => earlier_newest_first.first().filter(is_current),
     };
     if let Some(current) = current.filter(|release| release.package_hash == *package_hash) {
-        let text = format!("the contents are identical to those of the current release for these versions, v{}", current.label);
-        return Err(AppError::Conflict(text));
+        return Err(AppError::Conflict(Conflict::SameContents(current.label)));
     }
     Ok(())
 }

@@ -8,6 +8,7 @@
 use shared::ids::{AccountId, AppId, DeploymentId};
 use shared::snapshot::{Size, Sketch, json_length};
 
+use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::deployments;
 use crate::domain::error::{AppError, AppResult};
@@ -110,9 +111,7 @@ pub async fn admit(tx: &mut WriteTx, app: &Context, of: &AppId, deployment: &Dep
         Change::New(row) => {
             let is_rollback = row.release_method == ReleaseMethod::Rollback;
             if rows.len() > MOST_RELEASES && !(is_rollback && rollbacks(tx, deployment).await? < MOST_ROLLBACKS) {
-                return Err(AppError::Conflict(format!(
-                    "a deployment has at most {MOST_RELEASES} releases: clear the deployment's history, or create another deployment"
-                )));
+                return Err(AppError::Conflict(Conflict::TooManyReleases(MOST_RELEASES)));
             }
             // The range of a release that is enabled counts already, so a rollback to one adds none.
             check_ranges(before, after)?;
@@ -142,21 +141,14 @@ fn is_of_disabled(rollback: &ReleaseRow, rows: &[SketchRow]) -> bool {
 
 fn check_ranges(before: Size, after: Size) -> AppResult<()> {
     if after.ranges > MOST_RANGES && after.ranges > before.ranges {
-        return Err(AppError::Conflict(format!(
-            "appVersion: the enabled releases of a deployment have at most {MOST_RANGES} different version ranges: use fewer ranges, disable releases \
-             that are no longer needed, or clear the deployment's history"
-        )));
+        return Err(AppError::Conflict(Conflict::TooManyRanges(MOST_RANGES)));
     }
     Ok(())
 }
 
 fn check_bytes(before: Size, after: Size, most_bytes: u64) -> AppResult<()> {
     if after.bytes > most_bytes && after.bytes > before.bytes {
-        return Err(AppError::Conflict(format!(
-            "what devices are told of this deployment would be {} bytes long, and the limit is {most_bytes}: use a shorter description or fewer version \
-             ranges, disable releases that are no longer needed, or clear the deployment's history",
-            after.bytes
-        )));
+        return Err(AppError::Conflict(Conflict::SnapshotTooLarge { bytes: after.bytes, limit: most_bytes }));
     }
     Ok(())
 }
@@ -173,10 +165,7 @@ async fn check_account(tx: &mut WriteTx, app: &AppId, deployment: &DeploymentId,
     if sum <= MOST_OF_ACCOUNT {
         return Ok(());
     }
-    Err(AppError::Conflict(format!(
-        "what devices are told of the large deployments of this app's owner would be {sum} bytes long together, and the limit is {MOST_OF_ACCOUNT}: use \
-         shorter descriptions or fewer version ranges, or clear the history of deployments that are no longer needed"
-    )))
+    Err(AppError::Conflict(Conflict::SnapshotsTooLarge { bytes: sum, limit: MOST_OF_ACCOUNT }))
 }
 
 async fn rollbacks(tx: &mut ReadTx, deployment: &DeploymentId) -> AppResult<usize> {

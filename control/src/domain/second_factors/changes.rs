@@ -10,6 +10,7 @@ use super::{passkeys, pending_logins, recovery, totp};
 use crate::domain::accounts;
 use crate::domain::audit::{self, Action, Actor, Event};
 use crate::domain::change::Change;
+use crate::domain::conflict::Conflict;
 use crate::domain::credentials::device_cookies as device;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::mail::{FactorKind, FactorNotice, Kind, Mail, notices, outbox};
@@ -64,7 +65,7 @@ pub async fn remove_all(
     accounts::repo::hold(tx, &account).await?.ok_or(AppError::NotFound("account"))?;
     let factors = find(tx, &account).await?;
     if !factors.are_on() {
-        return Err(AppError::Conflict("the account has no second factor".to_owned()));
+        return Err(AppError::Conflict(Conflict::NoFactors));
     }
     passkeys::repo::delete_all(tx, &account).await?;
     totp::repo::delete(tx, &account).await?;

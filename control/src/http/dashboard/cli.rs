@@ -23,6 +23,7 @@ use crate::domain::audit::ClientAddress;
 use crate::domain::cli_login::decision::{self, Decided};
 use crate::domain::cli_login::request::{self, AuthorizationRow, Mode};
 use crate::domain::cli_login::user_code::UserCode;
+use crate::domain::conflict::Conflict;
 use crate::domain::error::{AppError, AppResult, Code};
 use crate::domain::login::RecentLogin;
 use crate::domain::second_factors as mfa;
@@ -308,7 +309,7 @@ async fn check_code(app: &AppState, session: &DashboardSession, id: &CliAuthoriz
     if row.mode()? == Mode::Pkce {
         return Ok(());
     }
-    let other = || AppError::Conflict("the code is not this request's".to_owned());
+    let other = || AppError::Conflict(Conflict::OtherCode);
     if state != request::State::Pending {
         return Err(other());
     }

@@ -15,6 +15,7 @@ use crate::domain::access::{DashboardSession, LoginSession, SignedIn};
 use crate::domain::accounts::{repo as accounts, strength};
 use crate::domain::audit::{Action, Event};
 use crate::domain::change::Change;
+use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult, Code};
 use crate::domain::login::service as login;
@@ -118,5 +119,5 @@ async fn by_password<'c>(app: &'c Context, caller: &DashboardSession, password: 
 }
 
 fn changed_meanwhile() -> AppError {
-    AppError::Conflict("the account was changed at the same moment: try again".to_owned())
+    AppError::Conflict(Conflict::AccountChanged)
 }

@@ -2,6 +2,7 @@
 
 use crate::domain::accounts;
 use crate::domain::audit::ClientAddress;
+use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::credentials::device_cookies::Device;
 use crate::domain::error::{AppError, AppResult};
@@ -34,7 +35,7 @@ pub async fn ask_pending(app: &Context, from: ClientAddress, token: &str) -> App
     let passkeys = repo::list(&mut tx, &login.account_id).await?;
     drop(tx);
     if passkeys.is_empty() {
-        return Err(AppError::Conflict("the account has no passkey: complete the login by another method".to_owned()));
+        return Err(AppError::Conflict(Conflict::NoPasskeyToLogIn));
     }
     let question = ceremony::ask_for_proof(&app.relying_party, &passkeys)?;
     let mut tx = app.db.write().await?;

@@ -7,6 +7,7 @@ use super::challenge::{self, Claimed, Holder};
 use super::message::{Answer, Options};
 use super::repo;
 use crate::domain::access::DashboardSession;
+use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::second_factors as mfa;
@@ -17,12 +18,12 @@ pub async fn ask_for_step_up(app: &Context, caller: &DashboardSession) -> AppRes
     ceremony::webauthn(&app.relying_party)?;
     let mut tx = app.db.read().await?;
     if !mfa::is_enabled(&mut tx, caller.account()).await? {
-        return Err(AppError::Conflict("second factors are not enabled for this account".to_owned()));
+        return Err(AppError::Conflict(Conflict::FactorsNotEnabled));
     }
     let passkeys = repo::list(&mut tx, caller.account()).await?;
     drop(tx);
     if passkeys.is_empty() {
-        return Err(AppError::Conflict("the account has no passkey: show the authenticator app's code".to_owned()));
+        return Err(AppError::Conflict(Conflict::NoPasskeyToShow));
     }
     let question = ceremony::ask_for_proof(&app.relying_party, &passkeys)?;
     let mut change = caller.begin(app).await?;

@@ -14,6 +14,7 @@ use super::repo::{self, PasskeyRow};
 use crate::domain::access::{DashboardSession, LoginSession, freshness};
 use crate::domain::audit::{Action, Event};
 use crate::domain::change::Change;
+use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::second_factors::changes::{self, Changed};
@@ -85,7 +86,7 @@ pub async fn add(app: &Context, caller: &DashboardSession, new: Result<NewPasske
     let NewPasskey { response, name, proof } = new?;
     let (mut change, held) = step_up::begin(app, caller, proof.as_ref()).await?;
     if held.passkeys() >= MOST {
-        return Err(AppError::Conflict("the account has as many passkeys as it may have: remove one first".to_owned()));
+        return Err(AppError::Conflict(Conflict::PasskeysFull));
     }
     let holder = Holder::Registration(caller.credential(), caller.account());
     let Some(Claimed { state, asked }) = challenge::claim(&mut change, app, holder).await? else {
@@ -115,7 +116,7 @@ pub async fn add(app: &Context, caller: &DashboardSession, new: Result<NewPasske
         last_used_time: now,
     };
     if repo::insert(&mut change, &passkey).await? == 0 {
-        return Err(give_up(change, AppError::Conflict("this passkey is registered already".to_owned())).await);
+        return Err(give_up(change, AppError::Conflict(Conflict::PasskeyKnown)).await);
     }
     let codes = changes::added(&mut change, &held, Changed::Passkey(&passkey.name)).await?;
     let details = json!({ "name": passkey.name, "isBackupEligible": passkey.is_backup_eligible });

@@ -15,6 +15,7 @@ use super::repo;
 use crate::domain::access::LoginSession;
 use crate::domain::audit::{Action, Event};
 use crate::domain::change::Change;
+use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::mail::{Kind, Mail, notices};
@@ -74,7 +75,7 @@ pub async fn replace(change: &mut Change<'_>, account: &AccountId) -> AppResult<
 pub async fn regenerate(app: &Context, caller: &LoginSession, proof: Option<&Proof>) -> AppResult<Codes> {
     let (mut change, held) = step_up::begin(app, caller, proof).await?;
     if !held.were_on() {
-        return Err(AppError::Conflict("second factors are not on: add one first".to_owned()));
+        return Err(AppError::Conflict(Conflict::FactorsOff));
     }
     let codes = replace(&mut change, held.account()).await?;
     let kind = Kind::RecoveryCodesReplaced { time: change.now(), address: caller.from().0.to_string() };

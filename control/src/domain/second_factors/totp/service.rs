@@ -7,6 +7,7 @@ use super::repo;
 use super::seed::{self, Seed};
 use crate::domain::access::{DashboardSession, LoginSession, freshness};
 use crate::domain::audit::{Action, Event};
+use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::second_factors::changes::{self, Changed};
@@ -83,7 +84,7 @@ pub async fn confirm(app: &Context, caller: &DashboardSession, code: &str, proof
     held.check_limit(app)?;
     let (account, now) = (caller.account(), change.now());
     let waiting = repo::find_setup(&mut change, account, now).await?;
-    let waiting = waiting.ok_or_else(|| AppError::Conflict("no authenticator app is being set up: begin again".to_owned()))?;
+    let waiting = waiting.ok_or_else(|| AppError::Conflict(Conflict::NoSetup))?;
     if !held.were_on() {
         freshness::check_at(&mut change, app, caller, waiting.expires.plus_millis(-SETUP_LIFETIME)).await?;
     }
@@ -94,7 +95,7 @@ pub async fn confirm(app: &Context, caller: &DashboardSession, code: &str, proof
         return Err(WRONG);
     };
     if repo::end_setup(&mut change, account, &waiting).await? == 0 {
-        return Err(AppError::Conflict("the authenticator app was set up anew at the same moment: begin again".to_owned()));
+        return Err(AppError::Conflict(Conflict::SetupChanged));
     }
     let sealed = seal::seal(app.settings.encryption_keys.first(), &app.dice, &purpose(account.as_str()), &bytes)?;
     repo::replace(&mut change, account, &sealed, step, now).await?;
