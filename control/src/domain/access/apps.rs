@@ -15,9 +15,9 @@ const LIST: &str = "SELECT a.id, a.name, a.created_time, o.email AS owner_email,
     FROM collaborators c JOIN apps a ON a.id = c.app_id JOIN accounts o ON o.id = a.owner_id WHERE c.account_id = $1 ORDER BY a.name, a.id";
 const FIND_OWNED: &str = "SELECT id FROM apps WHERE owner_id = $1 AND name = $2";
 const DEPLOYMENTS_OF: &str = "SELECT d.app_id, d.name FROM deployments d JOIN collaborators c ON c.app_id = d.app_id \
-    WHERE c.account_id = $1 ORDER BY d.name";
+    WHERE c.account_id = $1 AND (CAST($2 AS TEXT) IS NULL OR c.app_id = $2) ORDER BY d.name";
 const COLLABORATORS_OF: &str = "SELECT c.app_id, a.email, c.permission FROM collaborators c JOIN accounts a ON a.id = c.account_id \
-    JOIN collaborators mine ON mine.app_id = c.app_id WHERE mine.account_id = $1 ORDER BY a.email";
+    JOIN collaborators mine ON mine.app_id = c.app_id WHERE mine.account_id = $1 AND (CAST($2 AS TEXT) IS NULL OR c.app_id = $2) ORDER BY a.email";
 const INSERT: &str = "INSERT INTO apps (id, owner_id, name, created_time) VALUES ($1, $2, $3, $4)";
 // Changes nothing; whoever renames, transfers, shares or deletes the app, or changes its deployments, waits here.
 const LOCK: &str = "UPDATE apps SET created_time = created_time WHERE id = $1 RETURNING id, name, owner_id AS namespace_id";
@@ -92,13 +92,13 @@ pub async fn find_owned(tx: &mut ReadTx, owner: &AccountId, name: &str) -> sqlx:
 }
 
 /// The deployments' names of every app that the account can reach, by name.
-pub async fn deployments_of(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<Vec<(AppId, String)>> {
-    on!(tx, |conn| sqlx::query_as(DEPLOYMENTS_OF).bind(account).fetch_all(conn).await)
+pub async fn deployments_of(tx: &mut ReadTx, account: &AccountId, only: Option<&AppId>) -> sqlx::Result<Vec<(AppId, String)>> {
+    on!(tx, |conn| sqlx::query_as(DEPLOYMENTS_OF).bind(account).bind(only).fetch_all(conn).await)
 }
 
-/// Addresses and roles of the collaborators of every app that the account can reach.
-pub async fn collaborators_of(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<Vec<(AppId, String, String)>> {
-    on!(tx, |conn| sqlx::query_as(COLLABORATORS_OF).bind(account).fetch_all(conn).await)
+/// Addresses and roles of the collaborators of every app that the account can reach, or of one of them alone.
+pub async fn collaborators_of(tx: &mut ReadTx, account: &AccountId, only: Option<&AppId>) -> sqlx::Result<Vec<(AppId, String, String)>> {
+    on!(tx, |conn| sqlx::query_as(COLLABORATORS_OF).bind(account).bind(only).fetch_all(conn).await)
 }
 
 /// Stores an app and its owner's row.

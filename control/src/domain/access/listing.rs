@@ -55,15 +55,20 @@ pub async fn lock_collaborators(tx: &mut WriteTx, app: &AppId) -> AppResult<()> 
 /// The caller's apps, by name. Of several apps of one name, the one that the bare name means is shown by it, the others as `ownerEmail:appName`, and so
 /// is every app that the caller has not accepted.
 pub async fn list(tx: &mut ReadTx, caller: &SignedIn) -> AppResult<Vec<App>> {
+    read(tx, caller, None).await
+}
+
+/// With what belongs to all of them, or to one alone. By what name each is shown depends on the names of the others.
+async fn read(tx: &mut ReadTx, caller: &SignedIn, only: Option<&AppId>) -> AppResult<Vec<App>> {
     let mut deployments: BTreeMap<AppId, Vec<String>> = BTreeMap::new();
-    for (app, name) in repo::deployments_of(tx, caller.account()).await? {
+    for (app, name) in repo::deployments_of(tx, caller.account(), only).await? {
         deployments.entry(app).or_default().push(name);
     }
     for names in deployments.values_mut() {
         names.sort();
     }
     let mut collaborators: BTreeMap<AppId, Vec<Collaborator>> = BTreeMap::new();
-    for (app, email, permission) in repo::collaborators_of(tx, caller.account()).await? {
+    for (app, email, permission) in repo::collaborators_of(tx, caller.account(), only).await? {
         let is_current_account = email == caller.email();
         collaborators.entry(app).or_default().push(Collaborator { email, permission, is_current_account });
     }
@@ -90,5 +95,5 @@ pub async fn list(tx: &mut ReadTx, caller: &SignedIn) -> AppResult<Vec<App>> {
 
 /// One of the caller's apps, in the form of the list.
 pub async fn find(tx: &mut ReadTx, caller: &SignedIn, app: &AppId) -> AppResult<App> {
-    list(tx, caller).await?.into_iter().find(|out| out.id == *app).ok_or(AppError::NotFound("app"))
+    read(tx, caller, Some(app)).await?.into_iter().find(|out| out.id == *app).ok_or(AppError::NotFound("app"))
 }

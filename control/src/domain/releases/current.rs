@@ -3,12 +3,12 @@
 use serde_json::json;
 use shared::keys::Name;
 
-use super::service::{Release, newest};
+use super::service::{Release, newest, newest_of_app};
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::{ManageDeployments, ReadApp};
 use crate::domain::audit::{Action, Event};
 use crate::domain::context::Context;
-use crate::domain::deployments::repo;
+use crate::domain::deployments::repo::{self, DeploymentRow};
 use crate::domain::deployments::service::{self as deployments, Deployment};
 use crate::domain::error::AppResult;
 use crate::infra::db::ReadTx;
@@ -36,13 +36,13 @@ pub async fn get(tx: &mut ReadTx, grant: &AppGrant<ReadApp>, name: &str) -> AppR
 
 /// The app's deployments by name.
 pub async fn list(tx: &mut ReadTx, grant: &AppGrant<ReadApp>) -> AppResult<Vec<Current>> {
-    let mut current = Vec::new();
+    let mut newest = newest_of_app(tx, grant.app()).await?;
     let mut rows = repo::list(tx, grant.app()).await?;
     // Sorted here, since databases sort text each in its own way.
     rows.sort_by(|left, right| left.name.cmp(&right.name));
-    for row in rows {
-        let newest = newest(tx, &row.id).await?;
-        current.push((Deployment::of(grant, row), newest));
-    }
-    Ok(current)
+    let current = |row: DeploymentRow| {
+        let newest = newest.remove(&row.id);
+        (Deployment::of(grant, row), newest)
+    };
+    Ok(rows.into_iter().map(current).collect())
 }

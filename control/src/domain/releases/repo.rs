@@ -11,14 +11,21 @@ use crate::domain::releases::size::description_bytes;
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
+/// A query of releases, whole; what follows names which ones.
+macro_rules! releases {
+    ($($which:literal),+) => {
+        concat!(
+            "SELECT id, deployment_id, label, app_version, description, is_mandatory, is_disabled, rollout, package_hash, blob_sha256, \
+             manifest_sha256, size, release_method, original_label, original_deployment, released_by, upload_time FROM releases r WHERE ",
+            $($which),+
+        )
+    };
+}
+
 /// A query of a deployment's releases, `$1`, whole; what follows names which ones.
 macro_rules! releases_where {
     ($which:literal) => {
-        concat!(
-            "SELECT id, label, app_version, description, is_mandatory, is_disabled, rollout, package_hash, blob_sha256, manifest_sha256, size, \
-             release_method, original_label, original_deployment, released_by, upload_time FROM releases WHERE deployment_id = $1 ",
-            $which
-        )
+        releases!("deployment_id = $1 ", $which)
     };
 }
 
@@ -33,6 +40,10 @@ const UPDATE: &str = "UPDATE releases SET app_version = $2, description = $3, is
     package_hash = $7, description_bytes = $8 WHERE id = $1";
 const HISTORY: &str = releases_where!("ORDER BY label");
 const NEWEST: &str = releases_where!("ORDER BY label DESC LIMIT 1");
+const NEWEST_OF_APP: &str = releases!(
+    "deployment_id IN (SELECT id FROM deployments WHERE app_id = $1) \
+     AND label = (SELECT MAX(n.label) FROM releases n WHERE n.deployment_id = r.deployment_id)"
+);
 const NEWEST_ENABLED: &str = releases_where!("AND NOT is_disabled ORDER BY label DESC LIMIT 1");
 const BEFORE: &str = releases_where!("AND label < $2 ORDER BY label DESC LIMIT 1");
 const FIND: &str = releases_where!("AND label = $2");
@@ -48,11 +59,30 @@ const RANGES: &str =
     "SELECT label, app_version, package_hash, is_disabled, rollout FROM releases WHERE deployment_id = $1 ORDER BY label DESC";
 const DIFFS: &str = "SELECT d.release_id, d.source_hash, d.blob_sha256, d.size FROM release_diffs d JOIN releases r ON r.id = d.release_id \
     WHERE r.deployment_id = $1 ORDER BY d.release_id, d.source_hash";
+const DIFFS_OF_NEWEST: &str = "SELECT f.release_id, f.source_hash, f.blob_sha256, f.size FROM release_diffs f JOIN releases r ON r.id = f.release_id \
+    WHERE r.deployment_id IN (SELECT id FROM deployments WHERE app_id = $1) \
+    AND r.label = (SELECT MAX(n.label) FROM releases n WHERE n.deployment_id = r.deployment_id) ORDER BY f.release_id, f.source_hash";
 const DIFFS_OF: &str = "SELECT release_id, source_hash, blob_sha256, size FROM release_diffs WHERE release_id = $1 ORDER BY source_hash";
 
 /// Every statement of this file.
-pub const SQL: &[&str] =
-    &[NEXT_LABEL, LOCK, INSERT, UPDATE, HISTORY, NEWEST, NEWEST_ENABLED, BEFORE, FIND, LIST_UP, LIST_DOWN, RANGES, DIFFS, DIFFS_OF];
+pub const SQL: &[&str] = &[
+    NEXT_LABEL,
+    LOCK,
+    INSERT,
+    UPDATE,
+    HISTORY,
+    NEWEST,
+    NEWEST_OF_APP,
+    NEWEST_ENABLED,
+    BEFORE,
+    FIND,
+    LIST_UP,
+    LIST_DOWN,
+    RANGES,
+    DIFFS,
+    DIFFS_OF_NEWEST,
+    DIFFS_OF,
+];
 
 /// A stored release.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -90,6 +120,16 @@ pub struct ReleaseRow {
     pub released_by: String,
     /// When it was made.
     pub upload_time: UnixMillis,
+}
+
+/// A deployment's newest release.
+#[derive(Debug, sqlx::FromRow)]
+pub struct NewestRow {
+    /// The deployment.
+    pub deployment_id: DeploymentId,
+    /// The release.
+    #[sqlx(flatten)]
+    pub release: ReleaseRow,
 }
 
 /// A release to be stored.
@@ -228,6 +268,16 @@ pub async fn history(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result
 /// The newest release of the deployment.
 pub async fn newest(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<Option<ReleaseRow>> {
     on!(tx, |conn| sqlx::query_as(NEWEST).bind(deployment).fetch_optional(conn).await)
+}
+
+/// The newest release of each of the app's deployments that has one.
+pub async fn newest_of_app(tx: &mut ReadTx, app: &AppId) -> sqlx::Result<Vec<NewestRow>> {
+    on!(tx, |conn| sqlx::query_as(NEWEST_OF_APP).bind(app).fetch_all(conn).await)
+}
+
+/// Every diff to those.
+pub async fn diffs_of_newest(tx: &mut ReadTx, app: &AppId) -> sqlx::Result<Vec<DiffRow>> {
+    on!(tx, |conn| sqlx::query_as(DIFFS_OF_NEWEST).bind(app).fetch_all(conn).await)
 }
 
 /// The newest release of the deployment that is offered to somebody.

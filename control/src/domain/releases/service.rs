@@ -9,7 +9,7 @@ use shared::time::UnixMillis;
 use shared::version::Range;
 
 use super::info::{ReleaseInfo, stored_rollout};
-use super::repo::{self, DiffRow, LabelRow, NewReleaseRow, RangeRow, ReleaseRow};
+use super::repo::{self, DiffRow, LabelRow, NewReleaseRow, NewestRow, RangeRow, ReleaseRow};
 use super::{ReleaseMethod, blob};
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::{ManageReleases, ReadApp};
@@ -133,12 +133,25 @@ pub fn check_release<'r>(earlier_newest_first: &'r [RangeRow], range: &Range, pa
 /// The releases of a deployment, oldest first. Errors: 404.
 pub async fn history(tx: &mut ReadTx, grant: &AppGrant<ReadApp>, deployment: &str) -> AppResult<Vec<Release>> {
     let deployment = deployments::find(tx, grant.app(), deployment).await?.id;
-    let mut diffs: BTreeMap<ReleaseId, Vec<DiffRow>> = BTreeMap::new();
-    for diff in repo::diffs(tx, &deployment).await? {
-        diffs.entry(diff.release_id.clone()).or_default().push(diff);
-    }
+    let mut diffs = by_release(repo::diffs(tx, &deployment).await?);
     let releases = repo::history(tx, &deployment).await?;
     Ok(releases.into_iter().map(|row| Release { diffs: diffs.remove(&row.id).unwrap_or_default(), row }).collect())
+}
+
+fn by_release(diffs: Vec<DiffRow>) -> BTreeMap<ReleaseId, Vec<DiffRow>> {
+    let mut by_release: BTreeMap<ReleaseId, Vec<DiffRow>> = BTreeMap::new();
+    for diff in diffs {
+        by_release.entry(diff.release_id.clone()).or_default().push(diff);
+    }
+    by_release
+}
+
+/// The newest release of each of the app's deployments that has one.
+pub async fn newest_of_app(tx: &mut ReadTx, app: &AppId) -> AppResult<BTreeMap<DeploymentId, Release>> {
+    let mut diffs = by_release(repo::diffs_of_newest(tx, app).await?);
+    let rows = repo::newest_of_app(tx, app).await?;
+    let of = |NewestRow { deployment_id, release: row }| (deployment_id, Release { diffs: diffs.remove(&row.id).unwrap_or_default(), row });
+    Ok(rows.into_iter().map(of).collect())
 }
 
 /// The release of this label. Errors: 404.

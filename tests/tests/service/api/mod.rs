@@ -34,6 +34,7 @@ mod routes;
 mod scopes;
 mod sessions;
 mod shape;
+mod statements;
 mod strangers;
 mod stuck;
 mod together;
