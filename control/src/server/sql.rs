@@ -11,7 +11,6 @@ use crate::domain::second_factors::{factors, held, pending_logins, recovery, tot
 use crate::domain::{
     accounts, audit, cli_login, deployments, mail, outbox, password_reset, registration, releases, snapshot, traces, warnings,
 };
-use crate::jobs::cleanup;
 
 /// The statements, by the file they stand in.
 pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
@@ -34,7 +33,6 @@ pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
         ("deployments", deployments::repo::SQL),
         ("encryption/check", check::SQL),
         ("encryption/sealed", sealed::SQL),
-        ("jobs/cleanup", cleanup::SQL),
         ("limits", limits::repo::SQL),
         ("limits/quotas", quotas::SQL),
         ("login", login::repo::SQL),

@@ -10,6 +10,7 @@ use super::request::{AuthorizationRow, Mode};
 use super::user_code::UserCode;
 use crate::domain::credentials::session::Device;
 use crate::domain::credentials::token::TokenHash;
+use crate::infra::db::expiry::Expiry;
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
@@ -49,6 +50,11 @@ const NOTE_CANCELLED: &str = "UPDATE accounts SET cli_cancelled_time = $2 WHERE 
 const CANCEL: &str = "UPDATE cli_authorizations SET status = 'cancelled' WHERE account_id = $1 AND status = 'approved'";
 const CANCEL_ONE: &str = "UPDATE cli_authorizations SET status = 'cancelled' WHERE id = $1";
 
+const EXPIRED: &str =
+    "SELECT id, id FROM cli_authorizations WHERE expires <= $1 AND (code_expires IS NULL OR code_expires <= $1) ORDER BY expires LIMIT $2";
+const DELETE_EXPIRED: &str =
+    "DELETE FROM cli_authorizations WHERE id = $1 AND id = $2 AND expires <= $3 AND (code_expires IS NULL OR code_expires <= $3)";
+
 /// Every statement of this file.
 pub const SQL: &[&str] = &[
     INSERT,
@@ -67,7 +73,16 @@ pub const SQL: &[&str] = &[
     NOTE_CANCELLED,
     CANCEL,
     CANCEL_ONE,
+    EXPIRED,
+    DELETE_EXPIRED,
 ];
+
+/// How long a request of a command line is kept after its time has run out, in milliseconds: whoever asks for it is told so, and a code that comes
+/// again is known.
+const KEPT: i64 = 60 * 60_000;
+
+/// Requests whose time has run out.
+pub const EXPIRY: Expiry = Expiry { due: EXPIRED, delete: DELETE_EXPIRED, after: KEPT };
 
 /// What a request has by the way that it comes. It cannot be printed, for the sake of the state.
 pub enum NewWay<'a> {

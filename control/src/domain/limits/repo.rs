@@ -2,6 +2,7 @@
 
 use shared::time::UnixMillis;
 
+use crate::infra::db::expiry::Expiry;
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
@@ -12,8 +13,14 @@ const FIND: &str = "SELECT times FROM limit_counts WHERE name = $1 AND subject =
 const STORE: &str = "UPDATE limit_counts SET times = $3, forget_time = $4 WHERE name = $1 AND subject = $2";
 const CLEAR: &str = "DELETE FROM limit_counts WHERE name = $1 AND subject = $2";
 
+const EXPIRED: &str = "SELECT name, subject FROM limit_counts WHERE forget_time <= $1 ORDER BY forget_time LIMIT $2";
+const DELETE_EXPIRED: &str = "DELETE FROM limit_counts WHERE name = $1 AND subject = $2 AND forget_time <= $3";
+
 /// Every statement of this file.
-pub const SQL: &[&str] = &[LOCK, FIND, STORE, CLEAR];
+pub const SQL: &[&str] = &[LOCK, FIND, STORE, CLEAR, EXPIRED, DELETE_EXPIRED];
+
+/// Counts that no longer matter.
+pub const EXPIRY: Expiry = Expiry { due: EXPIRED, delete: DELETE_EXPIRED, after: 0 };
 
 /// The times of a row, a JSON list, which nobody else changes before this transaction ends.
 pub async fn lock(tx: &mut WriteTx, name: &str, subject: &str, now: UnixMillis) -> sqlx::Result<String> {

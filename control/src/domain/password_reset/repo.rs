@@ -4,6 +4,7 @@ use shared::ids::AccountId;
 use shared::time::UnixMillis;
 
 use crate::domain::credentials::token::TokenHash;
+use crate::infra::db::expiry::Expiry;
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
@@ -11,8 +12,14 @@ const INSERT: &str = "INSERT INTO password_resets (token_hash, account_id, expir
 const FIND: &str = "SELECT account_id FROM password_resets WHERE token_hash = $1 AND expires > $2";
 const USE: &str = "DELETE FROM password_resets WHERE token_hash = $1 AND expires > $2";
 
+const EXPIRED: &str = "SELECT token_hash, token_hash FROM password_resets WHERE expires <= $1 ORDER BY expires LIMIT $2";
+const DELETE_EXPIRED: &str = "DELETE FROM password_resets WHERE token_hash = $1 AND token_hash = $2 AND expires <= $3";
+
 /// Every statement of this file.
-pub const SQL: &[&str] = &[INSERT, FIND, USE];
+pub const SQL: &[&str] = &[INSERT, FIND, USE, EXPIRED, DELETE_EXPIRED];
+
+/// Resets that have ended.
+pub const EXPIRY: Expiry = Expiry { due: EXPIRED, delete: DELETE_EXPIRED, after: 0 };
 
 /// Stores a token.
 pub async fn insert(tx: &mut WriteTx, token: &TokenHash, account: &AccountId, expires: UnixMillis) -> sqlx::Result<u64> {

@@ -4,8 +4,10 @@ use shared::ids::RegistrationId;
 use shared::limit::wide_network;
 use shared::time::UnixMillis;
 
+use crate::domain::accounts::settings::PENDING_LIFETIME;
 use crate::domain::audit::ClientAddress;
 use crate::domain::credentials::token::TokenHash;
+use crate::infra::db::expiry::Expiry;
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
@@ -25,8 +27,14 @@ const RENEW: &str = "UPDATE registrations SET token_hash = $3, token_expires = $
 const RETIRE: &str = "UPDATE registrations SET is_decoy = TRUE, name = NULL, token_hash = id, token_expires = 0, \
     password_hash = CASE WHEN token_hash = $2 THEN COALESCE($3, password_hash) ELSE password_hash END WHERE email = $1";
 
+const EXPIRED: &str = "SELECT id, id FROM registrations WHERE created_time <= $1 ORDER BY created_time LIMIT $2";
+const DELETE_EXPIRED: &str = "DELETE FROM registrations WHERE id = $1 AND id = $2 AND created_time <= $3";
+
 /// Every statement of this file.
-pub const SQL: &[&str] = &[INSERT, FIND, RENEW, RETIRE];
+pub const SQL: &[&str] = &[INSERT, FIND, RENEW, RETIRE, EXPIRED, DELETE_EXPIRED];
+
+/// Registrations that nobody verified.
+pub const EXPIRY: Expiry = Expiry { due: EXPIRED, delete: DELETE_EXPIRED, after: PENDING_LIFETIME };
 
 /// A registration to be stored.
 #[derive(Debug)]

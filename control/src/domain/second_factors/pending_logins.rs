@@ -5,6 +5,7 @@ use shared::time::UnixMillis;
 
 use crate::domain::credentials::token::PlainToken;
 use crate::domain::credentials::token::TokenHash;
+use crate::infra::db::expiry::Expiry;
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
@@ -18,8 +19,14 @@ const TRY: &str = "UPDATE pending_logins SET attempts = attempts + 1 WHERE id = 
 const DELETE: &str = "DELETE FROM pending_logins WHERE id = $1";
 const CANCEL: &str = "DELETE FROM pending_logins WHERE account_id = $1";
 
+const EXPIRED: &str = "SELECT id, id FROM pending_logins WHERE expires <= $1 ORDER BY expires LIMIT $2";
+const DELETE_EXPIRED: &str = "DELETE FROM pending_logins WHERE id = $1 AND id = $2 AND expires <= $3";
+
 /// Every statement of this file.
-pub const SQL: &[&str] = &[INSERT, DELETE_OLDEST, FIND, TRY, DELETE, CANCEL];
+pub const SQL: &[&str] = &[INSERT, DELETE_OLDEST, FIND, TRY, DELETE, CANCEL, EXPIRED, DELETE_EXPIRED];
+
+/// Logins that have ended.
+pub const EXPIRY: Expiry = Expiry { due: EXPIRED, delete: DELETE_EXPIRED, after: 0 };
 
 /// A login that waits for a second factor.
 #[derive(Clone, Debug, sqlx::FromRow)]

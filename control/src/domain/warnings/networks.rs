@@ -9,6 +9,7 @@ use crate::domain::context::Context;
 use crate::domain::error::AppResult;
 use crate::domain::traces::Warning;
 use crate::infra::db::WriteTx;
+use crate::infra::db::expiry::Expiry;
 use crate::{on, on_write};
 
 const BEGIN: &str = "UPDATE accounts SET has_networks = TRUE WHERE id = $1 AND NOT has_networks";
@@ -18,8 +19,14 @@ const NOTE: &str = "INSERT INTO sign_in_networks (account_id, network, last_time
 const DELETE_OLDEST: &str = "DELETE FROM sign_in_networks WHERE account_id = $1 AND network NOT IN \
     (SELECT network FROM sign_in_networks WHERE account_id = $1 ORDER BY last_time DESC, network LIMIT $2)";
 
+const EXPIRED: &str = "SELECT account_id, network FROM sign_in_networks WHERE last_time <= $1 ORDER BY last_time LIMIT $2";
+const DELETE_EXPIRED: &str = "DELETE FROM sign_in_networks WHERE account_id = $1 AND network = $2 AND last_time <= $3";
+
 /// Every statement of this file.
-pub const SQL: &[&str] = &[BEGIN, FIND, NOTE, DELETE_OLDEST];
+pub const SQL: &[&str] = &[BEGIN, FIND, NOTE, DELETE_OLDEST, EXPIRED, DELETE_EXPIRED];
+
+/// Networks that are no longer known.
+pub const EXPIRY: Expiry = Expiry { due: EXPIRED, delete: DELETE_EXPIRED, after: REMEMBERED };
 
 /// How long a network is known, in milliseconds: 90 days.
 pub const REMEMBERED: i64 = 90 * 86_400_000;

@@ -4,6 +4,7 @@
 //! Start reading at [`Db`]; `connect` opens the pools, `migrate` holds the schema's list.
 
 mod connect;
+pub mod expiry;
 pub mod migrate;
 
 pub use connect::{ConnectError, DatabaseUrl};

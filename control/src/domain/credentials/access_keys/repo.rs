@@ -7,6 +7,7 @@ use shared::time::UnixMillis;
 use crate::domain::credentials::CredentialKind;
 use crate::domain::credentials::session::Device;
 use crate::domain::credentials::token::TokenHash;
+use crate::infra::db::expiry::Expiry;
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
@@ -51,6 +52,10 @@ const FIND_BY_NAME: &str = "SELECT id, account_id, friendly_name, created_by, cr
     FROM access_keys WHERE account_id = $1 AND friendly_name = $2";
 const UPDATE: &str = "UPDATE access_keys SET friendly_name = COALESCE($2, friendly_name), expires = COALESCE($3, expires) WHERE id = $1";
 
+const EXPIRED: &str = "SELECT id, id FROM access_keys WHERE expires <= $1 AND (is_session OR credential_origin IS NOT NULL) \
+    ORDER BY expires LIMIT $2";
+const DELETE_EXPIRED: &str = "DELETE FROM access_keys WHERE id = $1 AND id = $2 AND expires <= $3";
+
 /// Every statement of this file.
 pub const SQL: &[&str] = &[
     FIND_BY_HASH,
@@ -69,7 +74,12 @@ pub const SQL: &[&str] = &[
     LIST,
     FIND_BY_NAME,
     UPDATE,
+    EXPIRED,
+    DELETE_EXPIRED,
 ];
+
+/// Sessions that have expired. Named keys stay in the list of their owner.
+pub const EXPIRY: Expiry = Expiry { due: EXPIRED, delete: DELETE_EXPIRED, after: 0 };
 
 /// A stored credential.
 #[derive(Debug, sqlx::FromRow)]

@@ -3,8 +3,10 @@
 use shared::ids::AccountId;
 use shared::time::UnixMillis;
 
+use super::service::LIFETIME;
 use crate::domain::credentials::token::TokenHash;
 use crate::domain::email::former;
+use crate::infra::db::expiry::Expiry;
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
@@ -18,8 +20,14 @@ const DELETE_OLDEST: &str = "DELETE FROM device_cookies WHERE account_id = $1 AN
     (SELECT token_hash FROM device_cookies WHERE account_id = $1 ORDER BY created_time DESC, token_hash LIMIT $2)";
 const DELETE_ALL: &str = "DELETE FROM device_cookies WHERE account_id = $1";
 
+const EXPIRED: &str = "SELECT token_hash, account_id FROM device_cookies WHERE created_time <= $1 ORDER BY created_time LIMIT $2";
+const DELETE_EXPIRED: &str = "DELETE FROM device_cookies WHERE token_hash = $1 AND account_id = $2 AND created_time <= $3";
+
 /// Every statement of this file.
-pub const SQL: &[&str] = &[IS_OF, TOUCH, INSERT, DELETE, DELETE_OLDEST, DELETE_ALL];
+pub const SQL: &[&str] = &[IS_OF, TOUCH, INSERT, DELETE, DELETE_OLDEST, DELETE_ALL, EXPIRED, DELETE_EXPIRED];
+
+/// Cookies that have ended.
+pub const EXPIRY: Expiry = Expiry { due: EXPIRED, delete: DELETE_EXPIRED, after: LIFETIME };
 
 /// Whether the cookie is of the account with this address, and was made after `since`.
 pub async fn is_of(tx: &mut ReadTx, hash: &TokenHash, email: &str, since: UnixMillis) -> sqlx::Result<bool> {

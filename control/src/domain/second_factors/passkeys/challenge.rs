@@ -11,6 +11,7 @@ use crate::domain::context::Context;
 use crate::domain::error::{AppError, AppResult};
 use crate::infra::crypto::seal::{self, OpenError};
 use crate::infra::db::WriteTx;
+use crate::infra::db::expiry::Expiry;
 use crate::infra::webauthn::CHALLENGE_LIFETIME;
 use crate::{on, on_write};
 
@@ -23,8 +24,14 @@ const CLAIM_OF_SESSION: &str = "DELETE FROM passkey_challenges WHERE purpose = $
 const CLAIM_OF_PENDING: &str = "DELETE FROM passkey_challenges WHERE purpose = $1 AND pending_login_id = $2 RETURNING id, sealed, expires";
 const CLAIM_OF_NOBODY: &str = "DELETE FROM passkey_challenges WHERE purpose = $1 AND id = $2 RETURNING id, sealed, expires";
 
+const EXPIRED: &str = "SELECT id, id FROM passkey_challenges WHERE expires <= $1 ORDER BY expires LIMIT $2";
+const DELETE_EXPIRED: &str = "DELETE FROM passkey_challenges WHERE id = $1 AND id = $2 AND expires <= $3";
+
 /// Every statement of this file.
-pub const SQL: &[&str] = &[OF_SESSION, OF_PENDING, OF_NOBODY, CLAIM_OF_SESSION, CLAIM_OF_PENDING, CLAIM_OF_NOBODY];
+pub const SQL: &[&str] = &[OF_SESSION, OF_PENDING, OF_NOBODY, CLAIM_OF_SESSION, CLAIM_OF_PENDING, CLAIM_OF_NOBODY, EXPIRED, DELETE_EXPIRED];
+
+/// Challenges that were not answered in time.
+pub const EXPIRY: Expiry = Expiry { due: EXPIRED, delete: DELETE_EXPIRED, after: 0 };
 
 /// Who may answer, and for what: an answer to a challenge with another purpose or of another holder is none.
 #[derive(Clone, Copy, Debug)]

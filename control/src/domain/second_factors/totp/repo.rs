@@ -3,6 +3,7 @@
 use shared::ids::AccountId;
 use shared::time::UnixMillis;
 
+use crate::infra::db::expiry::Expiry;
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
@@ -18,8 +19,14 @@ const TAKE_STEP: &str = "UPDATE authenticators SET last_step = $2 WHERE account_
 const DELETE: &str = "DELETE FROM authenticators WHERE account_id = $1";
 const DELETE_SETUP: &str = "DELETE FROM authenticator_setups WHERE account_id = $1";
 
+const EXPIRED: &str = "SELECT account_id, account_id FROM authenticator_setups WHERE expires <= $1 ORDER BY expires LIMIT $2";
+const DELETE_EXPIRED: &str = "DELETE FROM authenticator_setups WHERE account_id = $1 AND account_id = $2 AND expires <= $3";
+
 /// Every statement of this file.
-pub const SQL: &[&str] = &[FIND, FIND_SETUP, SET_UP, END_SETUP, REPLACE, TAKE_STEP, DELETE, DELETE_SETUP];
+pub const SQL: &[&str] = &[FIND, FIND_SETUP, SET_UP, END_SETUP, REPLACE, TAKE_STEP, DELETE, DELETE_SETUP, EXPIRED, DELETE_EXPIRED];
+
+/// Seeds that were not confirmed in time.
+pub const EXPIRY: Expiry = Expiry { due: EXPIRED, delete: DELETE_EXPIRED, after: 0 };
 
 /// The sealed seed of the account's authenticator app.
 pub async fn find(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<Option<Vec<u8>>> {
