@@ -52,6 +52,16 @@ impl UnixMillis {
 pub struct UtcDay(pub i64);
 
 impl UtcDay {
+    /// Year, month from 1, and day from 1.
+    pub fn civil(self) -> (i64, i64, i64) {
+        civil(self.0)
+    }
+
+    /// Its last millisecond, held at the ends of the 64-bit range.
+    pub const fn end(self) -> UnixMillis {
+        UnixMillis(self.0.saturating_add(1).saturating_mul(DAY).saturating_sub(1))
+    }
+
     /// The day `days` later (earlier when negative), held at the ends of the 64-bit range.
     #[must_use]
     pub const fn plus_days(self, days: i64) -> Self {

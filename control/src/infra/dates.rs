@@ -1,39 +1,35 @@
 //! Times as people read them, in UTC: on pages and in mails.
 
 use shared::time::UnixMillis;
-use time::OffsetDateTime;
+
+const MONTHS: [&str; 12] =
+    ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"];
 
 /// A time to the second: `3 December 2026, 14:05:09 UTC`.
 pub fn second(time: UnixMillis) -> String {
-    at(time).map_or_else(|| time.iso8601(), |at| format!("{}, {}:{:02} UTC", date(at), clock(at), at.second()))
+    format!("{}, {}:{:02} UTC", day(time), clock(time), time.0.div_euclid(1_000).rem_euclid(60))
 }
 
 /// A time to the minute: `3 December 2026, 14:05 UTC`.
 pub fn moment(time: UnixMillis) -> String {
-    at(time).map_or_else(|| time.iso8601(), |at| format!("{}, {} UTC", date(at), clock(at)))
+    format!("{}, {} UTC", day(time), clock(time))
 }
 
 /// A day: `3 December 2026`.
 pub fn day(time: UnixMillis) -> String {
-    at(time).map_or_else(|| time.utc_date(), date)
+    let (year, month, day) = time.utc_day().civil();
+    let month = usize::try_from(month - 1).ok().and_then(|month| MONTHS.get(month)).unwrap_or(&"");
+    format!("{day} {month} {year}")
 }
 
 /// Until when something holds: the day alone when it holds to the day's end, as forms that ask for a day have it.
 pub fn end(time: UnixMillis) -> String {
-    let next = time.plus_millis(1);
-    if time.utc_day() < next.utc_day() { day(time) } else { moment(time) }
+    if time == time.utc_day().end() { day(time) } else { moment(time) }
 }
 
-fn at(time: UnixMillis) -> Option<OffsetDateTime> {
-    OffsetDateTime::from_unix_timestamp(time.0.div_euclid(1_000)).ok()
-}
-
-fn date(at: OffsetDateTime) -> String {
-    format!("{} {} {}", at.day(), at.month(), at.year())
-}
-
-fn clock(at: OffsetDateTime) -> String {
-    format!("{:02}:{:02}", at.hour(), at.minute())
+fn clock(time: UnixMillis) -> String {
+    let minutes = time.0.div_euclid(60_000);
+    format!("{:02}:{:02}", minutes.div_euclid(60).rem_euclid(24), minutes.rem_euclid(60))
 }
 
 #[cfg(test)]
@@ -47,7 +43,6 @@ mod tests {
             [day(time), moment(time), second(time)],
             ["3 December 2026", "3 December 2026, 14:05 UTC", "3 December 2026, 14:05:45 UTC"]
         );
-        assert!(moment(UnixMillis(i64::MAX)).ends_with('Z') && second(UnixMillis(i64::MAX)).ends_with('Z'));
         assert_eq!([end(time), end(UnixMillis(1_796_342_399_999))], ["3 December 2026, 14:05 UTC", "3 December 2026"]);
         assert_eq!(second(UnixMillis(-1)), "31 December 1969, 23:59:59 UTC");
     }

@@ -1,8 +1,7 @@
 //! The day until which a key is valid, as forms ask for it: the key works to the end of that day, in UTC.
 
 use shared::Invalid;
-use shared::time::UnixMillis;
-use time::{Date, Month, Time};
+use shared::time::{UnixMillis, UtcDay};
 
 use super::form::Field;
 
@@ -21,16 +20,7 @@ pub(super) fn shown(time: UnixMillis) -> String {
 
 /// The end of a day that a field holds.
 pub(super) fn end_of(day: &str) -> Result<UnixMillis, Invalid> {
-    let wrong = || Invalid::from("must be a day such as 2026-12-03");
-    let mut parts = day.split('-');
-    let (year, month, day) = (parts.next(), parts.next(), parts.next());
-    let date = || {
-        let month: u8 = month?.parse().ok()?;
-        Date::from_calendar_date(year?.parse().ok()?, Month::try_from(month).ok()?, day?.parse().ok()?).ok()
-    };
-    let date = date().filter(|date| parts.next().is_none() && (0..=9_999).contains(&date.year())).ok_or_else(wrong)?;
-    let next = date.with_time(Time::MIDNIGHT).assume_utc().unix_timestamp() + 86_400;
-    Ok(UnixMillis(next * 1_000 - 1))
+    UtcDay::try_from(day).map(UtcDay::end).map_err(|_| Invalid::from("must be a day such as 2026-12-03"))
 }
 
 #[cfg(test)]
