@@ -35,7 +35,7 @@ pub enum AppError {
     #[error("{1}")]
     Coded(Code, &'static str),
     /// 400: what is wrong with the request, every bad field at once.
-    #[error("{0}")]
+    #[error(transparent)]
     Invalid(#[from] FieldErrors),
     /// 409: a rule of the business stands against it.
     #[error("{0}")]
