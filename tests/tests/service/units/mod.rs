@@ -1,3 +1,5 @@
 //! Modules of control by themselves, without a server: what they answer to every kind of input. The folders are those of `control/src`.
 
+mod config;
 mod infra;
+mod server;
