@@ -1,5 +1,6 @@
 //! Modules of control by themselves, without a server: what they answer to every kind of input. The folders are those of `control/src`.
 
 mod config;
+mod domain;
 mod infra;
 mod server;
