@@ -2,5 +2,7 @@
 
 mod config;
 mod domain;
+mod http;
 mod infra;
+mod jobs;
 mod server;
