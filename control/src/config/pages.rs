@@ -7,7 +7,7 @@ use super::settings::Settings;
 use crate::http::reserved::is_taken;
 
 /// The address of the dashboard's pages: the setting, or a path under the base address.
-pub(super) fn address(settings: &Settings<'_>, base_url: &str) -> Result<String, ConfigError> {
+pub fn address(settings: &Settings<'_>, base_url: &str) -> Result<String, ConfigError> {
     let Some(address) = settings.address("DASHBOARD_URL")? else { return Ok(format!("{base_url}/dashboard")) };
     let wrong = |reason: &str| Err(ConfigError::setting("DASHBOARD_URL", reason));
     let Ok(url) = Url::parse(&address) else { return wrong("must be an address") };
@@ -25,38 +25,4 @@ pub(super) fn address(settings: &Settings<'_>, base_url: &str) -> Result<String,
         return wrong("must not stand under a path of the interface, such as /v1");
     }
     Ok(address)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use super::*;
-
-    fn read(url: &str) -> Result<String, ConfigError> {
-        let given = BTreeMap::from([("UPDRAFT_DASHBOARD_URL".to_owned(), url.to_owned())]);
-        address(&Settings(&given), "https://updraft.example")
-    }
-
-    #[test]
-    fn pages_stand_where_the_interface_does_not() {
-        for url in
-            ["https://updraft.example/dashboard", "https://dash.example", "https://updraft.example/a/b-c_d.e", "http://localhost:8080/x"]
-        {
-            assert_eq!(read(url).unwrap(), url);
-        }
-        assert_eq!(read("https://dash.example/").unwrap(), "https://dash.example");
-        assert_eq!(address(&Settings(&BTreeMap::<String, String>::new()), "http://x").unwrap(), "http://x/dashboard");
-        for url in [
-            "https://x/v1",
-            "https://x/V1/pages",
-            "https://x/internal",
-            "https://x/{a}",
-            "https://x/a//b",
-            "https://x/a%20b",
-            "https://x/.a",
-        ] {
-            assert!(read(url).unwrap_err().to_string().contains("UPDRAFT_DASHBOARD_URL"), "{url}");
-        }
-    }
 }

@@ -146,7 +146,8 @@ impl Subject {
 pub struct Times(Vec<i64>);
 
 impl Times {
-    fn parse(text: &str) -> AppResult<Self> {
+    /// Reads what a row holds.
+    pub fn parse(text: &str) -> AppResult<Self> {
         serde_json::from_str(text).map(Self).map_err(AppError::internal)
     }
 
@@ -167,7 +168,8 @@ impl Times {
         self.0.get(place).copied()
     }
 
-    fn add(&mut self, kept: Rate, now: UnixMillis) {
+    /// Counts one more. No more than `kept.count` of the last `kept.window` are kept.
+    pub fn add(&mut self, kept: Rate, now: UnixMillis) {
         self.0.push(now.0);
         // Clocks of two replicas differ a little.
         self.0.sort_unstable();
@@ -264,52 +266,4 @@ pub fn too_many(seconds: u64) -> AppError {
 /// The same for logins of any kind, whose refusals name the seconds in the body, too (specification, Error envelope).
 pub fn too_many_logins(seconds: u64) -> AppError {
     AppError::TooMany { text: TOO_MANY, retry_after: seconds, is_in_body: true }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const RATE: Rate = Rate { count: 3, window: 10_000 };
-
-    fn times(of: &[i64]) -> Times {
-        Times(of.to_vec())
-    }
-
-    #[test]
-    fn a_window_slides() {
-        assert_eq!(times(&[0, 1_000]).wait(RATE, UnixMillis(2_000)), None);
-        assert_eq!(times(&[0, 1_000, 2_000]).wait(RATE, UnixMillis(2_000)), Some(8));
-        assert_eq!(times(&[0, 1_000, 2_000]).wait(RATE, UnixMillis(9_999)), Some(1));
-        assert_eq!(times(&[0, 1_000, 2_000]).wait(RATE, UnixMillis(10_000)), None);
-        assert_eq!(times(&[1_000, 2_000, 10_000]).wait(RATE, UnixMillis(10_000)), Some(1));
-    }
-
-    #[test]
-    fn a_stop_lasts_from_the_last_of_them() {
-        assert_eq!(times(&[0, 5_000]).stop(RATE, UnixMillis(5_000)), None);
-        assert_eq!(times(&[0, 5_000, 9_000]).stop(RATE, UnixMillis(9_000)), Some(10));
-        assert_eq!(times(&[0, 5_000, 9_000]).stop(RATE, UnixMillis(18_999)), Some(1));
-        assert_eq!(times(&[0, 5_000, 9_000]).stop(RATE, UnixMillis(19_000)), None);
-        // Three that took longer than the window are no stop.
-        assert_eq!(times(&[0, 5_000, 10_000]).stop(RATE, UnixMillis(10_000)), None);
-    }
-
-    #[test]
-    fn a_clock_that_is_set_back_a_little_forgives_nothing_and_by_much_holds_nobody_up() {
-        assert_eq!(times(&[5_000, 5_000, 5_001]).wait(RATE, UnixMillis(4_999)), Some(11));
-        assert_eq!(times(&[90_000, 90_000, 90_000]).wait(RATE, UnixMillis(4_999)), None);
-        let mut future = times(&[90_000, 90_000, 90_000]);
-        future.add(RATE, UnixMillis(5_000));
-        assert_eq!(future, times(&[5_000]));
-    }
-
-    #[test]
-    fn no_more_is_kept_than_is_asked_for() {
-        let mut kept = times(&[1_000, 2_000, 3_000]);
-        kept.add(RATE, UnixMillis(4_000));
-        assert_eq!(kept, times(&[2_000, 3_000, 4_000]));
-        kept.add(RATE, UnixMillis(12_500));
-        assert_eq!(kept, times(&[3_000, 4_000, 12_500]));
-    }
 }

@@ -57,18 +57,3 @@ pub fn sentence(text: &str) -> String {
     let end = if text.ends_with(['.', '!', '?']) { "" } else { "." };
     format!("{first}{}{end}", characters.as_str())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn waits_are_told_in_words_and_faults_in_sentences() {
-        let waits = [(0, "1 second"), (90, "90 seconds"), (91, "2 minutes"), (3_600, "60 minutes"), (5_401, "2 hours")];
-        for (seconds, words) in waits {
-            assert_eq!(wait(seconds), words);
-        }
-        assert_eq!(sentence("is ünfit"), "Is ünfit.");
-        assert_eq!(sentence("What?"), "What?");
-    }
-}

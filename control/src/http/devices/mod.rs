@@ -67,16 +67,3 @@ fn put(to: &mut HeaderMap, headers: &HeaderMap) {
         to.insert(name.clone(), value.clone());
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use shared::wire::problem::{UNKNOWN_DEPLOYMENT, WRONG_METHOD};
-
-    use crate::domain::error::AppError;
-
-    #[test]
-    fn errors_have_the_texts_of_the_edge() {
-        assert_eq!(AppError::NotFound("deployment").to_string(), UNKNOWN_DEPLOYMENT);
-        assert_eq!(AppError::WrongMethod.to_string(), WRONG_METHOD);
-    }
-}

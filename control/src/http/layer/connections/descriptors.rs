@@ -31,19 +31,7 @@ pub fn fit(most: usize) -> usize {
 }
 
 /// How many connections fit into so many descriptors. A small limit is halved, so that something is left for each.
-fn fitting(most: usize, available: u64) -> usize {
+pub fn fitting(most: usize, available: u64) -> usize {
     let left = available - RESERVED.min(available / 2);
     most.min(usize::try_from(left).unwrap_or(usize::MAX)).max(1)
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::http::layer::connections::descriptors::fitting;
-
-    #[test]
-    fn connections_leave_descriptors_for_the_rest() {
-        for (most, available, expected) in [(8_192, 20_000, 8_192), (8_192, 1_024, 768), (8_192, 300, 150), (100, 1_024, 100), (8, 1, 1)] {
-            assert_eq!(fitting(most, available), expected, "{most} in {available}");
-        }
-    }
 }

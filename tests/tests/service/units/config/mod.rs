@@ -1,0 +1,6 @@
+//! Settings.
+
+mod outside;
+mod pages;
+mod settings;
+mod values;

@@ -1,0 +1,4 @@
+//! What passwords are judged by.
+
+mod common_passwords;
+mod strength;

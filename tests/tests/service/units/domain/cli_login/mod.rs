@@ -1,0 +1,3 @@
+//! The login of command lines.
+
+mod user_code;

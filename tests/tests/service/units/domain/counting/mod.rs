@@ -1,0 +1,3 @@
+//! Counting.
+
+mod flags;

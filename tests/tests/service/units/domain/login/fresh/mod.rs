@@ -1,0 +1,3 @@
+//! Logins that are young enough.
+
+mod recent;

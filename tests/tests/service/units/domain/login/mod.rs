@@ -1,0 +1,3 @@
+//! Logins.
+
+mod fresh;

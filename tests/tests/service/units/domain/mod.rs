@@ -1,0 +1,10 @@
+//! The rules.
+
+mod accounts;
+mod cli_login;
+mod counting;
+mod credentials;
+mod email;
+mod limits;
+mod login;
+mod second_factors;

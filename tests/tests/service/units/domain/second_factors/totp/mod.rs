@@ -1,0 +1,3 @@
+//! Authenticator apps.
+
+mod seed;

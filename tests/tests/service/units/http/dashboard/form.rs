@@ -1,0 +1,43 @@
+//! Where forms say what is wrong.
+
+use control::domain::error::AppError;
+use control::http::dashboard::form::{Field, Form};
+use shared::FieldErrors;
+
+#[test]
+fn each_fault_stands_at_its_field() {
+    let form = Form::of([Field::email("email", "E-mail address"), Field::new_password("password", "Password")]);
+    let mut errors = FieldErrors::of("email", "must be an e-mail address");
+    errors.add("password", "is too easily guessed; a few words make a good one");
+    errors.add("name", "must be shorter");
+    let form = form.refuse(errors.into()).unwrap();
+    assert_eq!(form.fields[0].error.as_deref(), Some("E-mail address must be an e-mail address."));
+    let password = "Password is too easily guessed; a few words make a good one.";
+    assert_eq!(form.fields[1].error.as_deref(), Some(password));
+    assert_eq!(
+        (form.refusal.as_deref(), form.fields[0].has_focus, form.fields[1].has_focus),
+        (Some("Name: must be shorter."), true, false)
+    );
+    assert_eq!(form.fields[1].described_by(), "password-hint password-error");
+
+    let form = Form::of([Field::text("name", "Name")]);
+    let form = form.refuse(AppError::Invalid(FieldErrors::of_request("the body ended early"))).unwrap();
+    assert_eq!((form.refusal.as_deref(), form.is_refused(), form.has_focus), (Some("The body ended early."), true, true));
+
+    let form = Form::of([Field::text("ttl", "Valid until"), Field::text("name", "Name").focused()]);
+    let mut errors = FieldErrors::of("ttl", "Choose a day");
+    errors.add("name", "is needed");
+    let form = form.refuse(errors.into()).unwrap().in_words("name", "Give it a name.");
+    let said = |place: usize| form.fields[place].error.as_deref();
+    assert_eq!((said(0), said(1)), (Some("Choose a day."), Some("Give it a name.")));
+    assert_eq!((form.fields[0].has_focus, form.fields[1].has_focus, form.has_focus), (true, false, false));
+}
+
+#[test]
+fn what_waiting_helps_against_says_how_long() {
+    let error = AppError::TooMany { text: "too many failed logins", retry_after: 240, is_in_body: true };
+    let form = Form::default().refuse(error).unwrap();
+    assert_eq!(form.refusal.as_deref(), Some("Too many failed logins. Try again in 4 minutes."));
+    assert!(Form::default().refuse(AppError::Unauthenticated).is_err());
+    assert!(Form::default().refuse(AppError::internal("x")).is_err());
+}

@@ -1,0 +1,5 @@
+//! What pages are made of.
+
+mod form;
+mod site;
+mod view;

@@ -1,0 +1,10 @@
+//! How many connections the operating system has room for.
+
+use control::http::layer::connections::descriptors::fitting;
+
+#[test]
+fn connections_leave_descriptors_for_the_rest() {
+    for (most, available, expected) in [(8_192, 20_000, 8_192), (8_192, 1_024, 768), (8_192, 300, 150), (100, 1_024, 100), (8, 1, 1)] {
+        assert_eq!(fitting(most, available), expected, "{most} in {available}");
+    }
+}

@@ -1,0 +1,3 @@
+//! Connections.
+
+mod descriptors;

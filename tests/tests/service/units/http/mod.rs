@@ -1,0 +1,5 @@
+//! What speaks HTTP.
+
+mod dashboard;
+mod devices;
+mod layer;

@@ -1,0 +1,3 @@
+//! Workers KV.
+
+mod bulk;

@@ -1,0 +1,31 @@
+//! Where passkeys can be used, and for how long browsers wait.
+
+use control::infra::webauthn::{CHALLENGE_LIFETIME, RelyingParty, TIMEOUT};
+
+#[test]
+fn a_relying_party_has_a_name_for_a_host() {
+    for address in [
+        "https://updraft.example/dashboard",
+        "https://a.b.example:8443/x/",
+        "http://localhost:8080/dashboard",
+        "http://localhost",
+        "http://updraft.localhost:8080",
+    ] {
+        assert!(RelyingParty::of(address).is_configured(), "{address}");
+    }
+    for address in ["http://127.0.0.1:8080/dashboard", "https://192.0.2.1", "http://[::1]:8080/dashboard", "no address"] {
+        assert!(!RelyingParty::of(address).is_configured(), "{address}");
+    }
+}
+
+#[test]
+fn there_is_none_where_browsers_have_no_passkeys() {
+    for address in ["http://updraft.example/dashboard", "http://notlocalhost", "http://localhost.example:8080", "ws://updraft.example"] {
+        assert!(!RelyingParty::of(address).is_configured(), "{address}");
+    }
+}
+
+#[test]
+fn the_browser_waits_as_long_as_the_challenge_lives() {
+    assert_eq!(i64::try_from(TIMEOUT.as_millis()).unwrap(), CHALLENGE_LIFETIME);
+}

@@ -1,0 +1,3 @@
+//! Mails.
+
+mod letter;

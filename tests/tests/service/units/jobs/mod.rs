@@ -1,0 +1,5 @@
+//! What runs beside the requests.
+
+mod mail;
+mod replay;
+mod runner;

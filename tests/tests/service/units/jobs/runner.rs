@@ -1,0 +1,75 @@
+//! Jobs under the runner: after panics and failures, and when the server stops.
+
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use control::domain::error::{AppError, AppResult};
+use control::infra::clock::{Clock, Dice};
+use control::jobs::runner::{Facts, Job, Rest, Runner};
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+/// Counts its rounds, and what it has left to do as a hundred more.
+struct Counted(Arc<AtomicUsize>, fn(usize) -> AppResult<Rest>);
+
+impl Job for Counted {
+    const NAME: &'static str = "test";
+
+    async fn round(&mut self) -> AppResult<Rest> {
+        (self.1)(self.0.fetch_add(1, Ordering::SeqCst))
+    }
+
+    async fn finish(self) {
+        self.0.fetch_add(100, Ordering::SeqCst);
+    }
+}
+
+/// Runs a job for an hour, and gives how many rounds it had, a hundred more when it finished, and what is known of it.
+async fn an_hour(round: fn(usize) -> AppResult<Rest>) -> (usize, Facts) {
+    let (stop, stopped) = watch::channel(false);
+    let mut runner = Runner::new(Clock::System, Dice::System, stopped);
+    let rounds = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&rounds);
+    runner.start(move || Counted(Arc::clone(&counter), round));
+    sleep(Duration::from_hours(1)).await;
+    let facts = runner.facts().remove("test").unwrap();
+    stop.send_replace(true);
+    runner.finish().await;
+    (rounds.load(Ordering::SeqCst), facts)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_panics_runs_again() {
+    let (rounds, facts) = an_hour(|round| {
+        assert!(round >= 3, "planted");
+        Ok(Rest::AtMost(Duration::from_hours(2)))
+    })
+    .await;
+    assert_eq!((rounds, facts.failures, facts.last_success.is_some()), (104, 0, true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_fails_rests_for_up_to_a_minute() {
+    let (rounds, facts) = an_hour(|_| Err(AppError::internal("planted"))).await;
+    // Sixty long rests in an hour, up to a quarter more or less, and six short ones before.
+    assert!((148..186).contains(&rounds), "{rounds}");
+    assert_eq!((facts.last_success, usize::try_from(facts.failures).unwrap()), (None, rounds - 100));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_cuts_a_round_off() {
+    struct Endless;
+    impl Job for Endless {
+        const NAME: &'static str = "endless";
+        async fn round(&mut self) -> AppResult<Rest> {
+            pending().await
+        }
+    }
+    let (stop, stopped) = watch::channel(false);
+    let mut runner = Runner::new(Clock::System, Dice::System, stopped);
+    runner.start(|| Endless);
+    stop.send_replace(true);
+    runner.finish().await;
+}

@@ -1,0 +1,3 @@
+//! The program around the parts.
+
+mod telemetry;
