@@ -38,7 +38,7 @@ pub enum AppError {
     #[error(transparent)]
     Invalid(#[from] FieldErrors),
     /// 409: a rule of the business stands against it.
-    #[error("{0}")]
+    #[error(transparent)]
     Conflict(#[from] Conflict),
     /// 413.
     #[error("{0}")]
