@@ -1,4 +1,4 @@
-//! The unit of work of a change that somebody asks for: begun by the right to make it, ended by its row in the audit trail.
+//! The unit of work of a change that a caller asks for. A right begins it, and its row in the audit trail ends it.
 
 use std::ops::{Deref, DerefMut};
 
@@ -9,7 +9,7 @@ use crate::domain::context::Context;
 use crate::domain::error::AppResult;
 use crate::infra::db::WriteTx;
 
-/// An open transaction, with whose change it is and when it was begun. It ends by [`Change::commit`], which cannot be called without saying what was done;
+/// An open transaction, with who makes the change and when it began. It ends with [`Change::commit`], which cannot be called without saying what was done;
 /// dropped without that, nothing of it happens. Whoever began it has judged the right again in it.
 #[derive(Debug)]
 pub struct Change<'c> {
@@ -25,7 +25,7 @@ impl<'c> Change<'c> {
         Ok(Self::over(context, context.db.write().await?, actor))
     }
 
-    /// The same over a transaction that was begun before it was known whether it becomes a change: an attempt that fails is counted in it instead.
+    /// The same over a transaction that is open already: an attempt that fails is counted in that transaction instead.
     pub(crate) fn over(context: &'c Context, tx: WriteTx, actor: Actor) -> Self {
         Self { context, tx, actor, now: context.now() }
     }
@@ -40,7 +40,7 @@ impl<'c> Change<'c> {
         &self.actor
     }
 
-    /// When it was begun.
+    /// When it began.
     pub fn now(&self) -> UnixMillis {
         self.now
     }

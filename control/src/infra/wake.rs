@@ -1,4 +1,4 @@
-//! Wakes a job before its rest is over.
+//! Wakes a job early.
 
 use std::sync::Arc;
 

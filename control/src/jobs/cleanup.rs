@@ -1,4 +1,4 @@
-//! The job that forgets what is over: registrations nobody verified, password resets, sessions that have expired, what second factors left open, requests
+//! The job that deletes expired rows: registrations nobody verified, password resets, sessions that have expired, what second factors left open, requests
 //! of command lines, limits that no longer count anything, device cookies and networks of sign-ins, what is left of deleted apps and deployments. Nothing depends on it but the size of the
 //! database: whoever reads these rows looks at their times, or at what they refer to. It also measures deployments that are older than their bound.
 //!

@@ -1,4 +1,4 @@
-//! How long ago whoever uses a session has shown who they are: what gives lasting access asks for it (decisions section 9).
+//! How long ago the owner of a session last proved who they are. Operations that give lasting access ask for a recent proof.
 //!
 //! How a session becomes fresh again is [`crate::domain::login::fresh`]'s.
 

@@ -55,7 +55,7 @@ impl Refusal {
     }
 }
 
-/// Why an exchange came to nothing.
+/// Why an exchange failed.
 #[derive(Debug)]
 pub enum ExchangeError {
     /// It was refused.

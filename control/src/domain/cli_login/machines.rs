@@ -1,4 +1,4 @@
-//! The rules of the machines that were let in: the credentials that command lines hold.
+//! The rules of authorized devices: the credentials that CLIs hold.
 
 use shared::ids::AccessKeyId;
 
@@ -12,7 +12,7 @@ use crate::domain::error::{AppError, AppResult};
 
 const UNKNOWN: AppError = AppError::NotFound("machine");
 
-/// The machines that were let in and still are, oldest first.
+/// The authorized devices, oldest first.
 pub async fn list(app: &Context, caller: &LoginSession) -> AppResult<Vec<Credential>> {
     let found = repo::logins(&mut app.db.read().await?, caller.account()).await?;
     Ok(found.into_iter().filter(|found| is_machine(app, found)).collect())
