@@ -1,4 +1,4 @@
-//! Whose address a request counts for: the edge's word, a trusted proxy's, or the peer's own (decisions section 5).
+//! Whose address a request counts for: the edge's word, a trusted proxy's, or the peer's own.
 
 #![expect(clippy::unwrap_used, reason = "a test's helpers fail as tests do")]
 

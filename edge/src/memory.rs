@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use shared::lru::Lru;
 
-/// Unknown keys are remembered for this long (decisions, section 7).
+/// Unknown keys are remembered for this long.
 const UNKNOWN_MS: i64 = 30_000;
 /// At most so many of them: random keys must not fill the memory.
 const UNKNOWN_MOST: usize = 4_096;

@@ -1,4 +1,4 @@
-//! Reads the limits on how command lines are let in (decisions section 5).
+//! Reads the limits on how command lines are let in.
 
 use shared::time::parse_duration;
 

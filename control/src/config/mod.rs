@@ -87,7 +87,7 @@ pub struct DatabaseConfig {
     pub data_dir: PathBuf,
     /// `sqlite:…` or `postgres://…`.
     pub database_url: DatabaseUrl,
-    /// Limits of decisions section 5.
+    /// What limits what is asked of the service, and what an account may have.
     pub limits: Limits,
     /// The service's own addresses, as far as they are given: passwords are judged with their words.
     pub addresses: Vec<String>,

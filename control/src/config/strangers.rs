@@ -1,4 +1,4 @@
-//! Reads the limits on those who have no credential yet: logins, registrations, mails (decisions section 5).
+//! Reads the limits on those who have no credential yet: logins, registrations, mails.
 
 use shared::limit::Rate;
 use shared::time::parse_duration;

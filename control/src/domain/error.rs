@@ -13,7 +13,7 @@ pub use crate::infra::error::{Cause, chain};
 /// The result of handlers and services.
 pub type AppResult<T> = Result<T, AppError>;
 
-/// Why a request was not answered as asked; statuses as in decisions section 1.
+/// Why a request was not answered as asked; one variant for each kind of answer.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
     /// 404. The text names what was not found, e.g. `app`.

@@ -28,7 +28,7 @@ pub struct Settings {
     pub is_registration_open: bool,
     /// Whether there is an edge, to which snapshots are pushed.
     pub has_edge: bool,
-    /// Limits of decisions section 5.
+    /// What limits what is asked of the service, and what an account may have.
     pub limits: Limits,
 }
 

@@ -1,4 +1,4 @@
-//! What is accepted, and the hashes of wire 5.2.
+//! What is accepted, and the package hashes that clients compute themselves.
 
 use shared::hash::Sha256Hex;
 

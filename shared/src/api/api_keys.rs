@@ -1,4 +1,4 @@
-//! API keys. Most members are in snake case, for historical reasons (the specification's part on versions).
+//! API keys. Most members are in snake case, for historical reasons.
 
 use std::str::FromStr;
 

@@ -105,7 +105,7 @@ body! {
     }
 }
 
-/// A release (the specification's object `package`).
+/// A release; clients call it a package.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]

@@ -20,7 +20,7 @@ const SIGNATURE: (&str, &str) = ("CodePush/.codepushrelease", "header.claims.sig
 const V2_HASH: &str = "c30e7b33d7e96775f8fa19604daac949e03e5134d5287f21571f6ba178931893";
 
 #[test]
-fn the_hashes_of_the_specification() {
+fn the_published_hashes_are_computed() {
     let cases: [(&[(&str, &str)], &str); 8] = [
         (&[V1, IMAGE], "e969abcffffbdb76a4136e96f7eec3d7051ee65f86d8d762bfb6caf044247cd5"),
         (&[V2, IMAGE], V2_HASH),

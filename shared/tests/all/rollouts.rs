@@ -5,7 +5,7 @@ use shared::keys::Label;
 use shared::rollout::{bucket, is_selected};
 
 #[test]
-fn the_buckets_of_the_specification() {
+fn the_published_buckets_are_computed() {
     let cases = [
         ("device-1-v1", 30),
         ("device-1-v27", 4),

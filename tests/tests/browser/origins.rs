@@ -42,7 +42,7 @@ impl Page<'_> {
     async fn fetch(&self, path: &str, options: Value) -> Value {
         let answer = self.browser.run(FETCH, &[json!(format!("{}{path}", self.base)), options.clone()]).await;
         assert!(answer["status"].is_u64(), "{}{path} {options}: {answer}", self.base);
-        // The one header that decisions name is among them, and what every page may read.
+        // The one header that is promised is among them, and what every page may read.
         assert!(answer["headers"]["x-request-id"].is_string(), "{path}: {answer}");
         answer
     }

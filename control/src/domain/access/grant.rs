@@ -1,4 +1,4 @@
-//! Rights as values: a handler that needs one takes it as an argument, and only this file can make it (decisions section 4).
+//! Rights as values: a handler that needs one takes it as an argument, and only this file can make it.
 
 use std::marker::PhantomData;
 use std::str::FromStr;
@@ -59,7 +59,7 @@ impl FromStr for Role {
 #[error("must be Owner, Admin, Developer or Viewer")]
 pub struct UnknownRole;
 
-/// A permission on an app: one marker type per row of decisions section 4.
+/// A permission on an app: one marker type each.
 pub trait Permission: Send + Sync + 'static {
     /// Its name, as refusals give it.
     const NAME: &'static str;

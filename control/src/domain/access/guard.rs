@@ -1,5 +1,5 @@
 //! What kind of credential an operation asks for, as values that only this file makes: a handler takes one as an argument, and what it does not take,
-//! the service function behind it cannot be called with. Refusals are those of the specification's Authentication point 4.
+//! the service function behind it cannot be called with.
 
 use std::ops::Deref;
 

@@ -1,4 +1,4 @@
-//! What a name means to an account, and the names that it has used (decisions section 9).
+//! What a name means to an account, and the names that it has used.
 //!
 //! A bare name means the account's own app; else the app of that name that it accepted first; else the only app of that name that was shared with it and
 //! that it has not accepted, as long as it never used that name for another one: by owning or accepting it, or by a change that it made by this name. A transfer that is not accepted gives no bare name. So nobody comes to mean

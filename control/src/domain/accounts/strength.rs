@@ -14,7 +14,7 @@ use super::common_passwords;
 /// The shortest and the longest password, in characters.
 pub const LENGTH: std::ops::RangeInclusive<usize> = 12..=1_000;
 
-/// Judges a new password: long enough, and not easily guessed, also by somebody who knows these words (decisions sections 5 and 9). It takes milliseconds:
+/// Judges a new password: long enough, and not easily guessed, also by somebody who knows these words. It takes milliseconds:
 /// the server calls it through [`super::service::judge_password`], off the async threads.
 pub fn judge(password: &str, known: &[String]) -> Result<(), Invalid> {
     if !LENGTH.contains(&password.chars().count()) {
@@ -104,7 +104,7 @@ fn is_ornament(character: char) -> bool {
     is_other && !character.is_alphabetic()
 }
 
-/// Whether a password is hard enough to guess, also for those who know these words of its owner (decisions section 5).
+/// Whether a password is hard enough to guess, also for those who know these words of its owner.
 pub fn is_strong(password: &str, known: &[String]) -> bool {
     let known: Vec<&str> = known.iter().map(|word| beginning(word)).collect();
     zxcvbn::zxcvbn(&bounded(beginning(password)), &known).score() >= Score::Three

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-/// The client's address, as limits and the audit trail go by it (decisions sections 5 and 7): the edge's word for it where the edge has signed that, else
+/// The client's address, as limits and the audit trail go by it: the edge's word for it where the edge has signed that, else
 /// the peer's, behind proxies that are trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ClientAddress(pub IpAddr);

@@ -1,4 +1,4 @@
-//! What the operator decides about how command lines are let in (decisions section 5).
+//! What the operator decides about how command lines are let in.
 
 use shared::limit::Rate;
 

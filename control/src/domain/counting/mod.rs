@@ -1,4 +1,4 @@
-//! Counting: what clients say they have loaded, run and left, and how that becomes counts (decisions section 7).
+//! Counting: what clients say they have loaded, run and left, and how that becomes counts.
 //!
 //! `rules` has the rules without a database, `service` one transaction per batch, `versions` decides hourly which binary versions have a counter of their
 //! own, `counters` and `history` show the counts, now and by day. The bodies of clients are read in `shared::wire::report`; those who bring them are

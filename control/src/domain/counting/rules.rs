@@ -1,4 +1,4 @@
-//! The rules of counting (decisions section 7) without a database: what a client's row and the counters become when reports arrive.
+//! The rules of counting without a database: what a client's row and the counters become when reports arrive.
 //!
 //! The counters are a function of the set of reports. A client's place follows its newest success or binary report, which a maximum over
 //! (time of receipt, report id) finds in any order; a flag of a label is set once, whenever its report arrives. Both absorb repetition.

@@ -1,4 +1,4 @@
-//! Which binary versions have a counter of their own, decided anew every hour (decisions section 9): once all places of a deployment are taken, those with
+//! Which binary versions have a counter of their own, decided anew every hour: once all places of a deployment are taken, those with
 //! the most active devices have them, and the rest is counted as [`super::rules::OTHER`]. So nobody who invents versions keeps the real ones from being seen.
 //!
 //! A version that loses its place is left by its devices in steps, and one that gets a place is entered in steps; each step is one transaction, which locks

@@ -1,4 +1,4 @@
-//! What an API key may be used for (decisions section 4).
+//! What an API key may be used for.
 
 use shared::Invalid;
 pub use shared::api::api_keys::Scope;

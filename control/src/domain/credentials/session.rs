@@ -12,7 +12,7 @@ use crate::domain::credentials::settings::SessionLimits;
 use crate::domain::error::{AppError, AppResult};
 use crate::infra::db::WriteTx;
 
-/// The latest time a credential may end at: the end of the year 9999 (decisions section 2).
+/// The latest time a credential may end at: the end of the year 9999.
 pub const LAST_EXPIRY: i64 = 253_402_300_799_999;
 
 /// Last-used times are written at most this often, in milliseconds.

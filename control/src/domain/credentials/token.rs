@@ -9,7 +9,7 @@ use subtle::ConstantTimeEq;
 
 use crate::infra::clock::Dice;
 
-/// The prefix of a named access key (decisions section 3).
+/// The prefix of a named access key.
 pub const NAMED_KEY_PREFIX: &str = "svc_ak_";
 
 /// The prefix of a session, whether of the dashboard or of a command line.

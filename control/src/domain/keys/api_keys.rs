@@ -125,7 +125,7 @@ pub async fn create_once(
 struct Reach {
     /// Whether its end is to be another one.
     moves_end: bool,
-    /// Whether it is to be able to do more, or for longer (decisions section 4).
+    /// Whether it is to be able to do more, or for longer.
     widens: bool,
 }
 

@@ -1,5 +1,5 @@
 //! How much strangers may ask for, and how often an account may reach out to others: exact sliding windows in the database, so that neither a restart
-//! nor a second replica forgets (decisions section 5). Each row holds the times of what one limit counted of one subject.
+//! nor a second replica forgets. Each row holds the times of what one limit counted of one subject.
 //!
 //! The limits of signed-in callers and those of reports are in memory and not here. What is counted, and what a refusal says, is the caller's.
 //! `quotas` bounds what an account may have, `under_way` what it may do at once, `settings` has the numbers. Start reading at
@@ -263,7 +263,7 @@ pub fn too_many(seconds: u64) -> AppError {
     AppError::TooMany { text: TOO_MANY, retry_after: seconds, is_in_body: false }
 }
 
-/// The same for logins of any kind, whose refusals name the seconds in the body, too (specification, Error envelope).
+/// The same for logins of any kind, whose refusals name the seconds in the body, too.
 pub fn too_many_logins(seconds: u64) -> AppError {
     AppError::TooMany { text: TOO_MANY, retry_after: seconds, is_in_body: true }
 }

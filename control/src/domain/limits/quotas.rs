@@ -1,4 +1,4 @@
-//! How much one account may have (decisions section 9): what is counted, and the refusal that names the quota and its value.
+//! How much one account may have: what is counted, and the refusal that names the quota and its value.
 //!
 //! Apps, deployments, collaborators and bytes count for the app's owner. Bytes are not given back: what a deleted app has stored stays, and counts on. A
 //! quota that was lowered touches nothing that exists. Each function is called in the transaction of the change, with the row held under which the counted

@@ -1,4 +1,4 @@
-//! What the operator decides about those who have no credential yet, and about what an account may have (decisions section 5).
+//! What the operator decides about those who have no credential yet, and about what an account may have.
 
 use shared::limit::Rate;
 

@@ -1,5 +1,5 @@
-//! A squatted deployment key: the operator frees it, or gives it to the deployment whose devices have it. The one exception to "a key is never freed"
-//! (decisions section 9).
+//! A squatted deployment key: the operator frees it, or gives it to the deployment whose devices have it. This is the only way that a
+//! deployment key ever becomes free.
 
 use serde_json::json;
 use shared::ids::{AccountId, AppId, DeploymentId};

@@ -1,4 +1,4 @@
-//! Blobs and their rows: stored before the release that refers to them, taken back when that release is refused (decisions section 6).
+//! Blobs and their rows: stored before the release that refers to them, taken back when that release is refused.
 //!
 //! A row has the account whose quota its bytes count for: the one in whose namespace its app is. A deleted app leaves its rows as they are, since its
 //! objects stay; an accepted transfer moves them ([`give`]).

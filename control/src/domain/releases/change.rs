@@ -102,7 +102,7 @@ fn changed(old: &ReleaseRow, info: &GivenInfo) -> (ReleaseRow, Map<String, Value
     (new, changes)
 }
 
-/// Refuses what the rules of decisions section 3 refuse.
+/// Refuses what would take a release from devices that have it, and a description that is not this release's own.
 fn check(old: &ReleaseRow, new: &ReleaseRow, is_newest: bool) -> AppResult<()> {
     if new.rollout != old.rollout {
         let Some(current) = old.rollout else {

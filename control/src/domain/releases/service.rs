@@ -102,7 +102,8 @@ pub(crate) async fn publish(tx: &mut WriteTx, deployment: &LabelRow, now: UnixMi
     snapshots::enqueue(tx, &key, now).await
 }
 
-/// Refuses what the rules of decisions section 3 refuse. Asked twice: before bytes are stored, to spare that work, and inside the transaction.
+/// Refuses a release while the newest one's rollout is unfinished, and one with the contents that the same binaries have already. Asked twice: before
+/// bytes are stored, to spare that work, and inside the transaction.
 pub fn check_release<'r>(earlier_newest_first: &'r [RangeRow], range: &Range, package_hash: &PackageHash) -> AppResult<()> {
     if let Some(newest) = earlier_newest_first.first()
         && newest.rollout.is_some()

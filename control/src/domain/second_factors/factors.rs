@@ -22,7 +22,7 @@ const DEADLINE: &str = "SELECT mfa_setup_deadline FROM accounts WHERE id = $1";
 /// Every statement of this file.
 pub const SQL: &[&str] = &[FIND, COUNT_FAILURE, FORGIVE, RESTART, DEADLINE];
 
-/// Failed factors in a row that stop an account's codes (decisions section 9).
+/// Failed factors in a row that stop an account's codes.
 const MOST_FAILURES: i64 = 100;
 
 /// With which second factor a login was completed.

@@ -1,6 +1,6 @@
 //! Fresh proofs of a factor that the account has already: what must be shown before factors change, or what they guard.
 //!
-//! A proof is used up by the transaction of what it is for. Recovery codes and passwords are none (specification, Step-up proof).
+//! A proof is used up by the transaction of what it is for. Recovery codes and passwords are none.
 
 use shared::Invalid;
 use shared::api::Field;

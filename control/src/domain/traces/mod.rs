@@ -1,4 +1,4 @@
-//! The traces that failures leave: lines in the log, rows in the audit trail, mails to the owner (decisions section 9).
+//! The traces that failures leave: lines in the log, rows in the audit trail, mails to the owner.
 //!
 //! A request writes none of the rows: it notes failures in memory, whether or not the address has an account, and [`crate::jobs::traces`] writes within
 //! a second. So a failed login costs the same for an address without an account, and no flood of refusals keeps others from writing. What was noted

@@ -1,4 +1,4 @@
-//! The operations on API keys. Their members are in snake case, for historical reasons (the specification's part on versions).
+//! The operations on API keys. Their members are in snake case, for historical reasons.
 
 use axum::extract::State;
 use axum::http::{StatusCode, header};

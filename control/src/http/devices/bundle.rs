@@ -1,4 +1,4 @@
-//! The bytes behind every download address (decisions section 6).
+//! The bytes behind every download address.
 
 use axum::Router;
 use axum::body::Body;

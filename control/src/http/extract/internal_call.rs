@@ -1,4 +1,4 @@
-//! Calls of the edge: signed over method, path, time and body (decisions sections 7 and 9).
+//! Calls of the edge: signed over method, path, time and body.
 //!
 //! The signature is verified before a byte of the body is read, so that strangers cost no memory and find nothing here.
 

@@ -1,4 +1,4 @@
-//! Who is asking: finding the address that limits and the audit trail go by (decisions sections 5 and 7).
+//! Who is asking: finding the address that limits and the audit trail go by.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -38,7 +38,7 @@ pub fn layer(router: Router, state: &AppState) -> Service {
     MapRequest::new(router, trim_trailing_slashes as fn(Request) -> Request)
 }
 
-/// Trailing slashes are accepted on every path (decisions section 1).
+/// Trailing slashes are accepted on every path.
 fn trim_trailing_slashes(mut request: Request) -> Request {
     // A handle to the same bytes, not a copy of them.
     let sent = request.uri().path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));

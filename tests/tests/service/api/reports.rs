@@ -1,4 +1,4 @@
-//! Reports that clients send directly, and the counts they make (decisions section 7).
+//! Reports that clients send directly, and the counts they make.
 
 use std::collections::BTreeMap;
 

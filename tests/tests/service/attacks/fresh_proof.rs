@@ -398,7 +398,7 @@ async fn a_second_factor_makes_its_session_fresh_but_approves_no_cli() {
         let answer = ask(&loot.session, attempt).await;
         assert!(answer.status.is_success(), "{}: {}", answer.asked, answer.text());
     }
-    // That takes a login, as the specification says.
+    // That takes a login.
     let approve = format!("{}/approve", loot.request().await);
     loot.session.post(&approve, json!({ "stepUp": holder.totp_proof() })).await.refused_with(403, STALE);
     holder.session.post("/v1/access-keys", json!({ "friendlyName": "other session" })).await.refused_with(403, STALE);

@@ -1,4 +1,4 @@
-//! Counting, case by case (decisions section 7): how reports become the numbers that people see, whatever client sent them, in which order they come.
+//! Counting, case by case: how reports become the numbers that people see, whatever client sent them, in which order they come.
 
 mod anonymous;
 mod damage;

@@ -39,7 +39,7 @@ async fn fifty_different_uploads_at_once_are_fifty_releases() {
     app.verify_audit().await.unwrap();
 }
 
-/// What a release or a change may be refused with, by the specification's list of business rules.
+/// What a release or a change may be refused with.
 const REFUSALS: [&str; 7] = [
     "unfinished rollout",
     "identical",

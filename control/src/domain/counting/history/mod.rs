@@ -1,4 +1,4 @@
-//! Daily history: the counts of each release label at the end of each UTC day (decisions section 7).
+//! Daily history: the counts of each release label at the end of each UTC day.
 //!
 //! A job writes one row per deployment and day: the current day's again and again, until it finds that the day is over, closes it and opens the next one.
 //! It may find that late, when more reports have come: the counters then still know what they were at the open day's end. That is all they need to

@@ -1,4 +1,4 @@
-//! Lasting access needs a fresh proof (decisions section 9): a dashboard session gives keys, roles and first factors only soon after its login or a
+//! Lasting access needs a fresh proof: a dashboard session gives keys, roles and first factors only soon after its login or a
 //! re-authentication, or with a step-up proof in the request itself. So a thief of a session gets nothing that outlives it.
 //!
 //! CLI credentials, named access keys and API keys are not asked; a session without an origin is, like one of the dashboard. That a login with a second

@@ -17,7 +17,7 @@ use crate::domain::traces::Warning;
 use crate::domain::traces::{self, Event, Trace};
 use crate::infra::db::{ReadTx, WriteTx};
 
-/// How long a pending login lasts, in milliseconds (specification, Login results).
+/// How long a pending login lasts, in milliseconds.
 const LIFETIME: i64 = 5 * 60_000;
 
 /// How many attempts it takes.

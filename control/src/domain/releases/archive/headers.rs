@@ -141,7 +141,7 @@ fn check_flags_and_method(flags: u16, method: u16) -> Result<(), &'static str> {
     match method {
         DEFLATED => Ok(()),
         STORED if flags & DESCRIPTOR == 0 => Ok(()),
-        // Without compression a streaming reader cannot tell where the data ends and the descriptor begins (wire 0.3).
+        // Without compression a streaming reader cannot tell where the data ends and the descriptor begins.
         STORED => Err("it is stored with a data descriptor, which clients cannot read"),
         _ => Err("its compression method is not one that clients know: use deflate, or none"),
     }

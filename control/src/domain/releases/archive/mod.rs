@@ -22,7 +22,7 @@ pub use fault::ArchiveFault;
 use shared::hash::{PackageHash, Sha256Hex};
 use shared::package::Manifest;
 
-/// How large an archive may be; decisions section 5 holds the defaults.
+/// How large an archive may be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchiveLimits {
     /// Entries, directories counted too. Archives of 65,535 and more need zip64 records, which are refused whatever is set here.
@@ -42,13 +42,13 @@ impl Default for ArchiveLimits {
 /// What a sound upload turned out to hold.
 #[derive(Clone, Debug)]
 pub struct Contents {
-    /// The hash that clients compute themselves after unpacking (wire 5.2).
+    /// The hash that clients compute themselves after unpacking.
     pub package_hash: PackageHash,
     /// The files of a zip archive with their hashes. `None`: a single-file package.
     pub manifest: Option<Manifest>,
 }
 
-/// Checks a finished upload and computes its package hash and manifest (decisions section 3, wire 5.2).
+/// Checks a finished upload and computes its package hash and manifest.
 ///
 /// A file that starts as a zip archive does must be a sound one; every other file is a single-file package, whose hash is the file's own.
 /// `length` is the file's length in bytes and `file_sha256` its hash, both taken while it streamed in. Blocking: run it inside `spawn_blocking`.

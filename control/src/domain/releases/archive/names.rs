@@ -12,7 +12,7 @@ const PATH_BYTES: usize = 1_024;
 const SEGMENT_BYTES: usize = 255;
 /// Clients walk folders by recursion, so depth costs them stack.
 const SEGMENTS: usize = 64;
-/// The file that makes clients take an archive for a diff to the package they have (wire 5.3).
+/// The file that makes clients take an archive for a diff to the package they have.
 const DIFF_MARKER: &str = "hotcodepush.json";
 
 /// Checks one name by itself and gives it as text; `is_utf8` is the header's flag. The error says what is wrong with it.

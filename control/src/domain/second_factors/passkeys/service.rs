@@ -25,7 +25,7 @@ use crate::infra::db::ReadTx;
 /// The name of a passkey that was given none.
 const DEFAULT_NAME: &str = "Passkey";
 
-/// How many characters a name may have (decisions section 2).
+/// How many characters a name may have.
 const LONGEST_NAME: usize = 100;
 
 /// How many passkeys an account has at most: each question to a browser names all of them.

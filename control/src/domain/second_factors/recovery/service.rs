@@ -23,7 +23,7 @@ use crate::domain::second_factors::{Proof, step_up};
 use crate::infra::crypto::seal;
 use crate::infra::db::WriteTx;
 
-/// How many there are (decisions section 2).
+/// How many there are.
 const COUNT: usize = 10;
 
 /// 80 bits.

@@ -16,7 +16,7 @@ use crate::domain::second_factors::{self, Proof, step_up};
 use crate::infra::crypto::seal;
 use crate::infra::db::WriteTx;
 
-/// How long a seed waits to be confirmed, in milliseconds (decisions section 2).
+/// How long a seed waits to be confirmed, in milliseconds.
 const SETUP_LIFETIME: i64 = 10 * 60_000;
 
 const WRONG: AppError = AppError::WrongCredentials("the code is wrong, or was used already");
