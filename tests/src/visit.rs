@@ -352,28 +352,35 @@ impl Visit {
         weight
     }
 
-    /// How much of the page has moved by itself since it was opened (cumulative layout shift).
-    pub async fn shift(&self) -> f64 {
+    /// How much of the page has moved by itself since it was opened (cumulative layout shift), and what has.
+    pub async fn shift(&self) -> (f64, String) {
         self.shift_after("").await
     }
 
     /// The same once a script has run that changes the page.
-    pub async fn shift_after(&self, change: &str) -> f64 {
+    pub async fn shift_after(&self, change: &str) -> (f64, String) {
         // What the last script has moved is drawn by the first of two frames, and counted by the second.
         // The entries that were kept come in order of their kinds: once the first paint is there, all before it are.
         let count = "const drawn = () => new Promise((resolve) => requestAnimationFrame(resolve));
         return drawn().then(drawn).then(() => new Promise((resolve) => {
             let sum = 0;
+            const moved = [];
+            const place = ({ x, y, width, height }) => [x, y, width, height].map(Math.round).join(' ');
             const observer = new PerformanceObserver((list) => {
                 for (const entry of list.getEntries()) {
-                    if (entry.entryType === 'layout-shift' && !entry.hadRecentInput) sum += entry.value;
+                    if (entry.entryType !== 'layout-shift' || entry.hadRecentInput) continue;
+                    sum += entry.value;
+                    for (const { node, previousRect, currentRect } of entry.sources) {
+                        moved.push(`${node?.outerHTML?.slice(0, 80) ?? node?.nodeName}: ${place(previousRect)} to ${place(currentRect)}`);
+                    }
                 }
-                if (list.getEntriesByName('first-contentful-paint').length) resolve(sum);
+                if (list.getEntriesByName('first-contentful-paint').length) resolve([sum, moved.join('\\n')]);
             });
             observer.observe({ type: 'layout-shift', buffered: true });
             observer.observe({ type: 'paint', buffered: true });
         }));";
-        self.browser.run(&format!("{change}\n{count}"), &[]).await.as_f64().unwrap()
+        let found = self.browser.run(&format!("{change}\n{count}"), &[]).await;
+        (found[0].as_f64().unwrap(), found[1].as_str().unwrap().to_owned())
     }
 
     /// Has pages drawn for somebody who prefers `light` or `dark`, and no motion.

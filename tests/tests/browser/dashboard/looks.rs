@@ -49,11 +49,11 @@ async fn pages_are_light_stay_where_they_are_keep_to_their_policy_and_the_checke
     let checker = checker();
     let (mut weighed, mut found) = (0, Vec::new());
     let opened = everywhere(&mut visit, &app, &Words::plain(), async |visit: &Visit, name: &str| {
-        let (weight, shift) = (visit.weight().await, visit.shift().await);
+        let (weight, (shift, moved)) = (visit.weight().await, visit.shift().await);
         // What somebody opened on a page that was there already has cost nothing.
         weighed += i32::from(weight > 1_000.0);
         assert!(weight <= HEAVIEST, "{name}: {weight} bytes");
-        assert!(shift <= LARGEST_SHIFT, "{name}: moved by {shift}");
+        assert!(shift <= LARGEST_SHIFT, "{name}: moved by {shift}\n{moved}");
         // Before the checker puts scripts in there are only the page's own.
         assert_eq!(visit.complaints().await, Vec::<String>::new(), "{name}");
         for scheme in ["dark", "light"] {
@@ -70,7 +70,7 @@ async fn pages_are_light_stay_where_they_are_keep_to_their_policy_and_the_checke
     visit.open("/dashboard/design").await;
     // What moves is noticed, what is missing, and what is wrong.
     let script = "document.body.prepend(Object.assign(document.createElement('p'), { textContent: 'x', className: 'lead' }));";
-    assert!(visit.shift_after(script).await > LARGEST_SHIFT);
+    assert!(visit.shift_after(script).await.0 > LARGEST_SHIFT);
     let script = "return new Promise((resolve) => document.head.append(Object.assign(document.createElement('script'),
         { src: '/dashboard/assets/missing.js', onerror: () => resolve(null) })));";
     visit.browser.run(script, &[]).await;
@@ -143,9 +143,9 @@ async fn the_narrowest_phone_and_a_desk_show_every_page_without_scrolling_sidewa
     let mut found = Vec::new();
     everywhere(&mut visit, &app, &Words::long(), async |visit: &Visit, name: &str| {
         found.extend(wide(visit).await.into_iter().map(|element| format!("{name}: {element}")));
-        let shift = visit.shift().await;
+        let (shift, moved) = visit.shift().await;
         if shift > LARGEST_SHIFT {
-            found.push(format!("{name}: moved by {shift}"));
+            found.push(format!("{name}: moved by {shift}\n{moved}"));
         }
         found.extend(faults(visit, &checker).await.into_iter().map(|fault| format!("{name}: {fault}")));
         screen(visit, 1_200, false).await;
