@@ -11,7 +11,7 @@ use control::domain::accounts::{self, strength};
 use control::domain::audit::{self, Actor, Kept};
 use control::domain::email::Email;
 use control::domain::encryption::{check, rotation};
-use control::domain::error::{AppError, AppResult, chain};
+use control::domain::error::{AppError, AppResult, Thing, chain};
 use control::domain::keys::access_keys;
 use control::domain::operator;
 use control::domain::operator::accounts::Operation;
@@ -429,7 +429,7 @@ async fn create_access_key(config: &DatabaseConfig, new: &NewKey) -> Result<(), 
     let email = operator::email(&new.email)?;
     let db = Db::open_existing(&config.database_url.0).await?;
     let mut tx = db.write().await?;
-    let account = accounts::repo::find_by_email(&mut tx, &email).await?.ok_or(AppError::NotFound("account"))?;
+    let account = accounts::repo::find_by_email(&mut tx, &email).await?.ok_or(AppError::NotFound(Thing::Account))?;
     let token = access_keys::create_by_operator(&mut tx, &account, &new.name, new.ttl, &Dice::System, Clock::System.now()).await?;
     tx.commit().await?;
     db.close().await;

@@ -10,7 +10,7 @@ use shared::wire::check::DownloadUrls;
 use tokio::sync::Semaphore;
 
 use crate::domain::audit::client_address::ClientAddress;
-use crate::domain::error::{AppError, Code};
+use crate::domain::error::{AppError, RateLimit, Refusal};
 use crate::domain::limits::under_way::UnderWay;
 use crate::domain::settings::Settings;
 use crate::domain::traces::memory::Traces;
@@ -67,13 +67,13 @@ pub struct Context {
     pub lock: File,
 }
 
-/// What a limit in memory says when it refuses.
+/// A limit in memory that refuses.
 #[derive(Clone, Copy, Debug)]
-pub struct Refusal<'r> {
+pub struct Exceeded<'r> {
     /// Its name in the log.
-    pub limit: &'static str,
+    pub name: &'static str,
     /// What the caller is told.
-    pub text: &'static str,
+    pub limit: RateLimit,
     /// From where the request came, where that is known.
     pub from: Option<ClientAddress>,
     /// Whose account it was about.
@@ -87,9 +87,9 @@ impl Context {
     }
 
     /// Counts one request of `key` by one of the limiters in memory. Errors: 429.
-    pub fn count(&self, limiter: &Mutex<Limiter>, key: &str, rate: Rate, refusal: &Refusal<'_>) -> Result<(), AppError> {
+    pub fn count(&self, limiter: &Mutex<Limiter>, key: &str, rate: Rate, exceeded: &Exceeded<'_>) -> Result<(), AppError> {
         let admitted = limiter.lock().unwrap_or_else(PoisonError::into_inner).admit(key, rate, self.now().as_millis());
-        admitted.map_err(|seconds| self.refuse(refusal, seconds))
+        admitted.map_err(|seconds| self.refuse(exceeded, seconds))
     }
 
     /// Counts one request of an address about `what` by one of the limiters in memory. Errors: 429.
@@ -99,20 +99,20 @@ impl Context {
         from: ClientAddress,
         what: &str,
         rate: Rate,
-        refusal: &Refusal<'_>,
+        exceeded: &Exceeded<'_>,
     ) -> Result<(), AppError> {
         let mut limiter = limiter.lock().unwrap_or_else(PoisonError::into_inner);
         let admitted = limiter.admit_address(from.0, what, rate, self.now().as_millis());
         drop(limiter);
-        admitted.map_err(|seconds| self.refuse(refusal, seconds))
+        admitted.map_err(|seconds| self.refuse(exceeded, seconds))
     }
 
     /// Notes what a limit in memory refuses; the error (429) says in how many seconds to try again.
-    pub fn refuse(&self, refusal: &Refusal<'_>, seconds: u64) -> AppError {
-        if let Some(from) = refusal.from {
-            self.traces.refused(from, refusal.limit, refusal.account, self.now());
+    pub fn refuse(&self, exceeded: &Exceeded<'_>, seconds: u64) -> AppError {
+        if let Some(from) = exceeded.from {
+            self.traces.refused(from, exceeded.name, exceeded.account, self.now());
         }
-        AppError::TooMany { text: refusal.text, retry_after: seconds, is_in_body: false }
+        AppError::TooMany { limit: exceeded.limit, retry_after: seconds }
     }
 
     /// Waits for a turn to work on a password. Errors: 503, noted as the refusal by a limit that it is: anybody can bring it about, as often as they like.
@@ -128,7 +128,7 @@ impl Context {
     /// verifier cannot be asked.
     pub async fn verify_challenge(&self, token: Option<&str>, from: ClientAddress) -> Result<(), AppError> {
         let passes = self.challenge.verify(token, from.0).await?;
-        if passes { Ok(()) } else { Err(AppError::Coded(Code::ChallengeRequired, "a valid challengeToken is needed")) }
+        if passes { Ok(()) } else { Err(AppError::Refused(Refusal::NoChallenge)) }
     }
 
     /// What signed bundle addresses are made from.

@@ -1,11 +1,12 @@
 //! The one error of the rules, named by outcome. The cause is kept for the log and never reaches the client; what a client is told is in
 //! [`crate::http::layer::problem`].
 
-use std::borrow::Cow;
-
+use shared::api::cli_login::CliTokenError;
+pub use shared::api::problem::Code;
 use shared::{FieldErrors, Invalid};
 
 use crate::domain::conflict::Conflict;
+pub use crate::domain::refusal::{Credentials, Feature, Quota, RateLimit, Refusal, Thing};
 use crate::infra;
 use crate::infra::crypto::seal::OpenError;
 pub use crate::infra::error::{Cause, chain};
@@ -16,55 +17,47 @@ pub type AppResult<T> = Result<T, AppError>;
 /// Why a request was not answered as asked; one variant for each kind of answer.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
-    /// 404. The text names what was not found, e.g. `app`.
+    /// 404.
     #[error("{0} was not found")]
-    NotFound(&'static str),
+    NotFound(Thing),
     /// 401 with `WWW-Authenticate: Bearer`.
     #[error("the access key is missing, invalid or expired")]
     Unauthenticated,
     /// 401 without a challenge: a password, code or token in the body is wrong.
-    #[error("{0}")]
-    WrongCredentials(&'static str),
-    /// 403 without a code.
-    #[error("{0}")]
-    Forbidden(Cow<'static, str>),
-    /// 403 to a login that was right.
-    #[error("this account is suspended: contact your administrator")]
-    Suspended,
-    /// 403 with a code that tells programs what would help.
-    #[error("{1}")]
-    Coded(Code, &'static str),
+    #[error(transparent)]
+    WrongCredentials(Credentials),
+    /// 403, with the code of the refusal where it has one.
+    #[error(transparent)]
+    Refused(Refusal),
     /// 400: what is wrong with the request, every bad field at once.
     #[error(transparent)]
     Invalid(#[from] FieldErrors),
+    /// 400 to a command line, whose text is this word of RFC 6749 or RFC 8628 alone.
+    #[error("{}", .0.as_str())]
+    NotExchanged(CliTokenError),
     /// 409: a rule of the business stands against it.
     #[error(transparent)]
     Conflict(#[from] Conflict),
-    /// 413.
-    #[error("{0}")]
-    TooLarge(String),
-    /// 415.
-    #[error("{0}")]
+    /// 413: what of the request is larger than it may be.
+    #[error(transparent)]
+    TooLarge(FieldErrors),
+    /// 415. Which media type the body should have.
+    #[error("the body must be {0}")]
     WrongType(&'static str),
-    /// 405; the router adds `Allow`.
-    #[error("this method is not allowed here")]
-    WrongMethod,
     /// 429.
-    #[error("{text}")]
+    #[error("{limit}")]
     TooMany {
         /// What there were too many of.
-        text: &'static str,
+        limit: RateLimit,
         /// `Retry-After`, in seconds.
         retry_after: u64,
-        /// Whether the body says it, too: on login and second factors only.
-        is_in_body: bool,
     },
-    /// 429 without `Retry-After`: there are as many as the account may have, and waiting changes nothing.
-    #[error("{0}")]
-    QuotaReached(&'static str),
+    /// 409, or 429 for API keys, without `Retry-After`: there are as many as there may be, and waiting changes nothing.
+    #[error(transparent)]
+    Quota(Quota),
     /// 501: this server was not set up for it.
-    #[error("{0}")]
-    NotConfigured(&'static str),
+    #[error(transparent)]
+    NotConfigured(Feature),
     /// 503 with `Retry-After`, told like the next one: a limit has refused it, which is noted with the limit, and nothing is at fault.
     #[error("the service is unavailable for the moment, try again")]
     Busy,
@@ -76,39 +69,12 @@ pub enum AppError {
     Internal(#[source] Cause),
 }
 
-/// The codes of refusals, as the interface lists them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Code {
-    /// Login needs a human-verification token.
-    ChallengeRequired,
-    /// Only a dashboard session may do this.
-    DashboardSessionRequired,
-    /// The time for setting up a second factor is over.
-    MfaSetupRequired,
-    /// The login is too old for lasting access: re-authenticate, or log in again.
-    ReauthRequired,
-    /// A fresh proof of a second factor is needed.
-    StepUpRequired,
-}
-
-impl Code {
-    /// Every code.
-    pub const ALL: [Self; 5] =
-        [Self::ChallengeRequired, Self::DashboardSessionRequired, Self::MfaSetupRequired, Self::ReauthRequired, Self::StepUpRequired];
-
-    /// The code as it is answered.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ChallengeRequired => "challenge_required",
-            Self::DashboardSessionRequired => "dashboard_session_required",
-            Self::MfaSetupRequired => "mfa_setup_required",
-            Self::ReauthRequired => "reauth_required",
-            Self::StepUpRequired => "step_up_required",
-        }
-    }
-}
-
 impl AppError {
+    /// What tells programs what would help, where something does.
+    pub fn code(&self) -> Option<Code> {
+        if let Self::Refused(refusal) = self { refusal.code() } else { None }
+    }
+
     /// An [`AppError::Invalid`] about one field.
     pub fn invalid(field: &'static str, error: impl Into<Invalid>) -> Self {
         Self::Invalid(FieldErrors::of(field, error))
@@ -158,6 +124,12 @@ impl From<infra::error::Error> for AppError {
             infra::error::Error::Unavailable(cause) => Self::Unavailable(cause),
             infra::error::Error::Internal(cause) => Self::Internal(cause),
         }
+    }
+}
+
+impl From<CliTokenError> for AppError {
+    fn from(error: CliTokenError) -> Self {
+        Self::NotExchanged(error)
     }
 }
 

@@ -25,6 +25,7 @@ pub mod operator;
 pub mod outbox;
 pub mod password_reset;
 pub mod profile;
+mod refusal;
 pub mod registration;
 pub mod releases;
 pub mod second_factors;

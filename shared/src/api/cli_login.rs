@@ -146,6 +146,21 @@ pub enum CliTokenError {
     UnsupportedGrantType,
 }
 
+impl CliTokenError {
+    /// The word in `error`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::AuthorizationPending => "authorization_pending",
+            Self::SlowDown => "slow_down",
+            Self::AccessDenied => "access_denied",
+            Self::ExpiredToken => "expired_token",
+            Self::InvalidGrant => "invalid_grant",
+            Self::InvalidRequest => "invalid_request",
+            Self::UnsupportedGrantType => "unsupported_grant_type",
+        }
+    }
+}
+
 /// Why nothing was exchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

@@ -18,6 +18,7 @@ pub mod history;
 pub mod login;
 pub mod metrics;
 pub mod password_reset;
+pub mod problem;
 pub mod registration;
 pub mod releases;
 pub mod second_factors;

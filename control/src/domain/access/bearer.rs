@@ -8,14 +8,14 @@ use shared::time::UnixMillis;
 use crate::domain::accounts;
 use crate::domain::audit::{Actor, ClientAddress};
 use crate::domain::change::Change;
-use crate::domain::context::{Context, Refusal};
+use crate::domain::context::{Context, Exceeded};
 use crate::domain::credentials::CredentialKind;
 use crate::domain::credentials::access_keys::repo::{self, KeyRow};
 use crate::domain::credentials::api_keys::repo as api_keys;
 use crate::domain::credentials::scope::Scopes;
 use crate::domain::credentials::session::{self, LAST_USED_EVERY};
 use crate::domain::credentials::token::{self, ApiKeyToken, TokenHash};
-use crate::domain::error::{AppError, AppResult, chain};
+use crate::domain::error::{AppError, AppResult, RateLimit, Refusal, chain};
 use crate::domain::traces::{self, Trace};
 use crate::infra::db::ReadTx;
 
@@ -118,7 +118,7 @@ impl SignedIn {
     async fn judge_whole(&self, tx: &mut ReadTx, app: &Context) -> AppResult<()> {
         let now = self.judge(tx, app).await?;
         // The request was let in by any of them.
-        if self.scopes.is_within(now) { Ok(()) } else { Err(AppError::Forbidden("the API key's scopes were changed meanwhile".into())) }
+        if self.scopes.is_within(now) { Ok(()) } else { Err(AppError::Refused(Refusal::ScopesChanged)) }
     }
 
     /// What the credential may be used for now; 401 when it has ended. Ask before work that costs much, too.
@@ -211,12 +211,10 @@ impl From<sqlx::Error> for Unfit {
 fn admit(app: &Context, caller: SignedIn) -> AppResult<SignedIn> {
     // After the credential is known to be one: nobody else can use its allowance up.
     let (limits, from, account) = (&app.settings.limits, Some(caller.from), Some(&caller.account));
-    let text = "too many requests are made with this credential";
-    let refusal = Refusal { limit: "management_api", text, from, account };
-    app.count(&app.callers, caller.credential.as_str(), limits.management, &refusal)?;
-    let text = "too many requests are made with this account's credentials";
-    let refusal = Refusal { limit: "account_management_api", text, from, account };
-    app.count(&app.accounts, caller.account.as_str(), limits.account_management, &refusal)?;
+    let exceeded = Exceeded { name: "management_api", limit: RateLimit::CredentialRequests, from, account };
+    app.count(&app.callers, caller.credential.as_str(), limits.management, &exceeded)?;
+    let exceeded = Exceeded { name: "account_management_api", limit: RateLimit::AccountRequests, from, account };
+    app.count(&app.accounts, caller.account.as_str(), limits.account_management, &exceeded)?;
     Ok(caller)
 }
 

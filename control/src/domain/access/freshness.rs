@@ -7,7 +7,7 @@ use shared::time::UnixMillis;
 
 use super::{LoginSession, SignedIn};
 use crate::domain::context::Context;
-use crate::domain::error::{AppError, AppResult, Code};
+use crate::domain::error::{AppError, AppResult, Refusal};
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
@@ -18,10 +18,7 @@ const RENEW: &str = "UPDATE access_keys SET reauthenticated_time = $3 WHERE acco
 pub const SQL: &[&str] = &[SINCE, RENEW];
 
 /// What is answered to a session whose last proof is too old.
-pub const NEEDED: AppError = AppError::Coded(
-    Code::ReauthRequired,
-    "your sign-in is not recent enough for this: send your password to POST /v1/auth/reauthenticate and try again, or send stepUp if you have a second factor",
-);
+pub const NEEDED: AppError = AppError::Refused(Refusal::NotFresh);
 
 /// Whether the caller is somebody's session whose last proof is, or was then, too old. A session without an origin is treated like one of the dashboard:
 /// a person signed in for it, it reaches roles, transfers and deletions of apps, and it is none of the credentials of programs, which are not asked.

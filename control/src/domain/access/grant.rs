@@ -12,7 +12,7 @@ use crate::domain::access::names;
 use crate::domain::change::Change;
 use crate::domain::context::Context;
 use crate::domain::credentials::scope::{Scope, Scopes};
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult, Refusal, Thing};
 use crate::infra::db::{ReadTx, WriteTx};
 
 /// What a collaborator is to an app.
@@ -164,7 +164,7 @@ impl<N> AppGrant<N> {
 
     /// Another permission, for operations of which only a part needs it; asked inside a change's own transaction, as the role is now. Errors: 403, 404.
     pub async fn require<M: Permission>(&self, tx: &mut ReadTx) -> AppResult<()> {
-        let role = repo::role(tx, &self.app, self.account()).await?.ok_or(AppError::NotFound("app"))?;
+        let role = repo::role(tx, &self.app, self.account()).await?.ok_or(AppError::NotFound(Thing::App))?;
         check::<M>(role.parse().map_err(AppError::internal)?, self.caller.scopes())
     }
 }
@@ -186,7 +186,7 @@ impl<N: Permission> AppGrant<N> {
             Named::Id(id) => (names::resolve_id(&mut tx, caller.account(), &id).await?, id),
             Named::Name(name) => (names::resolve(&mut tx, caller.account(), &name).await?, name),
         };
-        let found = found.ok_or(AppError::NotFound("app"))?;
+        let found = found.ok_or(AppError::NotFound(Thing::App))?;
         let role: Role = found.permission.parse().map_err(AppError::internal)?;
         check::<N>(role, caller.scopes())?;
         Ok(Self {
@@ -215,7 +215,7 @@ impl<N: Permission> AppGrant<N> {
     /// Whether the right is still there; with the errors of [`AppGrant::begin`]. Ask before work that costs much, too.
     pub async fn judge(&self, tx: &mut ReadTx, app: &Context) -> AppResult<()> {
         let scopes = self.caller.judge(tx, app).await?;
-        let role = repo::role(tx, &self.app, self.account()).await?.ok_or(AppError::NotFound("app"))?;
+        let role = repo::role(tx, &self.app, self.account()).await?.ok_or(AppError::NotFound(Thing::App))?;
         check::<N>(role.parse().map_err(AppError::internal)?, scopes)
     }
 
@@ -228,7 +228,7 @@ impl<N: Permission> AppGrant<N> {
     /// Locks the app until the transaction ends, and asks again. Changes of the app's name, owner, collaborators and deployments begin with it, and so
     /// follow one another; what else they lock comes after, accounts first. Errors: 403, 404.
     pub async fn lock(&self, tx: &mut WriteTx) -> AppResult<LockedRow> {
-        let app = repo::lock(tx, &self.app).await?.ok_or(AppError::NotFound("app"))?;
+        let app = repo::lock(tx, &self.app).await?.ok_or(AppError::NotFound(Thing::App))?;
         self.confirm(tx).await?;
         Ok(app)
     }
@@ -236,10 +236,10 @@ impl<N: Permission> AppGrant<N> {
 
 fn check<N: Permission>(role: Role, scopes: Scopes) -> AppResult<()> {
     if !N::held_by(role) {
-        return Err(AppError::Forbidden(format!("this needs the permission {}", N::NAME).into()));
+        return Err(AppError::Refused(Refusal::Permission(N::NAME)));
     }
     if !scopes.has_any(N::SCOPES) {
-        return Err(AppError::Forbidden(format!("the API key's scopes do not include the permission {}", N::NAME).into()));
+        return Err(AppError::Refused(Refusal::PermissionOfScopes(N::NAME)));
     }
     Ok(())
 }

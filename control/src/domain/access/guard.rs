@@ -10,7 +10,7 @@ use crate::domain::change::Change;
 use crate::domain::context::Context;
 use crate::domain::credentials::CredentialKind;
 use crate::domain::credentials::scope::{Scope, Scopes};
-use crate::domain::error::{AppError, AppResult, Code};
+use crate::domain::error::{AppError, AppResult, Refusal};
 
 /// A caller with any credential but an API key.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ impl NotApiKey {
     /// The caller, unless the credential is an API key. Errors: 403.
     pub fn of(caller: SignedIn) -> AppResult<Self> {
         if caller.kind() == CredentialKind::ApiKey {
-            return Err(AppError::Forbidden("API keys are for apps, deployments and releases; this needs another credential".into()));
+            return Err(AppError::Refused(Refusal::ApiKey));
         }
         Ok(Self(caller))
     }
@@ -52,7 +52,7 @@ impl LoginSession {
 
     /// The same, or the refusal. Errors: 403.
     pub fn require(caller: &SignedIn) -> AppResult<Self> {
-        Self::of(caller).ok_or(AppError::Forbidden("this needs a login session, not an access key or an API key".into()))
+        Self::of(caller).ok_or(AppError::Refused(Refusal::NoLoginSession))
     }
 
     /// The session.
@@ -76,7 +76,7 @@ pub struct DashboardSession(LoginSession);
 impl DashboardSession {
     /// The caller, when the session is the dashboard's; else the refusal. For operations of which only a part needs that.
     pub fn of(caller: &LoginSession) -> AppResult<Self> {
-        if caller.kind() == CredentialKind::DashboardSession { Ok(Self(caller.clone())) } else { Err(dashboard_needed()) }
+        if caller.kind() == CredentialKind::DashboardSession { Ok(Self(caller.clone())) } else { Err(NO_DASHBOARD_SESSION) }
     }
 }
 
@@ -97,7 +97,7 @@ impl DashboardSessionAlone {
     /// The caller, when the session is the dashboard's. Errors: 403.
     pub fn of(caller: &SignedIn) -> AppResult<Self> {
         if caller.kind() != CredentialKind::DashboardSession {
-            return Err(dashboard_needed());
+            return Err(NO_DASHBOARD_SESSION);
         }
         DashboardSession::of(&LoginSession::require(caller)?).map(Self)
     }
@@ -111,9 +111,7 @@ impl Deref for DashboardSessionAlone {
     }
 }
 
-fn dashboard_needed() -> AppError {
-    AppError::Coded(Code::DashboardSessionRequired, "this needs a dashboard session: sign in on the dashboard")
-}
+const NO_DASHBOARD_SESSION: AppError = AppError::Refused(Refusal::NoDashboardSession);
 
 /// A caller that may make apps of its own.
 #[derive(Clone, Debug)]
@@ -134,7 +132,7 @@ impl AppCreator {
     }
 
     fn check(scopes: Scopes) -> AppResult<()> {
-        if scopes.has(Scope::Apps) { Ok(()) } else { Err(AppError::Forbidden("this needs the scope apps".into())) }
+        if scopes.has(Scope::Apps) { Ok(()) } else { Err(AppError::Refused(Refusal::AppsScope)) }
     }
 }
 

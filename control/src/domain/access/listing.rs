@@ -9,7 +9,7 @@ use shared::time::UnixMillis;
 use super::{SignedIn, apps as repo, collaborators};
 use crate::domain::accounts;
 use crate::domain::conflict::Conflict;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult, Thing};
 use crate::infra::db::{ReadTx, WriteTx};
 
 /// An app as one of its collaborators sees it.
@@ -95,5 +95,5 @@ async fn read(tx: &mut ReadTx, caller: &SignedIn, only: Option<&AppId>) -> AppRe
 
 /// One of the caller's apps, in the form of the list.
 pub async fn find(tx: &mut ReadTx, caller: &SignedIn, app: &AppId) -> AppResult<App> {
-    read(tx, caller, Some(app)).await?.into_iter().find(|out| out.id == *app).ok_or(AppError::NotFound("app"))
+    read(tx, caller, Some(app)).await?.into_iter().find(|out| out.id == *app).ok_or(AppError::NotFound(Thing::App))
 }

@@ -14,7 +14,7 @@ use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::email::Email;
-use crate::domain::error::{AppError, AppResult, OrConflict};
+use crate::domain::error::{AppError, AppResult, OrConflict, Thing};
 use crate::infra::clock::Dice;
 use crate::infra::db::WriteTx;
 
@@ -77,9 +77,9 @@ pub struct LimitsPatch {
 /// Changes what the account with this address may have, in the transaction's last statements. Errors: 404.
 pub async fn set_limits(tx: &mut WriteTx, actor: &Actor, email: &Email, patch: LimitsPatch, dice: &Dice, now: UnixMillis) -> AppResult<()> {
     let LimitsPatch { api_keys, retention_days, upload_bytes } = patch;
-    let account = repo::find_by_email(tx, email).await?.ok_or(AppError::NotFound("account"))?;
+    let account = repo::find_by_email(tx, email).await?.ok_or(AppError::NotFound(Thing::Account))?;
     if repo::set_limits(tx, &account, api_keys, retention_days, upload_bytes).await? == 0 {
-        return Err(AppError::NotFound("account"));
+        return Err(AppError::NotFound(Thing::Account));
     }
     let details = json!({ "maxApiKeys": api_keys, "retentionDays": retention_days, "maxUploadBytes": upload_bytes });
     audit::note(tx, actor, Event::new(Action::SetLimits, &account).with(details), dice, now).await

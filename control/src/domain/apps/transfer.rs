@@ -13,7 +13,7 @@ use crate::domain::audit::{Action, Event};
 use crate::domain::collaborators::{notice, service as sharing};
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult, Thing};
 use crate::domain::login::Fresh;
 use crate::domain::mail::{Kind, Mail, ReturnedApp, Transfer, notices};
 use crate::infra::db::WriteTx;
@@ -31,12 +31,12 @@ pub async fn transfer(app: &Context, grant: &AppGrant<OwnApp>, _fresh: Fresh, em
     if row.namespace_id != *grant.account() && !gives_back {
         return Err(AppError::Conflict(Conflict::NotAccepted));
     }
-    let receiver = found.ok_or(AppError::NotFound("account"))?;
+    let receiver = found.ok_or(AppError::NotFound(Thing::Account))?;
     if receiver == *grant.account() {
         return Err(AppError::Conflict(Conflict::OwnsApp));
     }
     if !accounts::service::lock(&mut tx, &mut [grant.account(), &receiver]).await? {
-        return Err(AppError::NotFound("account"));
+        return Err(AppError::NotFound(Thing::Account));
     }
     hand_over(&mut tx, app, grant.account(), &receiver, &row).await?;
     let LockedRow { id, name, .. } = row;

@@ -13,13 +13,13 @@ use crate::domain::change::Change;
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::credentials::token::PlainToken;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult, RateLimit, Thing};
 use crate::domain::limits::{Count, Limit, Subject};
 use crate::domain::login::RecentLogin;
 use crate::domain::second_factors::NewCredentials;
 use crate::domain::traces;
 
-const UNKNOWN: AppError = AppError::NotFound("authorization");
+const UNKNOWN: AppError = AppError::NotFound(Thing::Authorization);
 
 /// What was decided, for the one who decided. It cannot be printed: the redirect holds the code and the state.
 pub struct Decided {
@@ -39,8 +39,7 @@ pub async fn resolve(app: &Context, caller: &DashboardSession, code: &UserCode) 
     let count = Count::lock(&mut tx, Limit::CliResolves, &Subject::account(caller.account()), now).await?;
     if let Some(seconds) = count.times().wait(rate, now) {
         traces::refused(app, caller.from(), Limit::CliResolves.as_str(), Some(caller.account()));
-        let text = "too many wrong codes were given for this account";
-        return Err(AppError::TooMany { text, retry_after: seconds, is_in_body: false });
+        return Err(AppError::TooMany { limit: RateLimit::UserCodes, retry_after: seconds });
     }
     let cancelled = repo::cancelled_time(&mut tx, caller.account()).await?;
     let found = repo::find_by_user_code(&mut tx, code, now, cancelled).await?;

@@ -4,6 +4,7 @@
 //! may have been caught by somebody else: its request ends, and so does the credential that was given for it.
 
 use serde_json::{Value, json};
+use shared::api::cli_login::CliTokenError;
 use shared::ids::{AccessKeyId, AccountId};
 use shared::time::UnixMillis;
 
@@ -20,69 +21,6 @@ use crate::domain::limits::{Limit, admit_stranger};
 use crate::domain::mail::Kind;
 use crate::domain::traces::{self, Trace};
 use crate::infra::db::{ReadTx, WriteTx};
-
-/// Why nothing was given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// Nobody has decided yet: poll again.
-    AuthorizationPending,
-    /// The polls come too fast: wait five seconds longer between them from now on.
-    SlowDown,
-    /// The request was denied or cancelled, or who approved it is no longer signed in.
-    AccessDenied,
-    /// The time of the request, or of its code, has run out.
-    ExpiredToken,
-    /// The code is not known, was used already, or what came with it does not belong to it.
-    InvalidGrant,
-    /// A member is missing or malformed.
-    InvalidRequest,
-    /// The `grantType` is neither of the two.
-    UnsupportedGrantType,
-}
-
-impl Refusal {
-    /// The word in `error`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::AuthorizationPending => "authorization_pending",
-            Self::SlowDown => "slow_down",
-            Self::AccessDenied => "access_denied",
-            Self::ExpiredToken => "expired_token",
-            Self::InvalidGrant => "invalid_grant",
-            Self::InvalidRequest => "invalid_request",
-            Self::UnsupportedGrantType => "unsupported_grant_type",
-        }
-    }
-}
-
-/// Why an exchange failed.
-#[derive(Debug)]
-pub enum ExchangeError {
-    /// It was refused.
-    Refused(Refusal),
-    /// It came too often, or something is out of order.
-    Failed(AppError),
-}
-
-impl From<Refusal> for ExchangeError {
-    fn from(refusal: Refusal) -> Self {
-        Self::Refused(refusal)
-    }
-}
-
-impl From<AppError> for ExchangeError {
-    fn from(error: AppError) -> Self {
-        Self::Failed(error)
-    }
-}
-
-impl From<sqlx::Error> for ExchangeError {
-    fn from(error: sqlx::Error) -> Self {
-        Self::Failed(error.into())
-    }
-}
-
-type Exchanged = Result<Given, ExchangeError>;
 
 /// What a command line shows.
 pub enum Grant<'a> {
@@ -130,15 +68,15 @@ pub struct Given {
     pub email: String,
 }
 
-/// Exchanges a grant. Errors: a [`Refusal`], 429.
-pub async fn exchange(app: &Context, from: ClientAddress, grant: &Grant<'_>) -> Result<Given, ExchangeError> {
+/// Exchanges a grant. Errors: a [`CliTokenError`], 429.
+pub async fn exchange(app: &Context, from: ClientAddress, grant: &Grant<'_>) -> AppResult<Given> {
     let (row, given) = match grant {
         Grant::Code { code, proof } => {
             admit_exchange(app, from).await?;
             let row = repo::find_by_code(&mut app.db.read().await?, &TokenHash::of(code)).await?;
             let given = match &row {
                 Some(row) => redeem(app, from, row, Some(*proof)).await,
-                None => Err(Refusal::InvalidGrant.into()),
+                None => Err(CliTokenError::InvalidGrant.into()),
             };
             (row, given)
         }
@@ -148,21 +86,21 @@ pub async fn exchange(app: &Context, from: ClientAddress, grant: &Grant<'_>) -> 
             (row, given)
         }
     };
-    if let Err(ExchangeError::Refused(refusal)) = &given {
+    if let Err(AppError::NotExchanged(refusal)) = &given {
         note(app, from, *refusal, row.as_ref());
     }
     given
 }
 
 /// The refusal of what is no grant, noted: nothing else looks at it.
-pub fn refuse(app: &Context, from: ClientAddress, refusal: Refusal) -> ExchangeError {
+pub fn refuse(app: &Context, from: ClientAddress, refusal: CliTokenError) -> AppError {
     note(app, from, refusal, None);
     refusal.into()
 }
 
 /// Notes an exchange that failed. Polls that come early, or too often, have not.
-fn note(app: &Context, from: ClientAddress, refusal: Refusal, row: Option<&AuthorizationRow>) {
-    if matches!(refusal, Refusal::AuthorizationPending | Refusal::SlowDown) {
+fn note(app: &Context, from: ClientAddress, refusal: CliTokenError, row: Option<&AuthorizationRow>) {
+    if matches!(refusal, CliTokenError::AuthorizationPending | CliTokenError::SlowDown) {
         return;
     }
     let account = row.and_then(|row| row.account_id.as_ref());
@@ -180,10 +118,10 @@ async fn admit_exchange(app: &Context, from: ClientAddress) -> AppResult<()> {
 }
 
 /// A poll that keeps its interval counts for nothing while the request may still be approved; any other counts.
-async fn poll(app: &Context, from: ClientAddress, row: Option<&AuthorizationRow>) -> Exchanged {
+async fn poll(app: &Context, from: ClientAddress, row: Option<&AuthorizationRow>) -> AppResult<Given> {
     let Some(row) = row else {
         admit_exchange(app, from).await?;
-        return Err(Refusal::InvalidGrant.into());
+        return Err(CliTokenError::InvalidGrant.into());
     };
     let now = app.now();
     let (state, is_paced) = (row.state(now)?, row.next_poll_time <= now);
@@ -192,7 +130,7 @@ async fn poll(app: &Context, from: ClientAddress, row: Option<&AuthorizationRow>
         let is_noted = repo::poll(&mut tx, &row.id, now).await? > 0;
         tx.commit().await?;
         if is_noted {
-            return Err(Refusal::AuthorizationPending.into());
+            return Err(CliTokenError::AuthorizationPending.into());
         }
         // Another poll was faster, or the request was decided on.
     }
@@ -205,36 +143,36 @@ async fn poll(app: &Context, from: ClientAddress, row: Option<&AuthorizationRow>
     let mut tx = app.db.write().await?;
     let is_slower = repo::slow_down(&mut tx, &row.id, now).await? > 0;
     tx.commit().await?;
-    Err(if is_slower { Refusal::SlowDown } else { Refusal::AuthorizationPending }.into())
+    Err(if is_slower { CliTokenError::SlowDown } else { CliTokenError::AuthorizationPending }.into())
 }
 
 /// Gives the credential of a request that is approved; `proof` comes with a code.
-async fn redeem(app: &Context, from: ClientAddress, found: &AuthorizationRow, proof: Option<Proof<'_>>) -> Exchanged {
+async fn redeem(app: &Context, from: ClientAddress, found: &AuthorizationRow, proof: Option<Proof<'_>>) -> AppResult<Given> {
     let (mut tx, now) = (app.db.write().await?, app.now());
     let owner = match &found.account_id {
         Some(account) => repo::lock_account(&mut tx, account).await?,
         None => None,
     };
-    let row = repo::lock(&mut tx, &found.id).await?.ok_or(Refusal::InvalidGrant)?;
+    let row = repo::lock(&mut tx, &found.id).await?.ok_or(CliTokenError::InvalidGrant)?;
     match row.state(now)? {
         State::Approved if proof.is_some_and(|proof| !proof.fits(&row)) => {
             end(Change::over(app, tx, Actor::stranger(from)), &row, json!({ "reason": "wrong proof" })).await?;
-            Err(Refusal::InvalidGrant.into())
+            Err(CliTokenError::InvalidGrant.into())
         }
         State::Approved => give(tx, app, from, &row, owner).await,
         // A device repeats a poll whose answer was lost; nobody but the device knows its code.
         State::Consumed if proof.is_some() => {
             revoke(Change::over(app, tx, Actor::stranger(from)), from, &row, owner).await?;
-            Err(Refusal::InvalidGrant.into())
+            Err(CliTokenError::InvalidGrant.into())
         }
-        State::Consumed | State::Ended => Err(Refusal::InvalidGrant.into()),
-        State::Denied | State::Cancelled => Err(Refusal::AccessDenied.into()),
-        State::Expired => Err(Refusal::ExpiredToken.into()),
-        State::Pending => Err(Refusal::AuthorizationPending.into()),
+        State::Consumed | State::Ended => Err(CliTokenError::InvalidGrant.into()),
+        State::Denied | State::Cancelled => Err(CliTokenError::AccessDenied.into()),
+        State::Expired => Err(CliTokenError::ExpiredToken.into()),
+        State::Pending => Err(CliTokenError::AuthorizationPending.into()),
     }
 }
 
-async fn give(mut tx: WriteTx, app: &Context, from: ClientAddress, row: &AuthorizationRow, owner: Option<Owner>) -> Exchanged {
+async fn give(mut tx: WriteTx, app: &Context, from: ClientAddress, row: &AuthorizationRow, owner: Option<Owner>) -> AppResult<Given> {
     let (Some(owner), Some(account), Some(approved_by)) = (owner, &row.account_id, &row.session_id) else {
         return cancel(tx, row).await;
     };
@@ -252,10 +190,10 @@ async fn give(mut tx: WriteTx, app: &Context, from: ClientAddress, row: &Authori
 }
 
 /// Cancels a request whose approval is worth nothing any more, so that from now on its polls count.
-async fn cancel(mut tx: WriteTx, row: &AuthorizationRow) -> Exchanged {
+async fn cancel(mut tx: WriteTx, row: &AuthorizationRow) -> AppResult<Given> {
     repo::cancel_one(&mut tx, &row.id).await?;
     tx.commit().await?;
-    Err(Refusal::AccessDenied.into())
+    Err(CliTokenError::AccessDenied.into())
 }
 
 /// Ends the credential that was given for a code, since the code came again.

@@ -8,9 +8,9 @@ use crate::domain::audit::{Action, Event};
 use crate::domain::context::Context;
 use crate::domain::credentials::access_keys::repo::{self, Credential};
 use crate::domain::credentials::session;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult, Thing};
 
-const UNKNOWN: AppError = AppError::NotFound("machine");
+const UNKNOWN: AppError = AppError::NotFound(Thing::Machine);
 
 /// The authorized devices, oldest first.
 pub async fn list(app: &Context, caller: &LoginSession) -> AppResult<Vec<Credential>> {

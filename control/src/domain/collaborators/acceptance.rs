@@ -16,7 +16,7 @@ use crate::domain::audit::{Action, Event};
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::deployments::service as deployments;
-use crate::domain::error::{AppError, AppResult, OrConflict};
+use crate::domain::error::{AppError, AppResult, OrConflict, Thing};
 use crate::domain::mail::{Kind, Mail, ReturnedApp, notices};
 use crate::domain::releases::blob;
 use crate::infra::db::WriteTx;
@@ -27,7 +27,7 @@ pub async fn accept(app: &Context, grant: &AppGrant<AcceptApp>, name: Option<&Na
     let mut tx = grant.begin(app).await?;
     let now = tx.now();
     let row = grant.lock(&mut tx).await?;
-    let role = apps::role(&mut tx, &row.id, grant.account()).await?.ok_or(AppError::NotFound("app"))?;
+    let role = apps::role(&mut tx, &row.id, grant.account()).await?.ok_or(AppError::NotFound(Thing::App))?;
     let moves = role == Role::Owner.as_str() && row.namespace_id != *grant.account();
     let name = name.map_or(row.name.as_str(), Name::as_str);
     let details = if moves {

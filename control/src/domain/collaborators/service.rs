@@ -12,7 +12,7 @@ use crate::domain::access::{AppGrant, Role, SignedIn, names};
 use crate::domain::audit::{Action, Event};
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
-use crate::domain::error::{AppError, AppResult, OrConflict};
+use crate::domain::error::{AppError, AppResult, OrConflict, RateLimit, Thing};
 use crate::domain::limits::{self, Limit, Subject};
 use crate::domain::login::fresh;
 use crate::domain::mail::{Kind, Mail, SharedApp};
@@ -46,8 +46,7 @@ pub async fn admit(app: &Context, caller: &SignedIn) -> AppResult<()> {
     let admitted = limits::admit_alone(app, &Subject::account(caller.account()), Limit::Collaborators, rate).await?;
     admitted.map_err(|seconds| {
         traces::refused(app, caller.from(), Limit::Collaborators.as_str(), Some(caller.account()));
-        let text = "this account has added too many collaborators or transferred too many apps in the last hour";
-        AppError::TooMany { text, retry_after: seconds, is_in_body: false }
+        AppError::TooMany { limit: RateLimit::Collaborators, retry_after: seconds }
     })
 }
 
@@ -67,14 +66,14 @@ pub async fn add(app: &Context, grant: &AppGrant<ManageCollaborators>, GivenRole
     let mut tx = grant.begin(app).await?;
     let now = tx.now();
     let row = grant.lock(&mut tx).await?;
-    let account = accounts::repo::find_verified(&mut tx, email).await?.ok_or(AppError::NotFound("account"))?;
+    let account = accounts::repo::find_verified(&mut tx, email).await?.ok_or(AppError::NotFound(Thing::Account))?;
     if !accounts::service::lock(&mut tx, &mut [&account]).await? {
-        return Err(AppError::NotFound("account"));
+        return Err(AppError::NotFound(Thing::Account));
     }
     app.settings.limits.quotas.check_collaborators(&mut tx, &row.id).await?;
     let inserted = repo::insert(&mut tx, &row.id, &account, role, now).await;
     inserted.or_conflict(|| Conflict::IsCollaborator)?;
-    let owner = accounts::repo::find(&mut tx, &row.namespace_id).await?.ok_or(AppError::NotFound("app"))?;
+    let owner = accounts::repo::find(&mut tx, &row.namespace_id).await?.ok_or(AppError::NotFound(Thing::App))?;
     let shared = SharedApp {
         time: now,
         app: format!("{}:{}", owner.email, row.name),
@@ -90,7 +89,7 @@ pub async fn add(app: &Context, grant: &AppGrant<ManageCollaborators>, GivenRole
 pub async fn update(app: &Context, grant: &AppGrant<ManageCollaborators>, GivenRole(role): GivenRole, email: &str) -> AppResult<String> {
     let mut tx = grant.begin(app).await?;
     let row = grant.lock(&mut tx).await?;
-    let found = repo::find(&mut tx, &row.id, email).await?.ok_or(AppError::NotFound("collaborator"))?;
+    let found = repo::find(&mut tx, &row.id, email).await?.ok_or(AppError::NotFound(Thing::Collaborator))?;
     if found.permission == Role::Owner.as_str() || repo::change_role(&mut tx, &row.id, &found.account_id, role).await? == 0 {
         return Err(owner_stays_owner());
     }
@@ -112,10 +111,10 @@ pub async fn remove(app: &Context, grant: &AppGrant<LeaveApp>, email: &str) -> A
     if !is_oneself && !is_sender {
         grant.require::<ManageCollaborators>(tx).await?;
     }
-    let found = repo::find(tx, &row.id, email).await?.ok_or(AppError::NotFound("collaborator"))?;
+    let found = repo::find(tx, &row.id, email).await?.ok_or(AppError::NotFound(Thing::Collaborator))?;
     let details = if let Some(sender) = check_may_go(&row, &found, is_oneself || is_sender)? {
         accounts::service::lock(tx, &mut [&found.account_id, sender]).await?;
-        let returned = repo::find_shared(tx, &found.account_id, &row.id).await?.ok_or(AppError::NotFound("app"))?;
+        let returned = repo::find_shared(tx, &found.account_id, &row.id).await?.ok_or(AppError::NotFound(Thing::App))?;
         acceptance::give_back(tx, std::slice::from_ref(&returned), app.now()).await?;
         repo::delete(tx, &row.id, &found.account_id).await?;
         if is_oneself {

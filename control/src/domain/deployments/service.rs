@@ -12,7 +12,7 @@ use crate::domain::audit::{Action, Event};
 use crate::domain::change::Change;
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
-use crate::domain::error::{AppError, AppResult, OrConflict};
+use crate::domain::error::{AppError, AppResult, OrConflict, Thing};
 use crate::domain::limits::quotas;
 use crate::domain::outbox::snapshots;
 use crate::infra::clock::Dice;
@@ -201,5 +201,5 @@ pub async fn give_keys(tx: &mut WriteTx, app: &AppId, from: &AccountId, to: &Acc
 
 /// The deployment of this name, or 404.
 pub async fn find(tx: &mut ReadTx, app: &AppId, name: &str) -> AppResult<DeploymentRow> {
-    repo::find(tx, app, name).await?.ok_or(AppError::NotFound("deployment"))
+    repo::find(tx, app, name).await?.ok_or(AppError::NotFound(Thing::Deployment))
 }

@@ -17,7 +17,7 @@ use crate::domain::credentials::CredentialKind;
 use crate::domain::credentials::access_keys::repo::{self, Credential, NewKeyRow};
 use crate::domain::credentials::session::{self, Device, LAST_EXPIRY};
 use crate::domain::credentials::token::PlainToken;
-use crate::domain::error::{AppError, AppResult, OrConflict};
+use crate::domain::error::{AppError, AppResult, OrConflict, Thing};
 use crate::domain::login::{Fresh, fresh};
 use crate::domain::mail::{Key, KeyNotice, Kind, Mail, notices};
 use crate::domain::second_factors::{NewCredentials, Proof};
@@ -101,7 +101,7 @@ pub async fn create_by_operator(
     now: UnixMillis,
 ) -> AppResult<PlainToken> {
     let token = create(tx, account, friendly_name, "127.0.0.1", ttl, dice, now).await?;
-    let key = repo::find_by_name(tx, account, friendly_name).await?.ok_or(AppError::NotFound("access key"))?;
+    let key = repo::find_by_name(tx, account, friendly_name).await?.ok_or(AppError::NotFound(Thing::AccessKey))?;
     let event = Event::new(Action::CreateAccessKey, &key.id).with(json!({ "friendlyName": friendly_name, "expires": key.expires }));
     audit::note(tx, &Actor::operator(), event, dice, now).await?;
     Ok(token)
@@ -124,7 +124,7 @@ pub async fn add(
     NewCredentials::of(tx, caller.account(), app).await?;
     app.settings.limits.quotas.check_access_keys(tx, caller.account()).await?;
     let token = create(tx, caller.account(), friendly_name, &from, *ttl, &app.dice, now).await?;
-    let key = repo::find_by_name(tx, caller.account(), friendly_name).await?.ok_or(AppError::NotFound("access key"))?;
+    let key = repo::find_by_name(tx, caller.account(), friendly_name).await?.ok_or(AppError::NotFound(Thing::AccessKey))?;
     tell(tx, caller, friendly_name, Kind::KeyAdded).await?;
     let details = json!({ "friendlyName": friendly_name, "expires": key.expires });
     change.commit(Event::new(Action::CreateAccessKey, &key.id).with(details)).await?;
@@ -155,7 +155,7 @@ async fn find_seen(
     friendly_name: &str,
 ) -> AppResult<Credential> {
     let found = repo::find_by_name(tx, account, friendly_name).await?;
-    found.filter(|key| is_seen_by(key, caller, app)).ok_or(AppError::NotFound("access key"))
+    found.filter(|key| is_seen_by(key, caller, app)).ok_or(AppError::NotFound(Thing::AccessKey))
 }
 
 /// The guards of a new lifetime, as far as it can be read, before the other members are judged: whether a fresh proof was needed, and there. Errors: 403
@@ -209,9 +209,9 @@ pub async fn update(
         fresh::check(tx, app, caller).await?;
     }
     if repo::update(tx, &before.id, name, expires).await.or_conflict(|| taken(name.unwrap_or(friendly_name)))? == 0 {
-        return Err(AppError::NotFound("access key"));
+        return Err(AppError::NotFound(Thing::AccessKey));
     }
-    let key = repo::find(tx, caller.account(), &before.id).await?.ok_or(AppError::NotFound("access key"))?;
+    let key = repo::find(tx, caller.account(), &before.id).await?.ok_or(AppError::NotFound(Thing::AccessKey))?;
     let before = json!({ "friendlyName": before.friendly_name, "expires": before.expires });
     let details = json!({ "friendlyName": key.friendly_name, "expires": key.expires, "before": before });
     change.commit(Event::new(Action::UpdateAccessKey, &key.id).with(details)).await?;
@@ -224,7 +224,7 @@ pub async fn remove(app: &Context, caller: &NotApiKey, friendly_name: &str) -> A
     let tx = &mut change;
     let key = find_seen(tx, app, caller.account(), caller.kind(), friendly_name).await?;
     if repo::delete(tx, caller.account(), &key.id).await? == 0 {
-        return Err(AppError::NotFound("access key"));
+        return Err(AppError::NotFound(Thing::AccessKey));
     }
     if key.kind() == CredentialKind::NamedKey {
         tell(tx, caller, friendly_name, Kind::KeyRemoved).await?;

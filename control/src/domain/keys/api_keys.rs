@@ -17,7 +17,7 @@ use crate::domain::credentials::api_keys::repo::{self, ApiKey, NewApiKeyRow};
 use crate::domain::credentials::scope::ScopeSet;
 use crate::domain::credentials::session::LAST_EXPIRY;
 use crate::domain::credentials::token::{ApiKeyToken, PlainToken};
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult, Quota, Thing};
 use crate::domain::login::{Fresh, fresh};
 use crate::domain::mail::{Key, KeyNotice, Kind, Mail, notices};
 use crate::domain::second_factors::{NewCredentials, Proof};
@@ -114,7 +114,7 @@ pub async fn create_once(
     let (scopes, expires) = (new.scopes, new.end.time());
     let row = NewApiKeyRow { id, account, name: &new.name, prefix, hash: &token.hash(), scopes, expires, created };
     repo::insert(tx, &row).await?;
-    let made = repo::find(tx, account, id.as_str()).await?.ok_or(AppError::NotFound("API key"))?;
+    let made = repo::find(tx, account, id.as_str()).await?.ok_or(AppError::NotFound(Thing::ApiKey))?;
     tell(tx, caller, &made, Kind::KeyAdded).await?;
     change.commit(Event::new(Action::CreateApiKey, &made.id).with(details(&made)?)).await?;
     Ok((made, token))
@@ -172,7 +172,7 @@ pub async fn update(app: &Context, caller: &DashboardSession, fresh: Option<Fres
     }
     let mut change = caller.begin_holding_account(app).await?;
     let (tx, now) = (&mut change, app.now());
-    let before = repo::find(tx, caller.account(), id).await?.ok_or(AppError::NotFound("API key"))?;
+    let before = repo::find(tx, caller.account(), id).await?.ok_or(AppError::NotFound(Thing::ApiKey))?;
     if before.revoked_time.is_some() {
         return Err(AppError::Conflict(Conflict::ApiKeyRevoked));
     }
@@ -188,7 +188,7 @@ pub async fn update(app: &Context, caller: &DashboardSession, fresh: Option<Fres
         admit_one_more(tx, caller.account(), now).await?;
     }
     repo::update(tx, &before.id, name, scopes, expires, now).await?;
-    let after = repo::find(tx, caller.account(), id).await?.ok_or(AppError::NotFound("API key"))?;
+    let after = repo::find(tx, caller.account(), id).await?.ok_or(AppError::NotFound(Thing::ApiKey))?;
     let (scopes, before) = (after.scopes()?.names(), details(&before)?);
     let changed = json!({ "name": after.name, "scopes": scopes, "expires": after.expires_time, "before": before });
     change.commit(Event::new(Action::UpdateApiKey, &after.id).with(changed)).await?;
@@ -199,7 +199,7 @@ pub async fn update(app: &Context, caller: &DashboardSession, fresh: Option<Fres
 pub async fn revoke(app: &Context, caller: &LoginSession, id: &str) -> AppResult<()> {
     let mut change = caller.begin_holding_account(app).await?;
     let tx = &mut change;
-    let key = repo::find(tx, caller.account(), id).await?.ok_or(AppError::NotFound("API key"))?;
+    let key = repo::find(tx, caller.account(), id).await?.ok_or(AppError::NotFound(Thing::ApiKey))?;
     if repo::revoke(tx, &key.id, app.now()).await? == 0 {
         return Ok(());
     }
@@ -211,7 +211,7 @@ pub async fn revoke(app: &Context, caller: &LoginSession, id: &str) -> AppResult
 async fn admit_one_more(tx: &mut WriteTx, account: &AccountId, now: UnixMillis) -> AppResult<()> {
     let most = accounts::repo::hold(tx, account).await?.ok_or(AppError::Unauthenticated)?;
     if repo::count_alive(tx, account, now).await? >= most {
-        return Err(AppError::QuotaReached("the account has as many API keys as it may have: revoke one first"));
+        return Err(AppError::Quota(Quota::ApiKeys));
     }
     Ok(())
 }

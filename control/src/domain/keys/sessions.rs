@@ -8,7 +8,7 @@ use crate::domain::cli_login::notice;
 use crate::domain::context::Context;
 use crate::domain::credentials::access_keys::repo::{self, Credential};
 use crate::domain::credentials::{device_cookies as device, session};
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult, Thing};
 
 /// The account's sessions that can still be used, those that command lines hold among them; oldest first.
 pub async fn list(app: &Context, caller: &LoginSession) -> AppResult<Vec<Credential>> {
@@ -48,7 +48,7 @@ pub async fn end_from_source(app: &Context, caller: &LoginSession, source: &str)
     // Those that had ended by themselves are nobody's change; they are left to the job that forgets them.
     let ended: Vec<&Credential> = ended.iter().filter(|ended| is_alive(app, ended)).collect();
     if ended.is_empty() {
-        return Err(AppError::NotFound("session"));
+        return Err(AppError::NotFound(Thing::Session));
     }
     notice::put_removed(&mut change, caller, &ended).await?;
     let details = json!({ "sessions": ended.len(), "source": source });

@@ -26,7 +26,7 @@ use shared::time::UnixMillis;
 
 use crate::domain::context::Context;
 use crate::domain::email::sought;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult, RateLimit};
 use crate::infra::db::{ReadTx, WriteTx};
 
 /// What is counted.
@@ -256,14 +256,12 @@ pub async fn admit_alone(app: &Context, subject: &Subject, limit: Limit, rate: R
     Ok(admitted)
 }
 
-const TOO_MANY: &str = "too many requests of this kind come from this address";
-
 /// 429 with `Retry-After`, for all but logins.
 pub fn too_many(seconds: u64) -> AppError {
-    AppError::TooMany { text: TOO_MANY, retry_after: seconds, is_in_body: false }
+    AppError::TooMany { limit: RateLimit::Address, retry_after: seconds }
 }
 
 /// The same for logins of any kind, whose refusals name the seconds in the body, too.
 pub fn too_many_logins(seconds: u64) -> AppError {
-    AppError::TooMany { text: TOO_MANY, retry_after: seconds, is_in_body: true }
+    AppError::TooMany { limit: RateLimit::AddressLogins, retry_after: seconds }
 }

@@ -9,9 +9,8 @@ use shared::limit::Rate;
 
 use super::settings::Quotas;
 use crate::domain::audit::{Actor, ClientAddress};
-use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult, Quota};
 use crate::domain::limits::{self, Limit, Subject};
 use crate::domain::traces;
 use crate::infra::db::{ReadTx, WriteTx};
@@ -46,7 +45,7 @@ impl Quotas {
     /// Refuses one more app of the account, whose row is held. Errors: 409.
     pub async fn check_apps(&self, tx: &mut ReadTx, owner: &AccountId) -> AppResult<()> {
         let count: i64 = on!(tx, |conn| sqlx::query_scalar(APPS).bind(owner).fetch_one(conn).await)?;
-        check(count, self.apps, "apps per account", "delete an app you no longer need")
+        check(count, self.apps, Quota::Apps)
     }
 
     /// Refuses an app in the namespace of `from` that is to be in that of `to`, whose row is held: with the app go its stored bytes and the keys of its
@@ -68,13 +67,13 @@ impl Quotas {
     /// Refuses one more named access key of the account, whose row is held. Errors: 409.
     pub async fn check_access_keys(&self, tx: &mut ReadTx, account: &AccountId) -> AppResult<()> {
         let count: i64 = on!(tx, |conn| sqlx::query_scalar(ACCESS_KEYS).bind(account).fetch_one(conn).await)?;
-        check(count, self.access_keys, "access keys per account", "delete a key you no longer need")
+        check(count, self.access_keys, Quota::AccessKeys)
     }
 
     /// Refuses one more collaborator of the app, whose row is held. Errors: 409.
     pub async fn check_collaborators(&self, tx: &mut ReadTx, app: &AppId) -> AppResult<()> {
         let count: i64 = on!(tx, |conn| sqlx::query_scalar(COLLABORATORS).bind(app).fetch_one(conn).await)?;
-        check(count, self.collaborators, "collaborators per app", "remove somebody first")
+        check(count, self.collaborators, Quota::Collaborators)
     }
 
     /// Refuses so many more bytes of bundles of the app when its owner would have stored more than its quota with them. Errors: 409.
@@ -85,19 +84,15 @@ impl Quotas {
     }
 
     fn check_bytes(&self, bytes: i64) -> AppResult<()> {
-        if u64::try_from(bytes).unwrap_or(0) <= self.stored_bytes {
-            return Ok(());
-        }
-        // There is nothing else to do yet: bundles are never deleted.
-        let remedy = "ask your administrator for more; bundles of deleted apps and deployments still count";
-        Err(reached(format!("{} bytes of bundles per account", self.stored_bytes), remedy.to_owned()))
+        let is_within = u64::try_from(bytes).unwrap_or(0) <= self.stored_bytes;
+        if is_within { Ok(()) } else { Err(AppError::Quota(Quota::StoredBytes(self.stored_bytes))) }
     }
 }
 
 /// Refuses one new name of an app too many that the account `by` gives within a day; counts this one. Errors: 409.
 pub async fn admit_rename(app: &Context, tx: &mut WriteTx, by: &AccountId, actor: &Actor) -> AppResult<()> {
     let admitted = limits::admit(tx, Limit::Renames, &Subject::account(by), RENAMES_A_DAY, app.now()).await?;
-    admitted.map_err(|_| refused(app, Limit::Renames, by, actor, "200 new names of apps per account and day"))
+    admitted.map_err(|_| refused(app, Limit::Renames, by, actor, Quota::RenamesADay(RENAMES_A_DAY.count)))
 }
 
 /// Refuses one more deployment of the app `of`, whose row is held, and one too many that the account `by` makes within a day, whoever owns the app; counts
@@ -111,39 +106,29 @@ pub async fn admit_deployment(
     actor: &Actor,
 ) -> AppResult<()> {
     let count: i64 = on!(tx, |conn| sqlx::query_scalar(DEPLOYMENTS).bind(of).fetch_one(conn).await)?;
-    check(count, app.settings.limits.quotas.deployments, "deployments per app", "delete a deployment you no longer need")?;
+    check(count, app.settings.limits.quotas.deployments, Quota::Deployments)?;
     if !reuses_key {
         check_kept_keys(tx, owner, 1).await?;
     }
     // Nothing is locked after this count, so that nobody waits in a circle.
     let admitted = limits::admit(tx, Limit::Deployments, &Subject::account(by), DEPLOYMENTS_A_DAY, app.now()).await?;
-    admitted.map_err(|_| refused(app, Limit::Deployments, by, actor, "200 new deployments per account and day"))
+    admitted.map_err(|_| refused(app, Limit::Deployments, by, actor, Quota::DeploymentsADay(DEPLOYMENTS_A_DAY.count)))
 }
 
 /// Refuses so many more keys of deleted deployments of the account.
 async fn check_kept_keys(tx: &mut ReadTx, owner: &AccountId, more: i64) -> AppResult<()> {
     let kept: i64 = on!(tx, |conn| sqlx::query_scalar(KEPT_KEYS).bind(owner).fetch_one(conn).await)?;
-    if kept.saturating_add(more) <= MAX_KEPT_KEYS {
-        return Ok(());
-    }
-    Err(reached("2000 keys of deleted deployments per account".to_owned(), "reuse one of them as the key of a new deployment".to_owned()))
+    if kept.saturating_add(more) <= MAX_KEPT_KEYS { Ok(()) } else { Err(AppError::Quota(Quota::KeptKeys(MAX_KEPT_KEYS))) }
 }
 
 /// The refusal of a limit by day, which leaves a line in the log like that of every limit.
-fn refused(app: &Context, limit: Limit, owner: &AccountId, actor: &Actor, quota: &str) -> AppError {
+fn refused(app: &Context, limit: Limit, owner: &AccountId, actor: &Actor, quota: Quota) -> AppError {
     if let Some(from) = actor.address() {
         traces::refused(app, ClientAddress(from), limit.as_str(), Some(owner));
     }
-    reached(quota.to_owned(), "try again tomorrow".to_owned())
+    AppError::Quota(quota)
 }
 
-fn check(count: i64, most: u32, what: &str, remedy: &str) -> AppResult<()> {
-    if count < i64::from(most) {
-        return Ok(());
-    }
-    Err(reached(format!("{most} {what}"), format!("{remedy}, or ask your administrator for more")))
-}
-
-fn reached(quota: String, remedy: String) -> AppError {
-    AppError::Conflict(Conflict::Quota { quota, remedy })
+fn check(count: i64, most: u32, quota: fn(u32) -> Quota) -> AppResult<()> {
+    if count < i64::from(most) { Ok(()) } else { Err(AppError::Quota(quota(most))) }
 }

@@ -11,13 +11,13 @@ use crate::domain::context::Context;
 use crate::domain::credentials::device_cookies::Device;
 use crate::domain::credentials::device_cookies::service::Shown;
 use crate::domain::credentials::token::TokenHash;
-use crate::domain::error::{AppError, AppResult, Code};
+use crate::domain::error::{AppError, AppResult, Credentials, RateLimit, Refusal};
 use crate::domain::limits::{self, AddressCount, AddressTimes, Count, Limit, Subject, Times};
 use crate::domain::traces::Warning;
 use crate::domain::traces::{self, Event, Trace};
 use crate::infra::db::WriteTx;
 
-const WRONG: AppError = AppError::WrongCredentials("the e-mail address or the password is wrong");
+const WRONG: AppError = AppError::WrongCredentials(Credentials::Password);
 
 /// What protects an account from guesses, besides the limit of each address.
 #[derive(Clone, Copy)]
@@ -41,8 +41,7 @@ impl Guard {
         match self {
             _ if is_known => Ok(()),
             Self::Challenge { is_passed: false } if account.wait(rates.login_challenge, now).is_some() => {
-                let text = "show that you are human: send a challenge token with the next attempt";
-                Err(("login_challenge", AppError::Coded(Code::ChallengeRequired, text)))
+                Err(("login_challenge", AppError::Refused(Refusal::NoChallengeAfterFailures)))
             }
             Self::Challenge { .. } => Ok(()),
             Self::Stop => account.stop(rates.login_stop, now).map_or(Ok(()), |seconds| Err(("login_stop", too_many(seconds)))),
@@ -72,7 +71,7 @@ impl Guess<'_> {
 }
 
 pub(crate) fn too_many(seconds: u64) -> AppError {
-    AppError::TooMany { text: "too many failed logins: wait before the next attempt", retry_after: seconds, is_in_body: true }
+    AppError::TooMany { limit: RateLimit::FailedLogins, retry_after: seconds }
 }
 
 /// Refuses what would be refused anyway, before it costs a hash. Gives the device cookie that is the account's.
@@ -142,8 +141,7 @@ pub(crate) async fn settle(app: &Context, guess: &Guess<'_>) -> AppResult<(Write
         // The password of a registration is a failure like any other: a stranger may have chosen it.
         let failed = Failed { address: at_address, account: at_account, shown };
         failed.count(tx, app, guess, account.map(|(account, _)| account), is_pending).await?;
-        let not_verified = || AppError::Forbidden("the e-mail address is not verified yet: open the link in the mail".into());
-        return Err(if is_pending { not_verified() } else { WRONG });
+        return Err(if is_pending { AppError::Refused(Refusal::NotVerified) } else { WRONG });
     }
     Err(AppError::unavailable("an account's password changed while it was compared, and did so again"))
 }

@@ -20,7 +20,7 @@ use crate::domain::context::Context;
 use crate::domain::credentials::device_cookies::Device;
 use crate::domain::credentials::session::{self, Issued, SessionOrigin};
 use crate::domain::email::Email;
-use crate::domain::error::{AppError, AppResult, Code};
+use crate::domain::error::{AppError, AppResult, Refusal};
 use crate::domain::limits::{self, Count, Limit, Subject};
 use crate::domain::login::pending;
 use crate::domain::second_factors::pending_logins;
@@ -104,7 +104,7 @@ pub async fn log_in(app: &Context, from: ClientAddress, login: Login) -> AppResu
     };
     match look(app, &guess).await {
         // A token that comes before it is needed is not shown to the verifier, so that it can still be used.
-        Err(AppError::Coded(Code::ChallengeRequired, _)) => {
+        Err(AppError::Refused(Refusal::NoChallengeAfterFailures)) => {
             if challenge_token.is_some() {
                 // Each token that is shown costs a question to the verifier.
                 let posts = app.settings.limits.strangers.posts;
@@ -121,7 +121,7 @@ pub async fn log_in(app: &Context, from: ClientAddress, login: Login) -> AppResu
         right.failures.leave(&mut tx).await?;
         tx.commit().await?;
         traces::fail(app, Trace { event: traces::Event::Login, outcome: "suspended", account: Some(&right.account), from });
-        return Err(AppError::Suspended);
+        return Err(AppError::Refused(Refusal::Suspended));
     }
     let factors = factors::find(&mut tx, &right.account).await?;
     if !factors.are_on() {

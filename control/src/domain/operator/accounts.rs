@@ -13,7 +13,7 @@ use crate::domain::cli_login as cli;
 use crate::domain::conflict::Conflict;
 use crate::domain::credentials::{access_keys as keys, api_keys, device_cookies as device};
 use crate::domain::email::Email;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult, Thing};
 use crate::domain::limits::{Count, Limit, Subject};
 use crate::domain::mail::{Kind, Mail, outbox};
 use crate::domain::second_factors::{factors, pending_logins};
@@ -89,7 +89,7 @@ impl Operation<'_> {
     /// Clears what failed logins and failed second factors have stopped. Limits by address stay: they are not the account's. Errors: 404.
     pub async fn unlock(&self, tx: &mut WriteTx) -> AppResult<()> {
         // In the order in which logins lock them: e-mail addresses, then the attempts of accounts, then the account's row.
-        let account = repo::find_by_email(tx, self.email).await?.ok_or(AppError::NotFound("account"))?;
+        let account = repo::find_by_email(tx, self.email).await?.ok_or(AppError::NotFound(Thing::Account))?;
         Count::lock(tx, Limit::LoginAccount, &Subject::email(self.email), self.now).await?.clear(tx).await?;
         for limit in [Limit::MfaAttempts, Limit::CliResolves] {
             Count::lock(tx, limit, &Subject::account(&account), self.now).await?.clear(tx).await?;
@@ -101,8 +101,8 @@ impl Operation<'_> {
 
     /// The account, its row held.
     async fn hold(&self, tx: &mut WriteTx) -> AppResult<AccountId> {
-        let account = repo::find_by_email(tx, self.email).await?.ok_or(AppError::NotFound("account"))?;
-        repo::hold(tx, &account).await?.ok_or(AppError::NotFound("account"))?;
+        let account = repo::find_by_email(tx, self.email).await?.ok_or(AppError::NotFound(Thing::Account))?;
+        repo::hold(tx, &account).await?.ok_or(AppError::NotFound(Thing::Account))?;
         Ok(account)
     }
 

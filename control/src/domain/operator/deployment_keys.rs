@@ -12,7 +12,7 @@ use crate::domain::audit::{self, Action, Actor, Event};
 use crate::domain::conflict::Conflict;
 use crate::domain::deployments::repo::{self, DeploymentRow};
 use crate::domain::email::Email;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult, Thing};
 use crate::domain::mail::{Kind, Mail, NewDeploymentKey, outbox as mails};
 use crate::domain::outbox::snapshots;
 use crate::infra::clock::Dice;
@@ -64,10 +64,10 @@ impl KeyOperation<'_> {
     /// Gives the key to the deployment of this name, of the app of this name of this owner. Its own key stays its owner's, unused. Errors: 404; 409 when
     /// the deployment has the key.
     pub async fn assign(&self, tx: &mut WriteTx, owner_email: &Email, app_name: &str, deployment: &str) -> AppResult<()> {
-        let owner = accounts::repo::find_by_email(tx, owner_email).await?.ok_or(AppError::NotFound("account"))?;
-        let app = apps::find_owned(tx, &owner, app_name).await?.ok_or(AppError::NotFound("app"))?;
+        let owner = accounts::repo::find_by_email(tx, owner_email).await?.ok_or(AppError::NotFound(Thing::Account))?;
+        let app = apps::find_owned(tx, &owner, app_name).await?.ok_or(AppError::NotFound(Thing::App))?;
         let known = self.lock(tx, Some(&app)).await?;
-        let row = repo::find(tx, &app, deployment).await?.ok_or(AppError::NotFound("deployment"))?;
+        let row = repo::find(tx, &app, deployment).await?.ok_or(AppError::NotFound(Thing::Deployment))?;
         if row.deployment_key == self.key.as_str() {
             return Err(AppError::Conflict(Conflict::HasKey));
         }
@@ -88,7 +88,7 @@ impl KeyOperation<'_> {
     async fn lock(&self, tx: &mut WriteTx, other: Option<&AppId>) -> AppResult<Known> {
         let found = repo::find_key(tx, self.key).await?;
         if found.is_none() && other.is_none() {
-            return Err(AppError::NotFound("deployment key"));
+            return Err(AppError::NotFound(Thing::DeploymentKey));
         }
         let (account, deployment) = found.map_or((None, None), |row| (Some(row.account_id), row.deployment_id));
         let account = account.filter(|account| !account.as_str().is_empty());
@@ -104,7 +104,7 @@ impl KeyOperation<'_> {
             locked.extend(apps::lock(tx, id).await?);
         }
         let Some((deployment, app, deployment_name)) = using else { return Ok(Known { account, holder: None }) };
-        let row = locked.into_iter().find(|row| row.id == app).ok_or(AppError::NotFound("app"))?;
+        let row = locked.into_iter().find(|row| row.id == app).ok_or(AppError::NotFound(Thing::App))?;
         // Deleted, or given another key, just before its app was locked.
         if repo::lock(tx, &deployment).await?.as_ref() != Some(self.key) {
             return Err(AppError::Conflict(Conflict::DeploymentChanged));
@@ -120,8 +120,8 @@ impl KeyOperation<'_> {
             repo::insert_key(tx, &new, owner, app, deployment).await?;
             repo::set_key(tx, deployment, &new, UnixMillis(0)).await?;
             changed.push(new.clone());
-            let email = accounts::repo::find(tx, owner).await?.ok_or(AppError::NotFound("account"))?.email;
-            let row = repo::find(tx, app, deployment_name).await?.ok_or(AppError::NotFound("deployment"))?;
+            let email = accounts::repo::find(tx, owner).await?.ok_or(AppError::NotFound(Thing::Account))?.email;
+            let row = repo::find(tx, app, deployment_name).await?.ok_or(AppError::NotFound(Thing::Deployment))?;
             self.tell(tx, email, app_name, &row, &new).await?;
         } else if let Some(account) = known.account.as_ref().filter(|account| Some(*account) != to) {
             // The key outlives a deleted account.

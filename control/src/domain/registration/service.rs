@@ -15,7 +15,7 @@ use crate::domain::change::Change;
 use crate::domain::context::Context;
 use crate::domain::credentials::token::PlainToken;
 use crate::domain::email::Email;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult, Refusal};
 use crate::domain::limits::{self, Limit};
 use crate::domain::mail::{self, Kind, Mail};
 use crate::domain::{login, traces};
@@ -128,8 +128,7 @@ pub async fn resend(app: &Context, from: ClientAddress, email: Result<Email, Inv
 }
 
 pub(crate) fn must_be_open(app: &Context) -> AppResult<()> {
-    let closed = || AppError::Forbidden("registration is closed: ask whoever runs this service for an account".into());
-    app.settings.is_registration_open.then_some(()).ok_or_else(closed)
+    app.settings.is_registration_open.then_some(()).ok_or(AppError::Refused(Refusal::RegistrationClosed))
 }
 
 /// Refuses a registration that [`admit_human`] would refuse, without counting it, and before the verifier is asked.

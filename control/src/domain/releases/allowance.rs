@@ -1,8 +1,8 @@
 //! How many uploads may be begun, by credential and by account.
 
 use crate::domain::access::SignedIn;
-use crate::domain::context::{Context, Refusal};
-use crate::domain::error::AppResult;
+use crate::domain::context::{Context, Exceeded};
+use crate::domain::error::{AppResult, RateLimit};
 use crate::domain::limits::under_way::Place;
 
 /// In how many seconds to try again when an account has as many uploads under way as it may: nobody knows when one of them is done.
@@ -19,14 +19,13 @@ impl UploadAllowance {
     pub fn of(app: &Context, caller: &SignedIn) -> AppResult<Self> {
         let (limits, from, account) = (&app.settings.limits, Some(caller.from()), Some(caller.account()));
         // First, so that one that has to wait for another uses nothing up.
-        let refusal = Refusal { limit: "uploads_at_once", text: "too many uploads of this account are under way", from, account };
+        let exceeded = Exceeded { name: "uploads_at_once", limit: RateLimit::UploadsAtOnce, from, account };
         let place = app.uploads_under_way.enter(caller.account(), limits.uploads_at_once);
-        let place = place.ok_or_else(|| app.refuse(&refusal, UPLOAD_WAIT))?;
-        let refusal = Refusal { limit: "uploads", text: "too many uploads are made with this credential", from, account };
-        app.count(&app.uploaders, caller.credential().as_str(), limits.uploads, &refusal)?;
-        let text = "too many uploads are made with this account's credentials";
-        let refusal = Refusal { limit: "account_uploads", text, from, account };
-        app.count(&app.uploading_accounts, caller.account().as_str(), limits.account_uploads, &refusal)?;
+        let place = place.ok_or_else(|| app.refuse(&exceeded, UPLOAD_WAIT))?;
+        let exceeded = Exceeded { name: "uploads", limit: RateLimit::CredentialUploads, from, account };
+        app.count(&app.uploaders, caller.credential().as_str(), limits.uploads, &exceeded)?;
+        let exceeded = Exceeded { name: "account_uploads", limit: RateLimit::AccountUploads, from, account };
+        app.count(&app.uploading_accounts, caller.account().as_str(), limits.account_uploads, &exceeded)?;
         Ok(Self { _place: place })
     }
 }

@@ -18,7 +18,7 @@ use crate::domain::audit::{Action, Event};
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::deployments::service as deployments;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult, Thing};
 use crate::domain::releases::size;
 use crate::infra::db::ReadTx;
 
@@ -42,12 +42,12 @@ pub async fn change(
     let mut change = grant.begin(app).await?;
     let (now, tx) = (change.now(), &mut change);
     grant.confirm(tx).await?;
-    let locked = repo::lock(tx, grant.app(), deployment).await?.ok_or(AppError::NotFound("deployment"))?;
+    let locked = repo::lock(tx, grant.app(), deployment).await?.ok_or(AppError::NotFound(Thing::Deployment))?;
     grant.confirm(tx).await?;
-    let newest = repo::newest(tx, &locked.id).await?.ok_or(AppError::NotFound("release"))?;
+    let newest = repo::newest(tx, &locked.id).await?.ok_or(AppError::NotFound(Thing::Release))?;
     let newest_label = newest.label;
     let old = match asked.label {
-        Some(label) => repo::find(tx, &locked.id, label).await?.ok_or(AppError::NotFound("release"))?,
+        Some(label) => repo::find(tx, &locked.id, label).await?.ok_or(AppError::NotFound(Thing::Release))?,
         None => newest,
     };
     let (new, changes) = changed(&old, &asked.info);

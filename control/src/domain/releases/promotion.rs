@@ -15,7 +15,7 @@ use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::deployments::repo::DeploymentRow;
 use crate::domain::deployments::service as deployments;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult, Thing};
 use crate::infra::db::ReadTx;
 
 /// A promotion to be made.
@@ -42,7 +42,7 @@ pub async fn promote(app: &Context, grant: &AppGrant<ManageReleases>, promotion:
     grant.confirm(tx).await?;
     let destination = repo::next_label(tx, grant.app(), &promotion.to).await?;
     let source = deployments::find(tx, grant.app(), &promotion.from).await?;
-    let destination = destination.ok_or(AppError::NotFound("destination deployment"))?;
+    let destination = destination.ok_or(AppError::NotFound(Thing::Destination))?;
     grant.confirm(tx).await?;
     if destination.id == source.id {
         return Err(AppError::Conflict(Conflict::OwnDeployment));
@@ -95,6 +95,6 @@ async fn promoted(tx: &mut ReadTx, source: &DeploymentRow, label: Option<Label>)
         let found = repo::newest_enabled(tx, &source.id).await?;
         return found.ok_or_else(|| AppError::Conflict(Conflict::NoEnabledRelease));
     };
-    let found = repo::find(tx, &source.id, label).await?.ok_or(AppError::NotFound("release"))?;
+    let found = repo::find(tx, &source.id, label).await?.ok_or(AppError::NotFound(Thing::Release))?;
     if found.is_disabled { Err(AppError::Conflict(Conflict::IsDisabled(label))) } else { Ok(found) }
 }

@@ -12,7 +12,7 @@ use crate::domain::access::grant::ManageReleases;
 use crate::domain::audit::{Action, Event};
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult, Thing};
 
 /// Releases the contents of an earlier release again, enabled and for everybody: those of `target`, else of the release before the newest. It may be on top
 /// of an unfinished rollout: that is what it is for. Errors: 404 without such a release; 409 when it is the current one, or for other binary versions.
@@ -20,11 +20,11 @@ pub async fn roll_back(app: &Context, grant: &AppGrant<ManageReleases>, deployme
     let mut change = grant.begin(app).await?;
     let (now, tx) = (change.now(), &mut change);
     grant.confirm(tx).await?;
-    let next = repo::next_label(tx, grant.app(), deployment).await?.ok_or(AppError::NotFound("deployment"))?;
+    let next = repo::next_label(tx, grant.app(), deployment).await?.ok_or(AppError::NotFound(Thing::Deployment))?;
     grant.confirm(tx).await?;
     let current = repo::newest(tx, &next.id).await?;
     let to = match (&current, target) {
-        (_, Some(target)) => repo::find(tx, &next.id, target).await?.ok_or(AppError::NotFound("release"))?,
+        (_, Some(target)) => repo::find(tx, &next.id, target).await?.ok_or(AppError::NotFound(Thing::Release))?,
         (Some(current), None) => repo::before(tx, &next.id, current.label).await?.ok_or(NO_PRIOR)?,
         (None, None) => return Err(NO_PRIOR),
     };
@@ -57,4 +57,4 @@ pub async fn roll_back(app: &Context, grant: &AppGrant<ManageReleases>, deployme
     Ok(row)
 }
 
-const NO_PRIOR: AppError = AppError::NotFound("a prior release");
+const NO_PRIOR: AppError = AppError::NotFound(Thing::PriorRelease);

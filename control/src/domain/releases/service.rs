@@ -16,7 +16,7 @@ use crate::domain::access::grant::{ManageReleases, ReadApp};
 use crate::domain::change::Change;
 use crate::domain::conflict::Conflict;
 use crate::domain::deployments::service as deployments;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult, Thing};
 use crate::domain::outbox::snapshots;
 use crate::domain::releases::size;
 use crate::infra::db::{ReadTx, WriteTx};
@@ -53,7 +53,7 @@ pub async fn make(
     package: &StoredPackage,
 ) -> AppResult<Option<(DeploymentId, ReleaseRow)>> {
     grant.confirm(change).await?;
-    let next = repo::next_label(change, grant.app(), deployment).await?.ok_or(AppError::NotFound("deployment"))?;
+    let next = repo::next_label(change, grant.app(), deployment).await?.ok_or(AppError::NotFound(Thing::Deployment))?;
     // Once more: this may have waited for the deployment.
     grant.confirm(change).await?;
     let earlier = repo::ranges(change, &next.id).await?;
@@ -158,7 +158,7 @@ pub async fn newest_of_app(tx: &mut ReadTx, app: &AppId) -> AppResult<BTreeMap<D
 /// The release of this label. Errors: 404.
 pub async fn find(tx: &mut ReadTx, grant: &AppGrant<ReadApp>, deployment: &str, label: Label) -> AppResult<Release> {
     let deployment = deployments::find(tx, grant.app(), deployment).await?;
-    let row = repo::find(tx, &deployment.id, label).await?.ok_or(AppError::NotFound("release"))?;
+    let row = repo::find(tx, &deployment.id, label).await?.ok_or(AppError::NotFound(Thing::Release))?;
     Ok(Release { diffs: repo::diffs_of(tx, &row.id).await?, row })
 }
 

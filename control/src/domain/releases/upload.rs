@@ -10,6 +10,7 @@ use bytes::Bytes;
 use futures_util::{Stream, TryStreamExt};
 use serde_json::json;
 use sha2::{Digest, Sha256};
+use shared::FieldErrors;
 use shared::hash::{BlobKey, Sha256Hex};
 use shared::ids::DeploymentId;
 use shared::package::Manifest;
@@ -27,7 +28,7 @@ use crate::domain::accounts;
 use crate::domain::audit::{Action, Event};
 use crate::domain::context::Context;
 use crate::domain::deployments::service as deployments;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult, Thing};
 
 /// What comes with the file besides, at most: boundaries, headers, `packageInfo`.
 const EXTRA: u64 = 1 << 20;
@@ -75,7 +76,7 @@ pub struct Received {
 pub async fn admit(app: &Context, grant: &AppGrant<ManageReleases>, deployment: &str, length: Option<u64>) -> AppResult<Admitted> {
     let mut tx = app.db.read().await?;
     let row = deployments::find(&mut tx, grant.app(), deployment).await?;
-    let limit = accounts::repo::max_upload_bytes(&mut tx, grant.namespace()).await?.ok_or(AppError::NotFound("app"))?;
+    let limit = accounts::repo::max_upload_bytes(&mut tx, grant.namespace()).await?.ok_or(AppError::NotFound(Thing::App))?;
     let admitted = Admitted { deployment: row.id, limit: u64::try_from(limit).unwrap_or(0) };
     if length.is_some_and(|length| length > admitted.largest_body()) {
         return Err(too_large(admitted.limit));
@@ -162,7 +163,7 @@ async fn store_and_commit(
             let Some((released_in, row)) = service::make(&mut change, grant, deployment, &info, &package).await? else { return Ok(None) };
             // Deployments that changed their names while the bundle came must not get each other's releases.
             if released_in != admitted.deployment {
-                return Err(AppError::NotFound("deployment"));
+                return Err(AppError::NotFound(Thing::Deployment));
             }
             let details = json!({ "deployment": deployment, "label": format!("v{}", row.label), "appVersion": row.app_version });
             change.commit(Event::new(Action::UploadRelease, &row.id).of_app(grant.app()).with(details)).await?;
@@ -260,5 +261,5 @@ async fn write_manifest(folder: &Path, manifest: &Manifest) -> AppResult<(NamedT
 
 /// The refusal of a bundle that is larger than it may be. 413.
 pub fn too_large(limit: u64) -> AppError {
-    AppError::TooLarge(format!("package: must be at most {limit} bytes"))
+    AppError::TooLarge(FieldErrors::of("package", format!("must be at most {limit} bytes")))
 }

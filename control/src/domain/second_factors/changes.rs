@@ -12,7 +12,7 @@ use crate::domain::audit::{self, Action, Actor, Event};
 use crate::domain::change::Change;
 use crate::domain::conflict::Conflict;
 use crate::domain::credentials::device_cookies as device;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult, Thing};
 use crate::domain::mail::{FactorKind, FactorNotice, Kind, Mail, notices, outbox};
 use crate::infra::clock::Dice;
 use crate::infra::crypto::keys::EncryptionKeys;
@@ -61,8 +61,8 @@ pub async fn remove_all(
     now: UnixMillis,
 ) -> AppResult<Factors> {
     let email = accounts::service::normalise_email(email)?;
-    let account = accounts::repo::find_by_email(tx, &email).await?.ok_or(AppError::NotFound("account"))?;
-    accounts::repo::hold(tx, &account).await?.ok_or(AppError::NotFound("account"))?;
+    let account = accounts::repo::find_by_email(tx, &email).await?.ok_or(AppError::NotFound(Thing::Account))?;
+    accounts::repo::hold(tx, &account).await?.ok_or(AppError::NotFound(Thing::Account))?;
     let factors = find(tx, &account).await?;
     if !factors.are_on() {
         return Err(AppError::Conflict(Conflict::NoFactors));

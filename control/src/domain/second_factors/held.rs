@@ -8,7 +8,7 @@ use shared::ids::AccountId;
 use super::factors::{self, Factors};
 use crate::domain::audit::ClientAddress;
 use crate::domain::context::Context;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult, RateLimit};
 use crate::domain::limits::{Count, Limit, Subject};
 use crate::domain::traces::Warning;
 use crate::domain::traces::{self, Event, Trace};
@@ -66,11 +66,7 @@ impl Held {
         match self.attempts.times().wait(app.settings.limits.strangers.mfa_attempts, app.now()) {
             Some(seconds) => {
                 traces::refused(app, self.from, Limit::MfaAttempts.as_str(), Some(&self.account));
-                Err(AppError::TooMany {
-                    text: "too many failed attempts with second factors: wait before the next one",
-                    retry_after: seconds,
-                    is_in_body: true,
-                })
+                Err(AppError::TooMany { limit: RateLimit::FailedFactors, retry_after: seconds })
             }
             None => Ok(()),
         }

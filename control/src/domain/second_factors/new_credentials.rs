@@ -6,7 +6,7 @@ use shared::ids::AccountId;
 
 use super::is_overdue;
 use crate::domain::context::Context;
-use crate::domain::error::{AppError, AppResult, Code};
+use crate::domain::error::{AppError, AppResult, Refusal};
 use crate::infra::db::ReadTx;
 
 /// The right to new credentials and to wider ones. An account without a second factor has it until its time to set one up is over.
@@ -18,8 +18,7 @@ impl NewCredentials {
     /// the time may have run out while the body came.
     pub async fn of(tx: &mut ReadTx, account: &AccountId, app: &Context) -> AppResult<Self> {
         if is_overdue(tx, account, app.now()).await? {
-            let text = "the time to set up a second factor is over: set one up on the dashboard first";
-            return Err(AppError::Coded(Code::MfaSetupRequired, text));
+            return Err(AppError::Refused(Refusal::NoSecondFactor));
         }
         Ok(Self(PhantomData))
     }

@@ -14,15 +14,11 @@ use crate::domain::access::{DashboardSession, LoginSession, freshness};
 use crate::domain::audit::ClientAddress;
 use crate::domain::change::Change;
 use crate::domain::context::Context;
-use crate::domain::error::{AppError, AppResult, Code};
+use crate::domain::error::{AppError, AppResult, Refusal};
 use crate::domain::traces::Event;
 use crate::infra::db::ReadTx;
 
-const STOPPED: AppError = AppError::Coded(
-    Code::StepUpRequired,
-    "codes of this account are stopped after 100 failed attempts in a row: use a passkey, or reset your password",
-);
-const NEEDED: AppError = AppError::Coded(Code::StepUpRequired, "show a second factor again: send a fresh stepUp proof");
+const NEEDED: AppError = AppError::Refused(Refusal::NoStepUp);
 
 /// A proof as it was sent.
 #[derive(Clone, Debug)]
@@ -121,7 +117,7 @@ pub async fn begin<'c>(app: &'c Context, caller: &LoginSession, proof: Option<&P
         Some(Proof::Totp(code)) => {
             held.check_limit(app)?;
             if !held.takes_codes(app) {
-                return Err(STOPPED);
+                return Err(AppError::Refused(Refusal::StepUpCodesStopped));
             }
             (totp::service::use_code(&mut tx, app, held.account(), code).await?, "wrong_totp")
         }

@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse;
 use shared::api::Field;
 use shared::api::cli_login::{
-    CliBrowserAuthorization, CliCredential, CliCredentialAccount, CliDeviceAuthorization, CliExchange, CliTokenProblem,
+    CliBrowserAuthorization, CliCredential, CliCredentialAccount, CliDeviceAuthorization, CliExchange, CliTokenError, CliTokenProblem,
     NewBrowserAuthorization, NewDeviceAuthorization,
 };
 use shared::ids::CliAuthorizationId;
@@ -14,7 +14,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::domain::audit::ClientAddress;
-use crate::domain::cli_login::exchange::{self, ExchangeError, Grant, Proof, Refusal};
+use crate::domain::cli_login::exchange::{self, Grant, Proof};
 use crate::domain::cli_login::repo::INTERVAL;
 use crate::domain::cli_login::start::{self, BrowserRequest, judge_label, judge_state};
 use crate::domain::cli_login::{proof, redirect};
@@ -48,29 +48,21 @@ fn version(headers: &HeaderMap) -> Result<Option<String>, Invalid> {
     judge_label(value.to_str().map_err(|_| Invalid::from("must be ASCII text"))?)
 }
 
-fn grant(new: &CliExchange) -> Result<Grant<'_>, Refusal> {
+fn grant(new: &CliExchange) -> Result<Grant<'_>, CliTokenError> {
     match filled(&new.grant_type)? {
         "authorization_code" => {
             let proof = Proof { verifier: filled(&new.code_verifier)?, redirect_uri: filled(&new.redirect_uri)? };
             Ok(Grant::Code { code: filled(&new.code)?, proof })
         }
         "device_code" => Ok(Grant::Device { device_code: filled(&new.device_code)? }),
-        _ => Err(Refusal::UnsupportedGrantType),
+        _ => Err(CliTokenError::UnsupportedGrantType),
     }
 }
 
-fn filled(member: &Field<String>) -> Result<&str, Refusal> {
+fn filled(member: &Field<String>) -> Result<&str, CliTokenError> {
     match member {
         Field::Value(text) if !text.is_empty() => Ok(text),
-        _ => Err(Refusal::InvalidRequest),
-    }
-}
-
-/// The words of RFC 6749 and RFC 8628 are the whole text of a refusal.
-fn problem(error: ExchangeError) -> AppError {
-    match error {
-        ExchangeError::Refused(refusal) => AppError::Invalid(FieldErrors::of_request(refusal.as_str())),
-        ExchangeError::Failed(error) => error,
+        _ => Err(CliTokenError::InvalidRequest),
     }
 }
 
@@ -173,12 +165,12 @@ pub async fn exchange_authorization(
     from: ClientAddress,
     body: AppResult<Json<CliExchange>>,
 ) -> AppResult<Json<CliCredential>> {
-    let refuse = |refusal| problem(exchange::refuse(&app, from, refusal));
+    let refuse = |refusal| exchange::refuse(&app, from, refusal);
     let Json(new) = body.map_err(|error| match error {
-        AppError::Invalid(_) => refuse(Refusal::InvalidRequest),
+        AppError::Invalid(_) => refuse(CliTokenError::InvalidRequest),
         other => other,
     })?;
-    let given = exchange::exchange(&app, from, &grant(&new).map_err(refuse)?).await.map_err(problem)?;
+    let given = exchange::exchange(&app, from, &grant(&new).map_err(refuse)?).await?;
     Ok(Json(CliCredential {
         access_key: given.token.reveal().to_owned(),
         token_type: "Bearer".to_owned(),

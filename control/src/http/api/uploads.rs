@@ -129,7 +129,7 @@ async fn receive_info(field: Field<'_>, meter: &Meter, limit: u64) -> AppResult<
     let (mut chunks, mut text) = (field.map(|chunk| meter.take(chunk, limit)), Vec::new());
     while let Some(chunk) = chunks.try_next().await? {
         if text.len() + chunk.len() > MAX_INFO {
-            return Err(AppError::TooLarge(format!("packageInfo: must be at most {MAX_INFO} bytes")));
+            return Err(AppError::TooLarge(FieldErrors::of("packageInfo", format!("must be at most {MAX_INFO} bytes"))));
         }
         text.extend_from_slice(&chunk);
     }
@@ -151,7 +151,7 @@ async fn skip(field: Field<'_>, meter: &Meter, limit: u64) -> AppResult<()> {
 fn rejected(rejection: &MultipartRejection) -> AppError {
     match rejection.status() {
         StatusCode::BAD_REQUEST if matches!(rejection, MultipartRejection::InvalidBoundary(_)) => {
-            AppError::WrongType("the body must be multipart/form-data with a boundary")
+            AppError::WrongType("multipart/form-data with a boundary")
         }
         _ => AppError::Invalid(FieldErrors::of_request("the multipart body cannot be read")),
     }

@@ -21,7 +21,7 @@ use super::{until, view};
 use crate::domain::access::{DashboardSession, DashboardSessionAlone, LoginSession};
 use crate::domain::credentials::api_keys::repo::{self, ApiKey};
 use crate::domain::credentials::scope::{Scope, ScopeSet};
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult, Thing};
 use crate::domain::keys::api_keys::{self as service, ApiKeyPatch, End, NewApiKey, judge_name};
 use crate::domain::login::fresh;
 use crate::domain::second_factors::NewCredentials;
@@ -171,12 +171,10 @@ fn key_form(name: &str, day: &str) -> Form {
 }
 
 /// Says at each field what is wrong with it; of the boxes, in words of the page.
-fn refuse(form: Form, error: AppError) -> AppResult<Form> {
-    let mut form = form.refuse(error)?.in_words("scopes", "Choose what it may do: one or more.");
-    if form.field("expires_at").error.is_some_and(|fault| fault.ends_with("must be in the future.")) {
-        form = form.in_words("expires_at", until::OVER);
-    }
-    Ok(form)
+fn refuse(sent: &Fields, error: AppError, now: UnixMillis) -> AppResult<Form> {
+    let day = sent.text("expires_at");
+    let form = until::refuse(key_form(sent.text("name"), day), error, ("expires_at", day), now)?;
+    Ok(form.in_words("scopes", "Choose what it may do: one or more."))
 }
 
 /// The field with the id of the key that a form makes, sealed for the account: nobody chooses ids, and a form that is sent again, as by loading the answer
@@ -241,7 +239,7 @@ pub(super) async fn make(
             frame.redirect_saying("/keys", &Flash::good(text))
         }
         Err(error) => {
-            let form = refuse(key_form(sent.text("name"), sent.text("expires_at")), error)?;
+            let form = refuse(&sent, error, app.now())?;
             let once = Some(once(&app, &session)?);
             form.page(&KeyPage { once, ..KeyPage::new(&frame, &form, choices) })
         }
@@ -250,7 +248,7 @@ pub(super) async fn make(
 
 async fn find(app: &AppState, session: &DashboardSession, id: &str) -> AppResult<ApiKey> {
     let found = repo::find(&mut app.db.read().await?, session.account(), id).await?;
-    found.ok_or(AppError::NotFound("API key"))
+    found.ok_or(AppError::NotFound(Thing::ApiKey))
 }
 
 /// Until when a key works, in words.
@@ -303,7 +301,7 @@ pub(super) async fn change(
     match update(&app, &session, &id, &sent, &choices).await {
         Ok(key) => frame.redirect_saying("/keys", &Flash::good(format!("The API key {} is changed.", isolate(&key.name)))),
         Err(error) => {
-            let form = refuse(key_form(sent.text("name"), sent.text("expires_at")), error)?;
+            let form = refuse(&sent, error, app.now())?;
             let page = frame.path(&page_of(&id));
             let (shown_day, shown_scopes) = (sent.text(SHOWN_DAY).to_owned(), sent.text(SHOWN_SCOPES).to_owned());
             let existing = Existing { name: &key.name, until: until_of(&key), shown_day, shown_scopes };

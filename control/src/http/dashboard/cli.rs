@@ -47,18 +47,18 @@ impl Obstacle {
     /// What a refusal says of an account without a second factor, or of a login that is too old where a re-authentication does not help; other refusals are
     /// given back. `here` is the page to come back to.
     pub(super) fn of(frame: &Frame, error: AppError, here: &str) -> AppResult<Self> {
-        match error {
-            AppError::Coded(Code::MfaSetupRequired, _) => Ok(Self {
+        match error.code() {
+            Some(Code::MfaSetupRequired) => Ok(Self {
                 text: "The time to set up a second factor is over: set one up first. You come back to this page then.",
                 label: "Set up a second factor",
                 address: refusal::set_up(frame, Some(here)),
             }),
-            AppError::Coded(Code::ReauthRequired, _) => Ok(Self {
+            Some(Code::ReauthRequired) => Ok(Self {
                 text: "You signed in some time ago. To let a command line in, sign in once more: you come back to this page.",
                 label: "Sign in again",
                 address: frame.site().with_next("/sign-in?again", Some(here)),
             }),
-            error => Err(error),
+            _ => Err(error),
         }
     }
 }
@@ -185,15 +185,15 @@ pub(super) async fn activate(
         Ok(code) => decision::resolve(&app, &session, &code).await,
         Err(error) => Err(error),
     };
-    let error = match found {
+    let form = activate_form(sent.text("userCode"));
+    let form = match found {
         Ok(id) => return request_page(&app, &frame, &session, leave.err(), from, &id, code_of(&sent).as_ref()).await,
         Err(AppError::NotFound(_)) => {
-            let text = "No command line waits for this code: it is mistyped, too old, or somebody has decided already";
-            AppError::invalid("userCode", text)
+            let text = "No command line waits for this code: it is mistyped, too old, or somebody has decided already.";
+            form.refuse(AppError::invalid("userCode", "is not known"))?.in_words("userCode", text)
         }
-        Err(error) => error,
+        Err(error) => form.refuse(error)?,
     };
-    let form = activate_form(sent.text("userCode")).refuse(error)?;
     form.page(&Activate { frame: &frame, form: &form, is_filled_in: false })
 }
 
@@ -235,7 +235,7 @@ pub(super) async fn show(
 
 /// Whether a re-authentication helps against this refusal: of an account with a second factor the login's age alone counts.
 async fn is_helped(app: &AppState, session: &DashboardSession, error: &AppError) -> AppResult<bool> {
-    let is_too_old = matches!(error, AppError::Coded(Code::ReauthRequired, _));
+    let is_too_old = error.code() == Some(Code::ReauthRequired);
     Ok(is_too_old && !mfa::is_enabled(&mut app.db.read().await?, session.account()).await?)
 }
 
@@ -294,7 +294,7 @@ pub(super) async fn decide(
         // The page says where it stands, or what helps.
         Ok(_) | Err(AppError::Conflict(_)) => frame.redirect(&page_of(&id)),
         Err(error) if is_helped(&app, &session, &error).await? => Err(error),
-        Err(AppError::Coded(Code::MfaSetupRequired | Code::ReauthRequired, _)) => {
+        Err(error) if matches!(error.code(), Some(Code::MfaSetupRequired | Code::ReauthRequired)) => {
             frame.redirect(&code_of(&sent).map_or_else(|| page_of(&id), |code| page_by(&code)))
         }
         Err(AppError::NotFound(_)) => unknown(&frame),

@@ -26,32 +26,26 @@ pub fn token(secret: &str) -> AppResult<String> {
     Ok(URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes()))
 }
 
+/// What is answered (403) to a form that is not ours, or without its token.
+pub const REFUSED: &str = "this did not come from the page that it should come from, the page is out of date, \
+    or your browser keeps no cookies for this site: go back, reload it, and try again";
+
 /// Whether the browser says that a page of ours sent the request: `Sec-Fetch-Site`, or, from browsers and addresses without it, `Origin`.
-/// Errors: 403.
-pub fn check_sender(site: &Site, headers: &HeaderMap) -> AppResult<()> {
+pub fn is_own_sender(site: &Site, headers: &HeaderMap) -> bool {
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
-    let is_ours = match text("sec-fetch-site") {
+    match text("sec-fetch-site") {
         Some(sender) => sender == "same-origin",
         None => text(header::ORIGIN.as_str()).is_some_and(|origin| origin == site.origin()),
-    };
-    if is_ours { Ok(()) } else { Err(refused()) }
+    }
 }
 
-/// Whether the token belongs to one of these cookies' values. Errors: 403.
-pub fn check_token<'s>(shown: Option<&str>, secrets: impl IntoIterator<Item = &'s str>) -> AppResult<()> {
-    let shown = shown.ok_or_else(refused)?;
+/// Whether the token belongs to one of these cookies' values.
+pub fn is_token_of<'s>(shown: Option<&str>, secrets: impl IntoIterator<Item = &'s str>) -> AppResult<bool> {
+    let Some(shown) = shown else { return Ok(false) };
     for secret in secrets {
         if bool::from(token(secret)?.as_bytes().ct_eq(shown.as_bytes())) {
-            return Ok(());
+            return Ok(true);
         }
     }
-    Err(refused())
-}
-
-fn refused() -> AppError {
-    AppError::Forbidden(
-        "this did not come from the page that it should come from, the page is out of date, or your browser keeps no cookies for this site: go back, \
-            reload it, and try again"
-            .into(),
-    )
+    Ok(false)
 }

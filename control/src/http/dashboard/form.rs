@@ -154,17 +154,15 @@ impl Form {
         self.status = error.status();
         match &error {
             AppError::Invalid(errors) => self.blame(errors),
-            AppError::TooMany { text, retry_after, .. } => {
-                self.refusal = Some(format!("{} Try again in {}.", sentence(text), wait(*retry_after)));
+            AppError::TooMany { limit, retry_after } => {
+                self.refusal = Some(format!("{} Try again in {}.", sentence(&limit.to_string()), wait(*retry_after)));
                 self.retry_after = Some(*retry_after);
             }
-            AppError::Coded(Code::ReauthRequired, _) => return Err(error),
+            _ if error.code() == Some(Code::ReauthRequired) => return Err(error),
             AppError::WrongCredentials(_)
-            | AppError::Forbidden(_)
-            | AppError::Suspended
-            | AppError::Coded(..)
+            | AppError::Refused(_)
             | AppError::Conflict(_)
-            | AppError::QuotaReached(_)
+            | AppError::Quota(_)
             | AppError::NotConfigured(_) => self.refusal = Some(sentence(&error.to_string())),
             _ => return Err(error),
         }
@@ -234,8 +232,6 @@ impl Form {
         let mut others = Vec::new();
         for FieldError { field: name, error } in errors.iter() {
             match self.fields.iter_mut().find(|field| field.name == *name) {
-                // In words of a page's own, which say it all.
-                Some(field) if error.0.starts_with(char::is_uppercase) => field.error = Some(sentence(&error.0)),
                 Some(field) => field.error = Some(sentence(&format!("{} {error}", field.label))),
                 None if name.is_empty() => others.push(sentence(&error.0)),
                 None => others.push(sentence(&format!("{name}: {error}"))),

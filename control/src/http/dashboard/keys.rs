@@ -17,7 +17,7 @@ use super::frame::Frame;
 use super::{api_keys, until, view};
 use crate::domain::access::{DashboardSession, NotApiKey};
 use crate::domain::credentials::access_keys::repo::Credential;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult, Thing};
 use crate::domain::keys::access_keys::{self as service, AccessKeyPatch, DEFAULT_TTL, NewAccessKey};
 use crate::domain::login::fresh;
 use crate::domain::second_factors::NewCredentials;
@@ -112,7 +112,7 @@ pub(super) const SHOWN_DAY: &str = "shownDay";
 /// How long a key lives that is to end with this day.
 fn ttl(day: &str, now: UnixMillis) -> AppResult<i64> {
     let ttl = until::end_of(day).map(|end| end.0 - now.0).map_err(|fault| AppError::invalid("ttl", fault))?;
-    if ttl > 0 { Ok(ttl) } else { Err(AppError::invalid("ttl", until::OVER)) }
+    if ttl > 0 { Ok(ttl) } else { Err(AppError::invalid("ttl", "must be in the future")) }
 }
 
 fn read_new(sent: &Fields, now: UnixMillis) -> AppResult<NewAccessKey> {
@@ -122,6 +122,11 @@ fn read_new(sent: &Fields, now: UnixMillis) -> AppResult<NewAccessKey> {
 
 fn new_form(name: &str, day: &str) -> Form {
     Form::of([name_field(name), until::field("ttl", day)])
+}
+
+fn refuse(sent: &Fields, error: AppError, now: UnixMillis) -> AppResult<Form> {
+    let day = sent.text("ttl");
+    until::refuse(new_form(sent.text("friendlyName"), day), error, ("ttl", day), now)
 }
 
 pub(super) async fn show_new(
@@ -153,7 +158,7 @@ pub(super) async fn make(
             view::page(&Made { frame: &frame, name: &key.friendly_name, key: token.reveal(), text })
         }
         Err(error) => {
-            let form = new_form(sent.text("friendlyName"), sent.text("ttl")).refuse(error)?;
+            let form = refuse(&sent, error, app.now())?;
             form.page(&New { frame: &frame, form: &form, obstacle: None })
         }
     }
@@ -162,7 +167,7 @@ pub(super) async fn make(
 /// The access key of this name; sessions have names, too, and a page of their own.
 async fn find(app: &AppState, session: &DashboardSession, name: &str) -> AppResult<Credential> {
     let found = service::find(&mut app.db.read().await?, app, session, name).await?;
-    Some(found).filter(|key| !key.kind().is_login()).ok_or(AppError::NotFound("access key"))
+    Some(found).filter(|key| !key.kind().is_login()).ok_or(AppError::NotFound(Thing::AccessKey))
 }
 
 pub(super) async fn show_one(
@@ -198,7 +203,7 @@ pub(super) async fn change(
     match update(&app, &session, &name, &sent).await {
         Ok(key) => frame.redirect_saying("/keys", &Flash::good(format!("The key {} is changed.", isolate(&key.friendly_name)))),
         Err(error) => {
-            let form = new_form(sent.text("friendlyName"), sent.text("ttl")).refuse(error)?;
+            let form = refuse(&sent, error, app.now())?;
             let shown_day = sent.text(SHOWN_DAY);
             form.page(&Change { frame: &frame, form: &form, page: page_of(&name), name: &name, until: end(key.expires), shown_day })
         }

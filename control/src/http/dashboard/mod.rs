@@ -134,13 +134,9 @@ pub fn routes(app: &AppState) -> Router<AppState> {
         // Beside the interface: what is no page is answered as the interface answers it.
         return surrounded(pages().router).merge(files).merge(cli_key::logins());
     }
-    let pages = surrounded(pages().router.fallback(no_page)).merge(files);
+    let pages = surrounded(pages().router.fallback(web::not_found)).merge(files);
     let address = app.settings.dashboard_url.clone();
     Router::new().route("/", get(async move || to_dashboard(&address))).merge(cli_key::logins()).nest(site.base(), pages)
-}
-
-async fn no_page() -> AppError {
-    AppError::NotFound("this page")
 }
 
 /// Leads from the service's address to the dashboard.

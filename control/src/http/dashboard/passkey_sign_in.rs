@@ -13,11 +13,9 @@ use super::session::{self, Before};
 use super::sign_in::{self, Asked, next_of};
 use super::step_up;
 use crate::domain::audit::ClientAddress;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::AppResult;
 use crate::domain::login::passkeys::service;
 use crate::http::AppState;
-
-const WRONG: &str = "The passkey was not accepted, or that took too long. Try again, or take another way.";
 
 /// Asks anybody for a passkey.
 pub(super) async fn options(State(app): State<AppState>, from: ClientAddress) -> AppResult<Response> {
@@ -51,7 +49,7 @@ pub(super) async fn submit(
     let answer = step_up::answer(sent.text("response"));
     match service::sign_in(&app, from, sent.text("challengeId"), &answer, &before.device).await {
         Ok(logged_in) => session::begin(&app, &frame, before, &logged_in, next.as_deref()).await,
-        Err(error) => sign_in::refused(&frame, &before, next, in_words(error)),
+        Err(error) => sign_in::refused(&frame, &before, next, error),
     }
 }
 
@@ -73,13 +71,6 @@ pub(super) async fn complete(
     let answer = step_up::answer(sent.text("response"));
     match service::complete_pending(&app, from, &pending.0, &answer).await {
         Ok(logged_in) => session::begin(&app, &frame, before, &logged_in, next.as_deref()).await,
-        Err(error) => second_factor::refused(&app, &frame, &pending, next, in_words(error)).await,
-    }
-}
-
-fn in_words(error: AppError) -> AppError {
-    match error {
-        AppError::WrongCredentials(_) => AppError::WrongCredentials(WRONG),
-        error => error,
+        Err(error) => second_factor::refused(&app, &frame, &pending, next, error).await,
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, Method, header};
+use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -21,7 +21,7 @@ use crate::domain::credentials::token::PlainToken;
 use crate::domain::error::{AppError, AppResult};
 use crate::http::AppState;
 use crate::http::extract::read_body;
-use crate::http::layer::SentPath;
+use crate::http::layer::{SentPath, problem};
 
 /// The largest form, in bytes.
 const MOST_FORM: usize = 64 << 10;
@@ -49,7 +49,8 @@ pub(super) async fn run(State((app, site)): State<(AppState, Site)>, mut request
     let mut sent = (!is_read).then(Fields::default);
     let answer = match begun {
         Ok(()) => match admit(&site, &given, request, is_read).await {
-            Ok(mut request) => {
+            Ok(None) => problem::refused(StatusCode::FORBIDDEN, csrf::REFUSED),
+            Ok(Some(mut request)) => {
                 if let Some(fields) = request.extensions().get::<Fields>() {
                     sent = Some(fields.clone());
                 }
@@ -110,12 +111,14 @@ async fn begin(
     (Frame(Arc::new(inner)), given, begun)
 }
 
-/// Refuses a request that changes something unless it comes from a page of ours. Errors: 403, and those of a body.
-async fn admit(site: &Site, given: &Given, request: Request, is_read: bool) -> AppResult<Request> {
+/// The request again; nothing when it changes something and does not come from a page of ours. Errors: those of a body.
+async fn admit(site: &Site, given: &Given, request: Request, is_read: bool) -> AppResult<Option<Request>> {
     if is_read {
-        return Ok(request);
+        return Ok(Some(request));
     }
-    csrf::check_sender(site, request.headers())?;
+    if !csrf::is_own_sender(site, request.headers()) {
+        return Ok(None);
+    }
     let (mut parts, mut body) = request.into_parts();
     let mut shown = parts.headers.get(csrf::HEADER).and_then(|value| value.to_str().ok()).map(str::to_owned);
     if shown.is_none() {
@@ -129,8 +132,8 @@ async fn admit(site: &Site, given: &Given, request: Request, is_read: bool) -> A
     let form = given.form.as_ref().map(|value| value.0.as_str());
     // Of somebody who is signed in, the session's alone. One that ended while its page was open still tells that the page was ours.
     let secrets = if given.caller.is_some() { [session, None] } else { [form, session] };
-    csrf::check_token(shown.as_deref(), secrets.into_iter().flatten())?;
-    Ok(Request::from_parts(parts, body))
+    let is_ours = csrf::is_token_of(shown.as_deref(), secrets.into_iter().flatten())?;
+    Ok(is_ours.then(|| Request::from_parts(parts, body)))
 }
 
 /// Sets the headers of a page, and the cookies that follow from what it was.

@@ -15,6 +15,7 @@ use super::form::{Field, Form};
 use super::frame::Frame;
 use super::session::{self, Before};
 use super::sign_in::{Asked, next_of};
+use super::step_up;
 use crate::domain::audit::ClientAddress;
 use crate::domain::error::{AppError, AppResult};
 use crate::domain::login::{completion, pending};
@@ -138,7 +139,7 @@ fn recovery_page(frame: &Frame, form: &Form, next: Option<String>, ways: Ways) -
     form.page(&RecoveryCode { frame, form, next, ways, other })
 }
 
-/// The page again, after a way that is not a code was refused.
+/// The page again, after a passkey was refused.
 pub(super) async fn refused(
     app: &AppState,
     frame: &Frame,
@@ -147,7 +148,7 @@ pub(super) async fn refused(
     error: AppError,
 ) -> AppResult<Response> {
     // A fault of ours is told whatever has become of the login.
-    let form = code_form().refuse(error)?;
+    let form = step_up::refuse_passkey(code_form(), error)?;
     let Some(ways) = pending.ways(app).await? else { return ended(frame, next.as_deref()) };
     code_page(frame, &form, next, ways)
 }

@@ -16,7 +16,7 @@ use crate::domain::access::grant::{AcceptApp, LeaveApp};
 use crate::domain::access::{AppGrant, DashboardSession};
 use crate::domain::collaborators::{acceptance, service};
 use crate::domain::email::sought;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult, Thing};
 use crate::http::AppState;
 use crate::infra::db::ReadTx;
 
@@ -136,7 +136,7 @@ pub(super) async fn show_leaving(
     _session: DashboardSession,
     grant: AppGrant<LeaveApp>,
 ) -> AppResult<Response> {
-    let row = find(&app, &grant).await?.ok_or(AppError::NotFound("app"))?;
+    let row = find(&app, &grant).await?.ok_or(AppError::NotFound(Thing::App))?;
     let shown = Shown::of(&frame, &row);
     let text = if shown.is_transfer { "You lose access at once. It belongs to its sender again." } else { "You lose access at once." };
     let (page, title) = (shown.leave, format!("Leave the app {}?", shown.name));
@@ -149,7 +149,7 @@ pub(super) async fn leave(
     session: DashboardSession,
     grant: AppGrant<LeaveApp>,
 ) -> AppResult<Response> {
-    let row = find(&app, &grant).await?.ok_or(AppError::NotFound("app"))?;
+    let row = find(&app, &grant).await?.ok_or(AppError::NotFound(Thing::App))?;
     service::remove(&app, &grant, &sought(session.email())).await?;
     frame.redirect_saying("/account", &Flash::good(format!("You left the app {}.", row.long_name())))
 }

@@ -11,9 +11,10 @@ use super::form::{Field, Form};
 use super::frame::Frame;
 use super::session::{self, Before};
 use super::sign_up::{challenge_token, needed, refuse_challenged, with_challenge};
+use super::step_up;
 use crate::domain::access::DashboardSession;
 use crate::domain::audit::ClientAddress;
-use crate::domain::error::{AppError, AppResult, Code};
+use crate::domain::error::{AppError, AppResult, Code, Refusal};
 use crate::domain::keys::sessions;
 use crate::domain::login::service::{self, Login, Outcome};
 use crate::http::AppState;
@@ -84,9 +85,9 @@ pub(super) async fn show(frame: Frame, RawQuery(query): RawQuery) -> AppResult<R
     form.page(&SignIn { is_again: again.is_some(), ..SignIn::new(&frame, &form, next) })
 }
 
-/// The page again, after another way to sign in was refused.
+/// The page again, after a passkey was refused.
 pub(super) fn refused(frame: &Frame, before: &Before, next: Option<String>, error: AppError) -> AppResult<Response> {
-    let form = sign_in_form("").refuse(error)?;
+    let form = step_up::refuse_passkey(sign_in_form(""), error)?;
     form.page(&SignIn { is_again: before.session.is_some(), ..SignIn::new(frame, &form, next) })
 }
 
@@ -113,8 +114,8 @@ pub(super) async fn submit(
             Ok(session::with_cookies(frame.redirect_to(&page)?, [cookie]))
         }
         Err(error) => {
-            let has_challenge = matches!(error, AppError::Coded(Code::ChallengeRequired, _)) || sent.has("challengeToken");
-            let is_unconfirmed = matches!(error, AppError::Forbidden(_));
+            let has_challenge = error.code() == Some(Code::ChallengeRequired) || sent.has("challengeToken");
+            let is_unconfirmed = matches!(error, AppError::Refused(Refusal::NotVerified));
             let form = refuse_challenged(sign_in_form(sent.text("email")), error)?;
             let is_again = before.session.is_some();
             let page = form.page(&SignIn { is_again, has_challenge, is_unconfirmed, ..SignIn::new(&frame, &form, next) })?;

@@ -80,7 +80,7 @@ pub(super) fn challenge_token(sent: &Fields) -> Result<Option<String>, Invalid> 
 
 /// Whether a form for strangers has the challenge. Its script is somebody else's: it runs for whoever is signed in only when there is no way without.
 pub(super) fn has_challenge(frame: &Frame, sent: &Fields, error: Option<&AppError>) -> bool {
-    let is_asked_for = matches!(error, Some(AppError::Coded(Code::ChallengeRequired, _)));
+    let is_asked_for = error.and_then(AppError::code) == Some(Code::ChallengeRequired);
     frame.visitor().is_none() || is_asked_for || sent.has("challengeToken")
 }
 
@@ -94,13 +94,11 @@ pub(super) fn with_challenge(frame: &Frame, page: Response, has_challenge: bool)
 
 /// A refusal of a form with a challenge, in words that say what to do with it.
 pub(super) fn refuse_challenged(form: Form, error: AppError) -> AppResult<Form> {
-    match error {
-        AppError::Coded(Code::ChallengeRequired, _) => {
-            let text = "Show that you are human: do what the box above the button asks for, and send the form again.";
-            Ok(form.refuse_saying(StatusCode::FORBIDDEN, text))
-        }
-        error => form.refuse(error),
+    if error.code() != Some(Code::ChallengeRequired) {
+        return form.refuse(error);
     }
+    let text = "Show that you are human: do what the box above the button asks for, and send the form again.";
+    Ok(form.refuse_saying(StatusCode::FORBIDDEN, text))
 }
 
 pub(super) async fn show(frame: Frame, RawQuery(query): RawQuery) -> AppResult<Response> {

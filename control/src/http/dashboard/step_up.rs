@@ -76,7 +76,7 @@ impl StepUp {
 
     /// Says what was wrong: with the proof in the words of pages, with all else as [`Form::refuse`].
     pub fn refuse(&mut self, form: Form, sent: &Fields, error: AppError) -> AppResult<Form> {
-        if !matches!(error, AppError::Coded(Code::StepUpRequired, _)) {
+        if error.code() != Some(Code::StepUpRequired) {
             return form.refuse(error);
         }
         let mut is_code_wrong = false;
@@ -111,12 +111,21 @@ pub(super) fn answer(text: &str) -> Answer {
     check_members(text.as_bytes()).and_then(|()| serde_json::from_str(text)).unwrap_or_default()
 }
 
+/// Says what was wrong with signing in by a passkey.
+pub(super) fn refuse_passkey(form: Form, error: AppError) -> AppResult<Form> {
+    if !matches!(error, AppError::WrongCredentials(_)) {
+        return form.refuse(error);
+    }
+    let text = "The passkey was not accepted, or that took too long. Try again, or take another way.";
+    Ok(form.refuse_saying(StatusCode::UNAUTHORIZED, text))
+}
+
 /// What a script is to ask the browser for; or why not, in words for the page.
 pub(super) fn asked(asked: AppResult<impl Serialize>) -> AppResult<Response> {
     match asked {
         Ok(asked) => Ok(Json(asked).into_response()),
         // No failure, which browsers would note: the script sends the form, whose answer is the page that asks for a fresh proof.
-        Err(AppError::Coded(Code::ReauthRequired, _)) => Ok(Json(json!({ "reauthenticate": true })).into_response()),
+        Err(error) if error.code() == Some(Code::ReauthRequired) => Ok(Json(json!({ "reauthenticate": true })).into_response()),
         Err(error) => {
             let status = error.status();
             let problem = Form::default().refuse(error)?.refusal;

@@ -3,15 +3,13 @@
 use shared::Invalid;
 use shared::time::{UnixMillis, UtcDay};
 
-use super::form::Field;
+use super::form::{Field, Form};
+use crate::domain::error::{AppError, AppResult};
 
 /// A form's field for such a day.
 pub(super) fn field(name: &'static str, value: &str) -> Field {
     Field { kind: "date", hint: "To the end of that day, in UTC.", ..Field::text(name, "Valid until").value(value) }
 }
-
-/// What is said of a day that is over.
-pub(super) const OVER: &str = "Choose a day that is not over.";
 
 /// The day of a time as a field holds it: `2026-12-03`.
 pub(super) fn shown(time: UnixMillis) -> String {
@@ -21,6 +19,13 @@ pub(super) fn shown(time: UnixMillis) -> String {
 /// The end of a day that a field holds.
 pub(super) fn end_of(day: &str) -> Result<UnixMillis, Invalid> {
     UtcDay::try_from(day).map(UtcDay::end).map_err(|_| Invalid::from("must be a day such as 2026-12-03"))
+}
+
+/// Says what was wrong; of the field's day, where that is over, in words of the page.
+pub(super) fn refuse(form: Form, error: AppError, (name, day): (&str, &str), now: UnixMillis) -> AppResult<Form> {
+    let is_over = end_of(day).is_ok_and(|end| end <= now);
+    let form = form.refuse(error)?;
+    Ok(if is_over { form.in_words(name, "Choose a day that is not over.") } else { form })
 }
 
 #[cfg(test)]

@@ -14,10 +14,10 @@ use shared::wire::problem::WRONG_RANGE;
 use tokio_util::io::ReaderStream;
 
 use super::{preflight, prepared, put, wrong_method};
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult, Thing};
 use crate::http::AppState;
 use crate::http::extract::Path;
-use crate::http::layer::problem::ProblemText;
+use crate::http::layer::problem;
 use shared::wire::range::{Wanted, names_tag, wanted};
 
 /// Bytes read from the store at once.
@@ -44,10 +44,12 @@ fn refuse(mut response: Response) -> Response {
 
 /// Serves a bundle, or a part of it, to whoever holds a valid address of it.
 async fn serve(app: &AppState, blob: &str, query: &str, method: &Method, headers: &HeaderMap) -> AppResult<Response> {
-    let Download { blob, expires_in } =
-        verify_download(&app.settings.download_secret, blob, parameter(query, "expires"), parameter(query, "signature"), app.now())
-            .map_err(|refusal| AppError::Forbidden(refusal.to_string().into()))?;
-    let length = app.storage.length(&blob).await.map_err(AppError::unavailable)?.ok_or(AppError::NotFound("bundle"))?;
+    let (expires, signature) = (parameter(query, "expires"), parameter(query, "signature"));
+    let Download { blob, expires_in } = match verify_download(&app.settings.download_secret, blob, expires, signature, app.now()) {
+        Ok(download) => download,
+        Err(refusal) => return Ok(refuse(problem::refused(StatusCode::FORBIDDEN, &refusal.to_string()))),
+    };
+    let length = app.storage.length(&blob).await.map_err(AppError::unavailable)?.ok_or(AppError::NotFound(Thing::Bundle))?;
     // The object is named by its contents, so its name is the strongest tag there is.
     let tag = format!("\"{}\"", blob.sha256);
     let asked = |name: HeaderName| text(headers, &name);
@@ -78,7 +80,7 @@ async fn serve(app: &AppState, blob: &str, query: &str, method: &Method, headers
 
 async fn stream(app: &AppState, blob: &BlobKey, range: std::ops::Range<u64>) -> AppResult<Body> {
     // Blobs are immutable: what was measured a moment ago still has that length, unless it is gone.
-    let reader = app.storage.open(blob, Some(range)).await.map_err(AppError::unavailable)?.ok_or(AppError::NotFound("bundle"))?;
+    let reader = app.storage.open(blob, Some(range)).await.map_err(AppError::unavailable)?.ok_or(AppError::NotFound(Thing::Bundle))?;
     Ok(Body::from_stream(ReaderStream::with_capacity(reader, CHUNK)))
 }
 
@@ -92,8 +94,7 @@ fn answer(status: StatusCode, tag: &str, expires_in: i64, body: Body) -> Respons
 }
 
 fn unsatisfiable(length: u64) -> Response {
-    let mut response = StatusCode::RANGE_NOT_SATISFIABLE.into_response();
-    response.extensions_mut().insert(ProblemText::from(WRONG_RANGE));
+    let mut response = problem::refused(StatusCode::RANGE_NOT_SATISFIABLE, WRONG_RANGE);
     if let Ok(place) = HeaderValue::from_str(&format!("bytes */{length}")) {
         response.headers_mut().insert(header::CONTENT_RANGE, place);
     }

@@ -12,15 +12,14 @@ use shared::ids::ReportId;
 use shared::report::Report;
 use shared::select::select;
 use shared::wire::path::{self, Endpoint, Job};
-use shared::wire::problem::TOO_MANY_REPORTS;
 use shared::wire::report::{MAX_JSON_BODY, REPORT_OK, parse_report};
 use shared::wire::{check, headers};
 
 use super::{preflight, prepared, put, wrong_method};
 use crate::domain::audit::ClientAddress;
-use crate::domain::context::Refusal;
+use crate::domain::context::Exceeded;
 use crate::domain::counting::Judgement;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult, RateLimit, Thing};
 use crate::http::AppState;
 use crate::http::extract::{check_type, read_body};
 use shared::FieldErrors;
@@ -69,7 +68,7 @@ pub(crate) fn dress(headers: &HeaderMap, answer: AppResult<String>) -> Response 
 pub(crate) async fn check_for_update(app: &AppState, endpoint: &Endpoint, query: &str) -> AppResult<String> {
     let request = check::parse_query(query)?;
     let snapshot = app.snapshots.current(&request.deployment_key).await?;
-    let snapshot = snapshot.filter(|snapshot| !snapshot.is_tombstone()).ok_or(AppError::NotFound("deployment"))?;
+    let snapshot = snapshot.filter(|snapshot| !snapshot.is_tombstone()).ok_or(AppError::NotFound(Thing::Deployment))?;
     let decision = select(&snapshot, &request);
     Ok(check::answer(endpoint.case, &request, &snapshot, &decision, &app.download_urls()))
 }
@@ -83,14 +82,14 @@ async fn take_report(app: &AppState, endpoint: &Endpoint, request: Request) -> A
     let received = app.now();
     if let Some(ClientAddress(address)) = parts.extensions.get() {
         let (limits, from) = (&app.settings.limits, ClientAddress(*address));
-        let refusal = |limit| Refusal { limit, text: TOO_MANY_REPORTS, from: Some(from), account: None };
-        app.count_address(&app.front.reporters, from, new.deployment_key.as_str(), limits.reports, &refusal("reports"))?;
-        app.count_address(&app.front.reporting_addresses, from, "", limits.address_reports, &refusal("reports_address"))?;
+        let exceeded = |name| Exceeded { name, limit: RateLimit::Reports, from: Some(from), account: None };
+        app.count_address(&app.front.reporters, from, new.deployment_key.as_str(), limits.reports, &exceeded("reports"))?;
+        app.count_address(&app.front.reporting_addresses, from, "", limits.address_reports, &exceeded("reports_address"))?;
     }
     let report = Report { id: ReportId::v7(received, app.dice.bytes()?), received, report: new };
     match app.front.collector.submit(report).await? {
         Judgement::Accepted => Ok(REPORT_OK.to_owned()),
-        Judgement::UnknownDeployment => Err(AppError::NotFound("deployment")),
+        Judgement::UnknownDeployment => Err(AppError::NotFound(Thing::Deployment)),
         Judgement::Dropped(reason) => Err(AppError::Invalid(FieldErrors::of_request(reason))),
     }
 }

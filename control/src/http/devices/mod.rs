@@ -19,9 +19,10 @@ use axum::response::{IntoResponse, Response};
 use shared::keys::DeploymentKey;
 use shared::wire::headers;
 
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult, Thing};
 use crate::http::AppState;
 use crate::http::extract::{InternalCall, Path, internal};
+use crate::http::layer::problem;
 
 /// The routes of this area.
 pub fn routes() -> Router<AppState> {
@@ -33,7 +34,7 @@ async fn get_snapshot(State(app): State<AppState>, key: AppResult<Path<String>>,
     // Told to those who sign alone, like everything here.
     let Path(key) = key?;
     let key = DeploymentKey::try_from(key).map_err(|invalid| AppError::invalid("deployment key", invalid))?;
-    let (_, text) = app.snapshots.text(&key).await?.ok_or(AppError::NotFound("deployment"))?;
+    let (_, text) = app.snapshots.text(&key).await?.ok_or(AppError::NotFound(Thing::Deployment))?;
     Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
 }
 
@@ -47,7 +48,7 @@ fn preflight(methods: &'static str) -> Response {
 
 /// 405; `methods` are the path's.
 fn wrong_method(methods: &'static str) -> Response {
-    let mut response = AppError::WrongMethod.into_response();
+    let mut response = problem::wrong_method();
     response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(methods));
     response
 }

@@ -6,7 +6,7 @@
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::header;
+use axum::http::{StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -14,7 +14,7 @@ use serde_json::Value;
 use shared::keys::DeploymentKey;
 use shared::kv::{KvKey, SnapshotKey, SnapshotMetadata};
 
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult, Thing};
 use crate::http::AppState;
 use crate::http::{edge, extract, layer};
 use crate::infra::loopback::is_loopback;
@@ -51,7 +51,7 @@ async fn refuse_pages(request: Request, next: Next) -> Response {
     let mut hosts = headers.get_all(header::HOST).iter();
     let is_ours = hosts.next().is_some_and(|host| host.to_str().is_ok_and(is_own_host)) && hosts.next().is_none();
     if is_of_page || !is_ours {
-        return AppError::Forbidden("no page may come here".into()).into_response();
+        return layer::problem::refused(StatusCode::FORBIDDEN, "no page may come here");
     }
     next.run(request).await
 }
@@ -67,7 +67,7 @@ fn is_own_host(host: &str) -> bool {
 
 /// A snapshot as the publisher writes it into KV, of this moment. Tombstones too; 404 for a key that never was.
 async fn get_value(State(app): State<AppState>, extract::Path(name): extract::Path<String>) -> AppResult<Response> {
-    let missing = || AppError::NotFound("value");
+    let missing = || AppError::NotFound(Thing::Value);
     let key = name.strip_prefix(SnapshotKey::PREFIX).and_then(|key| DeploymentKey::try_from(key).ok()).ok_or_else(missing)?;
     let (version, text) = app.snapshots.text(&key).await?.ok_or_else(missing)?;
     let metadata = serde_json::to_string(&SnapshotMetadata { version }).map_err(AppError::internal)?;

@@ -14,11 +14,11 @@ use shared::signature::{CallSignature, verify_call, verify_call_head};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::domain::audit::ClientAddress;
-use crate::domain::error::AppError;
+use crate::domain::error::{AppError, Thing};
 use crate::domain::traces::{self, Event, Trace};
 use crate::http::AppState;
 use crate::http::extract::read_body;
-use crate::http::layer::{SentPath, client_address};
+use crate::http::layer::{SentPath, client_address, problem};
 
 /// The signature's header.
 const SIGNATURE: &str = "x-updraft-signature";
@@ -88,7 +88,7 @@ fn refused(app: &AppState, parts: &Parts) -> AppError {
     if let (true, Some(from)) = (parts.headers.contains_key(SIGNATURE), parts.extensions.get::<ClientAddress>()) {
         traces::log(app, Trace { event: Event::EdgeSignature, outcome: "internal_call", account: None, from: *from });
     }
-    AppError::NotFound("this path")
+    AppError::NotFound(Thing::Path)
 }
 
 /// The beginning of an internal path's routes. Other methods are 405 with `allow` for signed calls, and 404 for all others.
@@ -99,7 +99,7 @@ pub fn internal(allow: &'static str) -> MethodRouter<AppState> {
 async fn wrong_method(app: &AppState, request: Request, allow: &'static str) -> Response {
     match InternalCall::from_request(request, app).await {
         Ok(_) => {
-            let mut response = AppError::WrongMethod.into_response();
+            let mut response = problem::wrong_method();
             response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allow));
             response
         }

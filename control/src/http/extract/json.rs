@@ -10,7 +10,7 @@ use futures_util::StreamExt;
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use shared::wire::json::check_members;
-use shared::wire::problem::{WRONG_TYPE, too_large};
+use shared::wire::problem::too_large;
 use shared::wire::report::{MAX_JSON_BODY, is_json};
 
 use crate::domain::error::AppError;
@@ -80,12 +80,12 @@ fn json_fault(error: &serde_json::Error) -> String {
 /// 415 when a body is present and says it is something else. A body without a content type is taken as JSON: old clients send none.
 pub fn check_type(headers: &HeaderMap, body: &[u8]) -> Result<(), AppError> {
     let Some(kind) = headers.get(header::CONTENT_TYPE).filter(|_| !body.is_empty()) else { return Ok(()) };
-    if is_json(kind.to_str().unwrap_or_default()) { Ok(()) } else { Err(AppError::WrongType(WRONG_TYPE)) }
+    if is_json(kind.to_str().unwrap_or_default()) { Ok(()) } else { Err(AppError::WrongType("application/json")) }
 }
 
 /// Reads a body of at most `limit` bytes within half a minute; a larger one is 413, told before it is read when it says its length.
 pub async fn read_body(headers: &HeaderMap, body: Body, limit: usize) -> Result<Vec<u8>, AppError> {
-    let too_large = || AppError::TooLarge(too_large(limit));
+    let too_large = || AppError::TooLarge(FieldErrors::of_request(too_large(limit)));
     let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()).and_then(|length| length.parse::<u64>().ok());
     if length.is_some_and(|length| length > limit as u64) {
         return Err(too_large());

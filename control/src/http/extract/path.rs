@@ -7,7 +7,7 @@ use shared::ids::{AccessKeyId, CliAuthorizationId, PasskeyId};
 use shared::keys::Label;
 
 use crate::domain::email;
-use crate::domain::error::AppError;
+use crate::domain::error::{AppError, Thing};
 
 /// Path parameters that refuse in the envelope.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, AppError> {
         match axum::extract::Path::from_request_parts(parts, state).await {
             Ok(axum::extract::Path(value)) => Ok(Self(value)),
-            Err(_) => Err(AppError::NotFound("this path")),
+            Err(_) => Err(AppError::NotFound(Thing::Path)),
         }
     }
 }
@@ -46,7 +46,7 @@ impl<S: Send + Sync> FromRequestParts<S> for LabelPath {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, AppError> {
         let label = parameter(parts, state, "label").await?;
         // What is no label is no release's.
-        Label::try_from(label.as_str()).map(Self).map_err(|_| AppError::NotFound("release"))
+        Label::try_from(label.as_str()).map(Self).map_err(|_| AppError::NotFound(Thing::Release))
     }
 }
 
@@ -95,7 +95,7 @@ impl<S: Send + Sync> FromRequestParts<S> for AuthorizationPath {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, AppError> {
         let text = parameter(parts, state, "authorization").await?;
-        CliAuthorizationId::try_from(text).map(Self).map_err(|_| AppError::NotFound("authorization"))
+        CliAuthorizationId::try_from(text).map(Self).map_err(|_| AppError::NotFound(Thing::Authorization))
     }
 }
 
@@ -108,7 +108,7 @@ impl<S: Send + Sync> FromRequestParts<S> for CredentialPath {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, AppError> {
         let text = parameter(parts, state, "credential").await?;
-        AccessKeyId::try_from(text).map(Self).map_err(|_| AppError::NotFound("machine"))
+        AccessKeyId::try_from(text).map(Self).map_err(|_| AppError::NotFound(Thing::Machine))
     }
 }
 
@@ -120,16 +120,16 @@ impl<S: Send + Sync> FromRequestParts<S> for PasskeyPath {
     type Rejection = AppError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, AppError> {
-        parameter(parts, state, "passkey").await?.parse().map(Self).map_err(|_| AppError::NotFound("passkey"))
+        parameter(parts, state, "passkey").await?.parse().map(Self).map_err(|_| AppError::NotFound(Thing::Passkey))
     }
 }
 
 /// One path parameter by its name in the route.
 pub(crate) async fn parameter<S: Send + Sync>(parts: &mut Parts, state: &S, name: &str) -> Result<String, AppError> {
-    let parameters = RawPathParams::from_request_parts(parts, state).await.map_err(|_| AppError::NotFound("this path"))?;
+    let parameters = RawPathParams::from_request_parts(parts, state).await.map_err(|_| AppError::NotFound(Thing::Path))?;
     let found = parameters.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_owned());
     // Nothing has a NUL in its name, and PostgreSQL would not even compare one.
-    found.filter(|value| !value.contains('\0')).ok_or(AppError::NotFound("this path"))
+    found.filter(|value| !value.contains('\0')).ok_or(AppError::NotFound(Thing::Path))
 }
 
 /// What a path segment may hold unencoded: unreserved characters of RFC 3986, part 2.3.

@@ -12,9 +12,9 @@ use shared::wire::headers::HSTS;
 use shared::wire::problem::Problem;
 
 use super::{client_address, linger};
-use crate::domain::error::{AppError, Code};
+use crate::domain::error::{AppError, Code, Thing};
 use crate::http::AppState;
-use crate::http::layer::problem::{FailureCause, ProblemText};
+use crate::http::layer::problem::{self, FailureCause, ProblemText};
 
 /// `X-Request-Id`.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -111,10 +111,10 @@ pub(crate) fn panicked(_panic: Box<dyn Any + Send + 'static>) -> Response {
 
 /// Path unknown.
 pub async fn not_found() -> AppError {
-    AppError::NotFound("this path")
+    AppError::NotFound(Thing::Path)
 }
 
 /// Path known, method not.
-pub async fn wrong_method() -> AppError {
-    AppError::WrongMethod
+pub async fn wrong_method() -> Response {
+    problem::wrong_method()
 }

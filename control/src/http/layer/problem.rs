@@ -2,11 +2,9 @@
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use std::borrow::Cow;
-use utoipa::openapi::{ObjectBuilder, RefOr, Schema, Type};
-use utoipa::{PartialSchema, ToSchema};
+use shared::wire::problem::WRONG_METHOD;
 
-use crate::domain::error::{AppError, Code, chain};
+use crate::domain::error::{AppError, Code, Quota, RateLimit, chain};
 
 impl AppError {
     /// The status of the answer.
@@ -14,13 +12,12 @@ impl AppError {
         match self {
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::Unauthenticated | Self::WrongCredentials(_) => StatusCode::UNAUTHORIZED,
-            Self::Forbidden(_) | Self::Suspended | Self::Coded(..) => StatusCode::FORBIDDEN,
-            Self::Invalid(_) => StatusCode::BAD_REQUEST,
-            Self::Conflict(_) => StatusCode::CONFLICT,
+            Self::Refused(_) => StatusCode::FORBIDDEN,
+            Self::Invalid(_) | Self::NotExchanged(_) => StatusCode::BAD_REQUEST,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::WrongType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
-            Self::TooMany { .. } | Self::QuotaReached(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::TooMany { .. } | Self::Quota(Quota::ApiKeys) => StatusCode::TOO_MANY_REQUESTS,
+            Self::Conflict(_) | Self::Quota(_) => StatusCode::CONFLICT,
             Self::NotConfigured(_) => StatusCode::NOT_IMPLEMENTED,
             Self::Busy | Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
@@ -52,7 +49,7 @@ pub struct FailureCause(pub String);
 impl IntoResponse for AppError {
     fn into_response(self) -> Response {
         let mut response = self.status().into_response();
-        let mut problem = ProblemText::from(self.to_string().as_str());
+        let mut problem = ProblemText { text: self.to_string(), code: self.code(), retry_after_seconds: None };
         if let Self::Unavailable(cause) | Self::Internal(cause) = &self {
             response.extensions_mut().insert(FailureCause(chain(cause.as_ref())));
         }
@@ -60,8 +57,9 @@ impl IntoResponse for AppError {
             Self::Unauthenticated => {
                 response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
-            Self::Coded(code, _) => problem.code = Some(*code),
-            Self::TooMany { retry_after, is_in_body, .. } => {
+            Self::TooMany { limit, retry_after } => {
+                // The body says it, too, on login and second factors only.
+                let is_in_body = matches!(limit, RateLimit::AddressLogins | RateLimit::FailedLogins | RateLimit::FailedFactors);
                 response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(*retry_after));
                 problem.retry_after_seconds = is_in_body.then_some(*retry_after);
             }
@@ -75,15 +73,14 @@ impl IntoResponse for AppError {
     }
 }
 
-impl PartialSchema for Code {
-    fn schema() -> RefOr<Schema> {
-        let codes = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(Self::ALL.map(Self::as_str)));
-        codes.description(Some("The codes of refusals, as the interface lists them.")).into()
-    }
+/// A refusal of this floor alone.
+pub fn refused(status: StatusCode, text: &str) -> Response {
+    let mut response = status.into_response();
+    response.extensions_mut().insert(ProblemText::from(text));
+    response
 }
 
-impl ToSchema for Code {
-    fn name() -> Cow<'static, str> {
-        "Code".into()
-    }
+/// 405; who knows the methods adds `Allow`.
+pub fn wrong_method() -> Response {
+    refused(StatusCode::METHOD_NOT_ALLOWED, WRONG_METHOD)
 }

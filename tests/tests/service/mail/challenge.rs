@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use control::domain::audit::ClientAddress;
-use control::domain::error::{AppError, Code};
+use control::domain::error::{AppError, Refusal};
 use control::http::AppState;
 use tests::turnstile::{Mood, Turnstile};
 use tests::{Options, TestApp};
@@ -15,7 +15,7 @@ async fn verify(app: &AppState, token: Option<&str>) -> Result<(), AppError> {
 }
 
 fn is_refused(result: &Result<(), AppError>) -> bool {
-    matches!(result, Err(AppError::Coded(Code::ChallengeRequired, _)))
+    matches!(result, Err(AppError::Refused(Refusal::NoChallenge)))
 }
 
 #[tokio::test(flavor = "multi_thread")]

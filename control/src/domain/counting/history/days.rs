@@ -14,7 +14,7 @@ use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ReadMetrics;
 use crate::domain::context::Context;
 use crate::domain::deployments::service as deployments;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult, Thing};
 use crate::infra::db::{Db, ReadTx};
 
 /// Days that are shown unless asked otherwise.
@@ -80,7 +80,7 @@ pub struct Counts {
 pub async fn read(app: &Context, grant: &AppGrant<ReadMetrics>, deployment: &str, asked: &Asked) -> AppResult<History> {
     let mut tx = app.db.read().await?;
     let deployment = deployments::find(&mut tx, grant.app(), deployment).await?;
-    let retention = repo::retention_days(&mut tx, &deployment.id).await?.ok_or(AppError::NotFound("deployment"))?;
+    let retention = repo::retention_days(&mut tx, &deployment.id).await?.ok_or(AppError::NotFound(Thing::Deployment))?;
     let series = Series { deployment: deployment.id, epoch: deployment.counting_epoch };
     let starts = repo::newest(&mut tx, &series).await?.map(|newest| newest.first_day);
     let (from, to) = asked.clamp(app.now().utc_day(), starts, retention);

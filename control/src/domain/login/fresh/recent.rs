@@ -6,7 +6,7 @@ use shared::time::UnixMillis;
 
 use crate::domain::access::{SignedIn, freshness};
 use crate::domain::context::Context;
-use crate::domain::error::{AppError, AppResult, Code};
+use crate::domain::error::{AppError, AppResult, Refusal};
 use crate::domain::second_factors;
 use crate::infra::db::ReadTx;
 
@@ -26,7 +26,7 @@ impl RecentLogin {
             return freshness::check(tx, app, caller).await.map(|()| Self(PhantomData));
         }
         if Self::is_too_old(caller.created(), app.settings.limits.cli.freshness, app.now()) {
-            return Err(AppError::Coded(Code::ReauthRequired, "this login is too old to let a command line in: log in again first"));
+            return Err(AppError::Refused(Refusal::LoginTooOld));
         }
         Ok(Self(PhantomData))
     }

@@ -38,8 +38,8 @@ pub async fn prove(app: &Context, caller: &SignedIn, proof: Option<Proof>) -> Ap
             change.into_tx().commit().await?;
             Ok(Fresh(PhantomData))
         }
-        Ok(_) | Err(AppError::Coded(Code::StepUpRequired, _)) => Err(NEEDED),
-        Err(error) => Err(error),
+        Err(error) if error.code() != Some(Code::StepUpRequired) => Err(error),
+        _ => Err(NEEDED),
     }
 }
 

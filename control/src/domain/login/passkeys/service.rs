@@ -5,7 +5,7 @@ use crate::domain::audit::ClientAddress;
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::credentials::device_cookies::Device;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult, Credentials, Refusal};
 use crate::domain::limits::{self, Count, Limit, Subject};
 use crate::domain::login::service::{self as login, LoggedIn, Way};
 use crate::domain::login::{Attempt, pending};
@@ -14,8 +14,7 @@ use crate::domain::second_factors::passkeys::{Answer, Options, ceremony, proof, 
 use crate::domain::second_factors::{Factor, Held, factors};
 use crate::domain::traces::{self, Event, Trace};
 
-/// Whatever was wrong: nobody learns which passkeys there are.
-const WRONG: AppError = AppError::WrongCredentials("the passkey was not accepted: try again, or log in with your password");
+const WRONG: AppError = AppError::WrongCredentials(Credentials::Passkey);
 
 /// A question to whoever signs in without a password.
 #[derive(Debug)]
@@ -108,7 +107,7 @@ pub async fn sign_in(app: &Context, from: ClientAddress, challenge_id: &str, res
         failures.leave(&mut tx).await?;
         tx.commit().await?;
         traces::fail(app, Trace { event: Event::Login, outcome: "suspended", account: Some(&account), from });
-        return Err(AppError::Suspended);
+        return Err(AppError::Refused(Refusal::Suspended));
     }
     failures.clear(&mut tx).await?;
     factors::forgive(&mut tx, &account).await?;

@@ -1,14 +1,12 @@
 //! The rules of pending logins.
 
-use std::borrow::Cow;
-
 use shared::ids::{AccountId, PendingLoginId};
 use shared::time::UnixMillis;
 
 use crate::domain::audit::ClientAddress;
 use crate::domain::context::Context;
 use crate::domain::credentials::token::{PlainToken, TokenHash};
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult, Credentials, Refusal};
 use crate::domain::limits::{self, Count, Limit, Subject};
 use crate::domain::login::service::{self as login, LoggedIn};
 use crate::domain::second_factors::pending_logins::{self as repo, Issued, PendingLogin};
@@ -26,12 +24,8 @@ const ATTEMPTS: i64 = 5;
 /// How many of one account there are at most: the next one ends the oldest, so that logins do not fill the database.
 const MOST: i64 = 100;
 
-/// Whatever was wrong: nobody learns whether there is, or was, such a login.
-pub const WRONG: AppError = AppError::WrongCredentials("the pending login or its proof is not valid: try again, or log in again");
-
-const CODES_STOPPED: AppError = AppError::Forbidden(Cow::Borrowed(
-    "codes of this account are stopped after 100 failed attempts in a row: use a passkey, or reset your password",
-));
+/// Of a pending login that is not there, and of a wrong proof alike.
+pub const WRONG: AppError = AppError::WrongCredentials(Credentials::PendingLogin);
 
 /// Makes a pending login of an account that this transaction holds. `has_device` says whether a device cookie of the account came with the password.
 pub async fn create(tx: &mut WriteTx, app: &Context, account: &AccountId, has_device: bool) -> AppResult<Issued> {
@@ -103,7 +97,7 @@ impl Attempt {
 
     /// Refuses a code, right or wrong, while codes of the account are stopped. It uses nothing up. Errors: 403.
     pub fn must_take_codes(&self, app: &Context) -> AppResult<()> {
-        if self.held.takes_codes(app) { Ok(()) } else { Err(CODES_STOPPED) }
+        if self.held.takes_codes(app) { Ok(()) } else { Err(AppError::Refused(Refusal::LoginCodesStopped)) }
     }
 
     /// Counts the failure, of this login and of the account, and gives what is answered. The last one ends the login.

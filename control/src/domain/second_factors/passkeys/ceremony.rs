@@ -20,7 +20,7 @@ use webauthn_rs_proto::{
 
 use super::message::Options;
 use super::repo::PasskeyRow;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult, Feature};
 use crate::infra::webauthn::RelyingParty;
 
 const PUBLIC_KEY: &str = "public-key";
@@ -30,8 +30,7 @@ const LONGEST_ID: usize = 1_023;
 
 /// What the ceremonies go by. Errors: 501 where passkeys cannot be used.
 pub fn webauthn(party: &RelyingParty) -> AppResult<&Webauthn> {
-    let needed = "passkeys need a dashboard at a domain name, not at an IP address, and over https";
-    party.webauthn().ok_or(AppError::NotConfigured(needed))
+    party.webauthn().ok_or(AppError::NotConfigured(Feature::Passkeys))
 }
 
 /// A question to a browser.
@@ -51,7 +50,7 @@ impl Question {
 
 /// Why an answer does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum AnswerError {
     /// It is not in order in itself, or its signature is wrong.
     #[error("it is not a valid response")]
     Wrong,
@@ -75,7 +74,7 @@ pub enum Refusal {
     CounterWentBack,
 }
 
-impl From<WebauthnError> for Refusal {
+impl From<WebauthnError> for AnswerError {
     // The library's own texts may hold parts of the answer; they go nowhere.
     fn from(error: WebauthnError) -> Self {
         match error {
@@ -159,15 +158,15 @@ pub fn ask_for_new(party: &RelyingParty, owner: Owner<'_>, existing: &[PasskeyRo
 }
 
 /// Whether this is a passkey as was asked for.
-pub fn judge_new(party: &RelyingParty, state: &[u8], answer: &RegisterPublicKeyCredential) -> AppResult<Result<Made, Refusal>> {
+pub fn judge_new(party: &RelyingParty, state: &[u8], answer: &RegisterPublicKeyCredential) -> AppResult<Result<Made, AnswerError>> {
     let state: PasskeyRegistration = serde_json::from_slice(state).map_err(AppError::internal)?;
     let webauthn = webauthn(party)?;
     // What the browser says of it is not signed; but no browser says this of what was asked for.
     if answer.extensions.cred_props.as_ref().is_some_and(|properties| properties.rk == Some(false)) {
-        return Ok(Err(Refusal::NotResident));
+        return Ok(Err(AnswerError::NotResident));
     }
     if answer.type_ != PUBLIC_KEY {
-        return Ok(Err(Refusal::Wrong));
+        return Ok(Err(AnswerError::Wrong));
     }
     if let Err(refusal) = judge_frame(&answer.response.client_data_json) {
         return Ok(Err(refusal));
@@ -179,7 +178,7 @@ pub fn judge_new(party: &RelyingParty, state: &[u8], answer: &RegisterPublicKeyC
     let credential = Credential::from(passkey.clone());
     // The library takes the id from what the authenticator made, whatever the browser calls it, be it empty or longer than any (section 6.5.1).
     if !(1..=LONGEST_ID).contains(&credential.cred_id.len()) || credential.cred_id != answer.raw_id {
-        return Ok(Err(Refusal::Wrong));
+        return Ok(Err(AnswerError::Wrong));
     }
     Ok(Ok(Made {
         credential: Stored::of(&passkey, &credential)?,
@@ -209,17 +208,17 @@ pub fn judge_proof(
     answer: &PublicKeyCredential,
     row: &PasskeyRow,
     is_known: bool,
-) -> AppResult<Result<Stored, Refusal>> {
+) -> AppResult<Result<Stored, AnswerError>> {
     let state: DiscoverableAuthentication = serde_json::from_slice(state).map_err(AppError::internal)?;
     let mut passkey: Passkey = serde_json::from_str(&row.credential).map_err(AppError::internal)?;
     let owner = Uuid::parse_str(row.account_id.as_str()).map_err(AppError::internal)?;
     match answer.get_user_unique_id() {
         Some(user) if user == owner.as_bytes() => {}
         None if is_known => {}
-        _ => return Ok(Err(Refusal::OtherAccount)),
+        _ => return Ok(Err(AnswerError::OtherAccount)),
     }
     if answer.type_ != PUBLIC_KEY {
-        return Ok(Err(Refusal::Wrong));
+        return Ok(Err(AnswerError::Wrong));
     }
     if let Err(refusal) = judge_frame(&answer.response.client_data_json) {
         return Ok(Err(refusal));
@@ -235,7 +234,7 @@ pub fn judge_proof(
 
 /// Refuses what a browser says was made inside a page of another origin (section 5.8.1): the dashboard is in nobody's frame. The library asks the half of
 /// this, and of new passkeys only.
-fn judge_frame(client_data: &[u8]) -> Result<(), Refusal> {
+fn judge_frame(client_data: &[u8]) -> Result<(), AnswerError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct ClientData {
@@ -245,8 +244,8 @@ fn judge_frame(client_data: &[u8]) -> Result<(), Refusal> {
         #[serde(default)]
         top_origin: Option<IgnoredAny>,
     }
-    let said: ClientData = serde_json::from_slice(client_data).map_err(|_| Refusal::Wrong)?;
-    if said.cross_origin == Some(true) || said.top_origin.is_some() { Err(Refusal::OtherOrigin) } else { Ok(()) }
+    let said: ClientData = serde_json::from_slice(client_data).map_err(|_| AnswerError::Wrong)?;
+    if said.cross_origin == Some(true) || said.top_origin.is_some() { Err(AnswerError::OtherOrigin) } else { Ok(()) }
 }
 
 fn raw_id(credential_id: &str) -> AppResult<Vec<u8>> {

@@ -2,7 +2,7 @@
 
 use shared::ids::{AccessKeyId, AccountId};
 
-use super::ceremony::{self, Refusal};
+use super::ceremony::{self, AnswerError};
 use super::challenge::{self, Claimed, Holder};
 use super::message::{Answer, Options};
 use super::repo;
@@ -55,7 +55,7 @@ pub(crate) async fn judge(tx: &mut WriteTx, app: &Context, holder: Holder<'_>, a
     match ceremony::judge_proof(&app.relying_party, &state, &answer, &row, is_known)? {
         Ok(used) => Ok(repo::note_use(tx, &row, &used, app.now()).await? == 1),
         Err(refusal) => {
-            if refusal == Refusal::CounterWentBack {
+            if refusal == AnswerError::CounterWentBack {
                 // Its signature was right: this is no stranger's noise.
                 tracing::warn!(account.id = %account, passkey.id = %row.id, "the counter of a passkey went back: there may be a copy of it");
             }

@@ -7,7 +7,7 @@ use shared::ids::PasskeyId;
 use shared::{FieldErrors, Invalid};
 use webauthn_rs::prelude::RegisterPublicKeyCredential;
 
-use super::ceremony::{self, Owner, Refusal};
+use super::ceremony::{self, AnswerError, Owner};
 use super::challenge::{self, Claimed, Holder};
 use super::message::Options;
 use super::repo::{self, PasskeyRow};
@@ -16,7 +16,7 @@ use crate::domain::audit::{Action, Event};
 use crate::domain::change::Change;
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult, Thing};
 use crate::domain::second_factors::changes::{self, Changed};
 use crate::domain::second_factors::recovery::service::Codes;
 use crate::domain::second_factors::{self, Proof, step_up};
@@ -31,7 +31,7 @@ const LONGEST_NAME: usize = 100;
 /// How many passkeys an account has at most: each question to a browser names all of them.
 const MOST: i64 = 100;
 
-const UNKNOWN: AppError = AppError::NotFound("passkey");
+const UNKNOWN: AppError = AppError::NotFound(Thing::Passkey);
 
 /// A passkey's name, as its owner tells it from others.
 #[derive(Clone, Debug)]
@@ -124,7 +124,7 @@ pub async fn add(app: &Context, caller: &DashboardSession, new: Result<NewPasske
     Ok(Added { passkey, codes })
 }
 
-fn refused(refusal: Refusal) -> AppError {
+fn refused(refusal: AnswerError) -> AppError {
     AppError::invalid("response", refusal.to_string())
 }
 

@@ -9,7 +9,7 @@ use crate::domain::access::{DashboardSession, LoginSession, freshness};
 use crate::domain::audit::{Action, Event};
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult, Credentials, Thing};
 use crate::domain::second_factors::changes::{self, Changed};
 use crate::domain::second_factors::recovery::service::Codes;
 use crate::domain::second_factors::{self, Proof, step_up};
@@ -19,8 +19,7 @@ use crate::infra::db::WriteTx;
 /// How long a seed waits to be confirmed, in milliseconds.
 const SETUP_LIFETIME: i64 = 10 * 60_000;
 
-const WRONG: AppError = AppError::WrongCredentials("the code is wrong, or was used already");
-const NOT_FOUND: AppError = AppError::NotFound("authenticator app");
+const NOT_FOUND: AppError = AppError::NotFound(Thing::AuthenticatorApp);
 
 /// What a seed is sealed for; a copy of a row is of no use in another one.
 pub fn purpose(account: &str) -> String {
@@ -92,7 +91,7 @@ pub async fn confirm(app: &Context, caller: &DashboardSession, code: &str, proof
     let bytes = seal::open(app.settings.encryption_keys.all(), &setup_purpose(account.as_str()), &waiting)?;
     let Some(step) = Seed::new(&bytes, held.email())?.step_of(code, now) else {
         held.fail(change, "wrong_confirmation").await?;
-        return Err(WRONG);
+        return Err(AppError::WrongCredentials(Credentials::Code));
     };
     if repo::end_setup(&mut change, account, &waiting).await? == 0 {
         return Err(AppError::Conflict(Conflict::SetupChanged));

@@ -11,7 +11,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::page::Page;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult, Thing};
 use crate::http::AppState;
 use crate::http::extract::Path;
 
@@ -80,7 +80,7 @@ async fn get_asset(
     Path(file): Path<String>,
 ) -> AppResult<([(HeaderName, &'static str); 2], &'static str)> {
     if file != documentation.style {
-        return Err(AppError::NotFound("file"));
+        return Err(AppError::NotFound(Thing::File));
     }
     Ok(([(header::CONTENT_TYPE, "text/css; charset=utf-8"), (header::CACHE_CONTROL, "public, max-age=31536000, immutable")], STYLE))
 }

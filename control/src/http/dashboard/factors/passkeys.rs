@@ -11,7 +11,7 @@ use shared::{FieldErrors, Invalid};
 
 use super::{Change, last, recovery, removed};
 use crate::domain::access::DashboardSession;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult, Thing};
 use crate::domain::second_factors;
 use crate::domain::second_factors::passkeys::service::NewPasskey;
 use crate::domain::second_factors::passkeys::{repo, service};
@@ -122,7 +122,7 @@ fn read(sent: &Fields) -> Result<NewPasskey, FieldErrors> {
 async fn find(app: &AppState, session: &DashboardSession, id: &PasskeyId) -> AppResult<repo::PasskeyRow> {
     let mut tx = app.db.read().await?;
     let found = service::list(&mut tx, session).await?.into_iter().find(|row| row.id == *id);
-    found.ok_or(AppError::NotFound("passkey"))
+    found.ok_or(AppError::NotFound(Thing::Passkey))
 }
 
 pub(in crate::http::dashboard) async fn show(

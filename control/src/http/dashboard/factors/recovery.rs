@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::{Change, Nothing};
 use crate::domain::access::DashboardSession;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{AppError, AppResult, Thing};
 use crate::domain::second_factors::recovery::service::{self, Codes};
 use crate::http::AppState;
 use crate::http::dashboard::fields::Fields;
@@ -82,7 +82,7 @@ pub(in crate::http::dashboard) async fn download(
 ) -> AppResult<Response> {
     let codes: Vec<&str> = sent.text("codes").split_whitespace().filter(|code| is_code(code)).collect();
     if codes.is_empty() {
-        return Err(AppError::NotFound("recovery codes"));
+        return Err(AppError::NotFound(Thing::RecoveryCodes));
     }
     let (email, day, codes) = (session.email(), day(app.now()), codes.join("\n"));
     let text = format!("Recovery codes of {email} for Updraft, {day}. Each signs in once; newer codes void these.\n\n{codes}\n");

@@ -1,10 +1,10 @@
 //! What devices are refused with.
 
-use control::domain::error::AppError;
-use shared::wire::problem::{UNKNOWN_DEPLOYMENT, WRONG_METHOD};
+use control::domain::error::{AppError, Thing};
+use shared::wire::problem::{UNKNOWN_DEPLOYMENT, WRONG_TYPE};
 
 #[test]
 fn errors_have_the_texts_of_the_edge() {
-    assert_eq!(AppError::NotFound("deployment").to_string(), UNKNOWN_DEPLOYMENT);
-    assert_eq!(AppError::WrongMethod.to_string(), WRONG_METHOD);
+    assert_eq!(AppError::NotFound(Thing::Deployment).to_string(), UNKNOWN_DEPLOYMENT);
+    assert_eq!(AppError::WrongType("application/json").to_string(), WRONG_TYPE);
 }

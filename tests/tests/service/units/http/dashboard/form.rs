@@ -1,6 +1,6 @@
 //! Where forms say what is wrong.
 
-use control::domain::error::AppError;
+use control::domain::error::{AppError, RateLimit};
 use control::http::dashboard::form::{Field, Form};
 use shared::FieldErrors;
 
@@ -25,19 +25,19 @@ fn each_fault_stands_at_its_field() {
     assert_eq!((form.refusal.as_deref(), form.is_refused(), form.has_focus), (Some("The body ended early."), true, true));
 
     let form = Form::of([Field::text("ttl", "Valid until"), Field::text("name", "Name").focused()]);
-    let mut errors = FieldErrors::of("ttl", "Choose a day");
+    let mut errors = FieldErrors::of("ttl", "must be in the future");
     errors.add("name", "is needed");
     let form = form.refuse(errors.into()).unwrap().in_words("name", "Give it a name.");
     let said = |place: usize| form.fields[place].error.as_deref();
-    assert_eq!((said(0), said(1)), (Some("Choose a day."), Some("Give it a name.")));
+    assert_eq!((said(0), said(1)), (Some("Valid until must be in the future."), Some("Give it a name.")));
     assert_eq!((form.fields[0].has_focus, form.fields[1].has_focus, form.has_focus), (true, false, false));
 }
 
 #[test]
 fn what_waiting_helps_against_says_how_long() {
-    let error = AppError::TooMany { text: "too many failed logins", retry_after: 240, is_in_body: true };
+    let error = AppError::TooMany { limit: RateLimit::FailedLogins, retry_after: 240 };
     let form = Form::default().refuse(error).unwrap();
-    assert_eq!(form.refusal.as_deref(), Some("Too many failed logins. Try again in 4 minutes."));
+    assert_eq!(form.refusal.as_deref(), Some("Too many failed logins: wait before the next attempt. Try again in 4 minutes."));
     assert!(Form::default().refuse(AppError::Unauthenticated).is_err());
     assert!(Form::default().refuse(AppError::internal("x")).is_err());
 }
