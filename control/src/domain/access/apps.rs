@@ -97,7 +97,7 @@ pub async fn deployments_of(tx: &mut ReadTx, account: &AccountId, only: Option<&
 }
 
 /// Addresses and roles of the collaborators of every app that the account can reach, or of one of them alone.
-pub async fn collaborators_of(tx: &mut ReadTx, account: &AccountId, only: Option<&AppId>) -> sqlx::Result<Vec<(AppId, String, String)>> {
+pub async fn collaborators_of(tx: &mut ReadTx, account: &AccountId, only: Option<&AppId>) -> sqlx::Result<Vec<(AppId, String, Role)>> {
     on!(tx, |conn| sqlx::query_as(COLLABORATORS_OF).bind(account).bind(only).fetch_all(conn).await)
 }
 
@@ -115,7 +115,7 @@ pub async fn lock(tx: &mut WriteTx, app: &AppId) -> sqlx::Result<Option<LockedRo
 }
 
 /// The role that an account has on an app.
-pub async fn role(tx: &mut ReadTx, app: &AppId, account: &AccountId) -> sqlx::Result<Option<String>> {
+pub async fn role(tx: &mut ReadTx, app: &AppId, account: &AccountId) -> sqlx::Result<Option<Role>> {
     on!(tx, |conn| sqlx::query_scalar(ROLE).bind(app).bind(account).fetch_optional(conn).await)
 }
 

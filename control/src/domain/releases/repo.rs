@@ -109,7 +109,6 @@ pub struct ReleaseRow {
     /// The bundle's size in bytes.
     pub size: i64,
     /// How it came to be.
-    #[sqlx(try_from = "String")]
     pub release_method: ReleaseMethod,
     /// The label it was made from.
     pub original_label: Option<i64>,

@@ -7,6 +7,7 @@ pub mod connect;
 pub mod expiry;
 pub mod migrate;
 mod statement;
+mod stored;
 
 pub use connect::{ConnectError, DatabaseUrl};
 pub use statement::listed;
@@ -21,6 +22,8 @@ const BEGIN_IMMEDIATE: &str = "BEGIN IMMEDIATE";
 const JOURNAL_MODE: &str = "PRAGMA journal_mode";
 const SYNCHRONOUS: &str = "PRAGMA synchronous";
 const BEGIN_READ_ONLY: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+// What is read after waiting for a row lock must be what was committed by then, whatever the server's default is.
+const BEGIN_READ_COMMITTED: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 const SYNCHRONOUS_COMMIT: &str = "SHOW synchronous_commit";
 const FSYNC: &str = "SHOW fsync";
 
@@ -28,7 +31,7 @@ const FSYNC: &str = "SHOW fsync";
 pub const SQLITE_SQL: &[&str] = &[BEGIN_IMMEDIATE, JOURNAL_MODE, SYNCHRONOUS];
 
 /// Statements that are only for PostgreSQL.
-pub const POSTGRES_SQL: &[&str] = &[BEGIN_READ_ONLY, SYNCHRONOUS_COMMIT, FSYNC];
+pub const POSTGRES_SQL: &[&str] = &[BEGIN_READ_ONLY, BEGIN_READ_COMMITTED, SYNCHRONOUS_COMMIT, FSYNC];
 
 /// The database's pools.
 #[derive(Clone, Debug)]
@@ -103,7 +106,7 @@ impl Db {
     pub async fn write(&self) -> sqlx::Result<WriteTx> {
         Ok(WriteTx(ReadTx(match self {
             Self::Sqlite { write, .. } => Tx::Sqlite(write.begin_with(BEGIN_IMMEDIATE).await?),
-            Self::Postgres { write, .. } => Tx::Postgres(write.begin().await?),
+            Self::Postgres { write, .. } => Tx::Postgres(write.begin_with(BEGIN_READ_COMMITTED).await?),
         })))
     }
 
