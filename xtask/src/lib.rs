@@ -1,5 +1,5 @@
-//! What the development commands and the `tests` crate share: the repository's paths, programs on a leash, and the Worker under wrangler
-//! or by itself.
+//! What the development commands and the `tests` crate share: the repository's paths, programs on a leash, the Worker under wrangler
+//! or by itself, and a look at the SQL in the sources.
 //!
 //! Deliberately not here: the commands themselves, which belong to the binary. Start reading at [`edge::DevServer`].
 
@@ -8,4 +8,5 @@ pub mod leash;
 pub mod paths;
 pub mod private;
 pub mod probe;
+pub mod statements;
 pub mod workerd;

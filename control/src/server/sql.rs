@@ -1,4 +1,4 @@
-//! Every SQL statement of the crate, for the test that prepares each on both databases.
+//! Every SQL statement of the crate, for the test that prepares each on both databases; it also finds statements that are not here.
 
 use crate::domain::access::{apps, collaborators, freshness, names};
 use crate::domain::counting::{self, counters, history};
@@ -11,6 +11,7 @@ use crate::domain::second_factors::{factors, held, pending_logins, recovery, tot
 use crate::domain::{
     accounts, audit, cli_login, deployments, mail, outbox, password_reset, registration, releases, snapshot, traces, warnings,
 };
+use crate::infra::db::{self, Dialect};
 
 /// The statements, by the file they stand in.
 pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
@@ -54,4 +55,16 @@ pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
         ("warnings/networks", warnings::networks::SQL),
         ("traces/tally", traces::tally::SQL),
     ]
+}
+
+/// The statements that are only for this database, by the file they stand in.
+pub fn only(dialect: Dialect) -> Vec<(&'static str, &'static [&'static str])> {
+    match dialect {
+        Dialect::Sqlite => vec![("infra/db", db::SQLITE_SQL)],
+        Dialect::Postgres => vec![
+            ("infra/db", db::POSTGRES_SQL),
+            ("infra/db/connect", db::connect::POSTGRES_SQL),
+            ("releases/size", releases::size::POSTGRES_SQL),
+        ],
+    }
 }

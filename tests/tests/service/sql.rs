@@ -1,19 +1,20 @@
-//! Every static SQL statement of the control plane, prepared on the database of this run: a text that only the other one accepts fails here.
+//! Every SQL statement of the control plane, prepared on the database of this run: a text that only the other one accepts fails here.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
-use control::infra::db::{Db, Dialect, Tx};
+use control::infra::db::{Db, Dialect, Either, listed};
+use control::server::sql;
 use sqlx::{Executor, SqlSafeStr, Statement};
 use tests::TestApp;
+use xtask::statements::Statements;
 
-/// Prepares a statement and gives how many parameters the database found in it.
-async fn prepare(db: &Db, sql: &'static str) -> sqlx::Result<usize> {
-    let mut tx = db.read().await?;
+/// Prepares a statement and gives how many parameters the database found in it. Row locks need a transaction that writes.
+async fn prepare(db: &Db, sql: impl SqlSafeStr) -> sqlx::Result<usize> {
+    let (mut tx, sql) = (db.write().await?, sql.into_sql_str());
     let parameters = match tx.parts() {
-        Tx::Sqlite(tx) => (&mut **tx).prepare(sql.into_sql_str()).await?.parameters().map(|known| known.map_left(<[_]>::len).either_into()),
-        Tx::Postgres(tx) => {
-            (&mut **tx).prepare(sql.into_sql_str()).await?.parameters().map(|known| known.map_left(<[_]>::len).either_into())
-        }
+        Either::Sqlite(tx) => (&mut **tx).prepare(sql).await?.parameters().map(|known| known.map_left(<[_]>::len).either_into()),
+        Either::Postgres(tx) => (&mut **tx).prepare(sql).await?.parameters().map(|known| known.map_left(<[_]>::len).either_into()),
     };
     Ok(parameters.unwrap_or_default())
 }
@@ -24,23 +25,43 @@ fn placeholders(sql: &str) -> BTreeSet<usize> {
     after.filter_map(|rest| rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok()).collect()
 }
 
+/// Prepares a statement as it is run: with one and with two rows, or as this database says a row lock.
+async fn check(app: &TestApp, name: &str, sql: &'static str) {
+    let lock = app.db().write().await.unwrap().locking(sql);
+    let is_listed = sql.contains('[');
+    for text in if is_listed { vec![listed(sql, 1).0, listed(sql, 2).0] } else { vec![lock.to_owned()] } {
+        let written = placeholders(&text);
+        assert_eq!(written, (1..=written.len()).collect(), "{name}: placeholders without gaps\n{text}");
+        let found = prepare(app.db(), sqlx::AssertSqlSafe(text.clone())).await;
+        assert_eq!(found.unwrap_or_else(|error| panic!("{name}: {error}\n{text}")), written.len(), "{name}\n{text}");
+    }
+    let [one, two] = [1, 2].map(|rows| placeholders(&listed(sql, rows).0).len());
+    assert_eq!(one < two, is_listed, "{name}: a list has values in each row\n{sql}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_statement_is_accepted_by_this_database() {
     let app = TestApp::spawn().await;
-    let all = control::server::sql::all();
+    let all = sql::all();
     let names: BTreeSet<&str> = all.iter().map(|(name, _)| *name).collect();
     assert_eq!(names.len(), all.len(), "each file stands in the list once");
     assert!(all.len() >= 10, "{names:?}");
-    for (name, statements) in all {
+    let lists: BTreeSet<&[&str]> = all.iter().map(|(_, statements)| *statements).collect();
+    assert_eq!(lists.len(), all.len(), "each list is another file's");
+    for (name, statements) in all.into_iter().chain(sql::only(app.db().dialect())) {
         assert!(!statements.is_empty(), "{name} has no statements");
-        for sql in statements {
-            let found = prepare(app.db(), sql).await;
-            let found = found.unwrap_or_else(|error| panic!("{name}: {error}\n{sql}"));
-            let written = placeholders(sql);
-            assert_eq!(written, (1..=written.len()).collect(), "{name}: placeholders without gaps\n{sql}");
-            assert_eq!(found, written.len(), "{name}\n{sql}");
+        for statement in statements {
+            check(&app, name, statement).await;
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_postgresql_is_told_of_row_locks() {
+    let app = TestApp::spawn().await;
+    let lock = app.db().write().await.unwrap().locking("SELECT id FROM apps WHERE id = $1 FOR NO KEY UPDATE");
+    let said = lock.ends_with(" FOR NO KEY UPDATE");
+    assert_eq!(said, app.db().dialect() == Dialect::Postgres, "{lock}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -61,21 +82,11 @@ async fn a_statement_that_this_database_does_not_know_is_refused() {
 }
 
 #[test]
-fn the_list_names_every_file_that_has_statements() {
-    let sources = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../control/src");
-    let mut files = Vec::new();
-    collect(&sources, &mut files);
-    let with_statements = files.iter().filter(|text| text.contains("pub const SQL: &[&str]")).count();
-    assert_eq!(control::server::sql::all().len(), with_statements, "control::server::sql::all() lists as many files as have a list");
-}
-
-fn collect(folder: &std::path::Path, into: &mut Vec<String>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            collect(&path, into);
-        } else if path.extension().is_some_and(|ending| ending == "rs") {
-            into.push(std::fs::read_to_string(path).unwrap());
-        }
-    }
+fn no_statement_is_outside_the_lists() {
+    let statements = Statements::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../control/src")).unwrap();
+    assert!(statements.violations.is_empty(), "{:#?}", statements.violations);
+    let of_one = [Dialect::Sqlite, Dialect::Postgres].into_iter().flat_map(sql::only);
+    let known: Vec<_> = sql::all().into_iter().chain(of_one).map(|(name, statements)| (name, statements.len())).collect();
+    let differences = statements.differences(&known);
+    assert!(differences.is_empty(), "{differences:#?}");
 }

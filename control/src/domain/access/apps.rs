@@ -19,8 +19,8 @@ const DEPLOYMENTS_OF: &str = "SELECT d.app_id, d.name FROM deployments d JOIN co
 const COLLABORATORS_OF: &str = "SELECT c.app_id, a.email, c.permission FROM collaborators c JOIN accounts a ON a.id = c.account_id \
     JOIN collaborators mine ON mine.app_id = c.app_id WHERE mine.account_id = $1 AND (CAST($2 AS TEXT) IS NULL OR c.app_id = $2) ORDER BY a.email";
 const INSERT: &str = "INSERT INTO apps (id, owner_id, name, created_time) VALUES ($1, $2, $3, $4)";
-// Changes nothing; whoever renames, transfers, shares or deletes the app, or changes its deployments, waits here.
-const LOCK: &str = "UPDATE apps SET created_time = created_time WHERE id = $1 RETURNING id, name, owner_id AS namespace_id";
+// Whoever renames, transfers, shares or deletes the app, or changes its deployments, waits here.
+const LOCK: &str = "SELECT id, name, owner_id AS namespace_id FROM apps WHERE id = $1 FOR NO KEY UPDATE";
 const ROLE: &str = "SELECT permission FROM collaborators WHERE app_id = $1 AND account_id = $2";
 const RENAME: &str = "UPDATE apps SET name = $2 WHERE id = $1";
 const MOVE: &str = "UPDATE apps SET owner_id = $2, name = $3 WHERE id = $1";
@@ -97,7 +97,7 @@ pub async fn deployments_of(tx: &mut ReadTx, account: &AccountId, only: Option<&
 }
 
 /// Addresses and roles of the collaborators of every app that the account can reach, or of one of them alone.
-pub async fn collaborators_of(tx: &mut ReadTx, account: &AccountId, only: Option<&AppId>) -> sqlx::Result<Vec<(AppId, String, String)>> {
+pub async fn collaborators_of(tx: &mut ReadTx, account: &AccountId, only: Option<&AppId>) -> sqlx::Result<Vec<(AppId, String, Role)>> {
     on!(tx, |conn| sqlx::query_as(COLLABORATORS_OF).bind(account).bind(only).fetch_all(conn).await)
 }
 
@@ -110,11 +110,12 @@ pub async fn insert(tx: &mut WriteTx, id: &AppId, owner: &AccountId, name: &str,
 
 /// Locks an app until the transaction ends.
 pub async fn lock(tx: &mut WriteTx, app: &AppId) -> sqlx::Result<Option<LockedRow>> {
-    on!(tx, |conn| sqlx::query_as(LOCK).bind(app).fetch_optional(conn).await)
+    let lock = tx.locking(LOCK);
+    on!(tx, |conn| sqlx::query_as(lock).bind(app).fetch_optional(conn).await)
 }
 
 /// The role that an account has on an app.
-pub async fn role(tx: &mut ReadTx, app: &AppId, account: &AccountId) -> sqlx::Result<Option<String>> {
+pub async fn role(tx: &mut ReadTx, app: &AppId, account: &AccountId) -> sqlx::Result<Option<Role>> {
     on!(tx, |conn| sqlx::query_scalar(ROLE).bind(app).bind(account).fetch_optional(conn).await)
 }
 

@@ -52,7 +52,7 @@ pub struct CollaboratorRow {
     /// Its e-mail address.
     pub email: String,
     /// Its role.
-    pub permission: String,
+    pub permission: Role,
 }
 
 /// An app of somebody else that an account has access to.
@@ -67,7 +67,7 @@ pub struct SharedRow {
     /// That account's address.
     pub owner_email: String,
     /// The role of the account that has access.
-    pub permission: String,
+    pub permission: Role,
     /// When that account accepted it.
     pub accepted_time: Option<UnixMillis>,
 }
@@ -75,7 +75,7 @@ pub struct SharedRow {
 impl SharedRow {
     /// Whether it was transferred to the account, which has not accepted that yet.
     pub fn is_transfer(&self) -> bool {
-        self.permission == Role::Owner.as_str()
+        self.permission == Role::Owner
     }
 
     /// Whether there is something to accept.

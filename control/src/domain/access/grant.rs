@@ -1,7 +1,6 @@
 //! Rights as values: a handler that needs one takes it as an argument, and only this file can make it.
 
 use std::marker::PhantomData;
-use std::str::FromStr;
 
 use shared::ids::{AccountId, AppId};
 use shared::text::nfc;
@@ -14,6 +13,7 @@ use crate::domain::context::Context;
 use crate::domain::credentials::scope::{Scope, Scopes};
 use crate::domain::error::{AppError, AppResult, Refusal, Thing};
 use crate::infra::db::{ReadTx, WriteTx};
+use crate::stored_text;
 
 /// What a collaborator is to an app.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,36 +28,14 @@ pub enum Role {
     Viewer,
 }
 
-impl Role {
-    /// The name in answers and in the database.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Owner => "Owner",
-            Self::Admin => "Admin",
-            Self::Developer => "Developer",
-            Self::Viewer => "Viewer",
-        }
-    }
-}
-
-impl FromStr for Role {
-    type Err = UnknownRole;
-
-    fn from_str(text: &str) -> Result<Self, UnknownRole> {
-        match text {
-            "Owner" => Ok(Self::Owner),
-            "Admin" => Ok(Self::Admin),
-            "Developer" => Ok(Self::Developer),
-            "Viewer" => Ok(Self::Viewer),
-            _ => Err(UnknownRole),
-        }
-    }
-}
-
-/// A role that is none of the four.
-#[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("must be Owner, Admin, Developer or Viewer")]
-pub struct UnknownRole;
+stored_text!(
+    Role,
+    "must be Owner, Admin, Developer or Viewer",
+    Owner = "Owner",
+    Admin = "Admin",
+    Developer = "Developer",
+    Viewer = "Viewer"
+);
 
 /// A permission on an app: one marker type each.
 pub trait Permission: Send + Sync + 'static {
@@ -165,7 +143,7 @@ impl<N> AppGrant<N> {
     /// Another permission, for operations of which only a part needs it; asked inside a change's own transaction, as the role is now. Errors: 403, 404.
     pub async fn require<M: Permission>(&self, tx: &mut ReadTx) -> AppResult<()> {
         let role = repo::role(tx, &self.app, self.account()).await?.ok_or(AppError::NotFound(Thing::App))?;
-        check::<M>(role.parse().map_err(AppError::internal)?, self.caller.scopes())
+        check::<M>(role, self.caller.scopes())
     }
 }
 
@@ -187,15 +165,14 @@ impl<N: Permission> AppGrant<N> {
             Named::Name(name) => (names::resolve(&mut tx, caller.account(), &name).await?, name),
         };
         let found = found.ok_or(AppError::NotFound(Thing::App))?;
-        let role: Role = found.permission.parse().map_err(AppError::internal)?;
-        check::<N>(role, caller.scopes())?;
+        check::<N>(found.permission, caller.scopes())?;
         Ok(Self {
             app: found.id,
             called: as_named,
             namespace: found.namespace_id,
             is_only_share: found.is_only_share,
             caller,
-            role,
+            role: found.permission,
             _needs: PhantomData,
         })
     }
@@ -216,7 +193,7 @@ impl<N: Permission> AppGrant<N> {
     pub async fn judge(&self, tx: &mut ReadTx, app: &Context) -> AppResult<()> {
         let scopes = self.caller.judge(tx, app).await?;
         let role = repo::role(tx, &self.app, self.account()).await?.ok_or(AppError::NotFound(Thing::App))?;
-        check::<N>(role.parse().map_err(AppError::internal)?, scopes)
+        check::<N>(role, scopes)
     }
 
     /// Asks again inside a change's own transaction: the caller may have lost the role since it began, while it waited for the app or the

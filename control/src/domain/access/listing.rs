@@ -7,6 +7,7 @@ use shared::text::nfc;
 use shared::time::UnixMillis;
 
 use super::{SignedIn, apps as repo, collaborators};
+use crate::domain::access::Role;
 use crate::domain::accounts;
 use crate::domain::conflict::Conflict;
 use crate::domain::error::{AppError, AppResult, Thing};
@@ -32,8 +33,8 @@ pub struct App {
 pub struct Collaborator {
     /// The e-mail address.
     pub email: String,
-    /// The role's name.
-    pub permission: String,
+    /// The role.
+    pub permission: Role,
     /// Whether it is the caller.
     pub is_current_account: bool,
 }

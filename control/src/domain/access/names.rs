@@ -8,6 +8,7 @@
 use shared::ids::{AccountId, AppId};
 use shared::text::nfc;
 
+use crate::domain::access::Role;
 use crate::domain::email;
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
@@ -59,7 +60,7 @@ pub struct ResolvedRow {
     /// The account in whose namespace it is.
     pub namespace_id: AccountId,
     /// The caller's role.
-    pub permission: String,
+    pub permission: Role,
     /// Whether the name means it only because it is the only one of that name that is shared with the caller, who has not accepted it.
     pub is_only_share: bool,
 }

@@ -14,8 +14,7 @@ const INSERT: &str = "INSERT INTO accounts (id, email, name, password_hash, emai
 const FIND_BY_EMAIL: &str = "SELECT id FROM accounts WHERE email IN ($1, $2) ORDER BY CASE WHEN email = $1 THEN 0 ELSE 1 END LIMIT 1";
 const FIND: &str = "SELECT email, name, password_hash, email_verified, max_api_keys, retention_days, max_upload_bytes, created_time \
     FROM accounts WHERE id = $1";
-// Changes nothing, and holds the row.
-const HOLD: &str = "UPDATE accounts SET max_api_keys = max_api_keys WHERE id = $1 RETURNING max_api_keys";
+const HOLD: &str = "SELECT max_api_keys FROM accounts WHERE id = $1 FOR NO KEY UPDATE";
 const FIND_VERIFIED: &str =
     "SELECT id FROM accounts WHERE email IN ($1, $2) AND email_verified ORDER BY CASE WHEN email = $1 THEN 0 ELSE 1 END LIMIT 1";
 const RENAME: &str = "UPDATE accounts SET name = $2 WHERE id = $1";
@@ -126,7 +125,8 @@ pub async fn find(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<Option<A
 /// account may have; none when there is no such account. It comes before anything that locks a credential's row; several accounts are locked in the
 /// order of their ids.
 pub async fn hold(tx: &mut WriteTx, account: &AccountId) -> sqlx::Result<Option<i64>> {
-    on!(tx, |conn| sqlx::query_scalar(HOLD).bind(account).fetch_optional(conn).await)
+    let hold = tx.locking(HOLD);
+    on!(tx, |conn| sqlx::query_scalar(hold).bind(account).fetch_optional(conn).await)
 }
 
 /// The account with this address, if its owner has shown to read mail there.

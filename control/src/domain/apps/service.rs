@@ -49,13 +49,12 @@ pub async fn create(app: &Context, owner: &AppCreator, new: NewApp) -> AppResult
     let details = json!({ "name": name, "hasNoDeployments": new.has_no_deployments });
     change.commit(Event::new(Action::CreateApp, &id).of_app(&id).with(details)).await?;
     // Known without reading it. The bare name means this app: it is the caller's own.
-    let permission = Role::Owner.as_str().to_owned();
     Ok(App {
         id,
         name: new.name.into(),
         created_time: now,
         deployments: first.iter().map(|name| (*name).to_owned()).collect(),
-        collaborators: vec![Collaborator { email: owner.email().to_owned(), permission, is_current_account: true }],
+        collaborators: vec![Collaborator { email: owner.email().to_owned(), permission: Role::Owner, is_current_account: true }],
     })
 }
 

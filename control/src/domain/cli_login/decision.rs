@@ -56,7 +56,7 @@ pub async fn resolve(app: &Context, caller: &DashboardSession, code: &UserCode) 
 pub async fn read(app: &Context, caller: &DashboardSession, id: &CliAuthorizationId) -> AppResult<(AuthorizationRow, State)> {
     let mut tx = app.db.read().await?;
     let row = repo::find(&mut tx, id).await?.filter(|row| row.is_seen_by(caller.account())).ok_or(UNKNOWN)?;
-    let state = row.state(app.now())?;
+    let state = row.state(app.now());
     let is_cancelled = match (state, &row.session_id) {
         (State::Pending, _) => row.created_time <= repo::cancelled_time(&mut tx, caller.account()).await?,
         (State::Approved, Some(session)) => !is_session_alive(&mut tx, app, caller.account(), session).await?,
@@ -84,7 +84,7 @@ pub async fn approve(
         code: (mode == Mode::Pkce).then_some((&hash, code_expires)),
     })
     .await?;
-    let decided = Decided { mode: row.mode()?, redirect_uri: row.redirect_with("code", code.reveal()) };
+    let decided = Decided { mode: row.mode, redirect_uri: row.redirect_with("code", code.reveal()) };
     finish(change, Action::ApproveCliAuthorization, &row, decided).await
 }
 
@@ -92,7 +92,7 @@ pub async fn approve(
 pub async fn deny(app: &Context, caller: &DashboardSession, id: &CliAuthorizationId) -> AppResult<Decided> {
     let mut change = caller.begin_holding_account(app).await?;
     let row = decide(&mut change, caller, id, |_| Decision::Deny).await?;
-    let decided = Decided { mode: row.mode()?, redirect_uri: row.redirect_with("error", "access_denied") };
+    let decided = Decided { mode: row.mode, redirect_uri: row.redirect_with("error", "access_denied") };
     finish(change, Action::DenyCliAuthorization, &row, decided).await
 }
 
@@ -106,13 +106,13 @@ async fn decide<'a>(
     let app = tx.context();
     let owner = repo::lock_account(tx, caller.account()).await?.ok_or(AppError::Unauthenticated)?;
     let row = repo::find(tx, id).await?.ok_or(UNKNOWN)?;
-    let decision = decision(row.mode()?);
+    let decision = decision(row.mode);
     // The statement asks for itself whether the request is pending: another account may have decided since it was read.
     if repo::decide(tx, id, caller.account(), &decision, app.now(), owner.cancelled()).await? > 0 {
         return Ok(row);
     }
     let row = repo::find(tx, id).await?.filter(|row| row.is_seen_by(caller.account())).ok_or(UNKNOWN)?;
-    let state = if row.state(app.now())? == State::Pending { State::Cancelled } else { row.state(app.now())? };
+    let state = if row.state(app.now()) == State::Pending { State::Cancelled } else { row.state(app.now()) };
     Err(AppError::Conflict(Conflict::NotPending(why(state))))
 }
 

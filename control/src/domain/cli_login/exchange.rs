@@ -106,10 +106,7 @@ fn note(app: &Context, from: ClientAddress, refusal: CliTokenError, row: Option<
     let account = row.and_then(|row| row.account_id.as_ref());
     let trace = Trace { event: traces::Event::Exchange, outcome: refusal.as_str(), account, from };
     // A wrong proof, and a code that came again, have ended the request: that has a row of its own in the trail.
-    let is_ended = row.is_some_and(|row| {
-        row.mode().is_ok_and(|mode| mode == Mode::Pkce)
-            && row.state(app.now()).is_ok_and(|state| matches!(state, State::Approved | State::Consumed))
-    });
+    let is_ended = row.is_some_and(|row| row.mode == Mode::Pkce && matches!(row.state(app.now()), State::Approved | State::Consumed));
     if is_ended { traces::log(app, trace) } else { traces::fail(app, trace) }
 }
 
@@ -124,7 +121,7 @@ async fn poll(app: &Context, from: ClientAddress, row: Option<&AuthorizationRow>
         return Err(CliTokenError::InvalidGrant.into());
     };
     let now = app.now();
-    let (state, is_paced) = (row.state(now)?, row.next_poll_time <= now);
+    let (state, is_paced) = (row.state(now), row.next_poll_time <= now);
     if state == State::Pending && is_paced {
         let mut tx = app.db.write().await?;
         let is_noted = repo::poll(&mut tx, &row.id, now).await? > 0;
@@ -154,7 +151,7 @@ async fn redeem(app: &Context, from: ClientAddress, found: &AuthorizationRow, pr
         None => None,
     };
     let row = repo::lock(&mut tx, &found.id).await?.ok_or(CliTokenError::InvalidGrant)?;
-    match row.state(now)? {
+    match row.state(now) {
         State::Approved if proof.is_some_and(|proof| !proof.fits(&row)) => {
             end(Change::over(app, tx, Actor::stranger(from)), &row, json!({ "reason": "wrong proof" })).await?;
             Err(CliTokenError::InvalidGrant.into())
@@ -179,7 +176,7 @@ async fn give(mut tx: WriteTx, app: &Context, from: ClientAddress, row: &Authori
     if !is_session_alive(&mut tx, app, account, approved_by).await? {
         return cancel(tx, row).await;
     }
-    let origin = row.mode()?.origin();
+    let origin = row.mode.origin();
     let mut change = Change::over(app, tx, Actor::owner(account, from));
     let issued = session::issue(&mut change, app, account, origin, from, &row.device).await?;
     repo::consume(&mut change, &row.id, &issued.id).await?;

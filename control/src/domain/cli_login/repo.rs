@@ -33,11 +33,10 @@ const FIND_BY_DEVICE_CODE: &str = "SELECT id, mode, status, code_challenge, redi
 const FIND_BY_USER_CODE: &str =
     "SELECT id FROM cli_authorizations WHERE user_code = $1 AND status = 'pending' AND expires > $2 AND created_time > $3";
 const CANCELLED_TIME: &str = "SELECT cli_cancelled_time FROM accounts WHERE id = $1";
-// Changes nothing but the locks.
-const LOCK_ACCOUNT: &str = "UPDATE accounts SET cli_cancelled_time = cli_cancelled_time WHERE id = $1 RETURNING email, cli_cancelled_time";
-const LOCK: &str = "UPDATE cli_authorizations SET status = status WHERE id = $1 \
-    RETURNING id, mode, status, code_challenge, redirect_uri, state, code_expires, next_poll_time, device_id, device_name, client_name, \
-    client_version, client_platform, created_by, created_time, expires, account_id, session_id, credential_id";
+const LOCK_ACCOUNT: &str = "SELECT email, cli_cancelled_time FROM accounts WHERE id = $1 FOR NO KEY UPDATE";
+const LOCK: &str = "SELECT id, mode, status, code_challenge, redirect_uri, state, code_expires, next_poll_time, device_id, device_name, client_name, \
+    client_version, client_platform, created_by, created_time, expires, account_id, session_id, credential_id \
+    FROM cli_authorizations WHERE id = $1 FOR NO KEY UPDATE";
 const DECIDE: &str = "UPDATE cli_authorizations SET status = $2, account_id = $3, session_id = $4, code_hash = $5, code_expires = $6 \
     WHERE id = $1 AND status = 'pending' AND expires > $7 AND created_time > $8";
 const POLL: &str = "UPDATE cli_authorizations SET next_poll_time = $2 + poll_interval \
@@ -210,12 +209,14 @@ pub async fn cancelled_time(tx: &mut ReadTx, account: &AccountId) -> sqlx::Resul
 
 /// Holds the account until the transaction ends; none when it is deleted.
 pub async fn lock_account(tx: &mut WriteTx, account: &AccountId) -> sqlx::Result<Option<Owner>> {
-    on!(tx, |conn| sqlx::query_as(LOCK_ACCOUNT).bind(account).fetch_optional(conn).await)
+    let lock = tx.locking(LOCK_ACCOUNT);
+    on!(tx, |conn| sqlx::query_as(lock).bind(account).fetch_optional(conn).await)
 }
 
 /// One request, which nobody else changes before this transaction ends.
 pub async fn lock(tx: &mut WriteTx, id: &CliAuthorizationId) -> sqlx::Result<Option<AuthorizationRow>> {
-    on!(tx, |conn| sqlx::query_as(LOCK).bind(id).fetch_optional(conn).await)
+    let lock = tx.locking(LOCK);
+    on!(tx, |conn| sqlx::query_as(lock).bind(id).fetch_optional(conn).await)
 }
 
 /// Decides on a request; 0 rows when it is no longer pending, or when the account cannot decide on it.

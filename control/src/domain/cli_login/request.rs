@@ -5,7 +5,7 @@ use shared::time::UnixMillis;
 
 use super::redirect;
 use crate::domain::credentials::session::{Device, SessionOrigin};
-use crate::domain::error::{AppError, AppResult};
+use crate::stored_text;
 
 /// By which way a command line wants to be let in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,15 +16,9 @@ pub enum Mode {
     Device,
 }
 
-impl Mode {
-    /// Its name in answers and in the database.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pkce => "pkce",
-            Self::Device => "device",
-        }
-    }
+stored_text!(Mode, "must be pkce or device", Pkce = "pkce", Device = "device");
 
+impl Mode {
     /// What a credential that comes by this way is.
     pub fn origin(self) -> SessionOrigin {
         match self {
@@ -45,7 +39,7 @@ pub enum State {
     Consumed,
     /// Somebody has denied it.
     Denied,
-    /// Its time ran out before it was decided or exchanged.
+    /// Its time ran out before it was decided or exchanged; what is stored is where it stood then.
     Expired,
     /// The account that approved it has a new password, or the session that did has ended.
     Cancelled,
@@ -53,13 +47,26 @@ pub enum State {
     Ended,
 }
 
+stored_text!(
+    State,
+    "must be pending, approved, consumed, denied, expired, cancelled or ended",
+    Pending = "pending",
+    Approved = "approved",
+    Consumed = "consumed",
+    Denied = "denied",
+    Expired = "expired",
+    Cancelled = "cancelled",
+    Ended = "ended"
+);
+
 /// A request as it is stored. It cannot be printed, for the sake of the state.
 #[derive(Clone, sqlx::FromRow)]
 pub struct AuthorizationRow {
     /// Its id.
     pub id: CliAuthorizationId,
-    mode: String,
-    status: String,
+    /// By which way.
+    pub mode: Mode,
+    status: State,
     /// The hash of the verifier, base64url; none of devices.
     pub code_challenge: Option<String>,
     /// Where the browser takes the code; none of devices.
@@ -86,28 +93,15 @@ pub struct AuthorizationRow {
 }
 
 impl AuthorizationRow {
-    /// By which way.
-    pub fn mode(&self) -> AppResult<Mode> {
-        match self.mode.as_str() {
-            "pkce" => Ok(Mode::Pkce),
-            "device" => Ok(Mode::Device),
-            _ => Err(AppError::internal("a command line's request has an unknown mode")),
-        }
-    }
-
     /// Where it stands.
-    pub fn state(&self, now: UnixMillis) -> AppResult<State> {
-        Ok(match self.status.as_str() {
-            "pending" if now < self.expires => State::Pending,
+    pub fn state(&self, now: UnixMillis) -> State {
+        match self.status {
+            State::Pending if now < self.expires => State::Pending,
             // A code has a time of its own, which may reach beyond the request's.
-            "approved" if now < self.code_expires.unwrap_or(self.expires) => State::Approved,
-            "pending" | "approved" => State::Expired,
-            "consumed" => State::Consumed,
-            "denied" => State::Denied,
-            "cancelled" => State::Cancelled,
-            "ended" => State::Ended,
-            _ => return Err(AppError::internal("a command line's request has an unknown status")),
-        })
+            State::Approved if now < self.code_expires.unwrap_or(self.expires) => State::Approved,
+            State::Pending | State::Approved => State::Expired,
+            decided => decided,
+        }
     }
 
     /// Whether the account may know of it: before somebody has decided whoever has its id, afterwards only who decided.

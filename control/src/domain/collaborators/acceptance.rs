@@ -28,11 +28,11 @@ pub async fn accept(app: &Context, grant: &AppGrant<AcceptApp>, name: Option<&Na
     let now = tx.now();
     let row = grant.lock(&mut tx).await?;
     let role = apps::role(&mut tx, &row.id, grant.account()).await?.ok_or(AppError::NotFound(Thing::App))?;
-    let moves = role == Role::Owner.as_str() && row.namespace_id != *grant.account();
+    let moves = role == Role::Owner && row.namespace_id != *grant.account();
     let name = name.map_or(row.name.as_str(), Name::as_str);
     let details = if moves {
         take_over(&mut tx, app, &row, grant.account(), name, now).await?;
-        json!({ "permission": role, "from": row.namespace_id, "name": name })
+        json!({ "permission": role.as_str(), "from": row.namespace_id, "name": name })
     } else {
         if name != row.name {
             return Err(AppError::Conflict(Conflict::NotTransferred));
@@ -42,7 +42,7 @@ pub async fn accept(app: &Context, grant: &AppGrant<AcceptApp>, name: Option<&Na
         }
         repo::accept(&mut tx, &row.id, grant.account(), now).await?;
         names::keep(&mut tx, grant.account(), name, &row.id).await?;
-        json!({ "permission": role })
+        json!({ "permission": role.as_str() })
     };
     let out = listing::find(&mut tx, grant.caller(), &row.id).await?;
     let event = Event::new(Action::AcceptApp, grant.account()).of_app(&row.id).with(details);

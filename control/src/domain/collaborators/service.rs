@@ -90,10 +90,10 @@ pub async fn update(app: &Context, grant: &AppGrant<ManageCollaborators>, GivenR
     let mut tx = grant.begin(app).await?;
     let row = grant.lock(&mut tx).await?;
     let found = repo::find(&mut tx, &row.id, email).await?.ok_or(AppError::NotFound(Thing::Collaborator))?;
-    if found.permission == Role::Owner.as_str() || repo::change_role(&mut tx, &row.id, &found.account_id, role).await? == 0 {
+    if found.permission == Role::Owner || repo::change_role(&mut tx, &row.id, &found.account_id, role).await? == 0 {
         return Err(owner_stays_owner());
     }
-    let details = json!({ "permission": role.as_str(), "before": found.permission });
+    let details = json!({ "permission": role.as_str(), "before": found.permission.as_str() });
     tx.commit(Event::new(Action::UpdateCollaborator, &found.account_id).of_app(&row.id).with(details)).await?;
     Ok(found.email)
 }
@@ -120,14 +120,14 @@ pub async fn remove(app: &Context, grant: &AppGrant<LeaveApp>, email: &str) -> A
         if is_oneself {
             acceptance::tell_sender(tx, app, &returned, grant.email()).await?;
         }
-        json!({ "permission": found.permission, "owner": sender })
+        json!({ "permission": found.permission.as_str(), "owner": sender })
     } else {
         if !is_oneself {
             accounts::service::lock(tx, &mut [&found.account_id]).await?;
             names::release(tx, &row.id, &row.name, grant.account(), Some(&found.account_id)).await?;
         }
         repo::delete(tx, &row.id, &found.account_id).await?;
-        json!({ "permission": found.permission })
+        json!({ "permission": found.permission.as_str() })
     };
     change.commit(Event::new(Action::RemoveCollaborator, &found.account_id).of_app(&row.id).with(details)).await
 }
@@ -135,7 +135,7 @@ pub async fn remove(app: &Context, grant: &AppGrant<LeaveApp>, email: &str) -> A
 /// Whether a collaborator may lose its access. For the receiver of a transfer, who may decline it, or from whom the sender takes it back, this gives the
 /// sender.
 fn check_may_go<'r>(app: &'r LockedRow, found: &CollaboratorRow, may_decline: bool) -> AppResult<Option<&'r AccountId>> {
-    let (is_owner, has_name) = (found.permission == Role::Owner.as_str(), found.account_id == app.namespace_id);
+    let (is_owner, has_name) = (found.permission == Role::Owner, found.account_id == app.namespace_id);
     if has_name && !is_owner {
         return Err(AppError::Conflict(Conflict::SenderStays));
     }

@@ -7,20 +7,33 @@ use std::collections::{BTreeMap, BTreeSet};
 use shared::ids::{AppId, DeploymentId, ReportId};
 use shared::keys::DeploymentKey;
 use shared::time::UnixMillis;
-use sqlx::QueryBuilder;
 
 use super::flags::Flags;
 use super::rules::{Client, Epochs, Place, Stamp};
-use crate::infra::db::{ReadTx, WriteTx};
+use crate::infra::db::{ReadTx, WriteTx, listed};
 use crate::{on, on_write};
 
 // A release that is being made, or a history that is being cleared, waits for this lock, and so does the next batch that needs it.
-const LOCK_DEPLOYMENT: &str = "UPDATE deployments SET counting_epoch = counting_epoch WHERE id = $1";
+const LOCK_DEPLOYMENT: &str = "SELECT 1 FROM deployments WHERE id = $1 FOR NO KEY UPDATE";
 const DELETE_IDS: &str =
     "DELETE FROM report_ids WHERE id IN (SELECT id FROM report_ids WHERE received_time < $1 ORDER BY received_time LIMIT $2)";
 
-/// Every statement of this file that is not a list.
-pub const SQL: &[&str] = &[LOCK_DEPLOYMENT, DELETE_IDS];
+const DEPLOYMENTS: &str = "SELECT id, app_id, deployment_key, counting_epoch, key_since FROM deployments WHERE deployment_key IN ([?])";
+const EPOCHS: &str = "SELECT id, counting_epoch FROM deployments WHERE id IN ([?])";
+// SQLite would answer (deployment_id, label) IN (VALUES …) by reading the whole index. It keeps the order of a CROSS JOIN.
+const KNOWN_LABELS: &str = "WITH wanted (deployment, number) AS (VALUES [(?, ?)]) SELECT deployment_id, label FROM wanted CROSS JOIN releases \
+    WHERE deployment_id = deployment AND label = CAST(number AS BIGINT)";
+const INSERT_IDS: &str = "INSERT INTO report_ids (id, received_time) VALUES [(?, ?)] ON CONFLICT (id) DO NOTHING RETURNING id";
+const LOCK_CLIENTS: &str = "INSERT INTO report_clients (app_id, client, deployment_id, epoch, place, place_time, place_report, flags) \
+    VALUES [(?, ?, NULL, 0, NULL, 0, '', '{}')] ON CONFLICT (app_id, client) DO UPDATE SET epoch = report_clients.epoch \
+    RETURNING app_id, client, deployment_id, epoch, place, place_time, place_report, flags, binary_version";
+const WRITE_CLIENTS: &str = "INSERT INTO report_clients (app_id, client, deployment_id, epoch, place, place_time, place_report, flags, \
+    binary_version) VALUES [(?, ?, ?, ?, ?, ?, ?, ?, ?)] ON CONFLICT (app_id, client) DO UPDATE SET deployment_id = excluded.deployment_id, \
+    epoch = excluded.epoch, place = excluded.place, place_time = excluded.place_time, place_report = excluded.place_report, \
+    flags = excluded.flags, binary_version = excluded.binary_version";
+
+/// Every statement of this file.
+pub const SQL: &[&str] = &[LOCK_DEPLOYMENT, DELETE_IDS, DEPLOYMENTS, EPOCHS, KNOWN_LABELS, INSERT_IDS, LOCK_CLIENTS, WRITE_CLIENTS];
 
 /// Values in one statement.
 pub const CHUNK: usize = 500;
@@ -68,15 +81,11 @@ pub async fn deployments(tx: &mut ReadTx, keys: &BTreeSet<&DeploymentKey>) -> sq
     let mut found = BTreeMap::new();
     for chunk in keys.chunks(CHUNK) {
         let rows: Vec<DeploymentRow> = on!(tx, |conn| {
-            let mut query = QueryBuilder::new(
-                "SELECT id, app_id, deployment_key, counting_epoch, key_since FROM deployments WHERE deployment_key IN (",
-            );
-            let mut list = query.separated(", ");
+            let mut query = sqlx::query_as(listed(DEPLOYMENTS, chunk.len())).persistent(false);
             for key in chunk {
-                list.push_bind(key.as_str());
+                query = query.bind(key.as_str());
             }
-            query.push(")");
-            query.build_query_as().persistent(false).fetch_all(conn).await
+            query.fetch_all(conn).await
         })?;
         found.extend(rows.into_iter().map(|row| (row.deployment_key.clone(), row)));
     }
@@ -89,13 +98,11 @@ pub async fn epochs(tx: &mut ReadTx, ids: &BTreeSet<&DeploymentId>) -> sqlx::Res
     let mut found = Epochs::new();
     for chunk in ids.chunks(CHUNK) {
         let rows: Vec<(DeploymentId, i64)> = on!(tx, |conn| {
-            let mut query = QueryBuilder::new("SELECT id, counting_epoch FROM deployments WHERE id IN (");
-            let mut list = query.separated(", ");
+            let mut query = sqlx::query_as(listed(EPOCHS, chunk.len())).persistent(false);
             for id in chunk {
-                list.push_bind(id.as_str());
+                query = query.bind(id.as_str());
             }
-            query.push(")");
-            query.build_query_as().persistent(false).fetch_all(conn).await
+            query.fetch_all(conn).await
         })?;
         found.extend(rows);
     }
@@ -108,13 +115,11 @@ pub async fn known_labels(tx: &mut ReadTx, wanted: &BTreeSet<(&DeploymentId, u32
     let mut found = BTreeSet::new();
     for chunk in wanted.chunks(CHUNK) {
         let rows: Vec<(DeploymentId, i64)> = on!(tx, |conn| {
-            // SQLite would answer (deployment_id, label) IN (VALUES …) by reading the whole index. It keeps the order of a CROSS JOIN.
-            let mut query = QueryBuilder::new("WITH wanted (deployment, number) AS (");
-            query.push_values(chunk, |mut row, (deployment, label)| {
-                row.push_bind(deployment.as_str()).push_bind(i64::from(*label));
-            });
-            query.push(") SELECT deployment_id, label FROM wanted CROSS JOIN releases WHERE deployment_id = deployment AND label = number");
-            query.build_query_as().persistent(false).fetch_all(conn).await
+            let mut query = sqlx::query_as(listed(KNOWN_LABELS, chunk.len())).persistent(false);
+            for (deployment, label) in chunk {
+                query = query.bind(deployment.as_str()).bind(i64::from(*label));
+            }
+            query.fetch_all(conn).await
         })?;
         found.extend(rows.into_iter().filter_map(|(deployment, label)| Some((deployment, u32::try_from(label).ok()?))));
     }
@@ -123,7 +128,8 @@ pub async fn known_labels(tx: &mut ReadTx, wanted: &BTreeSet<(&DeploymentId, u32
 
 /// Makes this transaction the only one that changes the deployment, until it ends.
 pub async fn lock_deployment(tx: &mut WriteTx, deployment: &DeploymentId) -> sqlx::Result<u64> {
-    on_write!(tx, |conn| sqlx::query(LOCK_DEPLOYMENT).bind(deployment).execute(conn).await)
+    let lock = tx.locking(LOCK_DEPLOYMENT);
+    on_write!(tx, |conn| sqlx::query(lock).bind(deployment).execute(conn).await)
 }
 
 /// Stores the ids of reports without client and gives those that were not known.
@@ -132,12 +138,11 @@ pub async fn insert_ids(tx: &mut WriteTx, ids: &BTreeSet<&ReportId>, now: UnixMi
     let mut new = BTreeSet::new();
     for chunk in ids.chunks(CHUNK) {
         let rows: Vec<ReportId> = on!(tx, |conn| {
-            let mut query = QueryBuilder::new("INSERT INTO report_ids (id, received_time) ");
-            query.push_values(chunk, |mut row, id| {
-                row.push_bind(id.as_str()).push_bind(now);
-            });
-            query.push(" ON CONFLICT (id) DO NOTHING RETURNING id");
-            query.build_query_scalar().persistent(false).fetch_all(conn).await
+            let mut query = sqlx::query_scalar(listed(INSERT_IDS, chunk.len())).persistent(false);
+            for id in chunk {
+                query = query.bind(id.as_str()).bind(now);
+            }
+            query.fetch_all(conn).await
         })?;
         new.extend(rows);
     }
@@ -158,17 +163,11 @@ pub async fn lock_clients<'k>(tx: &mut WriteTx, keys: impl Iterator<Item = &'k C
     let mut found = BTreeMap::new();
     for chunk in keys.chunks(CHUNK) {
         let rows: Vec<ClientRow> = on!(tx, |conn| {
-            let mut query = QueryBuilder::new(
-                "INSERT INTO report_clients (app_id, client, deployment_id, epoch, place, place_time, place_report, flags) ",
-            );
-            query.push_values(chunk, |mut row, key| {
-                row.push_bind(key.app.as_str()).push_bind(key.client.as_slice()).push("NULL, 0, NULL, 0, '', '{}'");
-            });
-            query.push(
-                " ON CONFLICT (app_id, client) DO UPDATE SET epoch = report_clients.epoch \
-                RETURNING app_id, client, deployment_id, epoch, place, place_time, place_report, flags, binary_version",
-            );
-            query.build_query_as().persistent(false).fetch_all(conn).await
+            let mut query = sqlx::query_as(listed(LOCK_CLIENTS, chunk.len())).persistent(false);
+            for key in chunk {
+                query = query.bind(key.app.as_str()).bind(key.client.as_slice());
+            }
+            query.fetch_all(conn).await
         })?;
         for row in rows {
             let (key, client) = row.read()?;
@@ -207,28 +206,21 @@ pub async fn write_clients(tx: &mut WriteTx, clients: &[(ClientKey, Client)]) ->
             rows.push((key, client, serde_json::to_string(&client.flags).map_err(|error| sqlx::Error::Encode(Box::new(error)))?));
         }
         on_write!(tx, |conn| {
-            let mut query = QueryBuilder::new(
-                "INSERT INTO report_clients (app_id, client, deployment_id, epoch, place, place_time, place_report, flags, \
-                binary_version) ",
-            );
-            query.push_values(&rows, |mut row, (key, client, flags)| {
+            let mut query = sqlx::query(listed(WRITE_CLIENTS, rows.len())).persistent(false);
+            for (key, client, flags) in &rows {
                 let (place, newest) = (client.place.as_ref(), client.newest.as_ref());
-                row.push_bind(key.app.as_str())
-                    .push_bind(key.client.as_slice())
-                    .push_bind(place.map(|place| place.deployment.as_str()))
-                    .push_bind(place.map_or(0, |place| place.epoch))
-                    .push_bind(place.map(|place| place.bucket.as_str()))
-                    .push_bind(newest.map_or(UnixMillis(0), |stamp| stamp.received))
-                    .push_bind(newest.map_or("", |stamp| stamp.report.as_str()))
-                    .push_bind(flags.as_str())
-                    .push_bind(client.waiting.as_deref());
-            });
-            query.push(
-                " ON CONFLICT (app_id, client) DO UPDATE SET deployment_id = excluded.deployment_id, epoch = excluded.epoch, \
-                place = excluded.place, place_time = excluded.place_time, place_report = excluded.place_report, flags = excluded.flags, \
-                binary_version = excluded.binary_version",
-            );
-            query.build().persistent(false).execute(conn).await
+                query = query
+                    .bind(key.app.as_str())
+                    .bind(key.client.as_slice())
+                    .bind(place.map(|place| place.deployment.as_str()))
+                    .bind(place.map_or(0, |place| place.epoch))
+                    .bind(place.map(|place| place.bucket.as_str()))
+                    .bind(newest.map_or(UnixMillis(0), |stamp| stamp.received))
+                    .bind(newest.map_or("", |stamp| stamp.report.as_str()))
+                    .bind(flags.as_str())
+                    .bind(client.waiting.as_deref());
+            }
+            query.execute(conn).await
         })?;
     }
     Ok(())

@@ -11,7 +11,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use shared::ids::{AppId, DeploymentId};
 use shared::time::UtcDay;
-use sqlx::QueryBuilder;
 
 use super::buckets::is_name;
 use super::repo::{self, CHUNK, ClientKey};
@@ -20,7 +19,7 @@ use super::service::is_unreadable;
 use crate::domain::context::Context;
 use crate::domain::counting::counters as metrics;
 use crate::domain::error::chain;
-use crate::infra::db::{Db, WriteTx};
+use crate::infra::db::{Db, WriteTx, listed};
 use crate::{on, on_write};
 
 // Finds the next one by the index, however many devices each has.
@@ -32,8 +31,11 @@ const CLIENTS_WAITING: &str = "SELECT client FROM report_clients WHERE deploymen
     AND place = 'other' ORDER BY client LIMIT $5";
 const DELETE_EMPTY: &str = "DELETE FROM metric_counters WHERE deployment_id = $1 AND epoch = $2 AND place = $3 AND active = 0";
 
-/// Every statement of this file that is not a list.
-pub const SQL: &[&str] = &[NEXT, WAITING, CLIENTS_WAITING, DELETE_EMPTY];
+const CLIENTS_AT: &str = "SELECT client FROM report_clients WHERE app_id = $1 AND client > $2 AND deployment_id = $3 AND epoch = $4 \
+    AND place IN ([?]) ORDER BY client LIMIT $5";
+
+/// Every statement of this file.
+pub const SQL: &[&str] = &[NEXT, WAITING, CLIENTS_WAITING, DELETE_EMPTY, CLIENTS_AT];
 
 /// Devices that are counted elsewhere in one transaction.
 const STEP: usize = CHUNK;
@@ -193,16 +195,13 @@ impl Contested {
     async fn clients_at(&self, db: &Db, places: &[&str], after: &[u8]) -> sqlx::Result<Vec<Vec<u8>>> {
         let mut tx = db.read().await?;
         on!(tx, |conn| {
-            let mut query = QueryBuilder::new("SELECT client FROM report_clients WHERE app_id = ");
-            query.push_bind(self.app.as_str()).push(" AND client > ").push_bind(after);
-            query.push(" AND deployment_id = ").push_bind(self.deployment.as_str()).push(" AND epoch = ").push_bind(self.epoch);
-            query.push(" AND place IN (");
-            let mut list = query.separated(", ");
+            let mut query = sqlx::query_scalar(listed(CLIENTS_AT, places.len())).persistent(false);
+            query = query.bind(&self.app).bind(after).bind(&self.deployment).bind(self.epoch);
+            query = query.bind(i64::try_from(STEP).unwrap_or(i64::MAX));
             for place in places {
-                list.push_bind(*place);
+                query = query.bind(*place);
             }
-            query.push(") ORDER BY client LIMIT ").push_bind(i64::try_from(STEP).unwrap_or(i64::MAX));
-            query.build_query_scalar().persistent(false).fetch_all(conn).await
+            query.fetch_all(conn).await
         })
     }
 

@@ -30,7 +30,7 @@ const TAKE_FREE_KEY: &str = "UPDATE deployment_keys SET account_id = $2, app_id 
 const SET_KEY: &str = "UPDATE deployments SET deployment_key = $2, key_since = $3 WHERE id = $1";
 const APP_OF: &str = "SELECT app_id, name FROM deployments WHERE id = $1";
 const IDS: &str = "SELECT id FROM deployments WHERE app_id = $1";
-const LOCK: &str = "UPDATE deployments SET counting_epoch = counting_epoch WHERE id = $1 RETURNING deployment_key";
+const LOCK: &str = "SELECT deployment_key FROM deployments WHERE id = $1 FOR NO KEY UPDATE";
 const RENAME: &str = "UPDATE deployments SET name = $2 WHERE id = $1";
 const DELETE: &str = "DELETE FROM deployments WHERE id = $1";
 // Counters of the epoch before count as absent from then on. They are not deleted here: there can be many, and they go in steps.
@@ -208,7 +208,8 @@ pub async fn ids(tx: &mut ReadTx, app: &AppId) -> sqlx::Result<Vec<DeploymentId>
 
 /// Locks a deployment until the transaction ends, and gives its key.
 pub async fn lock(tx: &mut WriteTx, deployment: &DeploymentId) -> sqlx::Result<Option<DeploymentKey>> {
-    on!(tx, |conn| sqlx::query_scalar(LOCK).bind(deployment).fetch_optional(conn).await)
+    let lock = tx.locking(LOCK);
+    on!(tx, |conn| sqlx::query_scalar(lock).bind(deployment).fetch_optional(conn).await)
 }
 
 /// Gives a deployment another name.

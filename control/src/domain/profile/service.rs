@@ -147,7 +147,7 @@ async fn give_apps_back(change: &mut Change<'_>, caller: &SignedIn) -> AppResult
         acceptance::tell_sender(change, app, row, caller.email()).await?;
     }
     for row in returned {
-        let details = json!({ "permission": row.permission, "owner": row.namespace_id });
+        let details = json!({ "permission": row.permission.as_str(), "owner": row.namespace_id });
         let event = Event::new(Action::RemoveCollaborator, caller.account()).of_app(&row.id).with(details);
         audit::note(change, &caller.actor(), event, &app.dice, now).await?;
     }

@@ -1,8 +1,6 @@
 //! How a release came to be.
 
-use std::str::FromStr;
-
-use shared::Invalid;
+use crate::stored_text;
 
 /// How a release came to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,35 +13,4 @@ pub enum ReleaseMethod {
     Rollback,
 }
 
-impl ReleaseMethod {
-    /// The name in queries and in the database.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Upload => "Upload",
-            Self::Promote => "Promote",
-            Self::Rollback => "Rollback",
-        }
-    }
-}
-
-impl FromStr for ReleaseMethod {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        match text {
-            "Upload" => Ok(Self::Upload),
-            "Promote" => Ok(Self::Promote),
-            "Rollback" => Ok(Self::Rollback),
-            _ => Err(Invalid::from("must be Upload, Promote or Rollback")),
-        }
-    }
-}
-
-/// As it is stored.
-impl TryFrom<String> for ReleaseMethod {
-    type Error = Invalid;
-
-    fn try_from(text: String) -> Result<Self, Invalid> {
-        text.parse()
-    }
-}
+stored_text!(ReleaseMethod, "must be Upload, Promote or Rollback", Upload = "Upload", Promote = "Promote", Rollback = "Rollback");

@@ -31,8 +31,7 @@ macro_rules! releases_where {
 
 const NEXT_LABEL: &str = "UPDATE deployments SET last_label = last_label + 1 WHERE app_id = $1 AND name = $2 \
     RETURNING id, deployment_key, last_label";
-const LOCK: &str =
-    "UPDATE deployments SET last_label = last_label WHERE app_id = $1 AND name = $2 RETURNING id, deployment_key, last_label";
+const LOCK: &str = "SELECT id, deployment_key, last_label FROM deployments WHERE app_id = $1 AND name = $2 FOR NO KEY UPDATE";
 const INSERT: &str = "INSERT INTO releases (id, deployment_id, app_id, label, app_version, description, is_mandatory, is_disabled, rollout, \
     package_hash, blob_sha256, manifest_sha256, size, release_method, original_label, original_deployment, released_by, upload_time, \
     description_bytes) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)";
@@ -110,7 +109,6 @@ pub struct ReleaseRow {
     /// The bundle's size in bytes.
     pub size: i64,
     /// How it came to be.
-    #[sqlx(try_from = "String")]
     pub release_method: ReleaseMethod,
     /// The label it was made from.
     pub original_label: Option<i64>,
@@ -205,7 +203,7 @@ pub async fn next_label(tx: &mut WriteTx, app: &AppId, deployment: &str) -> sqlx
 
 /// Locks the deployment for a change that makes no release.
 pub async fn lock(tx: &mut WriteTx, app: &AppId, deployment: &str) -> sqlx::Result<Option<LabelRow>> {
-    lock_by(LOCK, tx, app, deployment).await
+    lock_by(tx.locking(LOCK), tx, app, deployment).await
 }
 
 async fn lock_by(sql: &'static str, tx: &mut WriteTx, app: &AppId, deployment: &str) -> sqlx::Result<Option<LabelRow>> {

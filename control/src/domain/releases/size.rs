@@ -50,6 +50,9 @@ pub const SQL: &[&str] = &[SKETCHES, UNKNOWN, ROLLBACKS, NOTE, OWNER, OTHERS, UN
 /// Makes changes of one account's large snapshots serial until the transaction ends. SQLite has one writer, and no such statement.
 const ONE_BY_ONE: &str = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))";
 
+/// Statements that are only for PostgreSQL.
+pub const POSTGRES_SQL: &[&str] = &[ONE_BY_ONE];
+
 /// A change of a deployment's releases.
 #[derive(Clone, Copy, Debug)]
 pub enum Change<'r> {

@@ -15,8 +15,8 @@ use crate::domain::traces::{self, Event, Trace};
 use crate::infra::db::WriteTx;
 use crate::on;
 
-// Changes nothing, but locks the row until the transaction ends, as a new password or a deletion does.
-const HOLD: &str = "UPDATE accounts SET name = name WHERE id = $1 RETURNING email";
+// Locks the row until the transaction ends, as a new password or a deletion does.
+const HOLD: &str = "SELECT email FROM accounts WHERE id = $1 FOR NO KEY UPDATE";
 
 /// Every statement of this file.
 pub const SQL: &[&str] = &[HOLD];
@@ -36,7 +36,8 @@ impl Held {
     /// to the clean-up. Errors: 401 when the account is gone.
     pub async fn lock(tx: &mut WriteTx, app: &Context, account: &AccountId, from: ClientAddress) -> AppResult<Self> {
         let attempts = Count::lock(tx, Limit::MfaAttempts, &Subject::account(account), app.now()).await?;
-        let email: Option<String> = on!(tx, |conn| sqlx::query_scalar(HOLD).bind(account).fetch_optional(conn).await)?;
+        let hold = tx.locking(HOLD);
+        let email: Option<String> = on!(tx, |conn| sqlx::query_scalar(hold).bind(account).fetch_optional(conn).await)?;
         let email = email.ok_or(AppError::Unauthenticated)?;
         Ok(Self { account: account.clone(), email, factors: factors::find(tx, account).await?, attempts, from })
     }

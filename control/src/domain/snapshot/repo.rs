@@ -7,17 +7,16 @@ use shared::ids::{AppId, DeploymentId};
 use shared::keys::{DeploymentKey, Label};
 use shared::snapshot::{DiffSource, HistoryRelease, Sketch, SnapshotHeader, json_length, offered};
 use shared::time::UnixMillis;
-use sqlx::{Database, Encode, Postgres, QueryBuilder, Sqlite, Type};
 
 use crate::domain::error::{AppError, AppResult};
-use crate::infra::db::{Glance, ReadTx, Tx};
+use crate::infra::db::{Glance, ReadTx, listed};
 use crate::on;
 
 /// Keys in one statement.
 const CHUNK: usize = 500;
 
 /// Descriptions in one statement, so that not much more is read than has room.
-const DESCRIPTIONS: usize = 64;
+const DESCRIPTIONS_AT_ONCE: usize = 64;
 
 const FIND_KEY: &str = "SELECT app_id, deployment_id, last_deployment_id, snapshot_version FROM deployment_keys WHERE deployment_key = $1";
 const FIND_ACCOUNT: &str = "SELECT account_id FROM deployment_keys WHERE deployment_key = $1";
@@ -27,11 +26,13 @@ const RELEASES: &str = "SELECT id, label, app_version, description_bytes, is_man
 const DIFFS: &str = "SELECT d.release_id, d.source_hash, d.blob_sha256, d.size \
     FROM release_diffs d JOIN releases r ON r.id = d.release_id WHERE r.deployment_id = $1 ORDER BY d.release_id, d.source_hash";
 const VERSION: &str = "SELECT snapshot_version FROM deployment_keys WHERE deployment_key = $1";
+const VERSIONS_OF: &str = "SELECT deployment_key, snapshot_version FROM deployment_keys WHERE deployment_key IN ([?])";
+const DESCRIPTIONS: &str = "SELECT id, description FROM releases WHERE description IS NOT NULL AND id IN ([?])";
 const VERSIONS: &str = "SELECT k.deployment_key, k.snapshot_version, k.snapshot_written_time, o.deployment_key AS open \
     FROM deployment_keys k LEFT JOIN snapshot_outbox o ON o.deployment_key = k.deployment_key";
 
 /// Every statement of this file.
-pub const SQL: &[&str] = &[FIND_KEY, FIND_ACCOUNT, RELEASES, DIFFS, VERSION, VERSIONS];
+pub const SQL: &[&str] = &[FIND_KEY, FIND_ACCOUNT, RELEASES, DIFFS, VERSION, VERSIONS_OF, DESCRIPTIONS, VERSIONS];
 
 /// A deployment key, as far as its snapshot goes.
 #[derive(Debug, sqlx::FromRow)]
@@ -115,42 +116,21 @@ pub async fn versions_of(glance: &mut Glance, keys: &BTreeSet<&DeploymentKey>) -
     let mut found = HashMap::with_capacity(keys.len());
     if let [key] = keys.as_slice() {
         // Most of the time; so that there is one text that stays prepared.
-        let version: Option<i64> = match glance {
-            Glance::Sqlite(connection) => sqlx::query_scalar(VERSION).bind(key.as_str()).fetch_optional(&mut **connection).await,
-            Glance::Postgres(connection) => sqlx::query_scalar(VERSION).bind(key.as_str()).fetch_optional(&mut **connection).await,
-        }?;
+        let version: Option<i64> = on!(glance, |conn| sqlx::query_scalar(VERSION).bind(key.as_str()).fetch_optional(conn).await)?;
         found.extend(version.map(|version| ((*key).clone(), version)));
         return Ok(found);
     }
     for chunk in keys.chunks(CHUNK) {
-        let rows: Vec<(DeploymentKey, i64)> = match glance {
-            Glance::Sqlite(connection) => list::<Sqlite>(chunk).build_query_as().persistent(false).fetch_all(&mut **connection).await,
-            Glance::Postgres(connection) => list::<Postgres>(chunk).build_query_as().persistent(false).fetch_all(&mut **connection).await,
-        }?;
+        let rows: Vec<(DeploymentKey, i64)> = on!(glance, |conn| {
+            let mut query = sqlx::query_as(listed(VERSIONS_OF, chunk.len())).persistent(false);
+            for key in chunk {
+                query = query.bind(key.as_str());
+            }
+            query.fetch_all(conn).await
+        })?;
         found.extend(rows);
     }
     Ok(found)
-}
-
-fn list<'k, D: Database>(keys: &'k [&'k DeploymentKey]) -> QueryBuilder<D>
-where
-    &'k str: Encode<'k, D> + Type<D>,
-{
-    any_of("SELECT deployment_key, snapshot_version FROM deployment_keys WHERE deployment_key IN (", keys.iter().map(|key| key.as_str()))
-}
-
-/// `statement`, which ends where a list of texts begins, with these.
-fn any_of<'t, D: Database>(statement: &'static str, texts: impl Iterator<Item = &'t str>) -> QueryBuilder<D>
-where
-    &'t str: Encode<'t, D> + Type<D>,
-{
-    let mut query = QueryBuilder::new(statement);
-    let mut list = query.separated(", ");
-    for text in texts {
-        list.push_bind(text);
-    }
-    query.push(")");
-    query
 }
 
 /// The deployment's whole history, newest first, without the descriptions that a snapshot has no place for: those of releases that cannot be offered,
@@ -192,16 +172,14 @@ async fn descriptions(tx: &mut ReadTx, newest_first: &[ReleaseRow], most_bytes: 
     let described = |(row, is_offered): &(&ReleaseRow, bool)| *is_offered && row.description_bytes != Some(0);
     let ids: Vec<&str> = newest_first.iter().zip(offered).filter(described).map(|(row, _)| row.id.as_str()).collect();
     let (mut found, mut bytes) = (HashMap::with_capacity(ids.len()), 0);
-    for chunk in ids.chunks(DESCRIPTIONS) {
-        const STATEMENT: &str = "SELECT id, description FROM releases WHERE description IS NOT NULL AND id IN (";
-        let rows: Vec<(String, String)> = match tx.parts() {
-            Tx::Sqlite(tx) => {
-                any_of::<Sqlite>(STATEMENT, chunk.iter().copied()).build_query_as().persistent(false).fetch_all(&mut **tx).await
+    for chunk in ids.chunks(DESCRIPTIONS_AT_ONCE) {
+        let rows: Vec<(String, String)> = on!(tx, |conn| {
+            let mut query = sqlx::query_as(listed(DESCRIPTIONS, chunk.len())).persistent(false);
+            for id in chunk {
+                query = query.bind(*id);
             }
-            Tx::Postgres(tx) => {
-                any_of::<Postgres>(STATEMENT, chunk.iter().copied()).build_query_as().persistent(false).fetch_all(&mut **tx).await
-            }
-        }?;
+            query.fetch_all(conn).await
+        })?;
         bytes += rows.iter().map(|(_, text)| json_length(text)).sum::<u64>();
         found.extend(rows);
         if bytes > u64::try_from(most_bytes).unwrap_or(u64::MAX) {

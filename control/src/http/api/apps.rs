@@ -83,7 +83,7 @@ pub fn present(app: listing::App) -> App {
 
 /// A collaborator on the wire, by its address.
 pub fn present_collaborator(Collaborator { email, permission, is_current_account }: Collaborator) -> (String, AppCollaborator) {
-    (email, AppCollaborator { permission, is_current_account })
+    (email, AppCollaborator { permission: permission.as_str().to_owned(), is_current_account })
 }
 
 /// Read an app.

@@ -32,9 +32,9 @@ fn mode(mode: Mode) -> CliMode {
     }
 }
 
-fn present(of: AuthorizationRow, state: request::State) -> AppResult<CliAuthorization> {
-    Ok(CliAuthorization {
-        mode: mode(of.mode()?),
+fn present(of: AuthorizationRow, state: request::State) -> CliAuthorization {
+    CliAuthorization {
+        mode: mode(of.mode),
         status: status(state),
         authorization_id: of.id,
         device_name: of.device.name,
@@ -44,7 +44,7 @@ fn present(of: AuthorizationRow, state: request::State) -> AppResult<CliAuthoriz
         created_by: of.created_by,
         created_time: of.created_time,
         expires_at: of.expires,
-    })
+    }
 }
 
 fn decided(status: CliStatus, decided: Decided) -> Json<CliDecision> {
@@ -92,7 +92,7 @@ pub async fn get_authorization(
     AuthorizationPath(id): AuthorizationPath,
 ) -> AppResult<Json<CliAuthorization>> {
     let (row, state) = decision::read(&app, &caller, &id).await?;
-    Ok(Json(present(row, state)?))
+    Ok(Json(present(row, state)))
 }
 
 /// Approve a request: the command line is let in to the caller's account. The session must be fresh, and with a second factor its login

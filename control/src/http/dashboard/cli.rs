@@ -253,7 +253,7 @@ async fn request_page(
         Err(AppError::NotFound(_)) => return unknown(frame),
         read => read?,
     };
-    let mode = row.mode()?;
+    let mode = row.mode;
     if state != request::State::Pending {
         return view::page(&settled(frame, mode, state));
     }
@@ -306,7 +306,7 @@ pub(super) async fn decide(
 /// led to it. Errors: 404, 409 when the code is not this request's or nothing waits for a decision, 429.
 async fn check_code(app: &AppState, session: &DashboardSession, id: &CliAuthorizationId, sent: &Fields) -> AppResult<()> {
     let (row, state) = decision::read(app, session, id).await?;
-    if row.mode()? == Mode::Pkce {
+    if row.mode == Mode::Pkce {
         return Ok(());
     }
     let other = || AppError::Conflict(Conflict::OtherCode);

@@ -34,7 +34,7 @@ pub(super) struct SharedApps {
 pub(super) struct Shown {
     /// The name that leads to it in any case.
     pub(super) name: String,
-    pub(super) role: String,
+    pub(super) role: &'static str,
     pub(super) is_waiting: bool,
     pub(super) is_transfer: bool,
     pub(super) accept: String,
@@ -45,7 +45,7 @@ impl Shown {
     fn of(frame: &Frame, row: &SharedRow) -> Self {
         Self {
             name: row.long_name(),
-            role: row.permission.clone(),
+            role: row.permission.as_str(),
             is_waiting: row.is_waiting(),
             is_transfer: row.is_transfer(),
             accept: frame.path(&format!("/account/apps/{}/accept", row.id)),
@@ -109,7 +109,7 @@ pub(super) async fn accept(
 ) -> AppResult<Response> {
     let Some(row) = find(&app, &grant).await?.filter(SharedRow::is_waiting) else { return accepted_before(&frame) };
     // The page has asked about something else: the app was transferred meanwhile, which costs quotas, or given back.
-    if sent.text("role") != row.permission {
+    if sent.text("role") != row.permission.as_str() {
         return frame
             .redirect_saying(&format!("/account/apps/{}/accept", row.id), &Flash::bad("Your role has changed. Read this page again."));
     }

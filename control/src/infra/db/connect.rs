@@ -62,7 +62,11 @@ const POSTGRES_CONNECTIONS: u32 = 8;
 
 /// What each of them begins with. Whoever waits longer for a row than for a connection is answered 503, and a transaction that a lost replica left open
 /// ends. By a statement, since poolers that stand before a server take no options when a connection begins.
-const POSTGRES_LIMITS: &str = "SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '30s'";
+const LIMITS: &str = "SELECT set_config('lock_timeout', '10s', FALSE), set_config('idle_in_transaction_session_timeout', '30s', FALSE)";
+const ENCODING: &str = "SHOW server_encoding";
+
+/// Statements that are only for PostgreSQL.
+pub const POSTGRES_SQL: &[&str] = &[LIMITS, ENCODING];
 
 impl Db {
     /// Opens the database at `url` and applies the migrations that it lacks.
@@ -125,7 +129,7 @@ impl Db {
             .connect_with(options.clone())
             .await
             .map_err(ConnectError::Open)?;
-        let encoding: String = sqlx::query_scalar("SHOW server_encoding").fetch_one(&migrating).await.map_err(ConnectError::Open)?;
+        let encoding: String = sqlx::query_scalar(ENCODING).fetch_one(&migrating).await.map_err(ConnectError::Open)?;
         if encoding != "UTF8" {
             return Err(ConnectError::Encoding(encoding));
         }
@@ -191,7 +195,7 @@ async fn limited(options: PgConnectOptions) -> Result<PgPool, ConnectError> {
         .acquire_timeout(ACQUIRE_TIMEOUT)
         .after_connect(|connection, _| {
             Box::pin(async move {
-                connection.execute(POSTGRES_LIMITS).await?;
+                connection.execute(LIMITS).await?;
                 Ok(())
             })
         })

@@ -3,16 +3,35 @@
 //! Repositories take [`ReadTx`] or [`WriteTx`] and one SQL text for both drivers. Nobody begins a transaction but [`Db::read`] and [`Db::write`].
 //! Start reading at [`Db`]; `connect` opens the pools, `migrate` holds the schema's list.
 
-mod connect;
+pub mod connect;
 pub mod expiry;
 pub mod migrate;
+mod statement;
+mod stored;
 
 pub use connect::{ConnectError, DatabaseUrl};
+pub use statement::listed;
 
 use std::ops::{Deref, DerefMut};
 
 use sqlx::pool::PoolConnection;
 use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
+
+// A transaction that reads first and writes later would otherwise be refused whenever another wrote in between.
+const BEGIN_IMMEDIATE: &str = "BEGIN IMMEDIATE";
+const JOURNAL_MODE: &str = "PRAGMA journal_mode";
+const SYNCHRONOUS: &str = "PRAGMA synchronous";
+const BEGIN_READ_ONLY: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+// What is read after waiting for a row lock must be what was committed by then, whatever the server's default is.
+const BEGIN_READ_COMMITTED: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
+const SYNCHRONOUS_COMMIT: &str = "SHOW synchronous_commit";
+const FSYNC: &str = "SHOW fsync";
+
+/// Statements that are only for SQLite.
+pub const SQLITE_SQL: &[&str] = &[BEGIN_IMMEDIATE, JOURNAL_MODE, SYNCHRONOUS];
+
+/// Statements that are only for PostgreSQL.
+pub const POSTGRES_SQL: &[&str] = &[BEGIN_READ_ONLY, BEGIN_READ_COMMITTED, SYNCHRONOUS_COMMIT, FSYNC];
 
 /// The database's pools.
 #[derive(Clone, Debug)]
@@ -42,24 +61,21 @@ pub enum Dialect {
     Postgres,
 }
 
-/// The open transaction of either driver; reach it through [`on!`](crate::on).
+/// What either driver has; reach it through [`on!`](crate::on).
 #[derive(Debug)]
-pub enum Tx {
+pub enum Either<S, P> {
     /// SQLite.
-    Sqlite(Transaction<'static, Sqlite>),
+    Sqlite(S),
     /// PostgreSQL.
-    Postgres(Transaction<'static, Postgres>),
+    Postgres(P),
 }
+
+/// The open transaction of either driver.
+pub type Tx = Either<Transaction<'static, Sqlite>, Transaction<'static, Postgres>>;
 
 /// A connection for single statements that read, each of which sees what was committed when it began: one exchange with the database instead of the
 /// three or four of a transaction. For what is asked over and over; whatever reads twice takes a [`ReadTx`].
-#[derive(Debug)]
-pub enum Glance {
-    /// SQLite.
-    Sqlite(PoolConnection<Sqlite>),
-    /// PostgreSQL.
-    Postgres(PoolConnection<Postgres>),
-}
+pub type Glance = Either<PoolConnection<Sqlite>, PoolConnection<Postgres>>;
 
 /// A transaction that reads one consistent state.
 #[derive(Debug)]
@@ -74,7 +90,7 @@ impl Db {
     pub async fn read(&self) -> sqlx::Result<ReadTx> {
         Ok(ReadTx(match self {
             Self::Sqlite { read, .. } => Tx::Sqlite(read.begin().await?),
-            Self::Postgres { read, .. } => Tx::Postgres(read.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?),
+            Self::Postgres { read, .. } => Tx::Postgres(read.begin_with(BEGIN_READ_ONLY).await?),
         }))
     }
 
@@ -86,12 +102,11 @@ impl Db {
         })
     }
 
-    /// Begins a writing transaction. On SQLite it is `BEGIN IMMEDIATE`: a transaction that reads first and writes later would otherwise be refused
-    /// whenever another wrote in between.
+    /// Begins a writing transaction.
     pub async fn write(&self) -> sqlx::Result<WriteTx> {
         Ok(WriteTx(ReadTx(match self {
-            Self::Sqlite { write, .. } => Tx::Sqlite(write.begin_with("BEGIN IMMEDIATE").await?),
-            Self::Postgres { write, .. } => Tx::Postgres(write.begin().await?),
+            Self::Sqlite { write, .. } => Tx::Sqlite(write.begin_with(BEGIN_IMMEDIATE).await?),
+            Self::Postgres { write, .. } => Tx::Postgres(write.begin_with(BEGIN_READ_COMMITTED).await?),
         })))
     }
 
@@ -107,8 +122,8 @@ impl Db {
     pub async fn durability(&self) -> sqlx::Result<String> {
         match self {
             Self::Sqlite { write, .. } => {
-                let journal: String = sqlx::query_scalar("PRAGMA journal_mode").fetch_one(write).await?;
-                let synchronous: i64 = sqlx::query_scalar("PRAGMA synchronous").fetch_one(write).await?;
+                let journal: String = sqlx::query_scalar(JOURNAL_MODE).fetch_one(write).await?;
+                let synchronous: i64 = sqlx::query_scalar(SYNCHRONOUS).fetch_one(write).await?;
                 let synchronous = match synchronous {
                     0 => "OFF",
                     1 => "NORMAL",
@@ -118,8 +133,8 @@ impl Db {
                 Ok(format!("SQLite {{journal_mode={journal} synchronous={synchronous}}}"))
             }
             Self::Postgres { write, .. } => {
-                let synchronous: String = sqlx::query_scalar("SHOW synchronous_commit").fetch_one(write).await?;
-                let fsync: String = sqlx::query_scalar("SHOW fsync").fetch_one(write).await?;
+                let synchronous: String = sqlx::query_scalar(SYNCHRONOUS_COMMIT).fetch_one(write).await?;
+                let fsync: String = sqlx::query_scalar(FSYNC).fetch_one(write).await?;
                 Ok(format!("PostgreSQL {{synchronous_commit={synchronous} fsync={fsync}}}"))
             }
         }
@@ -156,6 +171,13 @@ impl Db {
                 write.close().await;
             }
         }
+    }
+}
+
+impl<S, P> Either<S, P> {
+    /// Itself, for [`on!`](crate::on).
+    pub fn parts(&mut self) -> &mut Self {
+        self
     }
 }
 
@@ -203,11 +225,11 @@ impl DerefMut for WriteTx {
 macro_rules! on {
     ($tx:expr, |$conn:ident| $body:expr) => {
         match $tx.parts() {
-            $crate::infra::db::Tx::Sqlite(tx) => {
+            $crate::infra::db::Either::Sqlite(tx) => {
                 let $conn = &mut **tx;
                 $body
             }
-            $crate::infra::db::Tx::Postgres(tx) => {
+            $crate::infra::db::Either::Postgres(tx) => {
                 let $conn = &mut **tx;
                 $body
             }
@@ -220,11 +242,11 @@ macro_rules! on {
 macro_rules! on_write {
     ($tx:expr, |$conn:ident| $body:expr) => {
         match $tx.parts() {
-            $crate::infra::db::Tx::Sqlite(tx) => {
+            $crate::infra::db::Either::Sqlite(tx) => {
                 let $conn = &mut **tx;
                 $body.map(|done| done.rows_affected())
             }
-            $crate::infra::db::Tx::Postgres(tx) => {
+            $crate::infra::db::Either::Postgres(tx) => {
                 let $conn = &mut **tx;
                 $body.map(|done| done.rows_affected())
             }

@@ -11,18 +11,24 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use shared::ids::DeploymentId;
 use shared::time::UtcDay;
-use sqlx::QueryBuilder;
 
 use crate::domain::counting::repo::CHUNK;
 use crate::domain::counting::rules::{Changes, Place};
-use crate::infra::db::{ReadTx, WriteTx};
+use crate::infra::db::{ReadTx, WriteTx, listed};
 use crate::{on, on_write};
 
 const LIST: &str = "SELECT place, active, downloaded, installed, failed FROM metric_counters WHERE deployment_id = $1 AND epoch = $2";
 const PLACES: &str = "SELECT place FROM metric_counters WHERE deployment_id = $1 AND epoch = $2";
 
+// SQLite would answer (deployment_id, epoch, place) IN (VALUES …) by reading the whole index. It keeps the order of a CROSS JOIN.
+const EXISTING: &str = "WITH wanted (deployment, current, bucket) AS (VALUES [(?, ?, ?)]) \
+    SELECT deployment_id, epoch, place FROM wanted CROSS JOIN metric_counters \
+    WHERE deployment_id = deployment AND epoch = CAST(current AS BIGINT) AND place = bucket";
+const OPEN_DAYS: &str = "WITH wanted (number, deployment, current) AS (VALUES [(?, ?, ?)]) SELECT CAST(number AS BIGINT), \
+    (SELECT MAX(day) FROM metric_days WHERE deployment_id = deployment AND epoch = CAST(current AS BIGINT)) FROM wanted";
 // As long as the last change was made until the open day's end, what is there now is what was there then.
-const ADDING: &str = " ON CONFLICT (deployment_id, epoch, place) DO UPDATE SET \
+const ADD: &str = "INSERT INTO metric_counters (deployment_id, epoch, place, active, downloaded, installed, failed, first_day, day, open_day) \
+    VALUES [(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)] ON CONFLICT (deployment_id, epoch, place) DO UPDATE SET \
     active = metric_counters.active + excluded.active, downloaded = metric_counters.downloaded + excluded.downloaded, \
     installed = metric_counters.installed + excluded.installed, failed = metric_counters.failed + excluded.failed, \
     before_active = CASE WHEN metric_counters.day <= metric_counters.open_day THEN metric_counters.active \
@@ -35,8 +41,8 @@ const ADDING: &str = " ON CONFLICT (deployment_id, epoch, place) DO UPDATE SET \
         ELSE metric_counters.before_failed END, \
     day = CASE WHEN excluded.day > metric_counters.day THEN excluded.day ELSE metric_counters.day END";
 
-/// Every statement of this file that is not a list.
-pub const SQL: &[&str] = &[LIST, PLACES];
+/// Every statement of this file.
+pub const SQL: &[&str] = &[LIST, PLACES, EXISTING, OPEN_DAYS, ADD];
 
 /// The counts of one place.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -68,16 +74,11 @@ pub async fn existing(tx: &mut ReadTx, wanted: &[&Place]) -> sqlx::Result<BTreeS
     let mut found = BTreeSet::new();
     for chunk in wanted.chunks(CHUNK) {
         let rows: Vec<(DeploymentId, i64, String)> = on!(tx, |conn| {
-            // SQLite would answer (deployment_id, epoch, place) IN (VALUES …) by reading the whole index. It keeps the order of a CROSS JOIN.
-            let mut query = QueryBuilder::new("WITH wanted (deployment, current, bucket) AS (");
-            query.push_values(chunk, |mut row, place| {
-                row.push_bind(place.deployment.as_str()).push_bind(place.epoch).push_bind(place.bucket.as_str());
-            });
-            query.push(
-                ") SELECT deployment_id, epoch, place FROM wanted CROSS JOIN metric_counters \
-                WHERE deployment_id = deployment AND epoch = current AND place = bucket",
-            );
-            query.build_query_as().persistent(false).fetch_all(conn).await
+            let mut query = sqlx::query_as(listed(EXISTING, chunk.len())).persistent(false);
+            for place in chunk {
+                query = query.bind(&place.deployment).bind(place.epoch).bind(&place.bucket);
+            }
+            query.fetch_all(conn).await
         })?;
         found.extend(rows.into_iter().map(|(deployment, epoch, bucket)| Place { deployment, epoch, bucket }));
     }
@@ -90,14 +91,11 @@ async fn open_days<'c>(tx: &mut ReadTx, wanted: &BTreeSet<(&'c str, i64)>) -> sq
     let mut days = BTreeMap::new();
     for chunk in wanted.chunks(CHUNK) {
         let rows: Vec<(i64, Option<UtcDay>)> = on!(tx, |conn| {
-            let mut query = QueryBuilder::new("WITH wanted (number, deployment, current) AS (");
-            query.push_values((0_i64..).zip(chunk), |mut row, (number, (deployment, epoch))| {
-                row.push_bind(number).push_bind(*deployment).push_bind(*epoch);
-            });
-            query.push(
-                ") SELECT number, (SELECT MAX(day) FROM metric_days WHERE deployment_id = deployment AND epoch = current) FROM wanted",
-            );
-            query.build_query_as().persistent(false).fetch_all(conn).await
+            let mut query = sqlx::query_as(listed(OPEN_DAYS, chunk.len())).persistent(false);
+            for (number, (deployment, epoch)) in (0_i64..).zip(chunk) {
+                query = query.bind(number).bind(*deployment).bind(*epoch);
+            }
+            query.fetch_all(conn).await
         })?;
         let found = rows.into_iter().filter_map(|(number, day)| Some((*chunk.get(usize::try_from(number).ok()?)?, day?)));
         days.extend(found);
@@ -113,24 +111,13 @@ pub async fn add(tx: &mut WriteTx, changes: &Changes, today: UtcDay) -> sqlx::Re
     let open = open_days(tx, &series).await?;
     for chunk in changes.chunks(CHUNK) {
         on_write!(tx, |conn| {
-            let mut query = QueryBuilder::new(
-                "INSERT INTO metric_counters (deployment_id, epoch, place, active, downloaded, installed, failed, first_day, day, open_day) ",
-            );
-            query.push_values(chunk, |mut row, (place, change)| {
+            let mut query = sqlx::query(listed(ADD, chunk.len())).persistent(false);
+            for (place, change) in chunk {
                 let day = open.get(&(place.deployment.as_str(), place.epoch)).map_or(today, |open| today.max(*open));
-                row.push_bind(place.deployment.as_str())
-                    .push_bind(place.epoch)
-                    .push_bind(place.bucket.as_str())
-                    .push_bind(change.active)
-                    .push_bind(change.downloaded)
-                    .push_bind(change.installed)
-                    .push_bind(change.failed)
-                    .push_bind(day)
-                    .push_bind(day)
-                    .push_bind(day);
-            });
-            query.push(ADDING);
-            query.build().persistent(false).execute(conn).await
+                query = query.bind(&place.deployment).bind(place.epoch).bind(&place.bucket).bind(change.active);
+                query = query.bind(change.downloaded).bind(change.installed).bind(change.failed).bind(day).bind(day).bind(day);
+            }
+            query.execute(conn).await
         })?;
     }
     Ok(())

@@ -3,17 +3,16 @@
 use shared::ids::DeploymentId;
 use shared::keys::Label;
 use shared::time::UtcDay;
-use sqlx::QueryBuilder;
 
 use super::labels::{Counter, Labels, Values};
 use crate::domain::counting::repo::CHUNK;
-use crate::infra::db::{ReadTx, WriteTx};
+use crate::infra::db::{ReadTx, WriteTx, listed};
 use crate::{on, on_write};
 
 const RELEASED: &str = "SELECT d.id, d.counting_epoch FROM deployments d \
     WHERE d.id > $1 AND EXISTS (SELECT 1 FROM releases r WHERE r.deployment_id = d.id) ORDER BY d.id LIMIT $2";
-// Changes nothing; another replica's job, and whoever clears or deletes the deployment, waits here.
-const LOCK: &str = "UPDATE deployments SET counting_epoch = counting_epoch WHERE id = $1 RETURNING counting_epoch";
+// Another replica's job, and whoever clears or deletes the deployment, waits here.
+const LOCK: &str = "SELECT counting_epoch FROM deployments WHERE id = $1 FOR NO KEY UPDATE";
 const HAS_RELEASES: &str = "SELECT 1 FROM releases WHERE deployment_id = $1 LIMIT 1";
 const COUNTERS: &str = "SELECT place, active, downloaded, installed, failed, first_day, day, open_day, \
     before_active, before_downloaded, before_installed, before_failed FROM metric_counters WHERE deployment_id = $1 AND epoch = $2";
@@ -30,8 +29,9 @@ const DELETE_EXPIRED: &str = "DELETE FROM metric_days WHERE deployment_id = $1 A
     AND day IN (SELECT day FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND day < $3 AND is_closed ORDER BY day LIMIT $4)";
 const RETENTION: &str = "SELECT o.retention_days FROM deployments d JOIN apps a ON a.id = d.app_id JOIN accounts o ON o.id = a.owner_id \
     WHERE d.id = $1";
-// What follows the rows of [`open`], whose `day` is the newest that a change may be of.
-const OPENING: &str = " ON CONFLICT (deployment_id, epoch, place) DO UPDATE SET open_day = excluded.open_day, \
+// A row's `day` is the newest that a change may be of.
+const OPEN: &str = "INSERT INTO metric_counters (deployment_id, epoch, place, active, downloaded, installed, failed, first_day, day, open_day) \
+    VALUES [(?, ?, ?, 0, 0, 0, 0, ?, ?, ?)] ON CONFLICT (deployment_id, epoch, place) DO UPDATE SET open_day = excluded.open_day, \
     first_day = CASE WHEN (metric_counters.open_day <> excluded.open_day OR metric_counters.day > excluded.day) \
         AND metric_counters.first_day > excluded.open_day THEN excluded.open_day ELSE metric_counters.first_day END, \
     day = CASE WHEN (metric_counters.open_day <> excluded.open_day OR metric_counters.day > excluded.day) \
@@ -39,9 +39,9 @@ const OPENING: &str = " ON CONFLICT (deployment_id, epoch, place) DO UPDATE SET 
     RETURNING place, active, downloaded, installed, failed, first_day, day, open_day, \
     before_active, before_downloaded, before_installed, before_failed";
 
-/// Every statement of this file that is not a list.
+/// Every statement of this file.
 pub const SQL: &[&str] =
-    &[RELEASED, LOCK, HAS_RELEASES, COUNTERS, NEWEST, NEWEST_CLOSED, CLOSE, SAVE, LIST, IS_EXPIRED, DELETE_EXPIRED, RETENTION];
+    &[RELEASED, LOCK, HAS_RELEASES, COUNTERS, NEWEST, NEWEST_CLOSED, CLOSE, SAVE, LIST, IS_EXPIRED, DELETE_EXPIRED, RETENTION, OPEN];
 
 /// A deployment that has releases.
 #[derive(Debug, sqlx::FromRow)]
@@ -114,7 +114,8 @@ pub async fn released(tx: &mut ReadTx, after: &str, most: i64) -> sqlx::Result<V
 
 /// Locks a deployment until the transaction ends, and gives the series that its days belong to now; none when it is gone.
 pub async fn lock(tx: &mut WriteTx, deployment: &DeploymentId) -> sqlx::Result<Option<Series>> {
-    let epoch: Option<i64> = on!(tx, |conn| sqlx::query_scalar(LOCK).bind(deployment).fetch_optional(conn).await)?;
+    let lock = tx.locking(LOCK);
+    let epoch: Option<i64> = on!(tx, |conn| sqlx::query_scalar(lock).bind(deployment).fetch_optional(conn).await)?;
     Ok(epoch.map(|epoch| Series { deployment: deployment.clone(), epoch }))
 }
 
@@ -147,20 +148,11 @@ pub async fn open(
     let mut counters = Vec::with_capacity(places.len());
     for chunk in places.chunks(CHUNK) {
         let rows: Vec<CounterRow> = on!(tx, |conn| {
-            let mut query = QueryBuilder::new(
-                "INSERT INTO metric_counters (deployment_id, epoch, place, active, downloaded, installed, failed, first_day, day, open_day) ",
-            );
-            query.push_values(chunk, |mut row, place| {
-                row.push_bind(series.deployment.as_str())
-                    .push_bind(series.epoch)
-                    .push_bind(place.as_str())
-                    .push("0, 0, 0, 0")
-                    .push_bind(day)
-                    .push_bind(newest)
-                    .push_bind(day);
-            });
-            query.push(OPENING);
-            query.build_query_as().persistent(false).fetch_all(conn).await
+            let mut query = sqlx::query_as(listed(OPEN, chunk.len())).persistent(false);
+            for place in chunk {
+                query = query.bind(&series.deployment).bind(series.epoch).bind(place).bind(day).bind(newest).bind(day);
+            }
+            query.fetch_all(conn).await
         })?;
         counters.extend(rows.into_iter().filter_map(CounterRow::read));
     }

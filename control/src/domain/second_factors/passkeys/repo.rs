@@ -12,9 +12,9 @@ const LIST: &str = "SELECT id, account_id, credential_id, credential, name, is_b
 const FIND: &str = "SELECT id, account_id, credential_id, credential, name, is_backup_eligible, is_backed_up, transports, counter, created_time, \
     last_used_time FROM passkeys WHERE id = $1 AND account_id = $2";
 const OWNER: &str = "SELECT account_id FROM passkeys WHERE credential_id = $1";
-// Changes nothing, but locks the row until the transaction ends: of two uses at once the second one meets the first one's counter.
-const HOLD: &str = "UPDATE passkeys SET counter = counter WHERE credential_id = $1 AND account_id = $2 RETURNING id, account_id, credential_id, \
-    credential, name, is_backup_eligible, is_backed_up, transports, counter, created_time, last_used_time";
+// Locks the row until the transaction ends: of two uses at once the second one meets the first one's counter.
+const HOLD: &str = "SELECT id, account_id, credential_id, credential, name, is_backup_eligible, is_backed_up, transports, counter, created_time, \
+    last_used_time FROM passkeys WHERE credential_id = $1 AND account_id = $2 FOR NO KEY UPDATE";
 const INSERT: &str = "INSERT INTO passkeys (id, account_id, credential_id, credential, name, is_backup_eligible, is_backed_up, transports, counter, \
     created_time, last_used_time) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (credential_id) DO NOTHING";
 const USE: &str =
@@ -71,7 +71,8 @@ pub async fn owner(tx: &mut ReadTx, credential_id: &str) -> sqlx::Result<Option<
 
 /// The account's passkey with this credential, which nobody else uses before the transaction ends. The account is locked before.
 pub async fn hold(tx: &mut WriteTx, account: &AccountId, credential_id: &str) -> sqlx::Result<Option<PasskeyRow>> {
-    on!(tx, |conn| sqlx::query_as(HOLD).bind(credential_id).bind(account).fetch_optional(conn).await)
+    let hold = tx.locking(HOLD);
+    on!(tx, |conn| sqlx::query_as(hold).bind(credential_id).bind(account).fetch_optional(conn).await)
 }
 
 /// Stores a passkey; no row when somebody has it already.
