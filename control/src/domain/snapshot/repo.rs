@@ -27,8 +27,8 @@ const RELEASES: &str = "SELECT id, label, app_version, description_bytes, is_man
 const DIFFS: &str = "SELECT d.release_id, d.source_hash, d.blob_sha256, d.size \
     FROM release_diffs d JOIN releases r ON r.id = d.release_id WHERE r.deployment_id = $1 ORDER BY d.release_id, d.source_hash";
 const VERSION: &str = "SELECT snapshot_version FROM deployment_keys WHERE deployment_key = $1";
-const VERSIONS: &str = "SELECT k.deployment_key, k.snapshot_version, k.snapshot_written_time, o.deployment_key AS open \
-    FROM deployment_keys k LEFT JOIN snapshot_outbox o ON o.deployment_key = k.deployment_key";
+const VERSIONS: &str = "SELECT k.deployment_key, k.snapshot_version, k.snapshot_written_time, o.key AS open \
+    FROM deployment_keys k LEFT JOIN outbox o ON o.kind = 'snapshot' AND o.key = k.deployment_key";
 
 /// Every statement of this file.
 pub const SQL: &[&str] = &[FIND_KEY, FIND_ACCOUNT, RELEASES, DIFFS, VERSION, VERSIONS];
