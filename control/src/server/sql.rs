@@ -8,9 +8,7 @@ use crate::domain::limits::{self, quotas};
 use crate::domain::login;
 use crate::domain::second_factors::passkeys::{self, challenge};
 use crate::domain::second_factors::{factors, held, pending_logins, recovery, totp};
-use crate::domain::{
-    accounts, audit, cli_login, deployments, outbox, password_reset, registration, releases, snapshot, traces, warnings,
-};
+use crate::domain::{accounts, audit, cli_login, deployments, outbox, password_reset, registration, releases, snapshot, traces, warnings};
 
 /// The statements, by the file they stand in.
 pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
