@@ -17,14 +17,14 @@ static STARTED: AtomicU64 = AtomicU64::new(0);
 pub struct Queue {
     context: Arc<Context>,
     kind: Kind,
-    owner: Arc<str>,
+    owner: String,
 }
 
 impl Queue {
     /// With an owner of its own.
     pub fn new(context: &Arc<Context>, kind: Kind) -> AppResult<Self> {
         let owner = format!("{}-{}", STARTED.fetch_add(1, Ordering::Relaxed), context.request_id()?);
-        Ok(Self { context: Arc::clone(context), kind, owner: owner.into() })
+        Ok(Self { context: Arc::clone(context), kind, owner })
     }
 
     /// Leases at most `limit` rows, those that have been due for longest, for `lease` milliseconds; sorted by their keys. None: nothing is due.

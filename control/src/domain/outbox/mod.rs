@@ -7,8 +7,6 @@
 pub mod adoption;
 pub mod snapshots;
 
-use std::sync::Arc;
-
 use shared::time::UnixMillis;
 
 use crate::infra::db::{ReadTx, WriteTx};
@@ -27,7 +25,8 @@ const DUE: &str = "SELECT key FROM outbox WHERE kind = $1 AND next_attempt_time 
 // Repeats the conditions of DUE: another may have been faster. An owner whose lease ran out may have work under way.
 const CLAIM: &str = "UPDATE outbox SET lease_owner = $3, lease_until = $4, \
     unsettled_until = CASE WHEN lease_owner IS NULL THEN unsettled_until ELSE $5 END \
-    WHERE kind = $1 AND key = $2 AND next_attempt_time <= $6 AND lease_until <= $6 RETURNING payload, created_time, attempts, unsettled_until";
+    WHERE kind = $1 AND key = $2 AND next_attempt_time <= $6 AND lease_until <= $6 \
+    RETURNING kind, key, payload, created_time, attempts, lease_owner, lease_until, unsettled_until";
 const FREE: &str = "UPDATE outbox SET lease_owner = NULL, lease_until = 0 WHERE kind = $1 AND key = $2 AND lease_owner = $3";
 const BACK_OFF: &str = "UPDATE outbox SET lease_owner = NULL, lease_until = 0, attempts = attempts + 1, next_attempt_time = $4, \
     unsettled_until = CASE WHEN unsettled_until < $5 THEN $5 ELSE unsettled_until END WHERE kind = $1 AND key = $2 AND lease_owner = $3";
@@ -84,9 +83,9 @@ pub async fn oldest(tx: &mut ReadTx, kind: Kind) -> sqlx::Result<Option<UnixMill
 }
 
 /// A row that its owner alone may work on until the lease ends.
-#[derive(Debug)]
+#[derive(Debug, sqlx::FromRow)]
 pub struct Lease {
-    kind: Kind,
+    kind: String,
     /// What tells it apart from other work of its kind.
     pub key: String,
     /// What doing it takes beside the key.
@@ -95,11 +94,11 @@ pub struct Lease {
     pub created_time: UnixMillis,
     /// How often it failed since the last success.
     pub attempts: i64,
+    lease_owner: String,
+    /// When the lease ends.
+    pub lease_until: UnixMillis,
     /// Until then, what an earlier attempt began may still take effect.
     pub unsettled_until: UnixMillis,
-    /// When the lease ends.
-    pub until: UnixMillis,
-    owner: Arc<str>,
 }
 
 /// Keys of rows that are due and not leased, the longest due first; at most `limit`.
@@ -112,62 +111,45 @@ pub async fn claim(
     tx: &mut WriteTx,
     kind: Kind,
     mut keys: Vec<String>,
-    owner: &Arc<str>,
+    owner: &str,
     now: UnixMillis,
     until: UnixMillis,
 ) -> sqlx::Result<Vec<Lease>> {
     keys.sort_unstable();
-    let settled = now.plus_millis(SETTLING);
     let mut leases = Vec::with_capacity(keys.len());
     for key in keys {
-        let claimed: Option<(Option<Vec<u8>>, UnixMillis, i64, UnixMillis)> = on!(tx, |conn| sqlx::query_as(CLAIM)
+        let lease: Option<Lease> = on!(tx, |conn| sqlx::query_as(CLAIM)
             .bind(kind.name())
             .bind(&key)
-            .bind(&**owner)
+            .bind(owner)
             .bind(until)
-            .bind(settled)
+            .bind(now.plus_millis(SETTLING))
             .bind(now)
             .fetch_optional(conn)
             .await)?;
-        let owner = Arc::clone(owner);
-        leases.extend(claimed.map(|(payload, created_time, attempts, unsettled_until)| Lease {
-            kind,
-            key,
-            payload,
-            created_time,
-            attempts,
-            unsettled_until,
-            until,
-            owner,
-        }));
+        leases.extend(lease);
     }
     Ok(leases)
 }
 
 /// Gives a lease back; nothing was begun.
 pub async fn free(tx: &mut WriteTx, lease: &Lease) -> sqlx::Result<()> {
-    let Lease { kind, key, owner, .. } = lease;
-    on_write!(tx, |conn| sqlx::query(FREE).bind(kind.name()).bind(key).bind(&**owner).execute(conn).await)?;
+    let Lease { kind, key, lease_owner, .. } = lease;
+    on_write!(tx, |conn| sqlx::query(FREE).bind(kind).bind(key).bind(lease_owner).execute(conn).await)?;
     Ok(())
 }
 
 /// Deletes a row whose work is done or given up; `false` when the lease was lost, and the row is another's.
 pub async fn close(tx: &mut WriteTx, lease: &Lease) -> sqlx::Result<bool> {
-    let Lease { kind, key, owner, .. } = lease;
-    let closed = on_write!(tx, |conn| sqlx::query(CLOSE).bind(kind.name()).bind(key).bind(&**owner).execute(conn).await)?;
+    let Lease { kind, key, lease_owner, .. } = lease;
+    let closed = on_write!(tx, |conn| sqlx::query(CLOSE).bind(kind).bind(key).bind(lease_owner).execute(conn).await)?;
     Ok(closed == 1)
 }
 
 /// Counts a failure and gives the row back, to be tried again at `next`; until `unsettled` the attempt may still take effect. `false` when the lease was lost.
 pub async fn back_off(tx: &mut WriteTx, lease: &Lease, next: UnixMillis, unsettled: UnixMillis) -> sqlx::Result<bool> {
-    let Lease { kind, key, owner, .. } = lease;
-    let changed = on_write!(tx, |conn| sqlx::query(BACK_OFF)
-        .bind(kind.name())
-        .bind(key)
-        .bind(&**owner)
-        .bind(next)
-        .bind(unsettled)
-        .execute(conn)
-        .await)?;
+    let Lease { kind, key, lease_owner, .. } = lease;
+    let changed =
+        on_write!(tx, |conn| sqlx::query(BACK_OFF).bind(kind).bind(key).bind(lease_owner).bind(next).bind(unsettled).execute(conn).await)?;
     Ok(changed == 1)
 }

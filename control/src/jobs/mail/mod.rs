@@ -104,14 +104,10 @@ impl Job for Mails {
     async fn round(&mut self) -> AppResult<Rest> {
         // One that panicked has left its lease behind, and with it the mail to a later attempt.
         while self.under_way.try_join_next().is_some() {}
-        while self.under_way.len() < LANES {
-            let leases = self.sender.claim(LANES - self.under_way.len()).await?;
-            if leases.is_empty() {
-                break;
-            }
-            for lease in leases {
-                self.under_way.spawn(deliver(Arc::clone(&self.sender), lease, self.stopped.clone()));
-            }
+        while self.under_way.len() < LANES
+            && let Some(lease) = self.sender.claim().await?
+        {
+            self.under_way.spawn(deliver(Arc::clone(&self.sender), lease, self.stopped.clone()));
         }
         Ok(Rest::AtMost(TICK))
     }
@@ -155,10 +151,10 @@ async fn deliver(sender: Arc<Sender>, lease: Lease, mut stop: watch::Receiver<bo
 }
 
 impl Sender {
-    /// Leases mails for somewhat longer than an attempt may take.
-    async fn claim(&self, limit: usize) -> AppResult<Vec<Lease>> {
+    /// Leases the mail that has been due for longest, for somewhat longer than an attempt may take.
+    async fn claim(&self) -> AppResult<Option<Lease>> {
         let longest = i64::try_from(self.longest.as_millis()).unwrap_or(0);
-        self.queue.claim(i64::try_from(limit).unwrap_or(1), longest.saturating_add(LEASE_MARGIN)).await
+        Ok(self.queue.claim(1, longest.saturating_add(LEASE_MARGIN)).await?.pop())
     }
 
     async fn attempt(&self, lease: &Lease) -> Result<(), Failure> {
