@@ -117,7 +117,9 @@ impl Pusher {
         let mut pause = 0;
         if began.plus_millis(millis(kv::TIMEOUT)) > until {
             // A write that could outlive its lease is not begun.
-            pushes.iter_mut().for_each(|push| push.outcome = Outcome::Untouched);
+            for push in &mut pushes {
+                push.outcome = Outcome::Untouched;
+            }
         } else if !bulk.is_empty() {
             pause = self.send(&bulk, &mut pushes).await;
         }

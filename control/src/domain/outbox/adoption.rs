@@ -44,6 +44,9 @@ const PUT: &str = "INSERT INTO outbox (kind, key, payload, created_time, next_at
 /// Every statement of this file.
 pub const SQL: &[&str] = &[MAILS, SNAPSHOTS, TAKE_MAIL, TAKE_SNAPSHOT, PUT];
 
+/// The payload, when it was written, when it is due, how often it failed, until when it is unsettled.
+type Taken = (Option<Vec<u8>>, UnixMillis, UnixMillis, i64, UnixMillis);
+
 /// Moves rows that nobody holds; whether there may be more.
 pub async fn adopt(db: &Db, now: UnixMillis) -> sqlx::Result<bool> {
     let mails = step(db, now, Kind::Mail, MAILS, TAKE_MAIL).await?;
@@ -61,8 +64,7 @@ async fn step(db: &Db, now: UnixMillis, kind: Kind, list: &'static str, take: &'
     let settled = now.plus_millis(SETTLING);
     let mut tx = db.write().await?;
     for key in &keys {
-        let taken: Option<(Option<Vec<u8>>, UnixMillis, UnixMillis, i64, UnixMillis)> =
-            on!(tx, |conn| sqlx::query_as(take).bind(key).bind(now).bind(settled).fetch_optional(conn).await)?;
+        let taken: Option<Taken> = on!(tx, |conn| sqlx::query_as(take).bind(key).bind(now).bind(settled).fetch_optional(conn).await)?;
         let Some((payload, created, next, attempts, unsettled)) = taken else { continue };
         let put = on_write!(tx, |conn| sqlx::query(PUT)
             .bind(kind.name())
