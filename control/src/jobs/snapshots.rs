@@ -111,7 +111,7 @@ impl Pusher {
             return Ok(0);
         }
         let leases = self.queue.claim(BATCH, LEASE).await?;
-        let Some(until) = leases.first().map(|lease| lease.lease_until) else { return Ok(0) };
+        let Some(until) = leases.first().map(|lease| lease.until) else { return Ok(0) };
         let (bulk, mut pushes) = self.fill(leases).await?;
         let began = self.app.now();
         let mut pause = 0;

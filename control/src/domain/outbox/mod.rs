@@ -26,7 +26,7 @@ const DUE: &str = "SELECT key FROM outbox WHERE kind = $1 AND next_attempt_time 
 const CLAIM: &str = "UPDATE outbox SET lease_owner = $3, lease_until = $4, \
     unsettled_until = CASE WHEN lease_owner IS NULL THEN unsettled_until ELSE $5 END \
     WHERE kind = $1 AND key = $2 AND next_attempt_time <= $6 AND lease_until <= $6 \
-    RETURNING kind, key, payload, created_time, attempts, lease_owner, lease_until, unsettled_until";
+    RETURNING kind, key, payload, created_time, attempts, lease_owner AS owner, lease_until AS until, unsettled_until";
 const FREE: &str = "UPDATE outbox SET lease_owner = NULL, lease_until = 0 WHERE kind = $1 AND key = $2 AND lease_owner = $3";
 const BACK_OFF: &str = "UPDATE outbox SET lease_owner = NULL, lease_until = 0, attempts = attempts + 1, next_attempt_time = $4, \
     unsettled_until = CASE WHEN unsettled_until < $5 THEN $5 ELSE unsettled_until END WHERE kind = $1 AND key = $2 AND lease_owner = $3";
@@ -94,9 +94,9 @@ pub struct Lease {
     pub created_time: UnixMillis,
     /// How often it failed since the last success.
     pub attempts: i64,
-    lease_owner: String,
+    owner: String,
     /// When the lease ends.
-    pub lease_until: UnixMillis,
+    pub until: UnixMillis,
     /// Until then, what an earlier attempt began may still take effect.
     pub unsettled_until: UnixMillis,
 }
@@ -134,22 +134,22 @@ pub async fn claim(
 
 /// Gives a lease back; nothing was begun.
 pub async fn free(tx: &mut WriteTx, lease: &Lease) -> sqlx::Result<()> {
-    let Lease { kind, key, lease_owner, .. } = lease;
-    on_write!(tx, |conn| sqlx::query(FREE).bind(kind).bind(key).bind(lease_owner).execute(conn).await)?;
+    let Lease { kind, key, owner, .. } = lease;
+    on_write!(tx, |conn| sqlx::query(FREE).bind(kind).bind(key).bind(owner).execute(conn).await)?;
     Ok(())
 }
 
 /// Deletes a row whose work is done or given up; `false` when the lease was lost, and the row is another's.
 pub async fn close(tx: &mut WriteTx, lease: &Lease) -> sqlx::Result<bool> {
-    let Lease { kind, key, lease_owner, .. } = lease;
-    let closed = on_write!(tx, |conn| sqlx::query(CLOSE).bind(kind).bind(key).bind(lease_owner).execute(conn).await)?;
+    let Lease { kind, key, owner, .. } = lease;
+    let closed = on_write!(tx, |conn| sqlx::query(CLOSE).bind(kind).bind(key).bind(owner).execute(conn).await)?;
     Ok(closed == 1)
 }
 
 /// Counts a failure and gives the row back, to be tried again at `next`; until `unsettled` the attempt may still take effect. `false` when the lease was lost.
 pub async fn back_off(tx: &mut WriteTx, lease: &Lease, next: UnixMillis, unsettled: UnixMillis) -> sqlx::Result<bool> {
-    let Lease { kind, key, lease_owner, .. } = lease;
+    let Lease { kind, key, owner, .. } = lease;
     let changed =
-        on_write!(tx, |conn| sqlx::query(BACK_OFF).bind(kind).bind(key).bind(lease_owner).bind(next).bind(unsettled).execute(conn).await)?;
+        on_write!(tx, |conn| sqlx::query(BACK_OFF).bind(kind).bind(key).bind(owner).bind(next).bind(unsettled).execute(conn).await)?;
     Ok(changed == 1)
 }

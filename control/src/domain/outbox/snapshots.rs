@@ -89,7 +89,7 @@ pub async fn lost(tx: &mut WriteTx, lease: &Lease, now: UnixMillis, delay: i64) 
 /// KV has taken `version` by a write that began at `began`. Closes the row when that is still the newest and nothing older can follow it;
 /// else the key is written once more. Gives whether the row was closed.
 pub async fn written(tx: &mut WriteTx, lease: &Lease, version: i64, began: UnixMillis, now: UnixMillis) -> AppResult<bool> {
-    let (key, owner) = (&lease.key, &lease.lease_owner);
+    let (key, owner) = (&lease.key, &lease.owner);
     let newest: i64 = on!(tx, |conn| sqlx::query_scalar(NOTE_WRITTEN).bind(key).bind(now).fetch_one(conn).await)?;
     let soonest = now.plus_millis(WRITE_SPACING);
     let is_newest = newest == version;
