@@ -72,13 +72,16 @@ impl TestApp {
     /// How many mails wait in the outbox.
     pub async fn waiting_mails(&self) -> i64 {
         let mut tx = self.db().read().await.unwrap();
-        on!(tx, |conn| sqlx::query_scalar("SELECT COUNT(*) FROM mail_outbox").fetch_one(conn).await).unwrap()
+        on!(tx, |conn| sqlx::query_scalar("SELECT COUNT(*) FROM outbox WHERE kind = 'mail'").fetch_one(conn).await).unwrap()
     }
 
     /// How many of them are being sent.
     pub async fn leased_mails(&self) -> i64 {
         let mut tx = self.db().read().await.unwrap();
-        on!(tx, |conn| sqlx::query_scalar("SELECT COUNT(*) FROM mail_outbox WHERE lease_owner IS NOT NULL").fetch_one(conn).await).unwrap()
+        on!(tx, |conn| sqlx::query_scalar("SELECT COUNT(*) FROM outbox WHERE kind = 'mail' AND lease_owner IS NOT NULL")
+            .fetch_one(conn)
+            .await)
+        .unwrap()
     }
 
     /// The mails in the server's folder, oldest first.

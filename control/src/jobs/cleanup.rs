@@ -1,6 +1,7 @@
 //! The job that deletes expired rows: registrations nobody verified, password resets, sessions that have expired, what second factors left open, requests
 //! of command lines, limits that no longer count anything, device cookies and networks of sign-ins, what is left of deleted apps and deployments. Nothing depends on it but the size of the
-//! database: whoever reads these rows looks at their times, or at what they refer to. It also measures deployments that are older than their bound.
+//! database: whoever reads these rows looks at their times, or at what they refer to. It also measures deployments that are older than their bound,
+//! and moves work that the release before this one has left in its own tables.
 //!
 //! Which rows are over, the area that owns them says ([`Expiry`]).
 
@@ -13,6 +14,7 @@ use crate::domain::counting::gone;
 use crate::domain::credentials::{access_keys, device_cookies};
 use crate::domain::encryption::check;
 use crate::domain::error::AppResult;
+use crate::domain::outbox::adoption;
 use crate::domain::releases::size;
 use crate::domain::second_factors::passkeys::challenge;
 use crate::domain::second_factors::{pending_logins, totp};
@@ -65,7 +67,7 @@ impl Job for Cleanup {
 
 /// One round; whether there may be more.
 async fn round(app: &Context, gone: &mut gone::Round) -> AppResult<bool> {
-    let mut is_full = false;
+    let mut is_full = adoption::adopt(&app.db, app.now()).await?;
     for expiry in EXPIRIES {
         is_full |= expiry.step(&app.db, app.now()).await?;
     }

@@ -5,6 +5,7 @@
 pub mod cleanup;
 pub mod history;
 pub mod mail;
+pub mod queue;
 pub mod reconcile;
 pub mod replay;
 pub mod runner;
@@ -12,14 +13,15 @@ pub mod snapshots;
 pub mod traces;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::watch;
 
 use crate::domain::context::Context;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::AppResult;
+use crate::domain::outbox::Kind;
 use crate::domain::snapshot::Snapshots;
 use crate::infra::kv::KvConfig;
+use queue::Queue;
 use runner::Runner;
 
 /// What jobs are told beside the settings of the rules.
@@ -35,7 +37,7 @@ pub struct Settings {
 pub fn start(context: &Arc<Context>, snapshots: &Snapshots, settings: Settings, stopped: watch::Receiver<bool>) -> AppResult<Runner> {
     let mut runner = Runner::new(context.clock.clone(), context.dice.clone(), stopped.clone());
     if let Some(kv) = settings.kv {
-        let pusher = Arc::new(snapshots::Pusher::new(Arc::clone(context), snapshots.clone(), &kv).map_err(AppError::Internal)?);
+        let pusher = Arc::new(snapshots::Pusher::new(Arc::clone(context), snapshots.clone(), &kv)?);
         let shared = Arc::clone(&pusher);
         runner.start(move || snapshots::Publish(Arc::clone(&pusher)));
         runner.start(move || reconcile::Reconcile::new(Arc::clone(&shared)));
@@ -43,15 +45,9 @@ pub fn start(context: &Arc<Context>, snapshots: &Snapshots, settings: Settings, 
     runner.start(with(context, cleanup::Cleanup::new));
     runner.start(with(context, history::History));
     runner.start(with(context, traces::Traces));
-    let owner = owner(context)?;
-    runner.start(with(context, move |context| mail::Mails::new(context, settings.mail.clone(), owner.clone(), stopped.clone())));
+    let mails = Queue::new(context, Kind::Mail)?;
+    runner.start(with(context, move |context| mail::Mails::new(context, settings.mail.clone(), mails.clone(), stopped.clone())));
     Ok(runner)
-}
-
-/// Whom leases belong to: tells apart those that take them, of one process as well, whatever the dice.
-fn owner(context: &Context) -> AppResult<String> {
-    static STARTED: AtomicU64 = AtomicU64::new(0);
-    Ok(format!("{}-{}", STARTED.fetch_add(1, Ordering::Relaxed), context.request_id()?))
 }
 
 /// What makes a job of the context, as often as it must be made anew.

@@ -18,23 +18,23 @@
 //!
 //! No key is written twice within a second: the end of each write is kept with the key, and the next one is not due before a second after it.
 //!
-//! Due times and leases go by the injected clock; the waiting in between is real, at most a second, and cut short by [`crate::infra::wake::Wake`].
-//! Leases and spacing compare the times of several processes: their clocks may differ by seconds, not by half a minute.
+//! The waiting between two looks is real, at most a second, and cut short by [`crate::infra::wake::Wake`]. Spacing, like leases ([`super::queue`]), compares
+//! the times of several processes. Why all this stays true while a process of the release before this one pushes from a table of its own is argued at
+//! [`crate::domain::outbox::adoption`].
 
-use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use shared::keys::DeploymentKey;
 use shared::kv::{KvKey, SnapshotKey};
 use shared::time::UnixMillis;
 
+use super::queue::Queue;
 use super::runner::{Job, Rest};
 use crate::domain::context::Context;
-use crate::domain::error::{AppError, AppResult, Cause, chain};
-use crate::domain::outbox::snapshots::{self, Lease};
+use crate::domain::error::{AppError, AppResult, chain};
+use crate::domain::outbox::{self, Kind, Lease, snapshots};
 use crate::domain::snapshot::Snapshots;
 use crate::infra::kv::KvConfig;
 use crate::infra::kv::bulk::{Bulk, Pushed};
@@ -48,9 +48,6 @@ const BATCH: i64 = 100;
 const TICK: Duration = Duration::from_secs(1);
 /// Between two batches: Cloudflare takes four requests a second from the whole account, and a crowd of changes makes larger batches of it.
 const SPACING: Duration = Duration::from_millis(500);
-
-/// Tells publishers of one process apart, whatever the dice.
-static STARTED: AtomicU64 = AtomicU64::new(0);
 
 /// The job.
 #[derive(Debug)]
@@ -78,13 +75,19 @@ pub struct Pusher {
     pub(crate) app: Arc<Context>,
     pub(crate) kv: KvClient,
     snapshots: Snapshots,
-    owner: String,
+    queue: Queue,
     /// KV asked for silence until then, Unix milliseconds.
     silent_until: AtomicI64,
 }
 
-/// What became of a claimed key.
-enum Fate {
+/// A claimed key, and what became of it.
+struct Push {
+    lease: Lease,
+    key: DeploymentKey,
+    outcome: Outcome,
+}
+
+enum Outcome {
     /// Nothing was sent.
     Untouched,
     /// Not written, for certain.
@@ -97,12 +100,9 @@ enum Fate {
 
 impl Pusher {
     /// A publisher with an identity of its own.
-    pub fn new(app: Arc<Context>, snapshots: Snapshots, kv: &KvConfig) -> Result<Self, Cause> {
-        let mut owner = format!("{}-", STARTED.fetch_add(1, Ordering::Relaxed));
-        for byte in app.dice.bytes::<16>()? {
-            write!(owner, "{byte:02x}")?;
-        }
-        Ok(Self { app, kv: KvClient::new(kv)?, snapshots, owner, silent_until: AtomicI64::new(0) })
+    pub fn new(app: Arc<Context>, snapshots: Snapshots, kv: &KvConfig) -> AppResult<Self> {
+        let queue = Queue::new(&app, Kind::Snapshot)?;
+        Ok(Self { app, kv: KvClient::new(kv).map_err(AppError::Internal)?, snapshots, queue, silent_until: AtomicI64::new(0) })
     }
 
     /// Claims what is due, pushes one batch of it, and settles the rows. Gives how many rows it claimed; 0 also while KV asked for silence.
@@ -110,59 +110,53 @@ impl Pusher {
         if self.is_silent() {
             return Ok(0);
         }
-        let now = self.app.now();
-        let mut read = self.app.db.read().await?;
-        let due = snapshots::due(&mut read, now, BATCH).await?;
-        drop(read);
-        if due.is_empty() {
-            return Ok(0);
-        }
-        let until = now.plus_millis(LEASE);
-        let mut write = self.app.db.write().await?;
-        let leases = snapshots::claim(&mut write, due, &self.owner, now, until).await?;
-        write.commit().await?;
-        let mut fates = BTreeMap::new();
-        let bulk = self.fill(&leases, &mut fates).await?;
+        let leases = self.queue.claim(BATCH, LEASE).await?;
+        let Some(until) = leases.first().map(|lease| lease.until) else { return Ok(0) };
+        let (bulk, mut pushes) = self.fill(leases).await?;
         let began = self.app.now();
         let mut pause = 0;
         if began.plus_millis(millis(kv::TIMEOUT)) > until {
             // A write that could outlive its lease is not begun.
-            fates.clear();
+            for push in &mut pushes {
+                push.outcome = Outcome::Untouched;
+            }
         } else if !bulk.is_empty() {
-            pause = self.send(&bulk, &mut fates).await;
+            pause = self.send(&bulk, &mut pushes).await;
         }
-        self.settle(&leases, &fates, began, pause).await?;
-        Ok(leases.len())
+        self.settle(&pushes, began, pause).await?;
+        Ok(pushes.len())
     }
 
-    /// The claimed keys' snapshots, each version with the state of one transaction. The fates are those that each has when it is sent and all goes well.
-    async fn fill(&self, leases: &[Lease], fates: &mut BTreeMap<DeploymentKey, Fate>) -> AppResult<Bulk> {
+    /// The claimed keys' snapshots, each version with the state of one transaction. The outcomes are those that each has when it is sent and all goes well.
+    async fn fill(&self, leases: Vec<Lease>) -> AppResult<(Bulk, Vec<Push>)> {
         let mut bulk = Bulk::new();
-        for Lease { key, .. } in leases {
-            let fate = match self.snapshots.text(key).await {
-                Ok(Some((version, text))) => match bulk.push(key, version, std::str::from_utf8(&text).map_err(AppError::internal)?) {
-                    Pushed::In => Fate::Written(version),
-                    Pushed::Full => Fate::Untouched,
+        let mut pushes = Vec::with_capacity(leases.len());
+        for lease in leases {
+            let key = DeploymentKey::try_from(lease.key.clone()).map_err(AppError::internal)?;
+            let outcome = match self.snapshots.text(&key).await {
+                Ok(Some((version, text))) => match bulk.push(&key, version, std::str::from_utf8(&text).map_err(AppError::internal)?) {
+                    Pushed::In => Outcome::Written(version),
+                    Pushed::Full => Outcome::Untouched,
                     Pushed::TooLarge => {
                         tracing::warn!(bytes = text.len(), "a snapshot is too large for KV");
-                        Fate::Refused
+                        Outcome::Refused
                     }
                 },
-                Ok(None) => Fate::Untouched,
+                Ok(None) => Outcome::Untouched,
                 Err(error @ AppError::Unavailable(_)) => return Err(error),
                 Err(error) => {
                     // One deployment that cannot be read must not hold up the others.
                     tracing::error!(cause = %chain(&error), "a snapshot cannot be made");
-                    Fate::Refused
+                    Outcome::Refused
                 }
             };
-            fates.insert(key.clone(), fate);
+            pushes.push(Push { lease, key, outcome });
         }
-        Ok(bulk)
+        Ok((bulk, pushes))
     }
 
-    /// Sends the batch and corrects the fates by what is known of it. Gives for how many milliseconds nothing should be sent.
-    async fn send(&self, bulk: &Bulk, fates: &mut BTreeMap<DeploymentKey, Fate>) -> i64 {
+    /// Sends the batch and corrects the outcomes by what is known of it. Gives for how many milliseconds nothing should be sent.
+    async fn send(&self, bulk: &Bulk, pushes: &mut [Push]) -> i64 {
         let outcome = self.kv.write(bulk).await;
         let mut pause = 0;
         match &outcome {
@@ -175,28 +169,28 @@ impl Pusher {
             WriteOutcome::Refused(reason) => tracing::warn!(keys = bulk.len(), reason, "KV refused snapshots"),
             WriteOutcome::Unknown(reason) => tracing::warn!(keys = bulk.len(), reason, "it is not known whether KV took snapshots"),
         }
-        for (key, fate) in fates.iter_mut().filter(|(_, fate)| matches!(fate, Fate::Written(_))) {
+        for push in pushes.iter_mut().filter(|push| matches!(push.outcome, Outcome::Written(_))) {
             match &outcome {
-                WriteOutcome::Written { refused } if refused.contains(&SnapshotKey(key).name()) => *fate = Fate::Refused,
+                WriteOutcome::Written { refused } if refused.contains(&SnapshotKey(&push.key).name()) => push.outcome = Outcome::Refused,
                 WriteOutcome::Written { .. } => {}
-                WriteOutcome::RateLimited(_) | WriteOutcome::Refused(_) => *fate = Fate::Refused,
-                WriteOutcome::Unknown(_) => *fate = Fate::Lost,
+                WriteOutcome::RateLimited(_) | WriteOutcome::Refused(_) => push.outcome = Outcome::Refused,
+                WriteOutcome::Unknown(_) => push.outcome = Outcome::Lost,
             }
         }
         pause
     }
 
     /// Closes, repeats or gives back the claimed rows. Should this fail, the leases run out, and then the writes count as unsettled.
-    async fn settle(&self, leases: &[Lease], fates: &BTreeMap<DeploymentKey, Fate>, began: UnixMillis, pause: i64) -> AppResult<()> {
+    async fn settle(&self, pushes: &[Push], began: UnixMillis, pause: i64) -> AppResult<()> {
         let mut tx = self.app.db.write().await?;
         let now = self.app.now();
-        for lease in leases {
+        for Push { lease, outcome, .. } in pushes {
             let delay = delay(lease.attempts).max(pause);
-            match fates.get(&lease.key) {
-                None | Some(Fate::Untouched) => snapshots::free(&mut tx, &lease.key, &self.owner).await?,
-                Some(Fate::Refused) => snapshots::refused(&mut tx, &lease.key, &self.owner, now, delay).await?,
-                Some(Fate::Lost) => snapshots::lost(&mut tx, &lease.key, &self.owner, now, delay).await?,
-                Some(Fate::Written(version)) => drop(snapshots::written(&mut tx, lease, &self.owner, *version, began, now).await?),
+            match outcome {
+                Outcome::Untouched => outbox::free(&mut tx, lease).await?,
+                Outcome::Refused => snapshots::refused(&mut tx, lease, now, delay).await?,
+                Outcome::Lost => snapshots::lost(&mut tx, lease, now, delay).await?,
+                Outcome::Written(version) => drop(snapshots::written(&mut tx, lease, *version, began, now).await?),
             }
         }
         Ok(tx.commit().await?)

@@ -8,9 +8,7 @@ use crate::domain::limits::{self, quotas};
 use crate::domain::login;
 use crate::domain::second_factors::passkeys::{self, challenge};
 use crate::domain::second_factors::{factors, held, pending_logins, recovery, totp};
-use crate::domain::{
-    accounts, audit, cli_login, deployments, mail, outbox, password_reset, registration, releases, snapshot, traces, warnings,
-};
+use crate::domain::{accounts, audit, cli_login, deployments, outbox, password_reset, registration, releases, snapshot, traces, warnings};
 use crate::infra::db::{self, Dialect};
 
 /// The statements, by the file they stand in.
@@ -38,7 +36,8 @@ pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
         ("limits/quotas", quotas::SQL),
         ("login", login::repo::SQL),
         ("second_factors/pending_logins", pending_logins::SQL),
-        ("mail/outbox", mail::outbox::SQL),
+        ("outbox", outbox::SQL),
+        ("outbox/adoption", outbox::adoption::SQL),
         ("password_reset", password_reset::repo::SQL),
         ("registration", registration::repo::SQL),
         ("releases", releases::repo::SQL),

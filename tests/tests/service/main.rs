@@ -16,6 +16,7 @@ mod mail;
 mod metrics;
 mod mfa;
 mod migrations;
+mod outbox;
 mod program;
 mod publisher;
 mod releases;

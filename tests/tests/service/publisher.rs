@@ -20,12 +20,12 @@ async fn pushing() -> (TestApp, KvStandIn, Client) {
     (app, kv, ada)
 }
 
-fn options(kv: &KvStandIn, token: &str, namespace: &str) -> Options {
+pub(crate) fn options(kv: &KvStandIn, token: &str, namespace: &str) -> Options {
     let options = Options { has_machine_clock: true, ..Options::default() };
     options.with("KV_API", &kv.api).with("KV_TOKEN", token).with("KV_NAMESPACE", namespace)
 }
 
-async fn key_of(client: &Client, deployment: &str) -> String {
+pub(crate) async fn key_of(client: &Client, deployment: &str) -> String {
     format!("deployment/{}", client.deployment_key("demo", deployment).await)
 }
 
@@ -34,9 +34,9 @@ async fn upload(client: &Client, deployment: &str, content: &str) {
 }
 
 /// Waits until KV shows what the database says of every deployment, and nothing more is to be pushed.
-async fn until_equal(app: &TestApp, kv: &KvStandIn) {
+pub(crate) async fn until_equal(app: &TestApp, kv: &KvStandIn) {
     eventually("KV has every snapshot in its newest version", async || {
-        let open = app.number("SELECT COUNT(*) FROM snapshot_outbox").await;
+        let open = app.number("SELECT COUNT(*) FROM outbox WHERE kind = 'snapshot'").await;
         let rows = app.texts("SELECT deployment_key || ' ' || CAST(snapshot_version AS TEXT) FROM deployment_keys", &[]).await;
         for row in rows {
             let (key, version) = row.split_once(' ').unwrap();
@@ -77,7 +77,7 @@ async fn a_wrong_token_or_namespace_loses_nothing() {
         let ada = app.sign_up("ada").await;
         ada.create_app("demo").await;
         eventually("the API refuses", async || if kv.seen().refused > before { Ok(()) } else { Err("nothing was sent".to_owned()) }).await;
-        assert_eq!(app.number("SELECT COUNT(*) FROM snapshot_outbox").await, 2);
+        assert_eq!(app.number("SELECT COUNT(*) FROM outbox WHERE kind = 'snapshot'").await, 2);
         app.stop().await;
         app.configure("KV_TOKEN", TOKEN);
         app.configure("KV_NAMESPACE", NAMESPACE);
@@ -112,7 +112,7 @@ async fn a_write_whose_answer_is_lost_is_repeated() {
         for clock in [&clock, &app.clock] {
             clock.advance(5_000);
         }
-        let open = app.number("SELECT COUNT(*) FROM snapshot_outbox").await;
+        let open = app.number("SELECT COUNT(*) FROM outbox WHERE kind = 'snapshot'").await;
         if open == 0 { Ok(()) } else { Err(format!("{open} rows are open")) }
     })
     .await;
@@ -233,7 +233,7 @@ async fn a_write_that_shows_late_is_not_taken_for_a_lost_one() {
     kv.fail(Faults { delay: 20_000, ..Faults::default() });
     ada.create_app("demo").await;
     eventually("the writes are done", async || {
-        let open = app.number("SELECT COUNT(*) FROM snapshot_outbox").await;
+        let open = app.number("SELECT COUNT(*) FROM outbox WHERE kind = 'snapshot'").await;
         if open == 0 { Ok(()) } else { Err(format!("{open} rows are open")) }
     })
     .await;

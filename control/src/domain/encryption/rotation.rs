@@ -37,7 +37,7 @@ impl Rotated {
         match kind {
             Kind::Seed | Kind::Setup => &mut self.seeds,
             Kind::RecoveryKey => &mut self.recovery_keys,
-            Kind::Mail => &mut self.mails,
+            Kind::OldMail | Kind::Mail => &mut self.mails,
             Kind::Challenge => &mut self.challenges,
         }
     }

@@ -21,19 +21,34 @@ const SETUPS: &str = "SELECT account_id, sealed FROM authenticator_setups \
     WHERE account_id > $1 AND substr(sealed, 1, CAST($2 AS INTEGER)) <> $3 ORDER BY account_id LIMIT $4";
 const RECOVERY_KEYS: &str = "SELECT account_id, sealed FROM recovery_keys \
     WHERE account_id > $1 AND substr(sealed, 1, CAST($2 AS INTEGER)) <> $3 ORDER BY account_id LIMIT $4";
-const MAILS: &str = "SELECT id, sealed FROM mail_outbox \
+const OLD_MAILS: &str = "SELECT id, sealed FROM mail_outbox \
     WHERE id > $1 AND substr(sealed, 1, CAST($2 AS INTEGER)) <> $3 ORDER BY id LIMIT $4";
+const MAILS: &str = "SELECT key, payload FROM outbox \
+    WHERE kind = 'mail' AND key > $1 AND substr(payload, 1, CAST($2 AS INTEGER)) <> $3 ORDER BY key LIMIT $4";
 const CHALLENGES: &str = "SELECT id, sealed FROM passkey_challenges \
     WHERE id > $1 AND substr(sealed, 1, CAST($2 AS INTEGER)) <> $3 ORDER BY id LIMIT $4";
 const MOVE_SEED: &str = "UPDATE authenticators SET sealed = $3 WHERE account_id = $1 AND sealed = $2";
 const MOVE_SETUP: &str = "UPDATE authenticator_setups SET sealed = $3 WHERE account_id = $1 AND sealed = $2";
 const MOVE_RECOVERY_KEY: &str = "UPDATE recovery_keys SET sealed = $3 WHERE account_id = $1 AND sealed = $2";
-const MOVE_MAIL: &str = "UPDATE mail_outbox SET sealed = $3 WHERE id = $1 AND sealed = $2";
+const MOVE_OLD_MAIL: &str = "UPDATE mail_outbox SET sealed = $3 WHERE id = $1 AND sealed = $2";
+const MOVE_MAIL: &str = "UPDATE outbox SET payload = $3 WHERE kind = 'mail' AND key = $1 AND payload = $2";
 const MOVE_CHALLENGE: &str = "UPDATE passkey_challenges SET sealed = $3 WHERE id = $1 AND sealed = $2";
 
 /// Every statement of this file.
-pub const SQL: &[&str] =
-    &[SEEDS, SETUPS, RECOVERY_KEYS, MAILS, CHALLENGES, MOVE_SEED, MOVE_SETUP, MOVE_RECOVERY_KEY, MOVE_MAIL, MOVE_CHALLENGE];
+pub const SQL: &[&str] = &[
+    SEEDS,
+    SETUPS,
+    RECOVERY_KEYS,
+    OLD_MAILS,
+    MAILS,
+    CHALLENGES,
+    MOVE_SEED,
+    MOVE_SETUP,
+    MOVE_RECOVERY_KEY,
+    MOVE_OLD_MAIL,
+    MOVE_MAIL,
+    MOVE_CHALLENGE,
+];
 
 /// What is sealed, by the table that it stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +59,8 @@ pub enum Kind {
     Setup,
     /// The keys of recovery codes.
     RecoveryKey,
+    /// Mails that the release before this one has put into its outbox.
+    OldMail,
     /// Mails that wait to be sent.
     Mail,
     /// Challenges for passkeys.
@@ -51,8 +68,9 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All there are: whatever [`seal::seal`] is called for has its kind here.
-    pub const ALL: [Self; 5] = [Self::Seed, Self::Setup, Self::RecoveryKey, Self::Mail, Self::Challenge];
+    /// All there are: whatever [`seal::seal`] is called for has its kind here. Mails are moved from the old outbox to the new one, so that whoever looks
+    /// through both in this order misses none.
+    pub const ALL: [Self; 6] = [Self::Seed, Self::Setup, Self::RecoveryKey, Self::OldMail, Self::Mail, Self::Challenge];
 
     /// How a page of rows is read, how one is moved, and what it is sealed for.
     fn parts(self) -> (&'static str, &'static str, fn(&str) -> String) {
@@ -60,6 +78,7 @@ impl Kind {
             Self::Seed => (SEEDS, MOVE_SEED, totp::service::purpose),
             Self::Setup => (SETUPS, MOVE_SETUP, totp::service::setup_purpose),
             Self::RecoveryKey => (RECOVERY_KEYS, MOVE_RECOVERY_KEY, recovery::service::purpose),
+            Self::OldMail => (OLD_MAILS, MOVE_OLD_MAIL, outbox::purpose),
             Self::Mail => (MAILS, MOVE_MAIL, outbox::purpose),
             Self::Challenge => (CHALLENGES, MOVE_CHALLENGE, challenge::seal_purpose),
         }

@@ -28,8 +28,8 @@ const DIFFS: &str = "SELECT d.release_id, d.source_hash, d.blob_sha256, d.size \
 const VERSION: &str = "SELECT snapshot_version FROM deployment_keys WHERE deployment_key = $1";
 const VERSIONS_OF: &str = "SELECT deployment_key, snapshot_version FROM deployment_keys WHERE deployment_key IN ([?])";
 const DESCRIPTIONS: &str = "SELECT id, description FROM releases WHERE description IS NOT NULL AND id IN ([?])";
-const VERSIONS: &str = "SELECT k.deployment_key, k.snapshot_version, k.snapshot_written_time, o.deployment_key AS open \
-    FROM deployment_keys k LEFT JOIN snapshot_outbox o ON o.deployment_key = k.deployment_key";
+const VERSIONS: &str = "SELECT k.deployment_key, k.snapshot_version, k.snapshot_written_time, o.key AS open \
+    FROM deployment_keys k LEFT JOIN outbox o ON o.kind = 'snapshot' AND o.key = k.deployment_key";
 
 /// Every statement of this file.
 pub const SQL: &[&str] = &[FIND_KEY, FIND_ACCOUNT, RELEASES, DIFFS, VERSION, VERSIONS_OF, DESCRIPTIONS, VERSIONS];

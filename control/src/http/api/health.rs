@@ -15,7 +15,7 @@ use utoipa_axum::routes;
 
 use crate::domain::context::Context;
 use crate::domain::error::{AppError, chain};
-use crate::domain::outbox::snapshots;
+use crate::domain::outbox::{self, Kind};
 use crate::http::AppState;
 use crate::http::extract::Json;
 use crate::http::layer::RequestIdHeader;
@@ -102,7 +102,7 @@ fn slow() -> io::Error {
 /// Reads the outbox, which proves the database as well as any other table.
 async fn oldest(app: &Context) -> Result<Option<UnixMillis>, AppError> {
     let mut tx = app.db.read().await?;
-    Ok(snapshots::oldest(&mut tx).await?)
+    Ok(outbox::oldest(&mut tx, Kind::Snapshot).await?)
 }
 
 /// Without the database nobody knows how far the edge lags, and nothing is pushed.

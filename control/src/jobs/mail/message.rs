@@ -9,7 +9,7 @@ use lettre::message::{Mailbox, MultiPart};
 use super::letter;
 use crate::domain::error::Cause;
 use crate::domain::mail::Mail;
-use crate::domain::mail::outbox::Lease;
+use crate::domain::outbox::Lease;
 
 /// Tells vacation responders not to answer (RFC 3834).
 #[derive(Clone)]
@@ -38,7 +38,7 @@ pub(crate) fn build(from: &Mailbox, dashboard_url: &str, lease: &Lease, mail: &M
         .to(Mailbox::new(None, mail.to.parse()?))
         .subject(rendered.subject)
         .date(date)
-        .message_id(Some(format!("<{}@{}>", lease.id.as_str(), from.email.domain())))
+        .message_id(Some(format!("<{}@{}>", lease.key, from.email.domain())))
         .header(AutoSubmitted)
         .multipart(MultiPart::alternative_plain_html(rendered.text, rendered.html))?;
     Ok(message)

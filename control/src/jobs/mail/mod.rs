@@ -1,7 +1,7 @@
 //! Works off the outbox of mails: claims what is due, sends a few at a time, deletes what is out. `letter` has the words of each kind of mail,
 //! `message` the form in which it is sent.
 //!
-//! Due times and leases go by the injected clock; the waiting in between is real, at most a second, and cut short by [`crate::infra::wake::Wake`].
+//! The waiting between two looks is real, at most a second, and cut short by [`crate::infra::wake::Wake`].
 //! A mail can arrive twice only when nobody can know better: the server took it and its answer was lost, or this process died before it could
 //! note the answer. Both copies then have the same `Message-ID`.
 
@@ -13,14 +13,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lettre::message::Mailbox;
+use shared::time::UnixMillis;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use super::queue::Queue;
 use super::runner::{Job, Rest};
 use crate::domain::context::Context;
 use crate::domain::error::{AppResult, chain};
-use crate::domain::mail::Kind;
-use crate::domain::mail::outbox::{self, Lease};
+use crate::domain::mail::{Kind, outbox as mails};
+use crate::domain::outbox::{self, Lease};
 use crate::domain::password_reset as reset;
 use crate::infra::loopback::is_loopback_address;
 use crate::infra::mail::smtp::Server;
@@ -42,9 +44,9 @@ const GIVE_UP: i64 = 3 * 86_400_000;
 /// How much longer than an attempt a lease lasts, in milliseconds.
 const LEASE_MARGIN: i64 = 60_000;
 
-/// The way out.
+/// What carries mails.
 #[derive(Debug)]
-enum Way {
+enum Transport {
     Smtp(Server),
     Folder(PathBuf),
 }
@@ -52,9 +54,9 @@ enum Way {
 #[derive(Debug)]
 struct Sender {
     app: Arc<Context>,
-    owner: String,
+    queue: Queue,
     from: Mailbox,
-    way: Way,
+    transport: Transport,
     /// The longest that an attempt may take.
     longest: Duration,
 }
@@ -77,18 +79,18 @@ pub struct Mails {
 }
 
 impl Mails {
-    /// A sender whose leases have this owner. Once `stopped` turns true, mails under way have five seconds to end.
-    pub fn new(app: Arc<Context>, settings: Settings, owner: String, stopped: watch::Receiver<bool>) -> Self {
+    /// A sender of what is in this queue. Once `stopped` turns true, mails under way have five seconds to end.
+    pub fn new(app: Arc<Context>, settings: Settings, queue: Queue, stopped: watch::Receiver<bool>) -> Self {
         let MailConfig { from, smtp } = settings.mail;
-        let (way, longest) = match smtp {
+        let (transport, longest) = match smtp {
             Some(smtp) => {
                 let server = Server::new(smtp, &from);
                 let longest = server.longest();
-                (Way::Smtp(server), longest)
+                (Transport::Smtp(server), longest)
             }
-            None => (Way::Folder(settings.folder), TICK * 60),
+            None => (Transport::Folder(settings.folder), TICK * 60),
         };
-        let sender = Arc::new(Sender { app, owner, from, way, longest });
+        let sender = Arc::new(Sender { app, queue, from, transport, longest });
         Self { sender, stopped, under_way: JoinSet::new() }
     }
 }
@@ -140,7 +142,7 @@ async fn deliver(sender: Arc<Sender>, lease: Lease, mut stop: watch::Receiver<bo
     // What went out must not go out again for want of a note: the note is repeated while the server runs, and in vain only if the database
     // stays away for longer than the lease.
     while let Err(error) = sender.settle(&lease, &outcome).await {
-        tracing::warn!(mail.id = lease.id.as_str(), cause = %chain(&error), "what became of a mail cannot be noted");
+        tracing::warn!(mail.id = lease.key, cause = %chain(&error), "what became of a mail cannot be noted");
         if *stop.borrow() {
             return;
         }
@@ -149,27 +151,15 @@ async fn deliver(sender: Arc<Sender>, lease: Lease, mut stop: watch::Receiver<bo
 }
 
 impl Sender {
-    /// Leases the mail that has been due for longest.
+    /// Leases the mail that has been due for longest, for somewhat longer than an attempt may take.
     async fn claim(&self) -> AppResult<Option<Lease>> {
-        let now = self.app.now();
-        let mut read = self.app.db.read().await?;
-        let due = outbox::due(&mut read, now, 4 * i64::try_from(LANES).unwrap_or(1)).await?;
-        drop(read);
-        let until = now.plus_millis(i64::try_from(self.longest.as_millis()).unwrap_or(0).saturating_add(LEASE_MARGIN));
-        for id in due {
-            let mut write = self.app.db.write().await?;
-            let lease = outbox::claim(&mut write, &id, &self.owner, now, until).await?;
-            write.commit().await?;
-            if lease.is_some() {
-                return Ok(lease);
-            }
-        }
-        Ok(None)
+        let longest = i64::try_from(self.longest.as_millis()).unwrap_or(0);
+        Ok(self.queue.claim(1, longest.saturating_add(LEASE_MARGIN)).await?.pop())
     }
 
     async fn attempt(&self, lease: &Lease) -> Result<(), Failure> {
         // Another version of the program, or another replica's settings, may well know the key or the kind that this one does not.
-        let mail = lease.open(&self.app.settings.encryption_keys).map_err(|error| Failure::Passing(chain(&error)))?;
+        let mail = mails::open(lease, &self.app.settings.encryption_keys).map_err(|error| Failure::Passing(chain(&error)))?;
         if mail.kind.lifetime().is_some_and(|lifetime| self.app.now() >= lease.created_time.plus_millis(lifetime)) {
             return Err(Failure::Final("its link has ended".to_owned()));
         }
@@ -179,10 +169,10 @@ impl Sender {
         // Such an error may repeat the address, which is not for the log.
         let message = message::build(&self.from, &self.app.settings.dashboard_url, lease, &mail)
             .map_err(|_| Failure::Final("it has no valid form".to_owned()))?;
-        match &self.way {
-            Way::Smtp(server) => server.send(&message).await,
-            Way::Folder(folder) => {
-                let file = folder::write(folder, lease.id.as_str(), lease.created_time, &message)
+        match &self.transport {
+            Transport::Smtp(server) => server.send(&message).await,
+            Transport::Folder(folder) => {
+                let file = folder::write(folder, &lease.key, lease.created_time, &message)
                     .await
                     .map_err(|error| Failure::Passing(error.to_string()))?;
                 // Whoever tries the service out on this machine finds the way on here; anywhere else a link is a secret.
@@ -197,7 +187,7 @@ impl Sender {
     async fn answer(&self, lease: &Lease, email: &str) -> AppResult<()> {
         let mut tx = self.app.db.write().await?;
         // Another sender may have taken the lease over, and have done this.
-        if outbox::close(&mut tx, &lease.id, &self.owner).await? {
+        if outbox::close(&mut tx, lease).await? {
             reset::service::answer(&mut tx, &self.app, email, lease.created_time).await?;
         }
         tx.commit().await?;
@@ -206,14 +196,14 @@ impl Sender {
     }
 
     async fn settle(&self, lease: &Lease, outcome: &Result<(), Failure>) -> AppResult<()> {
-        let (id, attempts, now) = (lease.id.as_str(), lease.attempts, self.app.now());
+        let (id, attempts, now) = (lease.key.as_str(), lease.attempts + 1, self.app.now());
         let is_old = now.as_millis().saturating_sub(lease.created_time.as_millis()) >= GIVE_UP;
         let mut tx = self.app.db.write().await?;
         match outcome {
             Err(Failure::Passing(_)) if !is_old => {
-                outbox::back_off(&mut tx, &lease.id, &self.owner, now.plus_millis(delay(attempts))).await?;
+                outbox::back_off(&mut tx, lease, now.plus_millis(delay(lease.attempts)), UnixMillis(0)).await?;
             }
-            _ => drop(outbox::close(&mut tx, &lease.id, &self.owner).await?),
+            _ => drop(outbox::close(&mut tx, lease).await?),
         }
         tx.commit().await?;
         match outcome {
@@ -246,9 +236,9 @@ impl Kind {
     }
 }
 
-/// How long a mail waits after its attempt number `attempts`, in milliseconds.
+/// How long a mail waits after it failed once more than `attempts` times, in milliseconds.
 fn delay(attempts: i64) -> i64 {
-    let doublings = attempts.saturating_sub(1).clamp(0, 12);
+    let doublings = attempts.clamp(0, 12);
     (FIRST_DELAY << doublings).min(LONGEST_DELAY)
 }
 
@@ -258,7 +248,7 @@ mod tests {
 
     #[test]
     fn the_wait_doubles_from_five_seconds_to_an_hour() {
-        assert_eq!([1, 2, 3, 9, 10, 11, 12].map(delay), [5_000, 10_000, 20_000, 1_280_000, 2_560_000, 3_600_000, 3_600_000]);
-        assert_eq!((delay(0), delay(i64::MAX)), (5_000, 3_600_000));
+        assert_eq!([0, 1, 2, 8, 9, 10, 11].map(delay), [5_000, 10_000, 20_000, 1_280_000, 2_560_000, 3_600_000, 3_600_000]);
+        assert_eq!((delay(-1), delay(i64::MAX)), (5_000, 3_600_000));
     }
 }

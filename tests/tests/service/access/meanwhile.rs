@@ -22,8 +22,8 @@ use super::{
     is_of_keys, path_of, prepared,
 };
 
-/// Tables in which a change that is refused may leave something: guesses at passwords are counted, and mails leave.
-const ASIDE: &[&str] = &["limit_counts", "mail_outbox", "tallies", "_sqlx_migrations"];
+/// Tables in which a change that is refused may leave something: guesses at passwords are counted.
+const ASIDE: &[&str] = &["limit_counts", "tallies", "_sqlx_migrations"];
 
 /// What happens in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

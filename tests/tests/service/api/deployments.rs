@@ -196,7 +196,7 @@ async fn a_new_deployment_asks_for_its_snapshot_to_be_pushed() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (production, staging) = ada.create_app("demo").await;
-    let open = async || app.texts("SELECT deployment_key FROM snapshot_outbox ORDER BY deployment_key", &[]).await;
+    let open = async || app.texts("SELECT key FROM outbox WHERE kind = 'snapshot' ORDER BY key", &[]).await;
     let mut keys = vec![production, staging];
     keys.sort_unstable();
     assert_eq!(open().await, keys);

@@ -21,11 +21,11 @@ async fn world() -> TestApp {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     app.sign_up(KNOWN).await;
     app.whenever(
-        "AFTER INSERT ON mail_outbox FOR EACH ROW",
-        "UPDATE mail_outbox SET next_attempt_time = next_attempt_time + 86400000 WHERE id = NEW.id;",
+        "AFTER INSERT ON outbox FOR EACH ROW",
+        "UPDATE outbox SET next_attempt_time = next_attempt_time + 86400000 WHERE kind = NEW.kind AND key = NEW.key;",
     )
     .await;
-    app.count_writes(&["registrations", "password_resets", "mail_outbox", "limit_counts", "audit_events", "accounts", "access_keys"]).await;
+    app.count_writes(&["registrations", "password_resets", "outbox", "limit_counts", "audit_events", "accounts", "access_keys"]).await;
     app
 }
 
@@ -87,7 +87,7 @@ async fn forgetting_a_password_costs_the_same() {
         let addresses = [format!("192.0.2.{number}"), format!("192.0.2.1{number}")];
         assert_eq!(alike(&app, [&addresses[0], &addresses[1]], forget).await, (202, 0));
     }
-    app.no_longer("mail_outbox").await;
+    app.no_longer("outbox").await;
     app.clock.advance(86_400_000);
     for (name, subjects) in [(KNOWN, vec!["Reset your password"; 3]), (UNKNOWN, Vec::new())] {
         let mails = app.mails_to(&format!("{name}@example.com")).await;

@@ -127,8 +127,8 @@ async fn a_reset_that_was_asked_for_before_a_new_password_is_never_mailed() {
     app.register("ada").await;
     let session = app.log_in("ada").await;
     // The sender comes to it a day later.
-    let later = "UPDATE mail_outbox SET next_attempt_time = next_attempt_time + 86400000 WHERE id = NEW.id;";
-    app.whenever("AFTER INSERT ON mail_outbox FOR EACH ROW", later).await;
+    let later = "UPDATE outbox SET next_attempt_time = next_attempt_time + 86400000 WHERE kind = NEW.kind AND key = NEW.key;";
+    app.whenever("AFTER INSERT ON outbox FOR EACH ROW", later).await;
     app.anonymous().post("/v1/auth/forgot-password", json!({ "email": "ada@example.com" })).await.assert(202);
     app.clock.advance(1);
     session.patch("/v1/account", json!({ "currentPassword": PASSWORD, "password": NEW })).await.assert(200);

@@ -47,7 +47,7 @@ async fn stored(app: &mut TestApp) -> String {
         "SELECT CAST(row_to_json(t) AS TEXT) FROM access_keys t",
         "SELECT CAST(row_to_json(t) AS TEXT) FROM audit_events t",
         "SELECT CAST(row_to_json(t) AS TEXT) FROM limit_counts t",
-        "SELECT CAST(row_to_json(t) AS TEXT) FROM mail_outbox t",
+        "SELECT CAST(row_to_json(t) AS TEXT) FROM outbox t",
     ];
     let mut text = String::new();
     match app.db().dialect() {

@@ -16,7 +16,8 @@ async fn a_mail_that_waits_cannot_be_read_in_the_database() {
     let state = app.state();
     let mut tx = state.db.write().await.unwrap();
     outbox::put(&mut tx, &state, &Mail { to: "ada@example.com".to_owned(), kind: verification(1) }).await.unwrap();
-    let sealed: Vec<u8> = on!(tx, |conn| sqlx::query_scalar("SELECT sealed FROM mail_outbox").fetch_one(conn).await).unwrap();
+    let sealed: Vec<u8> =
+        on!(tx, |conn| sqlx::query_scalar("SELECT payload FROM outbox WHERE kind = 'mail'").fetch_one(conn).await).unwrap();
     for part in ["ada@example.com", "token-1", "VerifyEmail"] {
         assert!(!sealed.windows(part.len()).any(|window| window == part.as_bytes()), "{part}");
     }
@@ -41,7 +42,7 @@ async fn a_mail_that_another_sender_has_leased_is_left_alone_until_the_lease_end
     let mut tx = state.db.write().await.unwrap();
     outbox::put(&mut tx, &state, &Mail { to: "ada@example.com".to_owned(), kind: verification(1) }).await.unwrap();
     let until = app.clock.now().plus_millis(HOUR);
-    let lease = "UPDATE mail_outbox SET lease_owner = 'another', lease_until = $1";
+    let lease = "UPDATE outbox SET lease_owner = 'another', lease_until = $1";
     control::on_write!(tx, |conn| sqlx::query(lease).bind(until).execute(conn).await).unwrap();
     tx.commit().await.unwrap();
     // A later mail has gone out: the sender has looked, and passed the leased one by.
@@ -87,7 +88,7 @@ async fn a_mail_that_cannot_be_sent_for_three_days_is_given_up() {
     send(&app.state(), "ada@example.com", verification(1)).await;
     let attempts = async || {
         let mut tx = app.db().read().await.unwrap();
-        let all = "SELECT attempts FROM mail_outbox WHERE lease_until = 0";
+        let all = "SELECT attempts FROM outbox WHERE kind = 'mail' AND lease_until = 0";
         let found: Option<i64> = on!(tx, |conn| sqlx::query_scalar(all).fetch_optional(conn).await).unwrap();
         found
     };

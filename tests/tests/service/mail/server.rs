@@ -222,7 +222,7 @@ async fn nothing_is_sent_to_a_server_whose_certificate_is_not_trusted_or_that_do
         send(&app.state(), "ada@example.com", verification(1)).await;
         until("the attempt has failed", async || {
             let mut tx = app.db().read().await.unwrap();
-            let failed = "SELECT COUNT(*) FROM mail_outbox WHERE attempts > 0 AND lease_until = 0";
+            let failed = "SELECT COUNT(*) FROM outbox WHERE kind = 'mail' AND attempts > 0 AND lease_until = 0";
             let count: i64 = control::on!(tx, |conn| sqlx::query_scalar(failed).fetch_one(conn).await).unwrap();
             (count == 1).then_some(())
         })

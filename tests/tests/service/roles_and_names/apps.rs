@@ -104,7 +104,7 @@ async fn a_deleted_app_is_gone_with_all_that_is_below_it() {
         check(&app, key).await.refused(404);
         report(&app, key, "device", "v1").await.refused(404);
     }
-    assert_eq!(app.number("SELECT COUNT(*) FROM snapshot_outbox").await, 2);
+    assert_eq!(app.number("SELECT COUNT(*) FROM outbox WHERE kind = 'snapshot'").await, 2);
     // Blobs are found later, by rows that say since when nobody has needed them.
     assert_eq!(app.number("SELECT COUNT(*) FROM blobs").await, blobs);
     assert!(app.number("SELECT MIN(last_used_time) FROM blobs").await >= app.clock.now().0);
