@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Read, Write};
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
-use control::config::settings::{self, Environment};
+use control::config::settings::{self, Given};
 use control::config::values::parse_size;
 use control::config::{Config, DatabaseConfig, LogConfig};
 use control::domain::accounts::{self, strength};
@@ -211,16 +211,20 @@ fn main() -> ExitCode {
     // Whatever this program or a library of it creates is its owner's alone, in any folder.
     #[cfg(unix)]
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-    let matches = Command::command().after_help(settings::help()).get_matches();
+    let matches = settings::command(Command::command()).get_matches();
     let command = match Command::from_arg_matches(&matches) {
         Ok(command) => command,
         Err(error) => error.exit(),
+    };
+    let given = match settings::given(&matches) {
+        Ok(given) => given,
+        Err(error) => return fail(&error),
     };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(&error),
     };
-    match runtime.block_on(run(command.action)) {
+    match runtime.block_on(run(command.action, &given)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(error.as_ref()),
     }
@@ -233,50 +237,50 @@ fn fail(error: &(dyn std::error::Error + 'static)) -> ExitCode {
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-async fn run(action: Action) -> Result<(), Failure> {
-    Environment.check()?;
-    telemetry::start(&LogConfig::read(&Environment)?)?;
-    Environment.warn_of_unknown_names();
+async fn run(action: Action, given: &Given) -> Result<(), Failure> {
+    telemetry::start(&LogConfig::read(given)?)?;
+    settings::warn_of_unknown_names();
     match action {
-        Action::Serve => Ok(serve::run(Config::read(&Environment)?).await?),
-        Action::Account(AccountAction::Create(new)) => create_account(&DatabaseConfig::read(&Environment)?, &new).await,
-        Action::Account(AccountAction::SetLimits(patch)) => set_limits(&DatabaseConfig::read(&Environment)?, &patch).await,
-        Action::Account(AccountAction::RemoveSecondFactors(account)) => remove_second_factors(&account.email).await,
+        Action::Serve => Ok(serve::run(Config::read(given)?).await?),
+        Action::Account(AccountAction::Create(new)) => create_account(&DatabaseConfig::read(given)?, &new).await,
+        Action::Account(AccountAction::SetLimits(patch)) => set_limits(&DatabaseConfig::read(given)?, &patch).await,
+        Action::Account(AccountAction::RemoveSecondFactors(account)) => remove_second_factors(given, &account.email).await,
         Action::Account(AccountAction::Suspend(account)) => {
-            operate(&account.email, async |tx, operation| operation.suspend(tx).await).await?;
+            operate(given, &account.email, async |tx, operation| operation.suspend(tx).await).await?;
             eprintln!("The account is suspended.");
             Ok(())
         }
         Action::Account(AccountAction::Reinstate(account)) => {
-            operate(&account.email, async |tx, operation| operation.reinstate(tx).await).await?;
+            operate(given, &account.email, async |tx, operation| operation.reinstate(tx).await).await?;
             eprintln!("The account is reinstated.");
             Ok(())
         }
         Action::Account(AccountAction::EndSessions(EndSessions { email, keys })) => {
-            let ended = operate(&email, async |tx, operation| operation.end_sessions(tx, keys).await).await?;
+            let ended = operate(given, &email, async |tx, operation| operation.end_sessions(tx, keys).await).await?;
             eprintln!("Ended: sessions {}, keys {}.", ended.sessions, ended.keys);
             Ok(())
         }
         Action::Account(AccountAction::Unlock(account)) => {
-            operate(&account.email, async |tx, operation| operation.unlock(tx).await).await?;
+            operate(given, &account.email, async |tx, operation| operation.unlock(tx).await).await?;
             eprintln!("The account is unlocked.");
             Ok(())
         }
         Action::DeploymentKey(DeploymentKeyAction::Release(released)) => {
-            operate_on_key(&released.key, async |tx, operation| operation.release(tx).await).await?;
+            operate_on_key(given, &released.key, async |tx, operation| operation.release(tx).await).await?;
             eprintln!("The deployment key is free.");
             Ok(())
         }
         Action::DeploymentKey(DeploymentKeyAction::Assign(AssignedKey { key, app, deployment })) => {
             let (owner, app) = app.split_once(':').ok_or("--app must be the owner's e-mail address, a colon and the app's name")?;
-            operate_on_key(&key, async |tx, operation| operation.assign(tx, &operator::email(owner)?, app, &deployment).await).await?;
+            operate_on_key(given, &key, async |tx, operation| operation.assign(tx, &operator::email(owner)?, app, &deployment).await)
+                .await?;
             eprintln!("The deployment has the key.");
             Ok(())
         }
-        Action::AccessKey(AccessKeyAction::Create(new)) => create_access_key(&DatabaseConfig::read(&Environment)?, &new).await,
-        Action::Audit(AuditAction::Verify { since }) => verify_audit(&DatabaseConfig::read(&Environment)?, since.as_ref()).await,
-        Action::Keys(KeysAction::Rotate) => rotate_keys().await,
-        Action::Reports(ReportsAction::Replay(arguments)) => replay(&DatabaseConfig::read(&Environment)?, &arguments).await,
+        Action::AccessKey(AccessKeyAction::Create(new)) => create_access_key(&DatabaseConfig::read(given)?, &new).await,
+        Action::Audit(AuditAction::Verify { since }) => verify_audit(&DatabaseConfig::read(given)?, since.as_ref()).await,
+        Action::Keys(KeysAction::Rotate) => rotate_keys(given).await,
+        Action::Reports(ReportsAction::Replay(arguments)) => replay(&DatabaseConfig::read(given)?, &arguments).await,
     }
 }
 
@@ -319,9 +323,9 @@ async fn set_limits(config: &DatabaseConfig, patch: &AccountLimitsPatch) -> Resu
     Ok(())
 }
 
-async fn remove_second_factors(email: &str) -> Result<(), Failure> {
-    let db = Db::open_existing(&DatabaseConfig::read(&Environment)?.database_url.0).await?;
-    let config = Config::read(&Environment)?;
+async fn remove_second_factors(given: &Given, email: &str) -> Result<(), Failure> {
+    let db = Db::open_existing(&DatabaseConfig::read(given)?.database_url.0).await?;
+    let config = Config::read(given)?;
     // The owner's mail waits in the database, sealed.
     check::check(&db, &config.settings.encryption_keys).await?;
     let mut tx = db.write().await?;
@@ -337,9 +341,13 @@ async fn remove_second_factors(email: &str) -> Result<(), Failure> {
 }
 
 /// Runs an operator's command on an account in a transaction of its own.
-async fn operate<T>(email: &str, command: impl AsyncFnOnce(&mut WriteTx, &Operation<'_>) -> AppResult<T>) -> Result<T, Failure> {
-    let db = Db::open_existing(&DatabaseConfig::read(&Environment)?.database_url.0).await?;
-    let config = Config::read(&Environment)?;
+async fn operate<T>(
+    given: &Given,
+    email: &str,
+    command: impl AsyncFnOnce(&mut WriteTx, &Operation<'_>) -> AppResult<T>,
+) -> Result<T, Failure> {
+    let db = Db::open_existing(&DatabaseConfig::read(given)?.database_url.0).await?;
+    let config = Config::read(given)?;
     // The owner's mail waits in the database, sealed.
     check::check(&db, &config.settings.encryption_keys).await?;
     let mut tx = db.write().await?;
@@ -352,10 +360,14 @@ async fn operate<T>(email: &str, command: impl AsyncFnOnce(&mut WriteTx, &Operat
 }
 
 /// The same on a deployment key.
-async fn operate_on_key(key: &str, command: impl AsyncFnOnce(&mut WriteTx, &KeyOperation<'_>) -> AppResult<()>) -> Result<(), Failure> {
+async fn operate_on_key(
+    given: &Given,
+    key: &str,
+    command: impl AsyncFnOnce(&mut WriteTx, &KeyOperation<'_>) -> AppResult<()>,
+) -> Result<(), Failure> {
     let key = DeploymentKey::try_from(key).map_err(|fault| format!("--key {fault}"))?;
-    let db = Db::open_existing(&DatabaseConfig::read(&Environment)?.database_url.0).await?;
-    let config = Config::read(&Environment)?;
+    let db = Db::open_existing(&DatabaseConfig::read(given)?.database_url.0).await?;
+    let config = Config::read(given)?;
     check::check(&db, &config.settings.encryption_keys).await?;
     let mut tx = db.write().await?;
     let operation = KeyOperation { key: &key, keys: &config.settings.encryption_keys, dice: &Dice::System, now: Clock::System.now() };
@@ -375,10 +387,10 @@ async fn verify_audit(config: &DatabaseConfig, since: Option<&Kept>) -> Result<(
     Ok(())
 }
 
-async fn rotate_keys() -> Result<(), Failure> {
-    let db = Db::open_existing(&DatabaseConfig::read(&Environment)?.database_url.0).await?;
+async fn rotate_keys(given: &Given) -> Result<(), Failure> {
+    let db = Db::open_existing(&DatabaseConfig::read(given)?.database_url.0).await?;
     // After that, or where there is no database there would be new secrets.
-    let config = Config::read(&Environment)?;
+    let config = Config::read(given)?;
     let rotated = rotation::rotate(&db, &config.settings.encryption_keys, &Dice::System, Clock::System.now()).await?;
     db.close().await;
     writeln!(

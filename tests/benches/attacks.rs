@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use control::config;
 use control::domain::accounts::service::{self as accounts, NewAccount};
-use control::domain::accounts::settings::AccountLimits;
 use control::domain::audit::Actor;
 use control::domain::keys::access_keys;
 use control::infra::clock::{Clock, Dice};
@@ -68,9 +68,9 @@ struct Place {
 async fn people(folder: &Path) -> [String; 2] {
     let db = Db::open(&format!("sqlite://{}", folder.join("updraft.db").display())).await.unwrap();
     let (now, mut tx) = (Clock::System.now(), db.write().await.unwrap());
-    let mut made = Vec::new();
+    let (mut made, limits) = (Vec::new(), config::limits(&config::settings::Given::new()).unwrap().account);
     for email in ["mallory@example.com", "ada@example.com"] {
-        let new = NewAccount { email: &email.parse().unwrap(), name: None, password_hash: PASSWORD_HASH, limits: AccountLimits::default() };
+        let new = NewAccount { email: &email.parse().unwrap(), name: None, password_hash: PASSWORD_HASH, limits };
         let account = accounts::create(&mut tx, &Actor::operator(), &new, &Dice::System, now).await.unwrap();
         let key = access_keys::create(&mut tx, &account, "bench", "127.0.0.1", 86_400_000, &Dice::System, now).await.unwrap();
         made.push(key.reveal().to_owned());

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use control::config;
 use control::domain::accounts::service::{self as accounts, NewAccount};
-use control::domain::accounts::settings::AccountLimits;
 use control::domain::audit::Actor;
 use control::domain::keys::access_keys;
 use control::infra::clock::{Clock, Dice};
@@ -49,10 +49,10 @@ async fn people(folder: &Path) -> String {
     let db = Db::open(&format!("sqlite://{}", folder.join("updraft.db").display())).await.unwrap();
     let (now, hash) = (Clock::System.now(), password::hash(PASSWORD, &Dice::System).unwrap());
     let mut tx = db.write().await.unwrap();
-    let mut first = None;
+    let (mut first, limits) = (None, config::limits(&config::settings::Given::new()).unwrap().account);
     for number in 0..GUESSED {
         let email = format!("known{number}@example.com").parse().unwrap();
-        let new = NewAccount { email: &email, name: None, password_hash: &hash, limits: AccountLimits::default() };
+        let new = NewAccount { email: &email, name: None, password_hash: &hash, limits };
         let account = accounts::create(&mut tx, &Actor::operator(), &new, &Dice::System, now).await.unwrap();
         first.get_or_insert(account);
     }

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use clap::{Args, value_parser};
 use serde_json::Value;
 use xtask::{
     edge::{Consumer, DevServer},
@@ -34,42 +35,23 @@ const PAUSE: Duration = Duration::from_millis(200);
 const LOOKS: u32 = 300;
 
 /// What the developer may choose.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Args)]
 pub(crate) struct Options {
+    /// Where the edge listens
+    #[arg(long, default_value_t = 8787, value_parser = value_parser!(u16).range(1..))]
     port: u16,
+    /// Where the control plane listens
+    #[arg(long, default_value_t = 8080, value_parser = value_parser!(u16).range(1..))]
     control_port: u16,
+    /// The data folder
+    #[arg(long, default_value = "./data")]
     data: PathBuf,
 }
 
 impl Options {
-    /// Reads `--port N`, `--control-port N` and `--data FOLDER`, each also as `--name=value`.
-    pub(crate) fn parse(arguments: &[String]) -> Result<Self, Failure> {
-        let mut options = Self { port: 8787, control_port: 8080, data: PathBuf::from("data") };
-        let mut rest = arguments.iter().map(String::as_str);
-        while let Some(argument) = rest.next() {
-            let (name, value) = match argument.split_once('=') {
-                Some((name, value)) => (name, Some(value)),
-                None => (argument, rest.next()),
-            };
-            if !["--port", "--control-port", "--data"].contains(&name) {
-                return Err(Failure::Said(format!("`{name}` is none of --port, --control-port, --data")));
-            }
-            let value = value.filter(|value| !value.is_empty()).ok_or_else(|| Failure::Said(format!("{name} needs a value")))?;
-            match name {
-                "--port" => options.port = port(name, value)?,
-                "--control-port" => options.control_port = port(name, value)?,
-                _ => options.data = PathBuf::from(value),
-            }
-        }
-        if options.port == options.control_port {
-            return Err(Failure::Said("--port and --control-port must differ".to_owned()));
-        }
-        Ok(options)
+    fn check(&self) -> Result<(), Failure> {
+        if self.port == self.control_port { Err(Failure::Said("--port and --control-port must differ".to_owned())) } else { Ok(()) }
     }
-}
-
-fn port(name: &str, value: &str) -> Result<u16, Failure> {
-    value.parse().ok().filter(|port| *port > 0).ok_or_else(|| Failure::Said(format!("{name}: `{value}` is no port (1 to 65535)")))
 }
 
 /// A running program, by the name that its lines are marked with.
@@ -80,6 +62,7 @@ struct Program {
 
 /// Builds both programs, runs them, and returns when they have been stopped. Fails when one of them ends by itself.
 pub(crate) fn run(session: &Session, options: &Options) -> Result<(), Failure> {
+    options.check()?;
     let data = std::path::absolute(&options.data)?;
     private::folder(&data)?;
     let _lock = lock(&data)?;
@@ -230,15 +213,18 @@ Try this, in another terminal, in {}:
 mod tests {
     use std::path::PathBuf;
 
+    use clap::{Args, Command, FromArgMatches};
+
     use super::Options;
 
     fn parse(arguments: &[&str]) -> Option<Options> {
-        Options::parse(&arguments.iter().map(ToString::to_string).collect::<Vec<_>>()).ok()
+        let matches = Options::augment_args(Command::new("dev").no_binary_name(true)).try_get_matches_from(arguments).ok()?;
+        Options::from_arg_matches(&matches).ok().filter(|options| options.check().is_ok())
     }
 
     #[test]
     fn options_have_defaults_and_both_forms() {
-        assert_eq!(parse(&[]), Some(Options { port: 8787, control_port: 8080, data: PathBuf::from("data") }));
+        assert_eq!(parse(&[]), Some(Options { port: 8787, control_port: 8080, data: PathBuf::from("./data") }));
         let given = Options { port: 9000, control_port: 9001, data: PathBuf::from("elsewhere") };
         assert_eq!(parse(&["--port", "9000", "--control-port=9001", "--data", "elsewhere"]), Some(given));
     }

@@ -2,6 +2,7 @@
 
 use std::{process::Command, time::Duration};
 
+use clap::{Args, value_parser};
 use xtask::{
     leash::{self, Leashed, StopBy},
     paths, probe,
@@ -37,35 +38,14 @@ const LIMITS: [(&str, &str); 15] = [
 ];
 
 /// What a run is asked for.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Args)]
 pub(crate) struct Plan {
+    /// Minutes for each kind of credential
+    #[arg(long, default_value_t = 5, value_parser = value_parser!(u32).range(1..))]
     minutes: u32,
+    /// Makes the same choices again
+    #[arg(long)]
     seed: Option<u32>,
-}
-
-impl Plan {
-    /// Reads `--minutes N` and `--seed N`, also as `--minutes=N` and `--seed=N`.
-    pub(crate) fn read(arguments: &[String]) -> Result<Self, Failure> {
-        let wrong = || {
-            Failure::Said(
-                "fuzz-api takes --minutes with a whole number above 0 and --seed with a whole number, and nothing else".to_owned(),
-            )
-        };
-        let mut words = arguments.iter().flat_map(|argument| match argument.split_once('=') {
-            Some((name, value)) => vec![name, value],
-            None => vec![argument.as_str()],
-        });
-        let mut plan = Self { minutes: 5, seed: None };
-        while let Some(name) = words.next() {
-            let number = words.next().and_then(|value| value.parse().ok()).ok_or_else(wrong)?;
-            match name {
-                "--minutes" if number > 0 => plan.minutes = number,
-                "--seed" => plan.seed = Some(number),
-                _ => return Err(wrong()),
-            }
-        }
-        Ok(plan)
-    }
 }
 
 /// Starts a control plane on a fresh database and asks it, for so many minutes with each kind of credential. Fails when an answer is not as documented.
@@ -119,11 +99,14 @@ fn wait(session: &Session, server: &mut Leashed, port: u16) -> Result<(), Failur
 
 #[cfg(test)]
 mod tests {
+    use clap::{Args, Command, FromArgMatches};
+
     use super::Plan;
 
     #[test]
     fn a_plan_is_minutes_above_0_and_a_seed() {
-        let read = |arguments: &[&str]| Plan::read(&arguments.iter().map(ToString::to_string).collect::<Vec<_>>()).ok();
+        let command = Plan::augment_args(Command::new("fuzz-api").no_binary_name(true));
+        let read = |arguments: &[&str]| Plan::from_arg_matches(&command.clone().try_get_matches_from(arguments).ok()?).ok();
         assert_eq!(read(&[]), Some(Plan { minutes: 5, seed: None }));
         assert_eq!(read(&["--minutes", "1"]), Some(Plan { minutes: 1, seed: None }));
         assert_eq!(read(&["--seed=0", "--minutes=20"]), Some(Plan { minutes: 20, seed: Some(0) }));

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use control::config;
 use control::domain::accounts::service::{self as accounts, NewAccount};
-use control::domain::accounts::settings::AccountLimits;
 use control::domain::audit::Actor;
 use control::domain::counting::flags::{Flag, Flags};
 use control::domain::counting::repo::{ClientKey, write_clients};
@@ -60,7 +60,8 @@ pub(crate) fn address(folder: &Path) -> String {
 pub(crate) async fn app(db: &Db, releases: &[u32]) -> Result<App, Failure> {
     let (dice, now) = (Dice::System, Clock::System.now());
     let mut tx = db.write().await?;
-    let new = NewAccount { email: &"bench@example.com".parse()?, name: None, password_hash: "none", limits: AccountLimits::default() };
+    let limits = config::limits(&config::settings::Given::new())?.account;
+    let new = NewAccount { email: &"bench@example.com".parse()?, name: None, password_hash: "none", limits };
     let account = accounts::create(&mut tx, &Actor::operator(), &new, &dice, now).await?;
     let mut app = App { id: AppId::v7(now, dice.bytes()?), deployments: Vec::new() };
     on_write!(tx, |conn| sqlx::query(NEW_APP).bind(&app.id).bind(&account).bind(now).execute(conn).await)?;

@@ -9,7 +9,7 @@ pub enum ConfigError {
     #[error("UPDRAFT_{name}: {reason}")]
     Setting {
         /// The name without the prefix.
-        name: &'static str,
+        name: String,
         /// What is wrong.
         reason: String,
     },
@@ -25,7 +25,7 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    pub(crate) fn setting(name: &'static str, reason: impl Into<String>) -> Self {
-        Self::Setting { name, reason: reason.into() }
+    pub(crate) fn setting(name: &str, reason: impl Into<String>) -> Self {
+        Self::Setting { name: name.to_owned(), reason: reason.into() }
     }
 }

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use clap::Args;
 use shared::signature::Secrets;
 
 use super::error::ConfigError;
-use super::settings::Settings;
 use crate::infra::clock::Dice;
 use crate::infra::crypto::keys::EncryptionKeys;
 
@@ -20,6 +20,21 @@ const FILE: &str = "secrets.env";
 const MAKE_SECRET: &str = "must be given with PostgreSQL or an edge; make one with: openssl rand -hex 32";
 const MAKE_KEY: &str = "must be given with PostgreSQL or an edge; make one with: echo \"k1:$(openssl rand -base64 32)\"";
 
+/// The three secrets, as they are given. Parsed together with those that the data folder keeps.
+#[derive(Args)]
+pub(super) struct SecretSettings {
+    /// Signs what edge and control say to each other; several, comma-separated: the first signs, all verify
+    #[arg(long, env = "UPDRAFT_EDGE_SECRET", hide = true)]
+    edge_secret: Option<String>,
+    /// Signs bundle URLs; several, comma-separated: the first signs, all verify
+    #[arg(long, env = "UPDRAFT_DOWNLOAD_SECRET", hide = true)]
+    download_secret: Option<String>,
+    /// Encrypts authenticator seeds and waiting mails at rest: a key id, a colon, 32 bytes in base64; several, comma-separated: the first
+    /// encrypts, all decrypt
+    #[arg(long, env = "UPDRAFT_ENCRYPTION_KEY", hide = true)]
+    encryption_key: Option<String>,
+}
+
 /// The three secrets, parsed.
 pub(super) struct All {
     pub(super) edge: Secrets,
@@ -28,10 +43,10 @@ pub(super) struct All {
 }
 
 /// Takes each secret from its setting, else from the data folder, else makes it there when that is allowed.
-pub(super) fn read(settings: &Settings<'_>, data_dir: &Path, may_generate: bool) -> Result<All, ConfigError> {
+pub(super) fn read(given: SecretSettings, data_dir: &Path, may_generate: bool) -> Result<All, ConfigError> {
     let mut kept = if may_generate { Kept::load(data_dir)? } else { Kept::default() };
-    let mut value = |name: &'static str, make: fn() -> Result<String, getrandom::Error>, refusal: &str| {
-        if let Some(value) = settings.optional(name) {
+    let mut value = |name: &'static str, given: Option<String>, make: fn() -> Result<String, getrandom::Error>, refusal: &str| {
+        if let Some(value) = given {
             return Ok(value);
         }
         if !may_generate {
@@ -39,9 +54,9 @@ pub(super) fn read(settings: &Settings<'_>, data_dir: &Path, may_generate: bool)
         }
         kept.value(name, make)
     };
-    let edge = value("EDGE_SECRET", make_secret, MAKE_SECRET)?;
-    let download = value("DOWNLOAD_SECRET", make_secret, MAKE_SECRET)?;
-    let encryption = value("ENCRYPTION_KEY", make_encryption_key, MAKE_KEY)?;
+    let edge = value("EDGE_SECRET", given.edge_secret, make_secret, MAKE_SECRET)?;
+    let download = value("DOWNLOAD_SECRET", given.download_secret, make_secret, MAKE_SECRET)?;
+    let encryption = value("ENCRYPTION_KEY", given.encryption_key, make_encryption_key, MAKE_KEY)?;
     kept.store(data_dir)?;
     Ok(All {
         edge: Secrets::parse(&edge).map_err(|error| ConfigError::setting("EDGE_SECRET", error.to_string()))?,

@@ -80,26 +80,3 @@ pub struct Limits {
     /// The largest snapshot of a deployment.
     pub snapshot_bytes: u64,
 }
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            account: AccountLimits::default(),
-            quotas: Quotas::default(),
-            sessions: SessionLimits::default(),
-            strangers: StrangerLimits::default(),
-            cli: CliLimits::default(),
-            archive: ArchiveLimits::default(),
-            binary_versions: 200,
-            reports: Rate { count: 600, window: 60_000 },
-            address_reports: Rate { count: 6_000, window: 60_000 },
-            management: Rate { count: 1_200, window: 60_000 },
-            account_management: Rate { count: 3_600, window: 60_000 },
-            uploads: Rate { count: 60, window: 15 * 60_000 },
-            account_uploads: Rate { count: 120, window: 15 * 60_000 },
-            uploads_at_once: 10,
-            collaborators: Rate { count: 30, window: 60 * 60_000 },
-            snapshot_bytes: 2 << 20,
-        }
-    }
-}

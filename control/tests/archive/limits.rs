@@ -6,7 +6,7 @@ use control::domain::releases::archive::{ArchiveFault, ArchiveLimits, inspect};
 use shared::hash::Sha256Hex;
 
 use crate::writer::{Archive, deflated, stored, streamed, zip};
-use crate::{inspect_bytes, inspect_within, refusal};
+use crate::{inspect_bytes, inspect_within, refusal, usual};
 
 #[track_caller]
 fn refusal_within(bytes: &[u8], limits: &ArchiveLimits) -> String {
@@ -18,7 +18,7 @@ fn refusal_within(bytes: &[u8], limits: &ArchiveLimits) -> String {
 
 #[test]
 fn the_defaults_are_those_of_the_service() {
-    assert_eq!(ArchiveLimits::default(), ArchiveLimits { entries: 20_000, uncompressed_bytes: 1_073_741_824, ratio: 200 });
+    assert_eq!(usual(), ArchiveLimits { entries: 20_000, uncompressed_bytes: 1_073_741_824, ratio: 200 });
 }
 
 #[test]
@@ -39,9 +39,9 @@ fn names_that_take_too_much_memory_are_refused() {
 #[test]
 fn too_many_bytes_are_refused() {
     let bytes = zip([stored("a", &[1; 600]), stored("b", &[2; 401])]);
-    let limits = ArchiveLimits { uncompressed_bytes: 1_000, ..ArchiveLimits::default() };
+    let limits = ArchiveLimits { uncompressed_bytes: 1_000, ..usual() };
     assert_eq!(refusal_within(&bytes, &limits), "entry \"b\": with it the archive exceeds 1000 bytes uncompressed");
-    assert!(inspect_within(&bytes, &ArchiveLimits { uncompressed_bytes: 1_001, ..ArchiveLimits::default() }).is_ok());
+    assert!(inspect_within(&bytes, &ArchiveLimits { uncompressed_bytes: 1_001, ..usual() }).is_ok());
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_compression_bomb_that_lies_about_its_size_is_refused() {
 
 #[test]
 fn sizes_are_not_believed_before_the_bytes_are_there() {
-    let limits = ArchiveLimits { uncompressed_bytes: u64::MAX, ratio: u64::MAX, ..ArchiveLimits::default() };
+    let limits = ArchiveLimits { uncompressed_bytes: u64::MAX, ratio: u64::MAX, ..usual() };
     let bytes = zip([deflated("a", b"x").with(|header| header.uncompressed = u32::MAX - 1)]);
     assert_eq!(refusal_within(&bytes, &limits), "entry \"a\": it is shorter than it declares");
 }
@@ -91,7 +91,7 @@ impl Seek for Failing {
 /// Gives the count of reads as well.
 fn inspect_failing(bytes: &[u8], fails_at: usize, with: io::ErrorKind) -> (Result<(), ArchiveFault>, usize) {
     let mut file = Failing { bytes: Cursor::new(bytes.to_vec()), reads: 0, fails_at, with };
-    let result = inspect(&mut file, bytes.len() as u64, Sha256Hex::of(bytes), &ArchiveLimits::default()).map(drop);
+    let result = inspect(&mut file, bytes.len() as u64, Sha256Hex::of(bytes), &usual()).map(drop);
     (result, file.reads)
 }
 
@@ -110,6 +110,6 @@ fn a_disk_that_fails_is_not_the_senders_fault() {
 #[test]
 fn a_file_that_is_shorter_than_it_was_is_not_the_senders_fault() {
     let bytes = zip([streamed("a", b"some text")]);
-    let fault = inspect(&mut Cursor::new(&bytes), bytes.len() as u64 + 1, Sha256Hex::of(&bytes), &ArchiveLimits::default());
+    let fault = inspect(&mut Cursor::new(&bytes), bytes.len() as u64 + 1, Sha256Hex::of(&bytes), &usual());
     assert!(matches!(fault, Err(ArchiveFault::Read(_))), "{fault:?}");
 }

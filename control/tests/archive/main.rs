@@ -12,6 +12,7 @@ mod writer;
 
 use std::io::Cursor;
 
+use control::config;
 use control::domain::releases::archive::{ArchiveFault, ArchiveLimits, Contents, inspect};
 use shared::hash::Sha256Hex;
 
@@ -19,8 +20,13 @@ fn inspect_within(bytes: &[u8], limits: &ArchiveLimits) -> Result<Contents, Arch
     inspect(&mut Cursor::new(bytes), bytes.len() as u64, Sha256Hex::of(bytes), limits)
 }
 
+/// What the service allows, unless it is told otherwise.
+fn usual() -> ArchiveLimits {
+    config::limits(&config::settings::Given::new()).unwrap().archive
+}
+
 fn inspect_bytes(bytes: &[u8]) -> Result<Contents, ArchiveFault> {
-    inspect_within(bytes, &ArchiveLimits::default())
+    inspect_within(bytes, &usual())
 }
 
 /// What the sender is told.

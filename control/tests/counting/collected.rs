@@ -1,8 +1,8 @@
 //! Direct reports through the group commit.
 
+use control::config;
 use control::domain::counting::Judgement;
 use control::domain::error::AppError;
-use control::domain::settings::Limits;
 use control::http::devices::Collector;
 use control::infra::clock::{Clock, TestClock};
 use shared::time::UnixMillis;
@@ -11,7 +11,8 @@ use crate::cases::{installed, report};
 use crate::world::World;
 
 fn start(world: &World) -> Collector {
-    Collector::start(world.db.clone(), Clock::Test(TestClock::at(UnixMillis(5_000))), &Limits::default())
+    let limits = config::limits(&config::settings::Given::new()).unwrap();
+    Collector::start(world.db.clone(), Clock::Test(TestClock::at(UnixMillis(5_000))), &limits)
 }
 
 #[tokio::test(flavor = "multi_thread")]

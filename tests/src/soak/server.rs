@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use control::config;
 use control::domain::accounts;
-use control::domain::accounts::settings::AccountLimits;
 use control::domain::audit::Actor;
 use control::domain::keys::access_keys;
 use control::infra::clock::{Clock, Dice};
@@ -76,7 +76,7 @@ impl Place {
             email: &"ada@example.com".parse().unwrap(),
             name: None,
             password_hash: PASSWORD_HASH,
-            limits: AccountLimits::default(),
+            limits: config::limits(&config::settings::Given::new()).unwrap().account,
         };
         let account = accounts::service::create(&mut tx, &Actor::operator(), &new, &Dice::System, now).await.unwrap();
         let ttl = access_keys::DEFAULT_TTL;

@@ -13,6 +13,7 @@ use std::{
     time::Duration,
 };
 
+use clap::{Args, value_parser};
 use shared::{
     hash::Sha256Hex,
     ids::{AppId, DeploymentId},
@@ -36,26 +37,14 @@ const NEWEST: (u32, &str) = (49, "^1.2.0");
 const RANGES: [&str; 5] = ["1.0.0", "^1.2.0", "~2.0.3", ">=3.0.0 <3.5.0 || 3.6.x", "4.x"];
 
 /// How long it is measured.
+#[derive(Debug, Args)]
 pub(crate) struct Options {
-    rounds: usize,
+    /// Rounds, in each of which every Worker takes its turn
+    #[arg(long, default_value_t = 5, value_parser = value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// Seconds of each turn
+    #[arg(long, default_value_t = 10, value_parser = value_parser!(u32).range(1..))]
     seconds: u32,
-}
-
-impl Options {
-    pub(crate) fn parse(arguments: &[String]) -> Result<Self, Failure> {
-        let mut options = Self { rounds: 5, seconds: 10 };
-        let mut rest = arguments.iter();
-        while let Some(name) = rest.next() {
-            let value = rest.next().and_then(|value| value.parse::<u32>().ok()).filter(|value| *value > 0);
-            let value = value.ok_or_else(|| Failure::Said(format!("{name} needs a number above 0")))?;
-            match name.as_str() {
-                "--rounds" => options.rounds = usize::try_from(value).unwrap_or(usize::MAX),
-                "--seconds" => options.seconds = value,
-                _ => return Err(Failure::Said(format!("{name} is no option of `bench edge`: there are --rounds and --seconds"))),
-            }
-        }
-        Ok(options)
-    }
 }
 
 /// One Worker that is measured.
@@ -354,6 +343,8 @@ fn median(values: &[f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use clap::{Args, Command, FromArgMatches};
+
     use super::{Options, median, snapshot};
 
     #[test]
@@ -365,7 +356,8 @@ mod tests {
 
     #[test]
     fn options_are_numbers_above_zero() {
-        let parse = |arguments: &[&str]| Options::parse(&arguments.iter().map(|&argument| argument.to_owned()).collect::<Vec<_>>());
+        let command = Options::augment_args(Command::new("edge").no_binary_name(true));
+        let parse = |arguments: &[&str]| Options::from_arg_matches(&command.clone().try_get_matches_from(arguments)?);
         let options = parse(&["--seconds", "2", "--rounds", "1"]).unwrap();
         assert_eq!((options.rounds, options.seconds), (1, 2));
         assert!(parse(&["--seconds"]).is_err() && parse(&["--rounds", "0"]).is_err() && parse(&["--loud", "1"]).is_err());

@@ -11,11 +11,5 @@ pub struct AccountLimits {
     pub upload_bytes: u64,
 }
 
-impl Default for AccountLimits {
-    fn default() -> Self {
-        Self { api_keys: 25, retention_days: 90, upload_bytes: 200 << 20 }
-    }
-}
-
 /// How long a registration waits, in milliseconds; its mail's link works for less.
 pub const PENDING_LIFETIME: i64 = 7 * 86_400_000;

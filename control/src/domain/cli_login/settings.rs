@@ -2,8 +2,6 @@
 
 use shared::limit::Rate;
 
-const MINUTE: i64 = 60_000;
-
 /// Limits on the logins of command lines.
 #[derive(Clone, Copy, Debug)]
 pub struct CliLimits {
@@ -19,17 +17,4 @@ pub struct CliLimits {
     pub code: i64,
     /// How old a login may be that approves for an account with a second factor, in milliseconds.
     pub freshness: i64,
-}
-
-impl Default for CliLimits {
-    fn default() -> Self {
-        Self {
-            starts: Rate { count: 20, window: 10 * MINUTE },
-            tokens: Rate { count: 1_000, window: 10 * MINUTE },
-            resolves: Rate { count: 10, window: 15 * MINUTE },
-            request: 10 * MINUTE,
-            code: MINUTE,
-            freshness: 15 * MINUTE,
-        }
-    }
 }

@@ -12,10 +12,3 @@ pub struct SessionLimits {
     /// How old a login or a re-authentication may be that gives lasting access.
     pub freshness: i64,
 }
-
-impl Default for SessionLimits {
-    fn default() -> Self {
-        const DAY: i64 = 86_400_000;
-        Self { dashboard: 14 * DAY, idle: 3 * DAY, cli: 90 * DAY, freshness: 15 * 60_000 }
-    }
-}

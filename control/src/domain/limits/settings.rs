@@ -2,9 +2,6 @@
 
 use shared::limit::Rate;
 
-const MINUTE: i64 = 60_000;
-const HOUR: i64 = 60 * MINUTE;
-
 /// Limits on strangers.
 #[derive(Clone, Copy, Debug)]
 pub struct StrangerLimits {
@@ -34,25 +31,6 @@ pub struct StrangerLimits {
     pub reset_token: i64,
 }
 
-impl Default for StrangerLimits {
-    fn default() -> Self {
-        Self {
-            login_address: Rate { count: 5, window: 15 * MINUTE },
-            login_challenge: Rate { count: 3, window: 15 * MINUTE },
-            login_stop: Rate { count: 10, window: HOUR },
-            register: Rate { count: 10, window: HOUR },
-            mail_requests: Rate { count: 5, window: HOUR },
-            registration_mails: Rate { count: 3, window: HOUR },
-            all_registration_mails: Rate { count: 10, window: HOUR },
-            reset_mails: Rate { count: 3, window: HOUR },
-            mfa_attempts: Rate { count: 10, window: 15 * MINUTE },
-            posts: Rate { count: 60, window: 10 * MINUTE },
-            verify_token: 24 * HOUR,
-            reset_token: HOUR,
-        }
-    }
-}
-
 impl StrangerLimits {
     /// What must be remembered of one e-mail address's failed logins for either of the limits on them.
     pub fn login_memory(&self) -> Rate {
@@ -74,10 +52,4 @@ pub struct Quotas {
     pub collaborators: u32,
     /// Bytes that it has stored: the bundles of its apps, those of deleted apps too.
     pub stored_bytes: u64,
-}
-
-impl Default for Quotas {
-    fn default() -> Self {
-        Self { apps: 200, deployments: 50, access_keys: 200, collaborators: 200, stored_bytes: 50 << 30 }
-    }
 }

@@ -33,12 +33,6 @@ pub struct ArchiveLimits {
     pub ratio: u64,
 }
 
-impl Default for ArchiveLimits {
-    fn default() -> Self {
-        Self { entries: 20_000, uncompressed_bytes: 1 << 30, ratio: 200 }
-    }
-}
-
 /// What a sound upload turned out to hold.
 #[derive(Clone, Debug)]
 pub struct Contents {

@@ -18,10 +18,3 @@ pub struct Bounds {
     /// Whether HTTP/2 is spoken with those who begin with it.
     pub has_http2: bool,
 }
-
-impl Default for Bounds {
-    fn default() -> Self {
-        let (head, idle, pause) = (Duration::from_secs(10), Duration::from_mins(1), Duration::from_secs(30));
-        Self { most: 8_192, per_address: 256, head, idle, pause, has_http2: false }
-    }
-}

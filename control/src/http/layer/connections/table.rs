@@ -194,7 +194,8 @@ mod tests {
     use crate::http::layer::connections::state::UnderWay;
 
     fn table(most: usize, per_address: usize) -> Arc<Table> {
-        Arc::new(Table::new(Bounds { most, per_address, ..Bounds::default() }))
+        let hour = std::time::Duration::from_hours(1);
+        Arc::new(Table::new(Bounds { most, per_address, head: hour, idle: hour, pause: hour, has_http2: false }))
     }
 
     fn admit(table: &Arc<Table>, address: &str) -> Option<Arc<Connection>> {

@@ -1,9 +1,17 @@
 //! The mail server's address: what is read from it, and when a password is sent.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use control::config::outside::smtp;
-use control::infra::mail::SmtpTls;
+use control::config::ConfigError;
+use control::config::outside::Mail;
+use control::config::settings::read;
+use control::infra::mail::{SmtpConfig, SmtpTls};
+
+fn smtp(text: &str) -> Result<SmtpConfig, ConfigError> {
+    let given = BTreeMap::from([("UPDRAFT_SMTP_URL".to_owned(), text.to_owned())]);
+    read::<Mail>(&given).map(|mail| mail.smtp_url.unwrap())
+}
 
 fn tls(text: &str) -> SmtpTls {
     smtp(text).unwrap().tls

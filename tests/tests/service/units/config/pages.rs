@@ -3,25 +3,24 @@
 use std::collections::BTreeMap;
 
 use control::config::ConfigError;
-use control::config::pages::address;
-use control::config::settings::Settings;
+use control::config::service::Service;
+use control::config::settings::read;
 
-fn read(url: &str) -> Result<String, ConfigError> {
+fn dashboard_url(url: &str) -> Result<String, ConfigError> {
     let given = BTreeMap::from([("UPDRAFT_DASHBOARD_URL".to_owned(), url.to_owned())]);
-    address(&Settings(&given), "https://updraft.example")
+    read::<Service>(&given).map(|service| service.dashboard_url.unwrap_or_default())
 }
 
 #[test]
 fn pages_stand_where_the_interface_does_not() {
     for url in ["https://updraft.example/dashboard", "https://dash.example", "https://updraft.example/a/b-c_d.e", "http://localhost:8080/x"]
     {
-        assert_eq!(read(url).unwrap(), url);
+        assert_eq!(dashboard_url(url).unwrap(), url);
     }
-    assert_eq!(read("https://dash.example/").unwrap(), "https://dash.example");
-    assert_eq!(address(&Settings(&BTreeMap::<String, String>::new()), "http://x").unwrap(), "http://x/dashboard");
+    assert_eq!(dashboard_url("https://dash.example/").unwrap(), "https://dash.example");
     for url in
         ["https://x/v1", "https://x/V1/pages", "https://x/internal", "https://x/{a}", "https://x/a//b", "https://x/a%20b", "https://x/.a"]
     {
-        assert!(read(url).unwrap_err().to_string().contains("UPDRAFT_DASHBOARD_URL"), "{url}");
+        assert!(dashboard_url(url).unwrap_err().to_string().contains("UPDRAFT_DASHBOARD_URL"), "{url}");
     }
 }
