@@ -12,7 +12,7 @@ mod writer;
 
 use std::io::Cursor;
 
-use control::domain::releases::archive::{ArchiveFault, ArchiveLimits, Contents, inspect};
+use control::testing::releases::{ArchiveFault, ArchiveLimits, Contents, inspect};
 use shared::hash::Sha256Hex;
 
 fn inspect_within(bytes: &[u8], limits: &ArchiveLimits) -> Result<Contents, ArchiveFault> {

@@ -1,10 +1,8 @@
 //! Direct reports through the group commit.
 
-use control::domain::counting::Judgement;
-use control::domain::error::AppError;
-use control::domain::settings::Limits;
-use control::http::devices::Collector;
-use control::infra::clock::{Clock, TestClock};
+use control::testing::counting::{Collector, Judgement};
+use control::testing::settings::Limits;
+use control::testing::{AppError, Clock, TestClock};
 use shared::time::UnixMillis;
 
 use crate::cases::{installed, report};

@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use control::infra::clock::Clock;
-use control::infra::kv::KvConfig;
-use control::jobs::reconcile;
-use control::jobs::snapshots::Pusher;
+use control::testing::jobs::{self, Pusher};
+use control::testing::settings::KvConfig;
 use serde_json::json;
 use tests::kv::{Faults, KvStandIn, NAMESPACE, TOKEN};
 use tests::wait::eventually;
-use tests::{Bundle, Client, Options, TestApp};
+use tests::{Bundle, Client, Clock, Options, TestApp};
 
 /// A server on the machine's clock that pushes to the stand-in, and a signed-in client with an app `demo`.
 async fn pushing() -> (TestApp, KvStandIn, Client) {
@@ -101,7 +99,7 @@ async fn keys_that_fail_inside_a_200_are_written_again_and_the_others_are_not_he
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_write_whose_answer_is_lost_is_repeated() {
-    let clock = control::infra::clock::TestClock::starting_now();
+    let clock = tests::TestClock::starting_now();
     let kv = KvStandIn::start(Clock::Test(clock.clone())).await;
     let app = TestApp::spawn_with(Options { has_machine_clock: false, ..options(&kv, TOKEN, NAMESPACE) }).await;
     let ada = app.sign_up("ada").await;
@@ -159,7 +157,7 @@ async fn two_publishers_racing_never_leave_an_older_snapshot() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_altered_by_hand_is_repaired_by_the_reconcile() {
-    let clock = control::infra::clock::TestClock::starting_now();
+    let clock = tests::TestClock::starting_now();
     let kv = KvStandIn::start(Clock::Test(clock.clone())).await;
     let app = TestApp::spawn_with(Options { has_machine_clock: false, ..options(&kv, TOKEN, NAMESPACE) }).await;
     let ada = app.sign_up("ada").await;
@@ -196,13 +194,13 @@ async fn what_was_altered_by_hand_is_repaired_by_the_reconcile() {
     advance(2 * 60_000);
     let config = KvConfig { api: kv.api.clone(), namespace: NAMESPACE.to_owned(), token: TOKEN.to_owned() };
     let pusher = Pusher::new(app.state().context, app.state().snapshots, &config).unwrap();
-    assert_eq!(reconcile::once(&pusher).await.unwrap(), reconcile::Repairs::default());
+    assert_eq!(jobs::reconcile(&pusher).await.unwrap(), jobs::Repairs::default());
     assert_eq!(kv.version("deployment/of-somebody-else"), Some(1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_accounts_rate_limit_is_waited_for() {
-    let clock = control::infra::clock::TestClock::starting_now();
+    let clock = tests::TestClock::starting_now();
     let kv = KvStandIn::start(Clock::Test(clock.clone())).await;
     let stranger = Client::new(&kv.api, Some(TOKEN.to_owned()));
     for _ in 0..1_200 {
@@ -226,7 +224,7 @@ async fn the_accounts_rate_limit_is_waited_for() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_write_that_shows_late_is_not_taken_for_a_lost_one() {
-    let clock = control::infra::clock::TestClock::starting_now();
+    let clock = tests::TestClock::starting_now();
     let kv = KvStandIn::start(Clock::Test(clock.clone())).await;
     let app = TestApp::spawn_with(Options { has_machine_clock: false, ..options(&kv, TOKEN, NAMESPACE) }).await;
     let ada = app.sign_up("ada").await;
@@ -241,7 +239,7 @@ async fn a_write_that_shows_late_is_not_taken_for_a_lost_one() {
     assert_eq!(kv.version(&key), None);
     let config = KvConfig { api: kv.api.clone(), namespace: NAMESPACE.to_owned(), token: TOKEN.to_owned() };
     let pusher = Pusher::new(app.state().context, app.state().snapshots, &config).unwrap();
-    assert_eq!(reconcile::once(&pusher).await.unwrap(), reconcile::Repairs::default());
+    assert_eq!(jobs::reconcile(&pusher).await.unwrap(), jobs::Repairs::default());
     clock.advance(20_000);
     app.clock.advance(20_000);
     until_equal(&app, &kv).await;

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use control::infra::db::{Db, Dialect, Tx};
 use sqlx::{Executor, SqlSafeStr, Statement};
-use tests::TestApp;
+use tests::{Db, Dialect, TestApp, Tx};
 
 /// Prepares a statement and gives how many parameters the database found in it.
 async fn prepare(db: &Db, sql: &'static str) -> sqlx::Result<usize> {
@@ -27,7 +26,7 @@ fn placeholders(sql: &str) -> BTreeSet<usize> {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_statement_is_accepted_by_this_database() {
     let app = TestApp::spawn().await;
-    let all = control::server::sql::all();
+    let all = control::testing::server::statements();
     let names: BTreeSet<&str> = all.iter().map(|(name, _)| *name).collect();
     assert_eq!(names.len(), all.len(), "each file stands in the list once");
     assert!(all.len() >= 10, "{names:?}");
@@ -66,7 +65,7 @@ fn the_list_names_every_file_that_has_statements() {
     let mut files = Vec::new();
     collect(&sources, &mut files);
     let with_statements = files.iter().filter(|text| text.contains("pub const SQL: &[&str]")).count();
-    assert_eq!(control::server::sql::all().len(), with_statements, "control::server::sql::all() lists as many files as have a list");
+    assert_eq!(control::testing::server::statements().len(), with_statements, "server::sql::all() lists as many files as have a list");
 }
 
 fn collect(folder: &std::path::Path, into: &mut Vec<String>) {

@@ -5,16 +5,12 @@ use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
 use std::task::Poll;
 
-use control::domain::credentials::session::SessionOrigin;
-use control::http::AppState;
-use control::infra::db::WriteTx;
-use control::{on, on_write};
 use reqwest::Request;
 use serde_json::json;
 use shared::hash::Sha256Hex;
 use tests::inside::contents;
 use tests::wait::until;
-use tests::{Client, TestApp, raw};
+use tests::{AppState, Client, SessionOrigin, TestApp, WriteTx, on, on_write, raw};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{

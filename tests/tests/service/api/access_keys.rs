@@ -1,9 +1,8 @@
 //! Access keys: made on the dashboard, used as bearer tokens, named by their friendlyName.
 
-use control::domain::credentials::session::Device;
-use control::domain::credentials::session::SessionOrigin::{CliBrowser, Dashboard};
 use serde_json::{Value, json};
-use tests::{Client, TestApp};
+use tests::SessionOrigin::{CliBrowser, Dashboard};
+use tests::{Client, Device, TestApp};
 
 use crate::api::{members, segment};
 

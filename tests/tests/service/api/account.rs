@@ -1,8 +1,8 @@
 //! The caller's own account: read, renamed, given a new password, deleted.
 
-use control::domain::credentials::session::SessionOrigin::{CliBrowser, Dashboard};
 use reqwest::Method;
 use serde_json::{Value, json};
+use tests::SessionOrigin::{CliBrowser, Dashboard};
 use tests::people::{PASSWORD, limits, login};
 use tests::{Answer, Client, Options, TestApp};
 

@@ -1,9 +1,9 @@
 //! API keys: made on the dashboard for programs, with scopes and perhaps an end, revoked but never deleted.
 
-use control::domain::credentials::session::SessionOrigin::{CliBrowser, Dashboard};
 use serde_json::{Value, json};
 use shared::hash::Sha256Hex;
 use shared::time::UnixMillis;
+use tests::SessionOrigin::{CliBrowser, Dashboard};
 use tests::{Client, TestApp};
 
 use crate::api::members;

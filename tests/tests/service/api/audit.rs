@@ -1,13 +1,11 @@
 //! The audit trail: one row for each change and none for anything else, who may read it, and that nobody can edit it unnoticed.
 
-use control::domain::audit::repo::EventRow;
-use control::domain::audit::service::{Broken, Kept};
-use control::domain::credentials::session::SessionOrigin::{CliBrowser, Dashboard};
-use control::infra::db::Dialect;
+use control::testing::audit::{Broken, EventRow, Kept};
 use serde_json::{Value, json};
 use shared::hash::Sha256Hex;
+use tests::SessionOrigin::{CliBrowser, Dashboard};
 use tests::people::PASSWORD;
-use tests::{Answer, Bundle, Client, Options, TestApp};
+use tests::{Answer, Bundle, Client, Dialect, Options, TestApp};
 
 const OTHER: &str = "quite another phrase for the gate";
 

@@ -1,7 +1,7 @@
 //! What the audit trail says of a change besides that it happened.
 
-use control::domain::credentials::session::SessionOrigin::Dashboard;
 use serde_json::{Value, json};
+use tests::SessionOrigin::Dashboard;
 use tests::TestApp;
 
 const DAY: i64 = 86_400_000;

@@ -1,13 +1,12 @@
 //! The listener for a self-hosted edge: KV's values and the Queue's messages, as a bare workerd asks for them.
 
-use control::config::Config;
 use reqwest::Method;
 use serde_json::{Value, json};
 use shared::ids::ReportId;
 use shared::keys::DeploymentKey;
 use shared::snapshot::Snapshot;
 use shared::time::UnixMillis;
-use tests::{Answer, Client, Options, TestApp};
+use tests::{Answer, Client, Config, Options, TestApp};
 
 async fn prepared() -> (TestApp, Client, Client, String) {
     let app = TestApp::spawn_with(Options::default().with("BINDINGS_LISTEN", "127.0.0.1:0")).await;

@@ -1,11 +1,10 @@
 //! Where a human-verification challenge is configured: who must show a token, and when.
 
-use control::domain::credentials::session::SessionOrigin;
 use serde_json::{Value, json};
 use tests::people::PASSWORD;
 use tests::strangers::Stranger;
 use tests::turnstile::{Mood, Turnstile};
-use tests::{Answer, Options, TestApp};
+use tests::{Answer, Options, SessionOrigin, TestApp};
 
 use crate::api::members;
 
@@ -23,10 +22,7 @@ async fn world() -> World {
     let turnstile = Turnstile::start().await;
     let app = TestApp::spawn_among_strangers(turnstile.options(Options::default())).await;
     app.sign_up("ada").await;
-    let hash = tokio::task::spawn_blocking(|| control::infra::crypto::password::hash(PASSWORD, &control::infra::clock::Dice::System))
-        .await
-        .unwrap()
-        .unwrap();
+    let hash = tokio::task::spawn_blocking(|| control::testing::credentials::hash(PASSWORD, &tests::Dice::System)).await.unwrap().unwrap();
     assert_eq!(app.change("UPDATE accounts SET password_hash = $1", &[&hash]).await, 1);
     let ada = app.stranger("198.51.100.1");
     World { app, turnstile, ada }

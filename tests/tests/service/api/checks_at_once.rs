@@ -3,14 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use control::infra::db::{Db, Dialect};
-use control::on_write;
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use shared::keys::DeploymentKey;
 use tests::wait::until;
-use tests::{Bundle, Client, TestApp};
+use tests::{Bundle, Client, Db, Dialect, TestApp, on_write};
 use tokio::task::{JoinHandle, yield_now};
 
 /// Checks at once.

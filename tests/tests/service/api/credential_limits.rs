@@ -1,7 +1,7 @@
 //! How much one credential may ask for.
 
-use control::domain::credentials::session::SessionOrigin::Dashboard;
 use serde_json::json;
+use tests::SessionOrigin::Dashboard;
 use tests::{Options, TestApp};
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,10 +1,10 @@
 //! Kinds of credentials: what each may ask for, how long it lasts, and what is kept of it.
 
-use control::domain::credentials::session::SessionOrigin::{self, CliBrowser, CliDevice, Dashboard};
 use reqwest::Method;
 use serde_json::json;
 use shared::hash::Sha256Hex;
-use tests::{Answer, Client, Options, TestApp};
+use tests::SessionOrigin::{CliBrowser, CliDevice, Dashboard};
+use tests::{Answer, Client, Options, SessionOrigin, TestApp};
 
 const MINUTE: i64 = 60_000;
 const DAY: i64 = 24 * 60 * MINUTE;

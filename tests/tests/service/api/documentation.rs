@@ -59,14 +59,14 @@ async fn every_operation_is_described_whole() {
 /// Whoever changes the interface sees it here, and reviews it.
 #[test]
 fn the_document_is_the_one_that_was_reviewed() {
-    let document = control::server::router::document("https://updates.example.com");
+    let document = control::testing::server::document("https://updates.example.com");
     insta::assert_snapshot!("openapi", serde_json::to_string_pretty(&document).unwrap());
 }
 
 /// Whoever changes what programs rely on sees it here: a difference corrects a schema that was wrong, and stands in CHANGELOG.md.
 #[test]
 fn the_shape_of_the_interface_stays() {
-    let document = serde_json::to_value(control::server::router::document("https://updates.example.com")).unwrap();
+    let document = serde_json::to_value(control::testing::server::document("https://updates.example.com")).unwrap();
     let lines: Vec<String> = shape::lines(&document).into_iter().collect();
     insta::assert_snapshot!("shape", lines.join("\n"));
 }

@@ -297,7 +297,7 @@ async fn a_report_without_client_is_known_again_for_15_days() {
     deliver(&app, &reports).await;
     let forget = async || {
         let mut tx = app.state().db.write().await.unwrap();
-        let forgotten = control::domain::counting::service::purge(&mut tx, app.clock.now()).await.unwrap();
+        let forgotten = control::testing::counting::purge(&mut tx, app.clock.now()).await.unwrap();
         tx.commit().await.unwrap();
         forgotten
     };

@@ -1,7 +1,7 @@
 //! Logging in.
 
-use control::domain::credentials::session::SessionOrigin::{CliBrowser, Dashboard};
 use serde_json::json;
+use tests::SessionOrigin::{CliBrowser, Dashboard};
 use tests::people::{PASSWORD, login};
 use tests::{Options, TestApp};
 

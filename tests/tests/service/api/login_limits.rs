@@ -2,7 +2,7 @@
 
 use std::num::NonZero;
 
-use control::domain::limits::{Count, Limit, Subject};
+use control::testing::credentials::{Count, Limit, Subject};
 use serde_json::json;
 use shared::limit::Rate;
 use tests::people::{PASSWORD, login};

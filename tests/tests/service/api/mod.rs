@@ -46,7 +46,7 @@ use serde_json::Value;
 
 /// A name as one path segment.
 fn segment(name: &str) -> String {
-    control::http::extract::encode_segment(name)
+    tests::encode_segment(name)
 }
 
 /// The member names of an object, in order.

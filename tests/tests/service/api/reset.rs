@@ -1,10 +1,9 @@
 //! Passwords that were forgotten.
 
-use control::domain::credentials::session::SessionOrigin;
 use serde_json::{Value, json};
 use tests::people::PASSWORD;
 use tests::wait::until;
-use tests::{Answer, TestApp};
+use tests::{Answer, SessionOrigin, TestApp};
 
 const HOUR: i64 = 3_600_000;
 

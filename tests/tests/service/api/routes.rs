@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use control::domain::credentials::session::SessionOrigin::Dashboard;
 use reqwest::Method;
 use serde_json::{Value, json};
+use tests::SessionOrigin::Dashboard;
 use tests::{Client, TestApp};
 
 async fn prepared() -> (TestApp, Client) {

@@ -79,7 +79,7 @@ async fn a_key_that_is_narrowed_has_lost_it_at_once() {
     ada.create_app("demo").await;
     let client = app.api_key("ada", &["deploy", "apps"]).await;
     release(&client, "1.0.0").await.assert(201);
-    let session = app.open_session("ada", control::domain::credentials::session::SessionOrigin::Dashboard).await;
+    let session = app.open_session("ada", tests::SessionOrigin::Dashboard).await;
     let id = session.get("/v1/api-keys").await.assert(200)["apiKeys"][0]["id"].as_str().unwrap().to_owned();
     session.patch(&format!("/v1/api-keys/{id}"), json!({ "scopes": ["apps"] })).await.assert(200);
     judged(&release(&client, "2.0.0").await, false, "releases.manage");

@@ -1,9 +1,8 @@
 //! The sessions of an account: listed, ended one by one, all, and by where they came from.
 
-use control::domain::credentials::session::Device;
-use control::domain::credentials::session::SessionOrigin::{CliBrowser, CliDevice, Dashboard};
 use serde_json::{Value, json};
-use tests::{Client, TestApp};
+use tests::SessionOrigin::{CliBrowser, CliDevice, Dashboard};
+use tests::{Client, Device, TestApp};
 
 use crate::api::{members, segment};
 

@@ -1,6 +1,6 @@
 //! What strangers may ask for besides logging in: how much, and in which form.
 
-use control::domain::limits::{Count, Limit, Subject};
+use control::testing::credentials::{Count, Limit, Subject};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tests::people::PASSWORD;

@@ -1,11 +1,9 @@
 //! A transaction that does not come to its end.
 
-use control::infra::db::{Db, Dialect};
-use control::on_write;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
-use tests::TestApp;
 use tests::wait::until;
+use tests::{Db, Dialect, TestApp, on_write};
 
 /// More than can write at once on any database.
 const CHANGES: usize = 40;
@@ -47,7 +45,7 @@ async fn nobody_waits_for_a_row_for_ever_and_no_transaction_lies_idle_for_ever()
     let sql = "SELECT current_setting('lock_timeout') || ' ' || current_setting('idle_in_transaction_session_timeout')";
     assert_eq!(app.texts(sql, &[]).await, ["10s 30s"]);
     let mut tx = app.db().write().await.unwrap();
-    let found: String = control::on!(tx, |conn| sqlx::query_scalar(sql).fetch_one(conn).await).unwrap();
+    let found: String = tests::on!(tx, |conn| sqlx::query_scalar(sql).fetch_one(conn).await).unwrap();
     assert_eq!(found, "10s 30s");
 }
 

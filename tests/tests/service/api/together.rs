@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use control::domain::releases::blob;
+use control::testing::releases;
 use serde_json::json;
 use shared::hash::Sha256Hex;
 use shared::ids::AppId;
@@ -112,19 +112,19 @@ async fn a_blob_is_taken_back_only_by_its_last_user_and_held_by_a_release() {
     let (id, hash) = (AppId::try_from(id.as_str()).unwrap(), Sha256Hex::of(b"bytes"));
     let touch = async || {
         let mut tx = app.db().write().await.unwrap();
-        let stamp = blob::touch(&mut tx, &id, &hash, 5, app.clock.now()).await.unwrap();
+        let stamp = releases::touch(&mut tx, &id, &hash, 5, app.clock.now()).await.unwrap();
         tx.commit().await.unwrap();
         stamp
     };
     let discard = async |stamp| {
         let mut tx = app.db().write().await.unwrap();
-        let discarded = blob::discard(&mut tx, &id, &hash, stamp).await.unwrap();
+        let discarded = releases::discard(&mut tx, &id, &hash, stamp).await.unwrap();
         tx.commit().await.unwrap();
         discarded
     };
     let hold = async || {
         let mut tx = app.db().write().await.unwrap();
-        let held = blob::hold(&mut tx, &id, &hash).await.unwrap();
+        let held = releases::hold(&mut tx, &id, &hash).await.unwrap();
         tx.commit().await.unwrap();
         held
     };

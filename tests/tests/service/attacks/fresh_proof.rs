@@ -1,8 +1,8 @@
 //! A stolen dashboard session: what outlives it needs a fresh proof, which a thief does not have.
 
-use control::domain::credentials::session::SessionOrigin::{CliBrowser, CliDevice, Dashboard};
 use reqwest::Method;
 use serde_json::{Value, json};
+use tests::SessionOrigin::{CliBrowser, CliDevice, Dashboard};
 use tests::people::{PASSWORD, login};
 use tests::{Answer, Client, Holder, Options, TestApp};
 

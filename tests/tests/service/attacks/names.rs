@@ -418,7 +418,7 @@ async fn a_client_that_knows_bare_names_only_works_with_its_own_with_accepted_an
         bob.create_app(name).await;
         add(&bob, name, "ada", "Developer").await;
     }
-    let cli = app.open_session("ada", control::domain::credentials::session::SessionOrigin::CliBrowser).await;
+    let cli = app.open_session("ada", tests::SessionOrigin::CliBrowser).await;
     let api_key = app.api_key("ada", &["deploy", "read"]).await;
     accept(&cli, "accepted", json!({})).await.assert(200);
     for (number, client) in [&ada, &cli, &api_key].into_iter().enumerate() {

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::get;
-use control::http::layer::connections::{self, Table};
-use control::http::layer::{self as web};
+use control::testing::server::{self, Table};
 use tests::{Client, TestApp};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -35,7 +34,7 @@ async fn a_handler_that_panics_costs_one_500() {
     let (_stop, stopped) = watch::channel(false);
     let state = app.state();
     let table = Arc::new(Table::new(state.front.settings.connections));
-    let serving = tokio::spawn(connections::serve(listener, Arc::clone(&table), web::layer(routes, &state), state, stopped));
+    let serving = tokio::spawn(server::serve(listener, Arc::clone(&table), server::layer(routes, &state), state, stopped));
     for _ in 0..3 {
         assert_eq!(client.get("/boom").await.refused(500), "internal error");
         assert_eq!(client.get("/fine").await.text(), "fine");

@@ -1,8 +1,8 @@
 //! A free account that wants to fill the service: each thing that it may have many of has a bound.
 
-use control::domain::credentials::session::SessionOrigin::Dashboard;
 use reqwest::Method;
 use serde_json::json;
+use tests::SessionOrigin::Dashboard;
 use tests::logged::{self, traces};
 use tests::multipart::Multipart;
 use tests::raw::{answer, connect, read_answer};

@@ -2,12 +2,11 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use control::domain::credentials::session::SessionOrigin;
 use reqwest::Method;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tests::database::entropy;
-use tests::{Answer, Client, Options, TestApp};
+use tests::{Answer, Client, Options, SessionOrigin, TestApp};
 
 /// Where the command line listens.
 pub(crate) const REDIRECT: &str = "http://127.0.0.1:49152/callback";

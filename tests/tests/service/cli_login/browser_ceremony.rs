@@ -1,7 +1,7 @@
 //! The way through a browser on the same machine, from the start to the end (RFC 8252, RFC 7636).
 
-use control::domain::credentials::session::SessionOrigin::Dashboard;
 use serde_json::{Value, json};
+use tests::SessionOrigin::Dashboard;
 
 use super::actors::{
     Ceremony, ProofKey, REDIRECT, Way, ada, ada_with, approve, deny, exchange, is_in, machines, many, members, on_redirect, read, refused,

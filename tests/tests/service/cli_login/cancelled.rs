@@ -1,7 +1,7 @@
 //! What ends a login that is on its way: a new password, or the end of the session that approved it, between every two steps of both ceremonies.
 
-use control::domain::credentials::session::SessionOrigin::Dashboard;
 use serde_json::json;
+use tests::SessionOrigin::Dashboard;
 use tests::people::PASSWORD;
 use tests::{Client, Options, TestApp};
 
@@ -77,8 +77,7 @@ struct Stage<'a> {
 impl<'a> Stage<'a> {
     async fn set(app: &'a TestApp, name: String) -> Self {
         let _other = person(app, &name).await;
-        let dashboard =
-            app.open_session_of(&name, Dashboard, "192.0.2.77", &control::domain::credentials::session::Device::default()).await;
+        let dashboard = app.open_session_of(&name, Dashboard, "192.0.2.77", &tests::Device::default()).await;
         Self { app, name, dashboard }
     }
 

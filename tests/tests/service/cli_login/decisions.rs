@@ -1,6 +1,6 @@
 //! Who may say yes or no, when, and in which order the refusals come.
 
-use control::domain::credentials::session::SessionOrigin::{CliBrowser, CliDevice, Dashboard};
+use tests::SessionOrigin::{CliBrowser, CliDevice, Dashboard};
 use tests::{Client, TestApp};
 
 use super::actors::{Ceremony, WAYS, Way, ada, ada_with, approve, deny, machines, many, person, read, refused, status};

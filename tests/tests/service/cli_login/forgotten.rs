@@ -40,10 +40,7 @@ async fn a_request_is_forgotten_an_hour_after_its_end() {
     app.clock.advance(1);
     restart(&mut app).await;
     until("all but the last are forgotten", async || (kept(&app).await == 1).then_some(())).await;
-    assert_eq!(
-        status(&app.open_session("ada", control::domain::credentials::session::SessionOrigin::Dashboard).await, last.id()).await,
-        "pending"
-    );
+    assert_eq!(status(&app.open_session("ada", tests::SessionOrigin::Dashboard).await, last.id()).await, "pending");
     for machine in machines {
         assert!(is_in(&machine.at(&app.base)).await, "a credential does not end with its request");
     }

@@ -1,6 +1,6 @@
 //! With a second factor only a young login lets a command line in.
 
-use control::domain::credentials::session::SessionOrigin::{CliBrowser, Dashboard};
+use tests::SessionOrigin::{CliBrowser, Dashboard};
 use tests::{Options, TestApp};
 
 use super::MINUTE;

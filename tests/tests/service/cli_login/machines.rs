@@ -1,9 +1,8 @@
 //! The machines that an account has let in: listed, and shut out again.
 
-use control::domain::credentials::session::Device;
-use control::domain::credentials::session::SessionOrigin::{CliBrowser, CliDevice, Dashboard};
 use serde_json::{Value, json};
-use tests::{Client, TestApp};
+use tests::SessionOrigin::{CliBrowser, CliDevice, Dashboard};
+use tests::{Client, Device, TestApp};
 
 use super::DAY;
 use super::actors::{Ceremony, Way, ada, is_in, machines, members, person};

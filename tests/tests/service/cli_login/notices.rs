@@ -1,7 +1,7 @@
 //! The mails that tell an owner of machines that came and went.
 
-use control::domain::credentials::session::SessionOrigin::Dashboard;
 use serde_json::json;
+use tests::SessionOrigin::Dashboard;
 use tests::{Client, ReceivedMail, TestApp};
 
 use super::actors::{Ceremony, WAYS, Way, ada_with, deny, is_in, machines, many, refused};
@@ -86,7 +86,7 @@ async fn what_lets_nobody_in_or_out_is_not_told() {
     }
     let session = app.open_session("ada", Dashboard).await;
     session.delete("/v1/account/sessions/current").await.assert(204);
-    let session = app.open_session_of("ada", Dashboard, "192.0.2.7", &control::domain::credentials::session::Device::default()).await;
+    let session = app.open_session_of("ada", Dashboard, "192.0.2.7", &tests::Device::default()).await;
     dashboard.delete("/v1/sessions/192.0.2.7").await.assert(204);
     assert!(!is_in(&session).await);
     assert!(app.mails_to(EMAIL).await.is_empty());

@@ -1,8 +1,8 @@
 //! The code that a user types: found however it is written, guessed at by nobody.
 
-use control::domain::credentials::session::SessionOrigin::{CliDevice, Dashboard};
 use serde_json::{Value, json};
 use tests::Answer;
+use tests::SessionOrigin::{CliDevice, Dashboard};
 
 use super::MINUTE;
 use super::actors::{Ceremony, Way, ada, ada_with, approve, deny, many, members, person, read, resolve};

@@ -1,9 +1,8 @@
 //! Who gets to see what: the credential leaves by the exchange alone, and of what lets in only hashes are kept.
 
-use control::infra::db::Dialect;
 use serde_json::json;
 use shared::hash::Sha256Hex;
-use tests::{Answer, TestApp};
+use tests::{Answer, Dialect, TestApp};
 
 use super::actors::{Ceremony, Way, ada_with, approve, deny, machines, many, on_redirect, read, resolve, signed_in};
 

@@ -1,11 +1,10 @@
 //! Rows that cannot be read: what they cost those who have nothing to do with them.
 
-use control::infra::db::Dialect;
 use futures_util::future::join_all;
 use serde_json::json;
 use tempfile::TempDir;
-use tests::program;
 use tests::reports::{batch, counts};
+use tests::{Dialect, program};
 
 use crate::counting::{DEPLOY, World, stamped};
 

@@ -1,6 +1,6 @@
 //! Binary versions: 200 of a deployment have a name of their own, the rest are `other`.
 
-use control::domain::counting::versions;
+use control::testing::jobs;
 use serde_json::Value;
 use tests::Options;
 use tests::reports::{Counts, counts};
@@ -101,13 +101,13 @@ async fn the_places_are_for_the_versions_with_the_most_devices() {
     let others = i64::from(new + old) + 2;
     let before = counts([("junk a", [1, 0, 0, 0]), ("junk b", [1, 0, 0, 0]), ("junk c", [1, 0, 0, 0]), ("other", [others, 0, 0, 0])]);
     assert_eq!(world.ada.counts("demo", "Staging").await, before);
-    assert_eq!(versions::round(&world.app.state()).await, 0);
+    assert_eq!(jobs::versions_round(&world.app.state()).await, 0);
     let after =
         counts([("1.0", [i64::from(old), 0, 0, 0]), ("2.0", [i64::from(new), 0, 0, 0]), ("junk a", [1, 0, 0, 0]), ("other", [4, 0, 0, 0])]);
     assert_eq!(world.ada.counts("demo", "Staging").await, after);
     assert_eq!(world.ada.counts("demo", "Production").await, counts([("junk a", [2, 0, 0, 0])]), "another deployment's are not looked at");
     // Again, nothing moves, and each device leaves what it is counted under.
-    assert_eq!(versions::round(&world.app.state()).await, 0);
+    assert_eq!(jobs::versions_round(&world.app.state()).await, 0);
     assert_eq!(world.ada.counts("demo", "Staging").await, after);
     world.installed(&staging, "2.0 7", "v1").await;
     world.installed(&staging, "junk b 0", "v1").await;
@@ -116,7 +116,7 @@ async fn the_places_are_for_the_versions_with_the_most_devices() {
     assert_eq!((counted["2.0"], counted["other"], counted["v1"]), ([i64::from(new), 0, 0, 0], [2, 0, 0, 0], [2, 0, 2, 0]));
     // A version that has lost its place gets it again with more devices than another one. The first of them has said something newer meanwhile.
     world.app.deliver(&devices(5_000, 3, 30_000, &staging, "junk b")).await;
-    assert_eq!(versions::round(&world.app.state()).await, 0);
+    assert_eq!(jobs::versions_round(&world.app.state()).await, 0);
     let counted = world.ada.counts("demo", "Staging").await;
     assert_eq!((counted["junk b"], counted.get("junk a"), counted["other"]), ([2, 0, 0, 0], None, [3, 0, 0, 0]));
 }
@@ -151,7 +151,7 @@ async fn reports_that_come_while_places_change_hands_lose_nothing() {
     world.app.deliver(&all(10, 0)).await;
     for shift in 1..6 {
         let reports = all(10 + i64::from(shift), shift);
-        let (failures, again, ()) = tokio::join!(versions::round(&state), versions::round(&state), world.app.deliver(&reports));
+        let (failures, again, ()) = tokio::join!(jobs::versions_round(&state), jobs::versions_round(&state), world.app.deliver(&reports));
         assert_eq!((failures, again), (0, 0));
         let counted = world.ada.counts("demo", "Staging").await;
         assert_eq!(counted.values().map(|counts| counts[0]).sum::<i64>(), i64::from(CLIENTS), "{counted:?}");
@@ -159,7 +159,7 @@ async fn reports_that_come_while_places_change_hands_lose_nothing() {
     }
     // Once it is quiet, every device is counted under its version, or that is none of the four most used.
     for _ in 0..2 {
-        assert_eq!(versions::round(&world.app.state()).await, 0);
+        assert_eq!(jobs::versions_round(&world.app.state()).await, 0);
     }
     let mut devices = std::collections::BTreeMap::new();
     for report in all(0, 5) {

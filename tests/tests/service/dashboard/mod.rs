@@ -96,7 +96,7 @@ fn address(page: &str) -> String {
 #[test]
 fn every_page_stands_in_the_list() {
     let mut listed: Vec<&str> = PAGES.iter().map(|(page, _)| *page).collect();
-    let mut served = control::http::dashboard::pages().paths;
+    let mut served = control::testing::server::pages().paths;
     listed.sort_unstable();
     served.sort_unstable();
     assert_eq!(listed, served);

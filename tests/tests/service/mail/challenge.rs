@@ -2,11 +2,8 @@
 
 use std::net::IpAddr;
 
-use control::domain::audit::ClientAddress;
-use control::domain::error::{AppError, Code};
-use control::http::AppState;
 use tests::turnstile::{Mood, Turnstile};
-use tests::{Options, TestApp};
+use tests::{AppError, AppState, ClientAddress, Code, Options, TestApp};
 
 const ADDRESS: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 7));
 

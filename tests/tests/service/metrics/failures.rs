@@ -1,9 +1,8 @@
 //! A deployment whose history cannot be kept: the others' is, and its own afterwards.
 
-use control::infra::db::Dialect;
-use control::jobs::history as job;
+use control::testing::jobs;
 use serde_json::json;
-use tests::TestApp;
+use tests::{Dialect, TestApp};
 
 use crate::metrics::{day, days_later, history, install, prepared, release, round, today, values};
 
@@ -44,7 +43,7 @@ async fn mend(app: &TestApp) {
 
 async fn execute(app: &TestApp, sql: String) {
     let mut tx = app.db().write().await.unwrap();
-    control::on_write!(tx, |conn| sqlx::query(sqlx::AssertSqlSafe(sql.as_str())).execute(conn).await).unwrap();
+    tests::on_write!(tx, |conn| sqlx::query(sqlx::AssertSqlSafe(sql.as_str())).execute(conn).await).unwrap();
     tx.commit().await.unwrap();
 }
 
@@ -71,7 +70,7 @@ async fn one_that_fails_holds_up_no_other_and_is_made_good_later() {
     for device in ["c", "d"] {
         days_later(&app, 1);
         install_in_each(device).await;
-        assert_eq!(job::round(&app.state()).await, 1, "the broken one fails");
+        assert_eq!(jobs::history_round(&app.state()).await, 1, "the broken one fails");
     }
     let entry =
         |offset: i64, deltas: Option<[i64; 3]>| day(first.plus_days(offset), [("v1", values([2 + offset, 0, 2 + offset, 0], deltas))]);

@@ -11,7 +11,7 @@ mod replicas;
 mod retention;
 mod survival;
 
-use control::jobs::history as job;
+use control::testing::jobs;
 use serde_json::{Value, json};
 use shared::time::UtcDay;
 use tests::{Client, TestApp};
@@ -21,7 +21,7 @@ const DAY: i64 = 24 * HOUR;
 
 /// Lets the job run once; nothing may fail.
 async fn round(app: &TestApp) {
-    assert_eq!(job::round(&app.state()).await, 0, "the job failed");
+    assert_eq!(jobs::history_round(&app.state()).await, 0, "the job failed");
 }
 
 /// The clock's day.

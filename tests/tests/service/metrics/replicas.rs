@@ -1,6 +1,6 @@
 //! Several jobs at once, of one process and of two replicas whose clocks differ, with reports and a clearing among them.
 
-use control::jobs::history as job;
+use control::testing::jobs;
 use serde_json::json;
 use tests::{Client, Options, TestApp};
 
@@ -36,7 +36,7 @@ async fn many_jobs_at_once_do_what_one_does() {
         let rounds: Vec<_> = (0..8)
             .map(|index| {
                 let state = if index % 2 == 0 { app.state() } else { other.state() };
-                tokio::spawn(async move { job::round(&state).await })
+                tokio::spawn(async move { jobs::history_round(&state).await })
             })
             .collect();
         for round in rounds {
@@ -71,7 +71,7 @@ async fn jobs_amid_reports_lose_none_and_hold_nobody_up() {
         let rounds: Vec<_> = (0..6)
             .map(|index| {
                 let state = if index % 2 == 0 { app.state() } else { other.state() };
-                tokio::spawn(async move { job::round(&state).await })
+                tokio::spawn(async move { jobs::history_round(&state).await })
             })
             .collect();
         // Some of the reports come before and some after midnight, by one replica's clock and then by the other's.
@@ -171,7 +171,7 @@ async fn a_job_at_the_same_time_as_a_clearing_leaves_the_old_days_behind() {
         let rounds: Vec<_> = (0..4)
             .map(|_| {
                 let state = app.state();
-                tokio::spawn(async move { job::round(&state).await })
+                tokio::spawn(async move { jobs::history_round(&state).await })
             })
             .collect();
         ada.delete("/v1/apps/demo/deployments/Staging/history").await.assert(204);

@@ -1,9 +1,8 @@
 //! The account's passkeys: listed, renamed, deleted.
 
-use control::domain::credentials::session::SessionOrigin;
 use serde_json::{Value, json};
 use tests::second_factors::ORIGIN;
-use tests::{Authenticator, Holder, TestApp};
+use tests::{Authenticator, Holder, SessionOrigin, TestApp};
 
 use crate::mfa::{MINUTE, members, needs_step_up};
 

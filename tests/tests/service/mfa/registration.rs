@@ -139,7 +139,7 @@ async fn a_challenge_is_for_one_session_one_purpose_once_and_five_minutes() {
     let options = bob.registration_options().await;
     verify(&ada, &ada.authenticator.clone().register(&options)).await.refused(400);
     // Another session of her own.
-    let other = app.open_session("ada", control::domain::credentials::session::SessionOrigin::Dashboard).await;
+    let other = app.open_session("ada", tests::SessionOrigin::Dashboard).await;
     let options = ada.registration_options().await;
     let response = ada.authenticator.clone().register(&options);
     other.post("/v1/mfa/passkeys/register/verify", json!({ "response": response })).await.refused(400);

@@ -1,16 +1,12 @@
 //! The encryption key is replaced: whatever was encrypted outlives it, by the real program.
 
-use control::config::Config;
-use control::domain::encryption::check;
-use control::domain::mail::{Kind, Mail, outbox};
-use control::infra::clock::{Clock, Dice};
-use control::infra::crypto::keys::EncryptionKeys;
-use control::infra::crypto::seal;
-use control::{on, on_write, server as serve};
+use control::testing::encryption::{self, EncryptionKeys};
+use control::testing::mail::{self, Kind, Mail};
+use control::testing::server;
 use serde_json::json;
 use tests::program::{Ended, run};
 use tests::wait::until;
-use tests::{Holder, Options, TestApp};
+use tests::{Clock, Config, Dice, Holder, Options, TestApp, on, on_write};
 
 const OLD: &str = "t1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 const NEW: &str = "t2:ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8=";
@@ -79,10 +75,7 @@ async fn starts(app: &TestApp, keys: &str) -> Result<(), String> {
     settings.entry("UPDRAFT_DATABASE_URL".to_owned()).or_insert_with(|| format!("sqlite://{}", app.folder().join("updraft.db").display()));
     settings.insert("UPDRAFT_DATA_DIR".to_owned(), folder.path().display().to_string());
     let config = Config::read(&settings).unwrap();
-    serve::build(config, Clock::Test(app.clock.clone()), Dice::System)
-        .await
-        .map(drop)
-        .map_err(|error| control::domain::error::chain(&error))
+    server::build(config, Clock::Test(app.clock.clone()), Dice::System).await.map(drop).map_err(|error| tests::chain(&error))
 }
 
 /// A server on such an address sends no mail: the port was free a moment ago.
@@ -165,7 +158,7 @@ async fn any_number_of_rows_is_moved() {
     let mut tx = state.db.write().await.unwrap();
     for number in 0..MANY {
         let mail = Mail { to: format!("{number}@example.com"), kind: Kind::AlreadyRegistered };
-        outbox::put(&mut tx, &state, &mail).await.unwrap();
+        mail::put(&mut tx, &state, &mail).await.unwrap();
     }
     // So that none is sent.
     let later = "UPDATE mail_outbox SET next_attempt_time = next_attempt_time + 3600000";
@@ -183,7 +176,7 @@ async fn any_number_of_rows_is_moved() {
     let addresses: Vec<String> = rows
         .iter()
         .map(|(id, sealed)| {
-            let mail: Mail = serde_json::from_slice(&seal::open(keys.all(), &outbox::purpose(id), sealed).unwrap()).unwrap();
+            let mail: Mail = serde_json::from_slice(&encryption::open(keys.all(), &mail::purpose(id), sealed).unwrap()).unwrap();
             mail.to
         })
         .collect();
@@ -201,7 +194,7 @@ async fn what_a_process_goes_on_to_encrypt_with_the_old_key_is_not_lost() {
     let dan = app.with_totp("dan").await;
     no_mail_waits(&app).await;
     // As the process does every minute.
-    check::note(app.db(), &EncryptionKeys::parse(OLD).unwrap()).await.unwrap();
+    encryption::note(app.db(), &EncryptionKeys::parse(OLD).unwrap()).await.unwrap();
     for _ in 0..2 {
         let refusal = starts(&app, NEW).await.unwrap_err();
         assert!(refusal.ends_with(&needs("t1")), "{refusal}");

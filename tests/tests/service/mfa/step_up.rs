@@ -1,9 +1,8 @@
 //! Fresh proofs: what they are needed for, what is none, and that each is used once.
 
-use control::domain::credentials::session::SessionOrigin;
 use serde_json::{Value, json};
 use tests::people::PASSWORD;
-use tests::{Answer, Client, Holder, Lie, Options, TestApp};
+use tests::{Answer, Client, Holder, Lie, Options, SessionOrigin, TestApp};
 
 use crate::mfa::{MINUTE, lies, members, needs_step_up};
 

@@ -1,10 +1,9 @@
 //! Second factors go on and off: each transition, and what goes with it.
 
-use control::domain::credentials::session::SessionOrigin;
 use serde_json::{Value, json};
 use tests::people::PASSWORD;
 use tests::second_factors::ORIGIN;
-use tests::{Answer, Authenticator, Holder, TestApp};
+use tests::{Answer, Authenticator, Holder, SessionOrigin, TestApp};
 
 use crate::mfa::{MINUTE, members, texts};
 

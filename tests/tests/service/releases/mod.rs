@@ -8,10 +8,9 @@ mod rollbacks;
 mod together;
 mod uploads;
 
-use control::infra::db::Dialect;
 use serde_json::{Value, json};
 use tests::wait::until;
-use tests::{Answer, Client, Options, TestApp};
+use tests::{Answer, Client, Dialect, Options, TestApp};
 
 /// A path below a deployment of the app `demo`.
 fn below(deployment: &str, rest: &str) -> String {

@@ -1,9 +1,7 @@
 //! POST …/promotions.
 
-use control::infra::db::Dialect;
-use control::on_write;
 use serde_json::{Value, json};
-use tests::{Bundle, Client};
+use tests::{Bundle, Client, Dialect, on_write};
 
 use crate::releases::{
     below, history, labels, noted, patch, patch_of, prepared, promote, refused, release, unsigned, until_somebody_waits,

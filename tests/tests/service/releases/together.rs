@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use control::on_write;
 use serde_json::{Value, json};
-use tests::{Answer, Client, Options};
+use tests::{Answer, Client, Options, on_write};
 
 use crate::releases::{
     below, history, labels, patch, prepared, prepared_with, promote, release, roll_back, state, stored, until_somebody_waits,

@@ -1,9 +1,8 @@
 //! Apps that are accepted: shared ones, and transferred ones, which move.
 
-use control::domain::credentials::session::SessionOrigin;
 use serde_json::{Value, json};
 use tests::logged::{self, traces};
-use tests::{Options, TestApp};
+use tests::{Options, SessionOrigin, TestApp};
 
 use crate::roles_and_names::{accept, add, meaning, names, release, roles, transfer};
 
@@ -179,7 +178,7 @@ async fn who_is_added_is_told_how_to_accept_and_how_to_leave() {
     let (ada, _bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     let name = format!("demo <b> {}", "long".repeat(50));
     ada.create_app(&name).await;
-    let path = format!("/v1/apps/{}/collaborators/bob@example.com", control::http::extract::encode_segment(&name));
+    let path = format!("/v1/apps/{}/collaborators/bob@example.com", tests::encode_segment(&name));
     ada.post(&path, json!({ "permission": "Viewer" })).await.assert(201);
     let mail = app.last_mail_to("bob@example.com").await;
     assert_eq!(mail.subject, "An app was shared with you");

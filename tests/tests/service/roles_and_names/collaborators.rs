@@ -1,12 +1,11 @@
 //! Collaborators: added, listed, given other roles, removed.
 
-use control::domain::credentials::session::SessionOrigin;
 use futures_util::{StreamExt, stream};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tests::multipart::Multipart;
 use tests::wait::until;
-use tests::{Options, TestApp};
+use tests::{Options, SessionOrigin, TestApp};
 
 use crate::roles_and_names::{add, names, release, roles};
 

@@ -17,7 +17,7 @@ async fn multiply(app: &TestApp) {
         let sql = "INSERT INTO report_clients (app_id, client, deployment_id, epoch, place, place_time, place_report, flags) \
             SELECT app_id, $2, deployment_id, epoch, place, place_time, place_report, flags FROM report_clients WHERE app_id = $1 LIMIT 1";
         let client = u128::try_from(number).unwrap().to_be_bytes();
-        control::on_write!(tx, |conn| sqlx::query(sql).bind(&one).bind(client.as_slice()).execute(conn).await).unwrap();
+        tests::on_write!(tx, |conn| sqlx::query(sql).bind(&one).bind(client.as_slice()).execute(conn).await).unwrap();
     }
     tx.commit().await.unwrap();
     assert_eq!(app.number("SELECT COUNT(*) FROM report_clients").await, DEVICES);

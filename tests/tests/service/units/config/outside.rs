@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use control::config::outside::smtp;
-use control::infra::mail::SmtpTls;
+use control::testing::settings::{SmtpTls, smtp};
 
 fn tls(text: &str) -> SmtpTls {
     smtp(text).unwrap().tls

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use control::config::ConfigError;
-use control::config::pages::address;
-use control::config::settings::Settings;
+use control::testing::settings::{ConfigError, Settings, address};
 
 fn read(url: &str) -> Result<String, ConfigError> {
     let given = BTreeMap::from([("UPDRAFT_DASHBOARD_URL".to_owned(), url.to_owned())]);

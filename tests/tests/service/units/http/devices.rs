@@ -1,7 +1,7 @@
 //! What devices are refused with.
 
-use control::domain::error::AppError;
 use shared::wire::problem::{UNKNOWN_DEPLOYMENT, WRONG_METHOD};
+use tests::AppError;
 
 #[test]
 fn errors_have_the_texts_of_the_edge() {
