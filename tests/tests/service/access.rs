@@ -1,8 +1,8 @@
 //! Who may do what: every operation of the interface's document, asked with every kind of credential and in every role, against one table. And every
 //! change leaves exactly one row in the audit trail.
 
-mod meanwhile;
-mod untrailed;
+mod audit_row_fails;
+mod ended_meanwhile;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

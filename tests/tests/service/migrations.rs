@@ -9,7 +9,7 @@ use sqlx::AssertSqlSafe;
 use sqlx::migrate::Migrator;
 use tests::{Bundle, Db, Dialect, TestApp, Tx, on};
 
-use crate::roles_and_names::{add, meaning, names};
+use crate::v1::apps::{add, meaning, names};
 
 fn folder(dialect: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../migrations").join(dialect)

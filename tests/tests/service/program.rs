@@ -1,5 +1,8 @@
 //! The program `updraft-control` itself: its commands, its settings, how it starts and ends, and what it writes down.
 
+mod keys_rotate;
+mod remove_second_factors;
+
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;

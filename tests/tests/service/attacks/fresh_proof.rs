@@ -6,7 +6,7 @@ use tests::SessionOrigin::{CliBrowser, CliDevice, Dashboard};
 use tests::people::{PASSWORD, login};
 use tests::{Answer, Client, Holder, Options, TestApp};
 
-use crate::api::members;
+use crate::v1::members;
 
 const MINUTE: i64 = 60_000;
 const STALE: Option<&str> = Some("reauth_required");

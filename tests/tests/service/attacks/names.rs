@@ -6,7 +6,7 @@ use serde_json::json;
 use tests::people::PASSWORD;
 use tests::{Answer, Client, Options, TestApp};
 
-use crate::roles_and_names::{accept, add, meaning, names, release, roles, transfer};
+use crate::v1::apps::{accept, add, meaning, names, release, roles, transfer};
 
 /// What a pipeline does that knows a bare name only: it uploads, and creates the app when there is none.
 async fn pipeline(client: &Client, app: &str, content: &str) -> Answer {

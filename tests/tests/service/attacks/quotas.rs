@@ -10,7 +10,7 @@ use tests::wait::until;
 use tests::{Bundle, Client, Options, TestApp};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::roles_and_names::{accept, transfer};
+use crate::v1::apps::{accept, transfer};
 
 /// Refused with 409 that names the quota and its value.
 fn is_reached(answer: &tests::Answer, quota: &str) {

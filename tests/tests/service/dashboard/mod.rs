@@ -1,7 +1,10 @@
 //! The dashboard's pages over HTTP, as a browser without scripts uses them.
 
 mod account;
+mod after_sign_in;
+mod base_address;
 mod command_lines;
+mod cookie_and_bearer;
 mod cookies;
 mod escaping;
 mod factors;
@@ -11,15 +14,12 @@ mod headers;
 mod keys;
 mod passkeys;
 mod passwords;
-mod place;
 mod reauthenticate;
 mod second_step;
-mod separate;
 mod sessions;
 mod shared_apps;
 mod sign_in;
 mod sign_up;
-mod ways_back;
 
 use tests::{Options, TestApp};
 

@@ -5,7 +5,7 @@ use tests::reader::unescape;
 use tests::{Client, Reader, TestApp};
 
 use crate::dashboard::escaping::{ATTEMPTS, stays_text};
-use crate::roles_and_names::{accept, add, meaning, names, roles, transfer};
+use crate::v1::apps::{accept, add, meaning, names, roles, transfer};
 
 /// Ada, who is signed in, and Bob, who shares apps with her.
 async fn ada() -> (TestApp, Reader, Client, Client) {

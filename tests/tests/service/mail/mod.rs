@@ -1,6 +1,5 @@
 //! Mails: what reaches whom, through a real mail server and as files; and the challenge's verifier.
 
-mod challenge;
 mod files;
 mod outbox;
 mod server;

@@ -1,0 +1,4 @@
+//! Jobs that run beside the requests.
+
+mod publisher;
+mod rounds;
