@@ -13,16 +13,14 @@ use shared::time::UnixMillis;
 
 use crate::domain::{accounts::service, audit::Actor, context::Context, credentials::session, keys::access_keys};
 
-pub use crate::config::Config;
 pub use crate::domain::accounts::{repo::find_by_email as account_by_email, settings::AccountLimits};
-pub use crate::domain::audit::ClientAddress;
 pub use crate::domain::credentials::session::{Device, SessionOrigin};
 pub use crate::domain::error::{AppError, AppResult, Code, chain};
 pub use crate::domain::keys::access_keys::DEFAULT_TTL as ACCESS_KEY_TTL;
 pub use crate::http::{AppState, extract::encode_segment};
 pub use crate::infra::clock::{Clock, Dice, TestClock};
 pub use crate::infra::db::{Db, Dialect, ReadTx, Tx, WriteTx};
-pub use crate::{on, on_write};
+pub use crate::{config::Config, domain::audit::ClientAddress, on, on_write};
 
 /// Makes a verified account as the operator's command does. The hash of its password comes from the test, since making one takes long.
 pub async fn account(tx: &mut WriteTx, email: &str, password_hash: &str, limits: AccountLimits, now: UnixMillis) -> AppResult<AccountId> {
@@ -48,21 +46,17 @@ pub async fn session(app: &Context, account: &AccountId, origin: SessionOrigin, 
 /// Starting and stopping, and what is listed of the whole server: operations, permissions, pages, statements.
 pub mod server {
     pub use crate::domain::access::grant::PERMISSIONS;
-    pub use crate::http::{
-        dashboard::pages, layer::connections::Table, layer::connections::descriptors::fitting, layer::connections::serve, layer::layer,
-    };
-    pub use crate::infra::db::migrate;
-    pub use crate::server::{
-        Running, build, install_crypto, router::document, spawn, sql::all as statements, telemetry::filter, telemetry::silence,
-    };
+    pub use crate::http::layer::{connections::Table, connections::descriptors::fitting, connections::serve, layer};
+    pub use crate::server::{Running, build, install_crypto, router::document, spawn, sql::all as statements};
+    pub use crate::server::{telemetry::filter, telemetry::silence};
+    pub use crate::{http::dashboard::pages, infra::db::migrate};
 }
 
 /// Settings as text, and what is read from them.
 pub mod settings {
     pub use crate::config::settings::{ALL, Settings, unknown_names};
     pub use crate::config::{ConfigError, outside::smtp, pages::address, values::parse_network, values::parse_size};
-    pub use crate::domain::settings::Limits;
-    pub use crate::infra::{kv::KvConfig, mail::SmtpTls};
+    pub use crate::{domain::settings::Limits, infra::kv::KvConfig, infra::mail::SmtpTls};
 }
 
 /// Addresses, passwords, codes and scopes; and the limits on guessing them.
@@ -74,8 +68,7 @@ pub mod credentials {
     pub use crate::domain::{credentials::scope::ScopeSet, email::Email, email::former};
     pub use crate::domain::{login::fresh::recent::RecentLogin, second_factors::totp::seed::Seed};
     pub use crate::infra::crypto::password::{Verdict, hash, unmatched, verify_in};
-    pub use crate::infra::loopback::is_loopback_address;
-    pub use crate::infra::webauthn::{CHALLENGE_LIFETIME, RelyingParty, TIMEOUT};
+    pub use crate::infra::{loopback::is_loopback_address, webauthn::CHALLENGE_LIFETIME, webauthn::RelyingParty, webauthn::TIMEOUT};
 }
 
 /// Encryption keys, and what only they open.
@@ -97,8 +90,7 @@ pub mod mail {
     pub use crate::domain::mail::{
         NewDeploymentKey, NewPassword, ReturnedApp, SharedApp, Transfer, reset_password_link, verify_email_link,
     };
-    pub use crate::domain::mail::{outbox::purpose, outbox::put};
-    pub use crate::jobs::mail::letter::render;
+    pub use crate::{domain::mail::outbox::purpose, domain::mail::outbox::put, jobs::mail::letter::render};
 }
 
 /// Archives and blobs, and releases that are there without an upload.
@@ -121,8 +113,7 @@ pub mod counting {
     pub use crate::domain::counting::{
         Judgement, counters::repo::list as counters, flags::Flag, flags::Flags, service::purge, service::store,
     };
-    pub use crate::domain::counting::{repo::ClientKey, repo::write_clients};
-    pub use crate::http::devices::Collector;
+    pub use crate::{domain::counting::repo::ClientKey, domain::counting::repo::write_clients, http::devices::Collector};
 }
 
 /// Single rounds of jobs, and their runner.

@@ -19,7 +19,7 @@ fn unreachable_edge() -> Options {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sound_service_says_so_to_everybody() {
+async fn a_healthy_service_tells_everybody() {
     let app = TestApp::spawn().await;
     let client = app.anonymous();
     let answer = client.get("/v1/health").await;

@@ -237,7 +237,7 @@ async fn json_operations(app: &TestApp) -> Vec<(Method, String, Value)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_operation_that_takes_json_refuses_what_is_none_and_what_is_too_large() {
+async fn every_operation_that_takes_json_refuses_invalid_and_too_large_bodies() {
     let (app, ada) = prepared().await;
     let operations = json_operations(&app).await;
     assert!(operations.len() > 15, "{operations:?}");

@@ -69,7 +69,7 @@ async fn of_devices_that_report_at_once_only_the_one_that_cannot_be_read_is_refu
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_replay_goes_on_past_a_client_that_cannot_be_read() {
+async fn a_replay_continues_past_a_client_that_cannot_be_read() {
     let (world, staging) = damaged().await;
     let folder = TempDir::new().unwrap();
     for number in 0..150 {

@@ -66,7 +66,7 @@ async fn a_session_is_shown_with_where_it_came_from_and_how_it_is_used() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_ones_own_sessions_that_can_still_be_used_are_shown() {
+async fn only_the_accounts_own_usable_sessions_are_shown() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     app.sign_up("bob").await;

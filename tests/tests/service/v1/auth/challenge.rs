@@ -107,7 +107,7 @@ async fn nobody_is_let_in_while_the_verifier_cannot_be_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn there_is_no_stop_besides_it_but_the_limit_of_an_address_stays() {
+async fn the_challenge_replaces_the_lock_but_the_limit_of_an_address_stays() {
     let world = world().await;
     world.fail("ada", 3).await;
     for number in 0..12 {
@@ -143,7 +143,7 @@ async fn of_guesses_at_once_three_are_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn registering_and_forgetting_always_need_one_and_another_mail_does_not() {
+async fn registration_and_password_reset_always_need_a_token_and_another_mail_does_not() {
     let world = world().await;
     let bob = json!({ "email": "bob@example.com", "password": PASSWORD });
     let forgotten = json!({ "email": "ada@example.com" });

@@ -150,7 +150,7 @@ async fn a_success_clears_the_failures_of_its_account() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bodies_that_are_no_logins_do_not_count() {
+async fn invalid_login_bodies_do_not_count() {
     let (_app, ada) = with_ada(Options::default()).await;
     for _ in 0..8 {
         ada.post("/v1/auth/login", json!({ "email": "ada@example.com" })).await.refused(400);

@@ -175,7 +175,7 @@ async fn what_is_not_registered_here_signs_nobody_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bodies_that_are_none_are_refused() {
+async fn invalid_bodies_are_refused() {
     let app = TestApp::spawn_with_passkeys().await;
     let post = async |path: &str, body: Value| app.anonymous().post(path, body).await;
     let refusal = post("/v1/auth/passkey/verify", json!({ "challengeId": 1, "response": [] })).await.refused(400);

@@ -108,7 +108,7 @@ async fn odd_values_have_the_stated_status_and_are_never_a_failure() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bodies_that_are_no_sound_json_are_refused_as_everywhere() {
+async fn malformed_json_is_refused_as_everywhere() {
     let app = TestApp::spawn().await;
     let client = app.anonymous();
     for (path, sound, _) in operations() {
@@ -296,7 +296,7 @@ async fn a_password_made_to_be_hard_to_judge_is_judged_in_time_for_the_others() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn asking_in_vain_uses_up_nobodys_mails() {
+async fn requests_without_effect_do_not_use_up_anybodys_mails() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     app.sign_up("ada").await;
     app.stranger("203.0.113.200").register("bob").await.assert(202);

@@ -136,7 +136,7 @@ async fn a_success_forgives_no_failure() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_shows_no_factor_is_no_attempt() {
+async fn a_request_without_a_factor_is_no_attempt() {
     let app = TestApp::spawn_with(Options::default().with_passkeys().with("LIMIT_MFA_ATTEMPTS", "1/15m")).await;
     let ada = app.with_both("ada").await;
     for _ in 0..3 {
@@ -157,7 +157,7 @@ async fn what_shows_no_factor_is_no_attempt() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn failures_with_second_factors_are_none_with_the_password() {
+async fn failures_with_second_factors_do_not_count_as_failed_passwords() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     let ada = app.with_totp("ada").await;
     for _ in 0..10 {

@@ -67,7 +67,7 @@ async fn the_last_one_is_not_offered_any_more() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_none_of_hers_is_refused() {
+async fn recovery_codes_of_nobody_or_somebody_else_are_refused() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_MFA_ATTEMPTS", "100/15m")).await;
     let ada = app.with_totp("ada").await;
     let bob = app.with_totp("bob").await;
@@ -83,7 +83,7 @@ async fn what_is_none_of_hers_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_are_replaced_with_a_proof() {
+async fn all_recovery_codes_are_replaced_with_a_proof() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.with_both("ada").await;
     for body in [json!({}), json!({ "stepUp": null }), json!({ "stepUp": { "type": "recovery_code", "code": ada.codes[0] } })] {
@@ -105,7 +105,7 @@ async fn all_are_replaced_with_a_proof() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn there_are_none_without_a_factor() {
+async fn there_are_no_recovery_codes_without_a_factor() {
     let app = TestApp::spawn().await;
     let ada = app.without_factor("ada").await;
     for body in [json!({}), json!({ "stepUp": { "type": "totp", "code": "123456" } })] {

@@ -91,7 +91,7 @@ async fn a_wrong_code_confirms_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bodies_that_are_no_codes_are_refused() {
+async fn bodies_without_a_valid_code_are_refused() {
     let app = TestApp::spawn().await;
     let ada = app.without_factor("ada").await;
     ada.set_up_totp().await;
@@ -188,7 +188,7 @@ async fn each_step_is_accepted_once_for_whatever() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_people_type_is_read_leniently_and_what_is_no_code_fails() {
+async fn typed_codes_are_read_leniently_and_invalid_ones_fail() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_MFA_ATTEMPTS", "100/15m")).await;
     let ada = app.with_totp("ada").await;
     for code in ["12345", "1234567", "abcdef", "12345x", "١٢٣٤٥٦", "-12345", "+12345", "12.345"] {

@@ -6,7 +6,7 @@ use tests::{Options, TestApp};
 use crate::v1::apps::{add, transfer};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn thirty_attempts_an_hour_whether_they_succeed_or_not() {
+async fn thirty_attempts_an_hour_are_answered_whether_they_succeed_or_not() {
     let mut app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     app.sign_up("carol").await;

@@ -87,7 +87,7 @@ async fn the_example_of_rfc_7636_is_let_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn verifiers_of_every_length_and_letter_that_the_rfc_allows_are_taken() {
+async fn verifiers_of_every_length_and_letter_that_the_rfc_allows_are_accepted() {
     let (app, dashboard) = ada().await;
     let cli = app.anonymous();
     for verifier in ["a".repeat(43), "Z0-._~".repeat(22)[..128].to_owned(), format!("{}-._~", "0123456789".repeat(5))] {
@@ -127,7 +127,7 @@ async fn the_state_comes_back_as_it_was_whatever_it_holds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_state_none_comes_back() {
+async fn without_a_state_the_redirect_has_none() {
     let (app, dashboard) = ada().await;
     let decided = async |approves: bool| {
         let ceremony = Ceremony::begin_with(Way::Browser, &app.anonymous(), &json!({ "state": null })).await;

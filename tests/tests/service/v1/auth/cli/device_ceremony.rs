@@ -149,7 +149,7 @@ async fn a_device_code_ends_after_ten_minutes_approved_or_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_code_of_one_way_is_none_of_the_other() {
+async fn a_code_of_one_ceremony_is_invalid_in_the_other() {
     let (app, dashboard) = ada().await;
     let cli = app.anonymous();
     let (mut browser, mut device) = (Ceremony::begin(Way::Browser, &cli).await, Ceremony::begin(Way::Device, &cli).await);

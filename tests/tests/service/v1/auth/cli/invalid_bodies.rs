@@ -88,7 +88,7 @@ async fn texts_have_a_length_and_hold_no_control_characters() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_header_with_a_version_that_is_none_does_no_harm() {
+async fn an_invalid_version_header_does_no_harm() {
     let (app, dashboard) = ada().await;
     let cli = app.anonymous();
     for version in [&b"\xff\xfe"[..], &[b'x'; 300], b"", b"a\tb"] {

@@ -22,7 +22,7 @@ fn unknown() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_begins_twenty_in_ten_minutes_of_both_ways_together() {
+async fn an_address_starts_twenty_requests_in_ten_minutes_of_both_ceremonies_together() {
     let (app, _) = ada_with(Options::default()).await;
     for number in 0..20 {
         begin(&app, if number % 2 == 0 { Way::Browser } else { Way::Device }, "203.0.113.7").await.assert(201);
@@ -129,7 +129,7 @@ async fn polls_that_keep_their_interval_are_not_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn polls_of_what_was_approved_in_vain_are_counted() {
+async fn polls_after_an_approval_that_ended_are_counted() {
     let (app, dashboard) = ada_with(Options::default().with("LIMIT_CLI_TOKEN", "3/10m")).await;
     let mut ceremony = Ceremony::begin(Way::Device, &app.anonymous().from("203.0.113.7")).await;
     ceremony.approve(&dashboard).await;

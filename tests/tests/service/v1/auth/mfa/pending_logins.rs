@@ -104,7 +104,7 @@ async fn it_is_used_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_none_is_refused_without_saying_why() {
+async fn an_unknown_pending_login_is_refused_without_a_reason() {
     let (app, ada) = with_ada().await;
     let (mut unknown, mut of_session, used) = (app.pend("ada").await, app.pend("ada").await, app.pend("ada").await);
     unknown.token = format!("svc_pl_{}", "A".repeat(43));
@@ -167,7 +167,7 @@ async fn the_fifth_wrong_attempt_of_whatever_kind_ends_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fifth_attempt_that_is_right_completes_it() {
+async fn a_correct_fifth_attempt_completes_it() {
     let (app, ada) = with_ada().await;
     let pending = app.pend("ada").await;
     for _ in 0..4 {

@@ -51,7 +51,7 @@ async fn an_old_login_denies_all_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn how_young_a_login_must_be_is_a_setting() {
+async fn how_recent_a_login_must_be_is_a_setting() {
     let app = with_second_factor(many().with("LIMIT_CLI_FRESHNESS", "1m")).await;
     let dashboard = app.open_session("ada", Dashboard).await;
     app.clock.advance(MINUTE + 1);

@@ -31,7 +31,7 @@ async fn shut_out(client: &Client, id: &str) -> tests::Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_the_command_lines_of_ones_own_that_can_still_be_used_are_listed() {
+async fn only_the_accounts_own_usable_command_lines_are_listed() {
     let (app, dashboard) = ada().await;
     let bob = person(&app, "bob").await;
     app.open_session("bob", CliBrowser).await;
@@ -109,7 +109,7 @@ async fn a_machine_signs_itself_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_is_no_machine_is_not_found_among_them() {
+async fn a_credential_that_is_no_command_line_is_not_found_among_the_devices() {
     let (app, dashboard) = ada().await;
     let old = app.open_session("ada", Dashboard).await;
     app.forget_origin(&old).await;
@@ -130,7 +130,7 @@ async fn whoever_is_no_machine_is_not_found_among_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_a_machine_of_ones_own_is_found() {
+async fn only_the_accounts_own_machines_are_found() {
     let (app, dashboard) = ada().await;
     let bob = person(&app, "bob").await;
     let bobs = app.open_session("bob", CliDevice).await;

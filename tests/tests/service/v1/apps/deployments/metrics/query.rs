@@ -80,7 +80,7 @@ async fn a_range_is_the_last_thirty_days_unless_the_query_says_otherwise_and_is_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn dates_that_are_none_are_refused_and_all_of_them_named() {
+async fn invalid_dates_are_refused_and_all_of_them_named() {
     let (app, ada, _) = prepared(1).await;
     let refused = async |query: &str| ada.get(&format!("{PATH}{query}")).await.refused(400);
     let rule = "must be a date such as 2026-01-31";

@@ -56,7 +56,7 @@ async fn many_jobs_at_once_do_what_one_does() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn jobs_amid_reports_lose_none_and_hold_nobody_up() {
+async fn jobs_that_run_during_reports_lose_none_and_block_nobody() {
     let (app, other, ada, staging) = two_replicas(3).await;
     let first = today(&app);
     round(&app).await;
