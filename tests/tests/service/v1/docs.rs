@@ -67,7 +67,7 @@ fn the_document_is_the_one_that_was_reviewed() {
 #[test]
 fn the_shape_of_the_interface_stays() {
     let document = serde_json::to_value(control::testing::server::document("https://updates.example.com")).unwrap();
-    let lines: Vec<String> = shape::lines(&document).into_iter().collect();
+    let lines: Vec<String> = openapi_shape::lines(&document).into_iter().collect();
     insta::assert_snapshot!("shape", lines.join("\n"));
 }
 
