@@ -10,12 +10,7 @@ use axum::extract::{ConnectInfo, Extension, Request};
 use axum::http::StatusCode;
 use axum::routing::get;
 use axum::{Router, body};
-use control::config::Config;
-use control::domain::audit::ClientAddress;
-use control::http::AppState;
-use control::http::layer as web;
-use control::infra::clock::{Clock, Dice, TestClock};
-use control::server as serve;
+use control::testing::{AppState, ClientAddress, Clock, Config, Dice, TestClock, server};
 use shared::signature::{Secrets, sign_address};
 use shared::time::UnixMillis;
 use tempfile::TempDir;
@@ -40,14 +35,14 @@ impl Echo {
             ("UPDRAFT_EDGE_SECRET".to_owned(), SECRET.to_owned()),
         ]);
         let clock = TestClock::at(UnixMillis(1_800_000_000_000));
-        let state = serve::build(Config::read(&settings).unwrap(), Clock::Test(clock.clone()), Dice::System).await.unwrap().state;
+        let state = server::build(Config::read(&settings).unwrap(), Clock::Test(clock.clone()), Dice::System).await.unwrap().state;
         Self { state, clock, _folder: folder }
     }
 
     /// Asks `GET /echo/?x=1` from this peer with these headers.
     async fn ask(&self, peer: &str, headers: &[(&str, &str)]) -> (StatusCode, String) {
         let echo = async |Extension(ClientAddress(address)): Extension<ClientAddress>| address.to_string();
-        let service = web::layer(Router::new().route("/echo", get(echo)), &self.state);
+        let service = server::layer(Router::new().route("/echo", get(echo)), &self.state);
         let mut request = Request::builder().uri("/echo/?x=1");
         for (name, value) in headers {
             request = request.header(*name, *value);

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use control::infra::storage::{FolderStore, MemoryStore, Storage};
+use control::testing::releases::{FolderStore, MemoryStore, Storage};
 use shared::hash::{BlobKey, Sha256Hex};
 use shared::ids::AppId;
 use tempfile::TempDir;

@@ -14,20 +14,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use control::config;
-use control::domain::accounts::service::{self as accounts, NewAccount};
-use control::domain::audit::Actor;
-use control::domain::keys::access_keys;
-use control::infra::clock::{Clock, Dice};
-use control::infra::db::Db;
+use control::testing;
 use serde_json::json;
 use tempfile::TempDir;
-use tests::Client;
 use tests::app::{DOWNLOAD_SECRET, EDGE_SECRET};
 use tests::people::PASSWORD_HASH;
 use tests::process::Process;
 use tests::program::Serving;
 use tests::self_hosted::Edge;
+use tests::{Client, Clock, Db};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use xtask::probe;
@@ -68,12 +63,10 @@ struct Place {
 async fn people(folder: &Path) -> [String; 2] {
     let db = Db::open(&format!("sqlite://{}", folder.join("updraft.db").display())).await.unwrap();
     let (now, mut tx) = (Clock::System.now(), db.write().await.unwrap());
-    let (mut made, limits) = (Vec::new(), config::limits(&config::settings::Given::new()).unwrap().account);
+    let mut made = Vec::new();
     for email in ["mallory@example.com", "ada@example.com"] {
-        let new = NewAccount { email: &email.parse().unwrap(), name: None, password_hash: PASSWORD_HASH, limits };
-        let account = accounts::create(&mut tx, &Actor::operator(), &new, &Dice::System, now).await.unwrap();
-        let key = access_keys::create(&mut tx, &account, "bench", "127.0.0.1", 86_400_000, &Dice::System, now).await.unwrap();
-        made.push(key.reveal().to_owned());
+        let account = testing::account(&mut tx, email, PASSWORD_HASH, now).await.unwrap();
+        made.push(testing::access_key(&mut tx, &account, "bench", 86_400_000, now).await.unwrap());
     }
     tx.commit().await.unwrap();
     db.close().await;

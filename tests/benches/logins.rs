@@ -10,17 +10,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use control::config;
-use control::domain::accounts::service::{self as accounts, NewAccount};
-use control::domain::audit::Actor;
-use control::domain::keys::access_keys;
-use control::infra::clock::{Clock, Dice};
-use control::infra::crypto::password;
-use control::infra::db::Db;
+use control::testing;
+use control::testing::credentials;
 use tempfile::TempDir;
 use tests::people::{PASSWORD, login};
 use tests::wait::until;
-use tests::{Client, output::Output};
+use tests::{Client, Clock, Db, Dice, output::Output};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
 use xtask::leash::{self, Leashed, StopBy};
 use xtask::probe;
@@ -47,19 +42,18 @@ fn program() -> PathBuf {
 async fn people(folder: &Path) -> String {
     std::fs::create_dir_all(folder).unwrap();
     let db = Db::open(&format!("sqlite://{}", folder.join("updraft.db").display())).await.unwrap();
-    let (now, hash) = (Clock::System.now(), password::hash(PASSWORD, &Dice::System).unwrap());
+    let (now, hash) = (Clock::System.now(), credentials::hash(PASSWORD, &Dice::System).unwrap());
     let mut tx = db.write().await.unwrap();
-    let (mut first, limits) = (None, config::limits(&config::settings::Given::new()).unwrap().account);
+    let mut first = None;
     for number in 0..GUESSED {
-        let email = format!("known{number}@example.com").parse().unwrap();
-        let new = NewAccount { email: &email, name: None, password_hash: &hash, limits };
-        let account = accounts::create(&mut tx, &Actor::operator(), &new, &Dice::System, now).await.unwrap();
+        let email = format!("known{number}@example.com");
+        let account = testing::account(&mut tx, &email, &hash, now).await.unwrap();
         first.get_or_insert(account);
     }
-    let key = access_keys::create(&mut tx, &first.unwrap(), "bench", "127.0.0.1", 86_400_000, &Dice::System, now).await.unwrap();
+    let key = testing::access_key(&mut tx, &first.unwrap(), "bench", 86_400_000, now).await.unwrap();
     tx.commit().await.unwrap();
     db.close().await;
-    key.reveal().to_owned()
+    key
 }
 
 /// The greatest memory that the program has had, in KiB.

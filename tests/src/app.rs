@@ -4,14 +4,9 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use control::config::Config;
-use control::domain::accounts;
-use control::domain::audit::Actor;
-use control::domain::keys::access_keys;
-use control::http::AppState;
-use control::infra::clock::{Clock, Dice, TestClock};
-use control::infra::db::Db;
-use control::server::{self as serve, Running};
+use control::testing;
+use control::testing::server::{self, Running};
+use control::testing::{AppState, Clock, Config, Db, Dice, TestClock};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 
@@ -99,11 +94,11 @@ impl TestApp {
             self.bindings = Some(address);
         }
         let clock = if self.options.has_machine_clock { Clock::System } else { Clock::Test(self.clock.clone()) };
-        let parts = serve::build(config, clock, Dice::System).await.unwrap();
+        let parts = server::build(config, clock, Dice::System).await.unwrap();
         let running = if self.options.is_elsewhere {
-            serve::spawn(parts, Elsewhere(listener), bindings).unwrap()
+            server::spawn(parts, Elsewhere(listener), bindings).unwrap()
         } else {
-            serve::spawn(parts, listener, bindings).unwrap()
+            server::spawn(parts, listener, bindings).unwrap()
         };
         self.running = Some(running);
     }
@@ -154,18 +149,17 @@ impl TestApp {
 
     /// A client of a new account `<name>@example.com` with a fresh named access key. Its password is [`crate::people::PASSWORD`].
     pub async fn sign_up(&self, name: &str) -> Client {
-        Client::new(&self.base, Some(self.access_key(name, access_keys::DEFAULT_TTL).await))
+        Client::new(&self.base, Some(self.access_key(name, testing::ACCESS_KEY_TTL).await))
     }
 
     /// The raw access key of a new account `<name>@example.com`, valid for `ttl` ms.
     pub async fn access_key(&self, name: &str, ttl: i64) -> String {
-        let email = format!("{name}@example.com").parse().unwrap();
+        let email = format!("{name}@example.com");
         let mut tx = self.db().write().await.unwrap();
         let limits = self.state().settings.limits.account;
-        let account = accounts::service::NewAccount { email: &email, name: None, password_hash: PASSWORD_HASH, limits };
-        let account = accounts::service::create(&mut tx, &Actor::operator(), &account, &Dice::System, self.clock.now()).await.unwrap();
-        let token = access_keys::create(&mut tx, &account, "test", "127.0.0.1", ttl, &Dice::System, self.clock.now()).await.unwrap();
+        let account = testing::account(&mut tx, &email, PASSWORD_HASH, limits, self.clock.now()).await.unwrap();
+        let key = testing::access_key(&mut tx, &account, "test", ttl, self.clock.now()).await.unwrap();
         tx.commit().await.unwrap();
-        token.reveal().to_owned()
+        key
     }
 }

@@ -1,8 +1,7 @@
 //! The audit trail behind a server: how many rows there are, what the newest says, and whether the chain holds.
 
-use control::domain::audit::repo::{self, EventRow};
-use control::domain::audit::service::{Broken, Kept, Unbroken, verify};
-use control::on;
+use control::testing::audit::{self, Broken, EventRow, Kept, Unbroken, verify};
+use control::testing::on;
 
 use crate::TestApp;
 use crate::wait::until;
@@ -42,7 +41,7 @@ impl TestApp {
     pub async fn audit_since(&self, rows: i64) -> Vec<EventRow> {
         self.write_traces().await;
         let mut tx = self.db().read().await.unwrap();
-        repo::from(&mut tx, rows.saturating_add(1), i64::MAX).await.unwrap()
+        audit::rows(&mut tx, rows.saturating_add(1), i64::MAX).await.unwrap()
     }
 
     /// Whether the chain holds.

@@ -32,7 +32,7 @@ pub struct Answer {
 impl Client {
     /// A client of the service at `base`, an address without a trailing slash. Redirects are answers like any other.
     pub fn new(base: &str, token: Option<String>) -> Self {
-        control::server::install_crypto();
+        control::testing::server::install_crypto();
         let http = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().unwrap();
         Self { http, base: base.to_owned(), token, address: None }
     }

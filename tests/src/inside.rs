@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use control::infra::db::{Dialect, ReadTx};
-use control::{on, on_write};
+use control::testing::{Dialect, ReadTx, on, on_write};
 use sqlx::AssertSqlSafe;
 
 use crate::TestApp;

@@ -11,7 +11,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, put};
-use control::infra::clock::Clock;
+use control::testing::Clock;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 

@@ -1,6 +1,6 @@
 //! The mails that a server under test has sent: read from the files that it writes when it has no mail server, or given by one.
 
-use control::on;
+use control::testing::on;
 use mail_parser::{Address, MessageParser};
 
 use crate::TestApp;

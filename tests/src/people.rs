@@ -1,9 +1,7 @@
 //! People with accounts: made and signed in as they would be, or put into the database at once where a test is about something else.
 
-use control::domain::accounts;
-use control::domain::audit::ClientAddress;
-use control::domain::credentials::session::{self, Device, SessionOrigin};
-use control::domain::keys::access_keys;
+use control::testing;
+use control::testing::{Device, SessionOrigin};
 use serde_json::{Value, json};
 use shared::ids::AccountId;
 
@@ -66,11 +64,8 @@ impl TestApp {
     pub async fn open_session_of(&self, name: &str, origin: SessionOrigin, address: &str, device: &Device) -> Client {
         let account = self.account_of(name).await;
         let state = self.state();
-        let mut tx = state.db.write().await.unwrap();
-        let from = ClientAddress(address.parse().unwrap());
-        let issued = session::issue(&mut tx, &state, &account, origin, from, device).await.unwrap();
-        tx.commit().await.unwrap();
-        self.anonymous().with_token(Some(issued.token.reveal().to_owned()))
+        let token = testing::session(&state, &account, origin, address.parse().unwrap(), device).await.unwrap();
+        self.anonymous().with_token(Some(token))
     }
 
     /// One more named access key of `<name>@example.com`, whose account is there already.
@@ -78,10 +73,9 @@ impl TestApp {
         let account = self.account_of(name).await;
         let state = self.state();
         let mut tx = state.db.write().await.unwrap();
-        let ttl = access_keys::DEFAULT_TTL;
-        let token = access_keys::create(&mut tx, &account, key, "127.0.0.1", ttl, &state.dice, state.now()).await.unwrap();
+        let token = testing::access_key(&mut tx, &account, key, testing::ACCESS_KEY_TTL, state.now()).await.unwrap();
         tx.commit().await.unwrap();
-        self.anonymous().with_token(Some(token.reveal().to_owned()))
+        self.anonymous().with_token(Some(token))
     }
 
     /// An API key of `<name>@example.com`, whose account is there already, with these scopes.
@@ -114,7 +108,7 @@ impl TestApp {
     /// The id of the account `<name>@example.com`.
     pub async fn account_of(&self, name: &str) -> AccountId {
         let mut tx = self.db().read().await.unwrap();
-        let found = accounts::repo::find_by_email(&mut tx, &format!("{name}@example.com")).await.unwrap();
+        let found = testing::account_by_email(&mut tx, &format!("{name}@example.com")).await.unwrap();
         found.unwrap_or_else(|| panic!("{name} has no account"))
     }
 }

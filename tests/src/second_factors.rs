@@ -1,7 +1,6 @@
 //! People with second factors: an authenticator app whose codes are computed here, a soft authenticator, recovery codes; and their logins.
 
-use control::domain::credentials::session::SessionOrigin;
-use control::infra::clock::TestClock;
+use control::testing::{SessionOrigin, TestClock};
 use serde_json::{Value, json};
 use shared::time::UnixMillis;
 

@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use control::infra::db::Db;
+use control::testing::Db;
 use tokio::time::Instant;
 
 use crate::Failure;

@@ -2,15 +2,9 @@
 
 use std::path::Path;
 
-use control::config;
-use control::domain::accounts::service::{self as accounts, NewAccount};
-use control::domain::audit::Actor;
-use control::domain::counting::flags::{Flag, Flags};
-use control::domain::counting::repo::{ClientKey, write_clients};
-use control::domain::counting::rules::{Client, Place, Stamp};
-use control::infra::clock::{Clock, Dice};
-use control::infra::db::{Db, WriteTx};
-use control::on_write;
+use control::testing;
+use control::testing::counting::{Client, ClientKey, Flag, Flags, Place, Stamp, write_clients};
+use control::testing::{Clock, Db, Dice, WriteTx, on_write};
 use shared::hash::Sha256Hex;
 use shared::ids::{AppId, DeploymentId, ReleaseId, ReportId};
 use shared::keys::{ClientId, DeploymentKey, Label};
@@ -60,9 +54,7 @@ pub(crate) fn address(folder: &Path) -> String {
 pub(crate) async fn app(db: &Db, releases: &[u32]) -> Result<App, Failure> {
     let (dice, now) = (Dice::System, Clock::System.now());
     let mut tx = db.write().await?;
-    let limits = config::limits(&config::settings::Given::new())?.account;
-    let new = NewAccount { email: &"bench@example.com".parse()?, name: None, password_hash: "none", limits };
-    let account = accounts::create(&mut tx, &Actor::operator(), &new, &dice, now).await?;
+    let account = testing::account(&mut tx, "bench@example.com", "none", now).await?;
     let mut app = App { id: AppId::v7(now, dice.bytes()?), deployments: Vec::new() };
     on_write!(tx, |conn| sqlx::query(NEW_APP).bind(&app.id).bind(&account).bind(now).execute(conn).await)?;
     for (number, releases) in releases.iter().enumerate() {

@@ -6,10 +6,7 @@
 
 use std::cell::Cell;
 
-use control::domain::counting::service;
-use control::infra::clock::{Clock, Dice};
-use control::infra::db::Db;
-use control::on;
+use control::testing::{Clock, Db, Dice, counting, on};
 use serde_json::{Value, json};
 use shared::ids::ReportId;
 use shared::keys::{BinaryVersion, ClientId, Label};
@@ -330,7 +327,7 @@ impl Scene {
 async fn count(db: &Db, reports: &[Report], group: usize) -> Result<f64, Failure> {
     let began = Instant::now();
     for reports in reports.chunks(group) {
-        service::store(db, MOST_BINARIES, reports, Clock::System.now()).await?;
+        counting::store(db, MOST_BINARIES, reports, Clock::System.now()).await?;
     }
     Ok(began.elapsed().as_secs_f64())
 }

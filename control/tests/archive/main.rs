@@ -12,8 +12,8 @@ mod writer;
 
 use std::io::Cursor;
 
-use control::config;
-use control::domain::releases::archive::{ArchiveFault, ArchiveLimits, Contents, inspect};
+use control::testing::releases::{ArchiveFault, ArchiveLimits, Contents, inspect};
+use control::testing::settings;
 use shared::hash::Sha256Hex;
 
 fn inspect_within(bytes: &[u8], limits: &ArchiveLimits) -> Result<Contents, ArchiveFault> {
@@ -22,7 +22,7 @@ fn inspect_within(bytes: &[u8], limits: &ArchiveLimits) -> Result<Contents, Arch
 
 /// What the service allows, unless it is told otherwise.
 fn usual() -> ArchiveLimits {
-    config::limits(&config::settings::Given::new()).unwrap().archive
+    settings::limits(&settings::Given::new()).unwrap().archive
 }
 
 fn inspect_bytes(bytes: &[u8]) -> Result<Contents, ArchiveFault> {

@@ -1,7 +1,7 @@
 //! The cases that a random set of reports does not reach.
 
-use control::domain::counting::{Judgement, service};
-use control::on;
+use control::testing::counting::{self, Judgement};
+use control::testing::on;
 use shared::ids::ReportId;
 use shared::report::{Event, NewReport, Report};
 use shared::time::UnixMillis;
@@ -132,7 +132,7 @@ async fn binary_versions_beyond_the_limit_share_a_counter_and_leave_it_again() {
         let db = world.db.clone();
         let name = format!("phone {client}");
         let first = report(STAGING, Some(&name), binary(&format!("1.{client}.0")), 10);
-        tasks.push(tokio::spawn(async move { service::store(&db, 3, &[first], UnixMillis(5_000)).await.unwrap() }));
+        tasks.push(tokio::spawn(async move { counting::store(&db, 3, &[first], UnixMillis(5_000)).await.unwrap() }));
     }
     for task in tasks {
         task.await.unwrap();
@@ -158,7 +158,7 @@ async fn ids_of_reports_without_client_are_kept_fifteen_days() {
     assert_eq!(world.one(STAGING, "v1").await, Some([0, 0, 1, 0]), "counted once, active nowhere");
     for (days, forgotten) in [(15, 0), (16, 1)] {
         let mut tx = world.db.write().await.unwrap();
-        assert_eq!(service::purge(&mut tx, UnixMillis(5_000 + days * 86_400_000)).await.unwrap(), forgotten);
+        assert_eq!(counting::purge(&mut tx, UnixMillis(5_000 + days * 86_400_000)).await.unwrap(), forgotten);
         tx.commit().await.unwrap();
     }
     world.end().await;

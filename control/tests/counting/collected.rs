@@ -1,17 +1,15 @@
 //! Direct reports through the group commit.
 
-use control::config;
-use control::domain::counting::Judgement;
-use control::domain::error::AppError;
-use control::http::devices::Collector;
-use control::infra::clock::{Clock, TestClock};
+use control::testing::counting::{Collector, Judgement};
+use control::testing::settings;
+use control::testing::{AppError, Clock, TestClock};
 use shared::time::UnixMillis;
 
 use crate::cases::{installed, report};
 use crate::world::World;
 
 fn start(world: &World) -> Collector {
-    let limits = config::limits(&config::settings::Given::new()).unwrap();
+    let limits = settings::limits(&settings::Given::new()).unwrap();
     Collector::start(world.db.clone(), Clock::Test(TestClock::at(UnixMillis(5_000))), &limits)
 }
 

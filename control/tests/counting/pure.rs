@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use control::domain::counting::flags::Flag;
-use control::domain::counting::rules::{Changes, Client, Epochs, Event, OTHER, Sighting, Stamp};
+use control::testing::counting::{Changes, Client, Epochs, Event, Flag, OTHER, Sighting, Stamp};
 use shared::ids::DeploymentId;
 use shared::keys::Label;
 use shared::report::{self, Report};

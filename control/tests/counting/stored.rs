@@ -3,9 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use control::domain::counting::{gone, service};
-use control::infra::db::Dialect;
-use control::on_write;
+use control::testing::{Dialect, counting, jobs, on_write};
 use shared::time::UnixMillis;
 
 use crate::cases::{installed, report};
@@ -47,7 +45,7 @@ async fn replicas_that_count_at_once_lose_nothing() {
             tokio::spawn(async move {
                 loop {
                     let Some(batch) = batches.lock().unwrap().pop_front() else { return };
-                    service::store(&db, 200, &batch, UnixMillis(5_000)).await.unwrap();
+                    counting::store(&db, 200, &batch, UnixMillis(5_000)).await.unwrap();
                 }
             })
         })
@@ -73,7 +71,7 @@ async fn a_history_cleared_between_batches_leaves_rows_and_counters_in_agreement
             tokio::spawn(async move {
                 loop {
                     let Some(batch) = batches.lock().unwrap().pop_front() else { return };
-                    service::store(&db, 200, &batch, UnixMillis(5_000)).await.unwrap();
+                    counting::store(&db, 200, &batch, UnixMillis(5_000)).await.unwrap();
                 }
             })
         })
@@ -103,7 +101,7 @@ async fn a_batch_that_a_clear_overtakes_is_counted_after_it() {
         on_write!(holder, |conn| sqlx::query("UPDATE report_clients SET epoch = epoch").execute(conn).await).unwrap();
         let db = world.db.clone();
         let late = report("first-staging", Some("phone"), installed("v2"), 20);
-        let batch = tokio::spawn(async move { service::store(&db, 200, &[late], UnixMillis(5_000)).await });
+        let batch = tokio::spawn(async move { counting::store(&db, 200, &[late], UnixMillis(5_000)).await });
         while world.waiting_for_locks().await == 0 {
             assert!(!batch.is_finished(), "the batch waits for the client's row");
         }
@@ -129,12 +127,12 @@ async fn a_batch_makes_no_counter_anew_that_was_cleared_away_under_it() {
         assert_eq!(on_write!(holder, |conn| sqlx::query(lock).execute(conn).await).unwrap(), 1);
         let db = world.db.clone();
         let late = report("first-staging", Some("phone"), installed("v1"), 20);
-        let batch = tokio::spawn(async move { service::store(&db, 200, &[late], UnixMillis(5_000)).await });
+        let batch = tokio::spawn(async move { counting::store(&db, 200, &[late], UnixMillis(5_000)).await });
         while world.waiting_for_locks().await == 0 {
             assert!(!batch.is_finished(), "the batch waits for the counter's row");
         }
         world.run("UPDATE deployments SET counting_epoch = counting_epoch + 1 WHERE deployment_key = 'first-production'").await;
-        gone::Round::default().step(&world.db).await.unwrap();
+        jobs::DeletionRound::default().step(&world.db).await.unwrap();
         assert_eq!(world.counters().await.into_values().collect::<Vec<_>>(), [[1, 0, 1, 0]], "production's counter is gone");
         holder.commit().await.unwrap();
         batch.await.unwrap().unwrap();

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use control::domain::counting::{counters as metrics, service};
-use control::infra::db::Db;
-use control::{on, on_write};
+use control::testing::{Db, counting, on, on_write};
 use shared::ids::{AppId, DeploymentId, ReleaseId};
 use shared::report::Report;
 use shared::time::UnixMillis;
@@ -44,7 +42,7 @@ impl World {
         let server = match std::env::var("TEST_DATABASE").as_deref() {
             Ok("postgres") => {
                 let server = std::env::var("TEST_POSTGRES_URL").expect("TEST_DATABASE=postgres needs TEST_POSTGRES_URL");
-                let noise: [u8; 16] = control::infra::clock::Dice::System.bytes().unwrap();
+                let noise: [u8; 16] = control::testing::Dice::System.bytes().unwrap();
                 let name = format!("counting_{:032x}", u128::from_le_bytes(noise));
                 administrate(&server, format!("CREATE DATABASE {name}")).await;
                 Some((server, name))
@@ -114,8 +112,8 @@ impl World {
     }
 
     /// Counts a batch.
-    pub(crate) async fn store(&self, reports: &[Report]) -> Vec<control::domain::counting::Judgement> {
-        service::store(&self.db, 200, reports, UnixMillis(5_000)).await.unwrap()
+    pub(crate) async fn store(&self, reports: &[Report]) -> Vec<control::testing::counting::Judgement> {
+        counting::store(&self.db, 200, reports, UnixMillis(5_000)).await.unwrap()
     }
 
     /// Every counter of the current epochs as the metrics show it.
@@ -125,7 +123,7 @@ impl World {
             on!(tx, |conn| sqlx::query_as("SELECT id, deployment_key, counting_epoch FROM deployments").fetch_all(conn).await).unwrap();
         let mut table = BTreeMap::new();
         for (id, key, epoch) in deployments {
-            for row in metrics::repo::list(&mut tx, &id, epoch).await.unwrap() {
+            for row in counting::counters(&mut tx, &id, epoch).await.unwrap() {
                 table.insert((key.clone(), row.place), [row.active, row.downloaded, row.installed, row.failed]);
             }
         }

@@ -11,7 +11,7 @@ use crate::relay::Relay;
 use crate::self_hosted::SelfHosted;
 use crate::wait::eventually;
 use crate::{Bundle, Client, Options, TestApp};
-use control::infra::clock::Clock;
+use control::testing::Clock;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;

@@ -3,7 +3,7 @@
 //!
 //! The program is one built with the feature `planted-panic`, so that a panic can be asked for.
 
-use control::infra::clock::Clock;
+use control::testing::Clock;
 use serde_json::json;
 use shared::ids::ReportId;
 use shared::signature::{Secrets, sign_call};

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use control::infra::clock::Clock;
+use control::testing::Clock;
 use reqwest::Method;
 use reqwest::header::HeaderValue;
 use serde_json::{Value, json};

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
 
-use control::infra::clock::Clock;
+use control::testing::Clock;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;

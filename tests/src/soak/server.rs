@@ -2,12 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use control::config;
-use control::domain::accounts;
-use control::domain::audit::Actor;
-use control::domain::keys::access_keys;
-use control::infra::clock::{Clock, Dice};
-use control::infra::db::Db;
+use control::testing;
+use control::testing::{Clock, Db};
 use reqwest::RequestBuilder;
 use serde_json::json;
 use tempfile::TempDir;
@@ -72,18 +68,11 @@ impl Place {
         let db = Db::open(&url).await.unwrap();
         let now = Clock::System.now();
         let mut tx = db.write().await.unwrap();
-        let new = accounts::service::NewAccount {
-            email: &"ada@example.com".parse().unwrap(),
-            name: None,
-            password_hash: PASSWORD_HASH,
-            limits: config::limits(&config::settings::Given::new()).unwrap().account,
-        };
-        let account = accounts::service::create(&mut tx, &Actor::operator(), &new, &Dice::System, now).await.unwrap();
-        let ttl = access_keys::DEFAULT_TTL;
-        let key = access_keys::create(&mut tx, &account, "soak", "127.0.0.1", ttl, &Dice::System, now).await.unwrap();
+        let account = testing::account(&mut tx, "ada@example.com", PASSWORD_HASH, now).await.unwrap();
+        let key = testing::access_key(&mut tx, &account, "soak", testing::ACCESS_KEY_TTL, now).await.unwrap();
         tx.commit().await.unwrap();
         db.close().await;
-        (Self { settings, _database: database, _folder: folder }, key.reveal().to_owned())
+        (Self { settings, _database: database, _folder: folder }, key)
     }
 
     /// Starts the program on this data.

@@ -10,7 +10,7 @@ mod settings;
 mod strangers;
 mod words;
 
-use control::domain::credentials::session::SessionOrigin;
+use control::testing::SessionOrigin;
 
 use crate::people::PASSWORD;
 use crate::{TestApp, Visit};

@@ -1,6 +1,6 @@
 //! Pages for whoever is signed in: the account, second factors, sessions, keys.
 
-use control::domain::credentials::session::{Device, SessionOrigin};
+use control::testing::{Device, SessionOrigin};
 use serde_json::json;
 
 use super::Tour;

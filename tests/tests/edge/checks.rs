@@ -91,7 +91,7 @@ async fn malformed_checks_are_refused_and_every_fault_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_family_of_paths_answers_in_its_own_case_and_dress() {
+async fn every_family_of_paths_answers_with_its_own_names_and_headers() {
     // What is remembered serves most checks, and what was published a moment ago is seen all the same.
     let app = EdgeApp::spawn_with(EdgeOptions::default().with("SNAPSHOT_FRESH_MS", "1000")).await;
     let owner = app.sign_up("ada").await;

@@ -53,7 +53,7 @@ fn unknown(document: &Value) -> BTreeSet<String> {
 
 #[test]
 fn every_change_of_the_document_is_in_the_table() {
-    let mut document = control::server::router::document("http://localhost");
+    let mut document = control::testing::server::document("http://localhost");
     assert_eq!(unknown(&document), BTreeSet::new());
     document["paths"]["/v1/apps/{app}/planted"] = json!({ "post": {} });
     document["components"]["schemas"]["ReleaseChanges"]["properties"]["planted"] = json!({});

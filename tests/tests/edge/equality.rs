@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use control::infra::clock::{Clock, TestClock};
 use reqwest::Method;
 use serde_json::{Value, json};
 use shared::hash::BlobKey;
@@ -12,7 +11,7 @@ use shared::time::UnixMillis;
 use shared::wire::path::{self, Job};
 use tests::app::DOWNLOAD_SECRET;
 use tests::edge::{EdgeApp, EdgeOptions};
-use tests::{Answer, Bundle, Client};
+use tests::{Answer, Bundle, Client, Clock, TestClock};
 
 /// What may differ: the request's own id, and what the two servers' connections are like.
 const OWN_HEADERS: [&str; 5] = ["connection", "date", "keep-alive", "transfer-encoding", "x-request-id"];

@@ -1,8 +1,7 @@
 //! Edge and control, asked the same by thousands of generated clients about generated histories that reached KV through the real publisher.
 
-use control::domain::outbox::snapshots;
-use control::domain::releases::ReleaseMethod;
-use control::domain::releases::repo::{self, NewReleaseRow, ReleaseRow};
+use control::testing::releases::{self, NewReleaseRow, ReleaseMethod, ReleaseRow};
+use control::testing::snapshots;
 use reqwest::Method;
 use serde_json::json;
 use shared::hash::Sha256Hex;
@@ -83,7 +82,7 @@ async fn history(app: &EdgeApp, owner: &Client, name: &str, length: usize, numbe
     let ranges: Vec<&str> = (0..if length > 100 { 5 } else { 3 }).map(|_| numbers.pick(RANGES)).collect();
     let mut hashes: Vec<String> = Vec::new();
     for _ in 0..length {
-        let label = repo::next_label(&mut tx, &app_id, name).await.unwrap().unwrap();
+        let label = releases::next_label(&mut tx, &app_id, name).await.unwrap().unwrap();
         let again = !hashes.is_empty() && numbers.one_in(4);
         let hash = if again {
             hashes[numbers.below(hashes.len())].clone()
@@ -108,7 +107,7 @@ async fn history(app: &EdgeApp, owner: &Client, name: &str, length: usize, numbe
             released_by: "ada@example.com".to_owned(),
             upload_time: state.now(),
         };
-        repo::insert(&mut tx, &NewReleaseRow { deployment: &label.id, app: &app_id, row: &row }).await.unwrap();
+        releases::insert(&mut tx, &NewReleaseRow { deployment: &label.id, app: &app_id, row: &row }).await.unwrap();
         hashes.push(hash);
     }
     snapshots::enqueue(&mut tx, &DeploymentKey::try_from(key.as_str()).unwrap(), state.now()).await.unwrap();

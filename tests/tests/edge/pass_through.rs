@@ -77,7 +77,7 @@ async fn internal_paths_are_not_there_even_for_one_who_holds_the_secret() {
     let path = format!("/internal/v1/snapshots/{key}");
     let signed = |base: &str, path: &str| {
         let client = Client::new(base, None);
-        let signature = sign_call(&secrets, "GET", path, control::infra::clock::TestClock::starting_now().now(), b"");
+        let signature = sign_call(&secrets, "GET", path, tests::TestClock::starting_now().now(), b"");
         let request = client.request(Method::GET, path).header("x-updraft-signature", signature);
         async move { client.send(request).await }
     };

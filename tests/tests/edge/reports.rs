@@ -146,7 +146,7 @@ async fn a_report_that_control_will_never_take_does_not_hold_up_those_beside_it(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_address_reports_so_often_in_all_whatever_the_deployments() {
+async fn reports_of_one_address_are_limited_across_deployments() {
     let app = EdgeApp::spawn_with(EdgeOptions::default().with("LIMIT_REPORTS_ADDRESS", "3/1h")).await;
     let owner = app.sign_up("ada").await;
     let (key, other) = owner.create_app("app").await;
@@ -165,7 +165,7 @@ async fn one_address_reports_so_often_in_all_whatever_the_deployments() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_address_reports_so_often_for_one_deployment_whatever_its_headers_say() {
+async fn reports_of_one_address_for_one_deployment_are_limited_whatever_its_headers_say() {
     let app = EdgeApp::spawn_with(EdgeOptions::default().with("LIMIT_REPORTS", "3/1h")).await;
     let owner = app.sign_up("ada").await;
     let (key, other) = owner.create_app("app").await;

@@ -198,7 +198,7 @@ fn the_configuration_is_in_step_with_the_one_for_cloudflare() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_word_on_where_addresses_are_to_be_believed_nothing_is_served() {
+async fn without_a_setting_for_trusted_addresses_nothing_is_served() {
     let (port, output) = (probe::free_port().unwrap(), Output::default());
     let lines = output.clone();
     let _edge = workerd(port, "127.0.0.1:9", "127.0.0.1:9", &[]).start(move |line| lines.push(line)).unwrap();

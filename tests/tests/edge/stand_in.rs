@@ -1,11 +1,10 @@
 //! The edge in front of a server that answers byte for byte what a test wants: nothing of it may change on the way, and nothing may leak.
 
-use control::infra::clock::TestClock;
 use shared::signature::{Secrets, verify_address};
 use tests::app::EDGE_SECRET;
 use tests::edge::{Edge, EdgeOptions};
 use tests::stand_in::{Asked, StandIn};
-use tests::{Client, raw};
+use tests::{Client, TestClock, raw};
 
 async fn edge_before(stand_in: &StandIn) -> Edge {
     Edge::before(&EdgeOptions { stand_in: Some(stand_in.base.clone()), ..EdgeOptions::default() }).await

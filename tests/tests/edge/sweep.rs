@@ -4,14 +4,13 @@
 
 use std::collections::BTreeSet;
 
-use control::infra::clock::TestClock;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use shared::signature::{Secrets, sign_call};
 use shared::wire::path::{self, Job};
 use tests::app::EDGE_SECRET;
 use tests::edge::{EdgeApp, EdgeOptions};
-use tests::{Answer, Bundle, Client, Options, TestApp};
+use tests::{Answer, Bundle, Client, Options, TestApp, TestClock};
 use uuid::Uuid;
 
 /// What a client claims its request's id to be.

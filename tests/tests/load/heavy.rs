@@ -173,7 +173,7 @@ async fn fill_history(app: &TestApp) -> (UtcDay, UtcDay) {
             SELECT id, counting_epoch, $2, $3, $4, TRUE FROM deployments WHERE id = $1";
         let day = first.plus_days(number);
         let stored =
-            control::on_write!(tx, |conn| sqlx::query(sql).bind(&deployment).bind(day).bind(first).bind(&labels).execute(conn).await);
+            tests::on_write!(tx, |conn| sqlx::query(sql).bind(&deployment).bind(day).bind(first).bind(&labels).execute(conn).await);
         assert_eq!(stored.unwrap(), 1);
     }
     tx.commit().await.unwrap();

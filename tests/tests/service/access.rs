@@ -1,21 +1,20 @@
 //! Who may do what: every operation of the interface's document, asked with every kind of credential and in every role, against one table. And every
 //! change leaves exactly one row in the audit trail.
 
-mod meanwhile;
-mod untrailed;
+mod audit_row_fails;
+mod ended_meanwhile;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use control::domain::access::grant::PERMISSIONS;
-use control::domain::credentials::session::{Device, SessionOrigin};
+use control::testing::server::PERMISSIONS;
 use reqwest::Method;
 use reqwest::multipart::{Form, Part};
 use serde_json::{Value, json};
 use shared::hash::Sha256Hex;
 use tests::people::{PASSWORD, login};
 use tests::second_factors::ORIGIN;
-use tests::{Answer, Authenticator, Client, Holder, Options, TestApp};
+use tests::{Answer, Authenticator, Client, Device, Holder, Options, SessionOrigin, TestApp};
 
 /// Who may use an operation.
 #[derive(Clone, Copy, Debug)]
@@ -743,7 +742,7 @@ async fn every_operation_has_a_row() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_planted_operation_fails_both_checks() {
-    let mut document = control::server::router::document("http://localhost");
+    let mut document = control::testing::server::document("http://localhost");
     let noted = operations(&document);
     assert_eq!((differences(&document, TABLE), unnoted(&document, &noted)), (Vec::new(), Vec::new()));
     document["paths"]["/v1/planted"] = json!({ "post": {} });

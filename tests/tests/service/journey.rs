@@ -1,7 +1,7 @@
 //! The whole way of an account over HTTP, with the mails read from the files that the server writes.
 
-use control::domain::credentials::session::SessionOrigin::CliBrowser;
 use serde_json::json;
+use tests::SessionOrigin::CliBrowser;
 use tests::people::login;
 use tests::{Answer, Client, Options, TestApp};
 

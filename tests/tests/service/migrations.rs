@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use control::infra::db::{Db, Dialect, Tx, migrate};
-use control::on;
+use control::testing::server::{migrate, statements};
 use serde_json::json;
 use sqlx::AssertSqlSafe;
 use sqlx::migrate::Migrator;
-use tests::{Bundle, TestApp};
+use tests::{Bundle, Db, Dialect, TestApp, Tx, on};
 
-use crate::roles_and_names::{add, meaning, names};
+use crate::v1::apps::{add, meaning, names};
 
 fn folder(dialect: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../migrations").join(dialect)
@@ -155,9 +154,8 @@ async fn this_database_has_exactly_the_indexes_that_are_written() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_apps_keys_are_found_without_reading_all_that_ever_were() {
     let app = TestApp::spawn().await;
-    let keys = control::domain::deployments::repo::SQL
-        .iter()
-        .find(|sql| sql.starts_with("SELECT deployment_key FROM deployment_keys WHERE app_id"));
+    let mut statements = statements().into_iter().flat_map(|(_, statements)| statements);
+    let keys = statements.find(|sql| sql.starts_with("SELECT deployment_key FROM deployment_keys WHERE app_id"));
     let mut tx = app.db().write().await.unwrap();
     let plan: Vec<String> = match tx.parts() {
         Tx::Sqlite(tx) => {
@@ -299,7 +297,7 @@ async fn an_edited_migration_stops_the_start() {
     };
     assert_eq!(changed, 1);
     let error = Db::open(&url(&app)).await.expect_err("an edited migration is refused");
-    let text = control::domain::error::chain(&error);
+    let text = tests::chain(&error);
     assert!(text.contains("schema") && text.contains('1'), "{text}");
 }
 
@@ -309,5 +307,5 @@ async fn a_database_that_is_newer_than_the_program_stops_the_start() {
     let changed = app.change("UPDATE _sqlx_migrations SET version = 9999 WHERE version = 1", &[]).await;
     assert_eq!(changed, 1);
     let error = Db::open(&url(&app)).await.expect_err("an unknown migration is refused");
-    assert!(control::domain::error::chain(&error).contains("9999"), "{}", control::domain::error::chain(&error));
+    assert!(tests::chain(&error).contains("9999"), "{}", tests::chain(&error));
 }

@@ -1,5 +1,8 @@
 //! The program `updraft-control` itself: its commands, its settings, how it starts and ends, and what it writes down.
 
+mod keys_rotate;
+mod remove_second_factors;
+
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
@@ -8,10 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use control::domain::audit::repo;
-use control::infra::clock::Clock;
-use control::infra::db::Db;
-use control::on_write;
+use control::testing::audit;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use shared::signature::{Secrets, sign_call};
@@ -20,7 +20,7 @@ use tests::database::TestDatabase;
 use tests::people::limits;
 use tests::program::program;
 use tests::wait::until;
-use tests::{Bundle, Client};
+use tests::{Bundle, Client, Clock, Db, on_write};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
@@ -290,7 +290,7 @@ async fn what_the_operator_does_is_in_the_audit_trail_and_an_edited_row_is_named
 
     let embedded = || format!("sqlite://{}", place.data().join("updraft.db").display());
     let db = Db::open(&place.database.url().unwrap_or_else(embedded)).await.unwrap();
-    let rows = repo::from(&mut db.read().await.unwrap(), 1, 10).await.unwrap();
+    let rows = audit::rows(&mut db.read().await.unwrap(), 1, 10).await.unwrap();
     let told: Vec<_> = rows.iter().map(|row| (row.action.as_str(), row.credential_kind.as_str(), &row.client_address)).collect();
     assert_eq!(told, ["account.create", "access_key.create", "account.set_limits"].map(|action| (action, "operator", &None)));
     let mut tx = db.write().await.unwrap();
@@ -498,7 +498,7 @@ async fn help_lists_the_commands_and_every_setting() {
     let place = Place::embedded();
     let help = place.run(&["--help"], "").await;
     assert_eq!(help.code, Some(0));
-    for setting in control::config::settings::names() {
+    for setting in control::testing::settings::names() {
         assert!(help.out.contains(&setting), "{setting}");
     }
     for command in ["serve", "account", "access-key"] {

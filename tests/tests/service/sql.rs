@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use control::infra::db::{Db, Dialect, Either, listed};
-use control::server::sql;
+use control::testing::server::{self, Either, listed, statements_of_one};
 use sqlx::{Executor, SqlSafeStr, Statement};
-use tests::TestApp;
+use tests::{Db, Dialect, TestApp};
 use xtask::statements::Statements;
 
 /// Prepares a statement and gives how many parameters the database found in it. Row locks need a transaction that writes.
@@ -42,13 +41,13 @@ async fn check(app: &TestApp, name: &str, sql: &'static str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_statement_is_accepted_by_this_database() {
     let app = TestApp::spawn().await;
-    let all = sql::all();
+    let all = server::statements();
     let names: BTreeSet<&str> = all.iter().map(|(name, _)| *name).collect();
     assert_eq!(names.len(), all.len(), "each file stands in the list once");
     assert!(all.len() >= 10, "{names:?}");
     let lists: BTreeSet<&[&str]> = all.iter().map(|(_, statements)| *statements).collect();
     assert_eq!(lists.len(), all.len(), "each list is another file's");
-    for (name, statements) in all.into_iter().chain(sql::only(app.db().dialect())) {
+    for (name, statements) in all.into_iter().chain(statements_of_one(app.db().dialect())) {
         assert!(!statements.is_empty(), "{name} has no statements");
         for statement in statements {
             check(&app, name, statement).await;
@@ -85,7 +84,7 @@ async fn a_statement_that_this_database_does_not_know_is_refused() {
 fn no_statement_is_outside_the_lists() {
     let statements = Statements::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../control/src")).unwrap();
     assert!(statements.violations.is_empty(), "{:#?}", statements.violations);
-    let of_one = [Dialect::Sqlite, Dialect::Postgres].into_iter().flat_map(sql::only);
+    let of_one = [Dialect::Sqlite, Dialect::Postgres].into_iter().flat_map(statements_of_one);
     let known: Vec<_> = sql::all().into_iter().chain(of_one).map(|(name, statements)| (name, statements.len())).collect();
     let differences = statements.differences(&known);
     assert!(differences.is_empty(), "{differences:#?}");

@@ -1,11 +1,12 @@
 //! `cargo xtask imports`, and a stage of `cargo xtask check`: which module of the control plane imports which, held against `control/imports.toml`.
 //!
 //! Each file is parsed (`syntax`, `tokens`), each path followed to the file that defines what it names (`tree`, `resolve`, `references`), and judged
-//! (`violations`, `circles`); exceptions would be in `control/imports-exceptions.txt`, which is empty (`exceptions`). Not here:
+//! (`violations`, `circles`), as is what other packages name (`outside`); exceptions would be in `control/imports-exceptions.txt`, which is empty (`exceptions`). Not here:
 //! dependencies between crates, which are cargo's. Start reading at [`Findings::new`].
 
 mod circles;
 mod exceptions;
+mod outside;
 mod package;
 mod path;
 mod references;

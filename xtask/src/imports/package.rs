@@ -21,55 +21,90 @@ pub(super) struct Package {
     pub(super) files: BTreeMap<String, String>,
     /// Files and folders directly in `src`.
     pub(super) entries: BTreeSet<String>,
+    /// The text of each Rust file outside that can name the library, by its path in the workspace: of the packages that depend on it, and of its tests.
+    pub(super) outside: BTreeMap<String, String>,
 }
 
 impl Package {
     /// Reads the package in this folder.
     pub(super) fn read(folder: &Path) -> Result<Self, Failure> {
-        let manifest = folder.join("Cargo.toml");
-        let Manifest { package, lib, dependencies, target } =
-            toml::from_str(&text(&manifest)?).map_err(|error| Failure::Said(format!("{}: {error}", manifest.display())))?;
-        let library = lib.and_then(|lib| lib.name).unwrap_or(package.name);
+        let Manifest { package, lib, dependencies, target, .. } = Manifest::read(folder)?;
+        let package = package.map(|package| package.name).unwrap_or_default();
+        let library = lib.and_then(|lib| lib.name).unwrap_or(package.clone());
         let names = dependencies.into_keys().chain(target.into_values().flat_map(|target| target.dependencies.into_keys()));
         let mut read = Self {
             library: in_code(&library),
             dependencies: names.map(|name| in_code(&name)).collect(),
             files: BTreeMap::new(),
             entries: BTreeSet::new(),
+            outside: BTreeMap::new(),
         };
-        read.add(&folder.join("src"), "")?;
-        Ok(read)
-    }
-
-    /// Adds what is in a folder of `src`; `within` is its path, with a slash at the end.
-    fn add(&mut self, folder: &Path, within: &str) -> Result<(), Failure> {
-        let entries = fs::read_dir(folder).map_err(|error| Failure::Said(format!("{}: {error}", folder.display())))?;
-        for entry in entries {
-            let entry = entry?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let path = format!("{within}{name}");
-            if within.is_empty() {
-                self.entries.insert(name);
-            }
-            if entry.file_type()?.is_dir() {
-                self.add(&entry.path(), &format!("{path}/"))?;
-            } else if entry.path().extension().is_some_and(|extension| extension == "rs") {
-                self.files.insert(path, text(&entry.path())?);
+        let source = folder.join("src");
+        for entry in entries(&source)? {
+            read.entries.insert(entry?.file_name().to_string_lossy().into_owned());
+        }
+        add(&mut read.files, &source, "")?;
+        let workspace = folder.parent().unwrap_or(folder);
+        for member in Manifest::read(workspace)?.workspace.map(|workspace| workspace.members).unwrap_or_default() {
+            let (path, within) = (workspace.join(&member), format!("{member}/"));
+            if path == folder {
+                for tests in ["tests", "benches", "examples"].into_iter().filter(|tests| path.join(tests).exists()) {
+                    add(&mut read.outside, &path.join(tests), &format!("{within}{tests}/"))?;
+                }
+            } else if Manifest::read(&path)?.depends_on(&package) {
+                add(&mut read.outside, &path, &within)?;
             }
         }
-        Ok(())
+        Ok(read)
     }
+}
+
+/// Adds the Rust files of a folder; `within` is its path, with a slash at the end.
+fn add(files: &mut BTreeMap<String, String>, folder: &Path, within: &str) -> Result<(), Failure> {
+    for entry in entries(folder)? {
+        let entry = entry?;
+        let path = format!("{within}{}", entry.file_name().to_string_lossy());
+        if entry.file_type()?.is_dir() {
+            add(files, &entry.path(), &format!("{path}/"))?;
+        } else if entry.path().extension().is_some_and(|extension| extension == "rs") {
+            files.insert(path, text(&entry.path())?);
+        }
+    }
+    Ok(())
+}
+
+fn entries(folder: &Path) -> Result<fs::ReadDir, Failure> {
+    fs::read_dir(folder).map_err(|error| Failure::Said(format!("{}: {error}", folder.display())))
 }
 
 /// The parts of `Cargo.toml` that name something.
 #[derive(Deserialize)]
 struct Manifest {
-    package: Named,
+    package: Option<Named>,
     lib: Option<Library>,
+    workspace: Option<Workspace>,
     #[serde(default)]
     dependencies: BTreeMap<String, toml::Value>,
+    #[serde(default, rename = "dev-dependencies")]
+    of_tests: BTreeMap<String, toml::Value>,
     #[serde(default)]
     target: BTreeMap<String, Target>,
+}
+
+impl Manifest {
+    fn read(folder: &Path) -> Result<Self, Failure> {
+        let manifest = folder.join("Cargo.toml");
+        toml::from_str(&text(&manifest)?).map_err(|error| Failure::Said(format!("{}: {error}", manifest.display())))
+    }
+
+    fn depends_on(&self, package: &str) -> bool {
+        self.dependencies.contains_key(package) || self.of_tests.contains_key(package)
+    }
+}
+
+#[derive(Deserialize)]
+struct Workspace {
+    members: Vec<String>,
 }
 
 #[derive(Deserialize)]

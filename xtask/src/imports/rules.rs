@@ -31,6 +31,9 @@ pub(super) struct Rules {
     /// Items that only some modules may name.
     #[serde(default)]
     pub(super) only: Vec<Only>,
+    /// What other packages may name, and the package's own tests: modules at the root.
+    #[serde(default)]
+    pub(super) outside: Vec<String>,
 }
 
 /// Modules of one parent in an order.

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::{
-    circles,
+    circles, outside,
     package::Package,
     path::ItemPath,
     references::Reference,
     resolve::Target,
     rules::{Ordered, Rules, is_within},
+    tokens::Mention,
     tree::{Module, Tree},
 };
 
@@ -24,13 +25,14 @@ pub(super) struct Violation {
 }
 
 /// Each rule's name, in the order of the summary.
-pub(super) const RULES: &[&str] = &[FLOORS, APART, ORDERED, BANNED, ONLY, JSON, CIRCLE, ROOT];
+pub(super) const RULES: &[&str] = &[FLOORS, APART, ORDERED, BANNED, ONLY, OUTSIDE, JSON, CIRCLE, ROOT];
 
 const FLOORS: &str = "floors";
 const APART: &str = "apart";
 const ORDERED: &str = "ordered";
 const BANNED: &str = "banned";
 const ONLY: &str = "only";
+const OUTSIDE: &str = "outside";
 const JSON: &str = "json";
 /// Its line ends with a number of files.
 pub(super) const CIRCLE: &str = "circle";
@@ -47,7 +49,8 @@ pub(super) struct Code<'a> {
 
 /// All violations, each line once, sorted; but as many lines as circles.
 pub(super) fn all(code: &Code<'_>, circles: &[Vec<&str>]) -> Vec<Violation> {
-    let found = [floors(code), apart(code), ordered(code), banned(code), only(code), json(code), root(code)].into_iter().flatten();
+    let found =
+        [floors(code), apart(code), ordered(code), banned(code), only(code), outside(code), json(code), root(code)].into_iter().flatten();
     let mut lines: BTreeMap<String, Violation> = BTreeMap::new();
     for violation in found {
         lines.entry(violation.line.clone()).or_insert(violation);
@@ -169,6 +172,18 @@ fn only(code: &Code<'_>) -> Vec<Violation> {
                 let line = format!("{ONLY}: {} names {item}", code.tree.file(&reference.from));
                 violations.push(Violation { rule: ONLY, line, detail: reference.described() });
             }
+        }
+    }
+    violations
+}
+
+fn outside(code: &Code<'_>) -> Vec<Violation> {
+    let is_allowed = |mention: &Mention| mention.segments.get(1).is_some_and(|module| code.rules.outside.contains(module));
+    let mut violations = Vec::new();
+    for (file, text) in &code.package.outside {
+        for mention in outside::mentions(text, &code.package.library).into_iter().filter(|mention| !is_allowed(mention)) {
+            let line = format!("{OUTSIDE}: {file} names {}", mention.segments.join("::"));
+            violations.push(Violation { rule: OUTSIDE, line, detail: format!("line {}", mention.line) });
         }
     }
     violations

@@ -38,11 +38,6 @@ pub mod step_up;
 mod until;
 pub mod view;
 
-pub use fields::Fields;
-pub use flash::Flash;
-pub use form::{Field, Form};
-pub use frame::Frame;
-pub use headers::Needs;
 pub use site::Site;
 
 use axum::Router;

@@ -5,7 +5,6 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use crate::domain::error::{AppError, AppResult};
-pub use crate::infra::dates::{day, end, moment};
 
 /// The pages of the navigation, for whoever is signed in: the label and the page. Each stands here once it is there.
 pub const NAVIGATION: &[(&str, &str)] =

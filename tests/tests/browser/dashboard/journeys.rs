@@ -340,7 +340,7 @@ async fn a_forgotten_password_is_replaced_by_the_mail() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_a_stranger_registered_is_confirmed_with_ones_own_password() {
+async fn an_address_that_a_stranger_registered_is_confirmed_with_the_owners_password() {
     with_all(async |app, visit| {
         let registered = tests::people::login("ada@example.com", "what the stranger thought of first");
         app.anonymous().post("/v1/auth/register", registered).await.assert(202);

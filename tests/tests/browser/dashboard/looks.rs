@@ -86,7 +86,7 @@ async fn pages_are_light_stay_where_they_are_keep_to_their_policy_and_the_checke
 fn every_page_was_opened(opened: &[String]) {
     let sent = ["/options", "/sign-in/passkey", "/second-factor/passkey", "/sign-out", "/download", "/end", "/end-others"];
     let missing =
-        missing(opened, control::http::dashboard::pages().paths.into_iter().filter(|page| !sent.iter().any(|end| page.ends_with(end))));
+        missing(opened, control::testing::server::pages().paths.into_iter().filter(|page| !sent.iter().any(|end| page.ends_with(end))));
     assert!(missing.is_empty(), "no tour of {missing:?}");
 }
 

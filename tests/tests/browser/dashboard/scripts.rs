@@ -1,9 +1,8 @@
 //! What the pages' scripts do that a form alone cannot.
 
-use control::domain::credentials::session::SessionOrigin;
 use serde_json::{Value, json};
 use tests::people::{PASSWORD, login};
-use tests::{Hands, TestApp, Visit};
+use tests::{Hands, SessionOrigin, TestApp, Visit};
 
 use crate::dashboard::codes;
 

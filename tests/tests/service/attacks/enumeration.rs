@@ -5,7 +5,7 @@ use tests::people::PASSWORD;
 use tests::strangers::Stranger;
 use tests::{Answer, Options, TestApp};
 
-use crate::api::members;
+use crate::v1::members;
 
 const ANOTHER: &str = "quite another phrase for the gate";
 

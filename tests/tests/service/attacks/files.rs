@@ -5,16 +5,15 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use control::config::Config;
 use reqwest::Method;
 use reqwest::header::HeaderValue;
 use serde_json::json;
 use tests::multipart::Multipart;
 use tests::people::PASSWORD;
 use tests::program::{Serving, run};
-use tests::raw;
 use tests::wait::until;
 use tests::{Client, Options, TestApp};
+use tests::{Config, raw};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// The files below a folder.
@@ -83,7 +82,7 @@ async fn a_fresh_database_is_its_owners_alone() {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let file = folder.path().join("other.db");
-    let db = control::infra::db::Db::open(&format!("sqlite://{}", file.display())).await.unwrap();
+    let db = tests::Db::open(&format!("sqlite://{}", file.display())).await.unwrap();
     for path in files(folder.path()) {
         assert_eq!(mode(&path), 0o600, "{}", path.display());
     }

@@ -1,12 +1,12 @@
 //! A stolen dashboard session: what outlives it needs a fresh proof, which a thief does not have.
 
-use control::domain::credentials::session::SessionOrigin::{CliBrowser, CliDevice, Dashboard};
 use reqwest::Method;
 use serde_json::{Value, json};
+use tests::SessionOrigin::{CliBrowser, CliDevice, Dashboard};
 use tests::people::{PASSWORD, login};
 use tests::{Answer, Client, Holder, Options, TestApp};
 
-use crate::api::members;
+use crate::v1::members;
 
 const MINUTE: i64 = 60_000;
 const STALE: Option<&str> = Some("reauth_required");

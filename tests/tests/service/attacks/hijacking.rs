@@ -7,7 +7,7 @@ use tests::reader::Page;
 use tests::strangers::Stranger;
 use tests::{Answer, Options, Reader, TestApp};
 
-use crate::api::members;
+use crate::v1::members;
 
 const EMAIL: &str = "ada@example.com";
 const STRANGERS: &str = "what the stranger thought of first";

@@ -6,7 +6,7 @@ use serde_json::json;
 use tests::people::PASSWORD;
 use tests::{Answer, Client, Options, TestApp};
 
-use crate::roles_and_names::{accept, add, meaning, names, release, roles, transfer};
+use crate::v1::apps::{accept, add, meaning, names, release, roles, transfer};
 
 /// What a pipeline does that knows a bare name only: it uploads, and creates the app when there is none.
 async fn pipeline(client: &Client, app: &str, content: &str) -> Answer {
@@ -418,7 +418,7 @@ async fn a_client_that_knows_bare_names_only_works_with_its_own_with_accepted_an
         bob.create_app(name).await;
         add(&bob, name, "ada", "Developer").await;
     }
-    let cli = app.open_session("ada", control::domain::credentials::session::SessionOrigin::CliBrowser).await;
+    let cli = app.open_session("ada", tests::SessionOrigin::CliBrowser).await;
     let api_key = app.api_key("ada", &["deploy", "read"]).await;
     accept(&cli, "accepted", json!({})).await.assert(200);
     for (number, client) in [&ada, &cli, &api_key].into_iter().enumerate() {

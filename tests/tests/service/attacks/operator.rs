@@ -1,10 +1,9 @@
 //! An account that was taken over: what the operator can do about it, by the commands of the program.
 
-use control::domain::credentials::session::SessionOrigin;
 use serde_json::{Value, json};
 use tests::people::PASSWORD;
 use tests::program::{self, Ended};
-use tests::{Bundle, Client, Options, TestApp};
+use tests::{Bundle, Client, Options, SessionOrigin, TestApp};
 
 const EMAIL: &str = "ada@example.com";
 

@@ -1,8 +1,8 @@
 //! A free account that wants to fill the service: each thing that it may have many of has a bound.
 
-use control::domain::credentials::session::SessionOrigin::Dashboard;
 use reqwest::Method;
 use serde_json::json;
+use tests::SessionOrigin::Dashboard;
 use tests::logged::{self, traces};
 use tests::multipart::Multipart;
 use tests::raw::{answer, connect, read_answer};
@@ -10,7 +10,7 @@ use tests::wait::until;
 use tests::{Bundle, Client, Options, TestApp};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::roles_and_names::{accept, transfer};
+use crate::v1::apps::{accept, transfer};
 
 /// Refused with 409 that names the quota and its value.
 fn is_reached(answer: &tests::Answer, quota: &str) {
@@ -301,7 +301,7 @@ async fn what_a_transferred_app_has_stored_counts_for_the_receiver_once_it_is_ac
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_address_reports_so_often_in_all_whatever_the_deployments() {
+async fn reports_of_one_address_are_limited_across_deployments() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_REPORTS_ADDRESS", "3/1m").with("TRUSTED_PROXIES", "127.0.0.1")).await;
     let (key, other) = app.sign_up("ada").await.create_app("app").await;
     let send = async |address: &str, key: &str| {

@@ -1,6 +1,6 @@
 //! What a stranger who was in an account leaves behind: keys end with a reset that says so, factors do not.
 
-use control::domain::mail::{Kind, Mail};
+use control::testing::mail::{Kind, Mail};
 use serde_json::{Value, json};
 use tests::people::PASSWORD;
 use tests::{Answer, Client, Holder, Options, TestApp};

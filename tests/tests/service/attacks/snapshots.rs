@@ -1,8 +1,8 @@
 //! One account makes every check of its key expensive, and with it everybody else's: thousands of releases with the longest descriptions, each for a range
 //! of its own.
 
-use control::domain::releases::size::measure;
-use control::domain::snapshot::Form;
+use control::testing::releases::measure;
+use control::testing::snapshots::Form;
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 use serde_json::{Value, json};

@@ -1,12 +1,11 @@
 //! Texts that look like others, that read differently for different programs, or that everybody tries: names, addresses, passwords, JSON.
 
-use control::domain::credentials::session::SessionOrigin;
 use reqwest::Method;
 use reqwest::multipart::{Form, Part};
 use serde_json::{Value, json};
 use tests::people::{PASSWORD, login};
 use tests::program::run;
-use tests::{Answer, Client, Options, TestApp};
+use tests::{Answer, Client, Options, SessionOrigin, TestApp};
 
 /// Names that look like another one, or that turn what is written beside them.
 const DECEITFUL: [&str; 8] =
@@ -31,7 +30,7 @@ async fn send(client: &Client, method: Method, path: &str, body: &str) -> Answer
 }
 
 fn segment(name: &str) -> String {
-    control::http::extract::encode_segment(name)
+    tests::encode_segment(name)
 }
 
 #[tokio::test(flavor = "multi_thread")]

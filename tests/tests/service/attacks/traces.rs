@@ -3,14 +3,13 @@
 
 use std::num::NonZero;
 
-use control::domain::credentials::session::SessionOrigin;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tests::logged::{self, traces};
 use tests::output::Output;
 use tests::people::PASSWORD;
 use tests::turnstile::Turnstile;
-use tests::{Holder, Options, Reader, TestApp};
+use tests::{Holder, Options, Reader, SessionOrigin, TestApp};
 use tokio::task::JoinSet;
 
 const EMAIL: &str = "ada@example.com";

@@ -1,9 +1,8 @@
 //! Access keys and API keys are made, shown once, changed and taken away by forms alone.
 
-use control::domain::credentials::session::SessionOrigin;
 use serde_json::Value;
 use tests::reader::Page;
-use tests::{Client, Reader, TestApp};
+use tests::{Client, Reader, SessionOrigin, TestApp};
 
 use crate::dashboard::escaping::{ATTEMPTS, stays_text};
 

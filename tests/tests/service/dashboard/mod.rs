@@ -1,7 +1,10 @@
 //! The dashboard's pages over HTTP, as a browser without scripts uses them.
 
 mod account;
+mod after_sign_in;
+mod base_address;
 mod command_lines;
+mod cookie_and_bearer;
 mod cookies;
 mod escaping;
 mod factors;
@@ -11,15 +14,12 @@ mod headers;
 mod keys;
 mod passkeys;
 mod passwords;
-mod place;
 mod reauthenticate;
 mod second_step;
-mod separate;
 mod sessions;
 mod shared_apps;
 mod sign_in;
 mod sign_up;
-mod ways_back;
 
 use tests::{Options, TestApp};
 
@@ -96,7 +96,7 @@ fn address(page: &str) -> String {
 #[test]
 fn every_page_stands_in_the_list() {
     let mut listed: Vec<&str> = PAGES.iter().map(|(page, _)| *page).collect();
-    let mut served = control::http::dashboard::pages().paths;
+    let mut served = control::testing::server::pages().paths;
     listed.sort_unstable();
     served.sort_unstable();
     assert_eq!(listed, served);

@@ -1,11 +1,10 @@
 //! A form that its session is too old for asks for a fresh proof and goes on, with what was typed; and leads nowhere else.
 
-use control::domain::credentials::session::SessionOrigin;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tests::people::PASSWORD;
 use tests::reader::{Form, Page};
-use tests::{Holder, Options, Reader, TestApp, Totp};
+use tests::{Holder, Options, Reader, SessionOrigin, TestApp, Totp};
 
 const MINUTE: i64 = 60_000;
 const HEADING: &str = "<h1>Confirm that it is you</h1>";

@@ -1,9 +1,8 @@
 //! Sessions and machines are seen, and ended, by forms alone.
 
-use control::domain::credentials::session::{Device, SessionOrigin};
 use reqwest::Method;
 use tests::reader::{Form, Page, unescape};
-use tests::{Client, Reader, TestApp};
+use tests::{Client, Device, Reader, SessionOrigin, TestApp};
 
 use crate::dashboard::escaping::{ATTEMPTS, stays_text};
 

@@ -5,7 +5,7 @@ use tests::reader::unescape;
 use tests::{Client, Reader, TestApp};
 
 use crate::dashboard::escaping::{ATTEMPTS, stays_text};
-use crate::roles_and_names::{accept, add, meaning, names, roles, transfer};
+use crate::v1::apps::{accept, add, meaning, names, roles, transfer};
 
 /// Ada, who is signed in, and Bob, who shares apps with her.
 async fn ada() -> (TestApp, Reader, Client, Client) {
@@ -123,7 +123,7 @@ async fn the_list_is_bounded_and_its_names_stay_text() {
     for (number, attempt) in ATTEMPTS.iter().enumerate() {
         let name = attempt.replace(['/', '\\', '?', ':', '#'], "-");
         bob.post("/v1/apps", json!({ "name": name, "manuallyProvisionDeployments": true })).await.assert(201);
-        let path = format!("/v1/apps/{}/collaborators/ada@example.com", control::http::extract::encode_segment(&name));
+        let path = format!("/v1/apps/{}/collaborators/ada@example.com", tests::encode_segment(&name));
         bob.post(&path, json!({})).await.assert(201);
         stays_text(&reader.open("/dashboard/account").await.html(), &name);
         let accept = page(&app, &name, "accept").await;

@@ -94,7 +94,7 @@ async fn the_banner_says_by_when_a_second_factor_is_to_be_set_up() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let mut reader = app.signed_in_reader("ada").await;
-    let day = |time| control::infra::dates::day(time);
+    let day = |time| control::testing::dashboard::day(time);
     let deadline = app.clock.now().plus_millis(14 * 86_400_000);
     reader.open("/dashboard").await.shows("Set up a second factor</strong> by").shows(&day(deadline));
     app.clock.advance(14 * 86_400_000 + 1);

@@ -2,9 +2,9 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use control::domain::mail::notices::Notice;
-use control::domain::mail::{
-    Circumstances, FactorKind, FactorNotice, Key, KeyNotice, Kind, MachineNotice, NewPassword, reset_password_link, verify_email_link,
+use control::testing::mail::{
+    Circumstances, FactorKind, FactorNotice, Key, KeyNotice, Kind, MachineNotice, NewPassword, Notice, reset_password_link,
+    verify_email_link,
 };
 use shared::time::UnixMillis;
 use tests::{Options, TestApp};

@@ -1,19 +1,18 @@
 //! Mails: what reaches whom, through a real mail server and as files; and the challenge's verifier.
 
-mod challenge;
 mod files;
 mod outbox;
 mod server;
 mod words;
 
-use control::domain::mail::{Kind, Mail, outbox as mails};
-use control::http::AppState;
+use control::testing::mail::{self, Kind, Mail};
 use shared::time::UnixMillis;
+use tests::AppState;
 
 /// Decides on a mail as a service does: in a transaction, waking the sender after the commit.
 pub(crate) async fn send(app: &AppState, to: &str, kind: Kind) {
     let mut tx = app.db.write().await.unwrap();
-    mails::put(&mut tx, app, &Mail { to: to.to_owned(), kind }).await.unwrap();
+    mail::put(&mut tx, app, &Mail { to: to.to_owned(), kind }).await.unwrap();
     tx.commit().await.unwrap();
     app.mailer.wake();
 }

@@ -1,10 +1,9 @@
 //! The outbox: sealed, leased, given up in the end.
 
-use control::domain::mail::{Kind, Mail, outbox};
-use control::on;
+use control::testing::mail::{self, Kind, Mail};
 use tests::smtp::{MailServer, Tls};
 use tests::wait::until;
-use tests::{Options, TestApp};
+use tests::{Options, TestApp, on};
 
 use crate::mail::{send, verification};
 
@@ -15,7 +14,7 @@ async fn a_mail_that_waits_cannot_be_read_in_the_database() {
     let app = TestApp::spawn().await;
     let state = app.state();
     let mut tx = state.db.write().await.unwrap();
-    outbox::put(&mut tx, &state, &Mail { to: "ada@example.com".to_owned(), kind: verification(1) }).await.unwrap();
+    mail::put(&mut tx, &state, &Mail { to: "ada@example.com".to_owned(), kind: verification(1) }).await.unwrap();
     let sealed: Vec<u8> =
         on!(tx, |conn| sqlx::query_scalar("SELECT payload FROM outbox WHERE kind = 'mail'").fetch_one(conn).await).unwrap();
     for part in ["ada@example.com", "token-1", "VerifyEmail"] {
@@ -28,7 +27,7 @@ async fn a_decision_that_is_rolled_back_sends_nothing() {
     let app = TestApp::spawn().await;
     let state = app.state();
     let mut tx = state.db.write().await.unwrap();
-    outbox::put(&mut tx, &state, &Mail { to: "ada@example.com".to_owned(), kind: verification(1) }).await.unwrap();
+    mail::put(&mut tx, &state, &Mail { to: "ada@example.com".to_owned(), kind: verification(1) }).await.unwrap();
     drop(tx);
     send(&state, "ada@example.com", Kind::AlreadyRegistered).await;
     let subjects: Vec<String> = app.mails_to("ada@example.com").await.into_iter().map(|mail| mail.subject).collect();
@@ -40,10 +39,10 @@ async fn a_mail_that_another_sender_has_leased_is_left_alone_until_the_lease_end
     let app = TestApp::spawn().await;
     let state = app.state();
     let mut tx = state.db.write().await.unwrap();
-    outbox::put(&mut tx, &state, &Mail { to: "ada@example.com".to_owned(), kind: verification(1) }).await.unwrap();
+    mail::put(&mut tx, &state, &Mail { to: "ada@example.com".to_owned(), kind: verification(1) }).await.unwrap();
     let until = app.clock.now().plus_millis(HOUR);
     let lease = "UPDATE outbox SET lease_owner = 'another', lease_until = $1";
-    control::on_write!(tx, |conn| sqlx::query(lease).bind(until).execute(conn).await).unwrap();
+    tests::on_write!(tx, |conn| sqlx::query(lease).bind(until).execute(conn).await).unwrap();
     tx.commit().await.unwrap();
     // A later mail has gone out: the sender has looked, and passed the leased one by.
     send(&state, "bob@example.com", verification(2)).await;
@@ -63,11 +62,11 @@ async fn two_replicas_send_each_mail_once() {
     let folder = tempfile::TempDir::new().unwrap();
     settings.entry("UPDRAFT_DATABASE_URL".to_owned()).or_insert_with(|| format!("sqlite://{}", app.folder().join("updraft.db").display()));
     settings.insert("UPDRAFT_DATA_DIR".to_owned(), folder.path().display().to_string());
-    let config = control::config::Config::read(&settings).unwrap();
-    let clock = control::infra::clock::Clock::Test(app.clock.clone());
-    let parts = control::server::build(config, clock, control::infra::clock::Dice::System).await.unwrap();
+    let config = tests::Config::read(&settings).unwrap();
+    let clock = tests::Clock::Test(app.clock.clone());
+    let parts = control::testing::server::build(config, clock, tests::Dice::System).await.unwrap();
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-    let (replica, state) = (control::server::spawn(parts, listener, None).unwrap(), app.state());
+    let (replica, state) = (control::testing::server::spawn(parts, listener, None).unwrap(), app.state());
     for number in 0..30 {
         send(if number % 2 == 0 { replica.state() } else { &state }, "ada@example.com", verification(number)).await;
     }

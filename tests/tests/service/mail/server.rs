@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use control::domain::mail::Kind;
+use control::testing::mail::Kind;
 use serde_json::{Value, json};
 use tests::smtp::{MailServer, Tls};
 use tests::wait::until;
@@ -223,7 +223,7 @@ async fn nothing_is_sent_to_a_server_whose_certificate_is_not_trusted_or_that_do
         until("the attempt has failed", async || {
             let mut tx = app.db().read().await.unwrap();
             let failed = "SELECT COUNT(*) FROM outbox WHERE kind = 'mail' AND attempts > 0 AND lease_until = 0";
-            let count: i64 = control::on!(tx, |conn| sqlx::query_scalar(failed).fetch_one(conn).await).unwrap();
+            let count: i64 = tests::on!(tx, |conn| sqlx::query_scalar(failed).fetch_one(conn).await).unwrap();
             (count == 1).then_some(())
         })
         .await;

@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use control::domain::mail::notices::Notice;
-use control::domain::mail::{
-    Circumstances, FactorKind, FactorNotice, Key, KeyNotice, Kind, MachineNotice, NewDeploymentKey, NewPassword, ReturnedApp, SharedApp,
-    Transfer,
+use control::testing::mail::{
+    Circumstances, FactorKind, FactorNotice, Key, KeyNotice, Kind, MachineNotice, NewDeploymentKey, NewPassword, Notice, ReturnedApp,
+    SharedApp, Transfer,
 };
 use shared::ids::AppId;
 use shared::time::UnixMillis;

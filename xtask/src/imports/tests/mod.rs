@@ -11,13 +11,16 @@ use std::collections::BTreeSet;
 use super::{Findings, package::Package, rules::Rules};
 use crate::session::Failure;
 
-/// A package of these files, by their paths in `src`.
+/// A package of these files, by their paths in `src`; those of other packages begin with `../`.
 fn package(files: &[(&str, &str)]) -> Package {
     let first = |path: &str| path.split('/').next().unwrap_or_default().to_owned();
+    let owned = |files: &[&(&str, &str)]| files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
+    let (outside, files): (Vec<_>, Vec<_>) = files.iter().partition(|(path, _)| path.starts_with("../"));
     Package {
         library: "control".into(),
         dependencies: ["axum", "serde", "serde_json", "tower"].map(str::to_owned).into(),
-        files: files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect(),
+        files: owned(&files),
+        outside: owned(&outside),
         entries: files.iter().map(|(path, _)| first(path)).collect::<BTreeSet<_>>(),
     }
 }

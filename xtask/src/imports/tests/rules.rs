@@ -225,3 +225,21 @@ fn a_misspelt_rule_is_refused() {
     let committed = include_str!("../../../../control/imports.toml");
     assert!(toml::from_str::<super::Rules>(committed).is_ok());
 }
+
+#[test]
+fn other_packages_name_only_what_is_there_for_them() {
+    let named = |text: &'static str| {
+        let files =
+            [("lib.rs", "pub mod domain; pub mod testing;"), ("domain.rs", ""), ("testing.rs", ""), ("../tests/src/people.rs", text)];
+        violations(&files, "outside = ['testing']", "outside")
+    };
+    let line = "outside: ../tests/src/people.rs names control::domain::accounts";
+    assert_eq!(named("use control::testing::{self, Db}; fn f(control: Control) { control.domain; ::control::testing::on!() }"), [""; 0]);
+    assert_eq!(named("use control::{testing, domain::accounts};"), [line]);
+    assert_eq!(named("use control::domain::accounts as other;"), [line]);
+    assert_eq!(named("#[cfg(test)] mod tests { fn f() { mac!(::control::domain::accounts) } }"), [line]);
+    assert_eq!(named("fn f() { control::on!() }"), ["outside: ../tests/src/people.rs names control::on"]);
+    for whole in ["use control as other;", "use control::*;", "mod inner { fn f() { use ::control::*; } }"] {
+        assert_eq!(named(whole), ["outside: ../tests/src/people.rs names control"], "{whole}");
+    }
+}

@@ -3,10 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use control::config::ConfigError;
-use control::config::outside::Mail;
-use control::config::settings::read;
-use control::infra::mail::{SmtpConfig, SmtpTls};
+use control::testing::settings::{ConfigError, Mail, SmtpConfig, SmtpTls, read};
 
 fn smtp(text: &str) -> Result<SmtpConfig, ConfigError> {
     let given = BTreeMap::from([("UPDRAFT_SMTP_URL".to_owned(), text.to_owned())]);

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use control::config::ConfigError;
-use control::config::service::Service;
-use control::config::settings::read;
+use control::testing::settings::{ConfigError, Service, read};
 
 fn dashboard_url(url: &str) -> Result<String, ConfigError> {
     let given = BTreeMap::from([("UPDRAFT_DASHBOARD_URL".to_owned(), url.to_owned())]);

@@ -1,6 +1,6 @@
 //! Names that look like settings and are none.
 
-use control::config::settings::unknown_names;
+use control::testing::settings::unknown_names;
 
 #[test]
 fn a_name_that_is_no_settings_comes_with_the_nearest() {

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use control::config::values::{parse_network, parse_size};
+use control::testing::settings::{parse_network, parse_size};
 
 #[test]
 fn sizes_have_units() {

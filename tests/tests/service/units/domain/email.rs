@@ -1,6 +1,6 @@
 //! E-mail addresses: their one form, and which of them are taken.
 
-use control::domain::email::{Email, former};
+use control::testing::credentials::{Email, former};
 
 #[test]
 fn an_address_has_one_form() {

@@ -1,6 +1,6 @@
 //! Sliding windows: when the next may come, when a stop ends, and what is kept.
 
-use control::domain::limits::Times;
+use control::testing::credentials::Times;
 use shared::limit::Rate;
 use shared::time::UnixMillis;
 

@@ -1,7 +1,7 @@
 //! What devices are refused with.
 
-use control::domain::error::{AppError, Thing};
 use shared::wire::problem::{UNKNOWN_DEPLOYMENT, WRONG_TYPE};
+use tests::{AppError, Thing};
 
 #[test]
 fn errors_have_the_texts_of_the_edge() {

@@ -1,6 +1,6 @@
 //! Times as people read them.
 
-use control::infra::dates::{day, end, moment, second};
+use control::testing::dashboard::{day, end, moment, second};
 use shared::time::UnixMillis;
 
 #[test]

@@ -1,6 +1,6 @@
 //! Which addresses are of this machine alone.
 
-use control::infra::loopback::is_loopback_address;
+use control::testing::credentials::is_loopback_address;
 
 #[test]
 fn loopback_is_this_machine() {

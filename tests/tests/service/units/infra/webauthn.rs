@@ -1,6 +1,6 @@
 //! Where passkeys can be used, and for how long browsers wait.
 
-use control::infra::webauthn::{CHALLENGE_LIFETIME, RelyingParty, TIMEOUT};
+use control::testing::credentials::{CHALLENGE_LIFETIME, RelyingParty, TIMEOUT};
 
 #[test]
 fn a_relying_party_has_a_name_for_a_host() {

@@ -1,6 +1,6 @@
 //! Places of dead letters, as somebody types them.
 
-use control::jobs::replay::Place;
+use control::testing::jobs::Place;
 
 #[test]
 fn a_place_is_a_folder_or_a_bucket() {

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use control::domain::error::{AppError, AppResult};
-use control::infra::clock::{Clock, Dice};
-use control::jobs::runner::{Facts, Job, Rest, Runner};
+use control::testing::jobs::{Facts, Job, Rest, Runner};
+use tests::{AppError, AppResult, Clock, Dice};
 use tokio::sync::watch;
 use tokio::time::sleep;
 

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
-use control::server::telemetry::{filter, silence};
+use control::testing::server::{filter, silence};
 use tracing::subscriber::with_default;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::SubscriberExt;

@@ -1,6 +1,6 @@
 //! The list of common passwords: that it is whole, and what is on it.
 
-use control::domain::accounts::common_passwords::{contains, count};
+use control::testing::credentials::{common_passwords, is_common_password};
 
 /// The file: for each value of the first 16 bits how many fingerprints begin with it, and then the other four bytes of each.
 static LIST: &[u8] = include_bytes!("../../../../../../control/data/common-passwords.bin");
@@ -10,8 +10,8 @@ const REST: usize = 4;
 #[test]
 fn the_list_is_whole_and_in_order() {
     let (counts, fingerprints) = LIST.split_at(GROUPS);
-    assert_eq!(counts.iter().map(|count| usize::from(*count)).sum::<usize>(), count());
-    assert_eq!(fingerprints.len(), count() * REST);
+    assert_eq!(counts.iter().map(|count| usize::from(*count)).sum::<usize>(), common_passwords());
+    assert_eq!(fingerprints.len(), common_passwords() * REST);
     let mut all = fingerprints.chunks_exact(REST);
     for count in counts {
         let group: Vec<&[u8]> = all.by_ref().take(usize::from(*count)).collect();
@@ -22,16 +22,16 @@ fn the_list_is_whole_and_in_order() {
 #[test]
 fn a_password_is_found_in_any_case_and_nothing_else_is() {
     for common in ["passwordpassword", "PasswordPassword", "progressive62", "windows.setup.win95"] {
-        assert!(contains(common), "{common}");
+        assert!(is_common_password(common), "{common}");
     }
     for other in ["", "a long passphrase nobody guesses", "passwordpasswordx", "correct horse battery staple of mine"] {
-        assert!(!contains(other), "{other}");
+        assert!(!is_common_password(other), "{other}");
     }
 }
 
 #[test]
 fn the_security_page_says_how_long_the_list_is() {
-    let digits = count().to_string();
+    let digits = common_passwords().to_string();
     let (head, tail) = digits.split_at(digits.len() - 3);
     let (first, middle) = head.split_at(head.len() - 3);
     let written = format!("{first},{middle},{tail}");

@@ -1,6 +1,6 @@
 //! What a password is judged by that is known of its owner.
 
-use control::domain::accounts::strength::{context, has_own_part};
+use control::testing::credentials::{context, has_own_part};
 
 #[test]
 fn the_context_is_what_a_guesser_knows() {

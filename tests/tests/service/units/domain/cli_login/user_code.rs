@@ -1,7 +1,7 @@
 //! User codes: what they are made of, and how people type them.
 
-use control::domain::cli_login::user_code::{LETTERS, UserCode};
-use control::infra::clock::Dice;
+use control::testing::credentials::{LETTERS, UserCode};
+use tests::Dice;
 
 #[test]
 fn codes_are_eight_of_the_letters_and_every_letter_comes() {

@@ -1,7 +1,6 @@
 //! What is kept of what a client has reported.
 
-use control::domain::counting::flags::{Flag, Flags};
-use control::domain::counting::rules::Epochs;
+use control::testing::counting::{Epochs, Flag, Flags};
 use shared::ids::DeploymentId;
 use shared::keys::Label;
 

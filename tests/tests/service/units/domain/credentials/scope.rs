@@ -1,6 +1,6 @@
 //! Sets of scopes.
 
-use control::domain::credentials::scope::ScopeSet;
+use control::testing::credentials::ScopeSet;
 
 #[test]
 fn scopes_are_a_set_of_known_names() {

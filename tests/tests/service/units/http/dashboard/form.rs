@@ -1,8 +1,8 @@
 //! Where forms say what is wrong.
 
-use control::domain::error::{AppError, RateLimit};
-use control::http::dashboard::form::{Field, Form};
+use control::testing::dashboard::{Field, Form};
 use shared::FieldErrors;
+use tests::{AppError, RateLimit};
 
 #[test]
 fn each_fault_stands_at_its_field() {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use control::config::Config;
-use control::http::dashboard::site::{LONGEST_NEXT, Site};
+use control::testing::dashboard::{LONGEST_NEXT, Site};
+use tests::Config;
 
 fn site(base: &str) -> Site {
     let folder = tempfile::tempdir().unwrap();

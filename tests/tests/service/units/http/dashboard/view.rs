@@ -1,6 +1,6 @@
 //! The words that pages share.
 
-use control::http::dashboard::view::{sentence, wait};
+use control::testing::dashboard::{sentence, wait};
 
 #[test]
 fn waits_are_told_in_words_and_faults_in_sentences() {

@@ -1,6 +1,6 @@
 //! Lists of encryption keys.
 
-use control::infra::crypto::keys::EncryptionKeys;
+use control::testing::encryption::EncryptionKeys;
 
 const ONE: &str = "k1:AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=";
 const TWO: &str = "k2:AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI=";

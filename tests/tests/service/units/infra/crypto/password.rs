@@ -1,8 +1,8 @@
 //! Password hashes: their form, and which stored ones are taken.
 
 use argon2::{Algorithm, Argon2, Block, Params, Version};
-use control::infra::clock::Dice;
-use control::infra::crypto::password::{Verdict, hash, unmatched, verify_in};
+use control::testing::credentials::{Verdict, hash, unmatched, verify_in};
+use tests::Dice;
 
 /// Made by the crate itself, with the parameters that OWASP lists third (m = 9,216 KiB, t = 4, p = 1).
 fn made_elsewhere(password: &str) -> String {

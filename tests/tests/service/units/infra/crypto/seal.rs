@@ -1,8 +1,7 @@
 //! Sealed values: who opens them, and that every change is noticed.
 
-use control::infra::clock::Dice;
-use control::infra::crypto::keys::EncryptionKey;
-use control::infra::crypto::seal::{OpenError, open, seal};
+use control::testing::encryption::{EncryptionKey, OpenError, open, seal};
+use tests::Dice;
 
 fn key(id: &str, byte: u8) -> EncryptionKey {
     EncryptionKey { id: id.to_owned(), bytes: [byte; 32] }

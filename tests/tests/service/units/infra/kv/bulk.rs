@@ -1,6 +1,6 @@
 //! Bulk writes to KV: their form, and KV's limits.
 
-use control::infra::kv::bulk::{Bulk, MOST_PAIRS, MOST_VALUE, Pushed};
+use control::testing::snapshots::{Bulk, MOST_PAIRS, MOST_VALUE, Pushed};
 use shared::keys::DeploymentKey;
 
 fn key(number: usize) -> DeploymentKey {

@@ -1,7 +1,6 @@
 //! The two parts of mails: what users wrote is text in both, and so are links.
 
-use control::domain::mail::{Kind, NewPassword, Transfer};
-use control::jobs::mail::letter::render;
+use control::testing::mail::{Kind, NewPassword, Transfer, render};
 use shared::time::UnixMillis;
 
 #[test]

@@ -1,6 +1,6 @@
 //! When a login is too old to let a command line in.
 
-use control::domain::login::fresh::recent::RecentLogin;
+use control::testing::credentials::RecentLogin;
 use shared::time::UnixMillis;
 
 #[test]

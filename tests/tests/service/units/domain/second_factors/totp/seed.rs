@@ -1,6 +1,6 @@
 //! Seeds of authenticator apps: their codes, and what an app is told.
 
-use control::domain::second_factors::totp::seed::Seed;
+use control::testing::credentials::Seed;
 use shared::time::UnixMillis;
 
 /// The seed of RFC 6238, appendix B, for SHA-1.

@@ -1,6 +1,6 @@
 //! How many connections the operating system has room for.
 
-use control::http::layer::connections::descriptors::fitting;
+use control::testing::server::fitting;
 
 #[test]
 fn connections_leave_descriptors_for_the_rest() {

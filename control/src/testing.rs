@@ -1,0 +1,141 @@
+//! What tests, benches and load programs may see of control besides what it serves. They name nothing else of it (`cargo xtask imports`), so that the
+//! rest can change without them.
+//!
+//! Whatever can be asked over HTTP is asked over HTTP. Here is what cannot: how a server is started in the test's own process, with the test's clock and
+//! dice; what it begins with, without a mail and a password hash for each account; its database; single rounds of jobs, whose hour never comes while a
+//! test runs; and pure functions. At the root is what many tests need, in the modules what those of one area need. A name is here because a test needs
+//! it, and goes with the last one. Nothing in control uses this module.
+
+use std::net::IpAddr;
+
+use shared::ids::AccountId;
+use shared::time::UnixMillis;
+
+use crate::domain::{accounts::service, audit::Actor, context::Context, credentials::session, keys::access_keys};
+
+pub use crate::domain::accounts::repo::find_by_email as account_by_email;
+pub use crate::domain::credentials::session::{Device, SessionOrigin};
+pub use crate::domain::error::{AppError, AppResult, RateLimit, Refusal, Thing, chain};
+pub use crate::domain::keys::access_keys::DEFAULT_TTL as ACCESS_KEY_TTL;
+pub use crate::http::{AppState, extract::encode_segment};
+pub use crate::infra::clock::{Clock, Dice, TestClock};
+pub use crate::infra::db::{Db, Dialect, ReadTx, WriteTx};
+pub use crate::{config::Config, domain::audit::ClientAddress, on, on_write};
+
+/// Makes a verified account as the operator's command does. The hash of its password comes from the test, since making one takes long.
+pub async fn account(tx: &mut WriteTx, email: &str, password_hash: &str, now: UnixMillis) -> AppResult<AccountId> {
+    let email = email.parse().map_err(|fault| AppError::invalid("email", fault))?;
+    let limits = settings::limits(&settings::Given::new()).map_err(AppError::internal)?.account;
+    let new = service::NewAccount { email: &email, name: None, password_hash, limits };
+    service::create(tx, &Actor::operator(), &new, &Dice::System, now).await
+}
+
+/// Makes a named access key without a dashboard session, and gives it in the clear.
+pub async fn access_key(tx: &mut WriteTx, account: &AccountId, name: &str, ttl: i64, now: UnixMillis) -> AppResult<String> {
+    let token = access_keys::create(tx, account, name, "127.0.0.1", ttl, &Dice::System, now).await?;
+    Ok(token.reveal().to_owned())
+}
+
+/// Opens a session without a login, and gives its token in the clear.
+pub async fn session(app: &Context, account: &AccountId, origin: SessionOrigin, from: IpAddr, device: &Device) -> AppResult<String> {
+    let mut tx = app.db.write().await?;
+    let issued = session::issue(&mut tx, app, account, origin, ClientAddress(from), device).await?;
+    tx.commit().await?;
+    Ok(issued.token.reveal().to_owned())
+}
+
+/// Starting and stopping, and what is listed of the whole server: operations, permissions, pages, statements.
+pub mod server {
+    pub use crate::domain::access::grant::PERMISSIONS;
+    pub use crate::http::dashboard::pages;
+    pub use crate::http::layer::{connections::Table, connections::descriptors::fitting, connections::serve, layer};
+    pub use crate::infra::db::{Either, listed, migrate};
+    pub use crate::server::{
+        Running, build, install_crypto, router::document, spawn, sql::all as statements, sql::only as statements_of_one,
+    };
+    pub use crate::server::{telemetry::filter, telemetry::silence};
+}
+
+/// Settings as text, and what is read from them.
+pub mod settings {
+    pub use crate::config::settings::{Given, names, read, unknown_names};
+    pub use crate::config::{ConfigError, limits, outside::Mail, service::Service, values::parse_network, values::parse_size};
+    pub use crate::infra::{kv::KvConfig, mail::SmtpConfig, mail::SmtpTls};
+}
+
+/// Addresses, passwords, codes and scopes; and the limits on guessing them.
+pub mod credentials {
+    pub use crate::domain::accounts::common_passwords::{contains as is_common_password, count as common_passwords};
+    pub use crate::domain::accounts::strength::{context, has_own_part};
+    pub use crate::domain::cli_login::user_code::{LETTERS, UserCode};
+    pub use crate::domain::limits::{Count, Limit, Subject, Times};
+    pub use crate::domain::{credentials::scope::ScopeSet, email::Email, email::former};
+    pub use crate::domain::{login::fresh::recent::RecentLogin, second_factors::totp::seed::Seed};
+    pub use crate::infra::crypto::password::{Verdict, hash, unmatched, verify_in};
+    pub use crate::infra::{loopback::is_loopback_address, webauthn::CHALLENGE_LIFETIME, webauthn::RelyingParty, webauthn::TIMEOUT};
+}
+
+/// Encryption keys, and what only they open.
+pub mod encryption {
+    pub use crate::domain::encryption::check::note;
+    pub use crate::infra::crypto::{keys::EncryptionKey, keys::EncryptionKeys, seal::OpenError, seal::open, seal::seal};
+}
+
+/// The audit trail's rows and their chain.
+pub mod audit {
+    pub use crate::domain::audit::{
+        repo::EventRow, repo::from as rows, service::Broken, service::Kept, service::Unbroken, service::verify,
+    };
+}
+
+/// Every mail that there is, how it waits, and its words.
+pub mod mail {
+    pub use crate::domain::mail::{Circumstances, FactorKind, FactorNotice, Key, KeyNotice, Kind, MachineNotice, Mail, notices::Notice};
+    pub use crate::domain::mail::{
+        NewDeploymentKey, NewPassword, ReturnedApp, SharedApp, Transfer, reset_password_link, verify_email_link,
+    };
+    pub use crate::{domain::mail::outbox::purpose, domain::mail::outbox::put, jobs::mail::letter::render};
+}
+
+/// Archives and blobs, and releases that are there without an upload.
+pub mod releases {
+    pub use crate::domain::releases::archive::{ArchiveFault, ArchiveLimits, Contents, inspect};
+    pub use crate::domain::releases::repo::{NewReleaseRow, ReleaseRow, insert, next_label};
+    pub use crate::domain::releases::{ReleaseMethod, blob::discard, blob::hold, blob::touch, size::measure};
+    pub use crate::infra::storage::{FolderStore, MemoryStore, Storage};
+}
+
+/// What waits to be done.
+pub mod outbox {
+    pub use crate::domain::outbox::{SETTLING, adoption::adopt};
+}
+
+/// Snapshots, and the values of KV.
+pub mod snapshots {
+    pub use crate::domain::{outbox::snapshots::enqueue, snapshot::Form};
+    pub use crate::infra::kv::bulk::{Bulk, MOST_PAIRS, MOST_VALUE, Pushed};
+}
+
+/// Reports and what they count.
+pub mod counting {
+    pub use crate::domain::counting::rules::{Changes, Client, Epochs, Event, OTHER, Place, Sighting, Stamp};
+    pub use crate::domain::counting::{
+        Judgement, counters::repo::list as counters, flags::Flag, flags::Flags, service::purge, service::store,
+    };
+    pub use crate::{domain::counting::repo::ClientKey, domain::counting::repo::write_clients, http::devices::Collector};
+}
+
+/// Single rounds of jobs, and their runner.
+pub mod jobs {
+    pub use crate::domain::counting::{gone::Round as DeletionRound, versions::round as versions_round};
+    pub use crate::jobs::runner::{Facts, Job, Rest, Runner};
+    pub use crate::jobs::{
+        history::round as history_round, reconcile::Repairs, reconcile::once as reconcile, replay::Place, snapshots::Pusher,
+    };
+}
+
+/// Forms, addresses, dates and words of the dashboard.
+pub mod dashboard {
+    pub use crate::http::dashboard::{form::Field, form::Form, site::LONGEST_NEXT, site::Site, view::sentence, view::wait};
+    pub use crate::infra::dates::{day, end, moment, second};
+}

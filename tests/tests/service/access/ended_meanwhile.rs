@@ -1,0 +1,313 @@
+//! What a caller loses between the headers of a change, by which it is let in, and the change itself: the credential, the access, a scope. Every change of
+//! the table is tried; one that does not begin at `SignedIn::begin` or its like fails here.
+
+use std::collections::BTreeMap;
+use std::future::{Future, poll_fn};
+use std::task::Poll;
+
+use reqwest::Request;
+use serde_json::json;
+use shared::hash::Sha256Hex;
+use tests::inside::contents;
+use tests::wait::until;
+use tests::{AppState, Client, SessionOrigin, TestApp, WriteTx, on, on_write, raw};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::{
+    ALL_SCOPES, Caller, Expected, Row, Scene, TABLE, Who, is_change, is_of_account, is_of_apps, is_of_command_lines, is_of_factors,
+    is_of_keys, path_of, prepared,
+};
+
+/// Tables in which a change that is refused may leave something: guesses at passwords are counted.
+const ASIDE: &[&str] = &["limit_counts", "tallies", "_sqlx_migrations"];
+
+/// What happens in between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Loss {
+    /// The credential is ended or revoked.
+    Ended,
+    /// The credential's time is over.
+    Expired,
+    /// The API key loses the scope that it needs.
+    Narrowed,
+    /// The operator suspends the caller's account.
+    Suspended,
+    /// The caller is no longer a collaborator of the app.
+    Removed,
+    /// The caller may only look from now on.
+    Demoted,
+}
+
+impl Loss {
+    fn status(self) -> u16 {
+        match self {
+            Self::Ended | Self::Expired | Self::Suspended => 401,
+            Self::Narrowed | Self::Demoted => 403,
+            Self::Removed => 404,
+        }
+    }
+
+    /// The statements that do it, of which one changes one row; `$1` is the hash of the credential.
+    fn statements(self) -> &'static [&'static str] {
+        match self {
+            Self::Ended => {
+                &["DELETE FROM access_keys WHERE token_hash = $1", "UPDATE api_keys SET revoked_time = created_time WHERE key_hash = $1"]
+            }
+            Self::Expired => &[
+                "UPDATE access_keys SET expires = created_time WHERE token_hash = $1",
+                "UPDATE api_keys SET expires_time = created_time WHERE key_hash = $1",
+            ],
+            Self::Suspended => {
+                &["UPDATE accounts SET suspended_time = 1 WHERE id IN (SELECT account_id FROM access_keys WHERE token_hash = $1 \
+                UNION SELECT account_id FROM api_keys WHERE key_hash = $1)"]
+            }
+            Self::Narrowed => &["UPDATE api_keys SET scopes = '[\"read\"]' WHERE key_hash = $1"],
+            Self::Removed => &["DELETE FROM collaborators WHERE account_id = (SELECT account_id FROM access_keys WHERE token_hash = $1)"],
+            Self::Demoted => &[
+                "UPDATE collaborators SET permission = 'Viewer' WHERE account_id = (SELECT account_id FROM access_keys WHERE token_hash = $1)",
+            ],
+        }
+    }
+
+    async fn happen(self, tx: &mut WriteTx, hash: &str) {
+        let mut changed = 0;
+        for sql in self.statements() {
+            changed += on_write!(tx, |conn| sqlx::query(*sql).bind(hash).execute(conn).await).unwrap();
+        }
+        assert_eq!(changed, 1, "{self:?}");
+    }
+}
+
+/// Whom a change is tried as, and what happens to them.
+fn trials(who: Who) -> Vec<(Caller, Loss)> {
+    let all = [
+        (Caller::Role("Owner"), Loss::Ended),
+        (Caller::Role("Owner"), Loss::Suspended),
+        (Caller::NamedKey, Loss::Ended),
+        // Not a session's: the job that forgets sessions would change the database, too.
+        (Caller::NamedKey, Loss::Expired),
+        (Caller::ApiKey(ALL_SCOPES), Loss::Ended),
+        (Caller::ApiKey(ALL_SCOPES), Loss::Expired),
+        (Caller::ApiKey(ALL_SCOPES), Loss::Suspended),
+        (Caller::ApiKey(ALL_SCOPES), Loss::Narrowed),
+    ];
+    let of_app = [(Caller::Role("Admin"), Loss::Removed), (Caller::Role("Admin"), Loss::Demoted)];
+    let of_machines = [(Caller::CliBrowser, Loss::Ended)];
+    let others = match who {
+        // Where somebody who may only look may do it, to be demoted is no loss.
+        Who::App { roles, .. } if roles.contains(&"Viewer") => &of_app[..1],
+        Who::App { .. } | Who::AppOrOneself { .. } => &of_app[..],
+        Who::CommandLine => &of_machines,
+        _ => &[],
+    };
+    all.iter().chain(others).copied().filter(|(caller, _)| who.expects(*caller) == Expected::Done).collect()
+}
+
+/// A client that has not used its credential yet.
+async fn fresh(scene: &Scene<'_>, caller: Caller) -> Client {
+    match caller {
+        Caller::NamedKey => scene.app.named_key(&scene.name, "fresh").await,
+        other => scene.client(other).await,
+    }
+}
+
+/// Whether a use of the credential is noted. The guard does that after it has found the credential to be good.
+const IS_NOTED: &str = "SELECT (SELECT COUNT(*) FROM access_keys WHERE token_hash = $1 AND last_used_time IS NOT NULL) \
+    + (SELECT COUNT(*) FROM api_keys WHERE key_hash = $1 AND last_used_time IS NOT NULL)";
+
+/// Whether something of an upload is stored.
+const IS_STORED: &str = "SELECT COUNT(*) FROM blobs WHERE $1 <> ''";
+
+async fn is_so(tx: &mut WriteTx, condition: &'static str, hash: &str) -> bool {
+    on!(tx, |conn| sqlx::query_scalar::<_, i64>(condition).bind(hash).fetch_one(conn).await).unwrap() > 0
+}
+
+type Contents = BTreeMap<String, Vec<String>>;
+
+/// Sends the headers and the first byte of the body, and the rest when the loss has happened. Gives the status, and what the database held before the rest.
+async fn in_two_parts(app: &TestApp, request: Request, loss: Loss, hash: &str) -> (u16, Contents) {
+    let (head, body) = raw::parts(request).await;
+    let (first, rest) = body.split_at(1);
+    let mut stream = raw::connect(&app.base).await;
+    stream.write_all(&[&head, first].concat()).await.unwrap();
+    let is_noted = async || {
+        let mut tx = app.db().write().await.unwrap();
+        is_so(&mut tx, IS_NOTED, hash).await.then_some(())
+    };
+    until("the guard lets the request in", is_noted).await;
+    let mut tx = app.db().write().await.unwrap();
+    loss.happen(&mut tx, hash).await;
+    tx.commit().await.unwrap();
+    let before = contents(&mut app.db().read().await.unwrap(), ASIDE).await;
+    stream.write_all(rest).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    (answer.split(' ').nth(1).unwrap().parse().unwrap(), before)
+}
+
+/// Every connection for writing but one, which the server is left with.
+async fn hold_all_but_one(state: &AppState) -> Vec<WriteTx> {
+    let (size, mut held) = (state.db.writers(), Vec::new());
+    while held.len() + 1 < size {
+        held.push(state.db.write().await.unwrap());
+    }
+    held
+}
+
+/// Sends the whole request, and lets the loss happen between two of its transactions: after the one that makes the condition true. Transactions that wait
+/// for the only connection get it in turn, and the test waits for it again before it lets it go: so it has the turn after any other.
+async fn between_transactions(
+    app: &TestApp,
+    client: &Client,
+    request: reqwest::RequestBuilder,
+    condition: &'static str,
+    loss: Loss,
+    hash: &str,
+) -> (u16, Contents) {
+    let state = app.state();
+    let others = hold_all_but_one(&state).await;
+    let mut held = state.db.write().await.unwrap();
+    let client = client.clone();
+    let asking = tokio::spawn(async move { client.send(request).await.status.as_u16() });
+    let before = loop {
+        let mut next = Box::pin(state.db.write());
+        let polled = poll_fn(|context| Poll::Ready(next.as_mut().poll(context))).await;
+        assert!(polled.is_pending(), "the only connection is held");
+        held.commit().await.unwrap();
+        held = next.await.unwrap();
+        if is_so(&mut held, condition, hash).await {
+            loss.happen(&mut held, hash).await;
+            let before = contents(&mut held, ASIDE).await;
+            held.commit().await.unwrap();
+            break before;
+        }
+        assert!(!asking.is_finished(), "it was answered before anything could happen");
+        tokio::task::yield_now().await;
+    };
+    let status = asking.await.unwrap();
+    drop(others);
+    (status, before)
+}
+
+async fn try_each(belongs: impl Fn(&str) -> bool) {
+    let app = prepared().await;
+    let (mut number, mut tried) = (0, 0);
+    let changes = TABLE.iter().filter(|(operation, who, _)| is_change(operation) && !matches!(who, Who::Open));
+    for (operation, who, _) in changes.filter(|row: &&Row| belongs(path_of(row.0))) {
+        for (caller, loss) in trials(*who) {
+            number += 1;
+            let mut scene = Scene::set(&app, operation, number).await;
+            let client = fresh(&scene, caller).await;
+            let hash = Sha256Hex::of(client.token().as_bytes()).to_string();
+            let question = scene.question(&client).await;
+            let request = question.try_clone();
+            let request = match request {
+                Some(question) => question.build().unwrap(),
+                // A form is read as it is sent, and cannot be copied.
+                None => scene.question(&client).await.build().unwrap(),
+            };
+            // What prepared the question may have used the credential; only the question's own use is waited for.
+            for table in [
+                "UPDATE access_keys SET last_used_time = NULL WHERE token_hash = $1",
+                "UPDATE api_keys SET last_used_time = NULL WHERE key_hash = $1",
+            ] {
+                app.change(table, &[&hash]).await;
+            }
+            let (status, before) = if request.body().is_some() {
+                in_two_parts(&app, request, loss, &hash).await
+            } else {
+                between_transactions(&app, &client, question, IS_NOTED, loss, &hash).await
+            };
+            assert_eq!(status, loss.status(), "{operation} by {caller:?}: {loss:?}");
+            let after = contents(&mut app.db().read().await.unwrap(), ASIDE).await;
+            assert_eq!(after, before, "{operation} by {caller:?}: {loss:?}: something was changed");
+            tried += 1;
+        }
+    }
+    assert!(tried > 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_of_an_account_is_refused_when_the_credential_ends_before_its_body_has_come() {
+    try_each(is_of_account).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_of_keys_is_refused_when_the_credential_ends_before_its_body_has_come() {
+    try_each(is_of_keys).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_of_an_app_is_refused_when_the_right_to_it_ends_before_its_body_has_come() {
+    try_each(is_of_apps).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_of_second_factors_is_refused_when_the_session_ends_before_its_body_has_come() {
+    try_each(is_of_factors).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_of_command_lines_is_refused_when_the_session_ends_meanwhile() {
+    try_each(is_of_command_lines).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_change_by_a_caller_is_tried() {
+    let others = TABLE.iter().filter(|(operation, who, _)| is_change(operation) && !matches!(who, Who::Open));
+    let missed = others.filter(|(operation, ..)| {
+        let path = path_of(operation);
+        ![is_of_account, is_of_keys, is_of_apps, is_of_factors, is_of_command_lines].into_iter().any(|is_of| is_of(path))
+    });
+    assert_eq!(missed.map(|(operation, ..)| *operation).collect::<Vec<_>>(), Vec::<&str>::new());
+    for (operation, who, _) in TABLE.iter().filter(|(operation, who, _)| is_change(operation) && !matches!(who, Who::Open)) {
+        assert!(trials(*who).iter().any(|(_, loss)| *loss == Loss::Ended), "{operation}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_whose_credential_ends_while_it_is_stored_leaves_nothing() {
+    let app = TestApp::spawn().await;
+    for (number, (caller, loss)) in
+        [(Caller::Role("Owner"), Loss::Ended), (Caller::ApiKey(ALL_SCOPES), Loss::Narrowed), (Caller::Role("Developer"), Loss::Removed)]
+            .into_iter()
+            .enumerate()
+    {
+        let mut scene = Scene::set(&app, "POST /v1/apps/{app}/deployments/{deployment}/releases", number).await;
+        let client = fresh(&scene, caller).await;
+        let hash = Sha256Hex::of(client.token().as_bytes()).to_string();
+        let question = scene.question(&client).await;
+        let (status, _) = between_transactions(&app, &client, question, IS_STORED, loss, &hash).await;
+        assert_eq!(status, loss.status(), "{caller:?}: {loss:?}");
+        assert_eq!(app.remains().await.rows[..2], [0, 0], "{caller:?}: {loss:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_not_made_when_the_time_for_a_second_factor_runs_out_before_the_body_has_come() {
+    let app = TestApp::spawn().await;
+    app.sign_up("ada").await;
+    for (path, body) in
+        [("/v1/access-keys", json!({ "friendlyName": "new" })), ("/v1/api-keys", json!({ "name": "new", "scopes": ["read"] }))]
+    {
+        app.change("UPDATE accounts SET mfa_setup_deadline = NULL", &[]).await;
+        let session = app.open_session("ada", SessionOrigin::Dashboard).await;
+        let hash = Sha256Hex::of(session.token().as_bytes()).to_string();
+        let request = session.request(reqwest::Method::POST, path).json(&body).build().unwrap();
+        let (head, body) = raw::parts(request).await;
+        let mut stream = raw::connect(&app.base).await;
+        stream.write_all(&[&head, &body[..1]].concat()).await.unwrap();
+        let is_noted = async || {
+            let mut tx = app.db().write().await.unwrap();
+            is_so(&mut tx, IS_NOTED, &hash).await.then_some(())
+        };
+        until("the guard lets the request in", is_noted).await;
+        assert_eq!(app.change("UPDATE accounts SET mfa_setup_deadline = 1", &[]).await, 1);
+        let before = contents(&mut app.db().read().await.unwrap(), ASIDE).await;
+        stream.write_all(&body[1..]).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 403 ") && answer.contains("mfa_setup_required"), "{answer}");
+        assert_eq!(contents(&mut app.db().read().await.unwrap(), ASIDE).await, before, "{path}");
+    }
+}

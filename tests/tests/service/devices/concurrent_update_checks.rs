@@ -1,0 +1,193 @@
+//! Many checks at once share their looks at the database; none may be answered from what was replaced before it was asked.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures_util::FutureExt;
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use shared::keys::DeploymentKey;
+use tests::wait::until;
+use tests::{Bundle, Client, Db, Dialect, TestApp, on_write};
+use tokio::task::{JoinHandle, yield_now};
+
+/// Checks at once.
+const AT_ONCE: usize = 24;
+/// Changes in a row.
+const CHANGES: usize = 20;
+
+async fn is_offered(client: &Client, key: &str) -> Value {
+    let answer = client.get(&format!("/v1/public/svc/update_check?deployment_key={key}&app_version=1.0.0")).await;
+    answer.assert(200)["update_info"]["is_available"].clone()
+}
+
+/// Asks all the time, so that looks are always under way, until it is over.
+fn keep_asking(client: &Client, key: &str, is_over: &Arc<AtomicBool>) -> Vec<JoinHandle<()>> {
+    let other = |_| {
+        let (client, key, is_over) = (client.clone(), key.to_owned(), Arc::clone(is_over));
+        tokio::spawn(async move {
+            while !is_over.load(Ordering::Relaxed) {
+                is_offered(&client, &key).await;
+            }
+        })
+    };
+    (0..4).map(other).collect()
+}
+
+/// Asks many times at once, about both keys in turns.
+async fn all_are_told(client: &Client, keys: [&str; 2], expected: [bool; 2]) {
+    let asked = (0..AT_ONCE).map(|number| is_offered(client, keys[number % 2]));
+    for (number, offered) in join_all(asked).await.into_iter().enumerate() {
+        assert_eq!(offered, expected[number % 2], "check {number}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_is_seen_by_every_check_that_is_asked_after_it_was_answered() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    let (production, staging) = ada.create_app("demo").await;
+    ada.upload("demo", "Staging", &Bundle::script("A\n").0, json!({ "appVersion": "1.0.0" })).await.assert(201);
+    let client = app.anonymous();
+    let is_over = Arc::default();
+    let others = keep_asking(&client, &staging, &is_over);
+    for change in 0..CHANGES {
+        let is_disabled = change % 2 == 0;
+        let change = json!({ "packageInfo": { "isDisabled": is_disabled } });
+        ada.patch("/v1/apps/demo/deployments/Staging/release", change).await.assert(200);
+        all_are_told(&client, [&production, &staging], [false, !is_disabled]).await;
+    }
+    is_over.store(true, Ordering::Relaxed);
+    for other in others {
+        other.await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_another_program_changes_is_seen_at_once() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    let (production, staging) = ada.create_app("demo").await;
+    ada.upload("demo", "Staging", &Bundle::script("A\n").0, json!({ "appVersion": "1.0.0" })).await.assert(201);
+    let client = app.anonymous();
+    let file = format!("sqlite://{}", app.folder().join("updraft.db").display());
+    let other = Db::open(app.settings().get("UPDRAFT_DATABASE_URL").unwrap_or(&file)).await.unwrap();
+    for change in 0..CHANGES {
+        let is_disabled = change % 2 == 0;
+        let mut tx = other.write().await.unwrap();
+        let releases = "UPDATE releases SET is_disabled = $1";
+        on_write!(tx, |conn| sqlx::query(releases).bind(is_disabled).execute(conn).await).unwrap();
+        let keys = "UPDATE deployment_keys SET snapshot_version = snapshot_version + 1 WHERE deployment_key = $1";
+        on_write!(tx, |conn| sqlx::query(keys).bind(&staging).execute(conn).await).unwrap();
+        tx.commit().await.unwrap();
+        all_are_told(&client, [&production, &staging], [false, !is_disabled]).await;
+    }
+    other.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_that_are_asked_for_at_once_are_not_mixed_up() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    let (production, staging) = ada.create_app("demo").await;
+    ada.upload("demo", "Staging", &Bundle::script("A\n").0, json!({ "appVersion": "1.0.0" })).await.assert(201);
+    ada.post("/v1/apps/demo/deployments", json!({ "name": "Gone" })).await.assert(201);
+    let gone = ada.deployment_key("demo", "Gone").await;
+    ada.delete("/v1/apps/demo/deployments/Gone").await.assert_status(204);
+    let client = app.anonymous();
+    let asked = (0..600).map(|number| {
+        let (client, key) = (
+            &client,
+            match number % 4 {
+                0 => production.clone(),
+                1 => staging.clone(),
+                2 => gone.clone(),
+                // More than one statement has room for.
+                _ => format!("nobody-has-this-key-{number}"),
+            },
+        );
+        async move { client.get(&format!("/v1/public/svc/update_check?deployment_key={key}&app_version=1.0.0")).await }
+    });
+    for (number, answer) in join_all(asked).await.into_iter().enumerate() {
+        match number % 4 {
+            0 => assert_eq!(answer.assert(200)["update_info"]["is_available"], false),
+            1 => assert_eq!(answer.assert(200)["update_info"]["is_available"], true),
+            _ => answer.assert_status(404),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn checks_are_refused_while_the_database_cannot_be_asked() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    let (_, staging) = ada.create_app("demo").await;
+    let client = app.anonymous();
+    assert_eq!(is_offered(&client, &staging).await, false);
+    app.db().close().await;
+    // A snapshot in memory may have been replaced, and nobody can say so.
+    let path = format!("/v1/public/svc/update_check?deployment_key={staging}&app_version=1.0.0");
+    for answer in join_all((0..AT_ONCE).map(|_| client.get(&path))).await {
+        answer.refused(503);
+        assert_eq!(answer.header("retry-after"), "5");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_connection_to_postgresql_is_no_check_s_fault() {
+    let app = TestApp::spawn().await;
+    if app.db().dialect() == Dialect::Sqlite {
+        // There are no connections to lose.
+        return;
+    }
+    let ada = app.sign_up("ada").await;
+    let (_, staging) = ada.create_app("demo").await;
+    let client = app.anonymous();
+    assert_eq!(is_offered(&client, &staging).await, false);
+    let is_over = Arc::default();
+    let others = keep_asking(&client, &staging, &is_over);
+    for _ in 0..CHANGES {
+        // That of the looks, since they alone end with this statement; once it is gone.
+        let ended = "SELECT COUNT(pg_terminate_backend(pid, 10000)) FROM (SELECT pid FROM pg_stat_activity WHERE datname = current_database() \
+            AND query LIKE 'SELECT snapshot_version FROM deployment_keys%' ORDER BY query_start DESC LIMIT 1) AS looker";
+        // For a moment its last statement may be another one: the pool's, which asks whether it lives.
+        until("the connection is ended", async || (app.number(ended).await == 1).then_some(())).await;
+        // Answered by a look that began afterwards, so that none loses two.
+        assert_eq!(is_offered(&client, &staging).await, false);
+    }
+    is_over.store(true, Ordering::Relaxed);
+    for other in others {
+        other.await.unwrap();
+    }
+}
+
+/// One thread, so that whoever was answered has gone on before the test does.
+#[tokio::test]
+async fn a_change_while_checks_wait_for_their_turn_is_built_once() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    let (_, staging) = ada.create_app("demo").await;
+    let key = DeploymentKey::try_from(staging).unwrap();
+    let state = app.state();
+    // Each for another account, since one alone never has all of them.
+    let mut turns = Vec::new();
+    while let Some(turn) = state.snapshots.turn(&format!("account {}", turns.len())).now_or_never() {
+        turns.push(turn.unwrap());
+    }
+    let checks: Vec<_> = (0..AT_ONCE)
+        .map(|_| {
+            let (state, key) = (state.clone(), key.clone());
+            tokio::spawn(async move { state.snapshots.current(&key).await.unwrap().unwrap() })
+        })
+        .collect();
+    // They ask first, so they know their version when this does.
+    yield_now().await;
+    let old = state.snapshots.version(&key).await.unwrap().unwrap();
+    ada.upload("demo", "Staging", &Bundle::script("A\n").0, json!({ "appVersion": "1.0.0" })).await.assert(201);
+    // One turn for all of them; each that builds gives another snapshot.
+    drop(turns.pop());
+    let snapshots: Vec<_> = join_all(checks).await.into_iter().map(Result::unwrap).collect();
+    assert!(snapshots[0].version() > old, "the change came too late");
+    let builds = 1 + snapshots.windows(2).filter(|pair| !Arc::ptr_eq(&pair[0], &pair[1])).count();
+    assert_eq!(builds, 1);
+}

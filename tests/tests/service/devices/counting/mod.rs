@@ -1,0 +1,96 @@
+//! Counting, case by case: how reports become the numbers that people see, whatever client sent them, in which order they come.
+
+mod anonymous;
+mod binary_versions;
+mod one_client_step_by_step;
+mod order;
+mod replay_command;
+mod unreadable_rows;
+mod where_a_client_is;
+
+use serde_json::{Value, json};
+use shared::ids::ReportId;
+use shared::time::UnixMillis;
+use tests::reports::report;
+use tests::{Client, Options, TestApp};
+
+const DEPLOY: &str = "/v1/public/svc/report_status/deploy";
+const DOWNLOAD: &str = "/v1/public/svc/report_status/download";
+
+/// A server and the owner of its apps.
+struct World {
+    app: TestApp,
+    ada: Client,
+}
+
+impl World {
+    /// So many reports come here from one address that no limit may stop them.
+    async fn new() -> Self {
+        Self::with(Options::default()).await
+    }
+
+    /// The same with further settings.
+    async fn with(options: Options) -> Self {
+        let any_number = "1000000/1m";
+        let app = TestApp::spawn_with(
+            options.with("LIMIT_REPORTS", any_number).with("LIMIT_REPORTS_ADDRESS", any_number).with("LIMIT_UPLOADS", any_number),
+        )
+        .await;
+        let ada = app.sign_up("ada").await;
+        Self { app, ada }
+    }
+
+    /// Makes an app whose two deployments have this many releases; the keys of Production and Staging.
+    async fn app_with(&self, name: &str, releases: u32) -> (String, String) {
+        let keys = self.ada.create_app(name).await;
+        for deployment in ["Production", "Staging"] {
+            for number in 1..=releases {
+                let content = format!("{name} {deployment} {number}");
+                self.ada.upload(name, deployment, content.as_bytes(), json!({ "appVersion": "1.0.0" })).await.assert(201);
+            }
+        }
+        keys
+    }
+
+    /// Sends a report as a client does, and lets a millisecond pass: the order of reports is that of their times.
+    async fn send(&self, path: &str, body: Value) {
+        assert_eq!(self.app.anonymous().post(path, body).await.assert(200), json!({ "status": "ok" }));
+        self.app.clock.advance(1);
+    }
+
+    /// A client runs this release.
+    async fn installed(&self, key: &str, client: &str, label: &str) {
+        let body = json!({ "deployment_key": key, "app_version": "1.0.0", "client_unique_id": client, "label": label, "status": "DeploymentSucceeded" });
+        self.send(DEPLOY, body).await;
+    }
+
+    /// A client could not run this release.
+    async fn failed(&self, key: &str, client: &str, label: &str) {
+        let body = json!({ "deployment_key": key, "app_version": "1.0.0", "client_unique_id": client, "label": label, "status": "DeploymentFailed" });
+        self.send(DEPLOY, body).await;
+    }
+
+    /// A client runs this store binary.
+    async fn binary(&self, key: &str, client: &str, version: &str) {
+        self.send(DEPLOY, json!({ "deployment_key": key, "app_version": version, "client_unique_id": client })).await;
+    }
+
+    /// A client has this release's file.
+    async fn downloaded(&self, key: &str, client: &str, label: &str) {
+        self.send(DOWNLOAD, json!({ "deployment_key": key, "client_unique_id": client, "label": label })).await;
+    }
+}
+
+/// A report as the edge has stamped it, with an id that is its own.
+fn stamped(number: u32, received: i64, key: &str, client: Option<&str>, event: &str, place: &str) -> Value {
+    report(&id(number), received, key, client, event, place)
+}
+
+/// Ids that ascend with their numbers.
+fn id(number: u32) -> String {
+    let mut dice = [0; 10];
+    dice[..4].copy_from_slice(&number.to_be_bytes());
+    // The first bytes lose some bits to the version: what orders the ids is spread over the later ones, too.
+    dice[6..].copy_from_slice(&number.to_be_bytes());
+    ReportId::v7(UnixMillis(1_000 + i64::from(number)), dice).to_string()
+}

@@ -1,0 +1,5 @@
+//! What only the edge may call.
+
+mod bindings;
+mod client_address;
+mod v1;

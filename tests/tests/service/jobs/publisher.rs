@@ -1,0 +1,247 @@
+//! The publisher of snapshots and its reconcile, against a KV API that is as strict as the real one and fails as the real one does.
+
+use std::collections::BTreeMap;
+
+use control::testing::jobs::{self, Pusher};
+use control::testing::settings::KvConfig;
+use serde_json::json;
+use tests::kv::{Faults, KvStandIn, NAMESPACE, TOKEN};
+use tests::wait::eventually;
+use tests::{Bundle, Client, Clock, Options, TestApp};
+
+/// A server on the machine's clock that pushes to the stand-in, and a signed-in client with an app `demo`.
+async fn pushing() -> (TestApp, KvStandIn, Client) {
+    let kv = KvStandIn::start(Clock::System).await;
+    let app = TestApp::spawn_with(options(&kv, TOKEN, NAMESPACE)).await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    (app, kv, ada)
+}
+
+pub(crate) fn options(kv: &KvStandIn, token: &str, namespace: &str) -> Options {
+    let options = Options { has_machine_clock: true, ..Options::default() };
+    options.with("KV_API", &kv.api).with("KV_TOKEN", token).with("KV_NAMESPACE", namespace)
+}
+
+pub(crate) async fn key_of(client: &Client, deployment: &str) -> String {
+    format!("deployment/{}", client.deployment_key("demo", deployment).await)
+}
+
+async fn upload(client: &Client, deployment: &str, content: &str) {
+    client.upload("demo", deployment, &Bundle::script(content).0, json!({ "appVersion": "1.0.0" })).await.assert(201);
+}
+
+/// Waits until KV shows what the database says of every deployment, and nothing more is to be pushed.
+pub(crate) async fn until_equal(app: &TestApp, kv: &KvStandIn) {
+    eventually("KV has every snapshot in its newest version", async || {
+        let open = app.number("SELECT COUNT(*) FROM outbox WHERE kind = 'snapshot'").await;
+        let rows = app.texts("SELECT deployment_key || ' ' || CAST(snapshot_version AS TEXT) FROM deployment_keys", &[]).await;
+        for row in rows {
+            let (key, version) = row.split_once(' ').unwrap();
+            let seen = kv.version(&format!("deployment/{key}"));
+            if seen != version.parse().ok() {
+                return Err(format!("KV has {seen:?}, the database {version}; {open} rows are open"));
+            }
+        }
+        if open == 0 { Ok(()) } else { Err(format!("{open} rows are open")) }
+    })
+    .await;
+}
+
+fn newest_label(kv: &KvStandIn, key: &str) -> Option<i64> {
+    kv.value(key)?["r"][0]["l"].as_i64()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_reaches_kv_with_its_version_and_no_key_is_written_twice_a_second() {
+    let (app, kv, ada) = pushing().await;
+    for number in 1..=8 {
+        upload(&ada, "Staging", &format!("change {number}")).await;
+    }
+    until_equal(&app, &kv).await;
+    let key = key_of(&ada, "Staging").await;
+    assert_eq!(newest_label(&kv, &key), Some(8));
+    assert_eq!(kv.value(&key).unwrap()["v"].as_i64(), kv.version(&key));
+    assert_eq!(newest_label(&kv, &key_of(&ada, "Production").await), None, "an empty snapshot is there from the start");
+    assert_eq!(kv.seen().too_soon, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_token_or_namespace_loses_nothing() {
+    let kv = KvStandIn::start(Clock::System).await;
+    for (token, namespace) in [("another-token", NAMESPACE), (TOKEN, "another-namespace")] {
+        let before = kv.seen().refused;
+        let mut app = TestApp::spawn_with(options(&kv, token, namespace)).await;
+        let ada = app.sign_up("ada").await;
+        ada.create_app("demo").await;
+        eventually("the API refuses", async || if kv.seen().refused > before { Ok(()) } else { Err("nothing was sent".to_owned()) }).await;
+        assert_eq!(app.number("SELECT COUNT(*) FROM outbox WHERE kind = 'snapshot'").await, 2);
+        app.stop().await;
+        app.configure("KV_TOKEN", TOKEN);
+        app.configure("KV_NAMESPACE", NAMESPACE);
+        app.start().await;
+        until_equal(&app, &kv).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_that_fail_inside_a_200_are_written_again_and_the_others_are_not_held_up() {
+    let (app, kv, ada) = pushing().await;
+    until_equal(&app, &kv).await;
+    let (staging, production) = (key_of(&ada, "Staging").await, key_of(&ada, "Production").await);
+    kv.fail(Faults { failing: BTreeMap::from([(staging.clone(), 2)]), ..Faults::default() });
+    upload(&ada, "Staging", "one").await;
+    upload(&ada, "Production", "two").await;
+    until_equal(&app, &kv).await;
+    assert_eq!((newest_label(&kv, &staging), newest_label(&kv, &production)), (Some(1), Some(1)));
+    assert_eq!(kv.seen().too_soon, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_write_whose_answer_is_lost_is_repeated() {
+    let clock = tests::TestClock::starting_now();
+    let kv = KvStandIn::start(Clock::Test(clock.clone())).await;
+    let app = TestApp::spawn_with(Options { has_machine_clock: false, ..options(&kv, TOKEN, NAMESPACE) }).await;
+    let ada = app.sign_up("ada").await;
+    kv.fail(Faults { lost_answers: 2, ..Faults::default() });
+    ada.create_app("demo").await;
+    // The clocks stand still until both are moved: each round is one write, and a lost one counts as settled only half a minute later.
+    eventually("KV has every snapshot, and the outbox is empty", async || {
+        for clock in [&clock, &app.clock] {
+            clock.advance(5_000);
+        }
+        let open = app.number("SELECT COUNT(*) FROM outbox WHERE kind = 'snapshot'").await;
+        if open == 0 { Ok(()) } else { Err(format!("{open} rows are open")) }
+    })
+    .await;
+    assert!(kv.seen().writes >= 3, "{:?}", kv.seen());
+    until_equal(&app, &kv).await;
+    assert_eq!(kv.seen().too_soon, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_publishers_racing_never_leave_an_older_snapshot() {
+    let (app, kv, ada) = pushing().await;
+    for number in 0..6 {
+        ada.post("/v1/apps/demo/deployments", json!({ "name": format!("D{number}") })).await.assert(201);
+    }
+    // Two more beside the server's own, as on other replicas.
+    let config = KvConfig { api: kv.api.clone(), namespace: NAMESPACE.to_owned(), token: TOKEN.to_owned() };
+    let (done, over) = tokio::sync::watch::channel(false);
+    let others: Vec<_> = (0..2)
+        .map(|_| {
+            let (pusher, over) = (Pusher::new(app.state().context, app.state().snapshots, &config).unwrap(), over.clone());
+            tokio::spawn(async move {
+                while !*over.borrow() {
+                    pusher.push_due().await.unwrap();
+                    tokio::task::yield_now().await;
+                }
+            })
+        })
+        .collect();
+    for round in 0..4 {
+        for number in 0..6 {
+            upload(&ada, &format!("D{number}"), &format!("{round} {number}")).await;
+        }
+    }
+    until_equal(&app, &kv).await;
+    done.send_replace(true);
+    for other in others {
+        other.await.unwrap();
+    }
+    for number in 0..6 {
+        assert_eq!(newest_label(&kv, &key_of(&ada, &format!("D{number}")).await), Some(4));
+    }
+    assert_eq!(kv.seen().too_soon, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_altered_by_hand_is_repaired_by_the_reconcile() {
+    let clock = tests::TestClock::starting_now();
+    let kv = KvStandIn::start(Clock::Test(clock.clone())).await;
+    let app = TestApp::spawn_with(Options { has_machine_clock: false, ..options(&kv, TOKEN, NAMESPACE) }).await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    for number in 0..12 {
+        ada.post("/v1/apps/demo/deployments", json!({ "name": format!("D{number}") })).await.assert(201);
+    }
+    until_equal(&app, &kv).await;
+    let advance = |millis| {
+        clock.advance(millis);
+        app.clock.advance(millis);
+    };
+    advance(5 * 60_000);
+    let keys: Vec<String> = {
+        let mut keys = Vec::new();
+        for number in 0..12 {
+            keys.push(key_of(&ada, &format!("D{number}")).await);
+        }
+        keys
+    };
+    let before = kv.version(&keys[2]).unwrap();
+    kv.remove(&keys[0]);
+    kv.alter(&keys[1], "nonsense", json!(null));
+    kv.alter(&keys[2], "{}", json!({ "version": before - 1 }));
+    kv.alter(&keys[3], "{}", json!({ "version": before + 10_000_000 }));
+    kv.alter("deployment/of-somebody-else", "{}", json!({ "version": 1 }));
+    advance(6 * 60_000);
+    until_equal(&app, &kv).await;
+    for key in &keys[..4] {
+        assert_eq!(kv.value(key).unwrap()["f"], 1, "{key} is a snapshot again");
+    }
+    assert!(kv.version(&keys[3]).unwrap() > before + 10_000_000, "no isolate takes a lower version than it has seen");
+    // Nothing is left to repair, and what is not ours was left alone.
+    advance(2 * 60_000);
+    let config = KvConfig { api: kv.api.clone(), namespace: NAMESPACE.to_owned(), token: TOKEN.to_owned() };
+    let pusher = Pusher::new(app.state().context, app.state().snapshots, &config).unwrap();
+    assert_eq!(jobs::reconcile(&pusher).await.unwrap(), jobs::Repairs::default());
+    assert_eq!(kv.version("deployment/of-somebody-else"), Some(1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_accounts_rate_limit_is_waited_for() {
+    let clock = tests::TestClock::starting_now();
+    let kv = KvStandIn::start(Clock::Test(clock.clone())).await;
+    let stranger = Client::new(&kv.api, Some(TOKEN.to_owned()));
+    for _ in 0..1_200 {
+        stranger.get(&format!("/storage/kv/namespaces/{NAMESPACE}/keys")).await.assert(200);
+    }
+    let app = TestApp::spawn_with(Options { has_machine_clock: false, ..options(&kv, TOKEN, NAMESPACE) }).await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    eventually("the limit is met", async || if kv.seen().over_rate > 0 { Ok(()) } else { Err("nothing was sent".to_owned()) }).await;
+    // While KV asks for silence nothing is sent: whatever was already under way ends, and then the number stands.
+    let met = kv.seen().over_rate;
+    upload(&ada, "Staging", "meanwhile").await;
+    app.clock.advance(60_000);
+    clock.advance(60_000);
+    assert!(kv.seen().over_rate <= met + 1, "{:?}", kv.seen());
+    app.clock.advance(10 * 60_000);
+    clock.advance(10 * 60_000);
+    until_equal(&app, &kv).await;
+    assert_eq!(newest_label(&kv, &key_of(&ada, "Staging").await), Some(1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_write_that_shows_late_is_not_taken_for_a_lost_one() {
+    let clock = tests::TestClock::starting_now();
+    let kv = KvStandIn::start(Clock::Test(clock.clone())).await;
+    let app = TestApp::spawn_with(Options { has_machine_clock: false, ..options(&kv, TOKEN, NAMESPACE) }).await;
+    let ada = app.sign_up("ada").await;
+    kv.fail(Faults { delay: 20_000, ..Faults::default() });
+    ada.create_app("demo").await;
+    eventually("the writes are done", async || {
+        let open = app.number("SELECT COUNT(*) FROM outbox WHERE kind = 'snapshot'").await;
+        if open == 0 { Ok(()) } else { Err(format!("{open} rows are open")) }
+    })
+    .await;
+    let (key, writes) = (key_of(&ada, "Staging").await, kv.seen().writes);
+    assert_eq!(kv.version(&key), None);
+    let config = KvConfig { api: kv.api.clone(), namespace: NAMESPACE.to_owned(), token: TOKEN.to_owned() };
+    let pusher = Pusher::new(app.state().context, app.state().snapshots, &config).unwrap();
+    assert_eq!(jobs::reconcile(&pusher).await.unwrap(), jobs::Repairs::default());
+    clock.advance(20_000);
+    app.clock.advance(20_000);
+    until_equal(&app, &kv).await;
+    assert_eq!(kv.seen().writes, writes);
+}

@@ -1,0 +1,67 @@
+//! A transaction that does not come to its end.
+
+use serde_json::json;
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+use tests::wait::until;
+use tests::{Db, Dialect, TestApp, on_write};
+
+/// More than can write at once on any database.
+const CHANGES: usize = 40;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_that_wait_for_one_that_is_stuck_keep_nobody_from_reading() {
+    let app = TestApp::spawn().await;
+    let ada = app.sign_up("ada").await;
+    ada.create_app("demo").await;
+    // The next use of the key is to be noted again, for which there is no connection.
+    app.clock.advance(5 * 60_000);
+    let mut stuck = app.db().write().await.unwrap();
+    on_write!(stuck, |conn| sqlx::query("UPDATE audit_head SET seq = seq WHERE id = 1").execute(conn).await).unwrap();
+    let changes: Vec<_> = (0..CHANGES)
+        .map(|number| {
+            let ada = ada.clone();
+            tokio::spawn(async move { ada.post("/v1/apps", json!({ "name": format!("app {number}") })).await })
+        })
+        .collect();
+    until("every connection that writes is taken", async || (app.db().free_writers() == 0).then_some(())).await;
+    for path in ["/v1/apps", "/v1/apps/demo", "/v1/health", "/v1/account"] {
+        ada.get(path).await.assert(200);
+    }
+    stuck.commit().await.unwrap();
+    for change in changes {
+        let status = change.await.unwrap().status.as_u16();
+        assert!([201, 503].contains(&status), "{status}");
+    }
+    ada.post("/v1/apps", json!({ "name": "another" })).await.assert(201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_waits_for_a_row_for_ever_and_no_transaction_lies_idle_for_ever() {
+    let app = TestApp::spawn().await;
+    if app.db().dialect() == Dialect::Sqlite {
+        // There a writer waits for the connection, and no other program holds the file.
+        return;
+    }
+    let sql = "SELECT current_setting('lock_timeout') || ' ' || current_setting('idle_in_transaction_session_timeout')";
+    assert_eq!(app.texts(sql, &[]).await, ["10s 30s"]);
+    let mut tx = app.db().write().await.unwrap();
+    let found: String = tests::on!(tx, |conn| sqlx::query_scalar(sql).fetch_one(conn).await).unwrap();
+    assert_eq!(found, "10s 30s");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_does_not_hold_every_text_is_refused_at_the_start() {
+    let app = TestApp::spawn().await;
+    if app.db().dialect() == Dialect::Sqlite {
+        return;
+    }
+    let url = app.settings()["UPDRAFT_DATABASE_URL"].clone();
+    let (server, name) = (std::env::var("TEST_POSTGRES_URL").unwrap(), format!("ascii_{}", url.rsplit('/').next().unwrap()));
+    let mut connection = PgConnection::connect(&server).await.unwrap();
+    let create = format!("CREATE DATABASE {name} ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0");
+    connection.execute(AssertSqlSafe(create)).await.unwrap();
+    let (address, _) = server.rsplit_once('/').unwrap();
+    let refused = Db::open(&format!("{address}/{name}")).await.map(|_| ()).unwrap_err().to_string();
+    connection.execute(AssertSqlSafe(format!("DROP DATABASE {name} WITH (FORCE)"))).await.unwrap();
+    assert_eq!(refused, "the database's encoding is SQL_ASCII: make one with the encoding UTF8");
+}

@@ -1,0 +1,8 @@
+//! `…/deployments/{deployment}/releases`.
+
+mod concurrent_uploads;
+mod deployment_replaced_meanwhile;
+mod listing;
+mod upload;
+mod upload_faults;
+mod upload_rules;

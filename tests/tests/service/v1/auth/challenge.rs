@@ -1,0 +1,222 @@
+//! Where a human-verification challenge is configured: who must show a token, and when.
+
+use serde_json::{Value, json};
+use tests::people::PASSWORD;
+use tests::strangers::Stranger;
+use tests::turnstile::{Mood, Turnstile};
+use tests::{Answer, Options, SessionOrigin, TestApp};
+
+use crate::v1::members;
+
+const MINUTE: i64 = 60_000;
+const HOUR: i64 = 60 * MINUTE;
+
+struct World {
+    app: TestApp,
+    turnstile: Turnstile,
+    ada: Stranger,
+}
+
+/// A server that asks a verifier, and the account of Ada.
+async fn world() -> World {
+    let turnstile = Turnstile::start().await;
+    let app = TestApp::spawn_among_strangers(turnstile.options(Options::default())).await;
+    app.sign_up("ada").await;
+    let hash = tokio::task::spawn_blocking(|| control::testing::credentials::hash(PASSWORD, &tests::Dice::System)).await.unwrap().unwrap();
+    assert_eq!(app.change("UPDATE accounts SET password_hash = $1", &[&hash]).await, 1);
+    let ada = app.stranger("198.51.100.1");
+    World { app, turnstile, ada }
+}
+
+impl World {
+    /// Failed logins, each from an address of its own.
+    async fn fail(&self, name: &str, times: usize) {
+        for number in 0..times {
+            self.app.stranger(&format!("203.0.113.{number}")).log_in(name, "wrong").await.refused(401);
+        }
+    }
+}
+
+#[track_caller]
+fn challenged(answer: &Answer) {
+    answer.refused(403);
+    let body = answer.json();
+    assert_eq!(members(&body), ["code", "error", "requestId"]);
+    assert_eq!(body["code"], "challenge_required");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_three_failures_the_next_login_shows_a_token() {
+    let world = world().await;
+    for name in ["ada", "nobody"] {
+        world.fail(name, 3).await;
+        challenged(&world.ada.log_in(name, PASSWORD).await);
+        challenged(&world.ada.log_in_with(name, PASSWORD, "").await);
+    }
+    assert_eq!(world.turnstile.asked(), [Value::Null; 0]);
+    // One that the verifier refuses is as none; to be asked for one is no failure.
+    challenged(&world.ada.log_in_with("ada", PASSWORD, "bad").await);
+    world.ada.log_in_with("ada", PASSWORD, "good 1").await.assert(200);
+    assert_eq!(world.turnstile.asked().last().unwrap()["remoteip"], "198.51.100.1");
+    // The success has cleared the failures, so that the next one needs none; the other address still does.
+    world.ada.log_in("ada", PASSWORD).await.assert(200);
+    challenged(&world.ada.log_in("nobody", PASSWORD).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_passes_once_and_a_wrong_password_needs_another() {
+    let world = world().await;
+    world.fail("ada", 3).await;
+    world.ada.log_in_with("ada", "wrong", "good 1").await.refused(401);
+    challenged(&world.ada.log_in_with("ada", PASSWORD, "good 1").await);
+    world.ada.log_in_with("ada", PASSWORD, "good 2").await.assert(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_comes_before_it_is_needed_is_ignored() {
+    let world = world().await;
+    world.ada.log_in_with("ada", PASSWORD, "bad").await.assert(200);
+    world.ada.log_in_with("ada", "wrong", "good 1").await.refused(401);
+    assert_eq!(world.turnstile.asked(), [Value::Null; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_failures_of_fifteen_minutes_count() {
+    let world = world().await;
+    world.fail("ada", 2).await;
+    world.app.clock.advance(MINUTE);
+    world.fail("ada", 1).await;
+    world.app.clock.advance(14 * MINUTE - 1);
+    challenged(&world.ada.log_in("ada", PASSWORD).await);
+    world.app.clock.advance(1);
+    world.ada.log_in("ada", PASSWORD).await.assert(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_let_in_while_the_verifier_cannot_be_asked() {
+    let world = world().await;
+    world.fail("ada", 3).await;
+    for mood in [Mood::Broken(500), Mood::Nonsense, Mood::Moved, Mood::OwnFault] {
+        world.turnstile.set(mood);
+        let answer = world.ada.log_in_with("ada", PASSWORD, "good 1").await;
+        answer.refused(503);
+        answer.header("retry-after");
+    }
+    world.turnstile.set(Mood::Well);
+    world.ada.log_in_with("ada", PASSWORD, "good 1").await.assert(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_challenge_replaces_the_lock_but_the_limit_of_an_address_stays() {
+    let world = world().await;
+    world.fail("ada", 3).await;
+    for number in 0..12 {
+        let stranger = world.app.stranger(&format!("192.0.2.{number}"));
+        stranger.log_in_with("ada", "wrong", &format!("good {number}")).await.refused(401);
+    }
+    for number in 20..25 {
+        world.ada.log_in_with("ada", "wrong", &format!("good {number}")).await.refused(401);
+    }
+    let asked = world.turnstile.asked().len();
+    assert_eq!(world.ada.log_in_with("ada", PASSWORD, "good 30").await.json()["retryAfterSeconds"], 15 * 60);
+    world.ada.log_in("ada", PASSWORD).await.refused(429);
+    assert_eq!(world.turnstile.asked().len(), asked, "what is refused anyway is not asked about");
+    world.app.stranger("198.51.100.2").log_in_with("ada", PASSWORD, "good 30").await.assert(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_guesses_at_once_three_are_answered() {
+    let world = world().await;
+    let guesses: Vec<_> = (0..12)
+        .map(|number| {
+            let stranger = world.app.stranger(&format!("203.0.113.{number}"));
+            tokio::spawn(async move { stranger.log_in_with("ada", "wrong", "bad").await.status.as_u16() })
+        })
+        .collect();
+    let mut statuses = Vec::new();
+    for guess in guesses {
+        statuses.push(guess.await.unwrap());
+    }
+    statuses.sort_unstable();
+    assert_eq!(statuses[..4], [401, 401, 401, 403]);
+    assert_eq!(statuses[11], 403);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn registration_and_password_reset_always_need_a_token_and_another_mail_does_not() {
+    let world = world().await;
+    let bob = json!({ "email": "bob@example.com", "password": PASSWORD });
+    let forgotten = json!({ "email": "ada@example.com" });
+    let with = |body: &Value, token: &str| {
+        let mut body = body.clone();
+        body["challengeToken"] = json!(token);
+        body
+    };
+    for (path, body) in [("/v1/auth/register", &bob), ("/v1/auth/forgot-password", &forgotten)] {
+        // Not to have one costs nothing, however often.
+        for _ in 0..11 {
+            challenged(&world.ada.post(path, body.clone()).await);
+        }
+        challenged(&world.ada.post(path, with(body, "bad")).await);
+        world.ada.post(path, with(body, &format!("good {path}"))).await.assert(202);
+        challenged(&world.ada.post(path, with(body, &format!("good {path}"))).await);
+        world.turnstile.set(Mood::Broken(502));
+        world.ada.post(path, with(body, "good")).await.refused(503);
+        world.turnstile.set(Mood::Well);
+    }
+    assert_eq!(world.app.mails_to("bob@example.com").await.len(), 1);
+    assert_eq!(world.app.mails_to("ada@example.com").await.len(), 1);
+    world.ada.resend("bob").await.assert(202);
+    assert_eq!(world.app.mails_to("bob@example.com").await.len(), 2);
+    // What is wrong with a body is told first.
+    world.ada.post("/v1/auth/register", json!({ "email": "bob" })).await.refused(400);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_shows_sixty_tokens_in_ten_minutes() {
+    let world = world().await;
+    world.fail("ada", 3).await;
+    for _ in 0..60 {
+        challenged(&world.ada.log_in_with("ada", PASSWORD, "bad").await);
+    }
+    let answer = world.ada.log_in_with("ada", PASSWORD, "bad").await;
+    answer.refused(429);
+    assert_eq!((answer.header("retry-after").as_str(), &answer.json()["retryAfterSeconds"]), ("600", &json!(600)));
+    assert_eq!(world.turnstile.asked().len(), 60);
+    // To be told that one is needed costs nothing, and others are not held up.
+    challenged(&world.ada.log_in("ada", PASSWORD).await);
+    world.app.stranger("198.51.100.2").log_in_with("ada", PASSWORD, "good 1").await.assert(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_token_no_password_is_judged() {
+    let world = world().await;
+    let weak = json!({ "email": "bob@example.com", "password": "passwordpassword" });
+    challenged(&world.ada.post("/v1/auth/register", weak).await);
+    assert_eq!(world.app.number("SELECT COUNT(*) FROM limit_counts").await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_of_an_account_know_no_challenge_and_stop() {
+    let world = world().await;
+    let session = world.app.open_session("ada", SessionOrigin::Dashboard).await;
+    let change = |password: &str| json!({ "currentPassword": password, "password": "quite another phrase for the gate" });
+    for number in 0..10 {
+        let session = session.from(&format!("203.0.113.{number}"));
+        if number % 2 == 0 {
+            session.patch("/v1/account", change("wrong")).await.refused(401);
+        } else {
+            session.delete_with("/v1/account", json!({ "password": "wrong" })).await.refused(401);
+        }
+    }
+    let session = session.from("198.51.100.1");
+    for answer in
+        [session.patch("/v1/account", change(PASSWORD)).await, session.delete_with("/v1/account", json!({ "password": PASSWORD })).await]
+    {
+        answer.refused(429);
+        assert_eq!(answer.json()["retryAfterSeconds"], 3_600);
+    }
+    world.app.clock.advance(HOUR);
+    session.patch("/v1/account", change(PASSWORD)).await.assert(200);
+    assert_eq!(world.turnstile.asked(), [Value::Null; 0]);
+}

@@ -1,0 +1,77 @@
+//! The verifier of challenges: who passes, who is refused, and that nobody passes when it cannot be asked.
+
+use std::net::IpAddr;
+
+use tests::turnstile::{Mood, Turnstile};
+use tests::{AppError, AppState, ClientAddress, Options, Refusal, TestApp};
+
+const ADDRESS: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 7));
+
+async fn verify(app: &AppState, token: Option<&str>) -> Result<(), AppError> {
+    app.verify_challenge(token, ClientAddress(ADDRESS)).await
+}
+
+fn is_refused(result: &Result<(), AppError>) -> bool {
+    matches!(result, Err(AppError::Refused(Refusal::NoChallenge)))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_passes_once() {
+    let turnstile = Turnstile::start().await;
+    let app = TestApp::spawn_with(turnstile.options(Options::default())).await;
+    let state = app.state();
+    assert!(state.challenge.is_on());
+    verify(&state, Some("good-1")).await.unwrap();
+    assert!(is_refused(&verify(&state, Some("good-1")).await), "a used token");
+    assert!(is_refused(&verify(&state, Some("bad")).await));
+    let asked = turnstile.asked();
+    assert_eq!(asked.len(), 3);
+    assert_eq!((asked[0]["secret"].as_str(), asked[0]["response"].as_str()), (Some(tests::turnstile::SECRET), Some("good-1")));
+    assert_eq!(asked[0]["remoteip"], "192.0.2.7");
+    assert_ne!(asked[0]["idempotency_key"], asked[1]["idempotency_key"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_a_token_is_refused_without_asking() {
+    let turnstile = Turnstile::start().await;
+    let app = TestApp::spawn_with(turnstile.options(Options::default())).await;
+    let long = "x".repeat(2_049);
+    for token in [None, Some(""), Some(long.as_str())] {
+        assert!(is_refused(&verify(&app.state(), token).await));
+    }
+    assert!(turnstile.asked().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_passes_when_the_verifier_cannot_be_asked() {
+    let turnstile = Turnstile::start().await;
+    let app = TestApp::spawn_with(turnstile.options(Options::default())).await;
+    // The last one answers never: the time-out of five seconds passes.
+    let moods = [Mood::Broken(500), Mood::Broken(403), Mood::Nonsense, Mood::Endless, Mood::Moved, Mood::OwnFault, Mood::Silent];
+    for mood in moods {
+        turnstile.set(mood);
+        assert!(matches!(verify(&app.state(), Some("good-1")).await, Err(AppError::Unavailable(_))), "{mood:?}");
+    }
+    assert_eq!(turnstile.asked().len(), moods.len(), "no redirect is followed, nothing is asked twice");
+    turnstile.set(Mood::Well);
+    verify(&app.state(), Some("good-1")).await.unwrap();
+
+    let port = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap().local_addr().unwrap().port();
+    let nobody = turnstile.options(Options::default()).with("TURNSTILE_URL", format!("http://127.0.0.1:{port}/siteverify"));
+    let app = TestApp::spawn_with(nobody).await;
+    assert!(matches!(verify(&app.state(), Some("good-2")).await, Err(AppError::Unavailable(_))));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_secret_lets_nobody_in_and_is_nobodys_refusal() {
+    let turnstile = Turnstile::start().await;
+    let app = TestApp::spawn_with(turnstile.options(Options::default()).with("TURNSTILE_SECRET", "another")).await;
+    assert!(matches!(verify(&app.state(), Some("good-1")).await, Err(AppError::Unavailable(_))));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_configuration_there_is_no_challenge() {
+    let app = TestApp::spawn().await;
+    assert!(!app.state().challenge.is_on());
+    verify(&app.state(), None).await.unwrap();
+}

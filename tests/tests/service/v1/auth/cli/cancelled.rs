@@ -1,0 +1,265 @@
+//! What ends a login that is on its way: a new password, or the end of the session that approved it, between every two steps of both ceremonies.
+
+use serde_json::json;
+use tests::SessionOrigin::Dashboard;
+use tests::people::PASSWORD;
+use tests::{Client, Options, TestApp};
+
+use super::MINUTE;
+use super::participants::{
+    Ceremony, WAYS, Way, ada_with, approve, deny, is_in, machines, many, person, read, refused, resolve, signed_in, status,
+};
+
+const OTHER: &str = "quite another phrase for the gate";
+
+/// What happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Event {
+    /// The password is reset by a mail.
+    Reset,
+    /// It is changed by the session that approves, which is kept.
+    ChangeHere,
+    /// It is changed by another session.
+    ChangeElsewhere,
+    /// The session that approves ends itself.
+    SignOut,
+    /// Another session ends all others.
+    SignOutAll,
+    /// A command line ends the sessions of its address.
+    SignOutSource,
+    /// It ends as an entry of the list of keys.
+    SignOutKey,
+    /// Its time is over.
+    SessionExpires,
+}
+
+const EVENTS: [Event; 8] = [
+    Event::Reset,
+    Event::ChangeHere,
+    Event::ChangeElsewhere,
+    Event::SignOut,
+    Event::SignOutAll,
+    Event::SignOutSource,
+    Event::SignOutKey,
+    Event::SessionExpires,
+];
+
+impl Event {
+    /// Whether it ends every command line's credential, too, and whatever was not approved yet.
+    fn is_new_password(self) -> bool {
+        matches!(self, Self::Reset | Self::ChangeHere | Self::ChangeElsewhere)
+    }
+}
+
+/// The steps of a ceremony: what happens, happens after one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Step {
+    Begun,
+    Seen,
+    Approved,
+    Exchanged,
+}
+
+const STEPS: [Step; 4] = [Step::Begun, Step::Seen, Step::Approved, Step::Exchanged];
+
+fn generous() -> Options {
+    let names = ["MAIL_REQUESTS", "MAILS", "POSTS", "REGISTER"];
+    names.iter().fold(many(), |options, name| options.with(&format!("LIMIT_{name}"), "10000/1h"))
+}
+
+/// Somebody with a session for the ceremony and a second one, and what happens to her.
+struct Stage<'a> {
+    app: &'a TestApp,
+    name: String,
+    dashboard: Client,
+}
+
+impl<'a> Stage<'a> {
+    async fn set(app: &'a TestApp, name: String) -> Self {
+        let _other = person(app, &name).await;
+        let dashboard = app.open_session_of(&name, Dashboard, "192.0.2.77", &tests::Device::default()).await;
+        Self { app, name, dashboard }
+    }
+
+    async fn session(&self) -> Client {
+        self.app.open_session(&self.name, Dashboard).await
+    }
+
+    async fn happen(&self, event: Event) {
+        let email = format!("{}@example.com", self.name);
+        let change = json!({ "currentPassword": PASSWORD, "password": OTHER });
+        match event {
+            Event::Reset => {
+                let stranger = self.app.anonymous();
+                stranger.post("/v1/auth/forgot-password", json!({ "email": email })).await.assert(202);
+                let token = self.app.last_mail_to(&email).await.token();
+                stranger.post("/v1/auth/reset-password", json!({ "token": token, "password": OTHER })).await.assert(200);
+            }
+            Event::ChangeHere => drop(self.dashboard.patch("/v1/account", change).await.assert(200)),
+            Event::ChangeElsewhere => drop(self.session().await.patch("/v1/account", change).await.assert(200)),
+            Event::SignOut => drop(self.dashboard.delete("/v1/account/sessions/current").await.assert(204)),
+            Event::SignOutAll => drop(self.session().await.delete("/v1/account/sessions?keepCurrent=true").await.assert(200)),
+            Event::SignOutSource => drop(self.session().await.delete("/v1/sessions/192.0.2.77").await.assert(204)),
+            Event::SignOutKey => {
+                let listed = self.dashboard.get("/v1/account/sessions").await.assert(200);
+                let current = listed["sessions"].as_array().unwrap().iter().find(|session| session["isCurrent"] == true).unwrap().clone();
+                let path = format!("/v1/access-keys/Login-{}", current["id"].as_str().unwrap());
+                self.session().await.delete(&path).await.assert(204);
+            }
+            // Nothing else tells a session whose time is over from one that is there.
+            Event::SessionExpires => {
+                let hash = shared::hash::Sha256Hex::of(self.dashboard.token().as_bytes()).to_string();
+                let now = self.app.clock.now().0.to_string();
+                let sql = "UPDATE access_keys SET expires = CAST($1 AS BIGINT) WHERE token_hash = $2";
+                assert_eq!(self.app.change(sql, &[&now, &hash]).await, 1);
+            }
+        }
+        assert_eq!(is_in(&self.dashboard).await, event == Event::ChangeHere, "{event:?}");
+    }
+}
+
+async fn see(way: Way, dashboard: &Client, ceremony: &Ceremony) {
+    if way == Way::Device {
+        resolve(dashboard, ceremony.user_code()).await.assert(200);
+    }
+    read(dashboard, ceremony.id()).await.assert(200);
+}
+
+/// Goes through a ceremony up to a step, lets the event happen, and goes on.
+async fn interrupted(stage: &Stage<'_>, bystander: &Client, way: Way, after: Step, event: Event) {
+    let case = format!("{way:?}, {event:?} after {after:?}");
+    let mut ceremony = Ceremony::begin(way, &stage.app.anonymous()).await;
+    let mut others = Ceremony::begin(way, &stage.app.anonymous()).await;
+    if after >= Step::Seen {
+        see(way, &stage.dashboard, &ceremony).await;
+    }
+    if after >= Step::Approved {
+        ceremony.approve(&stage.dashboard).await;
+        others.approve(bystander).await;
+    }
+    let machine = if after >= Step::Exchanged { Some(signed_in(&ceremony.cli, &ceremony.exchange().await)) } else { None };
+
+    stage.happen(event).await;
+
+    if after >= Step::Approved {
+        others.exchange().await.assert(200);
+    }
+    match (after, machine) {
+        (Step::Exchanged, Some(machine)) => {
+            assert_eq!(is_in(&machine).await, !event.is_new_password(), "{case}");
+            if way == Way::Browser {
+                refused(&ceremony.exchange().await, "invalid_grant");
+            }
+        }
+        (Step::Approved, _) => {
+            let again = stage.session().await;
+            assert_eq!(status(&again, ceremony.id()).await, "expired", "{case}");
+            stage.app.clock.advance(30_000);
+            refused(&ceremony.exchange().await, "access_denied");
+            refused(&ceremony.exchange().await, "access_denied");
+            assert!(machines(&again).await.is_empty(), "{case}");
+            approve(&again, ceremony.id()).await.refused(409);
+        }
+        _ => not_approved_yet(stage, bystander, way, ceremony, event, &case).await,
+    }
+}
+
+async fn not_approved_yet(stage: &Stage<'_>, bystander: &Client, way: Way, mut ceremony: Ceremony, event: Event, case: &str) {
+    if event != Event::ChangeHere {
+        read(&stage.dashboard, ceremony.id()).await.refused(401);
+        approve(&stage.dashboard, ceremony.id()).await.refused(401);
+    }
+    if way == Way::Device {
+        refused(&ceremony.exchange().await, "authorization_pending");
+    }
+    let again = if event == Event::ChangeHere { stage.dashboard.clone() } else { stage.session().await };
+    if event.is_new_password() {
+        // It may be of whoever knew the old password; anybody else may still approve it, for an account of his own.
+        approve(&again, ceremony.id()).await.refused_with(409, None);
+        deny(&again, ceremony.id()).await.refused_with(409, None);
+        assert_eq!(status(&again, ceremony.id()).await, "expired", "{case}");
+        if way == Way::Device {
+            resolve(&again, ceremony.user_code()).await.refused(404);
+        }
+        ceremony.approve(bystander).await;
+        stage.app.clock.advance(30_000);
+        assert_eq!(ceremony.exchange().await.assert(200)["account"]["email"], "bob@example.com", "{case}");
+        // One that is begun afterwards is not concerned.
+        ceremony = Ceremony::begin(way, &stage.app.anonymous()).await;
+    }
+    see(way, &again, &ceremony).await;
+    ceremony.approve(&again).await;
+    stage.app.clock.advance(30_000);
+    assert_eq!(ceremony.exchange().await.assert(200)["account"]["email"], format!("{}@example.com", stage.name), "{case}");
+}
+
+async fn walk(event: Event) {
+    let (app, _) = ada_with(generous()).await;
+    let bob = person(&app, "bob").await;
+    for way in WAYS {
+        for after in STEPS {
+            let stage = Stage::set(&app, format!("{way:?}-{after:?}").to_lowercase()).await;
+            interrupted(&stage, &bob, way, after, event).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reset_cancels_what_is_on_its_way() {
+    walk(Event::Reset).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_cancels_what_is_on_its_way_though_the_session_stays() {
+    walk(Event::ChangeHere).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_by_another_session_cancels_what_is_on_its_way() {
+    walk(Event::ChangeElsewhere).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_of_the_approving_session_cancels_what_it_has_approved() {
+    for event in EVENTS.into_iter().filter(|event| !event.is_new_password()) {
+        walk(event).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_of_the_account_cancels_what_it_has_approved() {
+    let (app, _) = ada_with(generous()).await;
+    for way in WAYS {
+        for exchanges_before in [false, true] {
+            let name = format!("{way:?}-{exchanges_before}").to_lowercase();
+            let stage = Stage::set(&app, name).await;
+            let mut ceremony = Ceremony::begin(way, &app.anonymous()).await;
+            ceremony.approve(&stage.dashboard).await;
+            let machine = if exchanges_before { Some(signed_in(&ceremony.cli, &ceremony.exchange().await)) } else { None };
+            stage.dashboard.delete_with("/v1/account", json!({ "password": PASSWORD })).await.assert(204);
+            app.clock.advance(30_000);
+            refused(&ceremony.exchange().await, if exchanges_before { "invalid_grant" } else { "access_denied" });
+            if let Some(machine) = machine {
+                assert!(!is_in(&machine).await);
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_ends_by_itself_ends_what_it_has_approved() {
+    let (app, _) = ada_with(generous().with("LIMIT_SESSION", "2m").with("LIMIT_SESSION_IDLE", "1m")).await;
+    for way in WAYS {
+        let dashboard = app.open_session("ada", Dashboard).await;
+        let (mut timely, mut late) = (Ceremony::begin(way, &app.anonymous()).await, Ceremony::begin(way, &app.anonymous()).await);
+        app.clock.advance(MINUTE - 1);
+        assert!(is_in(&dashboard).await);
+        app.clock.advance(MINUTE - 20_000);
+        timely.approve(&dashboard).await;
+        late.approve(&dashboard).await;
+        app.clock.advance(20_000);
+        timely.exchange().await.assert(200);
+        app.clock.advance(1);
+        refused(&late.exchange().await, "access_denied");
+    }
+}

@@ -1,0 +1,146 @@
+//! The same at the same moment: whoever races for a credential, at most one is given.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use tests::people::PASSWORD;
+use tests::{Answer, Client};
+
+use super::participants::{Ceremony, WAYS, Way, ada, ada_with, approve, deny, is_in, machines, many, person, signed_in, status};
+
+const AT_ONCE: usize = 50;
+
+/// Exchanges the same again and again, all at once.
+async fn exchange_at_once(ceremony: &Ceremony) -> Vec<Answer> {
+    let attempts: Vec<_> = (0..AT_ONCE)
+        .map(|_| {
+            let ceremony = ceremony.clone();
+            tokio::spawn(async move { ceremony.exchange().await })
+        })
+        .collect();
+    let mut answers = Vec::new();
+    for attempt in attempts {
+        answers.push(attempt.await.unwrap());
+    }
+    answers
+}
+
+/// How often each refusal came; `200` for what is none.
+fn count(answers: &[Answer]) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for answer in answers {
+        let kind = if answer.status.as_u16() == 200 { "200".to_owned() } else { answer.refused(400) };
+        *counts.entry(kind).or_default() += 1;
+    }
+    counts
+}
+
+fn clients(cli: &Client, answers: &[Answer]) -> Vec<Client> {
+    answers.iter().filter(|answer| answer.status.as_u16() == 200).map(|answer| signed_in(cli, answer)).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_fifty_exchanges_of_one_authorization_code_one_is_answered_and_its_credential_is_revoked() {
+    let (app, dashboard) = ada().await;
+    for round in 0..3 {
+        let mut ceremony = Ceremony::begin(Way::Browser, &app.anonymous()).await;
+        ceremony.approve(&dashboard).await;
+        let answers = exchange_at_once(&ceremony).await;
+        let expected = BTreeMap::from([("200".to_owned(), 1), ("invalid_grant".to_owned(), AT_ONCE - 1)]);
+        assert_eq!(count(&answers), expected, "round {round}");
+        for client in clients(&ceremony.cli, &answers) {
+            assert!(!is_in(&client).await, "the code was used again: whoever holds the credential may be the thief");
+        }
+        assert!(machines(&dashboard).await.is_empty());
+        assert_eq!(app.number("SELECT COUNT(*) FROM access_keys WHERE credential_origin = 'cli_browser'").await, 0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_fifty_exchanges_of_one_device_code_one_is_answered_and_its_credential_works() {
+    let (app, dashboard) = ada().await;
+    for round in 1..=3 {
+        let mut ceremony = Ceremony::begin(Way::Device, &app.anonymous()).await;
+        ceremony.approve(&dashboard).await;
+        let answers = exchange_at_once(&ceremony).await;
+        let expected = BTreeMap::from([("200".to_owned(), 1), ("invalid_grant".to_owned(), AT_ONCE - 1)]);
+        assert_eq!(count(&answers), expected, "round {round}");
+        let clients = clients(&ceremony.cli, &answers);
+        assert!(clients.len() == 1 && is_in(&clients[0]).await);
+        assert_eq!(machines(&dashboard).await.len(), round);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_fifty_decisions_one_counts() {
+    let (app, ada) = ada_with(many()).await;
+    let bob = person(&app, "bob").await;
+    for way in WAYS {
+        let ceremony = Ceremony::begin(way, &app.anonymous()).await;
+        let decisions: Vec<_> = (0..AT_ONCE)
+            .map(|number| {
+                let (client, id) = (if number % 2 == 0 { ada.clone() } else { bob.clone() }, ceremony.id().to_owned());
+                tokio::spawn(async move {
+                    let answer = if number % 3 == 0 { deny(&client, &id).await } else { approve(&client, &id).await };
+                    (number, answer.status.as_u16())
+                })
+            })
+            .collect();
+        let mut counted = Vec::new();
+        for decision in decisions {
+            match decision.await.unwrap() {
+                (number, 200) => counted.push(number),
+                (_, 409 | 404) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        let [winner] = counted[..] else { panic!("{counted:?}") };
+        let client = if winner % 2 == 0 { &ada } else { &bob };
+        assert_eq!(status(client, ceremony.id()).await, if winner % 3 == 0 { "denied" } else { "approved" });
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn polls_at_once_before_the_approval_are_all_refused() {
+    let (app, dashboard) = ada().await;
+    let mut ceremony = Ceremony::begin(Way::Device, &app.anonymous()).await;
+    app.clock.advance(5_000);
+    let counts = count(&exchange_at_once(&ceremony).await);
+    assert_eq!(counts, BTreeMap::from([("authorization_pending".to_owned(), 1), ("slow_down".to_owned(), AT_ONCE - 1)]));
+    ceremony.approve(&dashboard).await;
+    app.clock.advance(5_000 * 50);
+    ceremony.exchange().await.assert(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_credential_outlives_a_change_of_the_password_that_exchanges_meet() {
+    let (app, dashboard) = ada_with(many()).await;
+    for way in WAYS {
+        let mut approved = Vec::new();
+        for _ in 0..30 {
+            let mut ceremony = Ceremony::begin(way, &app.anonymous()).await;
+            ceremony.approve(&dashboard).await;
+            approved.push(ceremony);
+        }
+        // The same password again: what counts is that it is replaced.
+        let body = json!({ "currentPassword": PASSWORD, "password": PASSWORD });
+        let changing = {
+            let dashboard = dashboard.clone();
+            tokio::spawn(async move { dashboard.patch("/v1/account", body).await })
+        };
+        let mut given = Vec::new();
+        // Those that come before the change are answered, those that come after it are not; the change is somewhere among them.
+        for ceremony in &approved {
+            given.push(ceremony.exchange().await);
+        }
+        changing.await.unwrap().assert(200);
+        for answer in &given {
+            assert!(answer.status.as_u16() == 200 || answer.refused(400) == "access_denied", "{}", answer.text());
+        }
+        for client in clients(&app.anonymous(), &given) {
+            assert!(!is_in(&client).await, "{way:?}: a credential was left over");
+        }
+        assert!(machines(&dashboard).await.is_empty());
+        app.clock.advance(1);
+    }
+}

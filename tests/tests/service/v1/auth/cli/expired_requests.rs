@@ -1,0 +1,73 @@
+//! Requests whose time is over: shown for a while, then forgotten.
+
+use tests::TestApp;
+use tests::wait::until;
+
+use super::MINUTE;
+use super::participants::{Ceremony, WAYS, ada, approve, deny, is_in, read, refused, status};
+
+const HOUR: i64 = 60 * MINUTE;
+
+/// Lets the job run that forgets, as it does at each start.
+async fn restart(app: &mut TestApp) {
+    app.stop().await;
+    app.start().await;
+}
+
+async fn kept(app: &TestApp) -> i64 {
+    app.number("SELECT COUNT(*) FROM cli_authorizations").await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_is_forgotten_an_hour_after_its_end() {
+    let (mut app, dashboard) = ada().await;
+    let mut machines = Vec::new();
+    for way in WAYS {
+        let cli = app.anonymous();
+        let _pending = Ceremony::begin(way, &cli).await;
+        approve(&dashboard, Ceremony::begin(way, &cli).await.id()).await.assert(200);
+        deny(&dashboard, Ceremony::begin(way, &cli).await.id()).await.assert(200);
+        machines.push(Ceremony::begin(way, &cli).await.log_in(&dashboard).await);
+    }
+    assert_eq!(kept(&app).await, 8);
+    app.clock.advance(10 * MINUTE + HOUR - 1);
+    let last = Ceremony::begin(WAYS[1], &app.anonymous().from("203.0.113.9")).await;
+    restart(&mut app).await;
+    // What was counted of the others is forgotten after them, in the same round.
+    let counts = async || app.number("SELECT COUNT(*) FROM limit_counts WHERE name = 'cli_starts'").await;
+    until("the job has run", async || (counts().await == 1).then_some(())).await;
+    assert_eq!(kept(&app).await, 9);
+    app.clock.advance(1);
+    restart(&mut app).await;
+    until("all but the last are forgotten", async || (kept(&app).await == 1).then_some(())).await;
+    assert_eq!(status(&app.open_session("ada", tests::SessionOrigin::Dashboard).await, last.id()).await, "pending");
+    for machine in machines {
+        assert!(is_in(&machine.at(&app.base)).await, "a credential does not end with its request");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn until_then_it_is_shown_as_expired_and_then_not_at_all() {
+    let (mut app, dashboard) = ada().await;
+    for way in WAYS {
+        dashboard.reauthenticate().await;
+        let (pending, approved) = (Ceremony::begin(way, &app.anonymous()).await, Ceremony::begin(way, &app.anonymous()).await);
+        approve(&dashboard, approved.id()).await.assert(200);
+        app.clock.advance(10 * MINUTE);
+        assert_eq!(status(&dashboard, pending.id()).await, "expired");
+        assert_eq!(status(&dashboard, approved.id()).await, "expired");
+        app.clock.advance(HOUR - 1);
+        assert_eq!(status(&dashboard, pending.id()).await, "expired");
+        app.clock.advance(1);
+        restart(&mut app).await;
+        until("both are forgotten", async || (kept(&app).await == 0).then_some(())).await;
+        dashboard.reauthenticate().await;
+        for ceremony in [&pending, &approved] {
+            read(&dashboard, ceremony.id()).await.refused(404);
+            approve(&dashboard, ceremony.id()).await.refused(404);
+        }
+        if way == WAYS[1] {
+            refused(&pending.exchange().await, "invalid_grant");
+        }
+    }
+}

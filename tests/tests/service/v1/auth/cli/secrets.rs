@@ -1,0 +1,182 @@
+//! Who gets to see what: the credential leaves by the exchange alone, and of what lets in only hashes are kept.
+
+use serde_json::json;
+use shared::hash::Sha256Hex;
+use tests::{Answer, Dialect, TestApp};
+
+use super::participants::{Ceremony, Way, ada_with, approve, deny, machines, many, on_redirect, read, resolve, signed_in};
+
+/// Every answer of a ceremony, by the name of what was asked.
+#[derive(Default)]
+struct Answers(Vec<(&'static str, Answer)>);
+
+impl Answers {
+    fn add(&mut self, name: &'static str, answer: Answer) -> Answer {
+        self.0.push((name, answer.clone()));
+        answer
+    }
+
+    /// The names of those that hold this text, in their headers or bodies, each once.
+    fn that_hold(&self, text: &str) -> Vec<&'static str> {
+        let holds = |answer: &Answer| answer.text().contains(text) || format!("{:?}", answer.headers).contains(text);
+        let mut names: Vec<&str> = self.0.iter().filter(|(_, answer)| holds(answer)).map(|(name, _)| *name).collect();
+        names.dedup();
+        names
+    }
+}
+
+/// What anybody may ask about a ceremony and what came of it.
+async fn look_around(app: &TestApp, answers: &mut Answers, client: &tests::Client, ceremony: &Ceremony) {
+    answers.add("read", read(client, ceremony.id()).await);
+    for path in ["/v1/cli/devices", "/v1/account", "/v1/account/sessions", "/v1/access-keys", "/v1/api-keys", "/v1/authenticated"] {
+        answers.add("other", client.get(path).await);
+    }
+    for machine in machines(client).await {
+        let id = machine["credentialId"].as_str().unwrap();
+        answers.add("other", client.get(&format!("/v1/access-keys/CLI-{id}")).await);
+    }
+    answers.add("other", app.anonymous().get("/v1/openapi.json").await);
+    answers.add("other", app.anonymous().get(&format!("/dashboard/cli/authorize/{}", ceremony.id())).await);
+}
+
+/// What is stored, as text.
+async fn stored(app: &mut TestApp) -> String {
+    let postgres = [
+        "SELECT CAST(row_to_json(t) AS TEXT) FROM cli_authorizations t",
+        "SELECT CAST(row_to_json(t) AS TEXT) FROM access_keys t",
+        "SELECT CAST(row_to_json(t) AS TEXT) FROM audit_events t",
+        "SELECT CAST(row_to_json(t) AS TEXT) FROM limit_counts t",
+        "SELECT CAST(row_to_json(t) AS TEXT) FROM outbox t",
+    ];
+    let mut text = String::new();
+    match app.db().dialect() {
+        Dialect::Postgres => {
+            for sql in postgres {
+                text.extend(app.texts(sql, &[]).await);
+            }
+        }
+        Dialect::Sqlite => {
+            // Once it has stopped, everything is in the file.
+            app.stop().await;
+            text = String::from_utf8_lossy(&std::fs::read(app.folder().join("updraft.db")).unwrap()).into_owned();
+            app.start().await;
+        }
+    }
+    assert!(text.contains("cli_browser") && text.contains("203.0.113.7"), "this is what is stored");
+    text
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_credential_leaves_by_the_exchange_alone() {
+    let (mut app, dashboard) = ada_with(many()).await;
+    let cli = app.anonymous().from("203.0.113.7");
+    let mut answers = Answers::default();
+    let mut browser = Ceremony::begin_with(Way::Browser, &cli, &json!({ "state": "state-of-the-browser" })).await;
+    let mut device = Ceremony::begin(Way::Device, &cli).await;
+    let (verifier, device_code, user_code) = (
+        browser.grant["codeVerifier"].as_str().unwrap().to_owned(),
+        device.grant["deviceCode"].as_str().unwrap().to_owned(),
+        device.user_code().to_owned(),
+    );
+    answers.add("resolve", resolve(&dashboard, &user_code).await);
+    answers.add("poll", device.exchange().await);
+    for ceremony in [&browser, &device] {
+        look_around(&app, &mut answers, &dashboard, ceremony).await;
+    }
+    let approved = answers.add("approve", approve(&dashboard, browser.id()).await).assert(200);
+    let code = on_redirect(&approved, "code").unwrap();
+    browser.grant["code"] = json!(code);
+    answers.add("approve", approve(&dashboard, device.id()).await).assert(200);
+    answers.add("approve again", approve(&dashboard, browser.id()).await).refused(409);
+    for ceremony in [&browser, &device] {
+        look_around(&app, &mut answers, &dashboard, ceremony).await;
+    }
+    let mut tokens = Vec::new();
+    for ceremony in [&mut browser, &mut device] {
+        let given = answers.add("exchange", ceremony.exchange().await);
+        ceremony.cli = signed_in(&cli, &given);
+        tokens.push(ceremony.cli.token().to_owned());
+    }
+    for ceremony in [&browser, &device] {
+        look_around(&app, &mut answers, &dashboard, ceremony).await;
+        look_around(&app, &mut answers, &ceremony.cli, ceremony).await;
+    }
+    let stored = stored(&mut app).await;
+    answers.add("exchange again", device.exchange().await).refused(400);
+    answers.add("exchange again", browser.exchange().await).refused(400);
+    answers.add("end", device.cli.delete("/v1/cli/devices/current").await);
+    let refused = Ceremony::begin_with(Way::Browser, &cli, &json!({ "state": "state-of-the-denied" })).await;
+    answers.add("deny", deny(&dashboard, refused.id()).await).assert(200);
+    look_around(&app, &mut answers, &dashboard, &refused).await;
+
+    for token in &tokens {
+        assert_eq!(answers.that_hold(token), ["exchange"]);
+        let hash = Sha256Hex::of(token.as_bytes()).to_string();
+        assert!(answers.that_hold(&hash).is_empty() && stored.contains(&hash));
+    }
+    assert_eq!(answers.that_hold(&code), ["approve"]);
+    assert_eq!(answers.that_hold("state-of-the-browser"), ["approve"]);
+    assert_eq!(answers.that_hold("state-of-the-denied"), ["deny"]);
+    for secret in [&verifier, &device_code, &user_code] {
+        assert_eq!(answers.that_hold(secret), Vec::<&str>::new());
+    }
+    assert!(!browser.started.to_string().contains(&verifier));
+
+    let mails: String = app.written_mails().into_iter().map(|mail| mail.source).collect();
+    let trail = app.audit_text().await;
+    for secret in tokens.iter().chain([&verifier, &code, &device_code]) {
+        assert!(!stored.contains(secret), "of what lets in only hashes are kept");
+        assert!(!mails.contains(secret) && !trail.contains(secret));
+    }
+    for secret in [user_code.as_str(), &user_code.replace('-', ""), "state-of-the", "127.0.0.1:49152"] {
+        assert!(!trail.contains(secret), "{secret} is in the trail");
+    }
+    for hash in [&code, &device_code].map(|secret| Sha256Hex::of(secret.as_bytes()).to_string()) {
+        assert!(stored.contains(&hash));
+    }
+    app.verify_audit().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_step_leaves_one_row_in_the_trail_and_what_changes_nothing_none() {
+    let (app, dashboard) = ada_with(many()).await;
+    let rows = async || app.audit_rows().await;
+    for way in super::participants::WAYS {
+        let before = rows().await;
+        let mut ceremony = Ceremony::begin(way, &app.anonymous()).await;
+        assert_eq!(rows().await, before + 1, "{way:?} was begun");
+        read(&dashboard, ceremony.id()).await.assert(200);
+        if way == Way::Device {
+            resolve(&dashboard, ceremony.user_code()).await.assert(200);
+            resolve(&dashboard, "BCDF-GHJK").await.refused(404);
+            ceremony.exchange().await.refused(400);
+        }
+        assert_eq!(rows().await, before + 1, "nothing has changed");
+        ceremony.approve(&dashboard).await;
+        assert_eq!(rows().await, before + 2);
+        approve(&dashboard, ceremony.id()).await.refused(409);
+        assert_eq!(rows().await, before + 2);
+        let machine = signed_in(&ceremony.cli, &ceremony.exchange().await);
+        assert_eq!(rows().await, before + 3);
+        machine.delete("/v1/cli/devices/current").await.assert(204);
+        assert_eq!(rows().await, before + 4);
+        let denied = Ceremony::begin(way, &app.anonymous()).await;
+        deny(&dashboard, denied.id()).await.assert(200);
+        deny(&dashboard, denied.id()).await.refused(409);
+        assert_eq!(rows().await, before + 6);
+        let told: Vec<_> = app.audit_since(before).await.into_iter().map(|row| (row.credential_kind, row.account_id.is_some())).collect();
+        let (none, here) = (("none".to_owned(), false), ("dashboard_session".to_owned(), true));
+        assert_eq!((&told[0], &told[1], &told[4], &told[5]), (&none, &here, &none, &here), "who did it");
+        assert!(told[2].1 && told[3] == ((if way == Way::Browser { "cli_browser" } else { "cli_device" }).to_owned(), true), "{told:?}");
+    }
+    // A code that is used again ends what there is to end, once.
+    let mut ceremony = Ceremony::begin(Way::Browser, &app.anonymous()).await;
+    ceremony.log_in(&dashboard).await;
+    // Each further use is a failure of the account, and changes nothing.
+    let before = app.audit_changes().await;
+    for _ in 0..3 {
+        ceremony.exchange().await.refused(400);
+        assert_eq!(app.audit_changes().await, before + 1);
+    }
+    app.verify_audit().await.unwrap();
+}

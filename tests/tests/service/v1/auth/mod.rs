@@ -1,0 +1,12 @@
+//! `/v1/auth`: how strangers become callers.
+
+mod challenge;
+mod challenge_verifier;
+pub(crate) mod cli;
+mod login;
+mod login_limits;
+mod mfa;
+mod passkey;
+mod register;
+mod reset_password;
+mod strangers;

@@ -1,0 +1,5 @@
+//! `/v1/cli/authorizations`: requests of command lines, found and decided.
+
+mod approve_and_deny;
+mod fresh_login;
+mod resolve;

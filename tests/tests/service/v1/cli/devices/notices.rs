@@ -1,0 +1,108 @@
+//! The mails that tell an owner of machines that came and went.
+
+use serde_json::json;
+use tests::SessionOrigin::Dashboard;
+use tests::{Client, ReceivedMail, TestApp};
+
+use crate::v1::auth::cli::participants::{Ceremony, WAYS, Way, ada_with, deny, is_in, machines, many, refused};
+
+const EMAIL: &str = "ada@example.com";
+
+/// The one mail that came since there were so many.
+async fn next(app: &TestApp, so_far: &mut usize) -> ReceivedMail {
+    let mut mails = app.mails_to(EMAIL).await;
+    *so_far += 1;
+    assert_eq!(mails.len(), *so_far, "{:?}", mails.iter().map(|mail| &mail.subject).collect::<Vec<_>>());
+    mails.pop().unwrap()
+}
+
+#[track_caller]
+fn says(mail: &ReceivedMail, subject: &str, texts: &[&str]) {
+    assert_eq!(mail.subject, subject);
+    for text in texts {
+        assert!(mail.text.contains(text), "{text}: {}", mail.text);
+    }
+    assert!(!mail.source.contains("svc_ss_") && !mail.source.contains("#token="));
+}
+
+async fn log_in(app: &TestApp, dashboard: &Client, way: Way) -> Client {
+    let told = json!({ "deviceName": "Ada's laptop", "clientName": "updraft", "clientPlatform": "linux x64" });
+    let cli = app.anonymous().from("203.0.113.7");
+    Ceremony::begin_with(way, &cli, &told).await.log_in(dashboard).await
+}
+
+async fn id(client: &Client) -> String {
+    let current = machines(client).await.into_iter().find(|machine| machine["isCurrent"] == true);
+    current.unwrap()["credentialId"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_owner_is_told_of_each_machine_that_comes_and_goes() {
+    let (app, dashboard) = ada_with(many()).await;
+    let dashboard = dashboard.from("198.51.100.9");
+    let mut mails = 0;
+    for way in WAYS {
+        let machine = log_in(&app, &dashboard, way).await;
+        says(&next(&app, &mut mails).await, "A machine was added", &["Ada's laptop", "203.0.113.7"]);
+        machine.delete("/v1/cli/devices/current").await.assert(204);
+        says(&next(&app, &mut mails).await, "A machine was removed", &["Ada's laptop", "203.0.113.7"]);
+
+        for path in ["/v1/cli/devices/{id}", "/v1/access-keys/CLI-{id}", "/v1/sessions/203.0.113.7"] {
+            let machine = log_in(&app, &dashboard, way).await;
+            next(&app, &mut mails).await;
+            dashboard.delete(&path.replace("{id}", &id(&machine).await)).await.assert(204);
+            assert!(!is_in(&machine).await);
+            says(&next(&app, &mut mails).await, "A machine was removed", &["Ada's laptop", "198.51.100.9"]);
+        }
+        let machine = log_in(&app, &dashboard, way).await;
+        next(&app, &mut mails).await;
+        machine.delete("/v1/account/sessions/current").await.assert(204);
+        says(&next(&app, &mut mails).await, "A machine was removed", &["Ada's laptop"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_owner_is_told_when_a_code_was_used_twice() {
+    let (app, dashboard) = ada_with(many()).await;
+    let mut mails = 0;
+    let mut ceremony = Ceremony::begin_with(Way::Browser, &app.anonymous(), &json!({ "deviceName": "Ada's laptop" })).await;
+    ceremony.log_in(&dashboard).await;
+    next(&app, &mut mails).await;
+    refused(&ceremony.exchange().await, "invalid_grant");
+    says(&next(&app, &mut mails).await, "A machine was removed", &["Ada's laptop"]);
+    // What has nothing left to revoke is nothing to tell of.
+    refused(&ceremony.exchange().await, "invalid_grant");
+    assert_eq!(app.mails_to(EMAIL).await.len(), mails);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_lets_nobody_in_or_out_is_not_told() {
+    let (app, dashboard) = ada_with(many()).await;
+    for way in WAYS {
+        let mut approved = Ceremony::begin(way, &app.anonymous()).await;
+        approved.approve(&dashboard).await;
+        let denied = Ceremony::begin(way, &app.anonymous()).await;
+        deny(&dashboard, denied.id()).await.assert(200);
+    }
+    let session = app.open_session("ada", Dashboard).await;
+    session.delete("/v1/account/sessions/current").await.assert(204);
+    let session = app.open_session_of("ada", Dashboard, "192.0.2.7", &tests::Device::default()).await;
+    dashboard.delete("/v1/sessions/192.0.2.7").await.assert(204);
+    assert!(!is_in(&session).await);
+    assert!(app.mails_to(EMAIL).await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machine_without_a_name_is_told_of_all_the_same() {
+    let (app, dashboard) = ada_with(many()).await;
+    let mut mails = 0;
+    let machine = Ceremony::begin(Way::Device, &app.anonymous().from("203.0.113.7")).await.log_in(&dashboard).await;
+    says(&next(&app, &mut mails).await, "A machine was added", &["203.0.113.7"]);
+    machine.delete("/v1/cli/devices/current").await.assert(204);
+    next(&app, &mut mails).await;
+    // What a machine calls itself is text, whatever it looks like.
+    let told = json!({ "deviceName": "<a href=\"https://evil.example\">laptop</a>" });
+    Ceremony::begin_with(Way::Device, &app.anonymous(), &told).await.log_in(&dashboard).await;
+    let mail = next(&app, &mut mails).await;
+    assert!(!mail.html.contains("<a href=\"https://evil") && mail.html.contains("evil.example"), "{}", mail.html);
+}

@@ -1,0 +1,32 @@
+//! What other packages name of this one.
+
+use super::{
+    syntax::Scope,
+    tokens::{Mention, Tokens},
+};
+
+/// Each path of a file that begins with the library's name, tests included. A file that cannot be parsed has none: that is the compiler's matter.
+pub(super) fn mentions(text: &str, library: &str) -> Vec<Mention> {
+    let mut tokens = Tokens::default();
+    if let Ok(stream) = text.parse() {
+        tokens.add(stream);
+    }
+    let mut mentions = tokens.paths;
+    if let Ok(scope) = Scope::parse(text) {
+        add_roots(&scope, &mut mentions);
+    }
+    for mention in &mut mentions {
+        mention.segments.retain(|segment| !segment.is_empty());
+    }
+    mentions.retain(|mention| mention.segments.first().is_some_and(|first| first == library));
+    mentions
+}
+
+/// Adds what a `use` brings in that has one segment, and is no path for tokens: `use control as other`, `use control::*`.
+fn add_roots(scope: &Scope, mentions: &mut Vec<Mention>) {
+    let roots = scope.imports.iter().filter(|import| import.segments.iter().filter(|segment| !segment.is_empty()).count() == 1);
+    mentions.extend(roots.map(|import| Mention { segments: import.segments.clone(), line: import.line }));
+    for (_, inline) in &scope.inline {
+        add_roots(inline, mentions);
+    }
+}
