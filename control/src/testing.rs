@@ -83,9 +83,8 @@ pub mod encryption {
 
 /// The audit trail's rows and their chain.
 pub mod audit {
-    pub use crate::domain::audit::{
-        repo::EventRow, repo::from as rows, service::Broken, service::Kept, service::Unbroken, service::verify,
-    };
+    pub use crate::domain::audit::repo::{EventRow, from as rows};
+    pub use crate::domain::audit::service::{Broken, Kept, Unbroken, verify};
 }
 
 /// Every mail that there is, how it waits, and its words.
@@ -119,9 +118,8 @@ pub mod snapshots {
 /// Reports and what they count.
 pub mod counting {
     pub use crate::domain::counting::rules::{Changes, Client, Epochs, Event, OTHER, Place, Sighting, Stamp};
-    pub use crate::domain::counting::{
-        Judgement, counters::repo::list as counters, flags::Flag, flags::Flags, service::purge, service::store,
-    };
+    pub use crate::domain::counting::service::{purge, store};
+    pub use crate::domain::counting::{Judgement, counters::repo::list as counters, flags::Flag, flags::Flags};
     pub use crate::{domain::counting::repo::ClientKey, domain::counting::repo::write_clients, http::devices::Collector};
 }
 

@@ -85,6 +85,7 @@ impl Frame {
     }
 
     /// The pages of the navigation.
+    #[expect(clippy::unused_self, reason = "templates ask the frame for whatever surrounds a page")]
     pub fn navigation(&self) -> &'static [(&'static str, &'static str)] {
         view::NAVIGATION
     }
@@ -101,6 +102,7 @@ impl Frame {
     }
 
     /// The same to an address that was made by [`Site::path`], [`Site::with_next`] or [`Site::next`].
+    #[expect(clippy::unused_self, reason = "pages say `frame.redirect_to` as they say `frame.redirect`")]
     pub fn redirect_to(&self, address: &str) -> AppResult<Response> {
         let location = HeaderValue::try_from(address).map_err(AppError::internal)?;
         Ok((StatusCode::SEE_OTHER, [(header::LOCATION, location)]).into_response())
