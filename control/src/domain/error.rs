@@ -38,7 +38,8 @@ pub enum AppError {
     /// 409: a rule of the business stands against it.
     #[error(transparent)]
     Conflict(#[from] Conflict),
-    /// 413: what of the request is larger than it may be.
+    /// 413: what of the request is larger than it may be. This and the next one are refused while a body is read; they are here because use cases take
+    /// the result of that reading, so that their guards come first.
     #[error(transparent)]
     TooLarge(FieldErrors),
     /// 415. Which media type the body should have.

@@ -1,4 +1,4 @@
-//! What an error is about: the thing, rule, limit or quota. Each has the text of the interface; pages match the variants and word some in their own way.
+//! What an error is about: the thing, rule, limit or quota. Each has its text in the API; pages match variants and word some of them themselves.
 
 use shared::api::problem::Code;
 use shared::wire::problem::TOO_MANY_REPORTS;
