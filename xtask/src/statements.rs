@@ -227,9 +227,11 @@ fn arguments(tokens: &[TokenTree], at: usize) -> Option<Vec<TokenTree>> {
         .checked_sub(1)
         .and_then(|before| tokens.get(before))
         .is_some_and(|token| matches!(token, TokenTree::Ident(ident) if ident == "fn"));
-    let is_generic = is_punct(tokens.get(at + 1), ':');
-    let mut rest =
-        tokens.get(at + 1..)?.iter().skip_while(|token| is_generic && !matches!(token, TokenTree::Group(group) if is_call(group)));
+    let (is_generic, mut depth) = (is_punct(tokens.get(at + 1), ':'), 0);
+    let mut rest = tokens.get(at + 1..)?.iter().skip_while(|token| {
+        depth += i32::from(is_punct(Some(token), '<')) - i32::from(is_punct(Some(token), '>'));
+        is_generic && (depth > 0 || !matches!(token, TokenTree::Group(group) if is_call(group)))
+    });
     match rest.next()? {
         TokenTree::Group(group) if is_call(group) && !is_defined => Some(inside(group)),
         _ => None,

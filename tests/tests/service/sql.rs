@@ -27,7 +27,7 @@ fn placeholders(sql: &str) -> BTreeSet<usize> {
 /// Prepares a statement as it is run: with one and with two rows, or as this database says a row lock.
 async fn check(app: &TestApp, name: &str, sql: &'static str) {
     let lock = app.db().write().await.unwrap().locking(sql);
-    let is_listed = sql.contains('[');
+    let is_listed = sql.contains('?');
     for text in if is_listed { vec![listed(sql, 1).0, listed(sql, 2).0] } else { vec![lock.to_owned()] } {
         let written = placeholders(&text);
         assert_eq!(written, (1..=written.len()).collect(), "{name}: placeholders without gaps\n{text}");
