@@ -122,8 +122,10 @@ pub fn read<S: Args>(given: &Given) -> Result<S, ConfigError> {
 /// Names the variable and says what is wrong with its value, which clap's own text would repeat: it may be a secret.
 fn refusal<S: Args>(error: &clap::Error) -> ConfigError {
     let settings = settings::<S>();
-    let flag = error.get(ContextKind::InvalidArg).map(ToString::to_string);
-    let setting = settings.get_arguments().find(|setting| Some(setting.to_string()) == flag);
+    // Such as `--listen <ADDRESS:PORT>`.
+    let flag = error.get(ContextKind::InvalidArg).map(ToString::to_string).unwrap_or_default();
+    let flag = flag.split(' ').next().and_then(|flag| flag.strip_prefix("--"));
+    let setting = settings.get_arguments().find(|setting| setting.get_long() == flag);
     let reason = match (error.source(), error.get(ContextKind::ValidValue)) {
         (Some(cause), _) => cause.to_string(),
         (None, Some(ContextValue::Strings(values))) => format!("must be {}", values.join(" or ")),
