@@ -79,7 +79,9 @@ pub fn command(program: Command) -> Command {
         secrets.extend([format!("  {}\n          {}\n", name(secret), secret.get_help().cloned().unwrap_or_default())]);
     }
     let raw = |setting: Arg| setting.value_parser(ValueParser::os_string()).hide_env_values(true);
-    Settings::augment_args(program).mut_args(raw).after_help(secrets).max_term_width(WIDTH)
+    // Clap would take the description of the settings for the program's.
+    let about = program.get_about().cloned().unwrap_or_default();
+    Settings::augment_args(program).mut_args(raw).about(about).after_help(secrets).max_term_width(WIDTH)
 }
 
 /// The settings among the arguments and the environment of a [`command`]. A value that is no text is refused: taken for absent, it would quietly
