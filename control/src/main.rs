@@ -212,19 +212,12 @@ fn main() -> ExitCode {
     #[cfg(unix)]
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     let matches = settings::command(Command::command()).get_matches();
-    let command = match Command::from_arg_matches(&matches) {
-        Ok(command) => command,
-        Err(error) => error.exit(),
-    };
-    let given = match settings::given(&matches) {
-        Ok(given) => given,
-        Err(error) => return fail(&error),
-    };
+    let command = Command::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(&error),
     };
-    match runtime.block_on(run(command.action, &given)) {
+    match runtime.block_on(async { run(command.action, &settings::given(&matches)?).await }) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(error.as_ref()),
     }

@@ -79,7 +79,9 @@ pub fn command(program: Command) -> Command {
         secrets.extend([format!("  {}\n          {}\n", name(secret), secret.get_help().cloned().unwrap_or_default())]);
     }
     let raw = |setting: Arg| setting.value_parser(ValueParser::os_string()).hide_env_values(true);
-    Settings::augment_args(program).mut_args(raw).after_help(secrets).max_term_width(WIDTH)
+    // Clap would take the description of the settings for the program's.
+    let about = program.get_about().cloned().unwrap_or_default();
+    Settings::augment_args(program).mut_args(raw).about(about).after_help(secrets).max_term_width(WIDTH)
 }
 
 /// The settings among the arguments and the environment of a [`command`]. A value that is no text is refused: taken for absent, it would quietly
@@ -122,8 +124,10 @@ pub fn read<S: Args>(given: &Given) -> Result<S, ConfigError> {
 /// Names the variable and says what is wrong with its value, which clap's own text would repeat: it may be a secret.
 fn refusal<S: Args>(error: &clap::Error) -> ConfigError {
     let settings = settings::<S>();
-    let flag = error.get(ContextKind::InvalidArg).map(ToString::to_string);
-    let setting = settings.get_arguments().find(|setting| Some(setting.to_string()) == flag);
+    // Such as `--listen <ADDRESS:PORT>`.
+    let flag = error.get(ContextKind::InvalidArg).map(ToString::to_string).unwrap_or_default();
+    let flag = flag.split(' ').next().and_then(|flag| flag.strip_prefix("--"));
+    let setting = settings.get_arguments().find(|setting| setting.get_long() == flag);
     let reason = match (error.source(), error.get(ContextKind::ValidValue)) {
         (Some(cause), _) => cause.to_string(),
         (None, Some(ContextValue::Strings(values))) => format!("must be {}", values.join(" or ")),

@@ -394,6 +394,26 @@ async fn a_bad_setting_stops_the_start_by_its_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn settings_may_be_flags_and_secrets_may_not() {
+    let secret = "hunter2hunter2".repeat(3);
+    for flag in ["edge-secret", "download-secret", "encryption-key", "database-url", "kv-token", "smtp-url", "turnstile-secret"] {
+        let ended = Place::embedded().run(&[&format!("--{flag}={secret}"), "serve"], "").await;
+        refused(&ended, &format!("UPDRAFT_{}", flag.replace('-', "_").to_uppercase()));
+        assert!(!ended.err.contains("hunter2"), "{ended:?}");
+        let place = Place::embedded().with(&flag.replace('-', "_").to_uppercase(), &secret);
+        let help = place.run(&["--help"], "").await.out;
+        assert!(!help.contains("hunter2") && !help.contains(&format!("--{flag}")), "{help}");
+    }
+    let place = Place::embedded().with("LIMIT_SESSION", "soon");
+    refused(&place.run(&["serve"], "").await, "UPDRAFT_LIMIT_SESSION: must be a duration");
+    refused(
+        &place.run(&["--limit-session", "14d", "--listen", "8080", "serve"], "").await,
+        "UPDRAFT_LISTEN: must be an address and a port",
+    );
+    refused(&place.run(&["--limit-session=14d", "--http2=maybe", "serve"], "").await, "UPDRAFT_HTTP2: must be on or off");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn secrets_are_sent_over_https_unless_it_is_to_this_machine() {
     for name in ["KV_API", "TURNSTILE_URL"] {
         for address in ["http://secrets.example.com", "http://10.0.0.1:8787/client/v4"] {
