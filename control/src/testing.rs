@@ -13,7 +13,7 @@ use shared::time::UnixMillis;
 
 use crate::domain::{accounts::service, audit::Actor, context::Context, credentials::session, keys::access_keys};
 
-pub use crate::domain::accounts::repo::find_by_email as account_by_email;
+pub use crate::domain::accounts::{repo::find_by_email as account_by_email, settings::AccountLimits};
 pub use crate::domain::credentials::session::{Device, SessionOrigin};
 pub use crate::domain::error::{AppError, AppResult, RateLimit, Refusal, Thing, chain};
 pub use crate::domain::keys::access_keys::DEFAULT_TTL as ACCESS_KEY_TTL;
@@ -22,10 +22,14 @@ pub use crate::infra::clock::{Clock, Dice, TestClock};
 pub use crate::infra::db::{Db, Dialect, ReadTx, WriteTx};
 pub use crate::{config::Config, domain::audit::ClientAddress, on, on_write};
 
+/// What an account may have where no setting says otherwise.
+pub fn account_limits() -> Result<AccountLimits, settings::ConfigError> {
+    settings::limits(&settings::Given::new()).map(|limits| limits.account)
+}
+
 /// Makes a verified account as the operator's command does. The hash of its password comes from the test, since making one takes long.
-pub async fn account(tx: &mut WriteTx, email: &str, password_hash: &str, now: UnixMillis) -> AppResult<AccountId> {
+pub async fn account(tx: &mut WriteTx, email: &str, password_hash: &str, limits: AccountLimits, now: UnixMillis) -> AppResult<AccountId> {
     let email = email.parse().map_err(|fault| AppError::invalid("email", fault))?;
-    let limits = settings::limits(&settings::Given::new()).map_err(AppError::internal)?.account;
     let new = service::NewAccount { email: &email, name: None, password_hash, limits };
     service::create(tx, &Actor::operator(), &new, &Dice::System, now).await
 }

@@ -65,7 +65,7 @@ async fn people(folder: &Path) -> [String; 2] {
     let (now, mut tx) = (Clock::System.now(), db.write().await.unwrap());
     let mut made = Vec::new();
     for email in ["mallory@example.com", "ada@example.com"] {
-        let account = testing::account(&mut tx, email, PASSWORD_HASH, now).await.unwrap();
+        let account = testing::account(&mut tx, email, PASSWORD_HASH, testing::account_limits().unwrap(), now).await.unwrap();
         made.push(testing::access_key(&mut tx, &account, "bench", 86_400_000, now).await.unwrap());
     }
     tx.commit().await.unwrap();

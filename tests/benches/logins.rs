@@ -47,7 +47,7 @@ async fn people(folder: &Path) -> String {
     let mut first = None;
     for number in 0..GUESSED {
         let email = format!("known{number}@example.com");
-        let account = testing::account(&mut tx, &email, &hash, now).await.unwrap();
+        let account = testing::account(&mut tx, &email, &hash, testing::account_limits().unwrap(), now).await.unwrap();
         first.get_or_insert(account);
     }
     let key = testing::access_key(&mut tx, &first.unwrap(), "bench", 86_400_000, now).await.unwrap();

@@ -54,7 +54,7 @@ pub(crate) fn address(folder: &Path) -> String {
 pub(crate) async fn app(db: &Db, releases: &[u32]) -> Result<App, Failure> {
     let (dice, now) = (Dice::System, Clock::System.now());
     let mut tx = db.write().await?;
-    let account = testing::account(&mut tx, "bench@example.com", "none", now).await?;
+    let account = testing::account(&mut tx, "bench@example.com", "none", testing::account_limits()?, now).await?;
     let mut app = App { id: AppId::v7(now, dice.bytes()?), deployments: Vec::new() };
     on_write!(tx, |conn| sqlx::query(NEW_APP).bind(&app.id).bind(&account).bind(now).execute(conn).await)?;
     for (number, releases) in releases.iter().enumerate() {

@@ -68,7 +68,7 @@ impl Place {
         let db = Db::open(&url).await.unwrap();
         let now = Clock::System.now();
         let mut tx = db.write().await.unwrap();
-        let account = testing::account(&mut tx, "ada@example.com", PASSWORD_HASH, now).await.unwrap();
+        let account = testing::account(&mut tx, "ada@example.com", PASSWORD_HASH, testing::account_limits().unwrap(), now).await.unwrap();
         let key = testing::access_key(&mut tx, &account, "soak", testing::ACCESS_KEY_TTL, now).await.unwrap();
         tx.commit().await.unwrap();
         db.close().await;

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use control::testing::server::{migrate, statements};
+use control::testing::server::{Either, migrate, statements};
 use serde_json::json;
 use sqlx::AssertSqlSafe;
 use sqlx::migrate::Migrator;
-use tests::{Bundle, Db, Dialect, TestApp, Tx, on};
+use tests::{Bundle, Db, Dialect, TestApp, on};
 
 use crate::v1::apps::{add, meaning, names};
 
@@ -158,12 +158,12 @@ async fn an_apps_keys_are_found_without_reading_all_that_ever_were() {
     let keys = statements.find(|sql| sql.starts_with("SELECT deployment_key FROM deployment_keys WHERE app_id"));
     let mut tx = app.db().write().await.unwrap();
     let plan: Vec<String> = match tx.parts() {
-        Tx::Sqlite(tx) => {
+        Either::Sqlite(tx) => {
             let explain = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", keys.unwrap()));
             let rows: Vec<(i64, i64, i64, String)> = sqlx::query_as(explain).bind("an app").fetch_all(&mut **tx).await.unwrap();
             rows.into_iter().map(|row| row.3).collect()
         }
-        Tx::Postgres(tx) => {
+        Either::Postgres(tx) => {
             // Of a few rows all are read at once, which costs less than any index.
             sqlx::query("SET LOCAL enable_seqscan = off").execute(&mut **tx).await.unwrap();
             let explain = AssertSqlSafe(format!("EXPLAIN {}", keys.unwrap()));

@@ -85,7 +85,7 @@ fn no_statement_is_outside_the_lists() {
     let statements = Statements::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../control/src")).unwrap();
     assert!(statements.violations.is_empty(), "{:#?}", statements.violations);
     let of_one = [Dialect::Sqlite, Dialect::Postgres].into_iter().flat_map(statements_of_one);
-    let known: Vec<_> = sql::all().into_iter().chain(of_one).map(|(name, statements)| (name, statements.len())).collect();
+    let known: Vec<_> = server::statements().into_iter().chain(of_one).map(|(name, statements)| (name, statements.len())).collect();
     let differences = statements.differences(&known);
     assert!(differences.is_empty(), "{differences:#?}");
 }
