@@ -11,7 +11,7 @@ use control::domain::accounts::{self, strength};
 use control::domain::audit::{self, Actor, Kept};
 use control::domain::email::Email;
 use control::domain::encryption::{check, rotation};
-use control::domain::error::{AppError, AppResult, Thing, chain};
+use control::domain::error::{Error, Result, Thing, chain};
 use control::domain::keys::access_keys;
 use control::domain::operator;
 use control::domain::operator::accounts::Operation;
@@ -279,11 +279,11 @@ async fn run(action: Action, given: &Given) -> Result<(), Failure> {
 
 async fn create_account(config: &DatabaseConfig, new: &NewAccount) -> Result<(), Failure> {
     let password = read_password()?;
-    let email = Email::parse_new(&new.email).map_err(|fault| AppError::invalid("email", fault))?;
+    let email = Email::parse_new(&new.email).map_err(|fault| Error::invalid("email", fault))?;
     let name = new.name.as_deref().map(accounts::service::judge_name).transpose().map_err(|fault| format!("name: {fault}"))?;
     let addresses: Vec<&str> = config.addresses.iter().map(String::as_str).collect();
     let known = strength::context(&addresses, &email, name.as_deref());
-    strength::judge(&password, &known).map_err(|fault| AppError::invalid("password", fault))?;
+    strength::judge(&password, &known).map_err(|fault| Error::invalid("password", fault))?;
     let password_hash = tokio::task::spawn_blocking(move || password::hash(&password, &Dice::System)).await??;
     let db = Db::open(&config.database_url.0).await?;
     let mut tx = db.write().await?;
@@ -337,7 +337,7 @@ async fn remove_second_factors(given: &Given, email: &str) -> Result<(), Failure
 async fn operate<T>(
     given: &Given,
     email: &str,
-    command: impl AsyncFnOnce(&mut WriteTx, &Operation<'_>) -> AppResult<T>,
+    command: impl AsyncFnOnce(&mut WriteTx, &Operation<'_>) -> Result<T>,
 ) -> Result<T, Failure> {
     let db = Db::open_existing(&DatabaseConfig::read(given)?.database_url.0).await?;
     let config = Config::read(given)?;
@@ -356,7 +356,7 @@ async fn operate<T>(
 async fn operate_on_key(
     given: &Given,
     key: &str,
-    command: impl AsyncFnOnce(&mut WriteTx, &KeyOperation<'_>) -> AppResult<()>,
+    command: impl AsyncFnOnce(&mut WriteTx, &KeyOperation<'_>) -> Result<()>,
 ) -> Result<(), Failure> {
     let key = DeploymentKey::try_from(key).map_err(|fault| format!("--key {fault}"))?;
     let db = Db::open_existing(&DatabaseConfig::read(given)?.database_url.0).await?;
@@ -434,7 +434,7 @@ async fn create_access_key(config: &DatabaseConfig, new: &NewKey) -> Result<(), 
     let email = operator::email(&new.email)?;
     let db = Db::open_existing(&config.database_url.0).await?;
     let mut tx = db.write().await?;
-    let account = accounts::repo::find_by_email(&mut tx, &email).await?.ok_or(AppError::NotFound(Thing::Account))?;
+    let account = accounts::repo::find_by_email(&mut tx, &email).await?.ok_or(Error::NotFound(Thing::Account))?;
     let token = access_keys::create_by_operator(&mut tx, &account, &new.name, new.ttl, &Dice::System, Clock::System.now()).await?;
     tx.commit().await?;
     db.close().await;

@@ -15,7 +15,7 @@ use crate::domain::{accounts::service, audit::Actor, context::Context, credentia
 
 pub use crate::domain::accounts::{repo::find_by_email as account_by_email, settings::AccountLimits};
 pub use crate::domain::credentials::session::{Device, SessionOrigin};
-pub use crate::domain::error::{AppError, AppResult, RateLimit, Refusal, Thing, chain};
+pub use crate::domain::error::{Error, RateLimit, Refusal, Result, Thing, chain};
 pub use crate::domain::keys::access_keys::DEFAULT_TTL as ACCESS_KEY_TTL;
 pub use crate::http::{AppState, extract::encode_segment};
 pub use crate::infra::clock::{Clock, Dice, TestClock};
@@ -28,20 +28,20 @@ pub fn account_limits() -> Result<AccountLimits, settings::ConfigError> {
 }
 
 /// Makes a verified account as the operator's command does. The hash of its password comes from the test, since making one takes long.
-pub async fn account(tx: &mut WriteTx, email: &str, password_hash: &str, limits: AccountLimits, now: UnixMillis) -> AppResult<AccountId> {
-    let email = email.parse().map_err(|fault| AppError::invalid("email", fault))?;
+pub async fn account(tx: &mut WriteTx, email: &str, password_hash: &str, limits: AccountLimits, now: UnixMillis) -> Result<AccountId> {
+    let email = email.parse().map_err(|fault| Error::invalid("email", fault))?;
     let new = service::NewAccount { email: &email, name: None, password_hash, limits };
     service::create(tx, &Actor::operator(), &new, &Dice::System, now).await
 }
 
 /// Makes a named access key without a dashboard session, and gives it in the clear.
-pub async fn access_key(tx: &mut WriteTx, account: &AccountId, name: &str, ttl: i64, now: UnixMillis) -> AppResult<String> {
+pub async fn access_key(tx: &mut WriteTx, account: &AccountId, name: &str, ttl: i64, now: UnixMillis) -> Result<String> {
     let token = access_keys::create(tx, account, name, "127.0.0.1", ttl, &Dice::System, now).await?;
     Ok(token.reveal().to_owned())
 }
 
 /// Opens a session without a login, and gives its token in the clear.
-pub async fn session(app: &Context, account: &AccountId, origin: SessionOrigin, from: IpAddr, device: &Device) -> AppResult<String> {
+pub async fn session(app: &Context, account: &AccountId, origin: SessionOrigin, from: IpAddr, device: &Device) -> Result<String> {
     let mut tx = app.db.write().await?;
     let issued = session::issue(&mut tx, app, account, origin, ClientAddress(from), device).await?;
     tx.commit().await?;

@@ -57,8 +57,8 @@ pub use authenticator::Authenticator;
 pub use bundle::Bundle;
 pub use client::{Answer, Client};
 pub use control::testing::{
-    AppError, AppResult, AppState, ClientAddress, Clock, Config, Db, Device, Dialect, Dice, RateLimit, ReadTx, Refusal, SessionOrigin,
-    TestClock, Thing, WriteTx, chain, encode_segment, on, on_write,
+    AppState, ClientAddress, Clock, Config, Db, Device, Dialect, Dice, Error, RateLimit, ReadTx, Refusal, Result, SessionOrigin, TestClock,
+    Thing, WriteTx, chain, encode_segment, on, on_write,
 };
 pub use lie::Lie;
 pub use mailbox::ReceivedMail;

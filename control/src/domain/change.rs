@@ -6,7 +6,7 @@ use shared::time::UnixMillis;
 
 use crate::domain::audit::{self, Actor, Event};
 use crate::domain::context::Context;
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::infra::db::WriteTx;
 
 /// An open transaction, with who makes the change and when it began. It ends with [`Change::commit`], which cannot be called without saying what was done;
@@ -21,7 +21,7 @@ pub struct Change<'c> {
 
 impl<'c> Change<'c> {
     /// A change of this actor. Grants and callers begin theirs by their own `begin`; operations without a credential and the operator begin here.
-    pub async fn begin(context: &'c Context, actor: Actor) -> AppResult<Self> {
+    pub async fn begin(context: &'c Context, actor: Actor) -> Result<Self> {
         Ok(Self::over(context, context.db.write().await?, actor))
     }
 
@@ -53,7 +53,7 @@ impl<'c> Change<'c> {
 
     /// Writes the audit row, commits, and wakes the jobs. The row comes last: it locks the end of the trail, and nobody is to wait for anything else while
     /// holding that.
-    pub async fn commit(mut self, event: Event<'_>) -> AppResult<()> {
+    pub async fn commit(mut self, event: Event<'_>) -> Result<()> {
         audit::note(&mut self.tx, &self.actor, event, &self.context.dice, self.now).await?;
         self.tx.commit().await?;
         self.context.mailer.wake();

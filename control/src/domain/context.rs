@@ -10,15 +10,15 @@ use shared::wire::check::DownloadUrls;
 use tokio::sync::Semaphore;
 
 use crate::domain::audit::client_address::ClientAddress;
-use crate::domain::error::{AppError, RateLimit, Refusal};
+use crate::domain::error::{Error, RateLimit, Refusal};
 use crate::domain::limits::under_way::UnderWay;
 use crate::domain::settings::Settings;
 use crate::domain::traces::memory::Traces;
+use crate::infra;
 use crate::infra::challenge::Challenge;
 use crate::infra::clock::{Clock, Dice};
 use crate::infra::crypto::password::{Passwords, Turn};
 use crate::infra::db::Db;
-use crate::infra::error::Error;
 use crate::infra::storage::Storage;
 use crate::infra::wake::Wake;
 use crate::infra::webauthn::RelyingParty;
@@ -87,7 +87,7 @@ impl Context {
     }
 
     /// Counts one request of `key` by one of the limiters in memory. Errors: 429.
-    pub fn count(&self, limiter: &Mutex<Limiter>, key: &str, rate: Rate, exceeded: &Exceeded<'_>) -> Result<(), AppError> {
+    pub fn count(&self, limiter: &Mutex<Limiter>, key: &str, rate: Rate, exceeded: &Exceeded<'_>) -> Result<(), Error> {
         let admitted = limiter.lock().unwrap_or_else(PoisonError::into_inner).admit(key, rate, self.now().as_millis());
         admitted.map_err(|seconds| self.refuse(exceeded, seconds))
     }
@@ -100,7 +100,7 @@ impl Context {
         what: &str,
         rate: Rate,
         exceeded: &Exceeded<'_>,
-    ) -> Result<(), AppError> {
+    ) -> Result<(), Error> {
         let mut limiter = limiter.lock().unwrap_or_else(PoisonError::into_inner);
         let admitted = limiter.admit_address(from.0, what, rate, self.now().as_millis());
         drop(limiter);
@@ -108,17 +108,17 @@ impl Context {
     }
 
     /// Notes what a limit in memory refuses; the error (429) says in how many seconds to try again.
-    pub fn refuse(&self, exceeded: &Exceeded<'_>, seconds: u64) -> AppError {
+    pub fn refuse(&self, exceeded: &Exceeded<'_>, seconds: u64) -> Error {
         if let Some(from) = exceeded.from {
             self.traces.refused(from, exceeded.name, exceeded.account, self.now());
         }
-        AppError::TooMany { limit: exceeded.limit, retry_after: seconds }
+        Error::TooMany { limit: exceeded.limit, retry_after: seconds }
     }
 
     /// Waits for a turn to work on a password. Errors: 503, noted as the refusal by a limit that it is: anybody can bring it about, as often as they like.
-    pub async fn password_turn(&self, from: ClientAddress) -> Result<Turn, AppError> {
+    pub async fn password_turn(&self, from: ClientAddress) -> Result<Turn, Error> {
         let turn = self.passwords.turn(from.0).await;
-        if matches!(turn, Err(Error::Busy)) {
+        if matches!(turn, Err(infra::error::Error::Busy)) {
             self.traces.refused(from, "waiting_passwords", None, self.now());
         }
         Ok(turn?)
@@ -126,9 +126,9 @@ impl Context {
 
     /// Asks whether a human sent a request, where that is configured. Errors: 403 with `challenge_required` without a token that passes; 503 when the
     /// verifier cannot be asked.
-    pub async fn verify_challenge(&self, token: Option<&str>, from: ClientAddress) -> Result<(), AppError> {
+    pub async fn verify_challenge(&self, token: Option<&str>, from: ClientAddress) -> Result<(), Error> {
         let passes = self.challenge.verify(token, from.0).await?;
-        if passes { Ok(()) } else { Err(AppError::Refused(Refusal::NoChallenge)) }
+        if passes { Ok(()) } else { Err(Error::Refused(Refusal::NoChallenge)) }
     }
 
     /// What signed bundle addresses are made from.
@@ -137,7 +137,7 @@ impl Context {
     }
 
     /// A new request id (UUIDv7).
-    pub fn request_id(&self) -> Result<RequestId, AppError> {
+    pub fn request_id(&self) -> Result<RequestId, Error> {
         Ok(RequestId::v7(self.now(), self.dice.bytes()?))
     }
 }

@@ -12,11 +12,11 @@ use crate::infra::crypto::seal::OpenError;
 pub use crate::infra::error::{Cause, chain};
 
 /// The result of handlers and services.
-pub type AppResult<T> = Result<T, AppError>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why a request was not answered as asked; one variant for each kind of answer.
 #[derive(Debug, thiserror::Error)]
-pub enum AppError {
+pub enum Error {
     /// 404.
     #[error("{0} was not found")]
     NotFound(Thing),
@@ -70,29 +70,29 @@ pub enum AppError {
     Internal(#[source] Cause),
 }
 
-impl AppError {
+impl Error {
     /// What tells programs what would help, where something does.
     pub fn code(&self) -> Option<Code> {
         if let Self::Refused(refusal) = self { refusal.code() } else { None }
     }
 
-    /// An [`AppError::Invalid`] about one field.
+    /// An [`Error::Invalid`] about one field.
     pub fn invalid(field: &'static str, error: impl Into<Invalid>) -> Self {
         Self::Invalid(FieldErrors::of(field, error))
     }
 
-    /// An [`AppError::Internal`] from any cause.
+    /// An [`Error::Internal`] from any cause.
     pub fn internal(cause: impl Into<Cause>) -> Self {
         Self::Internal(cause.into())
     }
 
-    /// An [`AppError::Unavailable`] from any cause.
+    /// An [`Error::Unavailable`] from any cause.
     pub fn unavailable(cause: impl Into<Cause>) -> Self {
         Self::Unavailable(cause.into())
     }
 }
 
-impl From<sqlx::Error> for AppError {
+impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
         match &error {
             sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::WorkerCrashed | sqlx::Error::Tls(_) => {
@@ -118,7 +118,7 @@ fn is_passing(code: &str) -> bool {
     }
 }
 
-impl From<infra::error::Error> for AppError {
+impl From<infra::error::Error> for Error {
     fn from(error: infra::error::Error) -> Self {
         match error {
             infra::error::Error::Busy => Self::Busy,
@@ -128,19 +128,19 @@ impl From<infra::error::Error> for AppError {
     }
 }
 
-impl From<CliTokenError> for AppError {
+impl From<CliTokenError> for Error {
     fn from(error: CliTokenError) -> Self {
         Self::NotExchanged(error)
     }
 }
 
-impl From<OpenError> for AppError {
+impl From<OpenError> for Error {
     fn from(error: OpenError) -> Self {
         Self::internal(error)
     }
 }
 
-impl From<getrandom::Error> for AppError {
+impl From<getrandom::Error> for Error {
     fn from(error: getrandom::Error) -> Self {
         Self::internal(error)
     }
@@ -149,14 +149,14 @@ impl From<getrandom::Error> for AppError {
 /// Turns a unique violation into 409.
 pub trait OrConflict<T> {
     /// A unique violation becomes this conflict; no constraint is named, since SQLite names none.
-    fn or_conflict(self, conflict: impl FnOnce() -> Conflict) -> AppResult<T>;
+    fn or_conflict(self, conflict: impl FnOnce() -> Conflict) -> Result<T>;
 }
 
 impl<T> OrConflict<T> for sqlx::Result<T> {
-    fn or_conflict(self, conflict: impl FnOnce() -> Conflict) -> AppResult<T> {
+    fn or_conflict(self, conflict: impl FnOnce() -> Conflict) -> Result<T> {
         self.map_err(|error| match &error {
-            sqlx::Error::Database(database) if database.is_unique_violation() => AppError::Conflict(conflict()),
-            _ => AppError::from(error),
+            sqlx::Error::Database(database) if database.is_unique_violation() => Error::Conflict(conflict()),
+            _ => Error::from(error),
         })
     }
 }

@@ -13,7 +13,7 @@ use crate::domain::context::Context;
 use crate::domain::counting::gone;
 use crate::domain::credentials::{access_keys, device_cookies};
 use crate::domain::encryption::check;
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::domain::outbox::adoption;
 use crate::domain::releases::size;
 use crate::domain::second_factors::passkeys::challenge;
@@ -56,7 +56,7 @@ impl Cleanup {
 impl Job for Cleanup {
     const NAME: &'static str = "cleanup";
 
-    async fn round(&mut self) -> AppResult<Rest> {
+    async fn round(&mut self) -> Result<Rest> {
         // Neither keeps the other from being done.
         let noted = check::note(&self.context.db, &self.context.settings.encryption_keys).await;
         while round(&self.context, &mut self.gone).await? {}
@@ -66,7 +66,7 @@ impl Job for Cleanup {
 }
 
 /// One round; whether there may be more.
-async fn round(app: &Context, gone: &mut gone::Round) -> AppResult<bool> {
+async fn round(app: &Context, gone: &mut gone::Round) -> Result<bool> {
     let mut is_full = adoption::adopt(&app.db, app.now()).await?;
     for expiry in EXPIRIES {
         is_full |= expiry.step(&app.db, app.now()).await?;

@@ -15,7 +15,7 @@ use crate::domain::context::Context;
 use crate::domain::counting::history::labels::{Counter, Labels};
 use crate::domain::counting::history::repo::{self, OpenDay, Series};
 use crate::domain::counting::versions;
-use crate::domain::error::{AppResult, chain};
+use crate::domain::error::{Result, chain};
 use crate::infra::db::{Db, ReadTx};
 
 /// From one round to the next. What day it is when it comes, the injected clock says.
@@ -40,7 +40,7 @@ pub struct History(pub Arc<Context>);
 impl Job for History {
     const NAME: &'static str = "history";
 
-    async fn round(&mut self) -> AppResult<Rest> {
+    async fn round(&mut self) -> Result<Rest> {
         let failures = round(&self.0).await + versions::round(&self.0).await;
         Ok(Rest::For(if failures > 0 { RETRY } else { EVERY }))
     }

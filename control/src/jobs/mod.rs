@@ -17,7 +17,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use crate::domain::context::Context;
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::domain::outbox::Kind;
 use crate::domain::snapshot::Snapshots;
 use crate::infra::kv::KvConfig;
@@ -34,7 +34,7 @@ pub struct Settings {
 }
 
 /// Starts every job.
-pub fn start(context: &Arc<Context>, snapshots: &Snapshots, settings: Settings, stopped: watch::Receiver<bool>) -> AppResult<Runner> {
+pub fn start(context: &Arc<Context>, snapshots: &Snapshots, settings: Settings, stopped: watch::Receiver<bool>) -> Result<Runner> {
     let mut runner = Runner::new(context.clock.clone(), context.dice.clone(), stopped.clone());
     if let Some(kv) = settings.kv {
         let pusher = Arc::new(snapshots::Pusher::new(Arc::clone(context), snapshots.clone(), &kv)?);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::domain::context::Context;
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::domain::outbox::{self, Kind, Lease};
 
 /// Tells those who take leases in one process apart, whatever the dice.
@@ -22,13 +22,13 @@ pub struct Queue {
 
 impl Queue {
     /// With an owner of its own.
-    pub fn new(context: &Arc<Context>, kind: Kind) -> AppResult<Self> {
+    pub fn new(context: &Arc<Context>, kind: Kind) -> Result<Self> {
         let owner = format!("{}-{}", STARTED.fetch_add(1, Ordering::Relaxed), context.request_id()?);
         Ok(Self { context: Arc::clone(context), kind, owner })
     }
 
     /// Leases at most `limit` rows, those that have been due for longest, for `lease` milliseconds; sorted by their keys. None: nothing is due.
-    pub async fn claim(&self, limit: i64, lease: i64) -> AppResult<Vec<Lease>> {
+    pub async fn claim(&self, limit: i64, lease: i64) -> Result<Vec<Lease>> {
         loop {
             let now = self.context.now();
             let mut read = self.context.db.read().await?;

@@ -14,7 +14,7 @@ use shared::time::UnixMillis;
 
 use super::runner::{Job, Rest};
 use super::snapshots::Pusher;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::domain::outbox::snapshots;
 use crate::domain::snapshot::repo;
 use crate::infra::kv::ListError;
@@ -49,7 +49,7 @@ pub enum ReconcileError {
     List(#[from] ListError),
     /// The database failed.
     #[error("the database failed")]
-    Database(#[from] AppError),
+    Database(#[from] Error),
 }
 
 /// The job; the time goes by the injected clock.
@@ -69,13 +69,13 @@ impl Reconcile {
 impl Job for Reconcile {
     const NAME: &'static str = "reconcile";
 
-    async fn round(&mut self) -> AppResult<Rest> {
+    async fn round(&mut self) -> Result<Rest> {
         let now = self.pusher.app.now();
         // A clock that was set back must not hold this up until it has caught up.
         if (now >= self.next || self.next > now.plus_millis(PERIOD)) && !self.pusher.is_silent() {
             // A comparison lists all of KV: a failed one is not repeated as soon as other jobs' rounds are.
             self.next = now.plus_millis(RETRY);
-            once(&self.pusher).await.map_err(AppError::internal)?;
+            once(&self.pusher).await.map_err(Error::internal)?;
             self.next = now.plus_millis(PERIOD);
         }
         Ok(Rest::For(TICK))
@@ -126,7 +126,7 @@ struct Known {
     is_in_flux: bool,
 }
 
-async fn known(pusher: &Pusher) -> Result<HashMap<String, Known>, AppError> {
+async fn known(pusher: &Pusher) -> Result<HashMap<String, Known>, Error> {
     let now = pusher.app.now();
     let mut tx = pusher.app.db.read().await?;
     let rows = repo::versions(&mut tx).await?;
@@ -149,7 +149,7 @@ fn judge(known: Known, seen: Option<i64>) -> Option<Repair> {
     }
 }
 
-async fn apply(pusher: &Pusher, repairs: Vec<(String, Repair)>) -> Result<Repairs, AppError> {
+async fn apply(pusher: &Pusher, repairs: Vec<(String, Repair)>) -> Result<Repairs, Error> {
     let mut repairs: Vec<(DeploymentKey, Repair)> =
         repairs.into_iter().filter_map(|(key, repair)| Some((DeploymentKey::try_from(key).ok()?, repair))).collect();
     repairs.sort_unstable_by(|left, right| left.0.cmp(&right.0));

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::domain::error::{AppResult, chain};
+use crate::domain::error::{Result, chain};
 use crate::infra::clock::{Clock, Dice};
 
 /// The rest after a first failure; it doubles with each further one.
@@ -31,7 +31,7 @@ pub trait Job: Send + 'static {
     const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
     /// One round. The runner logs what fails, and rests for longer after each further failure.
-    fn round(&mut self) -> impl Future<Output = AppResult<Rest>> + Send;
+    fn round(&mut self) -> impl Future<Output = Result<Rest>> + Send;
 
     /// Waits for what ends a rest early.
     fn woken(&mut self) -> impl Future<Output = ()> + Send {

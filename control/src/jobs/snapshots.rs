@@ -33,7 +33,7 @@ use shared::time::UnixMillis;
 use super::queue::Queue;
 use super::runner::{Job, Rest};
 use crate::domain::context::Context;
-use crate::domain::error::{AppError, AppResult, chain};
+use crate::domain::error::{Error, Result, chain};
 use crate::domain::outbox::{self, Kind, Lease, snapshots};
 use crate::domain::snapshot::Snapshots;
 use crate::infra::kv::KvConfig;
@@ -60,7 +60,7 @@ impl Job for Publish {
     // Well within what health calls a lag.
     const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-    async fn round(&mut self) -> AppResult<Rest> {
+    async fn round(&mut self) -> Result<Rest> {
         Ok(if self.0.push_due().await? == 0 { Rest::AtMost(TICK) } else { Rest::For(SPACING) })
     }
 
@@ -100,13 +100,13 @@ enum Outcome {
 
 impl Pusher {
     /// A publisher with an identity of its own.
-    pub fn new(app: Arc<Context>, snapshots: Snapshots, kv: &KvConfig) -> AppResult<Self> {
+    pub fn new(app: Arc<Context>, snapshots: Snapshots, kv: &KvConfig) -> Result<Self> {
         let queue = Queue::new(&app, Kind::Snapshot)?;
-        Ok(Self { app, kv: KvClient::new(kv).map_err(AppError::Internal)?, snapshots, queue, silent_until: AtomicI64::new(0) })
+        Ok(Self { app, kv: KvClient::new(kv).map_err(Error::Internal)?, snapshots, queue, silent_until: AtomicI64::new(0) })
     }
 
     /// Claims what is due, pushes one batch of it, and settles the rows. Gives how many rows it claimed; 0 also while KV asked for silence.
-    pub async fn push_due(&self) -> AppResult<usize> {
+    pub async fn push_due(&self) -> Result<usize> {
         if self.is_silent() {
             return Ok(0);
         }
@@ -128,13 +128,13 @@ impl Pusher {
     }
 
     /// The claimed keys' snapshots, each version with the state of one transaction. The outcomes are those that each has when it is sent and all goes well.
-    async fn fill(&self, leases: Vec<Lease>) -> AppResult<(Bulk, Vec<Push>)> {
+    async fn fill(&self, leases: Vec<Lease>) -> Result<(Bulk, Vec<Push>)> {
         let mut bulk = Bulk::new();
         let mut pushes = Vec::with_capacity(leases.len());
         for lease in leases {
-            let key = DeploymentKey::try_from(lease.key.clone()).map_err(AppError::internal)?;
+            let key = DeploymentKey::try_from(lease.key.clone()).map_err(Error::internal)?;
             let outcome = match self.snapshots.text(&key).await {
-                Ok(Some((version, text))) => match bulk.push(&key, version, std::str::from_utf8(&text).map_err(AppError::internal)?) {
+                Ok(Some((version, text))) => match bulk.push(&key, version, std::str::from_utf8(&text).map_err(Error::internal)?) {
                     Pushed::In => Outcome::Written(version),
                     Pushed::Full => Outcome::Untouched,
                     Pushed::TooLarge => {
@@ -143,7 +143,7 @@ impl Pusher {
                     }
                 },
                 Ok(None) => Outcome::Untouched,
-                Err(error @ AppError::Unavailable(_)) => return Err(error),
+                Err(error @ Error::Unavailable(_)) => return Err(error),
                 Err(error) => {
                     // One deployment that cannot be read must not hold up the others.
                     tracing::error!(cause = %chain(&error), "a snapshot cannot be made");
@@ -181,7 +181,7 @@ impl Pusher {
     }
 
     /// Closes, repeats or gives back the claimed rows. Should this fail, the leases run out, and then the writes count as unsettled.
-    async fn settle(&self, pushes: &[Push], began: UnixMillis, pause: i64) -> AppResult<()> {
+    async fn settle(&self, pushes: &[Push], began: UnixMillis, pause: i64) -> Result<()> {
         let mut tx = self.app.db.write().await?;
         let now = self.app.now();
         for Push { lease, outcome, .. } in pushes {

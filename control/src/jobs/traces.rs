@@ -10,7 +10,7 @@ use shared::ids::AccountId;
 use super::runner::{Job, Rest};
 use crate::domain::audit::{self, Actor};
 use crate::domain::context::Context;
-use crate::domain::error::{AppResult, chain};
+use crate::domain::error::{Result, chain};
 use crate::domain::mail;
 use crate::domain::traces::backlog::Failures;
 use crate::domain::traces::{Event, locked, tally};
@@ -37,7 +37,7 @@ impl Job for Traces {
     // What a round has taken out of memory is written nowhere else.
     const GRACE: Duration = Duration::MAX;
 
-    async fn round(&mut self) -> AppResult<Rest> {
+    async fn round(&mut self) -> Result<Rest> {
         self.0.traces.sum_up(self.0.now());
         Ok(if round(&self.0).await? { Rest::For(PAUSE) } else { Rest::AtMost(TICK) })
     }
@@ -55,7 +55,7 @@ impl Job for Traces {
 }
 
 /// One round; whether it wrote anything.
-async fn round(app: &Context) -> AppResult<bool> {
+async fn round(app: &Context) -> Result<bool> {
     let due = tally::due(&mut app.db.read().await?, app.now(), BATCH).await?;
     let mut has_written = !due.is_empty();
     for (kind, account) in due {
@@ -86,7 +86,7 @@ async fn round(app: &Context) -> AppResult<bool> {
 }
 
 /// Writes failures: a row of the audit trail when they are the first of their kind in a minute.
-async fn write(app: &Context, failures: &Failures) -> AppResult<()> {
+async fn write(app: &Context, failures: &Failures) -> Result<()> {
     let (mut tx, now) = (app.db.write().await?, app.now());
     let is_first = tally::add(&mut tx, failures.event.as_str(), &failures.account, failures.count, now, now.plus_millis(WINDOW)).await?;
     if let Some(action) = failures.event.action().filter(|_| is_first) {
@@ -98,7 +98,7 @@ async fn write(app: &Context, failures: &Failures) -> AppResult<()> {
 }
 
 /// Sums up what has been counted for long enough.
-async fn close(app: &Context, kind: &str, account: &AccountId) -> AppResult<()> {
+async fn close(app: &Context, kind: &str, account: &AccountId) -> Result<()> {
     let (mut tx, now) = (app.db.write().await?, app.now());
     let Some(tally) = tally::close(&mut tx, kind, account, now).await? else { return Ok(()) };
     match Event::of_tally(kind).and_then(Event::action) {

@@ -22,7 +22,7 @@ use crate::config::{Config, ConfigError};
 use crate::domain::accounts;
 use crate::domain::context::Context;
 use crate::domain::encryption::check;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::domain::limits::under_way::UnderWay;
 use crate::domain::snapshot::{Snapshots, Source};
 use crate::domain::traces::Traces;
@@ -64,7 +64,7 @@ pub enum ServeError {
     Locked,
     /// The database does not fit what was given.
     #[error(transparent)]
-    Check(#[from] AppError),
+    Check(#[from] Error),
     /// A socket.
     #[error("UPDRAFT_{setting}: {address} cannot be listened on")]
     Listen {
@@ -103,7 +103,7 @@ pub async fn build(config: Config, clock: Clock, dice: Dice) -> Result<Parts, Se
     let collector = Collector::start(db.clone(), clock.clone(), &config.settings.limits);
     let inspections = Arc::new(Semaphore::new(std::thread::available_parallelism().map_or(1, NonZero::get)));
     let work = Work::default();
-    let challenge = Challenge::new(config.http.turnstile.clone(), clock.clone(), dice.clone()).map_err(AppError::internal)?;
+    let challenge = Challenge::new(config.http.turnstile.clone(), clock.clone(), dice.clone()).map_err(Error::internal)?;
     let passwords = Passwords::new(dice.clone());
     let relying_party = RelyingParty::of(&config.settings.dashboard_url);
     let context = Context {
@@ -159,11 +159,7 @@ pub struct Running {
 }
 
 /// Serves on sockets that are bound already, and starts the jobs. `bindings` is for the settings' `BINDINGS_LISTEN`.
-pub fn spawn<L: Listener<Io = TcpStream, Addr = SocketAddr>>(
-    parts: Parts,
-    listener: L,
-    bindings: Option<TcpListener>,
-) -> AppResult<Running> {
+pub fn spawn<L: Listener<Io = TcpStream, Addr = SocketAddr>>(parts: Parts, listener: L, bindings: Option<TcpListener>) -> Result<Running> {
     let Parts { state, jobs } = parts;
     let (stop, stopped) = watch::channel(false);
     let jobs = jobs::start(&state.context, &state.snapshots, jobs, stopped.clone())?;
@@ -257,14 +253,14 @@ pub async fn run(mut config: Config) -> Result<(), ServeError> {
 
 /// Says where the service is, and on an empty database what to do first.
 async fn announce(state: &AppState, local: SocketAddr, bindings: Option<SocketAddr>) -> Result<(), ServeError> {
-    let (edge, database) = (state.settings.has_edge, state.db.durability().await.map_err(AppError::from)?);
+    let (edge, database) = (state.settings.has_edge, state.db.durability().await.map_err(Error::from)?);
     tracing::info!(version = env!("CARGO_PKG_VERSION"), address = %local, base_url = state.settings.base_url, edge, database, "serving");
     say(&format!("Updraft {} listens on http://{local}; clients reach it at {}", env!("CARGO_PKG_VERSION"), state.settings.base_url));
     if let Some(bindings) = bindings {
         say(&format!("A self-hosted edge finds its bindings at {bindings}"));
     }
-    let mut tx = state.db.read().await.map_err(AppError::from)?;
-    if accounts::repo::count(&mut tx).await.map_err(AppError::from)? == 0 {
+    let mut tx = state.db.read().await.map_err(Error::from)?;
+    if accounts::repo::count(&mut tx).await.map_err(Error::from)? == 0 {
         say("There is no account yet. Make the first one and its key with the same settings as this process has:");
         say("  echo 'a long passphrase' | updraft-control account create --email you@example.com --password-stdin");
         say("  updraft-control access-key create --email you@example.com --name first");

@@ -2,7 +2,7 @@
 
 use control::testing::counting::{Collector, Judgement};
 use control::testing::settings;
-use control::testing::{AppError, Clock, TestClock};
+use control::testing::{Clock, Error, TestClock};
 use shared::time::UnixMillis;
 
 use crate::cases::{installed, report};
@@ -42,7 +42,7 @@ async fn a_report_that_cannot_be_stored_is_refused_and_later_ones_are_tried_agai
     let one = report("first-staging", Some("phone"), installed("v1"), 10);
     world.run("ALTER TABLE metric_counters RENAME TO hidden").await;
     for _ in 0..2 {
-        assert!(matches!(collector.submit(one.clone()).await, Err(AppError::Unavailable(_))));
+        assert!(matches!(collector.submit(one.clone()).await, Err(Error::Unavailable(_))));
     }
     world.run("ALTER TABLE hidden RENAME TO metric_counters").await;
     assert!(world.counters().await.is_empty(), "nothing of it was stored");

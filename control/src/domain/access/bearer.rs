@@ -15,7 +15,7 @@ use crate::domain::credentials::api_keys::repo as api_keys;
 use crate::domain::credentials::scope::Scopes;
 use crate::domain::credentials::session::{self, LAST_USED_EVERY};
 use crate::domain::credentials::token::{self, ApiKeyToken, TokenHash};
-use crate::domain::error::{AppError, AppResult, RateLimit, Refusal, chain};
+use crate::domain::error::{Error, RateLimit, Refusal, Result, chain};
 use crate::domain::traces::{self, Trace};
 use crate::infra::db::ReadTx;
 
@@ -99,7 +99,7 @@ impl SignedIn {
     /// nothing more. Errors: 401, and 403 for an API key that has lost a scope.
     ///
     /// It reads without locking: a credential's row that is held before its account's would make a circle with a new password.
-    pub async fn begin<'c>(&self, app: &'c Context) -> AppResult<Change<'c>> {
+    pub async fn begin<'c>(&self, app: &'c Context) -> Result<Change<'c>> {
         let mut change = Change::begin(app, self.actor()).await?;
         self.judge_whole(&mut change, app).await?;
         Ok(change)
@@ -107,22 +107,22 @@ impl SignedIn {
 
     /// The same with the account's row held, for changes of the account and its credentials: they follow one another, always hold that row before any of
     /// a credential, and what has ended this credential has ended it before the look at it, or waits.
-    pub async fn begin_holding_account<'c>(&self, app: &'c Context) -> AppResult<Change<'c>> {
+    pub async fn begin_holding_account<'c>(&self, app: &'c Context) -> Result<Change<'c>> {
         let mut tx = app.db.write().await?;
-        accounts::repo::hold(&mut tx, &self.account).await?.ok_or(AppError::Unauthenticated)?;
+        accounts::repo::hold(&mut tx, &self.account).await?.ok_or(Error::Unauthenticated)?;
         self.judge_whole(&mut tx, app).await?;
         // Its time is that after the wait for the row.
         Ok(Change::over(app, tx, self.actor()))
     }
 
-    async fn judge_whole(&self, tx: &mut ReadTx, app: &Context) -> AppResult<()> {
+    async fn judge_whole(&self, tx: &mut ReadTx, app: &Context) -> Result<()> {
         let now = self.judge(tx, app).await?;
         // The request was let in by any of them.
-        if self.scopes.is_within(now) { Ok(()) } else { Err(AppError::Refused(Refusal::ScopesChanged)) }
+        if self.scopes.is_within(now) { Ok(()) } else { Err(Error::Refused(Refusal::ScopesChanged)) }
     }
 
     /// What the credential may be used for now; 401 when it has ended. Ask before work that costs much, too.
-    pub async fn judge(&self, tx: &mut ReadTx, app: &Context) -> AppResult<Scopes> {
+    pub async fn judge(&self, tx: &mut ReadTx, app: &Context) -> Result<Scopes> {
         let now = app.now();
         let scopes = match &self.credential {
             CredentialId::AccessKey(id) => {
@@ -134,23 +134,23 @@ impl SignedIn {
                 found.filter(|key| key.is_alive(now)).map(|key| key.scopes()).transpose()?.map(Scopes::Only)
             }
         };
-        scopes.ok_or(AppError::Unauthenticated)
+        scopes.ok_or(Error::Unauthenticated)
     }
 }
 
 /// The caller whose dashboard session this is: what the dashboard's cookie holds, which no operation of the interface reads. Errors: 401, also for every
 /// other kind of credential; 429.
-pub(crate) async fn by_dashboard_session(app: &Context, token: &str, from: ClientAddress) -> AppResult<SignedIn> {
+pub(crate) async fn by_dashboard_session(app: &Context, token: &str, from: ClientAddress) -> Result<SignedIn> {
     let caller = by_access_key(app, token, from).await.map_err(Unfit::into_error)?;
     if caller.kind != CredentialKind::DashboardSession {
-        return Err(AppError::Unauthenticated);
+        return Err(Error::Unauthenticated);
     }
     admit(app, caller)
 }
 
 /// The caller with this bearer token. Errors: 401, noted where the token looks like one of ours; 429.
-pub async fn by_bearer(app: &Context, token: Option<&str>, from: ClientAddress) -> AppResult<SignedIn> {
-    let token = token.ok_or(AppError::Unauthenticated)?;
+pub async fn by_bearer(app: &Context, token: Option<&str>, from: ClientAddress) -> Result<SignedIn> {
+    let token = token.ok_or(Error::Unauthenticated)?;
     let found = match ApiKeyToken::parse(token) {
         Some(token) => by_api_key(app, &token, from).await,
         None => by_access_key(app, token, from).await,
@@ -175,7 +175,7 @@ enum Unfit {
         account: Option<AccountId>,
     },
     /// It could not be looked up.
-    Failed(AppError),
+    Failed(Error),
 }
 
 impl Unfit {
@@ -187,16 +187,16 @@ impl Unfit {
         Self::Token { outcome, account: Some(account) }
     }
 
-    fn into_error(self) -> AppError {
+    fn into_error(self) -> Error {
         match self {
-            Self::Token { .. } => AppError::Unauthenticated,
+            Self::Token { .. } => Error::Unauthenticated,
             Self::Failed(error) => error,
         }
     }
 }
 
-impl From<AppError> for Unfit {
-    fn from(error: AppError) -> Self {
+impl From<Error> for Unfit {
+    fn from(error: Error) -> Self {
         Self::Failed(error)
     }
 }
@@ -208,7 +208,7 @@ impl From<sqlx::Error> for Unfit {
 }
 
 /// Counts a request of the caller, for its credential and for its account. Errors: 429.
-fn admit(app: &Context, caller: SignedIn) -> AppResult<SignedIn> {
+fn admit(app: &Context, caller: SignedIn) -> Result<SignedIn> {
     // After the credential is known to be one: nobody else can use its allowance up.
     let (limits, from, account) = (&app.settings.limits, Some(caller.from), Some(&caller.account));
     let exceeded = Exceeded { name: "management_api", limit: RateLimit::CredentialRequests, from, account };

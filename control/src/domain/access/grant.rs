@@ -11,7 +11,7 @@ use crate::domain::access::names;
 use crate::domain::change::Change;
 use crate::domain::context::Context;
 use crate::domain::credentials::scope::{Scope, Scopes};
-use crate::domain::error::{AppError, AppResult, Refusal, Thing};
+use crate::domain::error::{Error, Refusal, Result, Thing};
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::stored_text;
 
@@ -141,8 +141,8 @@ impl<N> AppGrant<N> {
     }
 
     /// Another permission, for operations of which only a part needs it; asked inside a change's own transaction, as the role is now. Errors: 403, 404.
-    pub async fn require<M: Permission>(&self, tx: &mut ReadTx) -> AppResult<()> {
-        let role = repo::role(tx, &self.app, self.account()).await?.ok_or(AppError::NotFound(Thing::App))?;
+    pub async fn require<M: Permission>(&self, tx: &mut ReadTx) -> Result<()> {
+        let role = repo::role(tx, &self.app, self.account()).await?.ok_or(Error::NotFound(Thing::App))?;
         check::<M>(role, self.caller.scopes())
     }
 }
@@ -158,13 +158,13 @@ pub enum Named {
 
 impl<N: Permission> AppGrant<N> {
     /// The right of a caller on the app that it names. Errors: 404 without access to it, exactly as for one that is not there; 403 with too little.
-    pub async fn of(app: &Context, caller: SignedIn, named: Named) -> AppResult<Self> {
+    pub async fn of(app: &Context, caller: SignedIn, named: Named) -> Result<Self> {
         let mut tx = app.db.read().await?;
         let (found, as_named) = match named {
             Named::Id(id) => (names::resolve_id(&mut tx, caller.account(), &id).await?, id),
             Named::Name(name) => (names::resolve(&mut tx, caller.account(), &name).await?, name),
         };
-        let found = found.ok_or(AppError::NotFound(Thing::App))?;
+        let found = found.ok_or(Error::NotFound(Thing::App))?;
         check::<N>(found.permission, caller.scopes())?;
         Ok(Self {
             app: found.id,
@@ -179,7 +179,7 @@ impl<N: Permission> AppGrant<N> {
 
     /// Begins a change, as [`SignedIn::begin`] does, and asks again for the credential, the role and the scopes: any of them may have been taken away
     /// while the body came. Errors: 401, 404 and 403 as without the right.
-    pub async fn begin<'c>(&self, app: &'c Context) -> AppResult<Change<'c>> {
+    pub async fn begin<'c>(&self, app: &'c Context) -> Result<Change<'c>> {
         let mut change = Change::begin(app, self.caller.actor()).await?;
         self.judge(&mut change, app).await?;
         if self.is_only_share {
@@ -190,33 +190,33 @@ impl<N: Permission> AppGrant<N> {
     }
 
     /// Whether the right is still there; with the errors of [`AppGrant::begin`]. Ask before work that costs much, too.
-    pub async fn judge(&self, tx: &mut ReadTx, app: &Context) -> AppResult<()> {
+    pub async fn judge(&self, tx: &mut ReadTx, app: &Context) -> Result<()> {
         let scopes = self.caller.judge(tx, app).await?;
-        let role = repo::role(tx, &self.app, self.account()).await?.ok_or(AppError::NotFound(Thing::App))?;
+        let role = repo::role(tx, &self.app, self.account()).await?.ok_or(Error::NotFound(Thing::App))?;
         check::<N>(role, scopes)
     }
 
     /// Asks again inside a change's own transaction: the caller may have lost the role since it began, while it waited for the app or the
     /// deployment. Errors: 403, 404.
-    pub async fn confirm(&self, tx: &mut ReadTx) -> AppResult<()> {
+    pub async fn confirm(&self, tx: &mut ReadTx) -> Result<()> {
         self.require::<N>(tx).await
     }
 
     /// Locks the app until the transaction ends, and asks again. Changes of the app's name, owner, collaborators and deployments begin with it, and so
     /// follow one another; what else they lock comes after, accounts first. Errors: 403, 404.
-    pub async fn lock(&self, tx: &mut WriteTx) -> AppResult<LockedRow> {
-        let app = repo::lock(tx, &self.app).await?.ok_or(AppError::NotFound(Thing::App))?;
+    pub async fn lock(&self, tx: &mut WriteTx) -> Result<LockedRow> {
+        let app = repo::lock(tx, &self.app).await?.ok_or(Error::NotFound(Thing::App))?;
         self.confirm(tx).await?;
         Ok(app)
     }
 }
 
-fn check<N: Permission>(role: Role, scopes: Scopes) -> AppResult<()> {
+fn check<N: Permission>(role: Role, scopes: Scopes) -> Result<()> {
     if !N::held_by(role) {
-        return Err(AppError::Refused(Refusal::Permission(N::NAME)));
+        return Err(Error::Refused(Refusal::Permission(N::NAME)));
     }
     if !scopes.has_any(N::SCOPES) {
-        return Err(AppError::Refused(Refusal::PermissionOfScopes(N::NAME)));
+        return Err(Error::Refused(Refusal::PermissionOfScopes(N::NAME)));
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use crate::domain::change::Change;
 use crate::domain::context::Context;
 use crate::domain::credentials::CredentialKind;
 use crate::domain::credentials::scope::{Scope, Scopes};
-use crate::domain::error::{AppError, AppResult, Refusal};
+use crate::domain::error::{Error, Refusal, Result};
 
 /// A caller with any credential but an API key.
 #[derive(Clone, Debug)]
@@ -18,9 +18,9 @@ pub struct NotApiKey(SignedIn);
 
 impl NotApiKey {
     /// The caller, unless the credential is an API key. Errors: 403.
-    pub fn of(caller: SignedIn) -> AppResult<Self> {
+    pub fn of(caller: SignedIn) -> Result<Self> {
         if caller.kind() == CredentialKind::ApiKey {
-            return Err(AppError::Refused(Refusal::ApiKey));
+            return Err(Error::Refused(Refusal::ApiKey));
         }
         Ok(Self(caller))
     }
@@ -51,8 +51,8 @@ impl LoginSession {
     }
 
     /// The same, or the refusal. Errors: 403.
-    pub fn require(caller: &SignedIn) -> AppResult<Self> {
-        Self::of(caller).ok_or(AppError::Refused(Refusal::NoLoginSession))
+    pub fn require(caller: &SignedIn) -> Result<Self> {
+        Self::of(caller).ok_or(Error::Refused(Refusal::NoLoginSession))
     }
 
     /// The session.
@@ -75,7 +75,7 @@ pub struct DashboardSession(LoginSession);
 
 impl DashboardSession {
     /// The caller, when the session is the dashboard's; else the refusal. For operations of which only a part needs that.
-    pub fn of(caller: &LoginSession) -> AppResult<Self> {
+    pub fn of(caller: &LoginSession) -> Result<Self> {
         if caller.kind() == CredentialKind::DashboardSession { Ok(Self(caller.clone())) } else { Err(NO_DASHBOARD_SESSION) }
     }
 }
@@ -95,7 +95,7 @@ pub struct DashboardSessionAlone(DashboardSession);
 
 impl DashboardSessionAlone {
     /// The caller, when the session is the dashboard's. Errors: 403.
-    pub fn of(caller: &SignedIn) -> AppResult<Self> {
+    pub fn of(caller: &SignedIn) -> Result<Self> {
         if caller.kind() != CredentialKind::DashboardSession {
             return Err(NO_DASHBOARD_SESSION);
         }
@@ -111,7 +111,7 @@ impl Deref for DashboardSessionAlone {
     }
 }
 
-const NO_DASHBOARD_SESSION: AppError = AppError::Refused(Refusal::NoDashboardSession);
+const NO_DASHBOARD_SESSION: Error = Error::Refused(Refusal::NoDashboardSession);
 
 /// A caller that may make apps of its own.
 #[derive(Clone, Debug)]
@@ -119,20 +119,20 @@ pub struct AppCreator(SignedIn);
 
 impl AppCreator {
     /// The caller, unless its API key does not have the scope. Errors: 403.
-    pub fn of(caller: SignedIn) -> AppResult<Self> {
+    pub fn of(caller: SignedIn) -> Result<Self> {
         Self::check(caller.scopes())?;
         Ok(Self(caller))
     }
 
     /// As [`SignedIn::begin`]; of an API key's scopes only the one that it takes must still be there.
-    pub async fn begin<'c>(&self, app: &'c Context) -> AppResult<Change<'c>> {
+    pub async fn begin<'c>(&self, app: &'c Context) -> Result<Change<'c>> {
         let mut change = Change::begin(app, self.0.actor()).await?;
         Self::check(self.0.judge(&mut change, app).await?)?;
         Ok(change)
     }
 
-    fn check(scopes: Scopes) -> AppResult<()> {
-        if scopes.has(Scope::Apps) { Ok(()) } else { Err(AppError::Refused(Refusal::AppsScope)) }
+    fn check(scopes: Scopes) -> Result<()> {
+        if scopes.has(Scope::Apps) { Ok(()) } else { Err(Error::Refused(Refusal::AppsScope)) }
     }
 }
 

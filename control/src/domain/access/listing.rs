@@ -10,7 +10,7 @@ use super::{SignedIn, apps as repo, collaborators};
 use crate::domain::access::Role;
 use crate::domain::accounts;
 use crate::domain::conflict::Conflict;
-use crate::domain::error::{AppError, AppResult, Thing};
+use crate::domain::error::{Error, Result, Thing};
 use crate::infra::db::{ReadTx, WriteTx};
 
 /// An app as one of its collaborators sees it.
@@ -46,7 +46,7 @@ pub fn taken(name: &str) -> Conflict {
 
 /// Locks the accounts of the app's collaborators, so that what its name means to them changes in no other way until the transaction ends. The app must
 /// be locked.
-pub async fn lock_collaborators(tx: &mut WriteTx, app: &AppId) -> AppResult<()> {
+pub async fn lock_collaborators(tx: &mut WriteTx, app: &AppId) -> Result<()> {
     let accounts = collaborators::list(tx, app).await?;
     // One that is deleted meanwhile has no names any more.
     accounts::service::lock(tx, &mut accounts.iter().map(|row| &row.account_id).collect::<Vec<_>>()).await?;
@@ -55,12 +55,12 @@ pub async fn lock_collaborators(tx: &mut WriteTx, app: &AppId) -> AppResult<()> 
 
 /// The caller's apps, by name. Of several apps of one name, the one that the bare name means is shown by it, the others as `ownerEmail:appName`, and so
 /// is every app that the caller has not accepted.
-pub async fn list(tx: &mut ReadTx, caller: &SignedIn) -> AppResult<Vec<App>> {
+pub async fn list(tx: &mut ReadTx, caller: &SignedIn) -> Result<Vec<App>> {
     read(tx, caller, None).await
 }
 
 /// With what belongs to all of them, or to one alone. By what name each is shown depends on the names of the others.
-async fn read(tx: &mut ReadTx, caller: &SignedIn, only: Option<&AppId>) -> AppResult<Vec<App>> {
+async fn read(tx: &mut ReadTx, caller: &SignedIn, only: Option<&AppId>) -> Result<Vec<App>> {
     let mut deployments: BTreeMap<AppId, Vec<String>> = BTreeMap::new();
     for (app, name) in repo::deployments_of(tx, caller.account(), only).await? {
         deployments.entry(app).or_default().push(name);
@@ -95,6 +95,6 @@ async fn read(tx: &mut ReadTx, caller: &SignedIn, only: Option<&AppId>) -> AppRe
 }
 
 /// One of the caller's apps, in the form of the list.
-pub async fn find(tx: &mut ReadTx, caller: &SignedIn, app: &AppId) -> AppResult<App> {
-    read(tx, caller, Some(app)).await?.into_iter().find(|out| out.id == *app).ok_or(AppError::NotFound(Thing::App))
+pub async fn find(tx: &mut ReadTx, caller: &SignedIn, app: &AppId) -> Result<App> {
+    read(tx, caller, Some(app)).await?.into_iter().find(|out| out.id == *app).ok_or(Error::NotFound(Thing::App))
 }

@@ -14,7 +14,7 @@ use crate::domain::audit::{self, Action, Actor, ClientAddress, Event};
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::email::Email;
-use crate::domain::error::{AppError, AppResult, OrConflict, Thing};
+use crate::domain::error::{Error, OrConflict, Result, Thing};
 use crate::infra::clock::Dice;
 use crate::infra::db::WriteTx;
 
@@ -32,8 +32,8 @@ pub struct NewAccount<'a> {
 }
 
 /// The form in which an account's address is stored and compared.
-pub fn normalise_email(email: &str) -> AppResult<String> {
-    email.parse::<Email>().map(String::from).map_err(|fault| AppError::invalid("email", fault))
+pub fn normalise_email(email: &str) -> Result<String> {
+    email.parse::<Email>().map(String::from).map_err(|fault| Error::invalid("email", fault))
 }
 
 /// A display name as it is stored. Refuses one that is empty, too long, or not plain text.
@@ -42,20 +42,20 @@ pub fn judge_name(name: &str) -> Result<Cow<'_, str>, Invalid> {
 }
 
 /// Judges a new password as [`strength::judge`] does, in a turn to work on a password, since it takes milliseconds. Errors: 503 while there is none.
-pub async fn judge_password(app: &Context, from: ClientAddress, password: &str, known: Vec<String>) -> AppResult<Result<(), Invalid>> {
+pub async fn judge_password(app: &Context, from: ClientAddress, password: &str, known: Vec<String>) -> Result<Result<(), Invalid>> {
     let password = password.to_owned();
     Ok(app.password_turn(from).await?.spend(move || strength::judge(&password, &known)).await?)
 }
 
 /// Makes a verified account, in the transaction's last statements. Errors: 409 when the address has one.
-pub async fn create(tx: &mut WriteTx, actor: &Actor, new: &NewAccount<'_>, dice: &Dice, now: UnixMillis) -> AppResult<AccountId> {
+pub async fn create(tx: &mut WriteTx, actor: &Actor, new: &NewAccount<'_>, dice: &Dice, now: UnixMillis) -> Result<AccountId> {
     let id = insert(tx, new, dice, now).await?;
     audit::note(tx, actor, Event::new(Action::CreateAccount, &id), dice, now).await?;
     Ok(id)
 }
 
 /// The same without its row in the audit trail, which the change writes that it is part of.
-pub(crate) async fn insert(tx: &mut WriteTx, new: &NewAccount<'_>, dice: &Dice, now: UnixMillis) -> AppResult<AccountId> {
+pub(crate) async fn insert(tx: &mut WriteTx, new: &NewAccount<'_>, dice: &Dice, now: UnixMillis) -> Result<AccountId> {
     let &NewAccount { email, name, password_hash, limits } = new;
     let id = AccountId::v7(now, dice.bytes()?);
     let row = NewAccountRow { id: &id, email, name, password_hash, limits, created: now };
@@ -75,11 +75,11 @@ pub struct LimitsPatch {
 }
 
 /// Changes what the account with this address may have, in the transaction's last statements. Errors: 404.
-pub async fn set_limits(tx: &mut WriteTx, actor: &Actor, email: &Email, patch: LimitsPatch, dice: &Dice, now: UnixMillis) -> AppResult<()> {
+pub async fn set_limits(tx: &mut WriteTx, actor: &Actor, email: &Email, patch: LimitsPatch, dice: &Dice, now: UnixMillis) -> Result<()> {
     let LimitsPatch { api_keys, retention_days, upload_bytes } = patch;
-    let account = repo::find_by_email(tx, email).await?.ok_or(AppError::NotFound(Thing::Account))?;
+    let account = repo::find_by_email(tx, email).await?.ok_or(Error::NotFound(Thing::Account))?;
     if repo::set_limits(tx, &account, api_keys, retention_days, upload_bytes).await? == 0 {
-        return Err(AppError::NotFound(Thing::Account));
+        return Err(Error::NotFound(Thing::Account));
     }
     let details = json!({ "maxApiKeys": api_keys, "retentionDays": retention_days, "maxUploadBytes": upload_bytes });
     audit::note(tx, actor, Event::new(Action::SetLimits, &account).with(details), dice, now).await

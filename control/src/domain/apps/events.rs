@@ -5,7 +5,7 @@ use shared::ids::AuditEventId;
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ManageApp;
 use crate::domain::audit::repo::{self, ResolvedRow};
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::infra::db::ReadTx;
 
 /// Which part of the list is asked for.
@@ -19,8 +19,8 @@ pub struct Page {
 
 /// A page of what happened to the caller's app, newest first, and what leads to the next page, where there is one. Errors: 400 for a cursor that is none of
 /// this app's.
-pub async fn list(tx: &mut ReadTx, grant: &AppGrant<ManageApp>, page: &Page) -> AppResult<(Vec<ResolvedRow>, Option<AuditEventId>)> {
-    let unknown = || AppError::invalid("cursor", "is not one of this list");
+pub async fn list(tx: &mut ReadTx, grant: &AppGrant<ManageApp>, page: &Page) -> Result<(Vec<ResolvedRow>, Option<AuditEventId>)> {
+    let unknown = || Error::invalid("cursor", "is not one of this list");
     let before = match &page.cursor {
         None => i64::MAX,
         Some(id) => repo::place(tx, grant.app(), id).await?.ok_or_else(unknown)?,

@@ -12,7 +12,7 @@ use crate::domain::audit::{Action, Event};
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::deployments::service::{self as deployments, KeyChoice};
-use crate::domain::error::{AppError, AppResult, OrConflict};
+use crate::domain::error::{Error, OrConflict, Result};
 use crate::domain::limits::quotas;
 use crate::domain::login::Fresh;
 use crate::infra::db::WriteTx;
@@ -30,11 +30,11 @@ pub struct NewApp {
 }
 
 /// Makes an app with its first deployments, owned by the caller. Errors: 409 when the caller has an app of that name, 429.
-pub async fn create(app: &Context, owner: &AppCreator, new: NewApp) -> AppResult<App> {
+pub async fn create(app: &Context, owner: &AppCreator, new: NewApp) -> Result<App> {
     let mut change = owner.begin(app).await?;
     let (account, name, now) = (owner.account(), new.name.as_str(), change.now());
     if !accounts::service::lock(&mut change, &mut [account]).await? {
-        return Err(AppError::Unauthenticated);
+        return Err(Error::Unauthenticated);
     }
     app.settings.limits.quotas.check_apps(&mut change, account).await?;
     let id = AppId::v7(now, app.dice.bytes()?);
@@ -59,17 +59,17 @@ pub async fn create(app: &Context, owner: &AppCreator, new: NewApp) -> AppResult
 }
 
 /// Refuses a name that the app's owner uses for another app, or has used: somebody else must not decide what it means to the owner.
-async fn must_be_unused(tx: &mut WriteTx, owner: &AccountId, name: &str, app: &AppId) -> AppResult<()> {
+async fn must_be_unused(tx: &mut WriteTx, owner: &AccountId, name: &str, app: &AppId) -> Result<()> {
     let reached = names::resolve(tx, owner, name).await?;
     if reached.is_some_and(|other| other.id != *app) || names::is_used(tx, owner, name, app).await? {
-        return Err(AppError::Conflict(Conflict::NameOfOthers(name.to_owned())));
+        return Err(Error::Conflict(Conflict::NameOfOthers(name.to_owned())));
     }
     Ok(())
 }
 
 /// Gives the app another name. To its other collaborators what they call by that name already stays what it means. Errors: 409 when the owner has another
 /// app of that name, or somebody else gives a name that the owner uses for another app.
-pub async fn rename(app: &Context, grant: &AppGrant<ManageApp>, name: &Name) -> AppResult<App> {
+pub async fn rename(app: &Context, grant: &AppGrant<ManageApp>, name: &Name) -> Result<App> {
     let mut change = grant.begin(app).await?;
     let (tx, name) = (&mut change, name.as_str());
     let row = grant.lock(tx).await?;
@@ -91,7 +91,7 @@ pub async fn rename(app: &Context, grant: &AppGrant<ManageApp>, name: &Name) -> 
 
 /// Deletes the app with its deployments and releases. What has no end of rows, the clients that reported and the counts, goes later, in steps
 /// ([`crate::domain::counting::gone`]); blobs stay for whoever clears unused ones away.
-pub async fn delete(app: &Context, grant: &AppGrant<OwnApp>, _fresh: Fresh) -> AppResult<()> {
+pub async fn delete(app: &Context, grant: &AppGrant<OwnApp>, _fresh: Fresh) -> Result<()> {
     let mut change = grant.begin(app).await?;
     let (tx, now) = (&mut change, app.now());
     let row = grant.lock(tx).await?;

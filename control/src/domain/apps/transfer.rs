@@ -13,14 +13,14 @@ use crate::domain::audit::{Action, Event};
 use crate::domain::collaborators::{notice, service as sharing};
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
-use crate::domain::error::{AppError, AppResult, Thing};
+use crate::domain::error::{Error, Result, Thing};
 use crate::domain::login::Fresh;
 use crate::domain::mail::{Kind, Mail, ReturnedApp, Transfer, notices};
 use crate::infra::db::WriteTx;
 
 /// Gives the app to another account, and tells both. The owner so far becomes an Admin. An app that was not accepted can only be given back. Errors: 404
 /// when no verified account has the address, 409 when it owns the app, or the caller has not accepted it, 429.
-pub async fn transfer(app: &Context, grant: &AppGrant<OwnApp>, _fresh: Fresh, email: &str) -> AppResult<App> {
+pub async fn transfer(app: &Context, grant: &AppGrant<OwnApp>, _fresh: Fresh, email: &str) -> Result<App> {
     let caller = grant.caller();
     sharing::admit(app, caller).await?;
     let mut tx = grant.begin(app).await?;
@@ -29,14 +29,14 @@ pub async fn transfer(app: &Context, grant: &AppGrant<OwnApp>, _fresh: Fresh, em
     let gives_back = found.as_ref() == Some(&row.namespace_id) && row.namespace_id != *grant.account();
     // Whether the address has an account is not told to those who cannot give the app to it.
     if row.namespace_id != *grant.account() && !gives_back {
-        return Err(AppError::Conflict(Conflict::NotAccepted));
+        return Err(Error::Conflict(Conflict::NotAccepted));
     }
-    let receiver = found.ok_or(AppError::NotFound(Thing::Account))?;
+    let receiver = found.ok_or(Error::NotFound(Thing::Account))?;
     if receiver == *grant.account() {
-        return Err(AppError::Conflict(Conflict::OwnsApp));
+        return Err(Error::Conflict(Conflict::OwnsApp));
     }
     if !accounts::service::lock(&mut tx, &mut [grant.account(), &receiver]).await? {
-        return Err(AppError::NotFound(Thing::Account));
+        return Err(Error::NotFound(Thing::Account));
     }
     hand_over(&mut tx, app, grant.account(), &receiver, &row).await?;
     let LockedRow { id, name, .. } = row;
@@ -66,7 +66,7 @@ pub async fn transfer(app: &Context, grant: &AppGrant<OwnApp>, _fresh: Fresh, em
 }
 
 /// Changes who has the rights of the owner.
-async fn hand_over(tx: &mut WriteTx, app: &Context, from: &AccountId, to: &AccountId, row: &LockedRow) -> AppResult<()> {
+async fn hand_over(tx: &mut WriteTx, app: &Context, from: &AccountId, to: &AccountId, row: &LockedRow) -> Result<()> {
     collaborators::set_role(tx, &row.id, from, Role::Admin).await?;
     if collaborators::set_role(tx, &row.id, to, Role::Owner).await? == 0 {
         app.settings.limits.quotas.check_collaborators(tx, &row.id).await?;

@@ -9,7 +9,7 @@ use shared::time::UnixMillis;
 
 use super::repo::{self, EventRow};
 use super::{Actor, Event};
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::infra::clock::Dice;
 use crate::infra::db::{ReadTx, WriteTx};
 
@@ -18,7 +18,7 @@ const BATCH: i64 = 1_000;
 
 /// Writes one row. It must be the last statement before the commit: it locks the end of the chain, and whoever waited for another row's lock while
 /// holding that could wait in a circle.
-pub async fn note(tx: &mut WriteTx, actor: &Actor, event: Event<'_>, dice: &Dice, now: UnixMillis) -> AppResult<()> {
+pub async fn note(tx: &mut WriteTx, actor: &Actor, event: Event<'_>, dice: &Dice, now: UnixMillis) -> Result<()> {
     let id = AuditEventId::v7(now, dice.bytes()?);
     let (seq, previous) = repo::next(tx).await?;
     let mut row = EventRow {
@@ -42,13 +42,13 @@ pub async fn note(tx: &mut WriteTx, actor: &Actor, event: Event<'_>, dice: &Dice
 }
 
 /// The hash of a row that follows the one with the hash `previous`: over a JSON list, in which no two rows look alike.
-fn hash(previous: &str, row: &EventRow) -> AppResult<String> {
+fn hash(previous: &str, row: &EventRow) -> Result<String> {
     let text = serde_json::to_string(&(
         (previous, row.seq, &row.id, row.time),
         (&row.account_id, &row.credential_id, &row.credential_kind, &row.client_address),
         (&row.action, &row.object_kind, &row.object_id, &row.app_id, &row.details),
     ));
-    Ok(Sha256Hex::of(text.map_err(AppError::internal)?.as_bytes()).to_string())
+    Ok(Sha256Hex::of(text.map_err(Error::internal)?.as_bytes()).to_string())
 }
 
 /// The end of the chain as it once was, kept elsewhere: it shows rows that were cut off its end, and a chain that was made anew.
@@ -125,7 +125,7 @@ impl fmt::Display for Broken {
 impl std::error::Error for Broken {}
 
 /// Walks the whole chain and gives the first fault, if there is one. With an end that was `kept`, the chain must still hold it.
-pub async fn verify(tx: &mut ReadTx, kept: Option<&Kept>) -> AppResult<Result<Unbroken, Broken>> {
+pub async fn verify(tx: &mut ReadTx, kept: Option<&Kept>) -> Result<Result<Unbroken, Broken>> {
     let head = repo::head(tx).await?;
     let (mut seq, mut previous) = (0_i64, String::new());
     // From the lowest number there can be: what stands before the first row is shown to an app's managers as any other.

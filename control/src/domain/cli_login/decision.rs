@@ -13,13 +13,13 @@ use crate::domain::change::Change;
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::credentials::token::PlainToken;
-use crate::domain::error::{AppError, AppResult, RateLimit, Thing};
+use crate::domain::error::{Error, RateLimit, Result, Thing};
 use crate::domain::limits::{Count, Limit, Subject};
 use crate::domain::login::RecentLogin;
 use crate::domain::second_factors::NewCredentials;
 use crate::domain::traces;
 
-const UNKNOWN: AppError = AppError::NotFound(Thing::Authorization);
+const UNKNOWN: Error = Error::NotFound(Thing::Authorization);
 
 /// What was decided, for the one who decided. It cannot be printed: the redirect holds the code and the state.
 pub struct Decided {
@@ -30,7 +30,7 @@ pub struct Decided {
 }
 
 /// The pending request with this user code. Wrong ones are counted by account. Errors: 404, 429.
-pub async fn resolve(app: &Context, caller: &DashboardSession, code: &UserCode) -> AppResult<CliAuthorizationId> {
+pub async fn resolve(app: &Context, caller: &DashboardSession, code: &UserCode) -> Result<CliAuthorizationId> {
     let rate = app.settings.limits.cli.resolves;
     let mut tx = app.db.write().await?;
     caller.judge(&mut tx, app).await?;
@@ -39,7 +39,7 @@ pub async fn resolve(app: &Context, caller: &DashboardSession, code: &UserCode) 
     let count = Count::lock(&mut tx, Limit::CliResolves, &Subject::account(caller.account()), now).await?;
     if let Some(seconds) = count.times().wait(rate, now) {
         traces::refused(app, caller.from(), Limit::CliResolves.as_str(), Some(caller.account()));
-        return Err(AppError::TooMany { limit: RateLimit::UserCodes, retry_after: seconds });
+        return Err(Error::TooMany { limit: RateLimit::UserCodes, retry_after: seconds });
     }
     let cancelled = repo::cancelled_time(&mut tx, caller.account()).await?;
     let found = repo::find_by_user_code(&mut tx, code, now, cancelled).await?;
@@ -53,7 +53,7 @@ pub async fn resolve(app: &Context, caller: &DashboardSession, code: &UserCode) 
 }
 
 /// A request, for whoever may decide on it or has decided, and where it stands for this account. Errors: 404.
-pub async fn read(app: &Context, caller: &DashboardSession, id: &CliAuthorizationId) -> AppResult<(AuthorizationRow, State)> {
+pub async fn read(app: &Context, caller: &DashboardSession, id: &CliAuthorizationId) -> Result<(AuthorizationRow, State)> {
     let mut tx = app.db.read().await?;
     let row = repo::find(&mut tx, id).await?.filter(|row| row.is_seen_by(caller.account())).ok_or(UNKNOWN)?;
     let state = row.state(app.now());
@@ -72,7 +72,7 @@ pub async fn approve(
     _right: NewCredentials,
     _recent: RecentLogin,
     id: &CliAuthorizationId,
-) -> AppResult<Decided> {
+) -> Result<Decided> {
     let code = PlainToken::code(&app.dice)?;
     let code_expires = app.now().plus_millis(app.settings.limits.cli.code);
     let mut change = caller.begin_holding_account(app).await?;
@@ -89,7 +89,7 @@ pub async fn approve(
 }
 
 /// Refuses a command line. Errors: 404, 409 when it is no longer pending.
-pub async fn deny(app: &Context, caller: &DashboardSession, id: &CliAuthorizationId) -> AppResult<Decided> {
+pub async fn deny(app: &Context, caller: &DashboardSession, id: &CliAuthorizationId) -> Result<Decided> {
     let mut change = caller.begin_holding_account(app).await?;
     let row = decide(&mut change, caller, id, |_| Decision::Deny).await?;
     let decided = Decided { mode: row.mode, redirect_uri: row.redirect_with("error", "access_denied") };
@@ -102,9 +102,9 @@ async fn decide<'a>(
     caller: &DashboardSession,
     id: &CliAuthorizationId,
     decision: impl FnOnce(Mode) -> Decision<'a>,
-) -> AppResult<AuthorizationRow> {
+) -> Result<AuthorizationRow> {
     let app = tx.context();
-    let owner = repo::lock_account(tx, caller.account()).await?.ok_or(AppError::Unauthenticated)?;
+    let owner = repo::lock_account(tx, caller.account()).await?.ok_or(Error::Unauthenticated)?;
     let row = repo::find(tx, id).await?.ok_or(UNKNOWN)?;
     let decision = decision(row.mode);
     // The statement asks for itself whether the request is pending: another account may have decided since it was read.
@@ -113,7 +113,7 @@ async fn decide<'a>(
     }
     let row = repo::find(tx, id).await?.filter(|row| row.is_seen_by(caller.account())).ok_or(UNKNOWN)?;
     let state = if row.state(app.now()) == State::Pending { State::Cancelled } else { row.state(app.now()) };
-    Err(AppError::Conflict(Conflict::NotPending(why(state))))
+    Err(Error::Conflict(Conflict::NotPending(why(state))))
 }
 
 /// Why nobody can decide any more.
@@ -128,7 +128,7 @@ fn why(state: State) -> &'static str {
     }
 }
 
-async fn finish(change: Change<'_>, action: Action, row: &AuthorizationRow, decided: Decided) -> AppResult<Decided> {
+async fn finish(change: Change<'_>, action: Action, row: &AuthorizationRow, decided: Decided) -> Result<Decided> {
     change.commit(Event::new(action, &row.id).with(json!({ "mode": decided.mode.as_str() }))).await?;
     Ok(decided)
 }

@@ -16,7 +16,7 @@ use crate::domain::change::Change;
 use crate::domain::context::Context;
 use crate::domain::credentials::token::{PlainToken, TokenHash};
 use crate::domain::credentials::{access_keys as keys, session};
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::domain::limits::{Limit, admit_stranger};
 use crate::domain::mail::Kind;
 use crate::domain::traces::{self, Trace};
@@ -69,7 +69,7 @@ pub struct Given {
 }
 
 /// Exchanges a grant. Errors: a [`CliTokenError`], 429.
-pub async fn exchange(app: &Context, from: ClientAddress, grant: &Grant<'_>) -> AppResult<Given> {
+pub async fn exchange(app: &Context, from: ClientAddress, grant: &Grant<'_>) -> Result<Given> {
     let (row, given) = match grant {
         Grant::Code { code, proof } => {
             admit_exchange(app, from).await?;
@@ -86,14 +86,14 @@ pub async fn exchange(app: &Context, from: ClientAddress, grant: &Grant<'_>) -> 
             (row, given)
         }
     };
-    if let Err(AppError::NotExchanged(refusal)) = &given {
+    if let Err(Error::NotExchanged(refusal)) = &given {
         note(app, from, *refusal, row.as_ref());
     }
     given
 }
 
 /// The refusal of what is no grant, noted: nothing else looks at it.
-pub fn refuse(app: &Context, from: ClientAddress, refusal: CliTokenError) -> AppError {
+pub fn refuse(app: &Context, from: ClientAddress, refusal: CliTokenError) -> Error {
     note(app, from, refusal, None);
     refusal.into()
 }
@@ -110,12 +110,12 @@ fn note(app: &Context, from: ClientAddress, refusal: CliTokenError, row: Option<
     if is_ended { traces::log(app, trace) } else { traces::fail(app, trace) }
 }
 
-async fn admit_exchange(app: &Context, from: ClientAddress) -> AppResult<()> {
+async fn admit_exchange(app: &Context, from: ClientAddress) -> Result<()> {
     admit_stranger(app, from, Limit::CliTokens, app.settings.limits.cli.tokens).await
 }
 
 /// A poll that keeps its interval counts for nothing while the request may still be approved; any other counts.
-async fn poll(app: &Context, from: ClientAddress, row: Option<&AuthorizationRow>) -> AppResult<Given> {
+async fn poll(app: &Context, from: ClientAddress, row: Option<&AuthorizationRow>) -> Result<Given> {
     let Some(row) = row else {
         admit_exchange(app, from).await?;
         return Err(CliTokenError::InvalidGrant.into());
@@ -144,7 +144,7 @@ async fn poll(app: &Context, from: ClientAddress, row: Option<&AuthorizationRow>
 }
 
 /// Gives the credential of a request that is approved; `proof` comes with a code.
-async fn redeem(app: &Context, from: ClientAddress, found: &AuthorizationRow, proof: Option<Proof<'_>>) -> AppResult<Given> {
+async fn redeem(app: &Context, from: ClientAddress, found: &AuthorizationRow, proof: Option<Proof<'_>>) -> Result<Given> {
     let (mut tx, now) = (app.db.write().await?, app.now());
     let owner = match &found.account_id {
         Some(account) => repo::lock_account(&mut tx, account).await?,
@@ -169,7 +169,7 @@ async fn redeem(app: &Context, from: ClientAddress, found: &AuthorizationRow, pr
     }
 }
 
-async fn give(mut tx: WriteTx, app: &Context, from: ClientAddress, row: &AuthorizationRow, owner: Option<Owner>) -> AppResult<Given> {
+async fn give(mut tx: WriteTx, app: &Context, from: ClientAddress, row: &AuthorizationRow, owner: Option<Owner>) -> Result<Given> {
     let (Some(owner), Some(account), Some(approved_by)) = (owner, &row.account_id, &row.session_id) else {
         return cancel(tx, row).await;
     };
@@ -187,14 +187,14 @@ async fn give(mut tx: WriteTx, app: &Context, from: ClientAddress, row: &Authori
 }
 
 /// Cancels a request whose approval is worth nothing any more, so that from now on its polls count.
-async fn cancel(mut tx: WriteTx, row: &AuthorizationRow) -> AppResult<Given> {
+async fn cancel(mut tx: WriteTx, row: &AuthorizationRow) -> Result<Given> {
     repo::cancel_one(&mut tx, &row.id).await?;
     tx.commit().await?;
     Err(CliTokenError::AccessDenied.into())
 }
 
 /// Ends the credential that was given for a code, since the code came again.
-async fn revoke(mut change: Change<'_>, from: ClientAddress, row: &AuthorizationRow, owner: Option<Owner>) -> AppResult<()> {
+async fn revoke(mut change: Change<'_>, from: ClientAddress, row: &AuthorizationRow, owner: Option<Owner>) -> Result<()> {
     let credential = row.account_id.as_ref().zip(row.credential_id.as_ref());
     let is_revoked = match credential {
         Some((account, credential)) => keys::repo::delete(&mut change, account, credential).await? > 0,
@@ -208,13 +208,13 @@ async fn revoke(mut change: Change<'_>, from: ClientAddress, row: &Authorization
 }
 
 /// Whether a session can still be used: what it has approved depends on it until it is exchanged.
-pub(crate) async fn is_session_alive(tx: &mut ReadTx, app: &Context, account: &AccountId, session: &AccessKeyId) -> AppResult<bool> {
+pub(crate) async fn is_session_alive(tx: &mut ReadTx, app: &Context, account: &AccountId, session: &AccessKeyId) -> Result<bool> {
     let found = keys::repo::find_usable(tx, account, session).await?;
     Ok(found.is_some_and(|session| session::is_alive(&session, &app.settings.limits.sessions, app.now())))
 }
 
 /// Ends a request and commits.
-async fn end(mut change: Change<'_>, row: &AuthorizationRow, details: Value) -> AppResult<()> {
+async fn end(mut change: Change<'_>, row: &AuthorizationRow, details: Value) -> Result<()> {
     repo::end(&mut change, &row.id).await?;
     change.commit(Event::new(Action::EndCliAuthorization, &row.id).with(details)).await
 }

@@ -8,18 +8,18 @@ use crate::domain::audit::{Action, Event};
 use crate::domain::context::Context;
 use crate::domain::credentials::access_keys::repo::{self, Credential};
 use crate::domain::credentials::session;
-use crate::domain::error::{AppError, AppResult, Thing};
+use crate::domain::error::{Error, Result, Thing};
 
-const UNKNOWN: AppError = AppError::NotFound(Thing::Machine);
+const UNKNOWN: Error = Error::NotFound(Thing::Machine);
 
 /// The authorized devices, oldest first.
-pub async fn list(app: &Context, caller: &LoginSession) -> AppResult<Vec<Credential>> {
+pub async fn list(app: &Context, caller: &LoginSession) -> Result<Vec<Credential>> {
     let found = repo::logins(&mut app.db.read().await?, caller.account()).await?;
     Ok(found.into_iter().filter(|found| is_machine(app, found)).collect())
 }
 
 /// Ends the credential of a machine and tells the owner. Errors: 404 for what is none of the caller's machines.
-pub async fn remove(app: &Context, caller: &LoginSession, id: &AccessKeyId) -> AppResult<()> {
+pub async fn remove(app: &Context, caller: &LoginSession, id: &AccessKeyId) -> Result<()> {
     let mut change = caller.begin_holding_account(app).await?;
     let machine = repo::find(&mut change, caller.account(), id).await?.filter(|found| is_machine(app, found)).ok_or(UNKNOWN)?;
     if repo::delete(&mut change, caller.account(), id).await? == 0 {

@@ -6,7 +6,7 @@ use crate::domain::access::SignedIn;
 use crate::domain::audit::ClientAddress;
 use crate::domain::change::Change;
 use crate::domain::credentials::access_keys::repo::Credential;
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::domain::mail::{Kind, MachineNotice, Mail, notices};
 
 /// Tells the owner, an account and its address, of machines, by their names.
@@ -16,14 +16,14 @@ pub(crate) async fn put(
     from: ClientAddress,
     machines: Vec<String>,
     kind: fn(MachineNotice) -> Kind,
-) -> AppResult<()> {
+) -> Result<()> {
     let app = change.context();
     let notice = MachineNotice { time: app.now(), address: from.0.to_string(), machines };
     notices::put(change, app, owner.0, &Mail { to: owner.1.to_owned(), kind: kind(notice) }).await
 }
 
 /// Tells the caller's account of those credentials that were command lines', in one mail; of others it is not told here.
-pub async fn put_removed(change: &mut Change<'_>, caller: &SignedIn, ended: &[&Credential]) -> AppResult<()> {
+pub async fn put_removed(change: &mut Change<'_>, caller: &SignedIn, ended: &[&Credential]) -> Result<()> {
     let machines: Vec<String> = ended.iter().filter(|ended| ended.kind().is_cli()).map(|ended| ended.device().label()).collect();
     if machines.is_empty() {
         return Ok(());

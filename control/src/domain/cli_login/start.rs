@@ -13,7 +13,7 @@ use crate::domain::change::Change;
 use crate::domain::context::Context;
 use crate::domain::credentials::session::Device;
 use crate::domain::credentials::token::PlainToken;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::domain::limits::{Limit, admit_stranger};
 
 /// The longest state, in characters.
@@ -58,18 +58,18 @@ pub struct BrowserRequest<'a> {
 }
 
 /// Starts a request through a browser on the same machine. Errors: 429.
-pub async fn by_browser(app: &Context, from: ClientAddress, new: &BrowserRequest<'_>) -> AppResult<Started> {
+pub async fn by_browser(app: &Context, from: ClientAddress, new: &BrowserRequest<'_>) -> Result<Started> {
     admit_stranger(app, from, Limit::CliStarts, app.settings.limits.cli.starts).await?;
     let mut change = Change::begin(app, Actor::stranger(from)).await?;
     let way = NewWay::Browser { code_challenge: new.code_challenge, redirect_uri: new.redirect_uri, state: new.state };
     let started = insert(&mut change, from, way, &new.device).await?;
-    let request = started.ok_or_else(|| AppError::internal("the id of a command line's request was another one's"))?;
+    let request = started.ok_or_else(|| Error::internal("the id of a command line's request was another one's"))?;
     finish(change, &request, Mode::Pkce).await?;
     Ok(request)
 }
 
 /// Starts a request by a code that the user copies, of a command line that says this of itself, each a text that [`judge_label`] gave. Errors: 429.
-pub async fn by_device(app: &Context, from: ClientAddress, device: &Device) -> AppResult<StartedDevice> {
+pub async fn by_device(app: &Context, from: ClientAddress, device: &Device) -> Result<StartedDevice> {
     admit_stranger(app, from, Limit::CliStarts, app.settings.limits.cli.starts).await?;
     let mut change = Change::begin(app, Actor::stranger(from)).await?;
     let device_code = PlainToken::code(&app.dice)?;
@@ -81,11 +81,11 @@ pub async fn by_device(app: &Context, from: ClientAddress, device: &Device) -> A
             return Ok(StartedDevice { request, device_code, user_code });
         }
     }
-    Err(AppError::unavailable("every user code that was tried is another request's"))
+    Err(Error::unavailable("every user code that was tried is another request's"))
 }
 
 /// Stores a request; none when what it is found by is another one's.
-async fn insert(tx: &mut Change<'_>, from: ClientAddress, way: NewWay<'_>, device: &Device) -> AppResult<Option<Started>> {
+async fn insert(tx: &mut Change<'_>, from: ClientAddress, way: NewWay<'_>, device: &Device) -> Result<Option<Started>> {
     let (app, now) = (tx.context(), tx.now());
     let id = CliAuthorizationId::v4(app.dice.bytes()?);
     let expires = now.plus_millis(app.settings.limits.cli.request);
@@ -94,7 +94,7 @@ async fn insert(tx: &mut Change<'_>, from: ClientAddress, way: NewWay<'_>, devic
     Ok(is_stored.then_some(Started { id, expires }))
 }
 
-async fn finish(change: Change<'_>, request: &Started, mode: Mode) -> AppResult<()> {
+async fn finish(change: Change<'_>, request: &Started, mode: Mode) -> Result<()> {
     change.commit(Event::new(Action::StartCliAuthorization, &request.id).with(json!({ "mode": mode.as_str() }))).await
 }
 

@@ -16,18 +16,18 @@ use crate::domain::audit::{Action, Event};
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::deployments::service as deployments;
-use crate::domain::error::{AppError, AppResult, OrConflict, Thing};
+use crate::domain::error::{Error, OrConflict, Result, Thing};
 use crate::domain::mail::{Kind, Mail, ReturnedApp, notices};
 use crate::domain::releases::blob;
 use crate::infra::db::WriteTx;
 
 /// Accepts the app for the caller; once more changes nothing. Only a transferred app gets another name by it. Errors: 404, 409 when the caller has an app of
 /// that name, or a quota is reached.
-pub async fn accept(app: &Context, grant: &AppGrant<AcceptApp>, name: Option<&Name>) -> AppResult<App> {
+pub async fn accept(app: &Context, grant: &AppGrant<AcceptApp>, name: Option<&Name>) -> Result<App> {
     let mut tx = grant.begin(app).await?;
     let now = tx.now();
     let row = grant.lock(&mut tx).await?;
-    let role = apps::role(&mut tx, &row.id, grant.account()).await?.ok_or(AppError::NotFound(Thing::App))?;
+    let role = apps::role(&mut tx, &row.id, grant.account()).await?.ok_or(Error::NotFound(Thing::App))?;
     let moves = role == Role::Owner && row.namespace_id != *grant.account();
     let name = name.map_or(row.name.as_str(), Name::as_str);
     let details = if moves {
@@ -35,10 +35,10 @@ pub async fn accept(app: &Context, grant: &AppGrant<AcceptApp>, name: Option<&Na
         json!({ "permission": role.as_str(), "from": row.namespace_id, "name": name })
     } else {
         if name != row.name {
-            return Err(AppError::Conflict(Conflict::NotTransferred));
+            return Err(Error::Conflict(Conflict::NotTransferred));
         }
         if !accounts::service::lock(&mut tx, &mut [grant.account()]).await? {
-            return Err(AppError::Unauthenticated);
+            return Err(Error::Unauthenticated);
         }
         repo::accept(&mut tx, &row.id, grant.account(), now).await?;
         names::keep(&mut tx, grant.account(), name, &row.id).await?;
@@ -51,13 +51,13 @@ pub async fn accept(app: &Context, grant: &AppGrant<AcceptApp>, name: Option<&Na
 }
 
 /// Moves a transferred app into its receiver's namespace, with what it has stored and the keys of its deployments, also of those that it had.
-async fn take_over(tx: &mut WriteTx, app: &Context, row: &LockedRow, to: &AccountId, name: &str, now: UnixMillis) -> AppResult<()> {
+async fn take_over(tx: &mut WriteTx, app: &Context, row: &LockedRow, to: &AccountId, name: &str, now: UnixMillis) -> Result<()> {
     listing::lock_collaborators(tx, &row.id).await?;
     // The account may be deleted meanwhile; its place among the collaborators is gone with it.
-    apps::role(tx, &row.id, to).await?.ok_or(AppError::Unauthenticated)?;
+    apps::role(tx, &row.id, to).await?.ok_or(Error::Unauthenticated)?;
     let taken = || listing::taken(name);
     if apps::find_owned(tx, to, name).await?.is_some() {
-        return Err(AppError::Conflict(Conflict::AppNameToMove(name.to_owned())));
+        return Err(Error::Conflict(Conflict::AppNameToMove(name.to_owned())));
     }
     // No release is made meanwhile: nobody else holds several of the app's blobs.
     deployments::lock_all(tx, &row.id).await?;
@@ -80,7 +80,7 @@ async fn take_over(tx: &mut WriteTx, app: &Context, row: &LockedRow, to: &Accoun
 
 /// Makes the senders of these apps their owners again. The account that they were transferred to must be locked; it loses its access in the same
 /// transaction. Tell the senders ([`tell_sender`]) after all of them.
-pub async fn give_back(tx: &mut WriteTx, apps: &[SharedRow], now: UnixMillis) -> AppResult<()> {
+pub async fn give_back(tx: &mut WriteTx, apps: &[SharedRow], now: UnixMillis) -> Result<()> {
     for row in apps {
         // A release before this one let senders leave.
         if repo::set_role(tx, &row.id, &row.namespace_id, Role::Owner).await? == 0 {
@@ -91,7 +91,7 @@ pub async fn give_back(tx: &mut WriteTx, apps: &[SharedRow], now: UnixMillis) ->
 }
 
 /// Tells the sender of a transfer that the account with the address `from` did not want it.
-pub async fn tell_sender(tx: &mut WriteTx, app: &Context, row: &SharedRow, from: &str) -> AppResult<()> {
+pub async fn tell_sender(tx: &mut WriteTx, app: &Context, row: &SharedRow, from: &str) -> Result<()> {
     let kind = Kind::AppReturned(ReturnedApp { time: app.now(), app: row.name.clone(), from: from.to_owned() });
     notices::put(tx, app, &row.namespace_id, &Mail { to: row.owner_email.clone(), kind }).await
 }

@@ -12,7 +12,7 @@ use crate::domain::access::{AppGrant, Role, SignedIn, names};
 use crate::domain::audit::{Action, Event};
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
-use crate::domain::error::{AppError, AppResult, OrConflict, RateLimit, Thing};
+use crate::domain::error::{Error, OrConflict, RateLimit, Result, Thing};
 use crate::domain::limits::{self, Limit, Subject};
 use crate::domain::login::fresh;
 use crate::domain::mail::{Kind, Mail, SharedApp};
@@ -26,7 +26,7 @@ pub struct GivenRole(Role);
 
 /// The right to give this role, never the owner's: there is one owner, and another only by a transfer. Admin needs a fresh proof. Errors: 403 with
 /// `reauth_required`, 409, 429.
-pub async fn prove(app: &Context, caller: &SignedIn, role: Role, proof: Option<Proof>) -> AppResult<GivenRole> {
+pub async fn prove(app: &Context, caller: &SignedIn, role: Role, proof: Option<Proof>) -> Result<GivenRole> {
     match role {
         Role::Owner => return Err(owner_stays_owner()),
         Role::Admin => drop(fresh::prove(app, caller, proof).await?),
@@ -35,23 +35,23 @@ pub async fn prove(app: &Context, caller: &SignedIn, role: Role, proof: Option<P
     Ok(GivenRole(role))
 }
 
-fn owner_stays_owner() -> AppError {
-    AppError::Conflict(Conflict::OwnersRole)
+fn owner_stays_owner() -> Error {
+    Error::Conflict(Conflict::OwnersRole)
 }
 
 /// Counts that an account reaches out to another one: adds it, or gives it an app. Attempts count, too, since each tells whether an address has an
 /// account. Errors: 429.
-pub async fn admit(app: &Context, caller: &SignedIn) -> AppResult<()> {
+pub async fn admit(app: &Context, caller: &SignedIn) -> Result<()> {
     let rate = app.settings.limits.collaborators;
     let admitted = limits::admit_alone(app, &Subject::account(caller.account()), Limit::Collaborators, rate).await?;
     admitted.map_err(|seconds| {
         traces::refused(app, caller.from(), Limit::Collaborators.as_str(), Some(caller.account()));
-        AppError::TooMany { limit: RateLimit::Collaborators, retry_after: seconds }
+        Error::TooMany { limit: RateLimit::Collaborators, retry_after: seconds }
     })
 }
 
 /// The app's collaborators.
-pub async fn list(tx: &mut ReadTx, grant: &AppGrant<ReadApp>) -> AppResult<Vec<Collaborator>> {
+pub async fn list(tx: &mut ReadTx, grant: &AppGrant<ReadApp>) -> Result<Vec<Collaborator>> {
     let of = |row: CollaboratorRow| Collaborator {
         is_current_account: row.account_id == *grant.account(),
         email: row.email,
@@ -61,19 +61,19 @@ pub async fn list(tx: &mut ReadTx, grant: &AppGrant<ReadApp>) -> AppResult<Vec<C
 }
 
 /// Gives an account a role, and tells it. Errors: 404 when no verified account has the address, 409 when it has a role, 429.
-pub async fn add(app: &Context, grant: &AppGrant<ManageCollaborators>, GivenRole(role): GivenRole, email: &str) -> AppResult<()> {
+pub async fn add(app: &Context, grant: &AppGrant<ManageCollaborators>, GivenRole(role): GivenRole, email: &str) -> Result<()> {
     admit(app, grant.caller()).await?;
     let mut tx = grant.begin(app).await?;
     let now = tx.now();
     let row = grant.lock(&mut tx).await?;
-    let account = accounts::repo::find_verified(&mut tx, email).await?.ok_or(AppError::NotFound(Thing::Account))?;
+    let account = accounts::repo::find_verified(&mut tx, email).await?.ok_or(Error::NotFound(Thing::Account))?;
     if !accounts::service::lock(&mut tx, &mut [&account]).await? {
-        return Err(AppError::NotFound(Thing::Account));
+        return Err(Error::NotFound(Thing::Account));
     }
     app.settings.limits.quotas.check_collaborators(&mut tx, &row.id).await?;
     let inserted = repo::insert(&mut tx, &row.id, &account, role, now).await;
     inserted.or_conflict(|| Conflict::IsCollaborator)?;
-    let owner = accounts::repo::find(&mut tx, &row.namespace_id).await?.ok_or(AppError::NotFound(Thing::App))?;
+    let owner = accounts::repo::find(&mut tx, &row.namespace_id).await?.ok_or(Error::NotFound(Thing::App))?;
     let shared = SharedApp {
         time: now,
         app: format!("{}:{}", owner.email, row.name),
@@ -86,10 +86,10 @@ pub async fn add(app: &Context, grant: &AppGrant<ManageCollaborators>, GivenRole
 }
 
 /// Changes a role, and gives the address of whose it is, as it is stored. Errors: 404, 409 for the owner's.
-pub async fn update(app: &Context, grant: &AppGrant<ManageCollaborators>, GivenRole(role): GivenRole, email: &str) -> AppResult<String> {
+pub async fn update(app: &Context, grant: &AppGrant<ManageCollaborators>, GivenRole(role): GivenRole, email: &str) -> Result<String> {
     let mut tx = grant.begin(app).await?;
     let row = grant.lock(&mut tx).await?;
-    let found = repo::find(&mut tx, &row.id, email).await?.ok_or(AppError::NotFound(Thing::Collaborator))?;
+    let found = repo::find(&mut tx, &row.id, email).await?.ok_or(Error::NotFound(Thing::Collaborator))?;
     if found.permission == Role::Owner || repo::change_role(&mut tx, &row.id, &found.account_id, role).await? == 0 {
         return Err(owner_stays_owner());
     }
@@ -101,7 +101,7 @@ pub async fn update(app: &Context, grant: &AppGrant<ManageCollaborators>, GivenR
 /// Takes an account's access away; every collaborator may give up its own. The receiver of a transfer may, too, until
 /// it has accepted, and the sender may take its access away: then the sender is the owner again. Errors: 403, 404, 409 for the owner, and for the sender of a
 /// transfer that is not accepted.
-pub async fn remove(app: &Context, grant: &AppGrant<LeaveApp>, email: &str) -> AppResult<()> {
+pub async fn remove(app: &Context, grant: &AppGrant<LeaveApp>, email: &str) -> Result<()> {
     let mut change = grant.begin(app).await?;
     let tx = &mut change;
     let row = grant.lock(tx).await?;
@@ -111,10 +111,10 @@ pub async fn remove(app: &Context, grant: &AppGrant<LeaveApp>, email: &str) -> A
     if !is_oneself && !is_sender {
         grant.require::<ManageCollaborators>(tx).await?;
     }
-    let found = repo::find(tx, &row.id, email).await?.ok_or(AppError::NotFound(Thing::Collaborator))?;
+    let found = repo::find(tx, &row.id, email).await?.ok_or(Error::NotFound(Thing::Collaborator))?;
     let details = if let Some(sender) = check_may_go(&row, &found, is_oneself || is_sender)? {
         accounts::service::lock(tx, &mut [&found.account_id, sender]).await?;
-        let returned = repo::find_shared(tx, &found.account_id, &row.id).await?.ok_or(AppError::NotFound(Thing::App))?;
+        let returned = repo::find_shared(tx, &found.account_id, &row.id).await?.ok_or(Error::NotFound(Thing::App))?;
         acceptance::give_back(tx, std::slice::from_ref(&returned), app.now()).await?;
         repo::delete(tx, &row.id, &found.account_id).await?;
         if is_oneself {
@@ -134,13 +134,13 @@ pub async fn remove(app: &Context, grant: &AppGrant<LeaveApp>, email: &str) -> A
 
 /// Whether a collaborator may lose its access. For the receiver of a transfer, who may decline it, or from whom the sender takes it back, this gives the
 /// sender.
-fn check_may_go<'r>(app: &'r LockedRow, found: &CollaboratorRow, may_decline: bool) -> AppResult<Option<&'r AccountId>> {
+fn check_may_go<'r>(app: &'r LockedRow, found: &CollaboratorRow, may_decline: bool) -> Result<Option<&'r AccountId>> {
     let (is_owner, has_name) = (found.permission == Role::Owner, found.account_id == app.namespace_id);
     if has_name && !is_owner {
-        return Err(AppError::Conflict(Conflict::SenderStays));
+        return Err(Error::Conflict(Conflict::SenderStays));
     }
     if is_owner && (has_name || !may_decline) {
-        return Err(AppError::Conflict(Conflict::OwnerStays));
+        return Err(Error::Conflict(Conflict::OwnerStays));
     }
     Ok(is_owner.then_some(&app.namespace_id))
 }

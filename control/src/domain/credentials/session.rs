@@ -9,7 +9,7 @@ use crate::domain::audit::ClientAddress;
 use crate::domain::context::Context;
 use crate::domain::credentials::CredentialKind;
 use crate::domain::credentials::settings::SessionLimits;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::infra::db::WriteTx;
 
 /// The latest time a credential may end at: the end of the year 9999.
@@ -93,7 +93,7 @@ pub async fn issue(
     origin: SessionOrigin,
     from: ClientAddress,
     device: &Device,
-) -> AppResult<Issued> {
+) -> Result<Issued> {
     let (now, kind, limits) = (app.now(), origin.kind(), &app.settings.limits.sessions);
     let id = AccessKeyId::v7(now, app.dice.bytes()?);
     let token = PlainToken::session(&app.dice)?;
@@ -113,8 +113,8 @@ pub async fn issue(
     };
     repo::insert(tx, &row).await.map_err(|error| match &error {
         // The account was deleted between the check of its password and this.
-        sqlx::Error::Database(database) if database.is_foreign_key_violation() => AppError::Unauthenticated,
-        _ => AppError::from(error),
+        sqlx::Error::Database(database) if database.is_foreign_key_violation() => Error::Unauthenticated,
+        _ => Error::from(error),
     })?;
     let ended = if kind.is_cli() { Vec::new() } else { repo::delete_oldest_dashboard(tx, account, &id, MOST_DASHBOARD - 1).await? };
     Ok(Issued { id, token, expires, ended })

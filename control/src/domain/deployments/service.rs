@@ -12,7 +12,7 @@ use crate::domain::audit::{Action, Event};
 use crate::domain::change::Change;
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
-use crate::domain::error::{AppError, AppResult, OrConflict, Thing};
+use crate::domain::error::{Error, OrConflict, Result, Thing};
 use crate::domain::limits::quotas;
 use crate::domain::outbox::snapshots;
 use crate::infra::clock::Dice;
@@ -64,7 +64,7 @@ impl Deployment {
 
 /// Makes a deployment. Its empty snapshot is pushed at once, since KV remembers for a while that a key was missing. Errors: 409 when the app has a
 /// deployment of that name, or the key is taken.
-pub async fn create(app: &Context, grant: &AppGrant<ManageDeployments>, new: NewDeployment) -> AppResult<Deployment> {
+pub async fn create(app: &Context, grant: &AppGrant<ManageDeployments>, new: NewDeployment) -> Result<Deployment> {
     let mut change = grant.begin(app).await?;
     let (now, tx) = (change.now(), &mut change);
     let key = new.key.map_or(KeyChoice::Generated, |key| KeyChoice::Given { key, by: grant.account().clone() });
@@ -79,7 +79,7 @@ pub async fn create(app: &Context, grant: &AppGrant<ManageDeployments>, new: New
 }
 
 /// Whether the account has this key from a deleted deployment.
-async fn is_kept(tx: &mut ReadTx, choice: &KeyChoice, account: &AccountId) -> AppResult<bool> {
+async fn is_kept(tx: &mut ReadTx, choice: &KeyChoice, account: &AccountId) -> Result<bool> {
     let KeyChoice::Given { key, .. } = choice else { return Ok(false) };
     let found = repo::find_key(tx, key).await?;
     Ok(found.is_some_and(|row| row.account_id == *account && row.deployment_id.is_none()))
@@ -94,7 +94,7 @@ pub async fn insert(
     choice: KeyChoice,
     dice: &Dice,
     now: UnixMillis,
-) -> AppResult<DeploymentRow> {
+) -> Result<DeploymentRow> {
     let id = DeploymentId::v7(now, dice.bytes()?);
     let (key, by) = match choice {
         KeyChoice::Generated => (DeploymentKey::from_random(dice.bytes()?), account.clone()),
@@ -110,7 +110,7 @@ pub async fn insert(
         Some(_) if repo::take_free_key(tx, &key, account, app, &id).await? == 1 => now,
         // Of an app that they have nothing to do with, the owner's collaborators must not bring clients to theirs.
         Some(known) if known.account_id == *account && repo::reuse_key(tx, &key, account, app, &id, &by).await? == 1 => now,
-        Some(_) => return Err(AppError::Conflict(taken())),
+        Some(_) => return Err(Error::Conflict(taken())),
     };
     let row = DeploymentRow {
         id,
@@ -126,7 +126,7 @@ pub async fn insert(
 }
 
 /// Gives a deployment another name, and gives it with the name that it had. The app is locked. Errors: 404, 409 when the app has a deployment of that name.
-pub async fn rename(change: &mut Change<'_>, app: &AppId, called: &str, name: &str) -> AppResult<(DeploymentRow, String)> {
+pub async fn rename(change: &mut Change<'_>, app: &AppId, called: &str, name: &str) -> Result<(DeploymentRow, String)> {
     let row = find(change, app, called).await?;
     repo::rename(change, &row.id, name).await.or_conflict(|| Conflict::DeploymentName(name.to_owned()))?;
     let DeploymentRow { name: before, .. } = row.clone();
@@ -135,7 +135,7 @@ pub async fn rename(change: &mut Change<'_>, app: &AppId, called: &str, name: &s
 
 /// Deletes a deployment with its releases. Its key stays the owner's. Its counts go later, in steps ([`crate::domain::counting::gone`]); blobs stay for
 /// whoever clears unused ones away. Errors: 404.
-pub async fn delete(app: &Context, grant: &AppGrant<ManageDeployments>, called: &str) -> AppResult<()> {
+pub async fn delete(app: &Context, grant: &AppGrant<ManageDeployments>, called: &str) -> Result<()> {
     let mut change = grant.begin(app).await?;
     let (now, tx) = (change.now(), &mut change);
     let (of, row, key) = lock(tx, grant, called).await?;
@@ -146,7 +146,7 @@ pub async fn delete(app: &Context, grant: &AppGrant<ManageDeployments>, called: 
 }
 
 /// Removes all releases of a deployment and lets its counts begin anew. Labels are never used again. Errors: 404.
-pub async fn clear(app: &Context, grant: &AppGrant<ManageDeployments>, called: &str) -> AppResult<()> {
+pub async fn clear(app: &Context, grant: &AppGrant<ManageDeployments>, called: &str) -> Result<()> {
     let mut change = grant.begin(app).await?;
     let (now, tx) = (change.now(), &mut change);
     let (of, row, key) = lock(tx, grant, called).await?;
@@ -157,16 +157,16 @@ pub async fn clear(app: &Context, grant: &AppGrant<ManageDeployments>, called: &
 }
 
 /// Locks the app and all its deployments, and gives the app, the deployment of this name, and its key. Errors: 403, 404.
-async fn lock(tx: &mut WriteTx, grant: &AppGrant<ManageDeployments>, called: &str) -> AppResult<(AppId, DeploymentRow, DeploymentKey)> {
+async fn lock(tx: &mut WriteTx, grant: &AppGrant<ManageDeployments>, called: &str) -> Result<(AppId, DeploymentRow, DeploymentKey)> {
     let app = grant.lock(tx).await?;
     lock_all(tx, &app.id).await?;
     let row = find(tx, &app.id, called).await?;
-    let key = DeploymentKey::try_from(row.deployment_key.as_str()).map_err(AppError::internal)?;
+    let key = DeploymentKey::try_from(row.deployment_key.as_str()).map_err(Error::internal)?;
     Ok((app.id, row, key))
 }
 
 /// Locks the deployments of an app that is locked, and gives their keys: no release is made or changed until the transaction ends.
-pub async fn lock_all(tx: &mut WriteTx, app: &AppId) -> AppResult<Vec<DeploymentKey>> {
+pub async fn lock_all(tx: &mut WriteTx, app: &AppId) -> Result<Vec<DeploymentKey>> {
     let mut ids = repo::ids(tx, app).await?;
     // In the order in which batches of reports lock them, too.
     ids.sort_unstable();
@@ -178,7 +178,7 @@ pub async fn lock_all(tx: &mut WriteTx, app: &AppId) -> AppResult<Vec<Deployment
 }
 
 /// Takes the keys of deployments that are gone out of use, and asks for their tombstones.
-pub async fn bury(tx: &mut WriteTx, mut keys: Vec<DeploymentKey>, now: UnixMillis) -> AppResult<()> {
+pub async fn bury(tx: &mut WriteTx, mut keys: Vec<DeploymentKey>, now: UnixMillis) -> Result<()> {
     // In the order in which the publisher locks them, too.
     keys.sort_unstable();
     for key in keys {
@@ -190,7 +190,7 @@ pub async fn bury(tx: &mut WriteTx, mut keys: Vec<DeploymentKey>, now: UnixMilli
 
 /// Makes the keys of `from` that an app had last another account's, those of its deleted deployments too: some of its clients may have them. A key that
 /// the operator has taken from the account is not among them, although the app had it last.
-pub async fn give_keys(tx: &mut WriteTx, app: &AppId, from: &AccountId, to: &AccountId) -> AppResult<()> {
+pub async fn give_keys(tx: &mut WriteTx, app: &AppId, from: &AccountId, to: &AccountId) -> Result<()> {
     let mut keys = repo::keys(tx, app).await?;
     keys.sort_unstable();
     for key in keys {
@@ -200,6 +200,6 @@ pub async fn give_keys(tx: &mut WriteTx, app: &AppId, from: &AccountId, to: &Acc
 }
 
 /// The deployment of this name, or 404.
-pub async fn find(tx: &mut ReadTx, app: &AppId, name: &str) -> AppResult<DeploymentRow> {
-    repo::find(tx, app, name).await?.ok_or(AppError::NotFound(Thing::Deployment))
+pub async fn find(tx: &mut ReadTx, app: &AppId, name: &str) -> Result<DeploymentRow> {
+    repo::find(tx, app, name).await?.ok_or(Error::NotFound(Thing::Deployment))
 }

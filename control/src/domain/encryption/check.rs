@@ -13,7 +13,7 @@ use shared::hash::Sha256Hex;
 
 use crate::domain::conflict::Conflict;
 use crate::domain::encryption::sealed;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::infra::crypto::keys::{EncryptionKey, EncryptionKeys};
 use crate::infra::db::{Db, ReadTx, WriteTx};
 use crate::{on, on_write};
@@ -29,7 +29,7 @@ pub const SQL: &[&str] = &[FIND, INSERT, DELETE_OTHERS];
 
 /// Notes that the first key seals from now on, and refuses keys without one that the database names: what is sealed with that could never be read.
 /// Errors: 409, which names the key that is missing or another one.
-pub async fn check(db: &Db, keys: &EncryptionKeys) -> AppResult<()> {
+pub async fn check(db: &Db, keys: &EncryptionKeys) -> Result<()> {
     let mut tx = db.write().await?;
     insert(&mut tx, keys).await?;
     let mut known = find(&mut tx).await?;
@@ -45,13 +45,13 @@ pub async fn check(db: &Db, keys: &EncryptionKeys) -> AppResult<()> {
 }
 
 /// The same, and refuses keys without one that any sealed value needs, whatever the database names. It reads every table.
-pub async fn check_all(db: &Db, keys: &EncryptionKeys) -> AppResult<()> {
+pub async fn check_all(db: &Db, keys: &EncryptionKeys) -> Result<()> {
     check(db, keys).await?;
     sealed::missing_key(&mut db.read().await?, keys.all()).await?.map_or(Ok(()), |id| Err(needed(&id)))
 }
 
 /// Notes the key that this process seals with, should another have taken it for one that nobody uses any more.
-pub async fn note(db: &Db, keys: &EncryptionKeys) -> AppResult<()> {
+pub async fn note(db: &Db, keys: &EncryptionKeys) -> Result<()> {
     let first = name(keys.first());
     if find(&mut db.read().await?).await?.contains_key(&first) {
         return Ok(());
@@ -61,17 +61,17 @@ pub async fn note(db: &Db, keys: &EncryptionKeys) -> AppResult<()> {
     Ok(tx.commit().await?)
 }
 
-async fn insert(tx: &mut WriteTx, keys: &EncryptionKeys) -> AppResult<u64> {
+async fn insert(tx: &mut WriteTx, keys: &EncryptionKeys) -> Result<u64> {
     let first = keys.first();
     Ok(on_write!(tx, |conn| sqlx::query(INSERT).bind(name(first)).bind(value(first)?).execute(conn).await)?)
 }
 
-fn needed(id: &str) -> AppError {
+fn needed(id: &str) -> Error {
     refused(format!("this database needs the key {id}, too: give it behind the others, or give it alone"))
 }
 
 /// Forgets every key but the first, unless something is still sealed with another; whether it did.
-pub async fn forget_others(tx: &mut WriteTx, keys: &EncryptionKeys) -> AppResult<bool> {
+pub async fn forget_others(tx: &mut WriteTx, keys: &EncryptionKeys) -> Result<bool> {
     let first = keys.first();
     if sealed::missing_key(tx, std::slice::from_ref(first)).await?.is_some() {
         return Ok(false);
@@ -85,16 +85,16 @@ async fn find(tx: &mut ReadTx) -> sqlx::Result<BTreeMap<String, String>> {
     Ok(rows.into_iter().collect())
 }
 
-fn refused(reason: String) -> AppError {
-    AppError::Conflict(Conflict::EncryptionKeys(reason))
+fn refused(reason: String) -> Error {
+    Error::Conflict(Conflict::EncryptionKeys(reason))
 }
 
 fn name(key: &EncryptionKey) -> String {
     format!("{PREFIX}{}", key.id)
 }
 
-fn value(key: &EncryptionKey) -> AppResult<String> {
-    let mut mac = Hmac::<Sha256>::new_from_slice(&key.bytes).map_err(|error| AppError::internal(error.to_string()))?;
+fn value(key: &EncryptionKey) -> Result<String> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(&key.bytes).map_err(|error| Error::internal(error.to_string()))?;
     mac.update(b"updraft-encryption-key-check-v1");
     Ok(Sha256Hex::from_digest(mac.finalize().into_bytes().into()).to_string())
 }

@@ -10,7 +10,7 @@ use crate::domain::audit::{self, Action, Actor, Event};
 use crate::domain::conflict::Conflict;
 use crate::domain::encryption::check;
 use crate::domain::encryption::sealed::{self, Kind};
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::infra::clock::Dice;
 use crate::infra::crypto::keys::EncryptionKeys;
 use crate::infra::crypto::seal;
@@ -45,7 +45,7 @@ impl Rotated {
 
 /// Moves everything to the first key, and forgets that others were ever used. Errors: keys that do not belong to this database; a value that none of
 /// them opens, which is then left as it is with all that follow; a process that goes on sealing with another key.
-pub async fn rotate(db: &Db, keys: &EncryptionKeys, dice: &Dice, now: UnixMillis) -> AppResult<Rotated> {
+pub async fn rotate(db: &Db, keys: &EncryptionKeys, dice: &Dice, now: UnixMillis) -> Result<Rotated> {
     check::check_all(db, keys).await?;
     let mut rotated = Rotated::default();
     for _ in 0..MOST_WALKS {
@@ -62,11 +62,11 @@ pub async fn rotate(db: &Db, keys: &EncryptionKeys, dice: &Dice, now: UnixMillis
             return Ok(rotated);
         }
     }
-    Err(AppError::Conflict(Conflict::KeysInUse))
+    Err(Error::Conflict(Conflict::KeysInUse))
 }
 
 /// Moves every row of a kind that is not under the first key; how many.
-async fn walk(db: &Db, keys: &EncryptionKeys, dice: &Dice, kind: Kind) -> AppResult<u64> {
+async fn walk(db: &Db, keys: &EncryptionKeys, dice: &Dice, kind: Kind) -> Result<u64> {
     let (first, mut after, mut moved) = (keys.first(), String::new(), 0);
     loop {
         let rows = sealed::not_under(&mut db.read().await?, first, kind, &after).await?;

@@ -2,7 +2,7 @@
 //!
 //! What seals and opens a value is [`crate::infra::crypto::seal`]; what moves values from one key to another is [`crate::domain::encryption::rotation`]. Start reading at [`Kind`].
 
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::domain::mail::outbox;
 use crate::domain::second_factors::passkeys::challenge;
 use crate::domain::second_factors::{recovery, totp};
@@ -100,9 +100,9 @@ pub struct SealedRow {
 }
 
 /// A page of the rows of a kind that are under another key than this, by their ids, behind the row `after`; empty when there are no more.
-pub async fn not_under(tx: &mut ReadTx, key: &EncryptionKey, kind: Kind, after: &str) -> AppResult<Vec<SealedRow>> {
+pub async fn not_under(tx: &mut ReadTx, key: &EncryptionKey, kind: Kind, after: &str) -> Result<Vec<SealedRow>> {
     let head = seal::head(key)?;
-    let length = i32::try_from(head.len()).map_err(AppError::internal)?;
+    let length = i32::try_from(head.len()).map_err(Error::internal)?;
     let rows: Vec<(String, Vec<u8>)> =
         on!(tx, |conn| sqlx::query_as(kind.parts().0).bind(after).bind(length).bind(&head).bind(PAGE).fetch_all(conn).await)?;
     Ok(rows.into_iter().map(|(id, sealed)| SealedRow { id, sealed }).collect())
@@ -110,8 +110,8 @@ pub async fn not_under(tx: &mut ReadTx, key: &EncryptionKey, kind: Kind, after: 
 
 /// The id of a key that something is sealed with and that is not among these, of which the first is expected to seal the most. Errors: a value that
 /// has not the form of a sealed one.
-pub async fn missing_key(tx: &mut ReadTx, keys: &[EncryptionKey]) -> AppResult<Option<String>> {
-    let first = keys.first().ok_or_else(|| AppError::internal("there is no encryption key"))?;
+pub async fn missing_key(tx: &mut ReadTx, keys: &[EncryptionKey]) -> Result<Option<String>> {
+    let first = keys.first().ok_or_else(|| Error::internal("there is no encryption key"))?;
     for kind in Kind::ALL {
         let mut after = String::new();
         loop {

@@ -17,7 +17,7 @@ use crate::domain::credentials::CredentialKind;
 use crate::domain::credentials::access_keys::repo::{self, Credential, NewKeyRow};
 use crate::domain::credentials::session::{self, Device, LAST_EXPIRY};
 use crate::domain::credentials::token::PlainToken;
-use crate::domain::error::{AppError, AppResult, OrConflict, Thing};
+use crate::domain::error::{Error, OrConflict, Result, Thing};
 use crate::domain::login::{Fresh, fresh};
 use crate::domain::mail::{Key, KeyNotice, Kind, Mail, notices};
 use crate::domain::second_factors::{NewCredentials, Proof};
@@ -70,7 +70,7 @@ pub async fn create(
     ttl: i64,
     dice: &Dice,
     now: UnixMillis,
-) -> AppResult<PlainToken> {
+) -> Result<PlainToken> {
     let mut errors = FieldErrors::default();
     let name = errors.take("friendlyName", judge_friendly_name(friendly_name));
     let (Some(friendly_name), Some(ttl)) = (name, errors.take("ttl", judge_ttl(ttl))) else { return Err(errors.into()) };
@@ -99,9 +99,9 @@ pub async fn create_by_operator(
     ttl: i64,
     dice: &Dice,
     now: UnixMillis,
-) -> AppResult<PlainToken> {
+) -> Result<PlainToken> {
     let token = create(tx, account, friendly_name, "127.0.0.1", ttl, dice, now).await?;
-    let key = repo::find_by_name(tx, account, friendly_name).await?.ok_or(AppError::NotFound(Thing::AccessKey))?;
+    let key = repo::find_by_name(tx, account, friendly_name).await?.ok_or(Error::NotFound(Thing::AccessKey))?;
     let event = Event::new(Action::CreateAccessKey, &key.id).with(json!({ "friendlyName": friendly_name, "expires": key.expires }));
     audit::note(tx, &Actor::operator(), event, dice, now).await?;
     Ok(token)
@@ -118,13 +118,13 @@ pub async fn add(
     _right: NewCredentials,
     _fresh: Fresh,
     NewAccessKey { friendly_name, ttl }: &NewAccessKey,
-) -> AppResult<(Credential, PlainToken)> {
+) -> Result<(Credential, PlainToken)> {
     let mut change = caller.begin_holding_account(app).await?;
     let (tx, now, from) = (&mut change, app.now(), caller.from().0.to_string());
     NewCredentials::of(tx, caller.account(), app).await?;
     app.settings.limits.quotas.check_access_keys(tx, caller.account()).await?;
     let token = create(tx, caller.account(), friendly_name, &from, *ttl, &app.dice, now).await?;
-    let key = repo::find_by_name(tx, caller.account(), friendly_name).await?.ok_or(AppError::NotFound(Thing::AccessKey))?;
+    let key = repo::find_by_name(tx, caller.account(), friendly_name).await?.ok_or(Error::NotFound(Thing::AccessKey))?;
     tell(tx, caller, friendly_name, Kind::KeyAdded).await?;
     let details = json!({ "friendlyName": friendly_name, "expires": key.expires });
     change.commit(Event::new(Action::CreateAccessKey, &key.id).with(details)).await?;
@@ -132,7 +132,7 @@ pub async fn add(
 }
 
 /// What the caller may see of its account's credentials: a login also sees sessions that have not ended, a key only named keys.
-pub async fn list(tx: &mut ReadTx, app: &Context, caller: &NotApiKey) -> AppResult<Vec<Credential>> {
+pub async fn list(tx: &mut ReadTx, app: &Context, caller: &NotApiKey) -> Result<Vec<Credential>> {
     let found = repo::list(tx, caller.account()).await?;
     Ok(found.into_iter().filter(|key| is_seen_by(key, caller.kind(), app)).collect())
 }
@@ -143,19 +143,13 @@ fn is_seen_by(key: &Credential, caller: CredentialKind, app: &Context) -> bool {
 }
 
 /// The caller's credential of this name, or 404.
-pub async fn find(tx: &mut ReadTx, app: &Context, caller: &LoginSession, friendly_name: &str) -> AppResult<Credential> {
+pub async fn find(tx: &mut ReadTx, app: &Context, caller: &LoginSession, friendly_name: &str) -> Result<Credential> {
     find_seen(tx, app, caller.account(), caller.kind(), friendly_name).await
 }
 
-async fn find_seen(
-    tx: &mut ReadTx,
-    app: &Context,
-    account: &AccountId,
-    caller: CredentialKind,
-    friendly_name: &str,
-) -> AppResult<Credential> {
+async fn find_seen(tx: &mut ReadTx, app: &Context, account: &AccountId, caller: CredentialKind, friendly_name: &str) -> Result<Credential> {
     let found = repo::find_by_name(tx, account, friendly_name).await?;
-    found.filter(|key| is_seen_by(key, caller, app)).ok_or(AppError::NotFound(Thing::AccessKey))
+    found.filter(|key| is_seen_by(key, caller, app)).ok_or(Error::NotFound(Thing::AccessKey))
 }
 
 /// The guards of a new lifetime, as far as it can be read, before the other members are judged: whether a fresh proof was needed, and there. Errors: 403
@@ -166,7 +160,7 @@ pub async fn prove(
     friendly_name: &str,
     ttl: &Result<Option<i64>, Invalid>,
     proof: Option<Proof>,
-) -> AppResult<Option<Fresh>> {
+) -> Result<Option<Fresh>> {
     if matches!(ttl, Ok(None)) {
         return Ok(None);
     }
@@ -177,7 +171,7 @@ pub async fn prove(
     // What cannot be changed so is refused elsewhere.
     let lasts_longer = match find(&mut tx, app, caller, friendly_name).await {
         Ok(key) => !key.kind().is_login() && key.expires < end(*ttl, app.now()),
-        Err(AppError::NotFound(_)) => false,
+        Err(Error::NotFound(_)) => false,
         Err(error) => return Err(error),
     };
     drop(tx);
@@ -192,7 +186,7 @@ pub async fn update(
     fresh: Option<Fresh>,
     friendly_name: &str,
     patch: &AccessKeyPatch,
-) -> AppResult<Credential> {
+) -> Result<Credential> {
     let mut change = caller.begin_holding_account(app).await?;
     let (tx, now, name) = (&mut change, app.now(), patch.friendly_name.as_deref());
     if patch.ttl.is_some() {
@@ -201,7 +195,7 @@ pub async fn update(
     }
     let before = find(tx, app, caller, friendly_name).await?;
     if patch.ttl.is_some() && before.kind().is_login() {
-        return Err(AppError::Conflict(Conflict::IsSession));
+        return Err(Error::Conflict(Conflict::IsSession));
     }
     let expires = patch.ttl.map(|ttl| end(ttl, now));
     if fresh.is_none() && expires.is_some_and(|expires| before.expires < expires) {
@@ -209,9 +203,9 @@ pub async fn update(
         fresh::check(tx, app, caller).await?;
     }
     if repo::update(tx, &before.id, name, expires).await.or_conflict(|| taken(name.unwrap_or(friendly_name)))? == 0 {
-        return Err(AppError::NotFound(Thing::AccessKey));
+        return Err(Error::NotFound(Thing::AccessKey));
     }
-    let key = repo::find(tx, caller.account(), &before.id).await?.ok_or(AppError::NotFound(Thing::AccessKey))?;
+    let key = repo::find(tx, caller.account(), &before.id).await?.ok_or(Error::NotFound(Thing::AccessKey))?;
     let before = json!({ "friendlyName": before.friendly_name, "expires": before.expires });
     let details = json!({ "friendlyName": key.friendly_name, "expires": key.expires, "before": before });
     change.commit(Event::new(Action::UpdateAccessKey, &key.id).with(details)).await?;
@@ -219,12 +213,12 @@ pub async fn update(
 }
 
 /// Ends a credential. The owner is told of a named key, and of a command line's.
-pub async fn remove(app: &Context, caller: &NotApiKey, friendly_name: &str) -> AppResult<()> {
+pub async fn remove(app: &Context, caller: &NotApiKey, friendly_name: &str) -> Result<()> {
     let mut change = caller.begin_holding_account(app).await?;
     let tx = &mut change;
     let key = find_seen(tx, app, caller.account(), caller.kind(), friendly_name).await?;
     if repo::delete(tx, caller.account(), &key.id).await? == 0 {
-        return Err(AppError::NotFound(Thing::AccessKey));
+        return Err(Error::NotFound(Thing::AccessKey));
     }
     if key.kind() == CredentialKind::NamedKey {
         tell(tx, caller, friendly_name, Kind::KeyRemoved).await?;
@@ -234,7 +228,7 @@ pub async fn remove(app: &Context, caller: &NotApiKey, friendly_name: &str) -> A
     change.commit(Event::new(action, &key.id).with(json!({ "friendlyName": friendly_name }))).await
 }
 
-async fn tell(change: &mut Change<'_>, owner: &SignedIn, name: &str, kind: fn(KeyNotice) -> Kind) -> AppResult<()> {
+async fn tell(change: &mut Change<'_>, owner: &SignedIn, name: &str, kind: fn(KeyNotice) -> Kind) -> Result<()> {
     let app = change.context();
     let notice = KeyNotice { time: app.now(), address: owner.from().0.to_string(), key: Key::Access, name: name.to_owned() };
     notices::put(change, app, owner.account(), &Mail { to: owner.email().to_owned(), kind: kind(notice) }).await

@@ -17,7 +17,7 @@ use crate::domain::credentials::api_keys::repo::{self, ApiKey, NewApiKeyRow};
 use crate::domain::credentials::scope::ScopeSet;
 use crate::domain::credentials::session::LAST_EXPIRY;
 use crate::domain::credentials::token::{ApiKeyToken, PlainToken};
-use crate::domain::error::{AppError, AppResult, Quota, Thing};
+use crate::domain::error::{Error, Quota, Result, Thing};
 use crate::domain::login::{Fresh, fresh};
 use crate::domain::mail::{Key, KeyNotice, Kind, Mail, notices};
 use crate::domain::second_factors::{NewCredentials, Proof};
@@ -84,12 +84,12 @@ pub async fn create(
     right: NewCredentials,
     fresh: Fresh,
     new: &NewApiKey,
-) -> AppResult<(ApiKey, PlainToken)> {
+) -> Result<(ApiKey, PlainToken)> {
     create_once(app, caller, (right, fresh), new, &new_id(app)?).await
 }
 
 /// An id for a key that is to be made.
-pub fn new_id(app: &Context) -> AppResult<ApiKeyId> {
+pub fn new_id(app: &Context) -> Result<ApiKeyId> {
     Ok(ApiKeyId::v7(app.now(), app.dice.bytes()?))
 }
 
@@ -101,20 +101,20 @@ pub async fn create_once(
     _rights: (NewCredentials, Fresh),
     new: &NewApiKey,
     id: &ApiKeyId,
-) -> AppResult<(ApiKey, PlainToken)> {
+) -> Result<(ApiKey, PlainToken)> {
     let token = PlainToken::api_key(&app.dice)?;
-    let prefix = ApiKeyToken::parse(token.reveal()).ok_or_else(|| AppError::internal("an API key was made in a wrong form"))?.prefix();
+    let prefix = ApiKeyToken::parse(token.reveal()).ok_or_else(|| Error::internal("an API key was made in a wrong form"))?.prefix();
     let mut change = caller.begin_holding_account(app).await?;
     let (tx, account, created) = (&mut change, caller.account(), app.now());
     NewCredentials::of(tx, account, app).await?;
     if repo::find(tx, account, id.as_str()).await?.is_some() {
-        return Err(AppError::Conflict(Conflict::ApiKeyMade));
+        return Err(Error::Conflict(Conflict::ApiKeyMade));
     }
     admit_one_more(tx, account, created).await?;
     let (scopes, expires) = (new.scopes, new.end.time());
     let row = NewApiKeyRow { id, account, name: &new.name, prefix, hash: &token.hash(), scopes, expires, created };
     repo::insert(tx, &row).await?;
-    let made = repo::find(tx, account, id.as_str()).await?.ok_or(AppError::NotFound(Thing::ApiKey))?;
+    let made = repo::find(tx, account, id.as_str()).await?.ok_or(Error::NotFound(Thing::ApiKey))?;
     tell(tx, caller, &made, Kind::KeyAdded).await?;
     change.commit(Event::new(Action::CreateApiKey, &made.id).with(details(&made)?)).await?;
     Ok((made, token))
@@ -130,13 +130,13 @@ struct Reach {
 }
 
 impl Reach {
-    fn of(before: &ApiKey, scopes: ScopeSet, expires: Option<UnixMillis>) -> AppResult<Self> {
+    fn of(before: &ApiKey, scopes: ScopeSet, expires: Option<UnixMillis>) -> Result<Self> {
         let lasts_longer = before.expires_time.is_some_and(|until| expires.is_none_or(|expires| until < expires));
         Ok(Self { moves_end: expires != before.expires_time, widens: lasts_longer || !scopes.is_within(before.scopes()?) })
     }
 
     /// Refuses what needs the right to new credentials when the account does not have it. Errors: 403 with `mfa_setup_required`.
-    async fn check_right(self, tx: &mut ReadTx, app: &Context, caller: &DashboardSession) -> AppResult<()> {
+    async fn check_right(self, tx: &mut ReadTx, app: &Context, caller: &DashboardSession) -> Result<()> {
         if self.moves_end || self.widens {
             NewCredentials::of(tx, caller.account(), app).await?;
         }
@@ -153,7 +153,7 @@ pub async fn prove(
     scopes: &Result<Option<ScopeSet>, Invalid>,
     end: &Result<Option<End>, Invalid>,
     proof: Option<Proof>,
-) -> AppResult<Option<Fresh>> {
+) -> Result<Option<Fresh>> {
     let mut tx = app.db.read().await?;
     let Some(before) = repo::find(&mut tx, caller.account(), id).await? else { return Ok(None) };
     let scopes = scopes.as_ref().ok().copied().flatten().unwrap_or(before.scopes()?);
@@ -166,15 +166,15 @@ pub async fn prove(
 
 /// Changes name, scopes and expiry as far as they are given; to reach further takes what [`prove`] gives. Errors: 400 when none is, 404, 409 when
 /// the key is revoked, 403 when it is to reach further or end at another time and the account has no right to that, or the session is not fresh.
-pub async fn update(app: &Context, caller: &DashboardSession, fresh: Option<Fresh>, id: &str, patch: &ApiKeyPatch) -> AppResult<ApiKey> {
+pub async fn update(app: &Context, caller: &DashboardSession, fresh: Option<Fresh>, id: &str, patch: &ApiKeyPatch) -> Result<ApiKey> {
     if patch.name.is_none() && patch.scopes.is_none() && patch.end.is_none() {
-        return Err(AppError::Invalid(FieldErrors::of_request("at least one of name, scopes and expires_at is needed")));
+        return Err(Error::Invalid(FieldErrors::of_request("at least one of name, scopes and expires_at is needed")));
     }
     let mut change = caller.begin_holding_account(app).await?;
     let (tx, now) = (&mut change, app.now());
-    let before = repo::find(tx, caller.account(), id).await?.ok_or(AppError::NotFound(Thing::ApiKey))?;
+    let before = repo::find(tx, caller.account(), id).await?.ok_or(Error::NotFound(Thing::ApiKey))?;
     if before.revoked_time.is_some() {
-        return Err(AppError::Conflict(Conflict::ApiKeyRevoked));
+        return Err(Error::Conflict(Conflict::ApiKeyRevoked));
     }
     let (name, scopes) = (patch.name.as_deref().unwrap_or(&before.name), patch.scopes.unwrap_or(before.scopes()?));
     let expires = patch.end.map_or(before.expires_time, End::time);
@@ -188,7 +188,7 @@ pub async fn update(app: &Context, caller: &DashboardSession, fresh: Option<Fres
         admit_one_more(tx, caller.account(), now).await?;
     }
     repo::update(tx, &before.id, name, scopes, expires, now).await?;
-    let after = repo::find(tx, caller.account(), id).await?.ok_or(AppError::NotFound(Thing::ApiKey))?;
+    let after = repo::find(tx, caller.account(), id).await?.ok_or(Error::NotFound(Thing::ApiKey))?;
     let (scopes, before) = (after.scopes()?.names(), details(&before)?);
     let changed = json!({ "name": after.name, "scopes": scopes, "expires": after.expires_time, "before": before });
     change.commit(Event::new(Action::UpdateApiKey, &after.id).with(changed)).await?;
@@ -196,10 +196,10 @@ pub async fn update(app: &Context, caller: &DashboardSession, fresh: Option<Fres
 }
 
 /// Revokes a key; once more changes nothing.
-pub async fn revoke(app: &Context, caller: &LoginSession, id: &str) -> AppResult<()> {
+pub async fn revoke(app: &Context, caller: &LoginSession, id: &str) -> Result<()> {
     let mut change = caller.begin_holding_account(app).await?;
     let tx = &mut change;
-    let key = repo::find(tx, caller.account(), id).await?.ok_or(AppError::NotFound(Thing::ApiKey))?;
+    let key = repo::find(tx, caller.account(), id).await?.ok_or(Error::NotFound(Thing::ApiKey))?;
     if repo::revoke(tx, &key.id, app.now()).await? == 0 {
         return Ok(());
     }
@@ -208,20 +208,20 @@ pub async fn revoke(app: &Context, caller: &LoginSession, id: &str) -> AppResult
 }
 
 /// Refuses when the account has as many keys as it may have. Holds the account's row, so that of many at once no more than that get through.
-async fn admit_one_more(tx: &mut WriteTx, account: &AccountId, now: UnixMillis) -> AppResult<()> {
-    let most = accounts::repo::hold(tx, account).await?.ok_or(AppError::Unauthenticated)?;
+async fn admit_one_more(tx: &mut WriteTx, account: &AccountId, now: UnixMillis) -> Result<()> {
+    let most = accounts::repo::hold(tx, account).await?.ok_or(Error::Unauthenticated)?;
     if repo::count_alive(tx, account, now).await? >= most {
-        return Err(AppError::Quota(Quota::ApiKeys));
+        return Err(Error::Quota(Quota::ApiKeys));
     }
     Ok(())
 }
 
 /// What the audit trail says of a key.
-fn details(key: &ApiKey) -> AppResult<Value> {
+fn details(key: &ApiKey) -> Result<Value> {
     Ok(json!({ "name": key.name, "scopes": key.scopes()?.names(), "expires": key.expires_time }))
 }
 
-async fn tell(change: &mut Change<'_>, owner: &LoginSession, key: &ApiKey, kind: fn(KeyNotice) -> Kind) -> AppResult<()> {
+async fn tell(change: &mut Change<'_>, owner: &LoginSession, key: &ApiKey, kind: fn(KeyNotice) -> Kind) -> Result<()> {
     let app = change.context();
     let notice = KeyNotice { time: app.now(), address: owner.from().0.to_string(), key: Key::Api, name: key.name.clone() };
     notices::put(change, app, owner.account(), &Mail { to: owner.email().to_owned(), kind: kind(notice) }).await

@@ -8,16 +8,16 @@ use crate::domain::cli_login::notice;
 use crate::domain::context::Context;
 use crate::domain::credentials::access_keys::repo::{self, Credential};
 use crate::domain::credentials::{device_cookies as device, session};
-use crate::domain::error::{AppError, AppResult, Thing};
+use crate::domain::error::{Error, Result, Thing};
 
 /// The account's sessions that can still be used, those that command lines hold among them; oldest first.
-pub async fn list(app: &Context, caller: &LoginSession) -> AppResult<Vec<Credential>> {
+pub async fn list(app: &Context, caller: &LoginSession) -> Result<Vec<Credential>> {
     let sessions = repo::logins(&mut app.db.read().await?, caller.account()).await?;
     Ok(sessions.into_iter().filter(|found| is_alive(app, found)).collect())
 }
 
 /// Ends every dashboard session, or every other one, and tells how many could still be used. Errors: 401.
-pub async fn end_dashboard(app: &Context, caller: &LoginSession, keeps_current: bool) -> AppResult<usize> {
+pub async fn end_dashboard(app: &Context, caller: &LoginSession, keeps_current: bool) -> Result<usize> {
     let keep = keeps_current.then(|| caller.credential());
     let mut change = caller.begin_holding_account(app).await?;
     let ended = repo::delete_dashboard(&mut change, caller.account(), keep).await?;
@@ -30,11 +30,11 @@ pub async fn end_dashboard(app: &Context, caller: &LoginSession, keeps_current: 
 }
 
 /// Ends the session that the caller has, and tells the owner when it is a command line's. Errors: 401 when it has ended already.
-pub async fn end_current(app: &Context, caller: &LoginSession) -> AppResult<()> {
+pub async fn end_current(app: &Context, caller: &LoginSession) -> Result<()> {
     let mut change = caller.begin_holding_account(app).await?;
-    let ended = repo::find(&mut change, caller.account(), caller.credential()).await?.ok_or(AppError::Unauthenticated)?;
+    let ended = repo::find(&mut change, caller.account(), caller.credential()).await?.ok_or(Error::Unauthenticated)?;
     if repo::delete(&mut change, caller.account(), caller.credential()).await? == 0 {
-        return Err(AppError::Unauthenticated);
+        return Err(Error::Unauthenticated);
     }
     notice::put_removed(&mut change, caller, &[&ended]).await?;
     change.commit(Event::new(Action::EndSession, caller.credential())).await
@@ -42,13 +42,13 @@ pub async fn end_current(app: &Context, caller: &LoginSession) -> AppResult<()> 
 
 /// Ends the sessions that were made from an address or by a machine of this name, and tells the owner of those of command lines. Errors: 404 when there
 /// is none that can still be used.
-pub async fn end_from_source(app: &Context, caller: &LoginSession, source: &str) -> AppResult<()> {
+pub async fn end_from_source(app: &Context, caller: &LoginSession, source: &str) -> Result<()> {
     let mut change = caller.begin_holding_account(app).await?;
     let ended = repo::delete_from_source(&mut change, caller.account(), source).await?;
     // Those that had ended by themselves are nobody's change; they are left to the job that forgets them.
     let ended: Vec<&Credential> = ended.iter().filter(|ended| is_alive(app, ended)).collect();
     if ended.is_empty() {
-        return Err(AppError::NotFound(Thing::Session));
+        return Err(Error::NotFound(Thing::Session));
     }
     notice::put_removed(&mut change, caller, &ended).await?;
     let details = json!({ "sessions": ended.len(), "source": source });

@@ -8,7 +8,7 @@ use shared::time::UnixMillis;
 use super::{Count, Limit, Subject, Times, find, too_many};
 use crate::domain::audit::ClientAddress;
 use crate::domain::context::Context;
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::domain::traces;
 use crate::infra::db::{ReadTx, WriteTx};
 
@@ -37,7 +37,7 @@ pub struct AddressCount {
 
 impl AddressCount {
     /// Locks the rows, the site's first, and reads them.
-    pub async fn lock(tx: &mut WriteTx, limit: Limit, address: IpAddr, now: UnixMillis) -> AppResult<Self> {
+    pub async fn lock(tx: &mut WriteTx, limit: Limit, address: IpAddr, now: UnixMillis) -> Result<Self> {
         let site = match Subject::site(address) {
             Some(subject) => Some(Count::lock(tx, limit, &subject, now).await?),
             None => None,
@@ -51,7 +51,7 @@ impl AddressCount {
     }
 
     /// Counts one more.
-    pub async fn add(self, tx: &mut WriteTx, kept: Rate, now: UnixMillis) -> AppResult<()> {
+    pub async fn add(self, tx: &mut WriteTx, kept: Rate, now: UnixMillis) -> Result<()> {
         if let Some(site) = self.site {
             site.add(tx, site_rate(kept), now).await?;
         }
@@ -60,7 +60,7 @@ impl AddressCount {
     }
 
     /// Leaves it as it was.
-    pub async fn leave(self, tx: &mut WriteTx) -> AppResult<()> {
+    pub async fn leave(self, tx: &mut WriteTx) -> Result<()> {
         if let Some(site) = self.site {
             site.leave(tx).await?;
         }
@@ -69,7 +69,7 @@ impl AddressCount {
 }
 
 /// What one limit counted of a client's address so far.
-pub async fn find_address(tx: &mut ReadTx, limit: Limit, address: IpAddr) -> AppResult<AddressTimes> {
+pub async fn find_address(tx: &mut ReadTx, limit: Limit, address: IpAddr) -> Result<AddressTimes> {
     let site = match Subject::site(address) {
         Some(subject) => Some(find(tx, limit, &subject).await?),
         None => None,
@@ -79,7 +79,7 @@ pub async fn find_address(tx: &mut ReadTx, limit: Limit, address: IpAddr) -> App
 
 /// [`super::admit`] for a request from an address, in a transaction of its own: what it admits counts, whatever becomes of it. A client over the limit is
 /// found out by reading, so that no flood of requests keeps others from writing.
-pub async fn admit_address(app: &Context, address: IpAddr, limit: Limit, rate: Rate) -> AppResult<Result<(), u64>> {
+pub async fn admit_address(app: &Context, address: IpAddr, limit: Limit, rate: Rate) -> Result<Result<(), u64>> {
     let so_far = find_address(&mut app.db.read().await?, limit, address).await?;
     let mut refused = so_far.wait(rate, app.now());
     if refused.is_none() {
@@ -97,6 +97,6 @@ pub async fn admit_address(app: &Context, address: IpAddr, limit: Limit, rate: R
 }
 
 /// [`admit_address`] for a request of a stranger. Errors: 429.
-pub async fn admit_stranger(app: &Context, from: ClientAddress, limit: Limit, rate: Rate) -> AppResult<()> {
+pub async fn admit_stranger(app: &Context, from: ClientAddress, limit: Limit, rate: Rate) -> Result<()> {
     admit_address(app, from.0, limit, rate).await?.map_err(too_many)
 }

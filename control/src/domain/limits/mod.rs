@@ -26,7 +26,7 @@ use shared::time::UnixMillis;
 
 use crate::domain::context::Context;
 use crate::domain::email::sought;
-use crate::domain::error::{AppError, AppResult, RateLimit};
+use crate::domain::error::{Error, RateLimit, Result};
 use crate::infra::db::{ReadTx, WriteTx};
 
 /// What is counted.
@@ -147,8 +147,8 @@ pub struct Times(Vec<i64>);
 
 impl Times {
     /// Reads what a row holds.
-    pub fn parse(text: &str) -> AppResult<Self> {
-        serde_json::from_str(text).map(Self).map_err(AppError::internal)
+    pub fn parse(text: &str) -> Result<Self> {
+        serde_json::from_str(text).map(Self).map_err(Error::internal)
     }
 
     /// The seconds (at least 1) until one more may come, when there were as many as `rate` allows.
@@ -199,7 +199,7 @@ pub struct Count {
 
 impl Count {
     /// Locks the row and reads it.
-    pub async fn lock(tx: &mut WriteTx, limit: Limit, subject: &Subject, now: UnixMillis) -> AppResult<Self> {
+    pub async fn lock(tx: &mut WriteTx, limit: Limit, subject: &Subject, now: UnixMillis) -> Result<Self> {
         let times = repo::lock(tx, limit.as_str(), &subject.0, now).await?;
         Ok(Self { limit, subject: subject.clone(), times: Times::parse(&times)? })
     }
@@ -210,33 +210,33 @@ impl Count {
     }
 
     /// Counts one more, and gives what is counted now. No more than `kept.count` of the last `kept.window` are kept.
-    pub async fn add(mut self, tx: &mut WriteTx, kept: Rate, now: UnixMillis) -> AppResult<Times> {
+    pub async fn add(mut self, tx: &mut WriteTx, kept: Rate, now: UnixMillis) -> Result<Times> {
         self.times.add(kept, now);
-        let text = serde_json::to_string(&self.times.0).map_err(AppError::internal)?;
+        let text = serde_json::to_string(&self.times.0).map_err(Error::internal)?;
         repo::store(tx, self.limit.as_str(), &self.subject.0, &text, now.plus_millis(kept.window)).await?;
         Ok(self.times)
     }
 
     /// Forgets all.
-    pub async fn clear(self, tx: &mut WriteTx) -> AppResult<()> {
+    pub async fn clear(self, tx: &mut WriteTx) -> Result<()> {
         repo::clear(tx, self.limit.as_str(), &self.subject.0).await?;
         Ok(())
     }
 
     /// Leaves it as it was; a row that counts nothing is not kept.
-    pub async fn leave(self, tx: &mut WriteTx) -> AppResult<()> {
+    pub async fn leave(self, tx: &mut WriteTx) -> Result<()> {
         if self.times.0.is_empty() { self.clear(tx).await } else { Ok(()) }
     }
 }
 
 /// What one limit counted of one subject so far.
-pub async fn find(tx: &mut ReadTx, limit: Limit, subject: &Subject) -> AppResult<Times> {
+pub async fn find(tx: &mut ReadTx, limit: Limit, subject: &Subject) -> Result<Times> {
     let found = repo::find(tx, limit.as_str(), &subject.0).await?;
     found.as_deref().map_or(Ok(Times::default()), Times::parse)
 }
 
 /// Counts one more, unless there were as many as `rate` allows: then the error says in how many seconds the next may come.
-pub async fn admit(tx: &mut WriteTx, limit: Limit, subject: &Subject, rate: Rate, now: UnixMillis) -> AppResult<Result<(), u64>> {
+pub async fn admit(tx: &mut WriteTx, limit: Limit, subject: &Subject, rate: Rate, now: UnixMillis) -> Result<Result<(), u64>> {
     let count = Count::lock(tx, limit, subject, now).await?;
     match count.times().wait(rate, now) {
         Some(seconds) => Ok(Err(seconds)),
@@ -245,7 +245,7 @@ pub async fn admit(tx: &mut WriteTx, limit: Limit, subject: &Subject, rate: Rate
 }
 
 /// [`admit`] of one subject in a transaction of its own, as with an address.
-pub async fn admit_alone(app: &Context, subject: &Subject, limit: Limit, rate: Rate) -> AppResult<Result<(), u64>> {
+pub async fn admit_alone(app: &Context, subject: &Subject, limit: Limit, rate: Rate) -> Result<Result<(), u64>> {
     let so_far = find(&mut app.db.read().await?, limit, subject).await?;
     if let Some(seconds) = so_far.wait(rate, app.now()) {
         return Ok(Err(seconds));
@@ -257,11 +257,11 @@ pub async fn admit_alone(app: &Context, subject: &Subject, limit: Limit, rate: R
 }
 
 /// 429 with `Retry-After`, for all but logins.
-pub fn too_many(seconds: u64) -> AppError {
-    AppError::TooMany { limit: RateLimit::Address, retry_after: seconds }
+pub fn too_many(seconds: u64) -> Error {
+    Error::TooMany { limit: RateLimit::Address, retry_after: seconds }
 }
 
 /// The same for logins of any kind, whose refusals name the seconds in the body, too.
-pub fn too_many_logins(seconds: u64) -> AppError {
-    AppError::TooMany { limit: RateLimit::AddressLogins, retry_after: seconds }
+pub fn too_many_logins(seconds: u64) -> Error {
+    Error::TooMany { limit: RateLimit::AddressLogins, retry_after: seconds }
 }

@@ -10,7 +10,7 @@ use shared::limit::Rate;
 use super::settings::Quotas;
 use crate::domain::audit::{Actor, ClientAddress};
 use crate::domain::context::Context;
-use crate::domain::error::{AppError, AppResult, Quota};
+use crate::domain::error::{Error, Quota, Result};
 use crate::domain::limits::{self, Limit, Subject};
 use crate::domain::traces;
 use crate::infra::db::{ReadTx, WriteTx};
@@ -43,14 +43,14 @@ const MAX_KEPT_KEYS: i64 = 2_000;
 
 impl Quotas {
     /// Refuses one more app of the account, whose row is held. Errors: 409.
-    pub async fn check_apps(&self, tx: &mut ReadTx, owner: &AccountId) -> AppResult<()> {
+    pub async fn check_apps(&self, tx: &mut ReadTx, owner: &AccountId) -> Result<()> {
         let count: i64 = on!(tx, |conn| sqlx::query_scalar(APPS).bind(owner).fetch_one(conn).await)?;
         check(count, self.apps, Quota::Apps)
     }
 
     /// Refuses an app in the namespace of `from` that is to be in that of `to`, whose row is held: with the app go its stored bytes and the keys of its
     /// deleted deployments. Errors: 409.
-    pub async fn check_received(&self, tx: &mut ReadTx, app: &AppId, from: &AccountId, to: &AccountId) -> AppResult<()> {
+    pub async fn check_received(&self, tx: &mut ReadTx, app: &AppId, from: &AccountId, to: &AccountId) -> Result<()> {
         self.check_apps(tx, to).await?;
         let keys: i64 = on!(tx, |conn| sqlx::query_scalar(KEPT_KEYS_OF_APP).bind(app).bind(from).fetch_one(conn).await)?;
         if keys > 0 {
@@ -65,32 +65,32 @@ impl Quotas {
     }
 
     /// Refuses one more named access key of the account, whose row is held. Errors: 409.
-    pub async fn check_access_keys(&self, tx: &mut ReadTx, account: &AccountId) -> AppResult<()> {
+    pub async fn check_access_keys(&self, tx: &mut ReadTx, account: &AccountId) -> Result<()> {
         let count: i64 = on!(tx, |conn| sqlx::query_scalar(ACCESS_KEYS).bind(account).fetch_one(conn).await)?;
         check(count, self.access_keys, Quota::AccessKeys)
     }
 
     /// Refuses one more collaborator of the app, whose row is held. Errors: 409.
-    pub async fn check_collaborators(&self, tx: &mut ReadTx, app: &AppId) -> AppResult<()> {
+    pub async fn check_collaborators(&self, tx: &mut ReadTx, app: &AppId) -> Result<()> {
         let count: i64 = on!(tx, |conn| sqlx::query_scalar(COLLABORATORS).bind(app).fetch_one(conn).await)?;
         check(count, self.collaborators, Quota::Collaborators)
     }
 
     /// Refuses so many more bytes of bundles of the app when its owner would have stored more than its quota with them. Errors: 409.
-    pub async fn check_stored_bytes(&self, tx: &mut ReadTx, app: &AppId, more: u64) -> AppResult<()> {
+    pub async fn check_stored_bytes(&self, tx: &mut ReadTx, app: &AppId, more: u64) -> Result<()> {
         // Of whoever owns it now: the app may have changed hands while the bundle came.
         let stored: i64 = on!(tx, |conn| sqlx::query_scalar(STORED_BYTES_OF_OWNER).bind(app).fetch_one(conn).await)?;
         self.check_bytes(stored.saturating_add(i64::try_from(more).unwrap_or(i64::MAX)))
     }
 
-    fn check_bytes(&self, bytes: i64) -> AppResult<()> {
+    fn check_bytes(&self, bytes: i64) -> Result<()> {
         let is_within = u64::try_from(bytes).unwrap_or(0) <= self.stored_bytes;
-        if is_within { Ok(()) } else { Err(AppError::Quota(Quota::StoredBytes(self.stored_bytes))) }
+        if is_within { Ok(()) } else { Err(Error::Quota(Quota::StoredBytes(self.stored_bytes))) }
     }
 }
 
 /// Refuses one new name of an app too many that the account `by` gives within a day; counts this one. Errors: 409.
-pub async fn admit_rename(app: &Context, tx: &mut WriteTx, by: &AccountId, actor: &Actor) -> AppResult<()> {
+pub async fn admit_rename(app: &Context, tx: &mut WriteTx, by: &AccountId, actor: &Actor) -> Result<()> {
     let admitted = limits::admit(tx, Limit::Renames, &Subject::account(by), RENAMES_A_DAY, app.now()).await?;
     admitted.map_err(|_| refused(app, Limit::Renames, by, actor, Quota::RenamesADay(RENAMES_A_DAY.count)))
 }
@@ -104,7 +104,7 @@ pub async fn admit_deployment(
     (owner, by): (&AccountId, &AccountId),
     reuses_key: bool,
     actor: &Actor,
-) -> AppResult<()> {
+) -> Result<()> {
     let count: i64 = on!(tx, |conn| sqlx::query_scalar(DEPLOYMENTS).bind(of).fetch_one(conn).await)?;
     check(count, app.settings.limits.quotas.deployments, Quota::Deployments)?;
     if !reuses_key {
@@ -116,19 +116,19 @@ pub async fn admit_deployment(
 }
 
 /// Refuses so many more keys of deleted deployments of the account.
-async fn check_kept_keys(tx: &mut ReadTx, owner: &AccountId, more: i64) -> AppResult<()> {
+async fn check_kept_keys(tx: &mut ReadTx, owner: &AccountId, more: i64) -> Result<()> {
     let kept: i64 = on!(tx, |conn| sqlx::query_scalar(KEPT_KEYS).bind(owner).fetch_one(conn).await)?;
-    if kept.saturating_add(more) <= MAX_KEPT_KEYS { Ok(()) } else { Err(AppError::Quota(Quota::KeptKeys(MAX_KEPT_KEYS))) }
+    if kept.saturating_add(more) <= MAX_KEPT_KEYS { Ok(()) } else { Err(Error::Quota(Quota::KeptKeys(MAX_KEPT_KEYS))) }
 }
 
 /// The refusal of a limit by day, which leaves a line in the log like that of every limit.
-fn refused(app: &Context, limit: Limit, owner: &AccountId, actor: &Actor, quota: Quota) -> AppError {
+fn refused(app: &Context, limit: Limit, owner: &AccountId, actor: &Actor, quota: Quota) -> Error {
     if let Some(from) = actor.address() {
         traces::refused(app, ClientAddress(from), limit.as_str(), Some(owner));
     }
-    AppError::Quota(quota)
+    Error::Quota(quota)
 }
 
-fn check(count: i64, most: u32, quota: fn(u32) -> Quota) -> AppResult<()> {
-    if count < i64::from(most) { Ok(()) } else { Err(AppError::Quota(quota(most))) }
+fn check(count: i64, most: u32, quota: fn(u32) -> Quota) -> Result<()> {
+    if count < i64::from(most) { Ok(()) } else { Err(Error::Quota(quota(most))) }
 }

@@ -2,14 +2,14 @@
 
 use crate::domain::audit::ClientAddress;
 use crate::domain::context::Context;
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::domain::login::Attempt;
 use crate::domain::login::service::LoggedIn;
 use crate::domain::mail::{Kind, Mail, notices};
 use crate::domain::second_factors::{Factor, recovery, totp};
 
 /// Completes a pending login with a code of the authenticator app. Errors: 401, 403 while codes are stopped, 429.
-pub async fn by_totp(app: &Context, from: ClientAddress, token: &str, code: &str) -> AppResult<LoggedIn> {
+pub async fn by_totp(app: &Context, from: ClientAddress, token: &str, code: &str) -> Result<LoggedIn> {
     let mut attempt = Attempt::begin(app, from, token).await?;
     let account = attempt.account().clone();
     attempt.must_take_codes(app)?;
@@ -21,7 +21,7 @@ pub async fn by_totp(app: &Context, from: ClientAddress, token: &str, code: &str
 }
 
 /// Completes a pending login with a recovery code, and says how many are left. The owner is told. Errors: 401, 403 while codes are stopped, 429.
-pub async fn by_recovery_code(app: &Context, from: ClientAddress, token: &str, code: &str) -> AppResult<(LoggedIn, i64)> {
+pub async fn by_recovery_code(app: &Context, from: ClientAddress, token: &str, code: &str) -> Result<(LoggedIn, i64)> {
     let mut attempt = Attempt::begin(app, from, token).await?;
     attempt.must_take_codes(app)?;
     let (account, email) = (attempt.account().clone(), attempt.email().to_owned());

@@ -11,13 +11,13 @@ use crate::domain::context::Context;
 use crate::domain::credentials::device_cookies::Device;
 use crate::domain::credentials::device_cookies::service::Shown;
 use crate::domain::credentials::token::TokenHash;
-use crate::domain::error::{AppError, AppResult, Credentials, RateLimit, Refusal};
+use crate::domain::error::{Credentials, Error, RateLimit, Refusal, Result};
 use crate::domain::limits::{self, AddressCount, AddressTimes, Count, Limit, Subject, Times};
 use crate::domain::traces::Warning;
 use crate::domain::traces::{self, Event, Trace};
 use crate::infra::db::WriteTx;
 
-const WRONG: AppError = AppError::WrongCredentials(Credentials::Password);
+const WRONG: Error = Error::WrongCredentials(Credentials::Password);
 
 /// What protects an account from guesses, besides the limit of each address.
 #[derive(Clone, Copy)]
@@ -29,7 +29,7 @@ pub(crate) enum Guard {
 }
 
 /// A refusal by one of the limits, and its name.
-type Refused = (&'static str, AppError);
+type Refused = (&'static str, Error);
 
 impl Guard {
     /// `is_known` lifts what guards the account, and not what guards it from an address.
@@ -41,7 +41,7 @@ impl Guard {
         match self {
             _ if is_known => Ok(()),
             Self::Challenge { is_passed: false } if account.wait(rates.login_challenge, now).is_some() => {
-                Err(("login_challenge", AppError::Refused(Refusal::NoChallengeAfterFailures)))
+                Err(("login_challenge", Error::Refused(Refusal::NoChallengeAfterFailures)))
             }
             Self::Challenge { .. } => Ok(()),
             Self::Stop => account.stop(rates.login_stop, now).map_or(Ok(()), |seconds| Err(("login_stop", too_many(seconds)))),
@@ -62,20 +62,20 @@ pub(crate) struct Guess<'g> {
 
 impl Guess<'_> {
     /// Notes a refusal by a limit. To be asked for a challenge is none.
-    fn note(&self, app: &Context, (limit, error): Refused) -> AppError {
-        if matches!(error, AppError::TooMany { .. }) {
+    fn note(&self, app: &Context, (limit, error): Refused) -> Error {
+        if matches!(error, Error::TooMany { .. }) {
             traces::refused(app, self.from, limit, None);
         }
         error
     }
 }
 
-pub(crate) fn too_many(seconds: u64) -> AppError {
-    AppError::TooMany { limit: RateLimit::FailedLogins, retry_after: seconds }
+pub(crate) fn too_many(seconds: u64) -> Error {
+    Error::TooMany { limit: RateLimit::FailedLogins, retry_after: seconds }
 }
 
 /// Refuses what would be refused anyway, before it costs a hash. Gives the device cookie that is the account's.
-pub(crate) async fn look(app: &Context, guess: &Guess<'_>) -> AppResult<Option<TokenHash>> {
+pub(crate) async fn look(app: &Context, guess: &Guess<'_>) -> Result<Option<TokenHash>> {
     let (mut tx, now) = (app.db.read().await?, app.now());
     let address = limits::find_address(&mut tx, Limit::LoginAddress, guess.from.0).await?;
     let account = limits::find(&mut tx, Limit::LoginAccount, &Subject::email(guess.email)).await?;
@@ -104,7 +104,7 @@ pub(crate) enum Whose {
 }
 
 /// Compares the password, and counts. Gives the open transaction in which the account is held with the hash that was compared.
-pub(crate) async fn settle(app: &Context, guess: &Guess<'_>) -> AppResult<(WriteTx, Right)> {
+pub(crate) async fn settle(app: &Context, guess: &Guess<'_>) -> Result<(WriteTx, Right)> {
     let Guess { from, email, password, .. } = *guess;
     // Another login may put a newer hash of the same password in the place of the one that was compared; then the new one is.
     for _ in 0..2 {
@@ -141,9 +141,9 @@ pub(crate) async fn settle(app: &Context, guess: &Guess<'_>) -> AppResult<(Write
         // The password of a registration is a failure like any other: a stranger may have chosen it.
         let failed = Failed { address: at_address, account: at_account, shown };
         failed.count(tx, app, guess, account.map(|(account, _)| account), is_pending).await?;
-        return Err(if is_pending { AppError::Refused(Refusal::NotVerified) } else { WRONG });
+        return Err(if is_pending { Error::Refused(Refusal::NotVerified) } else { WRONG });
     }
-    Err(AppError::unavailable("an account's password changed while it was compared, and did so again"))
+    Err(Error::unavailable("an account's password changed while it was compared, and did so again"))
 }
 
 /// What a failed login is counted by, locked.
@@ -155,7 +155,7 @@ struct Failed {
 
 impl Failed {
     /// Counts it, commits, and notes it. Nothing that is written depends on whether the address has an account.
-    async fn count(self, mut tx: WriteTx, app: &Context, guess: &Guess<'_>, account: Option<AccountId>, is_pending: bool) -> AppResult<()> {
+    async fn count(self, mut tx: WriteTx, app: &Context, guess: &Guess<'_>, account: Option<AccountId>, is_pending: bool) -> Result<()> {
         let (rates, now) = (&app.settings.limits.strangers, app.now());
         self.address.add(&mut tx, rates.login_address, now).await?;
         let failures = self.account.add(&mut tx, rates.login_memory(), now).await?;
@@ -175,7 +175,7 @@ impl Failed {
 }
 
 /// The address's account with its hash, and the hash of its newest registration or decoy. Asks the database the same, whether or not the address has an account.
-async fn find(app: &Context, email: &str, whose: Whose) -> AppResult<(Option<(AccountId, String)>, Option<String>)> {
+async fn find(app: &Context, email: &str, whose: Whose) -> Result<(Option<(AccountId, String)>, Option<String>)> {
     let mut tx = app.db.read().await?;
     let account = repo::find_account(&mut tx, email).await?;
     let pending = match whose {

@@ -20,7 +20,7 @@ use crate::domain::context::Context;
 use crate::domain::credentials::device_cookies::Device;
 use crate::domain::credentials::session::{self, Issued, SessionOrigin};
 use crate::domain::email::Email;
-use crate::domain::error::{AppError, AppResult, Refusal};
+use crate::domain::error::{Error, Refusal, Result};
 use crate::domain::limits::{self, Count, Limit, Subject};
 use crate::domain::login::pending;
 use crate::domain::second_factors::pending_logins;
@@ -88,7 +88,7 @@ pub enum Way {
 /// Logs in, or begins to where the account has a second factor. Errors: 400, 401 for a wrong address or password, 403 for an address that is not verified
 /// yet and for a suspended account, 403 with a code when a challenge token is needed, 429 when there were too many failures, 503 when the hash waits too long
 /// for its turn.
-pub async fn log_in(app: &Context, from: ClientAddress, login: Login) -> AppResult<Outcome> {
+pub async fn log_in(app: &Context, from: ClientAddress, login: Login) -> Result<Outcome> {
     let mut errors = FieldErrors::default();
     let email = errors.take("email", login.email);
     let password = errors.take("password", login.password);
@@ -104,7 +104,7 @@ pub async fn log_in(app: &Context, from: ClientAddress, login: Login) -> AppResu
     };
     match look(app, &guess).await {
         // A token that comes before it is needed is not shown to the verifier, so that it can still be used.
-        Err(AppError::Refused(Refusal::NoChallengeAfterFailures)) => {
+        Err(Error::Refused(Refusal::NoChallengeAfterFailures)) => {
             if challenge_token.is_some() {
                 // Each token that is shown costs a question to the verifier.
                 let posts = app.settings.limits.strangers.posts;
@@ -121,7 +121,7 @@ pub async fn log_in(app: &Context, from: ClientAddress, login: Login) -> AppResu
         right.failures.leave(&mut tx).await?;
         tx.commit().await?;
         traces::fail(app, Trace { event: traces::Event::Login, outcome: "suspended", account: Some(&right.account), from });
-        return Err(AppError::Refused(Refusal::Suspended));
+        return Err(Error::Refused(Refusal::Suspended));
     }
     let factors = factors::find(&mut tx, &right.account).await?;
     if !factors.are_on() {
@@ -138,14 +138,7 @@ pub async fn log_in(app: &Context, from: ClientAddress, login: Login) -> AppResu
 
 /// Ends a login that succeeded: the session, the time to set up a second factor where there is none, the audit trail, the commit. The owner is warned
 /// when it comes from a new network and a browser without a device cookie of the account. The transaction holds the account.
-pub async fn finish(
-    tx: WriteTx,
-    app: &Context,
-    account: &AccountId,
-    from: ClientAddress,
-    way: Way,
-    has_device: bool,
-) -> AppResult<LoggedIn> {
+pub async fn finish(tx: WriteTx, app: &Context, account: &AccountId, from: ClientAddress, way: Way, has_device: bool) -> Result<LoggedIn> {
     let mut change = Change::over(app, tx, Actor::owner(account, from));
     let session = session::issue(&mut change, app, account, SessionOrigin::Dashboard, from, &session::Device::default()).await?;
     let mfa_setup_deadline = if mfa::is_enabled(&mut change, account).await? {
@@ -169,7 +162,7 @@ pub async fn finish(
 /// Whether this is the password of a caller who is signed in already; gives the hash that it was compared with, so that what follows can demand that
 /// the account still has it. A wrong one counts as a failed login and is answered as one, with 401 or 429; there is no challenge, but the stop after
 /// ten failures holds in any case. A right one forgives failed logins where the account has no second factor.
-pub async fn confirm(app: &Context, from: ClientAddress, email: &str, password: &str) -> AppResult<String> {
+pub async fn confirm(app: &Context, from: ClientAddress, email: &str, password: &str) -> Result<String> {
     let device = Device::default();
     let guess = Guess { from, email, password, guard: Guard::Stop, device: &device, whose: Whose::TheAccounts };
     look(app, &guess).await?;
@@ -185,6 +178,6 @@ pub async fn confirm(app: &Context, from: ClientAddress, email: &str, password: 
 }
 
 /// Forgets an account's failed logins, for a new password. Call it before anything that locks the account's row.
-pub async fn forgive(tx: &mut WriteTx, email: &str, now: UnixMillis) -> AppResult<()> {
+pub async fn forgive(tx: &mut WriteTx, email: &str, now: UnixMillis) -> Result<()> {
     Count::lock(tx, Limit::LoginAccount, &Subject::email(email), now).await?.clear(tx).await
 }

@@ -6,7 +6,7 @@ use shared::limit::Rate;
 
 use super::{Kind, Mail, outbox};
 use crate::domain::context::Context;
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::domain::limits::{Count, Limit, Subject};
 use crate::domain::traces::tally::{self, Tally};
 use crate::infra::db::WriteTx;
@@ -72,7 +72,7 @@ impl Notice {
 }
 
 /// Puts a notice into the outbox, or counts it among those to be summed up. The account is held, or nothing of it is locked after this.
-pub async fn put(tx: &mut WriteTx, app: &Context, account: &AccountId, mail: &Mail) -> AppResult<()> {
+pub async fn put(tx: &mut WriteTx, app: &Context, account: &AccountId, mail: &Mail) -> Result<()> {
     let Some(notice) = Notice::of(&mail.kind) else { return outbox::put(tx, app, mail).await };
     let now = app.now();
     let sent = Count::lock(tx, Limit::Notices, &Subject::of_kind(account, notice.as_str()), now).await?;
@@ -86,7 +86,7 @@ pub async fn put(tx: &mut WriteTx, app: &Context, account: &AccountId, mail: &Ma
 }
 
 /// Puts the mail that sums up into the outbox.
-pub async fn sum_up(tx: &mut WriteTx, app: &Context, name: &str, to: String, tally: Tally) -> AppResult<()> {
+pub async fn sum_up(tx: &mut WriteTx, app: &Context, name: &str, to: String, tally: Tally) -> Result<()> {
     let Some(kind) = Notice::parse(name) else { return Ok(()) };
     outbox::put(tx, app, &Mail { to, kind: Kind::MoreNotices { kind, count: tally.count, since: tally.since } }).await
 }

@@ -9,7 +9,7 @@ use shared::time::UnixMillis;
 
 use super::Mail;
 use crate::domain::context::Context;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::domain::outbox::{self, Kind, Lease, Work};
 use crate::infra::clock::Dice;
 use crate::infra::crypto::keys::EncryptionKeys;
@@ -20,14 +20,14 @@ use crate::infra::db::WriteTx;
 static PUT: AtomicU16 = AtomicU16::new(0);
 
 /// Puts a mail into the outbox, in the transaction of what it is about. Wake the sender after the commit: [`Context::mailer`].
-pub async fn put(tx: &mut WriteTx, app: &Context, mail: &Mail) -> AppResult<()> {
+pub async fn put(tx: &mut WriteTx, app: &Context, mail: &Mail) -> Result<()> {
     put_at(tx, &app.settings.encryption_keys, &app.dice, app.now(), mail).await
 }
 
 /// The same where the service is not running; it sends the mail when it is.
-pub async fn put_at(tx: &mut WriteTx, keys: &EncryptionKeys, dice: &Dice, now: UnixMillis, mail: &Mail) -> AppResult<()> {
+pub async fn put_at(tx: &mut WriteTx, keys: &EncryptionKeys, dice: &Dice, now: UnixMillis, mail: &Mail) -> Result<()> {
     let id = id(now, dice.bytes()?);
-    let plain = serde_json::to_vec(mail).map_err(AppError::internal)?;
+    let plain = serde_json::to_vec(mail).map_err(Error::internal)?;
     let sealed = seal::seal(keys.first(), dice, &purpose(id.as_str()), &plain)?;
     Ok(outbox::enqueue(tx, Work { kind: Kind::Mail, key: id.as_str(), payload: Some(&sealed), due: now }, now).await?)
 }
@@ -48,10 +48,10 @@ pub fn purpose(id: &str) -> String {
 }
 
 /// The mail in a leased row.
-pub(crate) fn open(lease: &Lease, keys: &EncryptionKeys) -> AppResult<Mail> {
-    let sealed = lease.payload.as_deref().ok_or_else(|| AppError::internal("a mail without contents is in the outbox"))?;
+pub(crate) fn open(lease: &Lease, keys: &EncryptionKeys) -> Result<Mail> {
+    let sealed = lease.payload.as_deref().ok_or_else(|| Error::internal("a mail without contents is in the outbox"))?;
     let plain = seal::open(keys.all(), &purpose(&lease.key), sealed)?;
-    serde_json::from_slice(&plain).map_err(AppError::internal)
+    serde_json::from_slice(&plain).map_err(Error::internal)
 }
 
 #[cfg(test)]

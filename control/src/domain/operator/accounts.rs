@@ -13,7 +13,7 @@ use crate::domain::cli_login as cli;
 use crate::domain::conflict::Conflict;
 use crate::domain::credentials::{access_keys as keys, api_keys, device_cookies as device};
 use crate::domain::email::Email;
-use crate::domain::error::{AppError, AppResult, Thing};
+use crate::domain::error::{Error, Result, Thing};
 use crate::domain::limits::{Count, Limit, Subject};
 use crate::domain::mail::{Kind, Mail, outbox};
 use crate::domain::second_factors::{factors, pending_logins};
@@ -46,10 +46,10 @@ pub struct Ended {
 impl Operation<'_> {
     /// Suspends the account: every credential of it is 401 and every right login 403 until it is reinstated. What waits to become a credential is
     /// cancelled. Its apps stay open to other collaborators, and devices go on. Errors: 404; 409 when it is suspended already.
-    pub async fn suspend(&self, tx: &mut WriteTx) -> AppResult<()> {
+    pub async fn suspend(&self, tx: &mut WriteTx) -> Result<()> {
         let account = self.hold(tx).await?;
         if repo::suspend(tx, &account, self.now).await? == 0 {
-            return Err(AppError::Conflict(Conflict::IsSuspended));
+            return Err(Error::Conflict(Conflict::IsSuspended));
         }
         repo::cancel_resets(tx, &account).await?;
         pending_logins::cancel(tx, &account).await?;
@@ -58,17 +58,17 @@ impl Operation<'_> {
     }
 
     /// Ends a suspension; credentials that have not expired work again. Errors: 404; 409 when the account is not suspended.
-    pub async fn reinstate(&self, tx: &mut WriteTx) -> AppResult<()> {
+    pub async fn reinstate(&self, tx: &mut WriteTx) -> Result<()> {
         let account = self.hold(tx).await?;
         if repo::reinstate(tx, &account).await? == 0 {
-            return Err(AppError::Conflict(Conflict::NotSuspended));
+            return Err(Error::Conflict(Conflict::NotSuspended));
         }
         self.note(tx, &account, Action::ReinstateAccount, json!({}), Kind::AccountReinstated { time: self.now }).await
     }
 
     /// Signs the account out everywhere: sessions, CLI credentials, and logins that are under way; with `with_keys` its access keys and API keys, too.
     /// Errors: 404.
-    pub async fn end_sessions(&self, tx: &mut WriteTx, with_keys: bool) -> AppResult<Ended> {
+    pub async fn end_sessions(&self, tx: &mut WriteTx, with_keys: bool) -> Result<Ended> {
         let account = self.hold(tx).await?;
         let sessions = keys::repo::delete_logins(tx, &account, None).await?;
         pending_logins::cancel(tx, &account).await?;
@@ -87,9 +87,9 @@ impl Operation<'_> {
     }
 
     /// Clears what failed logins and failed second factors have stopped. Limits by address stay: they are not the account's. Errors: 404.
-    pub async fn unlock(&self, tx: &mut WriteTx) -> AppResult<()> {
+    pub async fn unlock(&self, tx: &mut WriteTx) -> Result<()> {
         // In the order in which logins lock them: e-mail addresses, then the attempts of accounts, then the account's row.
-        let account = repo::find_by_email(tx, self.email).await?.ok_or(AppError::NotFound(Thing::Account))?;
+        let account = repo::find_by_email(tx, self.email).await?.ok_or(Error::NotFound(Thing::Account))?;
         Count::lock(tx, Limit::LoginAccount, &Subject::email(self.email), self.now).await?.clear(tx).await?;
         for limit in [Limit::MfaAttempts, Limit::CliResolves] {
             Count::lock(tx, limit, &Subject::account(&account), self.now).await?.clear(tx).await?;
@@ -100,13 +100,13 @@ impl Operation<'_> {
     }
 
     /// The account, its row held.
-    async fn hold(&self, tx: &mut WriteTx) -> AppResult<AccountId> {
-        let account = repo::find_by_email(tx, self.email).await?.ok_or(AppError::NotFound(Thing::Account))?;
-        repo::hold(tx, &account).await?.ok_or(AppError::NotFound(Thing::Account))?;
+    async fn hold(&self, tx: &mut WriteTx) -> Result<AccountId> {
+        let account = repo::find_by_email(tx, self.email).await?.ok_or(Error::NotFound(Thing::Account))?;
+        repo::hold(tx, &account).await?.ok_or(Error::NotFound(Thing::Account))?;
         Ok(account)
     }
 
-    async fn note(&self, tx: &mut WriteTx, account: &AccountId, action: Action, details: serde_json::Value, kind: Kind) -> AppResult<()> {
+    async fn note(&self, tx: &mut WriteTx, account: &AccountId, action: Action, details: serde_json::Value, kind: Kind) -> Result<()> {
         let mail = Mail { to: self.email.to_string(), kind };
         outbox::put_at(tx, self.keys, self.dice, self.now, &mail).await?;
         audit::note(tx, &Actor::operator(), Event::new(action, account).with(details), self.dice, self.now).await

@@ -12,7 +12,7 @@ use crate::domain::audit::{self, Action, Actor, Event};
 use crate::domain::conflict::Conflict;
 use crate::domain::deployments::repo::{self, DeploymentRow};
 use crate::domain::email::Email;
-use crate::domain::error::{AppError, AppResult, Thing};
+use crate::domain::error::{Error, Result, Thing};
 use crate::domain::mail::{Kind, Mail, NewDeploymentKey, outbox as mails};
 use crate::domain::outbox::snapshots;
 use crate::infra::clock::Dice;
@@ -52,7 +52,7 @@ struct Known {
 impl KeyOperation<'_> {
     /// Frees the key, so that the next account that brings it has it. A deployment that uses it gets a new one: its devices get no updates any more. The
     /// owner is told, also of a key that no deployment uses. Errors: 404.
-    pub async fn release(&self, tx: &mut WriteTx) -> AppResult<()> {
+    pub async fn release(&self, tx: &mut WriteTx) -> Result<()> {
         let known = self.lock(tx, None).await?;
         let mut changed = vec![self.key.clone()];
         self.take(tx, &known, None, &mut changed).await?;
@@ -63,16 +63,16 @@ impl KeyOperation<'_> {
 
     /// Gives the key to the deployment of this name, of the app of this name of this owner. Its own key stays its owner's, unused. Errors: 404; 409 when
     /// the deployment has the key.
-    pub async fn assign(&self, tx: &mut WriteTx, owner_email: &Email, app_name: &str, deployment: &str) -> AppResult<()> {
-        let owner = accounts::repo::find_by_email(tx, owner_email).await?.ok_or(AppError::NotFound(Thing::Account))?;
-        let app = apps::find_owned(tx, &owner, app_name).await?.ok_or(AppError::NotFound(Thing::App))?;
+    pub async fn assign(&self, tx: &mut WriteTx, owner_email: &Email, app_name: &str, deployment: &str) -> Result<()> {
+        let owner = accounts::repo::find_by_email(tx, owner_email).await?.ok_or(Error::NotFound(Thing::Account))?;
+        let app = apps::find_owned(tx, &owner, app_name).await?.ok_or(Error::NotFound(Thing::App))?;
         let known = self.lock(tx, Some(&app)).await?;
-        let row = repo::find(tx, &app, deployment).await?.ok_or(AppError::NotFound(Thing::Deployment))?;
+        let row = repo::find(tx, &app, deployment).await?.ok_or(Error::NotFound(Thing::Deployment))?;
         if row.deployment_key == self.key.as_str() {
-            return Err(AppError::Conflict(Conflict::HasKey));
+            return Err(Error::Conflict(Conflict::HasKey));
         }
         repo::lock(tx, &row.id).await?;
-        let before = DeploymentKey::try_from(row.deployment_key.as_str()).map_err(AppError::internal)?;
+        let before = DeploymentKey::try_from(row.deployment_key.as_str()).map_err(Error::internal)?;
         let mut changed = vec![self.key.clone(), before.clone()];
         self.take(tx, &known, Some(&owner), &mut changed).await?;
         repo::bury_key(tx, &before).await?;
@@ -85,10 +85,10 @@ impl KeyOperation<'_> {
     }
 
     /// Locks the app whose deployment uses the key, if one does, and `other`, in the order of their ids; then that deployment.
-    async fn lock(&self, tx: &mut WriteTx, other: Option<&AppId>) -> AppResult<Known> {
+    async fn lock(&self, tx: &mut WriteTx, other: Option<&AppId>) -> Result<Known> {
         let found = repo::find_key(tx, self.key).await?;
         if found.is_none() && other.is_none() {
-            return Err(AppError::NotFound(Thing::DeploymentKey));
+            return Err(Error::NotFound(Thing::DeploymentKey));
         }
         let (account, deployment) = found.map_or((None, None), |row| (Some(row.account_id), row.deployment_id));
         let account = account.filter(|account| !account.as_str().is_empty());
@@ -104,24 +104,24 @@ impl KeyOperation<'_> {
             locked.extend(apps::lock(tx, id).await?);
         }
         let Some((deployment, app, deployment_name)) = using else { return Ok(Known { account, holder: None }) };
-        let row = locked.into_iter().find(|row| row.id == app).ok_or(AppError::NotFound(Thing::App))?;
+        let row = locked.into_iter().find(|row| row.id == app).ok_or(Error::NotFound(Thing::App))?;
         // Deleted, or given another key, just before its app was locked.
         if repo::lock(tx, &deployment).await?.as_ref() != Some(self.key) {
-            return Err(AppError::Conflict(Conflict::DeploymentChanged));
+            return Err(Error::Conflict(Conflict::DeploymentChanged));
         }
         let holder = Holder { deployment, deployment_name, app, app_name: row.name, owner: row.namespace_id };
         Ok(Known { account, holder: Some(holder) })
     }
 
     /// Makes the key nobody's. A deployment that used it gets a new one. The account that had the key is told, unless it is for a deployment of theirs (`to`).
-    async fn take(&self, tx: &mut WriteTx, known: &Known, to: Option<&AccountId>, changed: &mut Vec<DeploymentKey>) -> AppResult<()> {
+    async fn take(&self, tx: &mut WriteTx, known: &Known, to: Option<&AccountId>, changed: &mut Vec<DeploymentKey>) -> Result<()> {
         if let Some(Holder { deployment, deployment_name, app, app_name, owner }) = &known.holder {
             let new = DeploymentKey::from_random(self.dice.bytes()?);
             repo::insert_key(tx, &new, owner, app, deployment).await?;
             repo::set_key(tx, deployment, &new, UnixMillis(0)).await?;
             changed.push(new.clone());
-            let email = accounts::repo::find(tx, owner).await?.ok_or(AppError::NotFound(Thing::Account))?.email;
-            let row = repo::find(tx, app, deployment_name).await?.ok_or(AppError::NotFound(Thing::Deployment))?;
+            let email = accounts::repo::find(tx, owner).await?.ok_or(Error::NotFound(Thing::Account))?.email;
+            let row = repo::find(tx, app, deployment_name).await?.ok_or(Error::NotFound(Thing::Deployment))?;
             self.tell(tx, email, app_name, &row, &new).await?;
         } else if let Some(account) = known.account.as_ref().filter(|account| Some(*account) != to) {
             // The key outlives a deleted account.
@@ -136,7 +136,7 @@ impl KeyOperation<'_> {
         Ok(())
     }
 
-    async fn tell(&self, tx: &mut WriteTx, to: String, app: &str, row: &DeploymentRow, key: &DeploymentKey) -> AppResult<()> {
+    async fn tell(&self, tx: &mut WriteTx, to: String, app: &str, row: &DeploymentRow, key: &DeploymentKey) -> Result<()> {
         // A key that was never anybody's is the replacement of one that was taken.
         let was_taken = key != self.key;
         let notice = NewDeploymentKey { time: self.now, app: app.to_owned(), deployment: row.name.clone(), was_taken };
@@ -144,7 +144,7 @@ impl KeyOperation<'_> {
     }
 
     /// In the order in which the publisher locks them, too.
-    async fn enqueue(&self, tx: &mut WriteTx, mut keys: Vec<DeploymentKey>) -> AppResult<()> {
+    async fn enqueue(&self, tx: &mut WriteTx, mut keys: Vec<DeploymentKey>) -> Result<()> {
         keys.sort_unstable();
         for key in keys {
             snapshots::enqueue(tx, &key, self.now).await?;
@@ -152,7 +152,7 @@ impl KeyOperation<'_> {
         Ok(())
     }
 
-    async fn note(&self, tx: &mut WriteTx, action: Action, app: Option<&AppId>, details: serde_json::Value) -> AppResult<()> {
+    async fn note(&self, tx: &mut WriteTx, action: Action, app: Option<&AppId>, details: serde_json::Value) -> Result<()> {
         let event = Event::new(action, self.key.as_str()).with(details);
         let event = match app {
             Some(app) => event.of_app(app),

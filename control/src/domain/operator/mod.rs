@@ -6,9 +6,9 @@ pub mod accounts;
 pub mod deployment_keys;
 
 use crate::domain::email::Email;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 
 /// An e-mail address as it was typed. Errors: 400.
-pub fn email(text: &str) -> AppResult<Email> {
-    text.parse().map_err(|fault| AppError::invalid("email", fault))
+pub fn email(text: &str) -> Result<Email> {
+    text.parse().map_err(|fault| Error::invalid("email", fault))
 }

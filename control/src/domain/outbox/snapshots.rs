@@ -7,7 +7,7 @@ use shared::keys::DeploymentKey;
 use shared::time::UnixMillis;
 
 use super::{Kind, Lease, SETTLING, Work};
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::infra::db::WriteTx;
 use crate::{on, on_write};
 
@@ -31,23 +31,23 @@ pub const SQL: &[&str] = &[RAISE, RAISE_ABOVE, WRITTEN_TIME, NOTE_WRITTEN, AGAIN
 /// Raises the key's snapshot version to max(version + 1, now) and writes (or keeps) its outbox row, in the change's own transaction.
 ///
 /// A change that concerns several keys calls this in the order of the keys.
-pub async fn enqueue(tx: &mut WriteTx, key: &DeploymentKey, now: UnixMillis) -> AppResult<()> {
+pub async fn enqueue(tx: &mut WriteTx, key: &DeploymentKey, now: UnixMillis) -> Result<()> {
     raise(tx, key.as_str(), now).await
 }
 
-async fn raise(tx: &mut WriteTx, key: &str, now: UnixMillis) -> AppResult<()> {
+async fn raise(tx: &mut WriteTx, key: &str, now: UnixMillis) -> Result<()> {
     let written: Option<UnixMillis> = on!(tx, |conn| sqlx::query_scalar(RAISE).bind(key).bind(now).fetch_optional(conn).await)?;
     open(tx, key, written.ok_or_else(no_such_key)?, now).await
 }
 
 /// Asks for the key's newest snapshot to be written again, as it is.
-pub async fn repeat(tx: &mut WriteTx, key: &DeploymentKey, now: UnixMillis) -> AppResult<()> {
+pub async fn repeat(tx: &mut WriteTx, key: &DeploymentKey, now: UnixMillis) -> Result<()> {
     let written: Option<UnixMillis> = on!(tx, |conn| sqlx::query_scalar(WRITTEN_TIME).bind(key.as_str()).fetch_optional(conn).await)?;
     open(tx, key.as_str(), written.ok_or_else(no_such_key)?, now).await
 }
 
 /// Raises the key's version above `seen`, which KV has, and asks for a write; `false` when it is above already.
-pub async fn raise_above(tx: &mut WriteTx, key: &DeploymentKey, seen: i64, now: UnixMillis) -> AppResult<bool> {
+pub async fn raise_above(tx: &mut WriteTx, key: &DeploymentKey, seen: i64, now: UnixMillis) -> Result<bool> {
     let written: Option<UnixMillis> = on!(tx, |conn| sqlx::query_scalar(RAISE_ABOVE)
         .bind(key.as_str())
         .bind(seen)
@@ -60,11 +60,11 @@ pub async fn raise_above(tx: &mut WriteTx, key: &DeploymentKey, seen: i64, now: 
     }
 }
 
-fn no_such_key() -> AppError {
-    AppError::internal("a snapshot was asked for of a deployment key without a row")
+fn no_such_key() -> Error {
+    Error::internal("a snapshot was asked for of a deployment key without a row")
 }
 
-async fn open(tx: &mut WriteTx, key: &str, written: UnixMillis, now: UnixMillis) -> AppResult<()> {
+async fn open(tx: &mut WriteTx, key: &str, written: UnixMillis, now: UnixMillis) -> Result<()> {
     // Never more than one spacing ahead: a clock that was set back must not hold up the key until it has caught up.
     let due = written.plus_millis(WRITE_SPACING).clamp(now, now.plus_millis(WRITE_SPACING));
     Ok(super::enqueue(tx, Work { kind: Kind::Snapshot, key, payload: None, due }, now).await?)
@@ -77,7 +77,7 @@ pub async fn refused(tx: &mut WriteTx, lease: &Lease, now: UnixMillis, delay: i6
 }
 
 /// Nobody knows what became of the write. It is repeated after `delay` milliseconds, and once more when it must have settled.
-pub async fn lost(tx: &mut WriteTx, lease: &Lease, now: UnixMillis, delay: i64) -> AppResult<()> {
+pub async fn lost(tx: &mut WriteTx, lease: &Lease, now: UnixMillis, delay: i64) -> Result<()> {
     let settled = now.plus_millis(SETTLING);
     if !super::back_off(tx, lease, now.plus_millis(delay), settled).await? {
         raise(tx, &lease.key, now).await?;
@@ -88,7 +88,7 @@ pub async fn lost(tx: &mut WriteTx, lease: &Lease, now: UnixMillis, delay: i64) 
 
 /// KV has taken `version` by a write that began at `began`. Closes the row when that is still the newest and nothing older can follow it;
 /// else the key is written once more. Gives whether the row was closed.
-pub async fn written(tx: &mut WriteTx, lease: &Lease, version: i64, began: UnixMillis, now: UnixMillis) -> AppResult<bool> {
+pub async fn written(tx: &mut WriteTx, lease: &Lease, version: i64, began: UnixMillis, now: UnixMillis) -> Result<bool> {
     let (key, owner) = (&lease.key, &lease.owner);
     let newest: i64 = on!(tx, |conn| sqlx::query_scalar(NOTE_WRITTEN).bind(key).bind(now).fetch_one(conn).await)?;
     let soonest = now.plus_millis(WRITE_SPACING);

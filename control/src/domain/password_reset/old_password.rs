@@ -7,7 +7,7 @@ use crate::domain::accounts::repo;
 use crate::domain::audit::ClientAddress;
 use crate::domain::cli_login as cli;
 use crate::domain::credentials::{access_keys as keys, api_keys, device_cookies as device};
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::domain::mail::NewPassword;
 use crate::domain::second_factors::{factors, pending_logins};
 use crate::infra::db::WriteTx;
@@ -20,7 +20,7 @@ pub async fn end_old_password(
     keep: Option<&AccessKeyId>,
     from: ClientAddress,
     now: UnixMillis,
-) -> AppResult<NewPassword> {
+) -> Result<NewPassword> {
     keys::repo::delete_logins(tx, account, keep).await?;
     repo::cancel_resets(tx, account).await?;
     cli::repo::cancel(tx, account, now).await?;

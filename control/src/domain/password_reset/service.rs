@@ -13,7 +13,7 @@ use crate::domain::context::Context;
 use crate::domain::credentials::token::PlainToken;
 use crate::domain::credentials::{access_keys as keys, api_keys};
 use crate::domain::email::Email;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::domain::limits::{self, Limit, Subject};
 use crate::domain::mail::{self, Kind, Mail, NewPassword};
 use crate::domain::registration::service::{admit, admit_human};
@@ -40,7 +40,7 @@ pub async fn forgot(
     from: ClientAddress,
     email: Result<Email, Invalid>,
     challenge_token: Result<Option<String>, Invalid>,
-) -> AppResult<()> {
+) -> Result<()> {
     let mut errors = FieldErrors::default();
     let email = errors.take("email", email);
     let challenge_token = errors.take("challengeToken", challenge_token);
@@ -58,7 +58,7 @@ pub async fn forgot(
 }
 
 /// Sends the link that somebody asked for at `asked`, if the address has an account and its password was not replaced since.
-pub(crate) async fn answer(tx: &mut WriteTx, app: &Context, email: &str, asked: UnixMillis) -> AppResult<()> {
+pub(crate) async fn answer(tx: &mut WriteTx, app: &Context, email: &str, asked: UnixMillis) -> Result<()> {
     let Some(account) = accounts::repo::find_by_email(tx, email).await? else { return Ok(()) };
     // A new password cancels what was asked for before, such as this, and does so in its turn.
     if accounts::repo::hold(tx, &account).await?.is_none() {
@@ -76,7 +76,7 @@ pub(crate) async fn answer(tx: &mut WriteTx, app: &Context, email: &str, asked: 
 /// Puts a new password in the place of the old one. It ends every session and every command line's credential, closes the other resets, forgives the
 /// failed logins, revokes the keys if that is asked for, and tells the owner, with the keys and factors that stay, which are given, too. Errors: 400 for
 /// a token that is not known, was used or is too old, and for a password that is too easily guessed, which leaves the token as it was; 429.
-pub async fn reset(app: &Context, from: ClientAddress, reset: Reset) -> AppResult<NewPassword> {
+pub async fn reset(app: &Context, from: ClientAddress, reset: Reset) -> Result<NewPassword> {
     let mut errors = FieldErrors::default();
     let token = errors.take("token", reset.token);
     let password = errors.take("password", reset.password);
@@ -109,7 +109,7 @@ pub async fn reset(app: &Context, from: ClientAddress, reset: Reset) -> AppResul
     // Whatever changed the password meanwhile has closed this reset, too; a login that only renewed its hash has not, and the link still works.
     let is_new = accounts::repo::replace_password(&mut change, &account, &row.password_hash, &password_hash).await? > 0;
     if !is_new || !repo::use_up(&mut change, &token, now).await? {
-        return Err(AppError::invalid("token", unknown_token()));
+        return Err(Error::invalid("token", unknown_token()));
     }
     let revoked_keys = if revokes {
         let named = keys::repo::delete_named(&mut change, &account).await?;

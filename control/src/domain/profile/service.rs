@@ -12,7 +12,7 @@ use crate::domain::change::Change;
 use crate::domain::collaborators::acceptance;
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::domain::login::service as login;
 use crate::domain::mail::{Kind, Mail, notices, outbox};
 use crate::domain::password_reset::end_old_password;
@@ -29,8 +29,8 @@ pub struct Profile {
 }
 
 /// The caller's account.
-pub async fn find(tx: &mut ReadTx, caller: &SignedIn) -> AppResult<Profile> {
-    let account = repo::find(tx, caller.account()).await?.ok_or(AppError::Unauthenticated)?;
+pub async fn find(tx: &mut ReadTx, caller: &SignedIn) -> Result<Profile> {
+    let account = repo::find(tx, caller.account()).await?.ok_or(Error::Unauthenticated)?;
     Ok(Profile { account, has_second_factor: second_factors::is_enabled(tx, caller.account()).await? })
 }
 
@@ -55,7 +55,7 @@ pub struct PasswordChange {
 
 /// Changes the name, the password, or both, as far as they are given. Errors: 400; 401 and 429 as of a login when the password so far is wrong; for a new
 /// password 403 with `step_up_required` without the proof of a second factor that the account has.
-pub async fn update(app: &Context, caller: &DashboardSession, AccountChange { name, password, proof }: AccountChange) -> AppResult<()> {
+pub async fn update(app: &Context, caller: &DashboardSession, AccountChange { name, password, proof }: AccountChange) -> Result<()> {
     if password.is_some() {
         // A session that ended while the body came guesses no passwords.
         caller.judge(&mut app.db.read().await?, app).await?;
@@ -106,9 +106,9 @@ async fn judge_new(
     caller: &DashboardSession,
     new: Result<String, Invalid>,
     name: Option<&str>,
-) -> AppResult<Result<String, Invalid>> {
+) -> Result<Result<String, Invalid>> {
     let Ok(password) = &new else { return Ok(new) };
-    let account = repo::find(&mut app.db.read().await?, caller.account()).await?.ok_or(AppError::Unauthenticated)?;
+    let account = repo::find(&mut app.db.read().await?, caller.account()).await?.ok_or(Error::Unauthenticated)?;
     let known = strength::context(&app.settings.addresses(), caller.email(), name.or(account.name.as_deref()));
     Ok(judge_password(app, caller.from(), password, known).await?.and(new))
 }
@@ -116,15 +116,15 @@ async fn judge_new(
 /// Deletes the caller's account. The keys of deployments that it ever had stay taken. Errors: 401 and 429 as of a login when the password is wrong, 403
 /// with `step_up_required` without the proof of a second factor that the account has, 409 while it owns apps, or has transferred some that nobody has
 /// accepted. Apps that were transferred to it and not accepted are their senders' again.
-pub async fn delete(app: &Context, caller: &DashboardSession, password: &str, proof: Option<&Proof>) -> AppResult<()> {
+pub async fn delete(app: &Context, caller: &DashboardSession, password: &str, proof: Option<&Proof>) -> Result<()> {
     caller.judge(&mut app.db.read().await?, app).await?;
     step_up::look(app, caller, proof).await?;
     let proven = login::confirm(app, caller.from(), caller.email(), password).await?;
     let (mut change, _) = step_up::begin(app, caller, proof).await?;
     give_apps_back(&mut change, caller).await?;
     let deleted = repo::delete(&mut change, caller.account(), &proven).await.map_err(|error| match &error {
-        sqlx::Error::Database(database) if database.is_foreign_key_violation() => AppError::Conflict(Conflict::OwnsApps),
-        _ => AppError::from(error),
+        sqlx::Error::Database(database) if database.is_foreign_key_violation() => Error::Conflict(Conflict::OwnsApps),
+        _ => Error::from(error),
     })?;
     if deleted == 0 {
         return Err(changed_meanwhile());
@@ -136,10 +136,10 @@ pub async fn delete(app: &Context, caller: &DashboardSession, password: &str, pr
 
 /// Gives back what was transferred to an account that is about to go, whose row is held. Errors: 409 while others have not accepted what it has transferred
 /// itself.
-async fn give_apps_back(change: &mut Change<'_>, caller: &SignedIn) -> AppResult<()> {
+async fn give_apps_back(change: &mut Change<'_>, caller: &SignedIn) -> Result<()> {
     let (app, now) = (change.context(), change.now());
     if collaborators::outgoing(change, caller.account()).await? > 0 {
-        return Err(AppError::Conflict(Conflict::TransfersOpen));
+        return Err(Error::Conflict(Conflict::TransfersOpen));
     }
     let returned = collaborators::incoming(change, caller.account()).await?;
     acceptance::give_back(change, &returned, now).await?;
@@ -155,6 +155,6 @@ async fn give_apps_back(change: &mut Change<'_>, caller: &SignedIn) -> AppResult
 }
 
 /// Somebody else was faster, with the same password.
-fn changed_meanwhile() -> AppError {
-    AppError::Conflict(Conflict::AccountChanged)
+fn changed_meanwhile() -> Error {
+    Error::Conflict(Conflict::AccountChanged)
 }

@@ -5,7 +5,7 @@ use shared::time::UnixMillis;
 
 use crate::domain::audit::ClientAddress;
 use crate::domain::context::Context;
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::domain::limits::{Count, Limit, Subject};
 use crate::infra::db::WriteTx;
 
@@ -17,7 +17,7 @@ pub(crate) struct Budget {
 
 impl Budget {
     /// Locks the counts. Two at once about one address are serial from here on.
-    pub(crate) async fn lock(tx: &mut WriteTx, from: ClientAddress, email: &str, now: UnixMillis) -> AppResult<Self> {
+    pub(crate) async fn lock(tx: &mut WriteTx, from: ClientAddress, email: &str, now: UnixMillis) -> Result<Self> {
         let network = Count::lock(tx, Limit::RegistrationMails, &Subject::email_from(email, from.0), now).await?;
         let all = Count::lock(tx, Limit::AllRegistrationMails, &Subject::email(email), now).await?;
         Ok(Self { network, all })
@@ -31,7 +31,7 @@ impl Budget {
     }
 
     /// Counts a mail.
-    pub(crate) async fn take(self, tx: &mut WriteTx, app: &Context, now: UnixMillis) -> AppResult<()> {
+    pub(crate) async fn take(self, tx: &mut WriteTx, app: &Context, now: UnixMillis) -> Result<()> {
         let limits = &app.settings.limits.strangers;
         self.network.add(tx, limits.registration_mails, now).await?;
         self.all.add(tx, limits.all_registration_mails, now).await?;
@@ -39,7 +39,7 @@ impl Budget {
     }
 
     /// Leaves the counts as they were. Only mails that are sent count: else whoever asks in vain would use up those of the owner.
-    pub(crate) async fn leave(self, tx: &mut WriteTx) -> AppResult<()> {
+    pub(crate) async fn leave(self, tx: &mut WriteTx) -> Result<()> {
         self.network.leave(tx).await?;
         self.all.leave(tx).await
     }

@@ -20,7 +20,7 @@ use crate::domain::change::Change;
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::email::Email;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::domain::limits::Limit;
 use crate::infra::crypto::password;
 
@@ -57,7 +57,7 @@ pub struct Confirmation {
 
 /// What waits for this token, which is not used up by it. It counts like a confirmation. Errors: 403 when registration is closed, 400 for a token that
 /// is not known, was used, or is too old, 429.
-pub async fn look_up(app: &Context, from: ClientAddress, token: Result<MailedToken, Invalid>) -> AppResult<Waiting> {
+pub async fn look_up(app: &Context, from: ClientAddress, token: Result<MailedToken, Invalid>) -> Result<Waiting> {
     must_be_open(app)?;
     let token = token.map_err(refused)?;
     admit(app, from, Limit::Posts, app.settings.limits.strangers.posts).await?;
@@ -65,14 +65,14 @@ pub async fn look_up(app: &Context, from: ClientAddress, token: Result<MailedTok
 }
 
 /// The same after a confirmation that was refused and has counted.
-pub async fn waiting(app: &Context, token: &MailedToken) -> AppResult<Waiting> {
+pub async fn waiting(app: &Context, token: &MailedToken) -> Result<Waiting> {
     Ok(find(app, token).await?.into())
 }
 
 /// Creates the account of the registration that the token belongs to; all registrations of its address become decoys. A password that is given must be
 /// the registered one, or replaces it and drops the registered name. Errors: 400 for a token that is not known, was used, or is too old, and for a
 /// replacement that is too easily guessed, 403 when registration is closed, 409 for another password, 429. What is refused leaves the token as it was.
-pub async fn verify(app: &Context, from: ClientAddress, shown: Confirmation) -> AppResult<()> {
+pub async fn verify(app: &Context, from: ClientAddress, shown: Confirmation) -> Result<()> {
     must_be_open(app)?;
     let mut errors = FieldErrors::default();
     let token = errors.take("token", shown.token);
@@ -101,36 +101,36 @@ pub async fn verify(app: &Context, from: ClientAddress, shown: Confirmation) -> 
         Some(hash) => (None, hash),
         None => (row.name, row.password_hash),
     };
-    let email = row.email.parse::<Email>().map_err(|fault| AppError::invalid("email", fault))?;
+    let email = row.email.parse::<Email>().map_err(|fault| Error::invalid("email", fault))?;
     let limits = app.settings.limits.account;
     let account = NewAccount { email: &email, name: name.as_deref(), password_hash: &password_hash, limits };
     // Of two tokens of one address that are shown at once, the one that makes the account was the first.
     let id = accounts::insert(&mut change, &account, &app.dice, now).await.map_err(|error| match error {
-        AppError::Conflict(_) => refused(unknown_token()),
+        Error::Conflict(_) => refused(unknown_token()),
         other => other,
     })?;
     change.commit(Event::new(Action::CreateAccount, &id)).await
 }
 
 /// Compares a password with the registered one. Gives the hash of one that takes its place.
-async fn compare(app: &Context, from: ClientAddress, row: &RegistrationRow, password: &str, replaces: bool) -> AppResult<Option<String>> {
+async fn compare(app: &Context, from: ClientAddress, row: &RegistrationRow, password: &str, replaces: bool) -> Result<Option<String>> {
     if app.password_turn(from).await?.verify(password, Some(&row.password_hash)).await?.matches {
         return Ok(None);
     }
     if !replaces {
-        return Err(AppError::Conflict(Conflict::OtherPassword));
+        return Err(Error::Conflict(Conflict::OtherPassword));
     }
     let judged = accounts::judge_password(app, from, password, strength::context(&app.settings.addresses(), &row.email, None)).await?;
-    judged.map_err(|fault| AppError::invalid("password", fault))?;
-    app.password_turn(from).await?.hash(password).await.map(Some).map_err(AppError::from)
+    judged.map_err(|fault| Error::invalid("password", fault))?;
+    app.password_turn(from).await?.hash(password).await.map(Some).map_err(Error::from)
 }
 
-async fn find(app: &Context, token: &MailedToken) -> AppResult<RegistrationRow> {
+async fn find(app: &Context, token: &MailedToken) -> Result<RegistrationRow> {
     let (mut tx, now) = (app.db.read().await?, app.now());
     let found = repo::find(&mut tx, token, now, now.plus_millis(-PENDING_LIFETIME)).await?;
     found.ok_or_else(|| refused(unknown_token()))
 }
 
-fn refused(fault: Invalid) -> AppError {
-    AppError::invalid("token", fault)
+fn refused(fault: Invalid) -> Error {
+    Error::invalid("token", fault)
 }

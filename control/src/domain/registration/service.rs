@@ -15,7 +15,7 @@ use crate::domain::change::Change;
 use crate::domain::context::Context;
 use crate::domain::credentials::token::PlainToken;
 use crate::domain::email::Email;
-use crate::domain::error::{AppError, AppResult, Refusal};
+use crate::domain::error::{Error, Refusal, Result};
 use crate::domain::limits::{self, Limit};
 use crate::domain::mail::{self, Kind, Mail};
 use crate::domain::{login, traces};
@@ -35,7 +35,7 @@ pub struct NewRegistration {
 /// Stores a registration, and mails the link that confirms it while the address has mails left. An address that has an account gets a decoy instead,
 /// and its owner a mail that says so. The work is the same in both cases. Errors: 403 when registration is closed, or with a code when a challenge token
 /// is needed, 400, 429.
-pub async fn register(app: &Context, from: ClientAddress, new: NewRegistration) -> AppResult<()> {
+pub async fn register(app: &Context, from: ClientAddress, new: NewRegistration) -> Result<()> {
     must_be_open(app)?;
     let mut errors = FieldErrors::default();
     let email = errors.take("email", new.email);
@@ -44,7 +44,7 @@ pub async fn register(app: &Context, from: ClientAddress, new: NewRegistration) 
     let mut password = errors.take("password", new.password);
     // To judge a password takes a core for a moment: not for those who would be refused anyway.
     if let Err(refusal) = look(app, from, challenge_token.as_ref().and_then(Option::as_deref)).await {
-        return Err(if errors.is_empty() { refusal } else { AppError::Invalid(errors) });
+        return Err(if errors.is_empty() { refusal } else { Error::Invalid(errors) });
     }
     if let Some(text) = password {
         // Each counts, also one that is refused and so is no registration.
@@ -98,9 +98,9 @@ fn verification(app: &Context, token: &PlainToken, time: UnixMillis, address: St
 
 /// Sends the mail of a registration again with a new token, which voids the old one: of the newest from the caller's network, else of the newest. Of a
 /// decoy the account's owner is told again. Nobody learns whether there is one. Errors: 403 when registration is closed, 400, 429.
-pub async fn resend(app: &Context, from: ClientAddress, email: Result<Email, Invalid>) -> AppResult<()> {
+pub async fn resend(app: &Context, from: ClientAddress, email: Result<Email, Invalid>) -> Result<()> {
     must_be_open(app)?;
-    let email = email.map_err(|fault| AppError::invalid("email", fault))?;
+    let email = email.map_err(|fault| Error::invalid("email", fault))?;
     let limits = &app.settings.limits.strangers;
     admit(app, from, Limit::MailRequests, limits.mail_requests).await?;
     let event = Event::about_email(Action::ResendVerification, &email);
@@ -127,12 +127,12 @@ pub async fn resend(app: &Context, from: ClientAddress, email: Result<Email, Inv
     change.commit(event).await
 }
 
-pub(crate) fn must_be_open(app: &Context) -> AppResult<()> {
-    app.settings.is_registration_open.then_some(()).ok_or(AppError::Refused(Refusal::RegistrationClosed))
+pub(crate) fn must_be_open(app: &Context) -> Result<()> {
+    app.settings.is_registration_open.then_some(()).ok_or(Error::Refused(Refusal::RegistrationClosed))
 }
 
 /// Refuses a registration that [`admit_human`] would refuse, without counting it, and before the verifier is asked.
-async fn look(app: &Context, from: ClientAddress, challenge_token: Option<&str>) -> AppResult<()> {
+async fn look(app: &Context, from: ClientAddress, challenge_token: Option<&str>) -> Result<()> {
     if challenge_token.is_none() {
         app.verify_challenge(None, from).await?;
     }
@@ -146,13 +146,7 @@ async fn look(app: &Context, from: ClientAddress, challenge_token: Option<&str>)
 pub(crate) use crate::domain::limits::admit_stranger as admit;
 
 /// The same where the stranger must be human, if challenges are configured; to be told so counts for nothing. Errors: 429, 403 with a code.
-pub(crate) async fn admit_human(
-    app: &Context,
-    from: ClientAddress,
-    challenge_token: Option<&str>,
-    limit: Limit,
-    rate: Rate,
-) -> AppResult<()> {
+pub(crate) async fn admit_human(app: &Context, from: ClientAddress, challenge_token: Option<&str>, limit: Limit, rate: Rate) -> Result<()> {
     if challenge_token.is_none() {
         app.verify_challenge(None, from).await?;
     }

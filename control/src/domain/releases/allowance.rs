@@ -2,7 +2,7 @@
 
 use crate::domain::access::SignedIn;
 use crate::domain::context::{Context, Exceeded};
-use crate::domain::error::{AppResult, RateLimit};
+use crate::domain::error::{RateLimit, Result};
 use crate::domain::limits::under_way::Place;
 
 /// In how many seconds to try again when an account has as many uploads under way as it may: nobody knows when one of them is done.
@@ -16,7 +16,7 @@ pub struct UploadAllowance {
 
 impl UploadAllowance {
     /// Begins one more upload of the caller. Errors: 429.
-    pub fn of(app: &Context, caller: &SignedIn) -> AppResult<Self> {
+    pub fn of(app: &Context, caller: &SignedIn) -> Result<Self> {
         let (limits, from, account) = (&app.settings.limits, Some(caller.from()), Some(caller.account()));
         // First, so that one that has to wait for another uses nothing up.
         let exceeded = Exceeded { name: "uploads_at_once", limit: RateLimit::UploadsAtOnce, from, account };

@@ -18,7 +18,7 @@ use crate::domain::audit::{Action, Event};
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::deployments::service as deployments;
-use crate::domain::error::{AppError, AppResult, Thing};
+use crate::domain::error::{Error, Result, Thing};
 use crate::domain::releases::size;
 use crate::infra::db::ReadTx;
 
@@ -32,22 +32,17 @@ pub struct ReleaseChange {
 }
 
 /// Changes a release. None when it is so already, which is asked before any refusal. Errors: 404; 409 as the rules of releases say.
-pub async fn change(
-    app: &Context,
-    grant: &AppGrant<ManageReleases>,
-    deployment: &str,
-    asked: &ReleaseChange,
-) -> AppResult<Option<Release>> {
+pub async fn change(app: &Context, grant: &AppGrant<ManageReleases>, deployment: &str, asked: &ReleaseChange) -> Result<Option<Release>> {
     let proven = prove_hash(app, grant.app(), deployment, asked).await?;
     let mut change = grant.begin(app).await?;
     let (now, tx) = (change.now(), &mut change);
     grant.confirm(tx).await?;
-    let locked = repo::lock(tx, grant.app(), deployment).await?.ok_or(AppError::NotFound(Thing::Deployment))?;
+    let locked = repo::lock(tx, grant.app(), deployment).await?.ok_or(Error::NotFound(Thing::Deployment))?;
     grant.confirm(tx).await?;
-    let newest = repo::newest(tx, &locked.id).await?.ok_or(AppError::NotFound(Thing::Release))?;
+    let newest = repo::newest(tx, &locked.id).await?.ok_or(Error::NotFound(Thing::Release))?;
     let newest_label = newest.label;
     let old = match asked.label {
-        Some(label) => repo::find(tx, &locked.id, label).await?.ok_or(AppError::NotFound(Thing::Release))?,
+        Some(label) => repo::find(tx, &locked.id, label).await?.ok_or(Error::NotFound(Thing::Release))?,
         None => newest,
     };
     let (new, changes) = changed(&old, &asked.info);
@@ -56,7 +51,7 @@ pub async fn change(
     }
     check(&old, &new, old.label == newest_label)?;
     if new.package_hash != old.package_hash && proven != Some((old.id.clone(), new.package_hash.clone())) {
-        return Err(AppError::Conflict(Conflict::OtherContents(old.label)));
+        return Err(Error::Conflict(Conflict::OtherContents(old.label)));
     }
     size::admit(tx, app, grant.app(), &locked.id, size::Change::Edit(&new)).await?;
     repo::update(tx, &new).await?;
@@ -103,29 +98,29 @@ fn changed(old: &ReleaseRow, info: &GivenInfo) -> (ReleaseRow, Map<String, Value
 }
 
 /// Refuses what would take a release from devices that have it, and a description that is not this release's own.
-fn check(old: &ReleaseRow, new: &ReleaseRow, is_newest: bool) -> AppResult<()> {
+fn check(old: &ReleaseRow, new: &ReleaseRow, is_newest: bool) -> Result<()> {
     if new.rollout != old.rollout {
         let Some(current) = old.rollout else {
-            return Err(AppError::Conflict(Conflict::RolledOut(old.label)));
+            return Err(Error::Conflict(Conflict::RolledOut(old.label)));
         };
         if !is_newest {
-            return Err(AppError::Conflict(Conflict::RolloutOver(old.label)));
+            return Err(Error::Conflict(Conflict::RolloutOver(old.label)));
         }
         if new.rollout.is_some_and(|rollout| rollout < current) {
-            return Err(AppError::Conflict(Conflict::RolloutShrinks(current)));
+            return Err(Error::Conflict(Conflict::RolloutShrinks(current)));
         }
     }
     if old.is_disabled && !new.is_disabled && !is_newest && new.rollout.is_some() {
-        return Err(AppError::Conflict(Conflict::StaysDisabled(old.label)));
+        return Err(Error::Conflict(Conflict::StaysDisabled(old.label)));
     }
     if new.description != old.description && old.release_method == ReleaseMethod::Promote {
-        return Err(AppError::Conflict(Conflict::PromotedDescription(old.label)));
+        return Err(Error::Conflict(Conflict::PromotedDescription(old.label)));
     }
     Ok(())
 }
 
 /// The hash of what is really stored for the release, when the patch says another one than its row: the row may be corrected, by that hash alone.
-async fn prove_hash(app: &Context, of: &AppId, deployment: &str, asked: &ReleaseChange) -> AppResult<Option<(ReleaseId, PackageHash)>> {
+async fn prove_hash(app: &Context, of: &AppId, deployment: &str, asked: &ReleaseChange) -> Result<Option<(ReleaseId, PackageHash)>> {
     let Some(said) = &asked.info.package_hash else { return Ok(None) };
     let row = {
         let mut tx = app.db.read().await?;
@@ -149,15 +144,15 @@ async fn asked_for(tx: &mut ReadTx, deployment: &DeploymentId, label: Option<Lab
 }
 
 /// The hash of the package by what is stored: of a single file that of its bytes, else that of its manifest, whose own name is proven.
-async fn stored_hash(app: &Context, of: &AppId, row: &ReleaseRow) -> AppResult<PackageHash> {
+async fn stored_hash(app: &Context, of: &AppId, row: &ReleaseRow) -> Result<PackageHash> {
     let Some(manifest) = &row.manifest_sha256 else { return Ok(row.blob_sha256.clone()) };
     let key = BlobKey { app: of.clone(), sha256: manifest.clone() };
-    let found = app.storage.open(&key, None).await.map_err(AppError::unavailable)?;
-    let mut reader = found.ok_or_else(|| AppError::unavailable("the manifest of a release is not in the store"))?;
+    let found = app.storage.open(&key, None).await.map_err(Error::unavailable)?;
+    let mut reader = found.ok_or_else(|| Error::unavailable("the manifest of a release is not in the store"))?;
     let mut bytes = Vec::new();
-    reader.read_to_end(&mut bytes).await.map_err(AppError::unavailable)?;
+    reader.read_to_end(&mut bytes).await.map_err(Error::unavailable)?;
     if Sha256Hex::of(&bytes) != *manifest {
-        return Err(AppError::internal("the manifest of a release is damaged"));
+        return Err(Error::internal("the manifest of a release is damaged"));
     }
-    Ok(Manifest::from_json(&bytes).map_err(AppError::internal)?.package_hash())
+    Ok(Manifest::from_json(&bytes).map_err(Error::internal)?.package_hash())
 }

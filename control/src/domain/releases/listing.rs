@@ -4,7 +4,7 @@ use super::repo::{self, ListFilter, ReleaseRow};
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ReadApp;
 use crate::domain::deployments::service as deployments;
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::infra::db::ReadTx;
 
 /// Releases that are looked through at once for a text.
@@ -32,7 +32,7 @@ impl Page {
 
 /// A page, and the number of the label that the next one follows, where there is one. A text is looked for here and not in SQL, since databases fold cases
 /// each in its own way. Errors: 404.
-pub async fn list(tx: &mut ReadTx, grant: &AppGrant<ReadApp>, deployment: &str, page: &Page) -> AppResult<(Vec<ReleaseRow>, Option<i64>)> {
+pub async fn list(tx: &mut ReadTx, grant: &AppGrant<ReadApp>, deployment: &str, page: &Page) -> Result<(Vec<ReleaseRow>, Option<i64>)> {
     let deployment = deployments::find(tx, grant.app(), deployment).await?.id;
     let limit = usize::from(page.limit);
     // One more than is shown, to know whether there is another page.

@@ -15,7 +15,7 @@ use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::deployments::repo::DeploymentRow;
 use crate::domain::deployments::service as deployments;
-use crate::domain::error::{AppError, AppResult, Thing};
+use crate::domain::error::{Error, Result, Thing};
 use crate::infra::db::ReadTx;
 
 /// A promotion to be made.
@@ -36,25 +36,25 @@ pub struct Promotion {
 ///
 /// The destination alone is locked. The source's release is read after that, once, and its contents never change; that it is changed, disabled or
 /// cleared away a moment later is the same as if that had come after the promotion.
-pub async fn promote(app: &Context, grant: &AppGrant<ManageReleases>, promotion: &Promotion) -> AppResult<ReleaseRow> {
+pub async fn promote(app: &Context, grant: &AppGrant<ManageReleases>, promotion: &Promotion) -> Result<ReleaseRow> {
     let mut change = grant.begin(app).await?;
     let (now, tx) = (change.now(), &mut change);
     grant.confirm(tx).await?;
     let destination = repo::next_label(tx, grant.app(), &promotion.to).await?;
     let source = deployments::find(tx, grant.app(), &promotion.from).await?;
-    let destination = destination.ok_or(AppError::NotFound(Thing::Destination))?;
+    let destination = destination.ok_or(Error::NotFound(Thing::Destination))?;
     grant.confirm(tx).await?;
     if destination.id == source.id {
-        return Err(AppError::Conflict(Conflict::OwnDeployment));
+        return Err(Error::Conflict(Conflict::OwnDeployment));
     }
     let from = promoted(tx, &source, promotion.label).await?;
     let overrides = &promotion.overrides;
     if overrides.package_hash.as_ref().is_some_and(|hash| *hash != from.package_hash) {
-        return Err(AppError::Conflict(Conflict::OtherHash(from.label)));
+        return Err(Error::Conflict(Conflict::OtherHash(from.label)));
     }
     let given_range = overrides.app_version.as_ref().map(Range::text).filter(|range| !range.is_empty());
     let app_version = given_range.unwrap_or(&from.app_version).to_owned();
-    let range = Range::parse(&app_version).map_err(AppError::internal)?;
+    let range = Range::parse(&app_version).map_err(Error::internal)?;
     service::check_release(&repo::ranges(tx, &destination.id).await?, &range, &from.package_hash)?;
     let given_text = overrides.description.as_ref().map(Description::as_str).filter(|text| !text.is_empty());
     let row = ReleaseRow {
@@ -76,7 +76,7 @@ pub async fn promote(app: &Context, grant: &AppGrant<ManageReleases>, promotion:
         upload_time: now,
     };
     if !service::add(tx, grant.app(), &destination, &row).await? {
-        return Err(AppError::Conflict(Conflict::ReleaseDeleted));
+        return Err(Error::Conflict(Conflict::ReleaseDeleted));
     }
     let details = json!({
         "deployment": &promotion.to,
@@ -90,11 +90,11 @@ pub async fn promote(app: &Context, grant: &AppGrant<ManageReleases>, promotion:
 }
 
 /// The release that is to be promoted.
-async fn promoted(tx: &mut ReadTx, source: &DeploymentRow, label: Option<Label>) -> AppResult<ReleaseRow> {
+async fn promoted(tx: &mut ReadTx, source: &DeploymentRow, label: Option<Label>) -> Result<ReleaseRow> {
     let Some(label) = label else {
         let found = repo::newest_enabled(tx, &source.id).await?;
-        return found.ok_or_else(|| AppError::Conflict(Conflict::NoEnabledRelease));
+        return found.ok_or_else(|| Error::Conflict(Conflict::NoEnabledRelease));
     };
-    let found = repo::find(tx, &source.id, label).await?.ok_or(AppError::NotFound(Thing::Release))?;
-    if found.is_disabled { Err(AppError::Conflict(Conflict::IsDisabled(label))) } else { Ok(found) }
+    let found = repo::find(tx, &source.id, label).await?.ok_or(Error::NotFound(Thing::Release))?;
+    if found.is_disabled { Err(Error::Conflict(Conflict::IsDisabled(label))) } else { Ok(found) }
 }

@@ -12,29 +12,29 @@ use crate::domain::access::grant::ManageReleases;
 use crate::domain::audit::{Action, Event};
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
-use crate::domain::error::{AppError, AppResult, Thing};
+use crate::domain::error::{Error, Result, Thing};
 
 /// Releases the contents of an earlier release again, enabled and for everybody: those of `target`, else of the release before the newest. It may be on top
 /// of an unfinished rollout: that is what it is for. Errors: 404 without such a release; 409 when it is the current one, or for other binary versions.
-pub async fn roll_back(app: &Context, grant: &AppGrant<ManageReleases>, deployment: &str, target: Option<Label>) -> AppResult<ReleaseRow> {
+pub async fn roll_back(app: &Context, grant: &AppGrant<ManageReleases>, deployment: &str, target: Option<Label>) -> Result<ReleaseRow> {
     let mut change = grant.begin(app).await?;
     let (now, tx) = (change.now(), &mut change);
     grant.confirm(tx).await?;
-    let next = repo::next_label(tx, grant.app(), deployment).await?.ok_or(AppError::NotFound(Thing::Deployment))?;
+    let next = repo::next_label(tx, grant.app(), deployment).await?.ok_or(Error::NotFound(Thing::Deployment))?;
     grant.confirm(tx).await?;
     let current = repo::newest(tx, &next.id).await?;
     let to = match (&current, target) {
-        (_, Some(target)) => repo::find(tx, &next.id, target).await?.ok_or(AppError::NotFound(Thing::Release))?,
+        (_, Some(target)) => repo::find(tx, &next.id, target).await?.ok_or(Error::NotFound(Thing::Release))?,
         (Some(current), None) => repo::before(tx, &next.id, current.label).await?.ok_or(NO_PRIOR)?,
         (None, None) => return Err(NO_PRIOR),
     };
     let current = current.ok_or(NO_PRIOR)?;
     if to.label == current.label {
-        return Err(AppError::Conflict(Conflict::IsCurrent(to.label)));
+        return Err(Error::Conflict(Conflict::IsCurrent(to.label)));
     }
-    let canonical = |row: &ReleaseRow| Range::parse(&row.app_version).map(|range| range.canonical().to_owned()).map_err(AppError::internal);
+    let canonical = |row: &ReleaseRow| Range::parse(&row.app_version).map(|range| range.canonical().to_owned()).map_err(Error::internal);
     if canonical(&to)? != canonical(&current)? {
-        return Err(AppError::Conflict(Conflict::OtherVersions { to: to.label, current: current.label }));
+        return Err(Error::Conflict(Conflict::OtherVersions { to: to.label, current: current.label }));
     }
     let row = ReleaseRow {
         id: ReleaseId::v7(now, app.dice.bytes()?),
@@ -49,7 +49,7 @@ pub async fn roll_back(app: &Context, grant: &AppGrant<ManageReleases>, deployme
         ..to
     };
     if !service::add(tx, grant.app(), &next, &row).await? {
-        return Err(AppError::internal("a blob is gone although a release refers to it"));
+        return Err(Error::internal("a blob is gone although a release refers to it"));
     }
     let details = json!({ "deployment": deployment, "label": format!("v{}", row.label), "originalLabel": format!("v{}", to.label) });
     change.commit(Event::new(Action::RollBackRelease, &row.id).of_app(grant.app()).with(details)).await?;
@@ -57,4 +57,4 @@ pub async fn roll_back(app: &Context, grant: &AppGrant<ManageReleases>, deployme
     Ok(row)
 }
 
-const NO_PRIOR: AppError = AppError::NotFound(Thing::PriorRelease);
+const NO_PRIOR: Error = Error::NotFound(Thing::PriorRelease);

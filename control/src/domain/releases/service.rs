@@ -16,7 +16,7 @@ use crate::domain::access::grant::{ManageReleases, ReadApp};
 use crate::domain::change::Change;
 use crate::domain::conflict::Conflict;
 use crate::domain::deployments::service as deployments;
-use crate::domain::error::{AppError, AppResult, Thing};
+use crate::domain::error::{Error, Result, Thing};
 use crate::domain::outbox::snapshots;
 use crate::domain::releases::size;
 use crate::infra::db::{ReadTx, WriteTx};
@@ -51,9 +51,9 @@ pub async fn make(
     deployment: &str,
     info: &ReleaseInfo,
     package: &StoredPackage,
-) -> AppResult<Option<(DeploymentId, ReleaseRow)>> {
+) -> Result<Option<(DeploymentId, ReleaseRow)>> {
     grant.confirm(change).await?;
-    let next = repo::next_label(change, grant.app(), deployment).await?.ok_or(AppError::NotFound(Thing::Deployment))?;
+    let next = repo::next_label(change, grant.app(), deployment).await?.ok_or(Error::NotFound(Thing::Deployment))?;
     // Once more: this may have waited for the deployment.
     grant.confirm(change).await?;
     let earlier = repo::ranges(change, &next.id).await?;
@@ -70,7 +70,7 @@ pub async fn make(
         package_hash: package.package_hash.clone(),
         blob_sha256: package.blob.clone(),
         manifest_sha256: package.manifest.clone(),
-        size: i64::try_from(package.size).map_err(AppError::internal)?,
+        size: i64::try_from(package.size).map_err(Error::internal)?,
         release_method: ReleaseMethod::Upload,
         original_label: None,
         original_deployment: None,
@@ -82,7 +82,7 @@ pub async fn make(
 
 /// Stores a release of a deployment that is locked, holds its blobs, and asks for its snapshot. `false`: a blob is gone, and the transaction is to
 /// be rolled back. Errors: 409 when the deployment has no room for it.
-pub(crate) async fn add(tx: &mut Change<'_>, of: &AppId, deployment: &LabelRow, row: &ReleaseRow) -> AppResult<bool> {
+pub(crate) async fn add(tx: &mut Change<'_>, of: &AppId, deployment: &LabelRow, row: &ReleaseRow) -> Result<bool> {
     let app = tx.context();
     size::admit(tx, app, of, &deployment.id, size::Change::New(row)).await?;
     // In one order, so that two releases which share both cannot wait for each other in a circle.
@@ -97,19 +97,19 @@ pub(crate) async fn add(tx: &mut Change<'_>, of: &AppId, deployment: &LabelRow, 
 }
 
 /// Asks for the snapshot of a deployment that is locked.
-pub(crate) async fn publish(tx: &mut WriteTx, deployment: &LabelRow, now: UnixMillis) -> AppResult<()> {
-    let key = DeploymentKey::try_from(deployment.deployment_key.as_str()).map_err(AppError::internal)?;
+pub(crate) async fn publish(tx: &mut WriteTx, deployment: &LabelRow, now: UnixMillis) -> Result<()> {
+    let key = DeploymentKey::try_from(deployment.deployment_key.as_str()).map_err(Error::internal)?;
     snapshots::enqueue(tx, &key, now).await
 }
 
 /// Refuses a release while the newest one's rollout is unfinished, and one with the contents that the same binaries have already. Asked twice: before
 /// bytes are stored, to spare that work, and inside the transaction.
-pub fn check_release<'r>(earlier_newest_first: &'r [RangeRow], range: &Range, package_hash: &PackageHash) -> AppResult<()> {
+pub fn check_release<'r>(earlier_newest_first: &'r [RangeRow], range: &Range, package_hash: &PackageHash) -> Result<()> {
     if let Some(newest) = earlier_newest_first.first()
         && newest.rollout.is_some()
         && !newest.is_disabled
     {
-        return Err(AppError::Conflict(Conflict::UnfinishedRollout(newest.label)));
+        return Err(Error::Conflict(Conflict::UnfinishedRollout(newest.label)));
     }
     // An exact version looks at the newest release that is for it, a range only at the newest of all: what stands between may well be what
     // makes the same contents needed once more.
@@ -126,13 +126,13 @@ pub fn check_release<'r>(earlier_newest_first: &'r [RangeRow], range: &Range, pa
         None => earlier_newest_first.first().filter(is_current),
     };
     if let Some(current) = current.filter(|release| release.package_hash == *package_hash) {
-        return Err(AppError::Conflict(Conflict::SameContents(current.label)));
+        return Err(Error::Conflict(Conflict::SameContents(current.label)));
     }
     Ok(())
 }
 
 /// The releases of a deployment, oldest first. Errors: 404.
-pub async fn history(tx: &mut ReadTx, grant: &AppGrant<ReadApp>, deployment: &str) -> AppResult<Vec<Release>> {
+pub async fn history(tx: &mut ReadTx, grant: &AppGrant<ReadApp>, deployment: &str) -> Result<Vec<Release>> {
     let deployment = deployments::find(tx, grant.app(), deployment).await?.id;
     let mut diffs = by_release(repo::diffs(tx, &deployment).await?);
     let releases = repo::history(tx, &deployment).await?;
@@ -148,7 +148,7 @@ fn by_release(diffs: Vec<DiffRow>) -> BTreeMap<ReleaseId, Vec<DiffRow>> {
 }
 
 /// The newest release of each of the app's deployments that has one.
-pub async fn newest_of_app(tx: &mut ReadTx, app: &AppId) -> AppResult<BTreeMap<DeploymentId, Release>> {
+pub async fn newest_of_app(tx: &mut ReadTx, app: &AppId) -> Result<BTreeMap<DeploymentId, Release>> {
     let mut diffs = by_release(repo::diffs_of_newest(tx, app).await?);
     let rows = repo::newest_of_app(tx, app).await?;
     let of = |NewestRow { deployment_id, release: row }| (deployment_id, Release { diffs: diffs.remove(&row.id).unwrap_or_default(), row });
@@ -156,20 +156,20 @@ pub async fn newest_of_app(tx: &mut ReadTx, app: &AppId) -> AppResult<BTreeMap<D
 }
 
 /// The release of this label. Errors: 404.
-pub async fn find(tx: &mut ReadTx, grant: &AppGrant<ReadApp>, deployment: &str, label: Label) -> AppResult<Release> {
+pub async fn find(tx: &mut ReadTx, grant: &AppGrant<ReadApp>, deployment: &str, label: Label) -> Result<Release> {
     let deployment = deployments::find(tx, grant.app(), deployment).await?;
-    let row = repo::find(tx, &deployment.id, label).await?.ok_or(AppError::NotFound(Thing::Release))?;
+    let row = repo::find(tx, &deployment.id, label).await?.ok_or(Error::NotFound(Thing::Release))?;
     Ok(Release { diffs: repo::diffs_of(tx, &row.id).await?, row })
 }
 
 /// The deployment's newest release.
-pub async fn newest(tx: &mut ReadTx, deployment: &DeploymentId) -> AppResult<Option<Release>> {
+pub async fn newest(tx: &mut ReadTx, deployment: &DeploymentId) -> Result<Option<Release>> {
     let Some(row) = repo::newest(tx, deployment).await? else { return Ok(None) };
     Ok(Some(Release { diffs: repo::diffs_of(tx, &row.id).await?, row }))
 }
 
 /// A label by its stored number.
-pub(crate) fn label(number: i64) -> AppResult<Label> {
+pub(crate) fn label(number: i64) -> Result<Label> {
     let label = u32::try_from(number).ok().and_then(Label::new);
-    label.ok_or_else(|| AppError::internal(format!("a release is stored with the label number {number}")))
+    label.ok_or_else(|| Error::internal(format!("a release is stored with the label number {number}")))
 }

@@ -11,7 +11,7 @@ use shared::snapshot::{Size, Sketch, json_length};
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::deployments;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::domain::releases::ReleaseMethod;
 use crate::domain::releases::repo::ReleaseRow;
 use crate::infra::db::{ReadTx, Tx, WriteTx};
@@ -98,7 +98,7 @@ pub fn description_bytes(row: &ReleaseRow) -> i64 {
 
 /// Refuses a change that would make the snapshot of a deployment that is locked too large, and notes its size otherwise. It comes before the change.
 /// Errors: 409 with what to do.
-pub async fn admit(tx: &mut WriteTx, app: &Context, of: &AppId, deployment: &DeploymentId, change: Change<'_>) -> AppResult<()> {
+pub async fn admit(tx: &mut WriteTx, app: &Context, of: &AppId, deployment: &DeploymentId, change: Change<'_>) -> Result<()> {
     let mut rows = sketches(tx, deployment).await?;
     let before = size(&rows);
     match change {
@@ -114,7 +114,7 @@ pub async fn admit(tx: &mut WriteTx, app: &Context, of: &AppId, deployment: &Dep
         Change::New(row) => {
             let is_rollback = row.release_method == ReleaseMethod::Rollback;
             if rows.len() > MOST_RELEASES && !(is_rollback && rollbacks(tx, deployment).await? < MOST_ROLLBACKS) {
-                return Err(AppError::Conflict(Conflict::TooManyReleases(MOST_RELEASES)));
+                return Err(Error::Conflict(Conflict::TooManyReleases(MOST_RELEASES)));
             }
             // The range of a release that is enabled counts already, so a rollback to one adds none.
             check_ranges(before, after)?;
@@ -142,21 +142,21 @@ fn is_of_disabled(rollback: &ReleaseRow, rows: &[SketchRow]) -> bool {
     rows.iter().any(|row| Some(row.label) == rollback.original_label && row.is_disabled)
 }
 
-fn check_ranges(before: Size, after: Size) -> AppResult<()> {
+fn check_ranges(before: Size, after: Size) -> Result<()> {
     if after.ranges > MOST_RANGES && after.ranges > before.ranges {
-        return Err(AppError::Conflict(Conflict::TooManyRanges(MOST_RANGES)));
+        return Err(Error::Conflict(Conflict::TooManyRanges(MOST_RANGES)));
     }
     Ok(())
 }
 
-fn check_bytes(before: Size, after: Size, most_bytes: u64) -> AppResult<()> {
+fn check_bytes(before: Size, after: Size, most_bytes: u64) -> Result<()> {
     if after.bytes > most_bytes && after.bytes > before.bytes {
-        return Err(AppError::Conflict(Conflict::SnapshotTooLarge { bytes: after.bytes, limit: most_bytes }));
+        return Err(Error::Conflict(Conflict::SnapshotTooLarge { bytes: after.bytes, limit: most_bytes }));
     }
     Ok(())
 }
 
-async fn check_account(tx: &mut WriteTx, app: &AppId, deployment: &DeploymentId, bytes: u64, most_bytes: u64) -> AppResult<()> {
+async fn check_account(tx: &mut WriteTx, app: &AppId, deployment: &DeploymentId, bytes: u64, most_bytes: u64) -> Result<()> {
     let owner: AccountId = on!(tx, |conn| sqlx::query_scalar(OWNER).bind(app).fetch_one(conn).await)?;
     if let Tx::Postgres(tx) = tx.parts() {
         sqlx::query(ONE_BY_ONE).bind(&owner).execute(&mut **tx).await?;
@@ -168,16 +168,16 @@ async fn check_account(tx: &mut WriteTx, app: &AppId, deployment: &DeploymentId,
     if sum <= MOST_OF_ACCOUNT {
         return Ok(());
     }
-    Err(AppError::Conflict(Conflict::SnapshotsTooLarge { bytes: sum, limit: MOST_OF_ACCOUNT }))
+    Err(Error::Conflict(Conflict::SnapshotsTooLarge { bytes: sum, limit: MOST_OF_ACCOUNT }))
 }
 
-async fn rollbacks(tx: &mut ReadTx, deployment: &DeploymentId) -> AppResult<usize> {
+async fn rollbacks(tx: &mut ReadTx, deployment: &DeploymentId) -> Result<usize> {
     let count: i64 = on!(tx, |conn| sqlx::query_scalar(ROLLBACKS).bind(deployment).fetch_one(conn).await)?;
     Ok(usize::try_from(count).unwrap_or(usize::MAX))
 }
 
 /// The deployment's releases, newest first.
-async fn sketches(tx: &mut ReadTx, deployment: &DeploymentId) -> AppResult<Vec<SketchRow>> {
+async fn sketches(tx: &mut ReadTx, deployment: &DeploymentId) -> Result<Vec<SketchRow>> {
     let mut rows: Vec<SketchRow> = on!(tx, |conn| sqlx::query_as(SKETCHES).bind(deployment).fetch_all(conn).await)?;
     if rows.iter().any(|row| row.description_bytes.is_none()) {
         let unknown: Vec<(i64, i64)> = on!(tx, |conn| sqlx::query_as(UNKNOWN).bind(deployment).fetch_all(conn).await)?;
@@ -193,14 +193,14 @@ fn size(newest_first: &[SketchRow]) -> Size {
     Size::of(newest_first.iter().map(SketchRow::sketch))
 }
 
-async fn note(tx: &mut WriteTx, deployment: &DeploymentId, size: Size) -> AppResult<()> {
-    let bytes = i64::try_from(size.bytes).map_err(AppError::internal)?;
+async fn note(tx: &mut WriteTx, deployment: &DeploymentId, size: Size) -> Result<()> {
+    let bytes = i64::try_from(size.bytes).map_err(Error::internal)?;
     on_write!(tx, |conn| sqlx::query(NOTE).bind(deployment).bind(bytes).execute(conn).await)?;
     Ok(())
 }
 
 /// Measures deployments that were made before sizes were kept, each in a transaction of its own; whether there may be more.
-pub async fn measure(app: &Context) -> AppResult<bool> {
+pub async fn measure(app: &Context) -> Result<bool> {
     let ids: Vec<DeploymentId> = {
         let mut tx = app.db.read().await?;
         on!(tx, |conn| sqlx::query_scalar(UNMEASURED).bind(BATCH).fetch_all(conn).await)?

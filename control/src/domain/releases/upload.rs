@@ -28,7 +28,7 @@ use crate::domain::accounts;
 use crate::domain::audit::{Action, Event};
 use crate::domain::context::Context;
 use crate::domain::deployments::service as deployments;
-use crate::domain::error::{AppError, AppResult, Thing};
+use crate::domain::error::{Error, Result, Thing};
 
 /// What comes with the file besides, at most: boundaries, headers, `packageInfo`.
 const EXTRA: u64 = 1 << 20;
@@ -73,10 +73,10 @@ pub struct Received {
 }
 
 /// Lets an upload come, whose body has this `length` where that is known, unless there is no room for it. Errors: 404, 409, 413.
-pub async fn admit(app: &Context, grant: &AppGrant<ManageReleases>, deployment: &str, length: Option<u64>) -> AppResult<Admitted> {
+pub async fn admit(app: &Context, grant: &AppGrant<ManageReleases>, deployment: &str, length: Option<u64>) -> Result<Admitted> {
     let mut tx = app.db.read().await?;
     let row = deployments::find(&mut tx, grant.app(), deployment).await?;
-    let limit = accounts::repo::max_upload_bytes(&mut tx, grant.namespace()).await?.ok_or(AppError::NotFound(Thing::App))?;
+    let limit = accounts::repo::max_upload_bytes(&mut tx, grant.namespace()).await?.ok_or(Error::NotFound(Thing::App))?;
     let admitted = Admitted { deployment: row.id, limit: u64::try_from(limit).unwrap_or(0) };
     if length.is_some_and(|length| length > admitted.largest_body()) {
         return Err(too_large(admitted.limit));
@@ -88,9 +88,9 @@ pub async fn admit(app: &Context, grant: &AppGrant<ManageReleases>, deployment: 
 }
 
 /// Reads a bundle into a temporary file of the store. Errors: 413 when it is larger than admitted.
-pub async fn receive(app: &Context, admitted: &Admitted, mut chunks: impl Stream<Item = AppResult<Bytes>> + Unpin) -> AppResult<Bundle> {
-    let file = NamedTempFile::new_in(app.storage.temp_dir()).map_err(AppError::unavailable)?;
-    let mut writer = tokio::fs::File::from_std(file.reopen().map_err(AppError::unavailable)?);
+pub async fn receive(app: &Context, admitted: &Admitted, mut chunks: impl Stream<Item = Result<Bytes>> + Unpin) -> Result<Bundle> {
+    let file = NamedTempFile::new_in(app.storage.temp_dir()).map_err(Error::unavailable)?;
+    let mut writer = tokio::fs::File::from_std(file.reopen().map_err(Error::unavailable)?);
     let (mut hasher, mut size) = (Sha256::new(), 0_u64);
     while let Some(chunk) = chunks.try_next().await? {
         size += chunk.len() as u64;
@@ -98,9 +98,9 @@ pub async fn receive(app: &Context, admitted: &Admitted, mut chunks: impl Stream
             return Err(too_large(admitted.limit));
         }
         hasher.update(&chunk);
-        writer.write_all(&chunk).await.map_err(AppError::unavailable)?;
+        writer.write_all(&chunk).await.map_err(Error::unavailable)?;
     }
-    writer.flush().await.map_err(AppError::unavailable)?;
+    writer.flush().await.map_err(Error::unavailable)?;
     Ok(Bundle { file, size, sha256: Sha256Hex::from_digest(hasher.finalize().into()) })
 }
 
@@ -112,7 +112,7 @@ pub async fn release(
     allowance: UploadAllowance,
     deployment: String,
     received: Received,
-) -> AppResult<ReleaseRow> {
+) -> Result<ReleaseRow> {
     let stored = store_and_commit(&app, &grant, &deployment, received).await;
     // The file is gone only now, whoever still waits.
     drop(allowance);
@@ -127,7 +127,7 @@ async fn store_and_commit(
     grant: &AppGrant<ManageReleases>,
     deployment: &str,
     received: Received,
-) -> AppResult<(DeploymentId, ReleaseRow)> {
+) -> Result<(DeploymentId, ReleaseRow)> {
     let Received { admitted, bundle: Bundle { file, size, sha256 }, info } = received;
     // The body may have taken long. Whoever may no longer upload is not to cost an inspection; the transaction below asks again.
     {
@@ -163,7 +163,7 @@ async fn store_and_commit(
             let Some((released_in, row)) = service::make(&mut change, grant, deployment, &info, &package).await? else { return Ok(None) };
             // Deployments that changed their names while the bundle came must not get each other's releases.
             if released_in != admitted.deployment {
-                return Err(AppError::NotFound(Thing::Deployment));
+                return Err(Error::NotFound(Thing::Deployment));
             }
             let details = json!({ "deployment": deployment, "label": format!("v{}", row.label), "appVersion": row.app_version });
             change.commit(Event::new(Action::UploadRelease, &row.id).of_app(grant.app()).with(details)).await?;
@@ -180,31 +180,31 @@ async fn store_and_commit(
             }
         }
     }
-    Err(AppError::unavailable("other uploads of the same bytes were refused again and again"))
+    Err(Error::unavailable("other uploads of the same bytes were refused again and again"))
 }
 
 /// Inspects the file off the async threads, since inflating and hashing a large bundle takes seconds, and only so many files at once as there
 /// are cores: the permit goes with the work, which goes on when nobody waits for it any more.
-async fn inspect(app: &Context, file: NamedTempFile, size: u64, sha256: Sha256Hex) -> AppResult<(NamedTempFile, Contents)> {
-    let permit = Arc::clone(&app.inspections).acquire_owned().await.map_err(AppError::internal)?;
+async fn inspect(app: &Context, file: NamedTempFile, size: u64, sha256: Sha256Hex) -> Result<(NamedTempFile, Contents)> {
+    let permit = Arc::clone(&app.inspections).acquire_owned().await.map_err(Error::internal)?;
     let limits = app.settings.limits.archive.clone();
     let inspected = tokio::task::spawn_blocking(move || {
         let _permit = permit;
         let mut reader = file.reopen().map_err(ArchiveFault::Read)?;
         archive::inspect(&mut reader, size, sha256, &limits).map(|contents| (file, contents))
     });
-    match inspected.await.map_err(AppError::internal)? {
+    match inspected.await.map_err(Error::internal)? {
         Ok(inspected) => Ok(inspected),
-        Err(ArchiveFault::Refused(text)) => Err(AppError::invalid("package", text)),
-        Err(fault @ ArchiveFault::Read(_)) => Err(AppError::unavailable(fault)),
+        Err(ArchiveFault::Refused(text)) => Err(Error::invalid("package", text)),
+        Err(fault @ ArchiveFault::Read(_)) => Err(Error::unavailable(fault)),
     }
 }
 
 /// Notes the blob's use, then stores the object unless it is there; gives what [`take_back`] needs.
-async fn store(app: &Context, grant: &AppGrant<ManageReleases>, sha256: &Sha256Hex, file: &NamedTempFile) -> AppResult<(Sha256Hex, i64)> {
-    let size = file.as_file().metadata().map_err(AppError::unavailable)?.len();
+async fn store(app: &Context, grant: &AppGrant<ManageReleases>, sha256: &Sha256Hex, file: &NamedTempFile) -> Result<(Sha256Hex, i64)> {
+    let size = file.as_file().metadata().map_err(Error::unavailable)?.len();
     let mut tx = app.db.write().await?;
-    let stamp = blob::touch(&mut tx, grant.app(), sha256, i64::try_from(size).map_err(AppError::internal)?, app.now()).await?;
+    let stamp = blob::touch(&mut tx, grant.app(), sha256, i64::try_from(size).map_err(Error::internal)?, app.now()).await?;
     tx.commit().await?;
     let key = BlobKey { app: grant.app().clone(), sha256: sha256.clone() };
     let put = async {
@@ -224,7 +224,7 @@ async fn store(app: &Context, grant: &AppGrant<ManageReleases>, sha256: &Sha256H
     };
     if let Err(error) = put.await {
         take_back(app, grant, sha256, stamp).await;
-        return Err(AppError::unavailable(error));
+        return Err(Error::unavailable(error));
     }
     Ok((sha256.clone(), stamp))
 }
@@ -236,17 +236,17 @@ async fn take_back(app: &Context, grant: &AppGrant<ManageReleases>, sha256: &Sha
         let mut tx = app.db.write().await?;
         if blob::discard(&mut tx, grant.app(), sha256, stamp).await? {
             let key = BlobKey { app: grant.app().clone(), sha256: sha256.clone() };
-            app.storage.delete(&key).await.map_err(AppError::unavailable)?;
+            app.storage.delete(&key).await.map_err(Error::unavailable)?;
         }
         tx.commit().await?;
-        Ok::<(), AppError>(())
+        Ok::<(), Error>(())
     };
     if let Err(error) = removed.await {
         tracing::warn!(cause = %crate::domain::error::chain(&error), "a refused upload's blob could not be removed");
     }
 }
 
-async fn write_manifest(folder: &Path, manifest: &Manifest) -> AppResult<(NamedTempFile, Sha256Hex)> {
+async fn write_manifest(folder: &Path, manifest: &Manifest) -> Result<(NamedTempFile, Sha256Hex)> {
     let text = manifest.to_json();
     let sha256 = Sha256Hex::of(text.as_bytes());
     let folder = folder.to_owned();
@@ -256,10 +256,10 @@ async fn write_manifest(folder: &Path, manifest: &Manifest) -> AppResult<(NamedT
         file.rewind()?;
         Ok::<_, std::io::Error>(file)
     });
-    Ok((written.await.map_err(AppError::internal)?.map_err(AppError::unavailable)?, sha256))
+    Ok((written.await.map_err(Error::internal)?.map_err(Error::unavailable)?, sha256))
 }
 
 /// The refusal of a bundle that is larger than it may be. 413.
-pub fn too_large(limit: u64) -> AppError {
-    AppError::TooLarge(FieldErrors::of("package", format!("must be at most {limit} bytes")))
+pub fn too_large(limit: u64) -> Error {
+    Error::TooLarge(FieldErrors::of("package", format!("must be at most {limit} bytes")))
 }

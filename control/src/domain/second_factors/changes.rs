@@ -12,7 +12,7 @@ use crate::domain::audit::{self, Action, Actor, Event};
 use crate::domain::change::Change;
 use crate::domain::conflict::Conflict;
 use crate::domain::credentials::device_cookies as device;
-use crate::domain::error::{AppError, AppResult, Thing};
+use crate::domain::error::{Error, Result, Thing};
 use crate::domain::mail::{FactorKind, FactorNotice, Kind, Mail, notices, outbox};
 use crate::infra::clock::Dice;
 use crate::infra::crypto::keys::EncryptionKeys;
@@ -28,7 +28,7 @@ pub enum Changed<'c> {
 }
 
 /// What follows from a factor that was just stored: the owner is told; and when it is the first one, there are recovery codes, which are to be shown.
-pub async fn added(change: &mut Change<'_>, held: &SteppedUp, changed: Changed<'_>) -> AppResult<Option<Codes>> {
+pub async fn added(change: &mut Change<'_>, held: &SteppedUp, changed: Changed<'_>) -> Result<Option<Codes>> {
     let is_first = !held.were_on();
     tell(change, held, changed, |factor| Kind::FactorAdded { factor, is_first }).await?;
     if is_first { recovery::service::replace(change, held.account()).await.map(Some) } else { Ok(None) }
@@ -36,7 +36,7 @@ pub async fn added(change: &mut Change<'_>, held: &SteppedUp, changed: Changed<'
 
 /// What follows from a factor that was just deleted: the owner is told; and when it was the last one, recovery codes and logins that wait for a factor
 /// are gone, too. Whether second factors are still on.
-pub async fn removed(change: &mut Change<'_>, held: &SteppedUp, changed: Changed<'_>) -> AppResult<bool> {
+pub async fn removed(change: &mut Change<'_>, held: &SteppedUp, changed: Changed<'_>) -> Result<bool> {
     let are_on = find(change, held.account()).await?.are_on();
     device::repo::delete_all(change, held.account()).await?;
     if !are_on {
@@ -59,13 +59,13 @@ pub async fn remove_all(
     keys: &EncryptionKeys,
     dice: &Dice,
     now: UnixMillis,
-) -> AppResult<Factors> {
+) -> Result<Factors> {
     let email = accounts::service::normalise_email(email)?;
-    let account = accounts::repo::find_by_email(tx, &email).await?.ok_or(AppError::NotFound(Thing::Account))?;
-    accounts::repo::hold(tx, &account).await?.ok_or(AppError::NotFound(Thing::Account))?;
+    let account = accounts::repo::find_by_email(tx, &email).await?.ok_or(Error::NotFound(Thing::Account))?;
+    accounts::repo::hold(tx, &account).await?.ok_or(Error::NotFound(Thing::Account))?;
     let factors = find(tx, &account).await?;
     if !factors.are_on() {
-        return Err(AppError::Conflict(Conflict::NoFactors));
+        return Err(Error::Conflict(Conflict::NoFactors));
     }
     passkeys::repo::delete_all(tx, &account).await?;
     totp::repo::delete(tx, &account).await?;
@@ -79,7 +79,7 @@ pub async fn remove_all(
     Ok(factors)
 }
 
-async fn tell(change: &mut Change<'_>, held: &SteppedUp, changed: Changed<'_>, kind: impl FnOnce(FactorNotice) -> Kind) -> AppResult<()> {
+async fn tell(change: &mut Change<'_>, held: &SteppedUp, changed: Changed<'_>, kind: impl FnOnce(FactorNotice) -> Kind) -> Result<()> {
     let (what, name) = match changed {
         Changed::Authenticator => (FactorKind::Authenticator, None),
         Changed::Passkey(name) => (FactorKind::Passkey, Some(name.to_owned())),

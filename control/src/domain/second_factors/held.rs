@@ -8,7 +8,7 @@ use shared::ids::AccountId;
 use super::factors::{self, Factors};
 use crate::domain::audit::ClientAddress;
 use crate::domain::context::Context;
-use crate::domain::error::{AppError, AppResult, RateLimit};
+use crate::domain::error::{Error, RateLimit, Result};
 use crate::domain::limits::{Count, Limit, Subject};
 use crate::domain::traces::Warning;
 use crate::domain::traces::{self, Event, Trace};
@@ -34,11 +34,11 @@ pub struct Held {
 impl Held {
     /// Locks the account's attempts and then the account. Locks of client addresses and e-mail addresses come before. A row that counts nothing is left
     /// to the clean-up. Errors: 401 when the account is gone.
-    pub async fn lock(tx: &mut WriteTx, app: &Context, account: &AccountId, from: ClientAddress) -> AppResult<Self> {
+    pub async fn lock(tx: &mut WriteTx, app: &Context, account: &AccountId, from: ClientAddress) -> Result<Self> {
         let attempts = Count::lock(tx, Limit::MfaAttempts, &Subject::account(account), app.now()).await?;
         let hold = tx.locking(HOLD);
         let email: Option<String> = on!(tx, |conn| sqlx::query_scalar(hold).bind(account).fetch_optional(conn).await)?;
-        let email = email.ok_or(AppError::Unauthenticated)?;
+        let email = email.ok_or(Error::Unauthenticated)?;
         Ok(Self { account: account.clone(), email, factors: factors::find(tx, account).await?, attempts, from })
     }
 
@@ -63,11 +63,11 @@ impl Held {
     }
 
     /// Refuses a try when there were too many failures, however right it is. Errors: 429 with `retryAfterSeconds`.
-    pub fn check_limit(&self, app: &Context) -> AppResult<()> {
+    pub fn check_limit(&self, app: &Context) -> Result<()> {
         match self.attempts.times().wait(app.settings.limits.strangers.mfa_attempts, app.now()) {
             Some(seconds) => {
                 traces::refused(app, self.from, Limit::MfaAttempts.as_str(), Some(&self.account));
-                Err(AppError::TooMany { limit: RateLimit::FailedFactors, retry_after: seconds })
+                Err(Error::TooMany { limit: RateLimit::FailedFactors, retry_after: seconds })
             }
             None => Ok(()),
         }
@@ -83,7 +83,7 @@ impl Held {
     }
 
     /// Counts a failure and commits: also what the failed try used up. Nothing else may have been changed in the transaction.
-    pub async fn fail(self, mut tx: WriteTx, app: &Context, event: Event, outcome: &'static str) -> AppResult<()> {
+    pub async fn fail(self, mut tx: WriteTx, app: &Context, event: Event, outcome: &'static str) -> Result<()> {
         self.attempts.add(&mut tx, app.settings.limits.strangers.mfa_attempts, app.now()).await?;
         let is_last = factors::count_failure(&mut tx, &self.account).await?;
         tx.commit().await?;

@@ -14,11 +14,11 @@ use crate::domain::access::{DashboardSession, LoginSession, freshness};
 use crate::domain::audit::ClientAddress;
 use crate::domain::change::Change;
 use crate::domain::context::Context;
-use crate::domain::error::{AppError, AppResult, Refusal};
+use crate::domain::error::{Error, Refusal, Result};
 use crate::domain::traces::Event;
 use crate::infra::db::ReadTx;
 
-const NEEDED: AppError = AppError::Refused(Refusal::NoStepUp);
+const NEEDED: Error = Error::Refused(Refusal::NoStepUp);
 
 /// A proof as it was sent.
 #[derive(Clone, Debug)]
@@ -84,26 +84,26 @@ impl SteppedUp {
     }
 
     /// Refuses what would try another factor when there were too many failures. Errors: 429.
-    pub fn check_limit(&self, app: &Context) -> AppResult<()> {
+    pub fn check_limit(&self, app: &Context) -> Result<()> {
         self.0.check_limit(app)
     }
 
     /// Counts a failure that came after the proof, and commits: the proof is used up, too.
-    pub async fn fail(self, change: Change<'_>, outcome: &'static str) -> AppResult<()> {
+    pub async fn fail(self, change: Change<'_>, outcome: &'static str) -> Result<()> {
         let app = change.context();
         self.0.fail(change.into_tx(), app, Event::SecondFactor, outcome).await
     }
 }
 
 /// Refuses a missing proof, and what cannot be one, before anything else costs time; [`begin`] judges it. Errors: 403 with `step_up_required`.
-pub async fn look(app: &Context, caller: &LoginSession, proof: Option<&Proof>) -> AppResult<()> {
+pub async fn look(app: &Context, caller: &LoginSession, proof: Option<&Proof>) -> Result<()> {
     let is_hopeless = matches!(proof, None | Some(Proof::Unfit));
     if is_hopeless && is_enabled(&mut app.db.read().await?, caller.account()).await? { Err(NEEDED) } else { Ok(()) }
 }
 
 /// Begins a change in which the caller's account is held, and uses the proof up in it. Where second factors are off there is nothing to prove and
 /// whatever was sent is ignored. Errors: 403 with `step_up_required`, and then the failure is counted; 429 after too many of them.
-pub async fn begin<'c>(app: &'c Context, caller: &LoginSession, proof: Option<&Proof>) -> AppResult<(Change<'c>, SteppedUp)> {
+pub async fn begin<'c>(app: &'c Context, caller: &LoginSession, proof: Option<&Proof>) -> Result<(Change<'c>, SteppedUp)> {
     look(app, caller, proof).await?;
     let mut tx = app.db.write().await?;
     let held = Held::lock(&mut tx, app, caller.account(), caller.from()).await?;
@@ -117,7 +117,7 @@ pub async fn begin<'c>(app: &'c Context, caller: &LoginSession, proof: Option<&P
         Some(Proof::Totp(code)) => {
             held.check_limit(app)?;
             if !held.takes_codes(app) {
-                return Err(AppError::Refused(Refusal::StepUpCodesStopped));
+                return Err(Error::Refused(Refusal::StepUpCodesStopped));
             }
             (totp::service::use_code(&mut tx, app, held.account(), code).await?, "wrong_totp")
         }
@@ -136,6 +136,6 @@ pub async fn begin<'c>(app: &'c Context, caller: &LoginSession, proof: Option<&P
 
 /// Refuses to begin an account's first factor in a session that is not fresh; an account that has one shows it when the next is confirmed. Since the last one
 /// may go in between, a first factor is asked again when it is confirmed, by [`freshness::check_at`]. Errors: 403 with `reauth_required`.
-pub async fn check_first(tx: &mut ReadTx, app: &Context, caller: &DashboardSession) -> AppResult<()> {
+pub async fn check_first(tx: &mut ReadTx, app: &Context, caller: &DashboardSession) -> Result<()> {
     if is_enabled(tx, caller.account()).await? { Ok(()) } else { freshness::check(tx, app, caller).await }
 }

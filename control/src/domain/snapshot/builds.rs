@@ -22,7 +22,7 @@ use super::repo;
 use super::turns::{Turn, Turns};
 use super::versions::Versions;
 use crate::domain::context::Context;
-use crate::domain::error::{AppError, AppResult, chain};
+use crate::domain::error::{Error, Result, chain};
 use crate::infra::clock::Clock;
 use crate::infra::db::Db;
 
@@ -51,15 +51,15 @@ pub enum Fault {
 }
 
 impl Fault {
-    fn of(error: &AppError) -> Self {
+    fn of(error: &Error) -> Self {
         let cause = chain(error).into();
-        if matches!(error, AppError::Unavailable(_)) { Self::Unavailable(cause) } else { Self::Internal(cause) }
+        if matches!(error, Error::Unavailable(_)) { Self::Unavailable(cause) } else { Self::Internal(cause) }
     }
 
-    fn into_error(self) -> AppError {
+    fn into_error(self) -> Error {
         match self {
-            Self::Unavailable(cause) => AppError::unavailable(cause.as_ref()),
-            Self::Internal(cause) => AppError::internal(cause.as_ref()),
+            Self::Unavailable(cause) => Error::unavailable(cause.as_ref()),
+            Self::Internal(cause) => Error::internal(cause.as_ref()),
         }
     }
 }
@@ -114,7 +114,7 @@ impl Snapshots {
 
     /// The parsed snapshot that answers for this key now, built from the database when its version changed. None: the key never was. A deleted
     /// deployment's is a tombstone.
-    pub async fn current(&self, key: &DeploymentKey) -> AppResult<Option<Arc<Snapshot>>> {
+    pub async fn current(&self, key: &DeploymentKey) -> Result<Option<Arc<Snapshot>>> {
         let Some(version) = self.version(key).await? else { return Ok(None) };
         if let Some(snapshot) = self.0.cache.parsed(key, version) {
             return Ok(Some(snapshot));
@@ -125,14 +125,14 @@ impl Snapshots {
     }
 
     /// The KV value of this key now: its version and the JSON text, both of one moment. None: the key never was.
-    pub async fn text(&self, key: &DeploymentKey) -> AppResult<Option<(i64, Bytes)>> {
+    pub async fn text(&self, key: &DeploymentKey) -> Result<Option<(i64, Bytes)>> {
         let Some(version) = self.version(key).await? else { return Ok(None) };
         let built = self.get(key, version, Form::Text).await?;
         Ok(built.map(|built| (built.version, built.text)))
     }
 
     /// The version that the database names for the key now; none when the key never was.
-    pub async fn version(&self, key: &DeploymentKey) -> AppResult<Option<i64>> {
+    pub async fn version(&self, key: &DeploymentKey) -> Result<Option<i64>> {
         self.0.versions.of(&self.0.source.db, key).await
     }
 
@@ -152,7 +152,7 @@ impl Snapshots {
     }
 
     /// The key's snapshot, from memory or built. `version` is what the database named when the request had come in. None: the key never was.
-    async fn get(&self, key: &DeploymentKey, version: i64, form: Form) -> AppResult<Option<Built>> {
+    async fn get(&self, key: &DeploymentKey, version: i64, form: Form) -> Result<Option<Built>> {
         if let Some(built) = self.ready(key, version, form) {
             return Ok(Some(built));
         }
@@ -163,7 +163,7 @@ impl Snapshots {
         }
         match answer.await {
             Ok(answer) => answer.map_err(Fault::into_error),
-            Err(_) => Err(AppError::unavailable("the build of a snapshot was given up")),
+            Err(_) => Err(Error::unavailable("the build of a snapshot was given up")),
         }
     }
 
@@ -259,7 +259,7 @@ impl Worker {
 
     /// The snapshot of the version that the database names now, built unless it is in memory. All who wait asked before this, so it is as new as each of
     /// them wants it; equal and not newer is what counts, since a restored database counts its versions from where it was.
-    async fn renew(&self, source: &Source, form: Form) -> AppResult<Option<Built>> {
+    async fn renew(&self, source: &Source, form: Form) -> Result<Option<Built>> {
         let mut tx = source.db.read().await?;
         let Some(row) = repo::find_key(&mut tx, &self.key).await? else { return Ok(None) };
         let known = self.snapshots.0.cache.get(&self.key, row.snapshot_version);
@@ -279,13 +279,13 @@ impl Worker {
                 Some(history) => Snapshot::publish_within(&header, &history, most_bytes),
                 None => Ok(Snapshot::publish_tombstone(&header)),
             });
-            let text = written.await.map_err(AppError::internal)?.map_err(AppError::internal)?;
+            let text = written.await.map_err(Error::internal)?.map_err(Error::internal)?;
             Built { version, text: Bytes::from(text), snapshot: None }
         };
         if form == Form::Parsed && built.snapshot.is_none() {
             let text = built.text.clone();
-            let parsed = spawn_blocking(move || Snapshot::parse(&text)).await.map_err(AppError::internal)?;
-            built.snapshot = Some(Arc::new(parsed.map_err(AppError::internal)?));
+            let parsed = spawn_blocking(move || Snapshot::parse(&text)).await.map_err(Error::internal)?;
+            built.snapshot = Some(Arc::new(parsed.map_err(Error::internal)?));
         }
         self.snapshots.0.cache.put(&self.key, built.clone());
         Ok(Some(built))

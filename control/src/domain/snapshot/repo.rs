@@ -8,7 +8,7 @@ use shared::keys::{DeploymentKey, Label};
 use shared::snapshot::{DiffSource, HistoryRelease, Sketch, SnapshotHeader, json_length, offered};
 use shared::time::UnixMillis;
 
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::infra::db::{Glance, ReadTx, listed};
 use crate::on;
 
@@ -135,7 +135,7 @@ pub async fn versions_of(glance: &mut Glance, keys: &BTreeSet<&DeploymentKey>) -
 
 /// The deployment's whole history, newest first, without the descriptions that a snapshot has no place for: those of releases that cannot be offered,
 /// and the oldest ones when all of them together take more than `most_bytes`.
-pub async fn history(tx: &mut ReadTx, deployment: &DeploymentId, most_bytes: usize) -> AppResult<Vec<HistoryRelease>> {
+pub async fn history(tx: &mut ReadTx, deployment: &DeploymentId, most_bytes: usize) -> Result<Vec<HistoryRelease>> {
     let rows: Vec<ReleaseRow> = on!(tx, |conn| sqlx::query_as(RELEASES).bind(deployment).fetch_all(conn).await)?;
     let mut descriptions = descriptions(tx, &rows, most_bytes).await?;
     let diffs: Vec<DiffRow> = on!(tx, |conn| sqlx::query_as(DIFFS).bind(deployment).fetch_all(conn).await)?;
@@ -147,7 +147,7 @@ pub async fn history(tx: &mut ReadTx, deployment: &DeploymentId, most_bytes: usi
     rows.into_iter()
         .map(|row| {
             Ok(HistoryRelease {
-                label: Label::new(number(row.label)?).ok_or_else(|| AppError::internal("a stored label is out of bounds"))?,
+                label: Label::new(number(row.label)?).ok_or_else(|| Error::internal("a stored label is out of bounds"))?,
                 range: row.app_version,
                 package_hash: row.package_hash,
                 is_mandatory: row.is_mandatory,
@@ -163,12 +163,12 @@ pub async fn history(tx: &mut ReadTx, deployment: &DeploymentId, most_bytes: usi
 }
 
 /// The descriptions of releases that can be offered, by their ids: from the newest on, until they take `most_bytes`.
-async fn descriptions(tx: &mut ReadTx, newest_first: &[ReleaseRow], most_bytes: usize) -> AppResult<HashMap<String, String>> {
+async fn descriptions(tx: &mut ReadTx, newest_first: &[ReleaseRow], most_bytes: usize) -> Result<HashMap<String, String>> {
     let sketches = newest_first.iter().map(|row| {
         let rollout = row.rollout.map(number).transpose()?;
         Ok(Sketch { range: &row.app_version, is_disabled: row.is_disabled, rollout, description: 0 })
     });
-    let offered = offered(&sketches.collect::<AppResult<Vec<_>>>()?);
+    let offered = offered(&sketches.collect::<Result<Vec<_>>>()?);
     let described = |(row, is_offered): &(&ReleaseRow, bool)| *is_offered && row.description_bytes != Some(0);
     let ids: Vec<&str> = newest_first.iter().zip(offered).filter(described).map(|(row, _)| row.id.as_str()).collect();
     let (mut found, mut bytes) = (HashMap::with_capacity(ids.len()), 0);
@@ -195,6 +195,6 @@ pub async fn versions(tx: &mut ReadTx) -> sqlx::Result<Vec<VersionRow>> {
 }
 
 /// A stored number, in the type that its limits allow.
-fn number<T: TryFrom<i64, Error: std::error::Error + Send + Sync + 'static>>(stored: i64) -> AppResult<T> {
-    T::try_from(stored).map_err(AppError::internal)
+fn number<T: TryFrom<i64, Error: std::error::Error + Send + Sync + 'static>>(stored: i64) -> Result<T> {
+    T::try_from(stored).map_err(Error::internal)
 }

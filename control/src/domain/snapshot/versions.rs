@@ -15,7 +15,7 @@ use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use super::repo;
-use crate::domain::error::{AppError, AppResult, chain};
+use crate::domain::error::{Error, Result, chain};
 use crate::infra::db::{Db, Glance};
 
 /// How long a look may take, its repetition included, before those whom it is for are told that the service is unavailable; as long as one waits for a
@@ -41,8 +41,8 @@ struct Waiting {
 
 impl Versions {
     /// The version that the database names for the key now; none when the key never was. The error is
-    /// [`Unavailable`](AppError::Unavailable).
-    pub async fn of(&self, db: &Db, key: &DeploymentKey) -> AppResult<Option<i64>> {
+    /// [`Unavailable`](Error::Unavailable).
+    pub async fn of(&self, db: &Db, key: &DeploymentKey) -> Result<Option<i64>> {
         let (answer, answered) = oneshot::channel();
         let looks_already = {
             let mut waiting = self.waiting();
@@ -55,8 +55,8 @@ impl Versions {
         }
         match answered.await {
             Ok(Ok(version)) => Ok(version),
-            Ok(Err(cause)) => Err(AppError::unavailable(cause.as_ref())),
-            Err(_) => Err(AppError::unavailable("the look at the versions of snapshots was given up")),
+            Ok(Err(cause)) => Err(Error::unavailable(cause.as_ref())),
+            Err(_) => Err(Error::unavailable("the look at the versions of snapshots was given up")),
         }
     }
 

@@ -10,7 +10,7 @@ use shared::limit::Rate;
 use crate::domain::accounts;
 use crate::domain::audit::ClientAddress;
 use crate::domain::context::Context;
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::domain::limits::{self, Limit, Subject};
 use crate::domain::mail::{Circumstances, Kind, Mail, outbox};
 use crate::domain::traces::Warning;
@@ -40,7 +40,7 @@ fn kind(warning: Warning, circumstances: Circumstances) -> Kind {
 }
 
 /// Puts the mail into the outbox, unless there was one of this kind within a day. The row of that limit is locked after that of the account.
-pub async fn put(tx: &mut WriteTx, app: &Context, account: &AccountId, warning: Warning, from: ClientAddress) -> AppResult<()> {
+pub async fn put(tx: &mut WriteTx, app: &Context, account: &AccountId, warning: Warning, from: ClientAddress) -> Result<()> {
     let Some(row) = accounts::repo::find(tx, account).await? else { return Ok(()) };
     let (now, subject) = (app.now(), Subject::of_kind(account, name(warning)));
     if limits::admit(tx, Limit::Warnings, &subject, RATE, now).await?.is_ok() {
@@ -51,7 +51,7 @@ pub async fn put(tx: &mut WriteTx, app: &Context, account: &AccountId, warning: 
 }
 
 /// The same in a transaction of its own.
-pub(crate) async fn send(app: &Context, warned: &Warned) -> AppResult<()> {
+pub(crate) async fn send(app: &Context, warned: &Warned) -> Result<()> {
     let mut tx = app.db.write().await?;
     put(&mut tx, app, &warned.account, warned.warning, warned.from).await?;
     tx.commit().await?;

@@ -6,7 +6,7 @@ use shared::time::UnixMillis;
 
 use crate::domain::audit::ClientAddress;
 use crate::domain::context::Context;
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::domain::traces::Warning;
 use crate::infra::db::WriteTx;
 use crate::infra::db::expiry::Expiry;
@@ -36,7 +36,7 @@ const MOST: i64 = 100;
 
 /// Notes a sign-in. The owner is warned when it comes from a new network without a device cookie, but not of the first one that there is. The account is
 /// held.
-pub async fn note(tx: &mut WriteTx, app: &Context, account: &AccountId, from: ClientAddress, has_device: bool) -> AppResult<()> {
+pub async fn note(tx: &mut WriteTx, app: &Context, account: &AccountId, from: ClientAddress, has_device: bool) -> Result<()> {
     let (network, now) = (wide_network(from.0), app.now());
     let is_first = on_write!(tx, |conn| sqlx::query(BEGIN).bind(account).execute(conn).await)? > 0;
     let last: Option<UnixMillis> = on!(tx, |conn| sqlx::query_scalar(FIND).bind(account).bind(&network).fetch_optional(conn).await)?;

@@ -11,7 +11,7 @@ use utoipa_axum::routes;
 
 use crate::domain::access::{DashboardSession, LoginSession, NotApiKey};
 use crate::domain::credentials::access_keys::repo::Credential;
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::domain::keys::access_keys::{self as service, DEFAULT_TTL, judge_friendly_name, judge_ttl};
 use crate::domain::login::fresh;
 use crate::domain::second_factors::{NewCredentials, Proof};
@@ -71,7 +71,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
     security(("bearer" = ["not an API key"])),
     responses((status = 200, body = AccessKeysAnswer))
 )]
-pub async fn list_access_keys(State(app): State<AppState>, caller: NotApiKey) -> AppResult<Json<AccessKeysAnswer>> {
+pub async fn list_access_keys(State(app): State<AppState>, caller: NotApiKey) -> Result<Json<AccessKeysAnswer>> {
     let keys = service::list(&mut app.db.read().await?, &app, &caller).await?;
     let access_keys = keys.into_iter().map(|key| present(key, Some("(hidden)"))).collect();
     Ok(Json(AccessKeysAnswer { access_keys }))
@@ -90,8 +90,8 @@ pub async fn create_access_key(
     State(app): State<AppState>,
     caller: DashboardSession,
     right: NewCredentials,
-    body: AppResult<Json<NewAccessKey>>,
-) -> AppResult<impl IntoResponse> {
+    body: Result<Json<NewAccessKey>>,
+) -> Result<impl IntoResponse> {
     let (Json(new), fresh) = fresh::admit(&app, &caller, body, |Json(new)| Proof::early(&new.step_up)).await?;
     let (key, token) = service::add(&app, &caller, right, fresh, &read(new)?).await?;
     let location = format!("/v1/access-keys/{}", encode_segment(&key.friendly_name));
@@ -107,7 +107,7 @@ pub async fn create_access_key(
     security(("bearer" = ["login session"])),
     responses((status = 200, body = AccessKeyAnswer))
 )]
-pub async fn get_access_key(State(app): State<AppState>, caller: LoginSession, KeyPath(name): KeyPath) -> AppResult<Json<AccessKeyAnswer>> {
+pub async fn get_access_key(State(app): State<AppState>, caller: LoginSession, KeyPath(name): KeyPath) -> Result<Json<AccessKeyAnswer>> {
     let key = service::find(&mut app.db.read().await?, &app, &caller, &name).await?;
     Ok(Json(AccessKeyAnswer { access_key: present(key, None) }))
 }
@@ -126,7 +126,7 @@ pub async fn update_access_key(
     caller: LoginSession,
     KeyPath(name): KeyPath,
     Json(patch): Json<AccessKeyPatch>,
-) -> AppResult<Json<AccessKeyAnswer>> {
+) -> Result<Json<AccessKeyAnswer>> {
     let ttl = patch.ttl.optional();
     let fresh = service::prove(&app, &caller, &name, &ttl, Proof::early(&patch.step_up)).await?;
     let mut errors = FieldErrors::default();
@@ -149,7 +149,7 @@ pub async fn update_access_key(
     security(("bearer" = ["not an API key"])),
     responses((status = 204))
 )]
-pub async fn delete_access_key(State(app): State<AppState>, caller: NotApiKey, KeyPath(name): KeyPath) -> AppResult<StatusCode> {
+pub async fn delete_access_key(State(app): State<AppState>, caller: NotApiKey, KeyPath(name): KeyPath) -> Result<StatusCode> {
     service::remove(&app, &caller, &name).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -9,7 +9,7 @@ use utoipa_axum::routes;
 
 use crate::domain::access::{DashboardSession, SignedIn};
 use crate::domain::accounts::service::judge_name;
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::domain::login::fresh::judge_password;
 use crate::domain::profile::service::{self, AccountChange, PasswordChange, Profile};
 use crate::domain::second_factors::Proof;
@@ -44,12 +44,12 @@ pub async fn check_credential(_caller: SignedIn) -> Json<AuthenticatedAnswer> {
     security(("bearer" = [])),
     responses((status = 200, body = AccountAnswer))
 )]
-pub async fn get_account(State(app): State<AppState>, caller: SignedIn) -> AppResult<Json<AccountAnswer>> {
+pub async fn get_account(State(app): State<AppState>, caller: SignedIn) -> Result<Json<AccountAnswer>> {
     answer(&app, &caller).await
 }
 
 /// The answer with the caller's account.
-async fn answer(app: &AppState, caller: &SignedIn) -> AppResult<Json<AccountAnswer>> {
+async fn answer(app: &AppState, caller: &SignedIn) -> Result<Json<AccountAnswer>> {
     let Profile { account, has_second_factor } = service::find(&mut app.db.read().await?, caller).await?;
     let quotas = app.settings.limits.quotas;
     Ok(Json(AccountAnswer {
@@ -88,7 +88,7 @@ pub async fn update_account(
     State(app): State<AppState>,
     caller: DashboardSession,
     Json(patch): Json<AccountPatch>,
-) -> AppResult<Json<AccountAnswer>> {
+) -> Result<Json<AccountAnswer>> {
     let AccountPatch { name, password, current_password, step_up } = patch;
     let change = AccountChange {
         name: name.optional().and_then(|name| name.map(|name| Ok(judge_name(&name)?.into_owned())).transpose()),
@@ -114,7 +114,7 @@ pub async fn delete_account(
     State(app): State<AppState>,
     caller: DashboardSession,
     Json(deletion): Json<AccountDeletion>,
-) -> AppResult<StatusCode> {
+) -> Result<StatusCode> {
     let mut errors = FieldErrors::default();
     let password = errors.take("password", deletion.password.required().and_then(judge_password));
     let proof = errors.take("stepUp", Proof::judge(deletion.step_up));

@@ -15,14 +15,14 @@ use utoipa_axum::routes;
 use crate::domain::access::{DashboardSession, DashboardSessionAlone, LoginSession, NotApiKey};
 use crate::domain::credentials::api_keys::repo;
 use crate::domain::credentials::scope::ScopeSet;
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::domain::keys::api_keys::{self as service, End, judge_name};
 use crate::domain::login::fresh;
 use crate::domain::second_factors::{NewCredentials, Proof};
 use crate::http::AppState;
 use crate::http::extract::{Json, KeyPath};
 
-fn present(of: repo::ApiKey, key: Option<&str>) -> AppResult<ApiKey> {
+fn present(of: repo::ApiKey, key: Option<&str>) -> Result<ApiKey> {
     Ok(ApiKey {
         scopes: of.scopes()?.list(),
         id: of.id,
@@ -81,9 +81,9 @@ pub fn routes() -> OpenApiRouter<AppState> {
     security(("bearer" = ["not an API key"])),
     responses((status = 200, body = ApiKeysAnswer))
 )]
-pub async fn list_api_keys(State(app): State<AppState>, caller: NotApiKey) -> AppResult<Json<ApiKeysAnswer>> {
+pub async fn list_api_keys(State(app): State<AppState>, caller: NotApiKey) -> Result<Json<ApiKeysAnswer>> {
     let keys = repo::list(&mut app.db.read().await?, caller.account()).await?;
-    let api_keys = keys.into_iter().map(|key| present(key, None)).collect::<AppResult<_>>()?;
+    let api_keys = keys.into_iter().map(|key| present(key, None)).collect::<Result<_>>()?;
     Ok(Json(ApiKeysAnswer { api_keys }))
 }
 
@@ -100,8 +100,8 @@ pub async fn create_api_key(
     State(app): State<AppState>,
     caller: DashboardSessionAlone,
     right: NewCredentials,
-    body: AppResult<Json<NewApiKey>>,
-) -> AppResult<impl IntoResponse> {
+    body: Result<Json<NewApiKey>>,
+) -> Result<impl IntoResponse> {
     let (Json(new), fresh) = fresh::admit(&app, &caller, body, |Json(new)| Proof::early(&new.step_up)).await?;
     let (key, token) = service::create(&app, &caller, right, fresh, &read(new, app.now())?).await?;
     let location = format!("/v1/api-keys/{}", key.id);
@@ -122,7 +122,7 @@ pub async fn update_api_key(
     caller: DashboardSession,
     KeyPath(id): KeyPath,
     Json(patch): Json<ApiKeyPatch>,
-) -> AppResult<Json<ApiKey>> {
+) -> Result<Json<ApiKey>> {
     let scopes = patch.scopes.optional().and_then(|scopes| scopes.map(ScopeSet::of).transpose());
     let end = read_end(patch.expires_at, app.now());
     let fresh = service::prove(&app, &caller, &id, &scopes, &end, Proof::early(&patch.step_up)).await?;
@@ -144,7 +144,7 @@ pub async fn update_api_key(
     security(("bearer" = ["login session"])),
     responses((status = 204))
 )]
-pub async fn revoke_api_key(State(app): State<AppState>, caller: LoginSession, KeyPath(id): KeyPath) -> AppResult<StatusCode> {
+pub async fn revoke_api_key(State(app): State<AppState>, caller: LoginSession, KeyPath(id): KeyPath) -> Result<StatusCode> {
     service::revoke(&app, &caller, &id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

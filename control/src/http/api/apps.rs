@@ -14,7 +14,7 @@ use crate::domain::access::grant::{ManageApp, OwnApp, ReadApp};
 use crate::domain::access::listing::{self, Collaborator};
 use crate::domain::access::{AppCreator, AppGrant, SignedIn};
 use crate::domain::apps::{service, transfer};
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::domain::login::{Fresh, fresh};
 use crate::domain::second_factors::Proof;
 use crate::http::AppState;
@@ -36,7 +36,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
     security(("bearer" = [])),
     responses((status = 200, body = AppsAnswer))
 )]
-pub async fn list_apps(State(app): State<AppState>, caller: SignedIn) -> AppResult<Json<AppsAnswer>> {
+pub async fn list_apps(State(app): State<AppState>, caller: SignedIn) -> Result<Json<AppsAnswer>> {
     let apps = listing::list(&mut app.db.read().await?, &caller).await?;
     Ok(Json(AppsAnswer { apps: apps.into_iter().map(present).collect() }))
 }
@@ -51,7 +51,7 @@ pub async fn list_apps(State(app): State<AppState>, caller: SignedIn) -> AppResu
     request_body = NewApp,
     responses((status = 201, body = AppAnswer), (status = 409))
 )]
-pub async fn create_app(State(app): State<AppState>, caller: AppCreator, Json(new): Json<NewApp>) -> AppResult<impl IntoResponse> {
+pub async fn create_app(State(app): State<AppState>, caller: AppCreator, Json(new): Json<NewApp>) -> Result<impl IntoResponse> {
     Ok(created(service::create(&app, &caller, read(new)?).await?))
 }
 
@@ -94,7 +94,7 @@ pub fn present_collaborator(Collaborator { email, permission, is_current_account
     security(("bearer" = ["app.read"])),
     responses((status = 200, body = AppAnswer))
 )]
-pub async fn get_app(State(app): State<AppState>, grant: AppGrant<ReadApp>) -> AppResult<Json<AppAnswer>> {
+pub async fn get_app(State(app): State<AppState>, grant: AppGrant<ReadApp>) -> Result<Json<AppAnswer>> {
     let found = listing::find(&mut app.db.read().await?, grant.caller(), grant.app()).await?;
     Ok(Json(AppAnswer { app: present(found) }))
 }
@@ -109,11 +109,7 @@ pub async fn get_app(State(app): State<AppState>, grant: AppGrant<ReadApp>) -> A
     request_body = AppPatch,
     responses((status = 200, body = AppAnswer), (status = 409))
 )]
-pub async fn rename_app(
-    State(app): State<AppState>,
-    grant: AppGrant<ManageApp>,
-    Json(patch): Json<AppPatch>,
-) -> AppResult<Json<AppAnswer>> {
+pub async fn rename_app(State(app): State<AppState>, grant: AppGrant<ManageApp>, Json(patch): Json<AppPatch>) -> Result<Json<AppAnswer>> {
     let name = patch.name.parse::<Name>().map_err(|error| FieldErrors::of("name", error))?;
     Ok(Json(AppAnswer { app: present(service::rename(&app, &grant, &name).await?) }))
 }
@@ -132,14 +128,14 @@ pub async fn rename_app(
 pub async fn delete_app(
     State(app): State<AppState>,
     grant: AppGrant<OwnApp>,
-    body: AppResult<Option<Json<FactorChange>>>,
-) -> AppResult<StatusCode> {
+    body: Result<Option<Json<FactorChange>>>,
+) -> Result<StatusCode> {
     service::delete(&app, &grant, fresh_for(&app, &grant, body).await?).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// The right to give an app away or delete it. A session that is too old is told so even when its body cannot be read.
-async fn fresh_for(app: &AppState, grant: &AppGrant<OwnApp>, body: AppResult<Option<Json<FactorChange>>>) -> AppResult<Fresh> {
+async fn fresh_for(app: &AppState, grant: &AppGrant<OwnApp>, body: Result<Option<Json<FactorChange>>>) -> Result<Fresh> {
     let body = body.map(|body| body.map(|Json(change)| change).unwrap_or_default());
     let (change, fresh) = fresh::admit(app, grant.caller(), body, |change| Proof::early(&change.step_up)).await?;
     Proof::judge(change.step_up).map_err(|error| FieldErrors::of("stepUp", error))?;
@@ -165,8 +161,8 @@ pub async fn transfer_app(
     State(app): State<AppState>,
     grant: AppGrant<OwnApp>,
     EmailPath(email): EmailPath,
-    body: AppResult<Option<Json<FactorChange>>>,
-) -> AppResult<impl IntoResponse> {
+    body: Result<Option<Json<FactorChange>>>,
+) -> Result<impl IntoResponse> {
     let fresh = fresh_for(&app, &grant, body).await?;
     Ok(created(transfer::transfer(&app, &grant, fresh, &email).await?))
 }

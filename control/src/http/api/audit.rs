@@ -11,7 +11,7 @@ use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ManageApp;
 use crate::domain::apps::events::{self, Page};
 use crate::domain::audit::repo::ResolvedRow;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::http::AppState;
 use crate::http::extract::Json;
 
@@ -38,14 +38,10 @@ pub fn routes() -> OpenApiRouter<AppState> {
     ),
     responses((status = 200, body = AuditAnswer))
 )]
-pub async fn list_events(
-    State(app): State<AppState>,
-    grant: AppGrant<ManageApp>,
-    RawQuery(query): RawQuery,
-) -> AppResult<Json<AuditAnswer>> {
+pub async fn list_events(State(app): State<AppState>, grant: AppGrant<ManageApp>, RawQuery(query): RawQuery) -> Result<Json<AuditAnswer>> {
     let page = read(query.as_deref().unwrap_or_default())?;
     let (rows, next_cursor) = events::list(&mut app.db.read().await?, &grant, &page).await?;
-    Ok(Json(AuditAnswer { events: rows.into_iter().map(present).collect::<AppResult<_>>()?, next_cursor }))
+    Ok(Json(AuditAnswer { events: rows.into_iter().map(present).collect::<Result<_>>()?, next_cursor }))
 }
 
 /// Reads `limit` and `cursor`; empty is absent. Errors: every bad parameter.
@@ -68,7 +64,7 @@ fn read(query: &str) -> Result<Page, FieldErrors> {
 }
 
 /// An event on the wire.
-fn present(ResolvedRow { event, email }: ResolvedRow) -> AppResult<AuditEvent> {
+fn present(ResolvedRow { event, email }: ResolvedRow) -> Result<AuditEvent> {
     Ok(AuditEvent {
         id: event.id,
         time: event.time,
@@ -77,7 +73,7 @@ fn present(ResolvedRow { event, email }: ResolvedRow) -> AppResult<AuditEvent> {
         client_address: event.client_address,
         action: event.action,
         object: AuditObject { kind: event.object_kind, id: event.object_id },
-        details: serde_json::from_str(&event.details).map_err(AppError::internal)?,
+        details: serde_json::from_str(&event.details).map_err(Error::internal)?,
     })
 }
 

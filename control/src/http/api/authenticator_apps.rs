@@ -11,7 +11,7 @@ use utoipa_axum::routes;
 
 use crate::domain::access::{DashboardSession, LoginSession};
 use crate::domain::audit::ClientAddress;
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::domain::login::completion;
 use crate::domain::second_factors::recovery::service::Codes;
 use crate::domain::second_factors::totp::service;
@@ -44,8 +44,8 @@ pub fn routes() -> OpenApiRouter<AppState> {
 pub async fn set_up_totp(
     State(app): State<AppState>,
     caller: DashboardSession,
-    body: AppResult<Json<NoMembers>>,
-) -> AppResult<Json<AuthenticatorSetup>> {
+    body: Result<Json<NoMembers>>,
+) -> Result<Json<AuthenticatorSetup>> {
     second_factors::check_first(&mut app.db.read().await?, &app, &caller).await?;
     let Json(NoMembers {}) = body?;
     let seed = service::set_up(&app, &caller).await?;
@@ -65,7 +65,7 @@ pub async fn confirm_totp(
     State(app): State<AppState>,
     caller: DashboardSession,
     Json(confirmation): Json<Confirmation>,
-) -> AppResult<Json<AuthenticatorConfirmed>> {
+) -> Result<Json<AuthenticatorConfirmed>> {
     let mut errors = FieldErrors::default();
     let code = errors.take("code", confirmation.code.filled());
     let proof = errors.take("stepUp", Proof::judge(confirmation.step_up));
@@ -87,7 +87,7 @@ pub async fn remove_totp(
     State(app): State<AppState>,
     caller: LoginSession,
     body: Option<Json<FactorChange>>,
-) -> AppResult<Json<FactorRemoved>> {
+) -> Result<Json<FactorRemoved>> {
     let proof = proof_of(body)?;
     let mfa_enabled = service::remove(&app, &caller, proof.as_ref()).await?;
     Ok(removed("the authenticator app was removed", mfa_enabled))
@@ -105,7 +105,7 @@ pub async fn log_in_with_totp(
     State(app): State<AppState>,
     Extension(from): Extension<ClientAddress>,
     Json(shown): Json<LoginCode>,
-) -> AppResult<Json<SessionOut>> {
+) -> Result<Json<SessionOut>> {
     let (token, code) = login_code(shown)?;
     Ok(Json(completion::by_totp(&app, from, &token, &code).await?.into()))
 }

@@ -9,7 +9,7 @@ use utoipa_axum::routes;
 use crate::domain::access::DashboardSession;
 use crate::domain::cli_login::decision::{self, Decided};
 use crate::domain::cli_login::request::{self, AuthorizationRow, Mode};
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::domain::login::RecentLogin;
 use crate::domain::second_factors::NewCredentials;
 use crate::http::AppState;
@@ -73,7 +73,7 @@ pub async fn resolve_user_code(
     State(app): State<AppState>,
     caller: DashboardSession,
     Json(typed): Json<CliUserCode>,
-) -> AppResult<Json<CliResolved>> {
+) -> Result<Json<CliResolved>> {
     let code = typed.user_code.parse().map_err(|error| FieldErrors::of("userCode", error))?;
     Ok(Json(CliResolved { authorization_id: decision::resolve(&app, &caller, &code).await? }))
 }
@@ -90,7 +90,7 @@ pub async fn get_authorization(
     State(app): State<AppState>,
     caller: DashboardSession,
     AuthorizationPath(id): AuthorizationPath,
-) -> AppResult<Json<CliAuthorization>> {
+) -> Result<Json<CliAuthorization>> {
     let (row, state) = decision::read(&app, &caller, &id).await?;
     Ok(Json(present(row, state)))
 }
@@ -110,7 +110,7 @@ pub async fn approve_authorization(
     right: NewCredentials,
     recent: RecentLogin,
     AuthorizationPath(id): AuthorizationPath,
-) -> AppResult<Json<CliDecision>> {
+) -> Result<Json<CliDecision>> {
     let decided = decision::approve(&app, &caller, right, recent, &id).await?;
     Ok(self::decided(CliStatus::Approved, decided))
 }
@@ -127,7 +127,7 @@ pub async fn deny_authorization(
     State(app): State<AppState>,
     caller: DashboardSession,
     AuthorizationPath(id): AuthorizationPath,
-) -> AppResult<Json<CliDecision>> {
+) -> Result<Json<CliDecision>> {
     let decided = decision::deny(&app, &caller, &id).await?;
     Ok(self::decided(CliStatus::Denied, decided))
 }

@@ -19,7 +19,7 @@ use crate::domain::cli_login::repo::INTERVAL;
 use crate::domain::cli_login::start::{self, BrowserRequest, judge_label, judge_state};
 use crate::domain::cli_login::{proof, redirect};
 use crate::domain::credentials::session::Device;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::http::AppState;
 use crate::http::extract::Json;
 
@@ -88,7 +88,7 @@ pub async fn start_browser_authorization(
     from: ClientAddress,
     headers: HeaderMap,
     Json(new): Json<NewBrowserAuthorization>,
-) -> AppResult<impl IntoResponse> {
+) -> Result<impl IntoResponse> {
     let mut errors = FieldErrors::default();
     let code_challenge = errors.take("codeChallenge", new.code_challenge.as_ref().required().and_then(|text| proof::judge_challenge(text)));
     errors.take("codeChallengeMethod", new.code_challenge_method.required().and_then(|text| proof::judge_method(&text)));
@@ -124,7 +124,7 @@ pub async fn start_device_authorization(
     from: ClientAddress,
     headers: HeaderMap,
     Json(new): Json<NewDeviceAuthorization>,
-) -> AppResult<impl IntoResponse> {
+) -> Result<impl IntoResponse> {
     let mut errors = FieldErrors::default();
     let said = [new.device_id, new.device_name, new.client_name, new.client_version, new.client_platform];
     let Some(device) = device(&mut errors, said, &headers) else { return Err(errors.into()) };
@@ -163,11 +163,11 @@ fn location(id: &CliAuthorizationId) -> String {
 pub async fn exchange_authorization(
     State(app): State<AppState>,
     from: ClientAddress,
-    body: AppResult<Json<CliExchange>>,
-) -> AppResult<Json<CliCredential>> {
+    body: Result<Json<CliExchange>>,
+) -> Result<Json<CliCredential>> {
     let refuse = |refusal| exchange::refuse(&app, from, refusal);
     let Json(new) = body.map_err(|error| match error {
-        AppError::Invalid(_) => refuse(CliTokenError::InvalidRequest),
+        Error::Invalid(_) => refuse(CliTokenError::InvalidRequest),
         other => other,
     })?;
     let given = exchange::exchange(&app, from, &grant(&new).map_err(refuse)?).await?;

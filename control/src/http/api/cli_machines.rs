@@ -10,7 +10,7 @@ use utoipa_axum::routes;
 use crate::domain::access::LoginSession;
 use crate::domain::cli_login::machines as service;
 use crate::domain::credentials::access_keys::repo::Credential;
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::http::AppState;
 use crate::http::extract::{CredentialPath, Json};
 
@@ -44,7 +44,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
     security(("bearer" = ["login session"])),
     responses((status = 200, body = MachinesAnswer))
 )]
-pub async fn list_machines(State(app): State<AppState>, caller: LoginSession) -> AppResult<Json<MachinesAnswer>> {
+pub async fn list_machines(State(app): State<AppState>, caller: LoginSession) -> Result<Json<MachinesAnswer>> {
     let machines = service::list(&app, &caller).await?.into_iter().map(|found| present(found, caller.credential()));
     Ok(Json(MachinesAnswer { devices: machines.collect() }))
 }
@@ -57,7 +57,7 @@ pub async fn list_machines(State(app): State<AppState>, caller: LoginSession) ->
     security(("bearer" = ["login session"])),
     responses((status = 204), (status = 404))
 )]
-pub async fn remove_current_machine(State(app): State<AppState>, caller: LoginSession) -> AppResult<StatusCode> {
+pub async fn remove_current_machine(State(app): State<AppState>, caller: LoginSession) -> Result<StatusCode> {
     service::remove(&app, &caller, caller.credential()).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -70,11 +70,7 @@ pub async fn remove_current_machine(State(app): State<AppState>, caller: LoginSe
     security(("bearer" = ["login session"])),
     responses((status = 204))
 )]
-pub async fn remove_machine(
-    State(app): State<AppState>,
-    caller: LoginSession,
-    CredentialPath(id): CredentialPath,
-) -> AppResult<StatusCode> {
+pub async fn remove_machine(State(app): State<AppState>, caller: LoginSession, CredentialPath(id): CredentialPath) -> Result<StatusCode> {
     service::remove(&app, &caller, &id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -19,7 +19,7 @@ use crate::domain::access::grant::{AcceptApp, LeaveApp, ManageCollaborators, Rea
 use crate::domain::access::{AppGrant, Role};
 use crate::domain::collaborators::acceptance;
 use crate::domain::collaborators::service::{self, GivenRole};
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::domain::second_factors::Proof;
 use crate::http::AppState;
 use crate::http::extract::{EmailPath, Json, encode_segment};
@@ -40,7 +40,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
     security(("bearer" = ["app.read"])),
     responses((status = 200, body = CollaboratorsAnswer))
 )]
-pub async fn list_collaborators(State(app): State<AppState>, grant: AppGrant<ReadApp>) -> AppResult<Json<CollaboratorsAnswer>> {
+pub async fn list_collaborators(State(app): State<AppState>, grant: AppGrant<ReadApp>) -> Result<Json<CollaboratorsAnswer>> {
     let collaborators = service::list(&mut app.db.read().await?, &grant).await?;
     Ok(Json(CollaboratorsAnswer { collaborators: collaborators.into_iter().map(present_collaborator).collect() }))
 }
@@ -51,7 +51,7 @@ async fn given(
     grant: &AppGrant<ManageCollaborators>,
     role: Result<AssignableRole, Invalid>,
     step_up: Field<StepUpProof>,
-) -> AppResult<(GivenRole, &'static str)> {
+) -> Result<(GivenRole, &'static str)> {
     let role = role.map(|role| match role {
         AssignableRole::Admin => Role::Admin,
         AssignableRole::Developer => Role::Developer,
@@ -86,7 +86,7 @@ pub async fn add_collaborator(
     grant: AppGrant<ManageCollaborators>,
     EmailPath(email): EmailPath,
     body: Option<Json<NewCollaborator>>,
-) -> AppResult<impl IntoResponse> {
+) -> Result<impl IntoResponse> {
     let new = body.map(|Json(new)| new).unwrap_or_default();
     let role = new.permission.optional().map(|role| role.unwrap_or(AssignableRole::Developer));
     let (role, permission) = given(&app, &grant, role, new.step_up).await?;
@@ -112,7 +112,7 @@ pub async fn update_collaborator(
     grant: AppGrant<ManageCollaborators>,
     EmailPath(email): EmailPath,
     Json(patch): Json<CollaboratorPatch>,
-) -> AppResult<Json<CollaboratorAnswer>> {
+) -> Result<Json<CollaboratorAnswer>> {
     let (role, permission) = given(&app, &grant, patch.permission.required(), patch.step_up).await?;
     let email = service::update(&app, &grant, role, &email).await?;
     Ok(Json(CollaboratorAnswer { collaborator: Collaborator { email, permission: permission.to_owned() } }))
@@ -138,7 +138,7 @@ pub async fn remove_collaborator(
     State(app): State<AppState>,
     grant: AppGrant<LeaveApp>,
     EmailPath(email): EmailPath,
-) -> AppResult<StatusCode> {
+) -> Result<StatusCode> {
     service::remove(&app, &grant, &email).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -160,7 +160,7 @@ pub async fn accept_app(
     State(app): State<AppState>,
     grant: AppGrant<AcceptApp>,
     body: Option<Json<Acceptance>>,
-) -> AppResult<Json<AppAnswer>> {
+) -> Result<Json<AppAnswer>> {
     let Acceptance { name } = body.map(|Json(body)| body).unwrap_or_default();
     let name = name.parse_optional::<Name>().map_err(|error| FieldErrors::of("name", error))?;
     Ok(Json(AppAnswer { app: present(acceptance::accept(&app, &grant, name.as_ref()).await?) }))

@@ -15,7 +15,7 @@ use super::releases;
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::{ManageDeployments, ReadApp};
 use crate::domain::deployments::service;
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::domain::releases::current::{self, Current};
 use crate::http::AppState;
 use crate::http::extract::{DeploymentPath, Json, encode_segment};
@@ -36,15 +36,15 @@ pub fn routes() -> OpenApiRouter<AppState> {
     security(("bearer" = ["app.read"])),
     responses((status = 200, body = DeploymentsAnswer))
 )]
-pub async fn list_deployments(State(app): State<AppState>, grant: AppGrant<ReadApp>) -> AppResult<Json<DeploymentsAnswer>> {
+pub async fn list_deployments(State(app): State<AppState>, grant: AppGrant<ReadApp>) -> Result<Json<DeploymentsAnswer>> {
     let deployments = current::list(&mut app.db.read().await?, &grant).await?;
     let urls = app.download_urls();
-    let deployments = deployments.into_iter().map(|deployment| present(grant.app(), deployment, &urls)).collect::<AppResult<_>>()?;
+    let deployments = deployments.into_iter().map(|deployment| present(grant.app(), deployment, &urls)).collect::<Result<_>>()?;
     Ok(Json(DeploymentsAnswer { deployments }))
 }
 
 /// A deployment on the wire.
-fn present(app: &AppId, (deployment, newest): Current, urls: &DownloadUrls<'_>) -> AppResult<Deployment> {
+fn present(app: &AppId, (deployment, newest): Current, urls: &DownloadUrls<'_>) -> Result<Deployment> {
     Ok(Deployment {
         id: deployment.id,
         name: deployment.name,
@@ -67,7 +67,7 @@ pub async fn create_deployment(
     State(app): State<AppState>,
     grant: AppGrant<ManageDeployments>,
     Json(new): Json<NewDeployment>,
-) -> AppResult<impl IntoResponse> {
+) -> Result<impl IntoResponse> {
     let created = service::create(&app, &grant, read(new)?).await?;
     let deployment = present(grant.app(), (created, None), &app.download_urls())?;
     let location = format!("/v1/apps/{}/deployments/{}", encode_segment(grant.called()), encode_segment(&deployment.name));
@@ -96,7 +96,7 @@ pub async fn get_deployment(
     State(app): State<AppState>,
     grant: AppGrant<ReadApp>,
     DeploymentPath(name): DeploymentPath,
-) -> AppResult<Json<DeploymentAnswer>> {
+) -> Result<Json<DeploymentAnswer>> {
     let found = current::get(&mut app.db.read().await?, &grant, &name).await?;
     Ok(Json(DeploymentAnswer { deployment: present(grant.app(), found, &app.download_urls())? }))
 }
@@ -115,7 +115,7 @@ pub async fn rename_deployment(
     grant: AppGrant<ManageDeployments>,
     DeploymentPath(name): DeploymentPath,
     Json(patch): Json<DeploymentPatch>,
-) -> AppResult<Json<DeploymentAnswer>> {
+) -> Result<Json<DeploymentAnswer>> {
     let new_name = patch.name.parse::<Name>().map_err(|error| FieldErrors::of("name", error))?;
     let renamed = current::rename(&app, &grant, &name, &new_name).await?;
     Ok(Json(DeploymentAnswer { deployment: present(grant.app(), renamed, &app.download_urls())? }))
@@ -133,7 +133,7 @@ pub async fn delete_deployment(
     State(app): State<AppState>,
     grant: AppGrant<ManageDeployments>,
     DeploymentPath(name): DeploymentPath,
-) -> AppResult<StatusCode> {
+) -> Result<StatusCode> {
     service::delete(&app, &grant, &name).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -150,7 +150,7 @@ pub async fn clear_history(
     State(app): State<AppState>,
     grant: AppGrant<ManageDeployments>,
     DeploymentPath(name): DeploymentPath,
-) -> AppResult<StatusCode> {
+) -> Result<StatusCode> {
     service::clear(&app, &grant, &name).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -14,7 +14,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::domain::context::Context;
-use crate::domain::error::{AppError, chain};
+use crate::domain::error::{Error, chain};
 use crate::domain::outbox::{self, Kind};
 use crate::http::AppState;
 use crate::http::extract::Json;
@@ -78,7 +78,7 @@ async fn checks(app: &AppState) -> Arc<Checks> {
     }
     let (oldest, stored) =
         tokio::join!(tokio::time::timeout(CHECK_TIMEOUT, oldest(app)), tokio::time::timeout(CHECK_TIMEOUT, app.storage.probe()));
-    let oldest = oldest.unwrap_or_else(|_| Err(AppError::unavailable(slow())));
+    let oldest = oldest.unwrap_or_else(|_| Err(Error::unavailable(slow())));
     let stored = stored.unwrap_or_else(|_| Err(slow()));
     if let Err(error) = &oldest {
         tracing::error!(cause = %chain(error), "the database check failed");
@@ -100,13 +100,13 @@ fn slow() -> io::Error {
 }
 
 /// Reads the outbox, which proves the database as well as any other table.
-async fn oldest(app: &Context) -> Result<Option<UnixMillis>, AppError> {
+async fn oldest(app: &Context) -> Result<Option<UnixMillis>, Error> {
     let mut tx = app.db.read().await?;
     Ok(outbox::oldest(&mut tx, Kind::Snapshot).await?)
 }
 
 /// Without the database nobody knows how far the edge lags, and nothing is pushed.
-fn edge(app: &Context, oldest: Result<&Option<UnixMillis>, &AppError>, now: UnixMillis) -> CheckResult {
+fn edge(app: &Context, oldest: Result<&Option<UnixMillis>, &Error>, now: UnixMillis) -> CheckResult {
     if !app.settings.has_edge {
         return CheckResult::Off;
     }

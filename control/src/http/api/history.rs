@@ -16,7 +16,7 @@ use utoipa_axum::routes;
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ReadMetrics;
 use crate::domain::counting::history::days::{self, Asked, Counts, Days};
-use crate::domain::error::{AppError, AppResult, Cause, chain};
+use crate::domain::error::{Cause, Error, Result, chain};
 use crate::http::AppState;
 use crate::http::extract::DeploymentPath;
 use crate::infra::db::Db;
@@ -44,7 +44,7 @@ pub async fn read_metrics_history(
     grant: AppGrant<ReadMetrics>,
     DeploymentPath(name): DeploymentPath,
     RawQuery(query): RawQuery,
-) -> AppResult<Response> {
+) -> Result<Response> {
     let asked = read(query.as_deref().unwrap_or_default())?;
     let history = days::read(&app, &grant, &name, &asked).await?;
     let answer = MetricsHistoryAnswer {
@@ -53,7 +53,7 @@ pub async fn read_metrics_history(
         history_starts_at: history.starts.map(|day| day.to_string()),
         days: history.first.into_iter().map(present).collect(),
     };
-    let mut opening = serde_json::to_vec(&answer).map_err(AppError::internal)?;
+    let mut opening = serde_json::to_vec(&answer).map_err(Error::internal)?;
     // The other days come before the last brackets.
     opening.truncate(opening.len().saturating_sub(CLOSING.len()));
     let sending = Sending { is_first: answer.days.is_empty(), days: history.rest, db: app.db.clone() };

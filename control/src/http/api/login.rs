@@ -9,7 +9,7 @@ use utoipa_axum::routes;
 
 use crate::domain::audit::ClientAddress;
 use crate::domain::credentials::device_cookies::Device;
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::domain::login::service::{self, LoggedIn, Login, Outcome, judge_challenge_token};
 use crate::http::AppState;
 use crate::http::extract::Json;
@@ -42,7 +42,7 @@ pub async fn log_in(
     State(app): State<AppState>,
     Extension(from): Extension<ClientAddress>,
     Json(new): Json<NewLogin>,
-) -> AppResult<Json<LoginAnswer>> {
+) -> Result<Json<LoginAnswer>> {
     let login = Login {
         email: new.email.parse(),
         password: new.password.parse(),

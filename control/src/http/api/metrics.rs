@@ -9,7 +9,7 @@ use super::history;
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ReadMetrics;
 use crate::domain::counting::counters;
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::http::AppState;
 use crate::http::extract::{DeploymentPath, Json};
 
@@ -30,7 +30,7 @@ pub async fn read_metrics(
     State(app): State<AppState>,
     grant: AppGrant<ReadMetrics>,
     DeploymentPath(name): DeploymentPath,
-) -> AppResult<Json<MetricsAnswer>> {
+) -> Result<Json<MetricsAnswer>> {
     let rows = counters::list(&mut app.db.read().await?, &grant, &name).await?;
     let metrics = rows.into_iter().map(|row| {
         let counts = Counts { active: row.active, downloaded: row.downloaded, installed: row.installed, failed: row.failed };

@@ -13,7 +13,7 @@ use utoipa_axum::routes;
 
 use crate::domain::audit::ClientAddress;
 use crate::domain::credentials::device_cookies::Device;
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::domain::login::passkeys::service;
 use crate::http::AppState;
 use crate::http::api::login::SessionOut;
@@ -51,7 +51,7 @@ pub async fn start_passkey_login(
     State(app): State<AppState>,
     Extension(from): Extension<ClientAddress>,
     Json(waiting): Json<WaitingLogin>,
-) -> AppResult<Json<WebAuthnOptions>> {
+) -> Result<Json<WebAuthnOptions>> {
     let token = waiting.pending_token.filled().map_err(|error| FieldErrors::of("pendingToken", error))?;
     Ok(Json(WebAuthnOptions { options: service::ask_pending(&app, from, &token).await?.into() }))
 }
@@ -68,7 +68,7 @@ pub async fn log_in_with_passkey(
     State(app): State<AppState>,
     Extension(from): Extension<ClientAddress>,
     Json(shown): Json<LoginAssertion>,
-) -> AppResult<Json<SessionOut>> {
+) -> Result<Json<SessionOut>> {
     let mut errors = FieldErrors::default();
     let token = errors.take("pendingToken", shown.pending_token.filled());
     let response = errors.take("response", shown.response.required());
@@ -88,7 +88,7 @@ pub async fn start_passkey_sign_in(
     State(app): State<AppState>,
     Extension(from): Extension<ClientAddress>,
     Json(NoMembers {}): Json<NoMembers>,
-) -> AppResult<Json<SignInOptionsOut>> {
+) -> Result<Json<SignInOptionsOut>> {
     let asked = service::ask_anybody(&app, from).await?;
     Ok(Json(SignInOptionsOut { challenge_id: asked.challenge_id, options: asked.options.into() }))
 }
@@ -105,7 +105,7 @@ pub async fn sign_in_with_passkey(
     State(app): State<AppState>,
     Extension(from): Extension<ClientAddress>,
     Json(shown): Json<SignInAssertion>,
-) -> AppResult<Json<SessionOut>> {
+) -> Result<Json<SessionOut>> {
     let mut errors = FieldErrors::default();
     let challenge_id = errors.take("challengeId", shown.challenge_id.filled());
     let response = errors.take("response", shown.response.required());

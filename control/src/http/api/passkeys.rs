@@ -9,7 +9,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::domain::access::{DashboardSession, LoginSession};
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::domain::second_factors::Proof;
 use crate::domain::second_factors::passkeys::repo::PasskeyRow;
 use crate::domain::second_factors::passkeys::{Answer, proof, service};
@@ -19,13 +19,13 @@ use crate::http::api::passkey_sign_in;
 use crate::http::api::second_factors::{proof_of, removed};
 use crate::http::extract::{Json, PasskeyPath};
 
-fn present(row: PasskeyRow) -> AppResult<Passkey> {
+fn present(row: PasskeyRow) -> Result<Passkey> {
     Ok(Passkey {
         id: row.id,
         name: row.name,
         device_type: if row.is_backup_eligible { "multiDevice" } else { "singleDevice" }.to_owned(),
         backed_up: row.is_backed_up,
-        transports: serde_json::from_str(&row.transports).map_err(AppError::internal)?,
+        transports: serde_json::from_str(&row.transports).map_err(Error::internal)?,
         created_at: row.created_time.iso8601(),
         last_used_at: row.last_used_time.iso8601(),
     })
@@ -52,7 +52,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
     security(("bearer" = ["dashboard session"])),
     responses((status = 200, body = WebAuthnOptions), (status = 501))
 )]
-pub async fn start_passkey_registration(State(app): State<AppState>, caller: DashboardSession) -> AppResult<Json<WebAuthnOptions>> {
+pub async fn start_passkey_registration(State(app): State<AppState>, caller: DashboardSession) -> Result<Json<WebAuthnOptions>> {
     Ok(Json(WebAuthnOptions { options: service::ask(&app, &caller).await?.into() }))
 }
 
@@ -65,11 +65,7 @@ pub async fn start_passkey_registration(State(app): State<AppState>, caller: Das
     request_body = NewPasskey,
     responses((status = 200, body = PasskeyAdded), (status = 409), (status = 501))
 )]
-pub async fn add_passkey(
-    State(app): State<AppState>,
-    caller: DashboardSession,
-    Json(new): Json<NewPasskey>,
-) -> AppResult<Json<PasskeyAdded>> {
+pub async fn add_passkey(State(app): State<AppState>, caller: DashboardSession, Json(new): Json<NewPasskey>) -> Result<Json<PasskeyAdded>> {
     let added = service::add(&app, &caller, read(new)).await?;
     let recovery_codes = added.codes.map(Codes::reveal);
     Ok(Json(PasskeyAdded { passkey: present(added.passkey)?, mfa_enabled: true, recovery_codes }))
@@ -94,9 +90,9 @@ fn read(new: NewPasskey) -> Result<service::NewPasskey, FieldErrors> {
     security(("bearer" = ["login session"])),
     responses((status = 200, body = PasskeysAnswer))
 )]
-pub async fn list_passkeys(State(app): State<AppState>, caller: LoginSession) -> AppResult<Json<PasskeysAnswer>> {
+pub async fn list_passkeys(State(app): State<AppState>, caller: LoginSession) -> Result<Json<PasskeysAnswer>> {
     let rows = service::list(&mut app.db.read().await?, &caller).await?;
-    Ok(Json(PasskeysAnswer { passkeys: rows.into_iter().map(present).collect::<AppResult<_>>()? }))
+    Ok(Json(PasskeysAnswer { passkeys: rows.into_iter().map(present).collect::<Result<_>>()? }))
 }
 
 /// Rename a passkey.
@@ -113,7 +109,7 @@ pub async fn rename_passkey(
     caller: LoginSession,
     PasskeyPath(id): PasskeyPath,
     Json(patch): Json<PasskeyPatch>,
-) -> AppResult<Json<PasskeyAnswer>> {
+) -> Result<Json<PasskeyAnswer>> {
     let name = patch.name.parse().map_err(|error| FieldErrors::of("name", error))?;
     let row = service::rename(&app, &caller, &id, &name).await?;
     Ok(Json(PasskeyAnswer { passkey: present(row)? }))
@@ -133,7 +129,7 @@ pub async fn remove_passkey(
     caller: LoginSession,
     PasskeyPath(id): PasskeyPath,
     body: Option<Json<FactorChange>>,
-) -> AppResult<Json<FactorRemoved>> {
+) -> Result<Json<FactorRemoved>> {
     let proof = proof_of(body)?;
     let mfa_enabled = service::remove(&app, &caller, &id, proof.as_ref()).await?;
     Ok(removed("the passkey was removed", mfa_enabled))
@@ -147,6 +143,6 @@ pub async fn remove_passkey(
     security(("bearer" = ["dashboard session"])),
     responses((status = 200, body = WebAuthnOptions), (status = 409), (status = 501))
 )]
-pub async fn start_step_up(State(app): State<AppState>, caller: DashboardSession) -> AppResult<Json<WebAuthnOptions>> {
+pub async fn start_step_up(State(app): State<AppState>, caller: DashboardSession) -> Result<Json<WebAuthnOptions>> {
     Ok(Json(WebAuthnOptions { options: proof::ask_for_step_up(&app, &caller).await?.into() }))
 }

@@ -10,7 +10,7 @@ use utoipa_axum::routes;
 
 use super::registration::say;
 use crate::domain::audit::ClientAddress;
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::domain::login::service::judge_challenge_token;
 use crate::domain::password_reset::service;
 use crate::http::AppState;
@@ -33,7 +33,7 @@ pub async fn forgot_password(
     State(app): State<AppState>,
     Extension(from): Extension<ClientAddress>,
     Json(forgotten): Json<Forgotten>,
-) -> AppResult<(StatusCode, Json<Message>)> {
+) -> Result<(StatusCode, Json<Message>)> {
     let challenge_token = forgotten.challenge_token.optional().and_then(judge_challenge_token);
     service::forgot(&app, from, forgotten.email.parse(), challenge_token).await?;
     Ok((StatusCode::ACCEPTED, say("if this address has an account, a mail is on its way")))
@@ -52,7 +52,7 @@ pub async fn reset_password(
     State(app): State<AppState>,
     Extension(from): Extension<ClientAddress>,
     Json(reset): Json<Reset>,
-) -> AppResult<Json<Message>> {
+) -> Result<Json<Message>> {
     let reset = service::Reset {
         token: reset.token.parse(),
         password: reset.password.required(),

@@ -12,7 +12,7 @@ use super::package_info;
 use super::releases::created;
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ManageReleases;
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::domain::releases::promotion::{self, Promotion};
 use crate::http::AppState;
 use crate::http::extract::{DeploymentPath, Json};
@@ -46,7 +46,7 @@ pub async fn promote_release(
     grant: AppGrant<ManageReleases>,
     DeploymentPath(source): DeploymentPath,
     Json(new): Json<NewPromotion>,
-) -> AppResult<impl IntoResponse> {
+) -> Result<impl IntoResponse> {
     let promotion = read(source, new)?;
     let row = promotion::promote(&app, &grant, &promotion).await?;
     created(&app, &grant, &promotion.to, row)

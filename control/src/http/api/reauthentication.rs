@@ -7,7 +7,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::domain::access::DashboardSession;
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::domain::login::fresh::{self, judge_password};
 use crate::domain::second_factors::Proof;
 use crate::http::AppState;
@@ -33,7 +33,7 @@ pub async fn reauthenticate(
     State(app): State<AppState>,
     caller: DashboardSession,
     Json(again): Json<Reauthentication>,
-) -> AppResult<Json<Reauthenticated>> {
+) -> Result<Json<Reauthenticated>> {
     Ok(Json(Reauthenticated { fresh_until: fresh::reauthenticate(&app, &caller, read(again)).await? }))
 }
 

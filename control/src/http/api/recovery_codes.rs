@@ -10,7 +10,7 @@ use utoipa_axum::routes;
 
 use crate::domain::access::LoginSession;
 use crate::domain::audit::ClientAddress;
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::domain::login::completion;
 use crate::domain::second_factors::recovery::service;
 use crate::http::AppState;
@@ -46,7 +46,7 @@ pub async fn replace_recovery_codes(
     State(app): State<AppState>,
     caller: LoginSession,
     body: Option<Json<FactorChange>>,
-) -> AppResult<Json<RecoveryCodes>> {
+) -> Result<Json<RecoveryCodes>> {
     let proof = proof_of(body)?;
     let codes = service::regenerate(&app, &caller, proof.as_ref()).await?;
     Ok(Json(RecoveryCodes { recovery_codes: codes.reveal() }))
@@ -64,7 +64,7 @@ pub async fn log_in_with_recovery_code(
     State(app): State<AppState>,
     Extension(from): Extension<ClientAddress>,
     Json(shown): Json<LoginCode>,
-) -> AppResult<Json<RecoveredOut>> {
+) -> Result<Json<RecoveredOut>> {
     let (token, code) = login_code(shown)?;
     let (logged_in, recovery_codes_remaining) = completion::by_recovery_code(&app, from, &token, &code).await?;
     Ok(Json(RecoveredOut { session: logged_in.into(), recovery_codes_remaining }))

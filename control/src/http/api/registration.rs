@@ -12,7 +12,7 @@ use utoipa_axum::routes;
 use crate::domain::accounts::service::judge_name;
 use crate::domain::audit::ClientAddress;
 use crate::domain::email::Email;
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::domain::login::service::judge_challenge_token;
 use crate::domain::registration::{confirm, service};
 use crate::http::AppState;
@@ -40,7 +40,7 @@ pub async fn register(
     State(app): State<AppState>,
     Extension(from): Extension<ClientAddress>,
     Json(new): Json<NewRegistration>,
-) -> AppResult<(StatusCode, Json<Message>)> {
+) -> Result<(StatusCode, Json<Message>)> {
     let new = service::NewRegistration {
         email: new.email.required().and_then(|text| Email::parse_new(&text)),
         name: new.name.optional().and_then(|name| name.map(|name| judge_name(&name).map(Cow::into_owned)).transpose()),
@@ -64,7 +64,7 @@ pub async fn verify_email(
     State(app): State<AppState>,
     Extension(from): Extension<ClientAddress>,
     Json(shown): Json<ShownToken>,
-) -> AppResult<Json<Message>> {
+) -> Result<Json<Message>> {
     let shown = confirm::Confirmation {
         token: shown.token.parse(),
         password: shown.password.parse_optional(),
@@ -87,7 +87,7 @@ pub async fn resend_verification(
     State(app): State<AppState>,
     Extension(from): Extension<ClientAddress>,
     Json(resend): Json<Resend>,
-) -> AppResult<(StatusCode, Json<Message>)> {
+) -> Result<(StatusCode, Json<Message>)> {
     service::resend(&app, from, resend.email.parse()).await?;
     Ok((StatusCode::ACCEPTED, say("if a registration waits for this address, a mail is on its way")))
 }

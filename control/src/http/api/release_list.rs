@@ -12,7 +12,7 @@ use utoipa_axum::routes;
 use super::releases::present_method;
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ReadApp;
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::domain::releases::listing::{self, Page};
 use crate::domain::releases::repo::{ListFilter, ReleaseRow};
 use crate::domain::releases::service::label;
@@ -64,14 +64,14 @@ pub async fn list_releases(
     grant: AppGrant<ReadApp>,
     DeploymentPath(deployment): DeploymentPath,
     RawQuery(query): RawQuery,
-) -> AppResult<Json<ReleasesAnswer>> {
+) -> Result<Json<ReleasesAnswer>> {
     let page = read(query.as_deref().unwrap_or_default())?;
     let (rows, next) = listing::list(&mut app.db.read().await?, &grant, &deployment, &page).await?;
     let next_cursor = next.map(|after| cursor(after, page.filter.is_ascending));
-    Ok(Json(ReleasesAnswer { releases: rows.into_iter().map(present).collect::<AppResult<_>>()?, next_cursor }))
+    Ok(Json(ReleasesAnswer { releases: rows.into_iter().map(present).collect::<Result<_>>()?, next_cursor }))
 }
 
-fn present(row: ReleaseRow) -> AppResult<ListedRelease> {
+fn present(row: ReleaseRow) -> Result<ListedRelease> {
     Ok(ListedRelease {
         app_version: row.app_version,
         description: row.description,

@@ -16,7 +16,7 @@ use utoipa_axum::routes;
 use super::package_info;
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::{ManageReleases, ReadApp};
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::domain::releases as domain;
 use crate::domain::releases::change::{self, ReleaseChange};
 use crate::domain::releases::repo::ReleaseRow;
@@ -30,7 +30,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
 }
 
 /// A release on the wire, with signed addresses.
-pub(super) fn present(app: &AppId, release: service::Release, urls: &DownloadUrls<'_>) -> AppResult<Release> {
+pub(super) fn present(app: &AppId, release: service::Release, urls: &DownloadUrls<'_>) -> Result<Release> {
     let service::Release { row, diffs } = release;
     let url = |sha256: &Sha256Hex| download_url(urls, &BlobKey { app: app.clone(), sha256: sha256.clone() });
     Ok(Release {
@@ -71,7 +71,7 @@ pub(super) fn created(
     grant: &AppGrant<ManageReleases>,
     deployment: &str,
     row: ReleaseRow,
-) -> AppResult<impl IntoResponse + use<>> {
+) -> Result<impl IntoResponse + use<>> {
     let package = present(grant.app(), service::Release { row, diffs: Vec::new() }, &app.download_urls())?;
     let (app_name, deployment_name) = (encode_segment(grant.called()), encode_segment(deployment));
     let location = format!("/v1/apps/{app_name}/deployments/{deployment_name}/releases/{}", package.label);
@@ -91,7 +91,7 @@ pub async fn get_release(
     grant: AppGrant<ReadApp>,
     DeploymentPath(deployment): DeploymentPath,
     LabelPath(label): LabelPath,
-) -> AppResult<Json<ReleaseAnswer>> {
+) -> Result<Json<ReleaseAnswer>> {
     let found = service::find(&mut app.db.read().await?, &grant, &deployment, label).await?;
     Ok(Json(ReleaseAnswer { package: present(grant.app(), found, &app.download_urls())? }))
 }
@@ -108,10 +108,10 @@ pub async fn get_history(
     State(app): State<AppState>,
     grant: AppGrant<ReadApp>,
     DeploymentPath(deployment): DeploymentPath,
-) -> AppResult<Json<HistoryAnswer>> {
+) -> Result<Json<HistoryAnswer>> {
     let releases = service::history(&mut app.db.read().await?, &grant, &deployment).await?;
     let urls = app.download_urls();
-    let history = releases.into_iter().map(|release| present(grant.app(), release, &urls)).collect::<AppResult<_>>()?;
+    let history = releases.into_iter().map(|release| present(grant.app(), release, &urls)).collect::<Result<_>>()?;
     Ok(Json(HistoryAnswer { history }))
 }
 
@@ -139,7 +139,7 @@ pub async fn patch_release(
     grant: AppGrant<ManageReleases>,
     DeploymentPath(deployment): DeploymentPath,
     Json(patch): Json<ReleasePatch>,
-) -> AppResult<Response> {
+) -> Result<Response> {
     let Some(changed) = change::change(&app, &grant, &deployment, &read(patch)?).await? else {
         return Ok(StatusCode::NO_CONTENT.into_response());
     };

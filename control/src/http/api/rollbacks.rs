@@ -10,7 +10,7 @@ use utoipa_axum::routes;
 use super::releases::created;
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ManageReleases;
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::domain::releases::rollback;
 use crate::http::AppState;
 use crate::http::extract::{DeploymentPath, Json};
@@ -38,7 +38,7 @@ pub async fn roll_back_release(
     grant: AppGrant<ManageReleases>,
     DeploymentPath(deployment): DeploymentPath,
     body: Option<Json<NewRollback>>,
-) -> AppResult<impl IntoResponse> {
+) -> Result<impl IntoResponse> {
     let NewRollback { target_release } = body.map(|Json(new)| new).unwrap_or_default();
     let target = target_release.parse_optional().map_err(|error| FieldErrors::of("targetRelease", error))?;
     created(&app, &grant, &deployment, rollback::roll_back(&app, &grant, &deployment, target).await?)

@@ -7,14 +7,14 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::domain::access::LoginSession;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::domain::second_factors::{Proof, factors};
 use crate::http::AppState;
 use crate::http::api::{authenticator_apps, passkeys, recovery_codes};
 use crate::http::extract::Json;
 
 /// The token and the code of a body that completes a login. Errors: 400.
-pub fn login_code(body: LoginCode) -> AppResult<(String, String)> {
+pub fn login_code(body: LoginCode) -> Result<(String, String)> {
     let mut errors = FieldErrors::default();
     let token = errors.take("pendingToken", body.pending_token.filled());
     let code = errors.take("code", body.code.filled());
@@ -22,9 +22,9 @@ pub fn login_code(body: LoginCode) -> AppResult<(String, String)> {
 }
 
 /// The proof in a body that may be left out. Errors: 400.
-pub fn proof_of(body: Option<Json<FactorChange>>) -> AppResult<Option<Proof>> {
+pub fn proof_of(body: Option<Json<FactorChange>>) -> Result<Option<Proof>> {
     let change = body.map(|Json(change)| change).unwrap_or_default();
-    Proof::judge(change.step_up).map_err(|error| AppError::invalid("stepUp", error))
+    Proof::judge(change.step_up).map_err(|error| Error::invalid("stepUp", error))
 }
 
 /// The answer that a factor was removed.
@@ -49,7 +49,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
     security(("bearer" = ["login session"])),
     responses((status = 200, body = Mfa))
 )]
-pub async fn get_mfa(State(app): State<AppState>, caller: LoginSession) -> AppResult<Json<Mfa>> {
+pub async fn get_mfa(State(app): State<AppState>, caller: LoginSession) -> Result<Json<Mfa>> {
     let (found, mfa_setup_deadline) = factors::overview(&mut app.db.read().await?, caller.account()).await?;
     Ok(Json(Mfa {
         mfa_enabled: found.are_on(),

@@ -9,7 +9,7 @@ use utoipa_axum::routes;
 
 use crate::domain::access::LoginSession;
 use crate::domain::credentials::access_keys::repo::Credential;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::domain::keys::sessions as service;
 use crate::http::AppState;
 use crate::http::extract::{Json, SourcePath};
@@ -45,7 +45,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
     security(("bearer" = ["login session"])),
     responses((status = 200, body = SessionsAnswer))
 )]
-pub async fn list_sessions(State(app): State<AppState>, caller: LoginSession) -> AppResult<Json<SessionsAnswer>> {
+pub async fn list_sessions(State(app): State<AppState>, caller: LoginSession) -> Result<Json<SessionsAnswer>> {
     let sessions = service::list(&app, &caller).await?.into_iter().map(|found| present(found, caller.credential()));
     Ok(Json(SessionsAnswer { sessions: sessions.collect() }))
 }
@@ -63,7 +63,7 @@ pub async fn end_dashboard_sessions(
     State(app): State<AppState>,
     caller: LoginSession,
     RawQuery(query): RawQuery,
-) -> AppResult<Json<RevokedAnswer>> {
+) -> Result<Json<RevokedAnswer>> {
     let keeps = keeps_current(query.as_deref().unwrap_or_default())?;
     Ok(Json(RevokedAnswer { revoked: service::end_dashboard(&app, &caller, keeps).await? }))
 }
@@ -76,7 +76,7 @@ pub async fn end_dashboard_sessions(
     security(("bearer" = ["login session"])),
     responses((status = 204))
 )]
-pub async fn end_current_session(State(app): State<AppState>, caller: LoginSession) -> AppResult<StatusCode> {
+pub async fn end_current_session(State(app): State<AppState>, caller: LoginSession) -> Result<StatusCode> {
     service::end_current(&app, &caller).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -93,17 +93,17 @@ pub async fn end_sessions_from_source(
     State(app): State<AppState>,
     caller: LoginSession,
     SourcePath(source): SourcePath,
-) -> AppResult<StatusCode> {
+) -> Result<StatusCode> {
     service::end_from_source(&app, &caller, &source).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// The query's `keepCurrent`. A wrong value must not end the session of somebody who meant to keep it.
-fn keeps_current(query: &str) -> AppResult<bool> {
+fn keeps_current(query: &str) -> Result<bool> {
     let mut given = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "keepCurrent");
     match (given.next().as_ref().map(|(_, value)| value.as_ref()), given.next()) {
         (None | Some("false" | ""), None) => Ok(false),
         (Some("true"), None) => Ok(true),
-        _ => Err(AppError::invalid("keepCurrent", "must be true or false")),
+        _ => Err(Error::invalid("keepCurrent", "must be true or false")),
     }
 }

@@ -18,7 +18,7 @@ use super::package_info;
 use super::releases::created;
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ManageReleases;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::domain::releases::UploadAllowance;
 use crate::domain::releases::upload::{self, Received, too_large};
 use crate::http::AppState;
@@ -68,7 +68,7 @@ pub async fn create_release(
     allowance: UploadAllowance,
     DeploymentPath(deployment): DeploymentPath,
     request: Request,
-) -> AppResult<impl IntoResponse> {
+) -> Result<impl IntoResponse> {
     let received = receive(&app, &grant, &deployment, request).await?;
     let release = upload::release(Arc::clone(&app.context), grant.clone(), allowance, deployment.clone(), received);
     // All of it or nothing, even if the client goes away now.
@@ -77,7 +77,7 @@ pub async fn create_release(
 }
 
 /// Reads the multipart body, unless its head says already that there is no room for it.
-async fn receive(app: &AppState, grant: &AppGrant<ManageReleases>, deployment: &str, request: Request) -> AppResult<Received> {
+async fn receive(app: &AppState, grant: &AppGrant<ManageReleases>, deployment: &str, request: Request) -> Result<Received> {
     let length = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     let admitted = upload::admit(app, grant, deployment, length).await?;
     let limit = admitted.limit;
@@ -97,7 +97,7 @@ async fn receive(app: &AppState, grant: &AppGrant<ManageReleases>, deployment: &
             Some("packageInfo") if info.is_none() => info = Some(package_info::of_upload(&receive_info(field, &meter, limit).await?)),
             Some(name @ ("package" | "packageInfo")) => {
                 let field = if name == "package" { "package" } else { "packageInfo" };
-                return Err(AppError::invalid(field, "stands there twice"));
+                return Err(Error::invalid(field, "stands there twice"));
             }
             _ => skip(field, &meter, limit).await?,
         }
@@ -125,11 +125,11 @@ fn missing(has_no_file: bool, info: Option<FieldErrors>) -> FieldErrors {
     errors
 }
 
-async fn receive_info(field: Field<'_>, meter: &Meter, limit: u64) -> AppResult<Vec<u8>> {
+async fn receive_info(field: Field<'_>, meter: &Meter, limit: u64) -> Result<Vec<u8>> {
     let (mut chunks, mut text) = (field.map(|chunk| meter.take(chunk, limit)), Vec::new());
     while let Some(chunk) = chunks.try_next().await? {
         if text.len() + chunk.len() > MAX_INFO {
-            return Err(AppError::TooLarge(FieldErrors::of("packageInfo", format!("must be at most {MAX_INFO} bytes"))));
+            return Err(Error::TooLarge(FieldErrors::of("packageInfo", format!("must be at most {MAX_INFO} bytes"))));
         }
         text.extend_from_slice(&chunk);
     }
@@ -137,7 +137,7 @@ async fn receive_info(field: Field<'_>, meter: &Meter, limit: u64) -> AppResult<
 }
 
 /// A part that nobody asked for is read past, within the bundle's limit.
-async fn skip(field: Field<'_>, meter: &Meter, limit: u64) -> AppResult<()> {
+async fn skip(field: Field<'_>, meter: &Meter, limit: u64) -> Result<()> {
     let (mut chunks, mut size) = (field.map(|chunk| meter.take(chunk, limit)), 0_u64);
     while let Some(chunk) = chunks.try_next().await? {
         size += chunk.len() as u64;
@@ -148,11 +148,11 @@ async fn skip(field: Field<'_>, meter: &Meter, limit: u64) -> AppResult<()> {
     Ok(())
 }
 
-fn rejected(rejection: &MultipartRejection) -> AppError {
+fn rejected(rejection: &MultipartRejection) -> Error {
     match rejection.status() {
         StatusCode::BAD_REQUEST if matches!(rejection, MultipartRejection::InvalidBoundary(_)) => {
-            AppError::WrongType("multipart/form-data with a boundary")
+            Error::WrongType("multipart/form-data with a boundary")
         }
-        _ => AppError::Invalid(FieldErrors::of_request("the multipart body cannot be read")),
+        _ => Error::Invalid(FieldErrors::of_request("the multipart body cannot be read")),
     }
 }

@@ -16,7 +16,7 @@ use super::step_up::{self, StepUp};
 use crate::domain::access::{DashboardSession, apps};
 use crate::domain::accounts::repo::AccountRow;
 use crate::domain::accounts::service::judge_name;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::domain::login::fresh::judge_password;
 use crate::domain::profile::service::{self, AccountChange, PasswordChange, Profile};
 use crate::http::AppState;
@@ -64,7 +64,7 @@ fn name_form(name: &str) -> Form {
     Form::of([Field::text("name", "Your name").hint("Others see it beside what you do.").autocomplete("name").value(name)])
 }
 
-async fn account_page(app: &AppState, frame: &Frame, session: &DashboardSession, form: Option<&Form>) -> AppResult<Response> {
+async fn account_page(app: &AppState, frame: &Frame, session: &DashboardSession, form: Option<&Form>) -> Result<Response> {
     let mut tx = app.db.read().await?;
     let Profile { account, has_second_factor } = service::find(&mut tx, session).await?;
     let shared = shared_apps::list(&mut tx, frame, session).await?;
@@ -75,18 +75,18 @@ async fn account_page(app: &AppState, frame: &Frame, session: &DashboardSession,
     form.page(&AccountPage { frame, form, account: &account, has_second_factor, since, largest, shared })
 }
 
-pub(super) async fn show(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> AppResult<Response> {
+pub(super) async fn show(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> Result<Response> {
     account_page(&app, &frame, &session, None).await
 }
 
-pub(super) async fn rename(State(app): State<AppState>, frame: Frame, session: DashboardSession, sent: Fields) -> AppResult<Response> {
+pub(super) async fn rename(State(app): State<AppState>, frame: Frame, session: DashboardSession, sent: Fields) -> Result<Response> {
     // A form without the field would change nothing, and say that it did.
     let changed = match sent.get("name") {
         Some(name) => {
             let name = judge_name(name).map(|name| Some(name.into_owned()));
             service::update(&app, &session, AccountChange { name, password: None, proof: Ok(None) }).await
         }
-        None => Err(AppError::invalid("name", "is needed")),
+        None => Err(Error::invalid("name", "is needed")),
     };
     match changed {
         Ok(()) => frame.redirect_saying("/account", &Flash::good("Your name is changed.")),
@@ -108,8 +108,8 @@ fn password_form() -> Form {
 }
 
 /// What a service refused: a wrong password at its field, a missing proof at that of the second factor, everything else as forms do.
-fn refuse(step_up: &mut StepUp, mut form: Form, sent: &Fields, error: AppError, password: &'static str) -> AppResult<Form> {
-    if !matches!(error, AppError::WrongCredentials(_)) {
+fn refuse(step_up: &mut StepUp, mut form: Form, sent: &Fields, error: Error, password: &'static str) -> Result<Form> {
+    if !matches!(error, Error::WrongCredentials(_)) {
         return step_up.refuse(form, sent, error);
     }
     for field in form.fields.iter_mut().filter(|field| field.name == password) {
@@ -118,7 +118,7 @@ fn refuse(step_up: &mut StepUp, mut form: Form, sent: &Fields, error: AppError, 
     Ok(form.refuse_saying(StatusCode::UNAUTHORIZED, "Nothing was changed."))
 }
 
-pub(super) async fn show_password(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> AppResult<Response> {
+pub(super) async fn show_password(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> Result<Response> {
     let (form, step_up) = (password_form(), StepUp::of(&app, &session).await?);
     form.page(&NewPassword { frame: &frame, form: &form, step_up: &step_up, email: session.email() })
 }
@@ -128,14 +128,14 @@ pub(super) async fn change_password(
     frame: Frame,
     session: DashboardSession,
     sent: Fields,
-) -> AppResult<Response> {
+) -> Result<Response> {
     // A form without the field would change nothing, and say that it did.
     let changed = match sent.get("password") {
         Some(new) => {
             let password = Some(PasswordChange { new: Ok(new.to_owned()), current: given_password(&sent, "currentPassword") });
             service::update(&app, &session, AccountChange { name: Ok(None), password, proof: Ok(step_up::proof(&sent)) }).await
         }
-        None => Err(AppError::invalid("password", "is needed")),
+        None => Err(Error::invalid("password", "is needed")),
     };
     match changed {
         Ok(()) => {
@@ -154,20 +154,20 @@ fn deletion_form() -> Form {
     Form::of([Field::password("password", "Your password")])
 }
 
-pub(super) async fn show_deletion(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> AppResult<Response> {
+pub(super) async fn show_deletion(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> Result<Response> {
     deletion_page(&app, &frame, &session, &deletion_form(), &StepUp::of(&app, &session).await?).await
 }
 
-async fn deletion_page(app: &AppState, frame: &Frame, session: &DashboardSession, form: &Form, step_up: &StepUp) -> AppResult<Response> {
+async fn deletion_page(app: &AppState, frame: &Frame, session: &DashboardSession, form: &Form, step_up: &StepUp) -> Result<Response> {
     let reached = apps::list(&mut app.db.read().await?, session.account()).await?;
     let owned = reached.into_iter().filter(|app| app.is_own);
     form.page(&Deletion { frame, form, step_up, email: session.email(), apps: owned.map(|app| app.name).collect() })
 }
 
-pub(super) async fn delete(State(app): State<AppState>, frame: Frame, session: DashboardSession, sent: Fields) -> AppResult<Response> {
+pub(super) async fn delete(State(app): State<AppState>, frame: Frame, session: DashboardSession, sent: Fields) -> Result<Response> {
     let deleted = match given_password(&sent, "password") {
         Ok(password) => service::delete(&app, &session, &password, step_up::proof(&sent).as_ref()).await,
-        Err(error) => Err(AppError::invalid("password", error)),
+        Err(error) => Err(Error::invalid("password", error)),
     };
     match deleted {
         Ok(()) => session::end(&frame, frame.redirect_saying("/sign-in?again", &Flash::good("Your account is deleted."))?),

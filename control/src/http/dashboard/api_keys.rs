@@ -21,7 +21,7 @@ use super::{until, view};
 use crate::domain::access::{DashboardSession, DashboardSessionAlone, LoginSession};
 use crate::domain::credentials::api_keys::repo::{self, ApiKey};
 use crate::domain::credentials::scope::{Scope, ScopeSet};
-use crate::domain::error::{AppError, AppResult, Thing};
+use crate::domain::error::{Error, Result, Thing};
 use crate::domain::keys::api_keys::{self as service, ApiKeyPatch, End, NewApiKey, judge_name};
 use crate::domain::login::fresh;
 use crate::domain::second_factors::NewCredentials;
@@ -44,10 +44,10 @@ pub(super) struct Shown {
 }
 
 /// The account's API keys, revoked ones last.
-pub(super) async fn list(tx: &mut ReadTx, frame: &Frame, session: &DashboardSession) -> AppResult<Vec<Shown>> {
+pub(super) async fn list(tx: &mut ReadTx, frame: &Frame, session: &DashboardSession) -> Result<Vec<Shown>> {
     let mut keys = repo::list(tx, session.account()).await?;
     keys.sort_by_key(|key| key.revoked_time.is_some());
-    let shown = |key: ApiKey| -> AppResult<Shown> {
+    let shown = |key: ApiKey| -> Result<Shown> {
         Ok(Shown {
             page: frame.path(&page_of(key.id.as_str())),
             scopes: key.scopes()?.names().join(", "),
@@ -100,11 +100,11 @@ fn ticked(choices: &[Choice]) -> impl Iterator<Item = Scope> {
 }
 
 /// The end of the day that a form has; never when it has none.
-fn read_end(day: &str) -> AppResult<End> {
+fn read_end(day: &str) -> Result<End> {
     if day.is_empty() {
         return Ok(End::Never);
     }
-    until::end_of(day).map(End::At).map_err(|fault| AppError::invalid("expires_at", fault))
+    until::end_of(day).map(End::At).map_err(|fault| Error::invalid("expires_at", fault))
 }
 
 /// The key of a form that ends so.
@@ -171,7 +171,7 @@ fn key_form(name: &str, day: &str) -> Form {
 }
 
 /// Says at each field what is wrong with it; of the boxes, in words of the page.
-fn refuse(sent: &Fields, error: AppError, now: UnixMillis) -> AppResult<Form> {
+fn refuse(sent: &Fields, error: Error, now: UnixMillis) -> Result<Form> {
     let day = sent.text("expires_at");
     let form = until::refuse(key_form(sent.text("name"), day), error, ("expires_at", day), now)?;
     Ok(form.in_words("scopes", "Choose what it may do: one or more."))
@@ -185,26 +185,26 @@ fn purpose_of_once(session: &LoginSession) -> String {
     format!("dashboard/api-key/{}", session.account())
 }
 
-fn once(app: &AppState, session: &LoginSession) -> AppResult<String> {
+fn once(app: &AppState, session: &LoginSession) -> Result<String> {
     let id = service::new_id(app)?;
     let sealed = seal::seal(app.settings.encryption_keys.first(), &app.dice, &purpose_of_once(session), id.as_str().as_bytes())?;
     Ok(URL_SAFE_NO_PAD.encode(sealed))
 }
 
 /// The id that a form has. Errors: 400 when it has none that was made for it.
-fn sent_id(app: &AppState, session: &LoginSession, sent: &Fields) -> AppResult<ApiKeyId> {
+fn sent_id(app: &AppState, session: &LoginSession, sent: &Fields) -> Result<ApiKeyId> {
     let sealed = URL_SAFE_NO_PAD.decode(sent.text(ONCE)).ok();
     let plain = sealed.and_then(|sealed| seal::open(app.settings.encryption_keys.all(), &purpose_of_once(session), &sealed).ok());
     let id = plain.and_then(|plain| ApiKeyId::try_from(String::from_utf8(plain).ok()?).ok());
-    id.ok_or_else(|| AppError::Invalid(FieldErrors::of_request("This form is out of date: send it again")))
+    id.ok_or_else(|| Error::Invalid(FieldErrors::of_request("This form is out of date: send it again")))
 }
 
 pub(super) async fn show_new(
     State(app): State<AppState>,
     frame: Frame,
     session: DashboardSession,
-    right: Result<NewCredentials, AppError>,
-) -> AppResult<Response> {
+    right: Result<NewCredentials, Error>,
+) -> Result<Response> {
     let obstacle = right.err().map(|error| Obstacle::of(&frame, error, frame.here())).transpose()?;
     let form = key_form("", "");
     let once = Some(once(&app, &session)?);
@@ -217,12 +217,12 @@ pub(super) async fn make(
     session: DashboardSessionAlone,
     right: NewCredentials,
     sent: Fields,
-) -> AppResult<Response> {
+) -> Result<Response> {
     let fresh = fresh::prove(&app, &session, None).await?;
     let choices = sent_choices(&sent);
     let read = || {
         let (end, id) = (read_end(sent.text("expires_at"))?, sent_id(&app, &session, &sent)?);
-        AppResult::Ok((read_new(&sent, &choices, end, app.now())?, id))
+        Result::Ok((read_new(&sent, &choices, end, app.now())?, id))
     };
     let made = match read() {
         Ok((new, id)) => service::create_once(&app, &session, (right, fresh), &new, &id).await,
@@ -233,7 +233,7 @@ pub(super) async fn make(
             let text = "It can do what its scopes allow, on the apps that you reach: keep it like a password.";
             view::page(&Made { frame: &frame, name: &key.name, key: token.reveal(), text })
         }
-        Err(AppError::Conflict(_)) => {
+        Err(Error::Conflict(_)) => {
             let text =
                 "That form was sent before; the key that it made is in the list. It is shown once: if you did not copy it, revoke it.";
             frame.redirect_saying("/keys", &Flash::good(text))
@@ -246,9 +246,9 @@ pub(super) async fn make(
     }
 }
 
-async fn find(app: &AppState, session: &DashboardSession, id: &str) -> AppResult<ApiKey> {
+async fn find(app: &AppState, session: &DashboardSession, id: &str) -> Result<ApiKey> {
     let found = repo::find(&mut app.db.read().await?, session.account(), id).await?;
-    found.ok_or(AppError::NotFound(Thing::ApiKey))
+    found.ok_or(Error::NotFound(Thing::ApiKey))
 }
 
 /// Until when a key works, in words.
@@ -265,7 +265,7 @@ pub(super) async fn show_one(
     frame: Frame,
     session: DashboardSession,
     KeyPath(id): KeyPath,
-) -> AppResult<Response> {
+) -> Result<Response> {
     let key = find(&app, &session, &id).await?;
     let form = key_form(&key.name, &day_of(&key));
     let (page, choices) = (frame.path(&page_of(&id)), choices_of(key.scopes()?));
@@ -275,7 +275,7 @@ pub(super) async fn show_one(
 
 /// Changes a key as a form says. What is as it was shown changes nothing, whatever it has become meanwhile; a day then leaves the time of day as it was,
 /// too.
-async fn update(app: &AppState, session: &DashboardSession, id: &str, sent: &Fields, choices: &[Choice]) -> AppResult<ApiKey> {
+async fn update(app: &AppState, session: &DashboardSession, id: &str, sent: &Fields, choices: &[Choice]) -> Result<ApiKey> {
     let (day, now) = (sent.text("expires_at"), app.now());
     let end = if sent.get(SHOWN_DAY) == Some(day) { None } else { Some(read_end(day)?) };
     let end = end.map(|end| end.judge(now)).transpose();
@@ -295,7 +295,7 @@ pub(super) async fn change(
     session: DashboardSession,
     KeyPath(id): KeyPath,
     sent: Fields,
-) -> AppResult<Response> {
+) -> Result<Response> {
     let key = find(&app, &session, &id).await?;
     let choices = sent_choices(&sent);
     match update(&app, &session, &id, &sent, &choices).await {
@@ -315,7 +315,7 @@ pub(super) async fn show_revocation(
     frame: Frame,
     session: DashboardSession,
     KeyPath(id): KeyPath,
-) -> AppResult<Response> {
+) -> Result<Response> {
     let key = find(&app, &session, &id).await?;
     let question = Question {
         frame: &frame,
@@ -328,12 +328,7 @@ pub(super) async fn show_revocation(
     question.ask()
 }
 
-pub(super) async fn revoke(
-    State(app): State<AppState>,
-    frame: Frame,
-    session: DashboardSession,
-    KeyPath(id): KeyPath,
-) -> AppResult<Response> {
+pub(super) async fn revoke(State(app): State<AppState>, frame: Frame, session: DashboardSession, KeyPath(id): KeyPath) -> Result<Response> {
     let key = find(&app, &session, &id).await?;
     service::revoke(&app, &session, &id).await?;
     frame.redirect_saying("/keys", &Flash::good(format!("The API key {} is revoked.", isolate(&key.name))))

@@ -6,7 +6,7 @@ use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::IntoResponse;
 use shared::hash::Sha256Hex;
 
-use crate::domain::error::{AppError, AppResult, Thing};
+use crate::domain::error::{Error, Result, Thing};
 use crate::http::extract::Path;
 
 /// Every file: its name, its type, what it holds.
@@ -54,8 +54,8 @@ pub fn hashed(name: &str) -> &str {
 }
 
 /// Reads a file.
-pub async fn get(Path(file): Path<String>) -> AppResult<impl IntoResponse> {
-    let file = SERVED.iter().find(|served| served.hashed == file).ok_or(AppError::NotFound(Thing::File))?;
+pub async fn get(Path(file): Path<String>) -> Result<impl IntoResponse> {
+    let file = SERVED.iter().find(|served| served.hashed == file).ok_or(Error::NotFound(Thing::File))?;
     let headers: [(HeaderName, HeaderValue); 3] = [
         (header::CONTENT_TYPE, HeaderValue::from_static(file.kind)),
         (header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable")),

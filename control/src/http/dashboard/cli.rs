@@ -24,7 +24,7 @@ use crate::domain::cli_login::decision::{self, Decided};
 use crate::domain::cli_login::request::{self, AuthorizationRow, Mode};
 use crate::domain::cli_login::user_code::UserCode;
 use crate::domain::conflict::Conflict;
-use crate::domain::error::{AppError, AppResult, Code};
+use crate::domain::error::{Code, Error, Result};
 use crate::domain::login::RecentLogin;
 use crate::domain::second_factors as mfa;
 use crate::domain::second_factors::NewCredentials;
@@ -46,7 +46,7 @@ pub(super) struct Obstacle {
 impl Obstacle {
     /// What a refusal says of an account without a second factor, or of a login that is too old where a re-authentication does not help; other refusals are
     /// given back. `here` is the page to come back to.
-    pub(super) fn of(frame: &Frame, error: AppError, here: &str) -> AppResult<Self> {
+    pub(super) fn of(frame: &Frame, error: Error, here: &str) -> Result<Self> {
         match error.code() {
             Some(Code::MfaSetupRequired) => Ok(Self {
                 text: "The time to set up a second factor is over: set one up first. You come back to this page then.",
@@ -64,17 +64,17 @@ impl Obstacle {
 }
 
 /// The right to let a command line in, or why this session does not have it: whoever lacks it may still look, and deny. Take it after the session.
-pub(super) struct Leave(AppResult<(NewCredentials, RecentLogin)>);
+pub(super) struct Leave(Result<(NewCredentials, RecentLogin)>);
 
 impl FromRequestParts<AppState> for Leave {
-    type Rejection = AppError;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self> {
         Ok(Self(leave(parts, app).await))
     }
 }
 
-async fn leave(parts: &mut Parts, app: &AppState) -> AppResult<(NewCredentials, RecentLogin)> {
+async fn leave(parts: &mut Parts, app: &AppState) -> Result<(NewCredentials, RecentLogin)> {
     let right = NewCredentials::from_request_parts(parts, app).await?;
     Ok((right, RecentLogin::from_request_parts(parts, app).await?))
 }
@@ -166,7 +166,7 @@ fn activate_form(code: &str) -> Form {
     Form::of([Field::text("userCode", "Code").hint(hint).value(code).class("user-code").focused()])
 }
 
-pub(super) async fn show_activate(frame: Frame, _session: DashboardSession, RawQuery(query): RawQuery) -> AppResult<Response> {
+pub(super) async fn show_activate(frame: Frame, _session: DashboardSession, RawQuery(query): RawQuery) -> Result<Response> {
     let mut pairs = form_urlencoded::parse(query.as_deref().unwrap_or_default().as_bytes());
     let given = pairs.find(|(name, _)| name == "user_code").and_then(|(_, code)| code.parse::<UserCode>().ok());
     let form = activate_form(&given.as_ref().map(UserCode::to_string).unwrap_or_default());
@@ -180,7 +180,7 @@ pub(super) async fn activate(
     Leave(leave): Leave,
     from: ClientAddress,
     sent: Fields,
-) -> AppResult<Response> {
+) -> Result<Response> {
     let found = match typed(&sent) {
         Ok(code) => decision::resolve(&app, &session, &code).await,
         Err(error) => Err(error),
@@ -188,9 +188,9 @@ pub(super) async fn activate(
     let form = activate_form(sent.text("userCode"));
     let form = match found {
         Ok(id) => return request_page(&app, &frame, &session, leave.err(), from, &id, code_of(&sent).as_ref()).await,
-        Err(AppError::NotFound(_)) => {
+        Err(Error::NotFound(_)) => {
             let text = "No command line waits for this code: it is mistyped, too old, or somebody has decided already.";
-            form.refuse(AppError::invalid("userCode", "is not known"))?.in_words("userCode", text)
+            form.refuse(Error::invalid("userCode", "is not known"))?.in_words("userCode", text)
         }
         Err(error) => form.refuse(error)?,
     };
@@ -203,9 +203,9 @@ pub(super) fn way_back(frame: &Frame, sent: &Fields) -> Option<String> {
     code_of(sent).filter(|_| is_ours).map(|code| frame.path(&page_by(&code)))
 }
 
-fn typed(sent: &Fields) -> AppResult<UserCode> {
+fn typed(sent: &Fields) -> Result<UserCode> {
     let typed = sent.get("userCode").ok_or(Invalid::from("is needed"));
-    typed.and_then(str::parse).map_err(|fault| AppError::invalid("userCode", fault))
+    typed.and_then(str::parse).map_err(|fault| Error::invalid("userCode", fault))
 }
 
 fn code_of(sent: &Fields) -> Option<UserCode> {
@@ -227,14 +227,14 @@ pub(super) async fn show(
     session: DashboardSession,
     Leave(leave): Leave,
     from: ClientAddress,
-    id: Result<AuthorizationPath, AppError>,
-) -> AppResult<Response> {
+    id: Result<AuthorizationPath, Error>,
+) -> Result<Response> {
     let Ok(AuthorizationPath(id)) = id else { return unknown(&frame) };
     request_page(&app, &frame, &session, leave.err(), from, &id, None).await
 }
 
 /// Whether a re-authentication helps against this refusal: of an account with a second factor the login's age alone counts.
-async fn is_helped(app: &AppState, session: &DashboardSession, error: &AppError) -> AppResult<bool> {
+async fn is_helped(app: &AppState, session: &DashboardSession, error: &Error) -> Result<bool> {
     let is_too_old = error.code() == Some(Code::ReauthRequired);
     Ok(is_too_old && !mfa::is_enabled(&mut app.db.read().await?, session.account()).await?)
 }
@@ -244,13 +244,13 @@ async fn request_page(
     app: &AppState,
     frame: &Frame,
     session: &DashboardSession,
-    hindrance: Option<AppError>,
+    hindrance: Option<Error>,
     from: ClientAddress,
     id: &CliAuthorizationId,
     code: Option<&UserCode>,
-) -> AppResult<Response> {
+) -> Result<Response> {
     let (row, state) = match decision::read(app, session, id).await {
-        Err(AppError::NotFound(_)) => return unknown(frame),
+        Err(Error::NotFound(_)) => return unknown(frame),
         read => read?,
     };
     let mode = row.mode;
@@ -276,9 +276,9 @@ pub(super) async fn decide(
     frame: Frame,
     session: DashboardSession,
     Leave(leave): Leave,
-    id: Result<AuthorizationPath, AppError>,
+    id: Result<AuthorizationPath, Error>,
     sent: Fields,
-) -> AppResult<Response> {
+) -> Result<Response> {
     let Ok(AuthorizationPath(id)) = id else { return unknown(&frame) };
     let decided = match (sent.text("decision"), leave) {
         ("approve", Ok((right, recent))) => match check_code(&app, &session, &id, &sent).await {
@@ -287,36 +287,36 @@ pub(super) async fn decide(
         },
         ("approve", Err(error)) => Err(error),
         ("deny", _) => decision::deny(&app, &session, &id).await,
-        _ => Err(AppError::invalid("decision", "must be approve or deny")),
+        _ => Err(Error::invalid("decision", "must be approve or deny")),
     };
     match decided {
         Ok(Decided { redirect_uri: Some(back), .. }) => view::page(&on_the_way(&frame, sent.text("decision") == "approve", back)),
         // The page says where it stands, or what helps.
-        Ok(_) | Err(AppError::Conflict(_)) => frame.redirect(&page_of(&id)),
+        Ok(_) | Err(Error::Conflict(_)) => frame.redirect(&page_of(&id)),
         Err(error) if is_helped(&app, &session, &error).await? => Err(error),
         Err(error) if matches!(error.code(), Some(Code::MfaSetupRequired | Code::ReauthRequired)) => {
             frame.redirect(&code_of(&sent).map_or_else(|| page_of(&id), |code| page_by(&code)))
         }
-        Err(AppError::NotFound(_)) => unknown(&frame),
+        Err(Error::NotFound(_)) => unknown(&frame),
         Err(error) => Err(error),
     }
 }
 
 /// Whether whoever lets a request in has the code that its terminal shows, where it has one: a press on a button tells nothing, for another site may have
 /// led to it. Errors: 404, 409 when the code is not this request's or nothing waits for a decision, 429.
-async fn check_code(app: &AppState, session: &DashboardSession, id: &CliAuthorizationId, sent: &Fields) -> AppResult<()> {
+async fn check_code(app: &AppState, session: &DashboardSession, id: &CliAuthorizationId, sent: &Fields) -> Result<()> {
     let (row, state) = decision::read(app, session, id).await?;
     if row.mode == Mode::Pkce {
         return Ok(());
     }
-    let other = || AppError::Conflict(Conflict::OtherCode);
+    let other = || Error::Conflict(Conflict::OtherCode);
     if state != request::State::Pending {
         return Err(other());
     }
     let code = code_of(sent).ok_or_else(other)?;
     match decision::resolve(app, session, &code).await {
         Ok(found) if found == *id => Ok(()),
-        Ok(_) | Err(AppError::NotFound(_)) => Err(other()),
+        Ok(_) | Err(Error::NotFound(_)) => Err(other()),
         Err(error) => Err(error),
     }
 }
@@ -358,7 +358,7 @@ fn settled(frame: &Frame, mode: Mode, state: request::State) -> Settled<'_> {
     Settled { frame, title, text, is_in, back: None }
 }
 
-fn unknown(frame: &Frame) -> AppResult<Response> {
+fn unknown(frame: &Frame) -> Result<Response> {
     let text = "It may be too old, somebody else may have decided on it, or the address is not whole. Start again in your terminal.";
     view::page_with(StatusCode::NOT_FOUND, &Settled { frame, title: "There is no such request", text, is_in: false, back: None })
 }

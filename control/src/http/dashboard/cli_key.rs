@@ -16,7 +16,7 @@ use super::form::{Field, Form};
 use super::frame::Frame;
 use super::view;
 use crate::domain::access::{DashboardSession, NotApiKey};
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::domain::keys::access_keys::{self as service, DEFAULT_TTL, NewAccessKey, judge_friendly_name};
 use crate::domain::login::fresh;
 use crate::domain::second_factors::NewCredentials;
@@ -59,13 +59,13 @@ fn key_form(name: &str) -> Form {
 }
 
 /// The name that a form has for a key.
-pub(super) fn friendly_name(sent: &Fields) -> AppResult<String> {
+pub(super) fn friendly_name(sent: &Fields) -> Result<String> {
     let judged = sent.get("friendlyName").ok_or(Invalid::from("is needed")).and_then(judge_friendly_name);
-    judged.map_err(|fault| AppError::invalid("friendlyName", fault))
+    judged.map_err(|fault| Error::invalid("friendlyName", fault))
 }
 
 /// The machine's name, or that with a number, so that no key of the account has it.
-async fn free_name(app: &AppState, caller: &NotApiKey, hostname: &str) -> AppResult<String> {
+async fn free_name(app: &AppState, caller: &NotApiKey, hostname: &str) -> Result<String> {
     let keys = service::list(&mut app.db.read().await?, app, caller).await?;
     let taken: HashSet<&str> = keys.iter().map(|key| key.friendly_name.as_str()).collect();
     if matches!(hostname, "" | "." | "..") || !taken.contains(hostname) {
@@ -85,9 +85,9 @@ pub(super) fn logins() -> Router<AppState> {
     })
 }
 
-async fn to_key(State(app): State<AppState>, RawQuery(query): RawQuery) -> AppResult<Response> {
+async fn to_key(State(app): State<AppState>, RawQuery(query): RawQuery) -> Result<Response> {
     let address = format!("{}{}", app.settings.dashboard_url, page_of(&hostname_asked(query.as_deref())));
-    let location = HeaderValue::try_from(address).map_err(AppError::internal)?;
+    let location = HeaderValue::try_from(address).map_err(Error::internal)?;
     Ok((StatusCode::SEE_OTHER, [(header::LOCATION, location)]).into_response())
 }
 
@@ -111,10 +111,10 @@ pub(super) async fn show(
     State(app): State<AppState>,
     frame: Frame,
     _session: DashboardSession,
-    right: Result<NewCredentials, AppError>,
+    right: Result<NewCredentials, Error>,
     caller: NotApiKey,
     RawQuery(query): RawQuery,
-) -> AppResult<Response> {
+) -> Result<Response> {
     let hostname = hostname_asked(query.as_deref());
     let obstacle = right.err().map(|error| Obstacle::of(&frame, error, frame.here())).transpose()?;
     let form = key_form(&free_name(&app, &caller, &hostname).await?);
@@ -127,7 +127,7 @@ pub(super) async fn make(
     session: DashboardSession,
     right: NewCredentials,
     sent: Fields,
-) -> AppResult<Response> {
+) -> Result<Response> {
     let fresh = fresh::prove(&app, &session, None).await?;
     let made = match friendly_name(&sent) {
         Ok(friendly_name) => service::add(&app, &session, right, fresh, &NewAccessKey { friendly_name, ttl: DEFAULT_TTL }).await,

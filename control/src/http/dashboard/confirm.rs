@@ -5,7 +5,7 @@ use axum::response::Response;
 
 use super::frame::Frame;
 use super::view;
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 
 /// A question.
 #[derive(Template)]
@@ -23,7 +23,7 @@ pub(super) struct Question<'p> {
 
 impl Question<'_> {
     /// The page.
-    pub(super) fn ask(&self) -> AppResult<Response> {
+    pub(super) fn ask(&self) -> Result<Response> {
         view::page(self)
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use axum::http::{HeaderMap, HeaderValue, header};
 
 use super::site::Site;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 
 /// What a cookie is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,15 +49,15 @@ impl Cookie {
     }
 
     /// The header that sets it for `seconds`, or until the browser is closed. `value` is plain ASCII.
-    pub fn set(self, site: &Site, value: &str, seconds: Option<i64>) -> AppResult<HeaderValue> {
+    pub fn set(self, site: &Site, value: &str, seconds: Option<i64>) -> Result<HeaderValue> {
         let name = self.name(site);
         let age = seconds.map(|seconds| format!("; Max-Age={}", seconds.max(0))).unwrap_or_default();
         let secure = if site.is_plain() { "" } else { "; Secure" };
-        HeaderValue::try_from(format!("{name}={value}{age}; Path=/; HttpOnly; SameSite=Lax{secure}")).map_err(AppError::internal)
+        HeaderValue::try_from(format!("{name}={value}{age}; Path=/; HttpOnly; SameSite=Lax{secure}")).map_err(Error::internal)
     }
 
     /// The header that ends it.
-    pub fn end(self, site: &Site) -> AppResult<HeaderValue> {
+    pub fn end(self, site: &Site) -> Result<HeaderValue> {
         self.set(site, "", Some(0))
     }
 }

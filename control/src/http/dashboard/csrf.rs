@@ -11,7 +11,7 @@ use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
 use super::site::Site;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 
 /// The form's field that carries the token.
 pub const FIELD: &str = "csrf";
@@ -20,8 +20,8 @@ pub const FIELD: &str = "csrf";
 pub const HEADER: &str = "x-csrf-token";
 
 /// The token that belongs to a cookie's value. It tells nothing about the value: a page may hold it.
-pub fn token(secret: &str) -> AppResult<String> {
-    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).map_err(AppError::internal)?;
+pub fn token(secret: &str) -> Result<String> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).map_err(Error::internal)?;
     mac.update(b"updraft-csrf-v1");
     Ok(URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes()))
 }
@@ -40,7 +40,7 @@ pub fn is_own_sender(site: &Site, headers: &HeaderMap) -> bool {
 }
 
 /// Whether the token belongs to one of these cookies' values.
-pub fn is_token_of<'s>(shown: Option<&str>, secrets: impl IntoIterator<Item = &'s str>) -> AppResult<bool> {
+pub fn is_token_of<'s>(shown: Option<&str>, secrets: impl IntoIterator<Item = &'s str>) -> Result<bool> {
     let Some(shown) = shown else { return Ok(false) };
     for secret in secrets {
         if bool::from(token(secret)?.as_bytes().ct_eq(shown.as_bytes())) {

@@ -6,7 +6,7 @@ use axum::response::Response;
 use super::form::{Field, Form};
 use super::frame::Frame;
 use super::view;
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 
 #[derive(Template)]
 #[template(path = "dashboard/design.html")]
@@ -16,7 +16,7 @@ struct Design<'p> {
     refused: Form,
 }
 
-pub(super) async fn show(frame: Frame) -> AppResult<Response> {
+pub(super) async fn show(frame: Frame) -> Result<Response> {
     let fields = [
         Field::text("design-name", "Name").hint("What others see.").optional(),
         Field::email("design-email", "E-mail address").value("ada@example.com"),

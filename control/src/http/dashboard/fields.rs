@@ -6,7 +6,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 
 /// What a form's fields hold; the first of those that have the same name. `Debug` prints no values: passwords are among them.
 #[derive(Clone, Default)]
@@ -58,9 +58,9 @@ impl Fields {
 
 /// The fields of a form that was sent; take it like any other part of the request.
 impl<S: Send + Sync> FromRequestParts<S> for Fields {
-    type Rejection = AppError;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, _state: &S) -> AppResult<Self> {
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self> {
         Ok(parts.extensions.get().cloned().unwrap_or_default())
     }
 }

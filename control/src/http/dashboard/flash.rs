@@ -7,7 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use super::cookies::Cookie;
 use super::site::Site;
 use crate::domain::context::Context;
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::infra::crypto::seal;
 
 /// What it is sealed for.
@@ -40,7 +40,7 @@ impl Flash {
     }
 
     /// The header that sets the cookie.
-    pub(super) fn set(&self, app: &Context, site: &Site) -> AppResult<HeaderValue> {
+    pub(super) fn set(&self, app: &Context, site: &Site) -> Result<HeaderValue> {
         let text: String = self.text.chars().take(LONGEST).collect();
         let plain = format!("{}{text}", if self.is_bad { '!' } else { '.' });
         let sealed = seal::seal(app.settings.encryption_keys.first(), &app.dice, PURPOSE, plain.as_bytes())?;

@@ -7,7 +7,7 @@ use axum::http::{StatusCode, header};
 use axum::response::Response;
 
 use super::view::{self, sentence, wait};
-use crate::domain::error::{AppError, AppResult, Code};
+use crate::domain::error::{Code, Error, Result};
 use shared::{FieldError, FieldErrors};
 
 /// A field and what is shown with it. Templates show it by `form::field` of `dashboard/form.html`.
@@ -150,20 +150,18 @@ impl Form {
 
     /// Says at each field what a service says of it, and everything else above the form. What is no answer to what was sent (an ended session, one that is
     /// too old for this, a fault of ours) is given back: it has a page of its own.
-    pub fn refuse(mut self, error: AppError) -> AppResult<Self> {
+    pub fn refuse(mut self, error: Error) -> Result<Self> {
         self.status = error.status();
         match &error {
-            AppError::Invalid(errors) => self.blame(errors),
-            AppError::TooMany { limit, retry_after } => {
+            Error::Invalid(errors) => self.blame(errors),
+            Error::TooMany { limit, retry_after } => {
                 self.refusal = Some(format!("{} Try again in {}.", sentence(&limit.to_string()), wait(*retry_after)));
                 self.retry_after = Some(*retry_after);
             }
             _ if error.code() == Some(Code::ReauthRequired) => return Err(error),
-            AppError::WrongCredentials(_)
-            | AppError::Refused(_)
-            | AppError::Conflict(_)
-            | AppError::Quota(_)
-            | AppError::NotConfigured(_) => self.refusal = Some(sentence(&error.to_string())),
+            Error::WrongCredentials(_) | Error::Refused(_) | Error::Conflict(_) | Error::Quota(_) | Error::NotConfigured(_) => {
+                self.refusal = Some(sentence(&error.to_string()))
+            }
             _ => return Err(error),
         }
         self.place_focus();
@@ -216,10 +214,10 @@ impl Form {
     }
 
     /// The page that shows it, with the status of its refusal.
-    pub fn page(&self, template: &impl Template) -> AppResult<Response> {
+    pub fn page(&self, template: &impl Template) -> Result<Response> {
         let is_refused = self.is_refused();
         let values: [(&str, &dyn Any); 1] = [(view::IS_REFUSED, &is_refused)];
-        let html = template.render_with_values(&values).map_err(AppError::internal)?;
+        let html = template.render_with_values(&values).map_err(Error::internal)?;
         let mut response = view::html(self.status, html);
         if let Some(seconds) = self.retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, seconds.into());

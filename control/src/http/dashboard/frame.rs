@@ -14,7 +14,7 @@ use super::flash::Flash;
 use super::session::{self, Visitor};
 use super::site::Site;
 use super::view;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::domain::second_factors::passkeys;
 use crate::http::AppState;
 
@@ -91,34 +91,34 @@ impl Frame {
     }
 
     /// Leads to a page of ours (303), as after every form that did what it should.
-    pub fn redirect(&self, page: &str) -> AppResult<Response> {
+    pub fn redirect(&self, page: &str) -> Result<Response> {
         self.redirect_to(&self.path(page))
     }
 
     /// The same, to a page that says something once.
-    pub fn redirect_saying(&self, page: &str, flash: &Flash) -> AppResult<Response> {
+    pub fn redirect_saying(&self, page: &str, flash: &Flash) -> Result<Response> {
         let cookie = flash.set(&self.0.app, &self.0.site)?;
         Ok(session::with_cookies(self.redirect(page)?, [cookie]))
     }
 
     /// The same to an address that was made by [`Site::path`], [`Site::with_next`] or [`Site::next`].
     #[expect(clippy::unused_self, reason = "pages say `frame.redirect_to` as they say `frame.redirect`")]
-    pub fn redirect_to(&self, address: &str) -> AppResult<Response> {
-        let location = HeaderValue::try_from(address).map_err(AppError::internal)?;
+    pub fn redirect_to(&self, address: &str) -> Result<Response> {
+        let location = HeaderValue::try_from(address).map_err(Error::internal)?;
         Ok((StatusCode::SEE_OTHER, [(header::LOCATION, location)]).into_response())
     }
 
     /// What this response says once, on the page that it leads to.
-    pub fn saying(&self, response: Response, flash: &Flash) -> AppResult<Response> {
+    pub fn saying(&self, response: Response, flash: &Flash) -> Result<Response> {
         Ok(session::with_cookies(response, [flash.set(&self.0.app, &self.0.site)?]))
     }
 }
 
 /// Every page has one.
 impl<S: Send + Sync> FromRequestParts<S> for Frame {
-    type Rejection = AppError;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, _state: &S) -> AppResult<Self> {
-        parts.extensions.get().cloned().ok_or_else(|| AppError::internal("a page without a frame"))
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self> {
+        parts.extensions.get().cloned().ok_or_else(|| Error::internal("a page without a frame"))
     }
 }

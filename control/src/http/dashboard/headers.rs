@@ -4,7 +4,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::Response;
 
 use super::site::Site;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 
 /// What a page needs besides what every page may do; an extension of its response.
 #[derive(Clone, Debug, Default)]
@@ -24,8 +24,8 @@ impl Needs {
 }
 
 /// Sets the headers of a page.
-pub(super) fn set(site: &Site, needs: &Needs, headers: &mut HeaderMap) -> AppResult<()> {
-    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::try_from(policy(site, needs)).map_err(AppError::internal)?);
+pub(super) fn set(site: &Site, needs: &Needs, headers: &mut HeaderMap) -> Result<()> {
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::try_from(policy(site, needs)).map_err(Error::internal)?);
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     // For browsers that do not know `frame-ancestors`.

@@ -7,7 +7,7 @@ use super::frame::Frame;
 use super::session::Visitor;
 use super::view;
 use crate::domain::access::DashboardSession;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 
 #[derive(Template)]
 #[template(path = "dashboard/home.html")]
@@ -17,7 +17,7 @@ struct Home<'p> {
     version: &'static str,
 }
 
-pub(super) async fn show(frame: Frame, _session: DashboardSession) -> AppResult<Response> {
-    let visitor = frame.visitor().ok_or(AppError::Unauthenticated)?;
+pub(super) async fn show(frame: Frame, _session: DashboardSession) -> Result<Response> {
+    let visitor = frame.visitor().ok_or(Error::Unauthenticated)?;
     view::page(&Home { frame: &frame, visitor, version: env!("CARGO_PKG_VERSION") })
 }

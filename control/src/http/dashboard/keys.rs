@@ -17,7 +17,7 @@ use super::frame::Frame;
 use super::{api_keys, until, view};
 use crate::domain::access::{DashboardSession, NotApiKey};
 use crate::domain::credentials::access_keys::repo::Credential;
-use crate::domain::error::{AppError, AppResult, Thing};
+use crate::domain::error::{Error, Result, Thing};
 use crate::domain::keys::access_keys::{self as service, AccessKeyPatch, DEFAULT_TTL, NewAccessKey};
 use crate::domain::login::fresh;
 use crate::domain::second_factors::NewCredentials;
@@ -90,7 +90,7 @@ pub(super) struct Made<'p> {
     pub(super) text: &'static str,
 }
 
-pub(super) async fn show(State(app): State<AppState>, frame: Frame, session: DashboardSession, caller: NotApiKey) -> AppResult<Response> {
+pub(super) async fn show(State(app): State<AppState>, frame: Frame, session: DashboardSession, caller: NotApiKey) -> Result<Response> {
     let mut tx = app.db.read().await?;
     let found = service::list(&mut tx, &app, &caller).await?;
     let access_keys = found.into_iter().filter(|key| !key.kind().is_login()).map(|key| Shown::of(&frame, key)).collect();
@@ -110,12 +110,12 @@ fn name_field(name: &str) -> Field {
 pub(super) const SHOWN_DAY: &str = "shownDay";
 
 /// How long a key lives that is to end with this day.
-fn ttl(day: &str, now: UnixMillis) -> AppResult<i64> {
-    let ttl = until::end_of(day).map(|end| end.0 - now.0).map_err(|fault| AppError::invalid("ttl", fault))?;
-    if ttl > 0 { Ok(ttl) } else { Err(AppError::invalid("ttl", "must be in the future")) }
+fn ttl(day: &str, now: UnixMillis) -> Result<i64> {
+    let ttl = until::end_of(day).map(|end| end.0 - now.0).map_err(|fault| Error::invalid("ttl", fault))?;
+    if ttl > 0 { Ok(ttl) } else { Err(Error::invalid("ttl", "must be in the future")) }
 }
 
-fn read_new(sent: &Fields, now: UnixMillis) -> AppResult<NewAccessKey> {
+fn read_new(sent: &Fields, now: UnixMillis) -> Result<NewAccessKey> {
     let ttl = ttl(sent.text("ttl"), now)?;
     Ok(NewAccessKey { friendly_name: friendly_name(sent)?, ttl })
 }
@@ -124,7 +124,7 @@ fn new_form(name: &str, day: &str) -> Form {
     Form::of([name_field(name), until::field("ttl", day)])
 }
 
-fn refuse(sent: &Fields, error: AppError, now: UnixMillis) -> AppResult<Form> {
+fn refuse(sent: &Fields, error: Error, now: UnixMillis) -> Result<Form> {
     let day = sent.text("ttl");
     until::refuse(new_form(sent.text("friendlyName"), day), error, ("ttl", day), now)
 }
@@ -133,8 +133,8 @@ pub(super) async fn show_new(
     State(app): State<AppState>,
     frame: Frame,
     _session: DashboardSession,
-    right: Result<NewCredentials, AppError>,
-) -> AppResult<Response> {
+    right: Result<NewCredentials, Error>,
+) -> Result<Response> {
     let obstacle = right.err().map(|error| Obstacle::of(&frame, error, frame.here())).transpose()?;
     let form = new_form("", &until::shown(app.now().plus_millis(DEFAULT_TTL)));
     form.page(&New { frame: &frame, form: &form, obstacle })
@@ -146,7 +146,7 @@ pub(super) async fn make(
     session: DashboardSession,
     right: NewCredentials,
     sent: Fields,
-) -> AppResult<Response> {
+) -> Result<Response> {
     let fresh = fresh::prove(&app, &session, None).await?;
     let made = match read_new(&sent, app.now()) {
         Ok(new) => service::add(&app, &session, right, fresh, &new).await,
@@ -165,9 +165,9 @@ pub(super) async fn make(
 }
 
 /// The access key of this name; sessions have names, too, and a page of their own.
-async fn find(app: &AppState, session: &DashboardSession, name: &str) -> AppResult<Credential> {
+async fn find(app: &AppState, session: &DashboardSession, name: &str) -> Result<Credential> {
     let found = service::find(&mut app.db.read().await?, app, session, name).await?;
-    Some(found).filter(|key| !key.kind().is_login()).ok_or(AppError::NotFound(Thing::AccessKey))
+    Some(found).filter(|key| !key.kind().is_login()).ok_or(Error::NotFound(Thing::AccessKey))
 }
 
 pub(super) async fn show_one(
@@ -175,7 +175,7 @@ pub(super) async fn show_one(
     frame: Frame,
     session: DashboardSession,
     KeyPath(name): KeyPath,
-) -> AppResult<Response> {
+) -> Result<Response> {
     let key = find(&app, &session, &name).await?;
     let day = until::shown(key.expires);
     let form = new_form(&key.friendly_name, &day);
@@ -183,7 +183,7 @@ pub(super) async fn show_one(
 }
 
 /// Changes the key of this name as a form says.
-async fn update(app: &AppState, session: &DashboardSession, name: &str, sent: &Fields) -> AppResult<Credential> {
+async fn update(app: &AppState, session: &DashboardSession, name: &str, sent: &Fields) -> Result<Credential> {
     let day = sent.text("ttl");
     // The day as it was shown changes nothing, whatever it has become meanwhile: a lifetime begins anew otherwise.
     let ttl = if sent.get(SHOWN_DAY) == Some(day) { None } else { Some(ttl(day, app.now())?) };
@@ -198,7 +198,7 @@ pub(super) async fn change(
     session: DashboardSession,
     KeyPath(name): KeyPath,
     sent: Fields,
-) -> AppResult<Response> {
+) -> Result<Response> {
     let key = find(&app, &session, &name).await?;
     match update(&app, &session, &name, &sent).await {
         Ok(key) => frame.redirect_saying("/keys", &Flash::good(format!("The key {} is changed.", isolate(&key.friendly_name)))),
@@ -215,7 +215,7 @@ pub(super) async fn show_deletion(
     frame: Frame,
     session: DashboardSession,
     KeyPath(name): KeyPath,
-) -> AppResult<Response> {
+) -> Result<Response> {
     find(&app, &session, &name).await?;
     let question = Question {
         frame: &frame,
@@ -234,7 +234,7 @@ pub(super) async fn delete(
     session: DashboardSession,
     caller: NotApiKey,
     KeyPath(name): KeyPath,
-) -> AppResult<Response> {
+) -> Result<Response> {
     find(&app, &session, &name).await?;
     service::remove(&app, &caller, &name).await?;
     frame.redirect_saying("/keys", &Flash::good(format!("The key {} is deleted.", isolate(&name))))

@@ -46,7 +46,7 @@ use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::http::AppState;
 use crate::http::layer as web;
 
@@ -135,7 +135,7 @@ pub fn routes(app: &AppState) -> Router<AppState> {
 }
 
 /// Leads from the service's address to the dashboard.
-fn to_dashboard(address: &str) -> AppResult<Response> {
-    let location = HeaderValue::try_from(address).map_err(AppError::internal)?;
+fn to_dashboard(address: &str) -> Result<Response> {
+    let location = HeaderValue::try_from(address).map_err(Error::internal)?;
     Ok((StatusCode::SEE_OTHER, [(header::LOCATION, location)]).into_response())
 }

@@ -13,27 +13,27 @@ use super::session::{self, Before};
 use super::sign_in::{self, Asked, next_of};
 use super::step_up;
 use crate::domain::audit::ClientAddress;
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::domain::login::passkeys::service;
 use crate::http::AppState;
 
 /// Asks anybody for a passkey.
-pub(super) async fn options(State(app): State<AppState>, from: ClientAddress) -> AppResult<Response> {
+pub(super) async fn options(State(app): State<AppState>, from: ClientAddress) -> Result<Response> {
     let asked = service::ask_anybody(&app, from).await;
     step_up::asked(asked.map(|asked| json!({ "challengeId": asked.challenge_id, "options": asked.options })))
 }
 
 /// A refusal is shown at the address that the form was sent to: whoever opens that gets the page with the form.
-pub(super) async fn show(frame: Frame, RawQuery(query): RawQuery) -> AppResult<Response> {
+pub(super) async fn show(frame: Frame, RawQuery(query): RawQuery) -> Result<Response> {
     lead_to(&frame, "/sign-in", query.as_deref())
 }
 
 /// The same of the second step.
-pub(super) async fn show_pending(frame: Frame, RawQuery(query): RawQuery) -> AppResult<Response> {
+pub(super) async fn show_pending(frame: Frame, RawQuery(query): RawQuery) -> Result<Response> {
     lead_to(&frame, "/sign-in/second-factor", query.as_deref())
 }
 
-fn lead_to(frame: &Frame, page: &str, query: Option<&str>) -> AppResult<Response> {
+fn lead_to(frame: &Frame, page: &str, query: Option<&str>) -> Result<Response> {
     let Asked { next, .. } = Asked::of(frame, query);
     frame.redirect_to(&frame.site().with_next(page, next.as_deref()))
 }
@@ -44,7 +44,7 @@ pub(super) async fn submit(
     before: Before,
     from: ClientAddress,
     sent: Fields,
-) -> AppResult<Response> {
+) -> Result<Response> {
     let next = next_of(&frame, &sent);
     let answer = step_up::answer(sent.text("response"));
     match service::sign_in(&app, from, sent.text("challengeId"), &answer, &before.device).await {
@@ -54,7 +54,7 @@ pub(super) async fn submit(
 }
 
 /// Asks whoever has shown a right password for one of the account's passkeys.
-pub(super) async fn pending_options(State(app): State<AppState>, from: ClientAddress, pending: Pending) -> AppResult<Response> {
+pub(super) async fn pending_options(State(app): State<AppState>, from: ClientAddress, pending: Pending) -> Result<Response> {
     let asked = service::ask_pending(&app, from, &pending.0).await;
     step_up::asked(asked.map(|options| json!({ "options": options })))
 }
@@ -66,7 +66,7 @@ pub(super) async fn complete(
     pending: Pending,
     from: ClientAddress,
     sent: Fields,
-) -> AppResult<Response> {
+) -> Result<Response> {
     let next = next_of(&frame, &sent);
     let answer = step_up::answer(sent.text("response"));
     match service::complete_pending(&app, from, &pending.0, &answer).await {

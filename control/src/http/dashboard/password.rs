@@ -12,7 +12,7 @@ use super::sign_in::{Asked, next_of};
 use super::sign_up::{challenge_token, has_challenge, needed, refuse_challenged, say_token, token_field, token_of, with_challenge};
 use super::view;
 use crate::domain::audit::ClientAddress;
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::domain::mail::NewPassword;
 use crate::domain::password_reset::service::{self, Reset};
 use crate::http::AppState;
@@ -47,14 +47,14 @@ fn forgot_form(sent: &Fields) -> Form {
     Form::of([Field::email("email", "E-mail address").value(sent.text("email"))])
 }
 
-pub(super) async fn show_forgotten(frame: Frame, RawQuery(query): RawQuery) -> AppResult<Response> {
+pub(super) async fn show_forgotten(frame: Frame, RawQuery(query): RawQuery) -> Result<Response> {
     let Asked { next, .. } = Asked::of(&frame, query.as_deref());
     let sent = Fields::default();
     let (form, has_challenge) = (forgot_form(&sent), has_challenge(&frame, &sent, None));
     Ok(with_challenge(&frame, form.page(&Forgot { frame: &frame, form: &form, next, has_challenge })?, has_challenge))
 }
 
-pub(super) async fn forget(State(app): State<AppState>, frame: Frame, from: ClientAddress, sent: Fields) -> AppResult<Response> {
+pub(super) async fn forget(State(app): State<AppState>, frame: Frame, from: ClientAddress, sent: Fields) -> Result<Response> {
     let next = next_of(&frame, &sent);
     let email = needed(&sent, "email").and_then(str::parse);
     match service::forgot(&app, from, email, challenge_token(&sent)).await {
@@ -75,12 +75,12 @@ fn reset_form(sent: &Fields) -> Form {
     Form::of([token_field(sent), Field::new_password("password", "New password")])
 }
 
-pub(super) async fn show_reset(frame: Frame) -> AppResult<Response> {
+pub(super) async fn show_reset(frame: Frame) -> Result<Response> {
     let form = reset_form(&Fields::default());
     form.page(&ResetPassword { frame: &frame, form: &form, revokes_keys: false })
 }
 
-pub(super) async fn reset(State(app): State<AppState>, frame: Frame, from: ClientAddress, sent: Fields) -> AppResult<Response> {
+pub(super) async fn reset(State(app): State<AppState>, frame: Frame, from: ClientAddress, sent: Fields) -> Result<Response> {
     let revokes_keys = sent.has("revokeKeys");
     let (token, password) = (token_of(&sent), needed(&sent, "password").map(str::to_owned));
     match service::reset(&app, from, Reset { token, password, revokes_keys: Ok(revokes_keys) }).await {

@@ -18,7 +18,7 @@ use super::{csrf, reauthenticate, refusal, session};
 use crate::domain::access::SignedIn;
 use crate::domain::audit::ClientAddress;
 use crate::domain::credentials::token::PlainToken;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::http::AppState;
 use crate::http::extract::read_body;
 use crate::http::layer::{SentPath, problem};
@@ -76,19 +76,13 @@ pub(super) async fn run(State((app, site)): State<(AppState, Site)>, mut request
 }
 
 /// Finds out who asks. There is a frame in any case, also for the page that says what went wrong.
-async fn begin(
-    app: &AppState,
-    site: &Site,
-    headers: &HeaderMap,
-    from: Option<ClientAddress>,
-    path: String,
-) -> (Frame, Given, AppResult<()>) {
+async fn begin(app: &AppState, site: &Site, headers: &HeaderMap, from: Option<ClientAddress>, path: String) -> (Frame, Given, Result<()>) {
     let session = Cookie::Session.read(site, headers);
     let mut given = Given { form: Cookie::Form.read(site, headers), session, new_form: None, caller: None };
     let mut inner =
         Inner { app: app.clone(), site: site.clone(), visitor: None, csrf: String::new(), flash: Flash::read(app, site, headers), path };
     let mut make = async || {
-        let from = from.ok_or_else(|| AppError::internal("a request without a client address"))?;
+        let from = from.ok_or_else(|| Error::internal("a request without a client address"))?;
         if let Some(token) = &given.session
             && let Some((caller, visitor)) = session::find(app, &token.0, from).await?
         {
@@ -112,7 +106,7 @@ async fn begin(
 }
 
 /// The request again; nothing when it changes something and does not come from a page of ours. Errors: those of a body.
-async fn admit(site: &Site, given: &Given, request: Request, is_read: bool) -> AppResult<Option<Request>> {
+async fn admit(site: &Site, given: &Given, request: Request, is_read: bool) -> Result<Option<Request>> {
     if is_read {
         return Ok(Some(request));
     }
@@ -137,7 +131,7 @@ async fn admit(site: &Site, given: &Given, request: Request, is_read: bool) -> A
 }
 
 /// Sets the headers of a page, and the cookies that follow from what it was.
-fn finish(site: &Site, frame: &Frame, given: &Given, is_ended: bool, response: &mut Response, needs: &Needs) -> AppResult<()> {
+fn finish(site: &Site, frame: &Frame, given: &Given, is_ended: bool, response: &mut Response, needs: &Needs) -> Result<()> {
     headers::set(site, needs, response.headers_mut())?;
     let is_html = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
     let mut cookies = Vec::new();

@@ -17,7 +17,7 @@ use super::frame::Frame;
 use super::step_up::{self, StepUp};
 use super::{csrf, refusal, view};
 use crate::domain::access::{DashboardSession, LoginSession, SignedIn};
-use crate::domain::error::{AppError, AppResult, Code};
+use crate::domain::error::{Code, Error, Result};
 use crate::domain::login::fresh::{self, Reauthentication, judge_password};
 use crate::http::AppState;
 use crate::http::layer::problem::ProblemText;
@@ -90,14 +90,14 @@ fn password_form() -> Form {
 }
 
 /// Makes the session fresh; or the page again, which says what was wrong.
-async fn settle(app: &AppState, frame: &Frame, session: &DashboardSession, sent: &Fields) -> AppResult<Option<Response>> {
+async fn settle(app: &AppState, frame: &Frame, session: &DashboardSession, sent: &Fields) -> Result<Option<Response>> {
     let password = sent.get(PASSWORD).map(|text| judge_password(text.to_owned())).transpose();
     let again = password.map(|password| Reauthentication { password, proof: step_up::proof(sent) });
     let again = again.map_err(|error| FieldErrors::of(PASSWORD, error));
     let Err(error) = fresh::reauthenticate(app, session, again).await else { return Ok(None) };
     let mut step_up = StepUp::of(app, session).await?.beside_another_way();
     let form = match error {
-        AppError::WrongCredentials(_) => {
+        Error::WrongCredentials(_) => {
             password_form().refuse_field(StatusCode::UNAUTHORIZED, "The password is wrong.", "Nothing was done yet.")
         }
         error => step_up.refuse(password_form(), sent, error)?,
@@ -113,7 +113,7 @@ fn page(
     form: &Form,
     step_up: &StepUp,
     status: Option<StatusCode>,
-) -> AppResult<Response> {
+) -> Result<Response> {
     let page = frame.here().split('?').next().unwrap_or_default();
     let back = refusal::way_back(frame, sent);
     let sign_in = frame.site().with_next("/sign-in?again", back.as_deref());

@@ -9,7 +9,7 @@ use super::flash::Flash;
 use super::frame::Frame;
 use super::view::{self, sentence, wait};
 use super::{cli, cli_key};
-use crate::domain::error::{AppResult, Code};
+use crate::domain::error::{Code, Result};
 use crate::http::layer::problem::{FailureCause, ProblemText};
 
 #[derive(Template)]
@@ -48,7 +48,7 @@ pub(super) fn as_page(frame: &Frame, mut answer: Response, sent: Option<&Fields>
 }
 
 /// To the sign-in page, and back from there: to the page that was asked for, or to that of the form, for what was sent is not sent again by itself.
-fn sign_in(frame: &Frame, sent: Option<&Fields>) -> AppResult<Response> {
+fn sign_in(frame: &Frame, sent: Option<&Fields>) -> Result<Response> {
     if frame.is_at("/sign-out") {
         return frame.redirect_saying("/sign-in", &Flash::good("You are signed out."));
     }
@@ -84,7 +84,7 @@ fn again(frame: &Frame) -> Option<String> {
     is_shown.then(|| page.to_owned())
 }
 
-fn page(frame: &Frame, answer: &Response, problem: &ProblemText, is_read: bool) -> AppResult<Response> {
+fn page(frame: &Frame, answer: &Response, problem: &ProblemText, is_read: bool) -> Result<Response> {
     let status = answer.status();
     let title = match status {
         StatusCode::NOT_FOUND => "There is no such page",

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use serde_json::Value;
 
 use crate::domain::audit::ClientAddress;
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::domain::{limits, traces};
 use crate::http::AppState;
 use crate::http::extract::read_body;
@@ -33,7 +33,7 @@ const DIRECTIVES: [&str; 14] = [
     "frame-ancestors",
 ];
 
-pub(super) async fn post(State(app): State<AppState>, from: ClientAddress, request: Request) -> AppResult<StatusCode> {
+pub(super) async fn post(State(app): State<AppState>, from: ClientAddress, request: Request) -> Result<StatusCode> {
     admit(&app, from).map_err(limits::too_many)?;
     let (parts, body) = request.into_parts();
     let body = read_body(&parts.headers, body, MOST).await?;

@@ -17,7 +17,7 @@ use super::session::{self, Before};
 use super::sign_in::{Asked, next_of};
 use super::step_up;
 use crate::domain::audit::ClientAddress;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::domain::login::{completion, pending};
 use crate::domain::second_factors::{Factor, factors};
 use crate::http::AppState;
@@ -69,9 +69,9 @@ impl Ways {
 pub(super) struct Pending(pub(super) String);
 
 impl FromRequestParts<AppState> for Pending {
-    type Rejection = AppError;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self> {
         let frame = Frame::from_request_parts(parts, app).await?;
         // Without one, the page says what it says of one that has ended.
         Ok(Self(Cookie::Pending.read(frame.site(), &parts.headers).map(|value| value.0).unwrap_or_default()))
@@ -80,10 +80,10 @@ impl FromRequestParts<AppState> for Pending {
 
 impl Pending {
     /// By what it can be completed, or nothing when there is no such login (any more).
-    pub(super) async fn ways(&self, app: &AppState) -> AppResult<Option<Ways>> {
+    pub(super) async fn ways(&self, app: &AppState) -> Result<Option<Ways>> {
         let mut tx = app.db.read().await?;
         let found = match pending::service::find(&mut tx, &self.0, app.now()).await {
-            Err(AppError::WrongCredentials(_)) => return Ok(None),
+            Err(Error::WrongCredentials(_)) => return Ok(None),
             found => found?,
         };
         let factors = factors::find(&mut tx, &found.account_id).await?;
@@ -99,14 +99,14 @@ impl Pending {
 }
 
 /// Back to the first step.
-fn ended(frame: &Frame, next: Option<&str>) -> AppResult<Response> {
+fn ended(frame: &Frame, next: Option<&str>) -> Result<Response> {
     let response = frame.redirect_to(&frame.site().with_next("/sign-in", next))?;
     let response = frame.saying(response, &Flash::bad("This sign-in took too long, or was tried too often. Begin again."))?;
     Ok(session::with_cookies(response, [Cookie::Pending.end(frame.site())?]))
 }
 
 /// Where a page leads when no login waits: whoever is signed in has come back here from behind, and goes on.
-fn over(frame: &Frame, next: Option<&str>) -> AppResult<Response> {
+fn over(frame: &Frame, next: Option<&str>) -> Result<Response> {
     if frame.visitor().is_none() {
         return ended(frame, next);
     }
@@ -122,31 +122,25 @@ fn recovery_form() -> Form {
     Form::of([field])
 }
 
-pub(super) async fn show(State(app): State<AppState>, frame: Frame, pending: Pending, RawQuery(query): RawQuery) -> AppResult<Response> {
+pub(super) async fn show(State(app): State<AppState>, frame: Frame, pending: Pending, RawQuery(query): RawQuery) -> Result<Response> {
     let Asked { next, .. } = Asked::of(&frame, query.as_deref());
     let Some(ways) = pending.ways(&app).await? else { return over(&frame, next.as_deref()) };
     let form = code_form();
     code_page(&frame, &form, next, ways)
 }
 
-fn code_page(frame: &Frame, form: &Form, next: Option<String>, ways: Ways) -> AppResult<Response> {
+fn code_page(frame: &Frame, form: &Form, next: Option<String>, ways: Ways) -> Result<Response> {
     let other = frame.site().with_next("/sign-in/recovery-code", next.as_deref());
     form.page(&SecondFactor { frame, form, next, ways, other })
 }
 
-fn recovery_page(frame: &Frame, form: &Form, next: Option<String>, ways: Ways) -> AppResult<Response> {
+fn recovery_page(frame: &Frame, form: &Form, next: Option<String>, ways: Ways) -> Result<Response> {
     let other = frame.site().with_next("/sign-in/second-factor", next.as_deref());
     form.page(&RecoveryCode { frame, form, next, ways, other })
 }
 
 /// The page again, after a passkey was refused.
-pub(super) async fn refused(
-    app: &AppState,
-    frame: &Frame,
-    pending: &Pending,
-    next: Option<String>,
-    error: AppError,
-) -> AppResult<Response> {
+pub(super) async fn refused(app: &AppState, frame: &Frame, pending: &Pending, next: Option<String>, error: Error) -> Result<Response> {
     // A fault of ours is told whatever has become of the login.
     let form = step_up::refuse_passkey(code_form(), error)?;
     let Some(ways) = pending.ways(app).await? else { return ended(frame, next.as_deref()) };
@@ -160,7 +154,7 @@ pub(super) async fn submit(
     pending: Pending,
     from: ClientAddress,
     sent: Fields,
-) -> AppResult<Response> {
+) -> Result<Response> {
     let next = next_of(&frame, &sent);
     // Apps show a code in two halves, and people type what they see.
     let code: String = sent.text("code").split_whitespace().collect();
@@ -179,7 +173,7 @@ pub(super) async fn show_recovery(
     frame: Frame,
     pending: Pending,
     RawQuery(query): RawQuery,
-) -> AppResult<Response> {
+) -> Result<Response> {
     let Asked { next, .. } = Asked::of(&frame, query.as_deref());
     let Some(ways) = pending.ways(&app).await? else { return over(&frame, next.as_deref()) };
     let form = recovery_form();
@@ -193,7 +187,7 @@ pub(super) async fn submit_recovery(
     pending: Pending,
     from: ClientAddress,
     sent: Fields,
-) -> AppResult<Response> {
+) -> Result<Response> {
     let next = next_of(&frame, &sent);
     match completion::by_recovery_code(&app, from, &pending.0, sent.text("code").trim()).await {
         Ok((logged_in, remaining)) => {
@@ -213,9 +207,9 @@ pub(super) async fn submit_recovery(
 }
 
 /// The pages know what was wrong: the login is still there, so it was the code.
-fn refuse(form: Form, error: AppError, wrong: &'static str) -> AppResult<Form> {
+fn refuse(form: Form, error: Error, wrong: &'static str) -> Result<Form> {
     match error {
-        AppError::WrongCredentials(_) => Ok(form.refuse_field(StatusCode::UNAUTHORIZED, wrong, "You are not signed in yet.")),
+        Error::WrongCredentials(_) => Ok(form.refuse_field(StatusCode::UNAUTHORIZED, wrong, "You are not signed in yet.")),
         error => form.refuse(error),
     }
 }

@@ -18,7 +18,7 @@ use crate::domain::audit::ClientAddress;
 use crate::domain::context::Context;
 use crate::domain::credentials::device_cookies::Device;
 use crate::domain::credentials::device_cookies::service::LIFETIME;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::domain::keys::sessions;
 use crate::domain::login::service::LoggedIn;
 use crate::domain::second_factors::factors;
@@ -63,23 +63,23 @@ pub struct Before {
 }
 
 impl FromRequestParts<AppState> for Before {
-    type Rejection = AppError;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self> {
         let frame = Frame::from_request_parts(parts, app).await?;
         let device = Cookie::Device.read(frame.site(), &parts.headers).map(|value| Device::parse(&value.0)).unwrap_or_default();
         match DashboardSession::from_request_parts(parts, app).await {
             Ok(session) => Ok(Self { session: Some(session), device }),
-            Err(AppError::Unauthenticated) => Ok(Self { session: None, device }),
+            Err(Error::Unauthenticated) => Ok(Self { session: None, device }),
             Err(error) => Err(error),
         }
     }
 }
 
 /// The caller whose session this is, and what pages show of it; nobody when the session has ended. Errors: 429, 503.
-pub(super) async fn find(app: &Context, token: &str, from: ClientAddress) -> AppResult<Option<(SignedIn, Visitor)>> {
+pub(super) async fn find(app: &Context, token: &str, from: ClientAddress) -> Result<Option<(SignedIn, Visitor)>> {
     let caller = match bearer::by_dashboard_session(app, token, from).await {
-        Err(AppError::Unauthenticated) => return Ok(None),
+        Err(Error::Unauthenticated) => return Ok(None),
         found => found?,
     };
     let mut tx = app.db.read().await?;
@@ -91,10 +91,10 @@ pub(super) async fn find(app: &Context, token: &str, from: ClientAddress) -> App
 
 /// The answer to a login that succeeded: the new session's cookie, in the place of the one that the browser had, which ends; the device cookie; and the
 /// way to the page that was asked for, or the first.
-pub(super) async fn begin(app: &Context, frame: &Frame, before: Before, logged_in: &LoggedIn, next: Option<&str>) -> AppResult<Response> {
+pub(super) async fn begin(app: &Context, frame: &Frame, before: Before, logged_in: &LoggedIn, next: Option<&str>) -> Result<Response> {
     if let Some(session) = before.session {
         match sessions::end_current(app, &session).await {
-            Ok(()) | Err(AppError::Unauthenticated) => {}
+            Ok(()) | Err(Error::Unauthenticated) => {}
             Err(error) => return Err(error),
         }
     }
@@ -109,7 +109,7 @@ pub(super) async fn begin(app: &Context, frame: &Frame, before: Before, logged_i
 }
 
 /// The answer to a sign-out: no session, and the way to the sign-in page.
-pub(super) fn end(frame: &Frame, response: Response) -> AppResult<Response> {
+pub(super) fn end(frame: &Frame, response: Response) -> Result<Response> {
     Ok(with_cookies(response, [Cookie::Session.end(frame.site())?]))
 }
 

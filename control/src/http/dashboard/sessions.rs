@@ -12,7 +12,7 @@ use crate::domain::access::{DashboardSession, NotApiKey};
 use crate::domain::cli_login::machines;
 use crate::domain::credentials::CredentialKind;
 use crate::domain::credentials::access_keys::repo::Credential;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::domain::keys::{access_keys, sessions as service};
 use crate::http::AppState;
 use crate::http::extract::CredentialPath;
@@ -58,7 +58,7 @@ impl Shown {
     }
 }
 
-pub(super) async fn show(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> AppResult<Response> {
+pub(super) async fn show(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> Result<Response> {
     let found = service::list(&app, &session).await?;
     let (machines, sessions): (Vec<_>, Vec<_>) = found.iter().rev().partition(|found| found.kind().is_cli());
     let shown = |found: Vec<&Credential>| found.into_iter().map(|found| Shown::of(&frame, &session, found)).collect::<Vec<_>>();
@@ -72,8 +72,8 @@ pub(super) async fn end(
     frame: Frame,
     session: DashboardSession,
     caller: NotApiKey,
-    credential: Result<CredentialPath, AppError>,
-) -> AppResult<Response> {
+    credential: Result<CredentialPath, Error>,
+) -> Result<Response> {
     let found = service::list(&app, &session).await?;
     let found = credential.ok().and_then(|CredentialPath(id)| found.into_iter().find(|found| found.id == id));
     // What ended meanwhile is what was wanted.
@@ -89,12 +89,12 @@ pub(super) async fn end(
     };
     match ended {
         Ok(()) => frame.redirect_saying("/sessions", &Flash::good(text)),
-        Err(AppError::NotFound(_)) => frame.redirect_saying("/sessions", &Flash::good("It has ended already.")),
+        Err(Error::NotFound(_)) => frame.redirect_saying("/sessions", &Flash::good("It has ended already.")),
         Err(error) => Err(error),
     }
 }
 
-pub(super) async fn end_others(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> AppResult<Response> {
+pub(super) async fn end_others(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> Result<Response> {
     let text = match service::end_dashboard(&app, &session, true).await? {
         0 => "There was no other session.".to_owned(),
         1 => "1 other session is ended.".to_owned(),

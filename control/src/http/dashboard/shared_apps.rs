@@ -16,7 +16,7 @@ use crate::domain::access::grant::{AcceptApp, LeaveApp};
 use crate::domain::access::{AppGrant, DashboardSession};
 use crate::domain::collaborators::{acceptance, service};
 use crate::domain::email::sought;
-use crate::domain::error::{AppError, AppResult, Thing};
+use crate::domain::error::{Error, Result, Thing};
 use crate::http::AppState;
 use crate::infra::db::ReadTx;
 
@@ -64,13 +64,13 @@ struct Accept<'p> {
 }
 
 /// The list.
-pub(super) async fn list(tx: &mut ReadTx, frame: &Frame, session: &DashboardSession) -> AppResult<SharedApps> {
+pub(super) async fn list(tx: &mut ReadTx, frame: &Frame, session: &DashboardSession) -> Result<SharedApps> {
     let rows = repo::shared(tx, session.account(), MOST_SHOWN + 1).await?;
     let most = usize::try_from(MOST_SHOWN).unwrap_or(usize::MAX);
     Ok(SharedApps { has_more: rows.len() > most, apps: rows.iter().take(most).map(|row| Shown::of(frame, row)).collect() })
 }
 
-async fn find<N>(app: &AppState, grant: &AppGrant<N>) -> AppResult<Option<SharedRow>> {
+async fn find<N>(app: &AppState, grant: &AppGrant<N>) -> Result<Option<SharedRow>> {
     Ok(repo::find_shared(&mut app.db.read().await?, grant.account(), grant.app()).await?)
 }
 
@@ -80,11 +80,11 @@ fn form(row: &SharedRow) -> Form {
     if row.is_transfer() { Form::of([name]) } else { Form::default() }
 }
 
-fn page(frame: &Frame, row: &SharedRow, form: &Form) -> AppResult<Response> {
+fn page(frame: &Frame, row: &SharedRow, form: &Form) -> Result<Response> {
     form.page(&Accept { frame, form, app: Shown::of(frame, row), bare: row.name.clone() })
 }
 
-fn accepted_before(frame: &Frame) -> AppResult<Response> {
+fn accepted_before(frame: &Frame) -> Result<Response> {
     frame.redirect_saying("/account", &Flash::good("You have accepted this app already."))
 }
 
@@ -93,7 +93,7 @@ pub(super) async fn show_acceptance(
     frame: Frame,
     _session: DashboardSession,
     grant: AppGrant<AcceptApp>,
-) -> AppResult<Response> {
+) -> Result<Response> {
     match find(&app, &grant).await? {
         Some(row) if row.is_waiting() => page(&frame, &row, &form(&row)),
         _ => accepted_before(&frame),
@@ -106,7 +106,7 @@ pub(super) async fn accept(
     _session: DashboardSession,
     grant: AppGrant<AcceptApp>,
     sent: Fields,
-) -> AppResult<Response> {
+) -> Result<Response> {
     let Some(row) = find(&app, &grant).await?.filter(SharedRow::is_waiting) else { return accepted_before(&frame) };
     // The page has asked about something else: the app was transferred meanwhile, which costs quotas, or given back.
     if sent.text("role") != row.permission.as_str() {
@@ -116,7 +116,7 @@ pub(super) async fn accept(
     let name = sent.get("name").filter(|_| row.is_transfer()).map(Name::try_from).transpose();
     let accepted = match name {
         Ok(name) => acceptance::accept(&app, &grant, name.as_ref()).await,
-        Err(error) => Err(AppError::invalid("name", error)),
+        Err(error) => Err(Error::invalid("name", error)),
     };
     match accepted {
         Ok(accepted) => frame.redirect_saying("/account", &Flash::good(format!("You accepted the app {}.", accepted.name))),
@@ -135,8 +135,8 @@ pub(super) async fn show_leaving(
     frame: Frame,
     _session: DashboardSession,
     grant: AppGrant<LeaveApp>,
-) -> AppResult<Response> {
-    let row = find(&app, &grant).await?.ok_or(AppError::NotFound(Thing::App))?;
+) -> Result<Response> {
+    let row = find(&app, &grant).await?.ok_or(Error::NotFound(Thing::App))?;
     let shown = Shown::of(&frame, &row);
     let text = if shown.is_transfer { "You lose access at once. It belongs to its sender again." } else { "You lose access at once." };
     let (page, title) = (shown.leave, format!("Leave the app {}?", shown.name));
@@ -148,8 +148,8 @@ pub(super) async fn leave(
     frame: Frame,
     session: DashboardSession,
     grant: AppGrant<LeaveApp>,
-) -> AppResult<Response> {
-    let row = find(&app, &grant).await?.ok_or(AppError::NotFound(Thing::App))?;
+) -> Result<Response> {
+    let row = find(&app, &grant).await?.ok_or(Error::NotFound(Thing::App))?;
     service::remove(&app, &grant, &sought(session.email())).await?;
     frame.redirect_saying("/account", &Flash::good(format!("You left the app {}.", row.long_name())))
 }

@@ -14,7 +14,7 @@ use super::sign_up::{challenge_token, needed, refuse_challenged, with_challenge}
 use super::step_up;
 use crate::domain::access::DashboardSession;
 use crate::domain::audit::ClientAddress;
-use crate::domain::error::{AppError, AppResult, Code, Refusal};
+use crate::domain::error::{Code, Error, Refusal, Result};
 use crate::domain::keys::sessions;
 use crate::domain::login::service::{self, Login, Outcome};
 use crate::http::AppState;
@@ -74,7 +74,7 @@ fn sign_in_form(email: &str) -> Form {
     Form::of([Field::email("email", "E-mail address").value(email), if email.is_empty() { password } else { password.focused() }])
 }
 
-pub(super) async fn show(frame: Frame, RawQuery(query): RawQuery) -> AppResult<Response> {
+pub(super) async fn show(frame: Frame, RawQuery(query): RawQuery) -> Result<Response> {
     let Asked { next, is_again, is_other } = Asked::of(&frame, query.as_deref());
     if frame.visitor().is_some() && !is_again {
         return frame.redirect_to(next.as_deref().unwrap_or(&frame.path("/")));
@@ -86,7 +86,7 @@ pub(super) async fn show(frame: Frame, RawQuery(query): RawQuery) -> AppResult<R
 }
 
 /// The page again, after a passkey was refused.
-pub(super) fn refused(frame: &Frame, before: &Before, next: Option<String>, error: AppError) -> AppResult<Response> {
+pub(super) fn refused(frame: &Frame, before: &Before, next: Option<String>, error: Error) -> Result<Response> {
     let form = step_up::refuse_passkey(sign_in_form(""), error)?;
     form.page(&SignIn { is_again: before.session.is_some(), ..SignIn::new(frame, &form, next) })
 }
@@ -97,7 +97,7 @@ pub(super) async fn submit(
     before: Before,
     from: ClientAddress,
     sent: Fields,
-) -> AppResult<Response> {
+) -> Result<Response> {
     let next = next_of(&frame, &sent);
     let login = Login {
         email: needed(&sent, "email").and_then(str::parse),
@@ -115,7 +115,7 @@ pub(super) async fn submit(
         }
         Err(error) => {
             let has_challenge = error.code() == Some(Code::ChallengeRequired) || sent.has("challengeToken");
-            let is_unconfirmed = matches!(error, AppError::Refused(Refusal::NotVerified));
+            let is_unconfirmed = matches!(error, Error::Refused(Refusal::NotVerified));
             let form = refuse_challenged(sign_in_form(sent.text("email")), error)?;
             let is_again = before.session.is_some();
             let page = form.page(&SignIn { is_again, has_challenge, is_unconfirmed, ..SignIn::new(&frame, &form, next) })?;
@@ -124,7 +124,7 @@ pub(super) async fn submit(
     }
 }
 
-pub(super) async fn sign_out(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> AppResult<Response> {
+pub(super) async fn sign_out(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> Result<Response> {
     sessions::end_current(&app, &session).await?;
     session::end(&frame, frame.redirect_saying("/sign-in", &Flash::good("You are signed out."))?)
 }

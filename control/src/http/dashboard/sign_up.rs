@@ -17,7 +17,7 @@ use super::sign_in::{Asked, next_of};
 use crate::domain::accounts::service::judge_name;
 use crate::domain::audit::ClientAddress;
 use crate::domain::email::Email;
-use crate::domain::error::{AppError, AppResult, Code};
+use crate::domain::error::{Code, Error, Result};
 use crate::domain::login::service::judge_challenge_token;
 use crate::domain::registration::MailedToken;
 use crate::domain::registration::confirm::{self, Confirmation, Waiting};
@@ -79,8 +79,8 @@ pub(super) fn challenge_token(sent: &Fields) -> Result<Option<String>, Invalid> 
 }
 
 /// Whether a form for strangers has the challenge. Its script is somebody else's: it runs for whoever is signed in only when there is no way without.
-pub(super) fn has_challenge(frame: &Frame, sent: &Fields, error: Option<&AppError>) -> bool {
-    let is_asked_for = error.and_then(AppError::code) == Some(Code::ChallengeRequired);
+pub(super) fn has_challenge(frame: &Frame, sent: &Fields, error: Option<&Error>) -> bool {
+    let is_asked_for = error.and_then(Error::code) == Some(Code::ChallengeRequired);
     frame.visitor().is_none() || is_asked_for || sent.has("challengeToken")
 }
 
@@ -93,7 +93,7 @@ pub(super) fn with_challenge(frame: &Frame, page: Response, has_challenge: bool)
 }
 
 /// A refusal of a form with a challenge, in words that say what to do with it.
-pub(super) fn refuse_challenged(form: Form, error: AppError) -> AppResult<Form> {
+pub(super) fn refuse_challenged(form: Form, error: Error) -> Result<Form> {
     if error.code() != Some(Code::ChallengeRequired) {
         return form.refuse(error);
     }
@@ -101,14 +101,14 @@ pub(super) fn refuse_challenged(form: Form, error: AppError) -> AppResult<Form> 
     Ok(form.refuse_saying(StatusCode::FORBIDDEN, text))
 }
 
-pub(super) async fn show(frame: Frame, RawQuery(query): RawQuery) -> AppResult<Response> {
+pub(super) async fn show(frame: Frame, RawQuery(query): RawQuery) -> Result<Response> {
     let Asked { next, .. } = Asked::of(&frame, query.as_deref());
     let sent = Fields::default();
     let (form, has_challenge) = (sign_up_form(&sent), has_challenge(&frame, &sent, None));
     Ok(with_challenge(&frame, form.page(&SignUp { frame: &frame, form: &form, next, has_challenge })?, has_challenge))
 }
 
-pub(super) async fn submit(State(app): State<AppState>, frame: Frame, from: ClientAddress, sent: Fields) -> AppResult<Response> {
+pub(super) async fn submit(State(app): State<AppState>, frame: Frame, from: ClientAddress, sent: Fields) -> Result<Response> {
     let next = next_of(&frame, &sent);
     let new = NewRegistration {
         email: needed(&sent, "email").and_then(Email::parse_new),
@@ -130,13 +130,13 @@ fn sent_form(sent: &Fields) -> Form {
     Form::of([Field::email("email", "E-mail address").value(sent.text("email"))])
 }
 
-pub(super) async fn show_sent(frame: Frame, RawQuery(query): RawQuery) -> AppResult<Response> {
+pub(super) async fn show_sent(frame: Frame, RawQuery(query): RawQuery) -> Result<Response> {
     let Asked { next, is_again, .. } = Asked::of(&frame, query.as_deref());
     let form = sent_form(&Fields::default());
     form.page(&Sent { frame: &frame, form: &form, next, is_again })
 }
 
-pub(super) async fn send_again(State(app): State<AppState>, frame: Frame, from: ClientAddress, sent: Fields) -> AppResult<Response> {
+pub(super) async fn send_again(State(app): State<AppState>, frame: Frame, from: ClientAddress, sent: Fields) -> Result<Response> {
     let next = next_of(&frame, &sent);
     match service::resend(&app, from, needed(&sent, "email").and_then(str::parse)).await {
         Ok(()) => {
@@ -185,15 +185,15 @@ fn verify_form(sent: &Fields) -> Form {
     Form::of([token_field(sent)])
 }
 
-pub(super) async fn show_verify(frame: Frame) -> AppResult<Response> {
+pub(super) async fn show_verify(frame: Frame) -> Result<Response> {
     let form = verify_form(&Fields::default());
     form.page(&Verify { frame: &frame, form: &form })
 }
 
 /// The first press sends the token alone, the second one the password with it.
-pub(super) async fn verify(State(app): State<AppState>, frame: Frame, from: ClientAddress, sent: Fields) -> AppResult<Response> {
+pub(super) async fn verify(State(app): State<AppState>, frame: Frame, from: ClientAddress, sent: Fields) -> Result<Response> {
     let token = token_of(&sent);
-    let refused = |error: AppError| {
+    let refused = |error: Error| {
         let form = say_token(verify_form(&sent).refuse(error)?, "have another mail sent");
         form.page(&Verify { frame: &frame, form: &form })
     };
@@ -218,13 +218,13 @@ pub(super) async fn verify(State(app): State<AppState>, frame: Frame, from: Clie
     };
     // Whoever has sent too much begins again later; and a token that is over has nothing to show.
     let waiting = match (&error, &token) {
-        (AppError::TooMany { .. }, _) | (_, Err(_)) => return refused(error),
+        (Error::TooMany { .. }, _) | (_, Err(_)) => return refused(error),
         (_, Ok(token)) => match confirm::waiting(&app, token).await {
             Ok(waiting) => waiting,
             Err(_) => return refused(error),
         },
     };
-    if let AppError::Conflict(_) = error {
+    if let Error::Conflict(_) = error {
         let text = "This is not the password of this registration. Try again, or type it again and choose “Use this password instead”.";
         return ask(&password_form().refuse_saying(StatusCode::CONFLICT, text), &waiting, true);
     }

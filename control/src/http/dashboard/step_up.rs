@@ -13,7 +13,7 @@ use super::fields::Fields;
 use super::form::{Field, Form};
 use crate::domain::access::LoginSession;
 use crate::domain::context::Context;
-use crate::domain::error::{AppError, AppResult, Code};
+use crate::domain::error::{Code, Error, Result};
 use crate::domain::second_factors::passkeys::{self, Answer};
 use crate::domain::second_factors::{Factors, Proof, factors};
 use crate::http::extract::Json;
@@ -40,7 +40,7 @@ pub struct StepUp {
 
 impl StepUp {
     /// What the caller's account needs, and has.
-    pub async fn of(app: &Context, caller: &LoginSession) -> AppResult<Self> {
+    pub async fn of(app: &Context, caller: &LoginSession) -> Result<Self> {
         let found = factors::find(&mut app.db.read().await?, caller.account()).await?;
         let code = (found.authenticators > 0).then(|| Field::code(CODE, "Code of your authenticator app"));
         Ok(Self { found, has_passkey: found.passkeys > 0 && passkeys::is_configured(app), code, sends: true, is_only_way: true })
@@ -75,7 +75,7 @@ impl StepUp {
     }
 
     /// Says what was wrong: with the proof in the words of pages, with all else as [`Form::refuse`].
-    pub fn refuse(&mut self, form: Form, sent: &Fields, error: AppError) -> AppResult<Form> {
+    pub fn refuse(&mut self, form: Form, sent: &Fields, error: Error) -> Result<Form> {
         if error.code() != Some(Code::StepUpRequired) {
             return form.refuse(error);
         }
@@ -112,8 +112,8 @@ pub(super) fn answer(text: &str) -> Answer {
 }
 
 /// Says what was wrong with signing in by a passkey.
-pub(super) fn refuse_passkey(form: Form, error: AppError) -> AppResult<Form> {
-    if !matches!(error, AppError::WrongCredentials(_)) {
+pub(super) fn refuse_passkey(form: Form, error: Error) -> Result<Form> {
+    if !matches!(error, Error::WrongCredentials(_)) {
         return form.refuse(error);
     }
     let text = "The passkey was not accepted, or that took too long. Try again, or take another way.";
@@ -121,7 +121,7 @@ pub(super) fn refuse_passkey(form: Form, error: AppError) -> AppResult<Form> {
 }
 
 /// What a script is to ask the browser for; or why not, in words for the page.
-pub(super) fn asked(asked: AppResult<impl Serialize>) -> AppResult<Response> {
+pub(super) fn asked(asked: Result<impl Serialize>) -> Result<Response> {
     match asked {
         Ok(asked) => Ok(Json(asked).into_response()),
         // No failure, which browsers would note: the script sends the form, whose answer is the page that asks for a fresh proof.

@@ -4,7 +4,7 @@ use shared::Invalid;
 use shared::time::{UnixMillis, UtcDay};
 
 use super::form::{Field, Form};
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 
 /// A form's field for such a day.
 pub(super) fn field(name: &'static str, value: &str) -> Field {
@@ -22,7 +22,7 @@ pub(super) fn end_of(day: &str) -> Result<UnixMillis, Invalid> {
 }
 
 /// Says what was wrong; of the field's day, where that is over, in words of the page.
-pub(super) fn refuse(form: Form, error: AppError, (name, day): (&str, &str), now: UnixMillis) -> AppResult<Form> {
+pub(super) fn refuse(form: Form, error: Error, (name, day): (&str, &str), now: UnixMillis) -> Result<Form> {
     let is_over = end_of(day).is_ok_and(|end| end <= now);
     let form = form.refuse(error)?;
     Ok(if is_over { form.in_words(name, "Choose a day that is not over.") } else { form })

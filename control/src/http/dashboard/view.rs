@@ -4,7 +4,7 @@ use askama::Template;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 
 /// The pages of the navigation, for whoever is signed in: the label and the page. Each stands here once it is there.
 pub const NAVIGATION: &[(&str, &str)] =
@@ -22,13 +22,13 @@ pub fn about(page: &str) -> &'static str {
 }
 
 /// A page.
-pub fn page(template: &impl Template) -> AppResult<Response> {
+pub fn page(template: &impl Template) -> Result<Response> {
     page_with(StatusCode::OK, template)
 }
 
 /// A page with another status.
-pub fn page_with(status: StatusCode, template: &impl Template) -> AppResult<Response> {
-    Ok(html(status, template.render().map_err(AppError::internal)?))
+pub fn page_with(status: StatusCode, template: &impl Template) -> Result<Response> {
+    Ok(html(status, template.render().map_err(Error::internal)?))
 }
 
 /// The value by which a template is told that the page shows a form that was refused: its title says so first.

@@ -14,7 +14,7 @@ use shared::wire::problem::WRONG_RANGE;
 use tokio_util::io::ReaderStream;
 
 use super::{preflight, prepared, put, wrong_method};
-use crate::domain::error::{AppError, AppResult, Thing};
+use crate::domain::error::{Error, Result, Thing};
 use crate::http::AppState;
 use crate::http::extract::Path;
 use crate::http::layer::problem;
@@ -25,7 +25,7 @@ const CHUNK: usize = 64 << 10;
 
 /// The path of bundles.
 pub(crate) fn routes() -> Router<AppState> {
-    let served = get(async |State(app): State<AppState>, blob: AppResult<Path<String>>, uri: Uri, method: Method, headers: HeaderMap| {
+    let served = get(async |State(app): State<AppState>, blob: Result<Path<String>>, uri: Uri, method: Method, headers: HeaderMap| {
         let answer = match blob {
             Ok(Path(blob)) => serve(&app, &blob, uri.query().unwrap_or_default(), &method, &headers).await,
             Err(error) => Err(error),
@@ -43,13 +43,13 @@ fn refuse(mut response: Response) -> Response {
 }
 
 /// Serves a bundle, or a part of it, to whoever holds a valid address of it.
-async fn serve(app: &AppState, blob: &str, query: &str, method: &Method, headers: &HeaderMap) -> AppResult<Response> {
+async fn serve(app: &AppState, blob: &str, query: &str, method: &Method, headers: &HeaderMap) -> Result<Response> {
     let (expires, signature) = (parameter(query, "expires"), parameter(query, "signature"));
     let Download { blob, expires_in } = match verify_download(&app.settings.download_secret, blob, expires, signature, app.now()) {
         Ok(download) => download,
         Err(refusal) => return Ok(refuse(problem::refused(StatusCode::FORBIDDEN, &refusal.to_string()))),
     };
-    let length = app.storage.length(&blob).await.map_err(AppError::unavailable)?.ok_or(AppError::NotFound(Thing::Bundle))?;
+    let length = app.storage.length(&blob).await.map_err(Error::unavailable)?.ok_or(Error::NotFound(Thing::Bundle))?;
     // The object is named by its contents, so its name is the strongest tag there is.
     let tag = format!("\"{}\"", blob.sha256);
     let asked = |name: HeaderName| text(headers, &name);
@@ -78,9 +78,9 @@ async fn serve(app: &AppState, blob: &str, query: &str, method: &Method, headers
     Ok(response)
 }
 
-async fn stream(app: &AppState, blob: &BlobKey, range: std::ops::Range<u64>) -> AppResult<Body> {
+async fn stream(app: &AppState, blob: &BlobKey, range: std::ops::Range<u64>) -> Result<Body> {
     // Blobs are immutable: what was measured a moment ago still has that length, unless it is gone.
-    let reader = app.storage.open(blob, Some(range)).await.map_err(AppError::unavailable)?.ok_or(AppError::NotFound(Thing::Bundle))?;
+    let reader = app.storage.open(blob, Some(range)).await.map_err(Error::unavailable)?.ok_or(Error::NotFound(Thing::Bundle))?;
     Ok(Body::from_stream(ReaderStream::with_capacity(reader, CHUNK)))
 }
 

@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::domain::counting::{Judgement, service};
-use crate::domain::error::{AppError, AppResult, chain};
+use crate::domain::error::{Error, Result, chain};
 use crate::domain::settings::Limits;
 use crate::infra::clock::Clock;
 use crate::infra::db::Db;
@@ -47,20 +47,20 @@ impl Collector {
     }
 
     /// Gives the report to the next transaction and waits until that is committed. On an error, which is
-    /// [`Unavailable`](AppError::Unavailable), the report is not stored.
-    pub async fn submit(&self, report: Report) -> AppResult<Judgement> {
+    /// [`Unavailable`](Error::Unavailable), the report is not stored.
+    pub async fn submit(&self, report: Report) -> Result<Judgement> {
         let (answer, judgement) = oneshot::channel();
         self.queue.try_send(Waiting { report, answer }).map_err(|error| {
-            AppError::unavailable(match error {
+            Error::unavailable(match error {
                 mpsc::error::TrySendError::Full(_) => "too many reports are waiting",
                 mpsc::error::TrySendError::Closed(_) => "reports are no longer counted here",
             })
         })?;
         match judgement.await {
             Ok(Ok(judgement)) => Ok(judgement),
-            Ok(Err(cause)) => Err(AppError::unavailable(cause.as_ref())),
+            Ok(Err(cause)) => Err(Error::unavailable(cause.as_ref())),
             // A task that ended or panicked has dropped what waited.
-            Err(_) => Err(AppError::unavailable("counting was given up")),
+            Err(_) => Err(Error::unavailable("counting was given up")),
         }
     }
 }

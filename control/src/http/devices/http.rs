@@ -19,7 +19,7 @@ use super::{preflight, prepared, put, wrong_method};
 use crate::domain::audit::ClientAddress;
 use crate::domain::context::Exceeded;
 use crate::domain::counting::Judgement;
-use crate::domain::error::{AppError, AppResult, RateLimit, Thing};
+use crate::domain::error::{Error, RateLimit, Result, Thing};
 use crate::http::AppState;
 use crate::http::extract::{check_type, read_body};
 use shared::FieldErrors;
@@ -49,7 +49,7 @@ fn methods(endpoint: Endpoint) -> MethodRouter<AppState> {
 }
 
 /// The answer with the headers of its path, errors included; the layers around the router write the envelope.
-pub(crate) fn dress(headers: &HeaderMap, answer: AppResult<String>) -> Response {
+pub(crate) fn dress(headers: &HeaderMap, answer: Result<String>) -> Response {
     match answer {
         Ok(text) => {
             let mut response = Response::new(Body::from(text));
@@ -65,16 +65,16 @@ pub(crate) fn dress(headers: &HeaderMap, answer: AppResult<String>) -> Response 
 }
 
 /// Is there an update for this client? `query` as it was sent.
-pub(crate) async fn check_for_update(app: &AppState, endpoint: &Endpoint, query: &str) -> AppResult<String> {
+pub(crate) async fn check_for_update(app: &AppState, endpoint: &Endpoint, query: &str) -> Result<String> {
     let request = check::parse_query(query)?;
     let snapshot = app.snapshots.current(&request.deployment_key).await?;
-    let snapshot = snapshot.filter(|snapshot| !snapshot.is_tombstone()).ok_or(AppError::NotFound(Thing::Deployment))?;
+    let snapshot = snapshot.filter(|snapshot| !snapshot.is_tombstone()).ok_or(Error::NotFound(Thing::Deployment))?;
     let decision = select(&snapshot, &request);
     Ok(check::answer(endpoint.case, &request, &snapshot, &decision, &app.download_urls()))
 }
 
 /// Takes in what a client says it downloaded, runs, or could not run. Answered once it is committed.
-async fn take_report(app: &AppState, endpoint: &Endpoint, request: Request) -> AppResult<String> {
+async fn take_report(app: &AppState, endpoint: &Endpoint, request: Request) -> Result<String> {
     let (parts, body) = request.into_parts();
     let body = read_body(&parts.headers, body, MAX_JSON_BODY).await?;
     check_type(&parts.headers, &body)?;
@@ -89,7 +89,7 @@ async fn take_report(app: &AppState, endpoint: &Endpoint, request: Request) -> A
     let report = Report { id: ReportId::v7(received, app.dice.bytes()?), received, report: new };
     match app.front.collector.submit(report).await? {
         Judgement::Accepted => Ok(REPORT_OK.to_owned()),
-        Judgement::UnknownDeployment => Err(AppError::NotFound(Thing::Deployment)),
-        Judgement::Dropped(reason) => Err(AppError::Invalid(FieldErrors::of_request(reason))),
+        Judgement::UnknownDeployment => Err(Error::NotFound(Thing::Deployment)),
+        Judgement::Dropped(reason) => Err(Error::Invalid(FieldErrors::of_request(reason))),
     }
 }

@@ -19,7 +19,7 @@ use axum::response::{IntoResponse, Response};
 use shared::keys::DeploymentKey;
 use shared::wire::headers;
 
-use crate::domain::error::{AppError, AppResult, Thing};
+use crate::domain::error::{Error, Result, Thing};
 use crate::http::AppState;
 use crate::http::extract::{InternalCall, Path, internal};
 use crate::http::layer::problem;
@@ -30,11 +30,11 @@ pub fn routes() -> Router<AppState> {
 }
 
 /// One snapshot as KV would give it, for an edge that finds none there. Tombstones too; 404 for a key that never was.
-async fn get_snapshot(State(app): State<AppState>, key: AppResult<Path<String>>, _call: InternalCall) -> AppResult<Response> {
+async fn get_snapshot(State(app): State<AppState>, key: Result<Path<String>>, _call: InternalCall) -> Result<Response> {
     // Told to those who sign alone, like everything here.
     let Path(key) = key?;
-    let key = DeploymentKey::try_from(key).map_err(|invalid| AppError::invalid("deployment key", invalid))?;
-    let (_, text) = app.snapshots.text(&key).await?.ok_or(AppError::NotFound(Thing::Deployment))?;
+    let key = DeploymentKey::try_from(key).map_err(|invalid| Error::invalid("deployment key", invalid))?;
+    let (_, text) = app.snapshots.text(&key).await?.ok_or(Error::NotFound(Thing::Deployment))?;
     Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
 }
 

@@ -14,7 +14,7 @@ use serde_json::Value;
 use shared::keys::DeploymentKey;
 use shared::kv::{KvKey, SnapshotKey, SnapshotMetadata};
 
-use crate::domain::error::{AppError, AppResult, Thing};
+use crate::domain::error::{Error, Result, Thing};
 use crate::http::AppState;
 use crate::http::{edge, extract, layer};
 use crate::infra::loopback::is_loopback;
@@ -66,16 +66,16 @@ fn is_own_host(host: &str) -> bool {
 }
 
 /// A snapshot as the publisher writes it into KV, of this moment. Tombstones too; 404 for a key that never was.
-async fn get_value(State(app): State<AppState>, extract::Path(name): extract::Path<String>) -> AppResult<Response> {
-    let missing = || AppError::NotFound(Thing::Value);
+async fn get_value(State(app): State<AppState>, extract::Path(name): extract::Path<String>) -> Result<Response> {
+    let missing = || Error::NotFound(Thing::Value);
     let key = name.strip_prefix(SnapshotKey::PREFIX).and_then(|key| DeploymentKey::try_from(key).ok()).ok_or_else(missing)?;
     let (version, text) = app.snapshots.text(&key).await?.ok_or_else(missing)?;
-    let metadata = serde_json::to_string(&SnapshotMetadata { version }).map_err(AppError::internal)?;
+    let metadata = serde_json::to_string(&SnapshotMetadata { version }).map_err(Error::internal)?;
     Ok(([(METADATA, metadata.as_str()), (header::CONTENT_TYPE.as_str(), "application/json")], text).into_response())
 }
 
 /// One report, answered once it is committed. One that cannot be counted, ever, is dropped: refused, it would be sent again for ever.
-async fn take_message(State(app): State<AppState>, request: Request) -> AppResult<Response> {
+async fn take_message(State(app): State<AppState>, request: Request) -> Result<Response> {
     let (parts, body) = request.into_parts();
     let body = extract::read_body(&parts.headers, body, MAX_MESSAGE).await?;
     let dropped = match edge::read(serde_json::from_slice(&body).unwrap_or(Value::Null)) {

@@ -8,7 +8,7 @@ use shared::report::Report;
 use shared::wire::report::{BatchAnswer, Dropped, MAX_BATCH_REPORTS, ReportBatch};
 
 use crate::domain::counting::service;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::http::AppState;
 use crate::http::extract::{InternalCall, Json, internal};
 use shared::FieldErrors;
@@ -20,13 +20,13 @@ pub fn routes() -> Router<AppState> {
 
 /// Count a batch of reports. Each is judged alone: one that cannot be counted, ever, is dropped and named in the answer. Any status but 200 says
 /// that not all of it was stored and that the batch is to be sent again.
-pub async fn take_reports(State(app): State<AppState>, call: InternalCall) -> AppResult<Json<BatchAnswer>> {
+pub async fn take_reports(State(app): State<AppState>, call: InternalCall) -> Result<Json<BatchAnswer>> {
     let batch: ReportBatch = serde_json::from_slice(&call.body).map_err(|error| {
         let text = format!("the body is not a batch of reports (line {}, column {})", error.line(), error.column());
-        AppError::Invalid(FieldErrors::of_request(text))
+        Error::Invalid(FieldErrors::of_request(text))
     })?;
     if batch.reports.len() > MAX_BATCH_REPORTS {
-        return Err(AppError::invalid("reports", format!("must be at most {MAX_BATCH_REPORTS}")));
+        return Err(Error::invalid("reports", format!("must be at most {MAX_BATCH_REPORTS}")));
     }
     let (mut reports, mut dropped) = (Vec::with_capacity(batch.reports.len()), Vec::new());
     for value in batch.reports {
@@ -35,8 +35,7 @@ pub async fn take_reports(State(app): State<AppState>, call: InternalCall) -> Ap
             Err(fault) => dropped.push(fault),
         }
     }
-    let judgements =
-        service::store(&app.db, app.settings.limits.binary_versions, &reports, app.now()).await.map_err(AppError::unavailable)?;
+    let judgements = service::store(&app.db, app.settings.limits.binary_versions, &reports, app.now()).await.map_err(Error::unavailable)?;
     let mut accepted = 0;
     for (report, judgement) in reports.iter().zip(judgements) {
         match judgement.dropped(&report.id) {

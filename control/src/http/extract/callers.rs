@@ -11,7 +11,7 @@ use crate::domain::access::bearer::by_bearer;
 use crate::domain::access::grant::Named;
 use crate::domain::access::{AppCreator, AppGrant, DashboardSession, DashboardSessionAlone, LoginSession, NotApiKey, Permission, SignedIn};
 use crate::domain::audit::{Actor, ClientAddress};
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::domain::login::RecentLogin;
 use crate::domain::releases::UploadAllowance;
 use crate::domain::second_factors::NewCredentials;
@@ -25,9 +25,9 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 }
 
 impl FromRequestParts<AppState> for SignedIn {
-    type Rejection = AppError;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self> {
         if let Some(signed_in) = parts.extensions.get::<Self>() {
             return Ok(signed_in.clone());
         }
@@ -40,58 +40,58 @@ impl FromRequestParts<AppState> for SignedIn {
 
 /// The caller of an operation that needs a credential, of whatever kind.
 impl FromRequestParts<AppState> for Actor {
-    type Rejection = AppError;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self> {
         let signed_in = SignedIn::from_request_parts(parts, app).await?;
         Ok(signed_in.actor())
     }
 }
 
 impl FromRequestParts<AppState> for NotApiKey {
-    type Rejection = AppError;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self> {
         Self::of(SignedIn::from_request_parts(parts, app).await?)
     }
 }
 
 impl FromRequestParts<AppState> for LoginSession {
-    type Rejection = AppError;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self> {
         Self::require(&SignedIn::from_request_parts(parts, app).await?)
     }
 }
 
 impl FromRequestParts<AppState> for DashboardSession {
-    type Rejection = AppError;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self> {
         Self::of(&LoginSession::from_request_parts(parts, app).await?)
     }
 }
 
 impl FromRequestParts<AppState> for DashboardSessionAlone {
-    type Rejection = AppError;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self> {
         Self::of(&SignedIn::from_request_parts(parts, app).await?)
     }
 }
 
 impl FromRequestParts<AppState> for AppCreator {
-    type Rejection = AppError;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self> {
         Self::of(SignedIn::from_request_parts(parts, app).await?)
     }
 }
 
 impl<N: Permission> FromRequestParts<AppState> for AppGrant<N> {
-    type Rejection = AppError;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self> {
         let caller = SignedIn::from_request_parts(parts, app).await?;
         // Pages that mails lead to name it by its id.
         let named = match parameter(parts, app, "app_id").await {
@@ -104,9 +104,9 @@ impl<N: Permission> FromRequestParts<AppState> for AppGrant<N> {
 
 /// Take it after the guard on the credential, whose refusal comes first.
 impl FromRequestParts<AppState> for NewCredentials {
-    type Rejection = AppError;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self> {
         let caller = SignedIn::from_request_parts(parts, app).await?;
         Self::of(&mut app.db.read().await?, caller.account(), app).await
     }
@@ -114,9 +114,9 @@ impl FromRequestParts<AppState> for NewCredentials {
 
 /// Take it after the guard on the credential and after [`NewCredentials`], whose refusals come first.
 impl FromRequestParts<AppState> for RecentLogin {
-    type Rejection = AppError;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self> {
         let caller = SignedIn::from_request_parts(parts, app).await?;
         Self::of(&mut app.db.read().await?, &caller, app).await
     }
@@ -124,9 +124,9 @@ impl FromRequestParts<AppState> for RecentLogin {
 
 /// Take it after the grant, so that callers without the right to upload use up none.
 impl FromRequestParts<AppState> for UploadAllowance {
-    type Rejection = AppError;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> AppResult<Self> {
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self> {
         let caller = SignedIn::from_request_parts(parts, app).await?;
         Self::of(app, &caller)
     }

@@ -14,7 +14,7 @@ use shared::signature::{CallSignature, verify_call, verify_call_head};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::domain::audit::ClientAddress;
-use crate::domain::error::{AppError, Thing};
+use crate::domain::error::{Error, Thing};
 use crate::domain::traces::{self, Event, Trace};
 use crate::http::AppState;
 use crate::http::extract::read_body;
@@ -36,9 +36,9 @@ pub struct InternalCall {
 }
 
 impl FromRequest<AppState> for InternalCall {
-    type Rejection = AppError;
+    type Rejection = Error;
 
-    async fn from_request(request: Request, app: &AppState) -> Result<Self, AppError> {
+    async fn from_request(request: Request, app: &AppState) -> Result<Self, Error> {
         let (parts, body) = request.into_parts();
         let is_empty = axum::body::HttpBody::is_end_stream(&body);
         let (signature, turns) = match judge(app, &parts) {
@@ -46,7 +46,7 @@ impl FromRequest<AppState> for InternalCall {
             CallSignature::NeedsBody => (CallSignature::NeedsBody, &app.front.internal.unverified),
             CallSignature::Invalid => return Err(refused(app, &parts)),
         };
-        let turn = if is_empty { None } else { Some(Arc::clone(turns).acquire_owned().await.map_err(AppError::internal)?) };
+        let turn = if is_empty { None } else { Some(Arc::clone(turns).acquire_owned().await.map_err(Error::internal)?) };
         let bytes = read_body(&parts.headers, body, MAX_INTERNAL_BODY).await;
         let is_valid = match (signature, &bytes) {
             // A caller with a valid signature may be told that it is too large, or ended early.
@@ -84,11 +84,11 @@ fn with_signature<T>(parts: &Parts, judge: impl FnOnce(&str, &str) -> T) -> Opti
     Some(judge(header, parts.extensions.get::<SentPath>()?.0.as_str()))
 }
 
-fn refused(app: &AppState, parts: &Parts) -> AppError {
+fn refused(app: &AppState, parts: &Parts) -> Error {
     if let (true, Some(from)) = (parts.headers.contains_key(SIGNATURE), parts.extensions.get::<ClientAddress>()) {
         traces::log(app, Trace { event: Event::EdgeSignature, outcome: "internal_call", account: None, from: *from });
     }
-    AppError::NotFound(Thing::Path)
+    Error::NotFound(Thing::Path)
 }
 
 /// The beginning of an internal path's routes. Other methods are 405 with `allow` for signed calls, and 404 for all others.

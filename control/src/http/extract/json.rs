@@ -13,7 +13,7 @@ use shared::wire::json::check_members;
 use shared::wire::problem::too_large;
 use shared::wire::report::{MAX_JSON_BODY, is_json};
 
-use crate::domain::error::AppError;
+use crate::domain::error::Error;
 use shared::FieldErrors;
 
 const NO_OBJECT: &str = "the JSON body must be an object that names each member once";
@@ -27,44 +27,44 @@ const LONGEST_BODY: Duration = Duration::from_secs(30);
 pub struct Json<T>(pub T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
-    type Rejection = AppError;
+    type Rejection = Error;
 
-    async fn from_request(request: Request, _state: &S) -> Result<Self, AppError> {
+    async fn from_request(request: Request, _state: &S) -> Result<Self, Error> {
         parse(&read(request).await?).map(Self)
     }
 }
 
 /// A body that may be left out altogether; null is the same.
 impl<T: DeserializeOwned, S: Send + Sync> OptionalFromRequest<S> for Json<T> {
-    type Rejection = AppError;
+    type Rejection = Error;
 
-    async fn from_request(request: Request, _state: &S) -> Result<Option<Self>, AppError> {
+    async fn from_request(request: Request, _state: &S) -> Result<Option<Self>, Error> {
         let bytes = read(request).await?;
         if bytes.is_empty() { Ok(None) } else { Ok(parse::<Option<T>>(&bytes)?.map(Self)) }
     }
 }
 
-async fn read(request: Request) -> Result<Vec<u8>, AppError> {
+async fn read(request: Request) -> Result<Vec<u8>, Error> {
     let (parts, body) = request.into_parts();
     let bytes = read_body(&parts.headers, body, MAX_JSON_BODY).await?;
     check_type(&parts.headers, &bytes)?;
     Ok(bytes)
 }
 
-fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, AppError> {
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     // The parser would take an array for an object with its members in order.
     if bytes.trim_ascii_start().first() == Some(&b'[') && serde_json::from_slice::<IgnoredAny>(bytes).is_ok() {
-        return Err(AppError::Invalid(FieldErrors::of_request(NO_OBJECT)));
+        return Err(Error::Invalid(FieldErrors::of_request(NO_OBJECT)));
     }
     let parsed = check_members(bytes).and_then(|()| serde_json::from_slice(bytes));
-    parsed.map_err(|error| AppError::Invalid(FieldErrors::of_request(json_fault(&error))))
+    parsed.map_err(|error| Error::Invalid(FieldErrors::of_request(json_fault(&error))))
 }
 
 impl<T: Serialize> IntoResponse for Json<T> {
     fn into_response(self) -> Response {
         match serde_json::to_vec(&self.0) {
             Ok(bytes) => (StatusCode::OK, [(header::CONTENT_TYPE, "application/json")], bytes).into_response(),
-            Err(error) => AppError::internal(error).into_response(),
+            Err(error) => Error::internal(error).into_response(),
         }
     }
 }
@@ -78,14 +78,14 @@ fn json_fault(error: &serde_json::Error) -> String {
 }
 
 /// 415 when a body is present and says it is something else. A body without a content type is taken as JSON: old clients send none.
-pub fn check_type(headers: &HeaderMap, body: &[u8]) -> Result<(), AppError> {
+pub fn check_type(headers: &HeaderMap, body: &[u8]) -> Result<(), Error> {
     let Some(kind) = headers.get(header::CONTENT_TYPE).filter(|_| !body.is_empty()) else { return Ok(()) };
-    if is_json(kind.to_str().unwrap_or_default()) { Ok(()) } else { Err(AppError::WrongType("application/json")) }
+    if is_json(kind.to_str().unwrap_or_default()) { Ok(()) } else { Err(Error::WrongType("application/json")) }
 }
 
 /// Reads a body of at most `limit` bytes within half a minute; a larger one is 413, told before it is read when it says its length.
-pub async fn read_body(headers: &HeaderMap, body: Body, limit: usize) -> Result<Vec<u8>, AppError> {
-    let too_large = || AppError::TooLarge(FieldErrors::of_request(too_large(limit)));
+pub async fn read_body(headers: &HeaderMap, body: Body, limit: usize) -> Result<Vec<u8>, Error> {
+    let too_large = || Error::TooLarge(FieldErrors::of_request(too_large(limit)));
     let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()).and_then(|length| length.parse::<u64>().ok());
     if length.is_some_and(|length| length > limit as u64) {
         return Err(too_large());
@@ -94,7 +94,7 @@ pub async fn read_body(headers: &HeaderMap, body: Body, limit: usize) -> Result<
         let mut bytes = Vec::new();
         let mut stream = body.into_data_stream();
         while let Some(chunk) = stream.next().await {
-            let chunk = chunk.map_err(|_| AppError::Invalid(FieldErrors::of_request("the body ended early")))?;
+            let chunk = chunk.map_err(|_| Error::Invalid(FieldErrors::of_request("the body ended early")))?;
             if bytes.len() + chunk.len() > limit {
                 return Err(too_large());
             }
@@ -102,6 +102,6 @@ pub async fn read_body(headers: &HeaderMap, body: Body, limit: usize) -> Result<
         }
         Ok(bytes)
     };
-    let slow = |_| AppError::Invalid(FieldErrors::of_request("the body ended early: it was not whole within half a minute"));
+    let slow = |_| Error::Invalid(FieldErrors::of_request("the body ended early: it was not whole within half a minute"));
     tokio::time::timeout(LONGEST_BODY, whole).await.map_err(slow)?
 }

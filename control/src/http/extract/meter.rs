@@ -15,7 +15,7 @@ use axum::extract::multipart::MultipartError;
 use axum::http::StatusCode;
 use futures_util::{StreamExt, stream};
 
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::domain::releases::upload::too_large;
 use shared::FieldErrors;
 
@@ -102,7 +102,7 @@ impl Stalls {
 
 impl Meter {
     /// A chunk that has left the parser, counted; or the refusal. `limit` is the bundle's.
-    pub(crate) fn take(&self, chunk: Result<Bytes, MultipartError>, limit: u64) -> AppResult<Bytes> {
+    pub(crate) fn take(&self, chunk: Result<Bytes, MultipartError>, limit: u64) -> Result<Bytes> {
         let chunk = chunk.map_err(|error| self.fault(&error, limit))?;
         self.0.taken.fetch_add(chunk.len() as u64, Ordering::Relaxed);
         Ok(chunk)
@@ -119,17 +119,17 @@ impl Meter {
     }
 
     /// The refusal for what the parser stumbled over; `limit` is the bundle's.
-    pub(crate) fn fault(&self, error: &MultipartError, limit: u64) -> AppError {
+    pub(crate) fn fault(&self, error: &MultipartError, limit: u64) -> Error {
         match self.0.end.load(Ordering::Relaxed) {
             end if end == End::TooLarge as u8 => too_large(limit),
             end if end == End::TooMuchHeld as u8 => {
-                AppError::Invalid(FieldErrors::of_request("the multipart body is malformed: the header of a part is too long"))
+                Error::Invalid(FieldErrors::of_request("the multipart body is malformed: the header of a part is too long"))
             }
             end if end == End::Silent as u8 => {
-                AppError::Invalid(FieldErrors::of_request("the multipart body ended early: nothing came for a minute"))
+                Error::Invalid(FieldErrors::of_request("the multipart body ended early: nothing came for a minute"))
             }
             _ if error.status() == StatusCode::PAYLOAD_TOO_LARGE => too_large(limit),
-            _ => AppError::Invalid(FieldErrors::of_request(format!("the multipart body is malformed: {}", error.body_text()))),
+            _ => Error::Invalid(FieldErrors::of_request(format!("the multipart body is malformed: {}", error.body_text()))),
         }
     }
 }

@@ -7,19 +7,19 @@ use shared::ids::{AccessKeyId, CliAuthorizationId, PasskeyId};
 use shared::keys::Label;
 
 use crate::domain::email;
-use crate::domain::error::{AppError, Thing};
+use crate::domain::error::{Error, Thing};
 
 /// Path parameters that refuse in the envelope.
 #[derive(Clone, Copy, Debug)]
 pub struct Path<T>(pub T);
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
-    type Rejection = AppError;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, AppError> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
         match axum::extract::Path::from_request_parts(parts, state).await {
             Ok(axum::extract::Path(value)) => Ok(Self(value)),
-            Err(_) => Err(AppError::NotFound(Thing::Path)),
+            Err(_) => Err(Error::NotFound(Thing::Path)),
         }
     }
 }
@@ -29,9 +29,9 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
 pub struct DeploymentPath(pub String);
 
 impl<S: Send + Sync> FromRequestParts<S> for DeploymentPath {
-    type Rejection = AppError;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, AppError> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
         parameter(parts, state, "deployment").await.map(Self)
     }
 }
@@ -41,12 +41,12 @@ impl<S: Send + Sync> FromRequestParts<S> for DeploymentPath {
 pub struct LabelPath(pub Label);
 
 impl<S: Send + Sync> FromRequestParts<S> for LabelPath {
-    type Rejection = AppError;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, AppError> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
         let label = parameter(parts, state, "label").await?;
         // What is no label is no release's.
-        Label::try_from(label.as_str()).map(Self).map_err(|_| AppError::NotFound(Thing::Release))
+        Label::try_from(label.as_str()).map(Self).map_err(|_| Error::NotFound(Thing::Release))
     }
 }
 
@@ -55,9 +55,9 @@ impl<S: Send + Sync> FromRequestParts<S> for LabelPath {
 pub struct EmailPath(pub String);
 
 impl<S: Send + Sync> FromRequestParts<S> for EmailPath {
-    type Rejection = AppError;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, AppError> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
         parameter(parts, state, "email").await.map(|email| Self(email::sought(&email)))
     }
 }
@@ -67,9 +67,9 @@ impl<S: Send + Sync> FromRequestParts<S> for EmailPath {
 pub struct SourcePath(pub String);
 
 impl<S: Send + Sync> FromRequestParts<S> for SourcePath {
-    type Rejection = AppError;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, AppError> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
         parameter(parts, state, "source").await.map(Self)
     }
 }
@@ -79,9 +79,9 @@ impl<S: Send + Sync> FromRequestParts<S> for SourcePath {
 pub struct KeyPath(pub String);
 
 impl<S: Send + Sync> FromRequestParts<S> for KeyPath {
-    type Rejection = AppError;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, AppError> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
         parameter(parts, state, "key").await.map(Self)
     }
 }
@@ -91,11 +91,11 @@ impl<S: Send + Sync> FromRequestParts<S> for KeyPath {
 pub struct AuthorizationPath(pub CliAuthorizationId);
 
 impl<S: Send + Sync> FromRequestParts<S> for AuthorizationPath {
-    type Rejection = AppError;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, AppError> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
         let text = parameter(parts, state, "authorization").await?;
-        CliAuthorizationId::try_from(text).map(Self).map_err(|_| AppError::NotFound(Thing::Authorization))
+        CliAuthorizationId::try_from(text).map(Self).map_err(|_| Error::NotFound(Thing::Authorization))
     }
 }
 
@@ -104,11 +104,11 @@ impl<S: Send + Sync> FromRequestParts<S> for AuthorizationPath {
 pub struct CredentialPath(pub AccessKeyId);
 
 impl<S: Send + Sync> FromRequestParts<S> for CredentialPath {
-    type Rejection = AppError;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, AppError> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
         let text = parameter(parts, state, "credential").await?;
-        AccessKeyId::try_from(text).map(Self).map_err(|_| AppError::NotFound(Thing::Machine))
+        AccessKeyId::try_from(text).map(Self).map_err(|_| Error::NotFound(Thing::Machine))
     }
 }
 
@@ -117,19 +117,19 @@ impl<S: Send + Sync> FromRequestParts<S> for CredentialPath {
 pub struct PasskeyPath(pub PasskeyId);
 
 impl<S: Send + Sync> FromRequestParts<S> for PasskeyPath {
-    type Rejection = AppError;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, AppError> {
-        parameter(parts, state, "passkey").await?.parse().map(Self).map_err(|_| AppError::NotFound(Thing::Passkey))
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
+        parameter(parts, state, "passkey").await?.parse().map(Self).map_err(|_| Error::NotFound(Thing::Passkey))
     }
 }
 
 /// One path parameter by its name in the route.
-pub(crate) async fn parameter<S: Send + Sync>(parts: &mut Parts, state: &S, name: &str) -> Result<String, AppError> {
-    let parameters = RawPathParams::from_request_parts(parts, state).await.map_err(|_| AppError::NotFound(Thing::Path))?;
+pub(crate) async fn parameter<S: Send + Sync>(parts: &mut Parts, state: &S, name: &str) -> Result<String, Error> {
+    let parameters = RawPathParams::from_request_parts(parts, state).await.map_err(|_| Error::NotFound(Thing::Path))?;
     let found = parameters.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_owned());
     // Nothing has a NUL in its name, and PostgreSQL would not even compare one.
-    found.filter(|value| !value.contains('\0')).ok_or(AppError::NotFound(Thing::Path))
+    found.filter(|value| !value.contains('\0')).ok_or(Error::NotFound(Thing::Path))
 }
 
 /// What a path segment may hold unencoded: unreserved characters of RFC 3986, part 2.3.

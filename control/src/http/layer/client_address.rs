@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::SentPath;
 use crate::domain::audit::ClientAddress;
-use crate::domain::error::AppError;
+use crate::domain::error::Error;
 use crate::domain::traces::{self, Event, Trace};
 use crate::http::AppState;
 use shared::FieldErrors;
@@ -26,10 +26,10 @@ pub(crate) struct SignedAddress(IpAddr);
 
 /// As an extension of every request.
 impl<S: Send + Sync> FromRequestParts<S> for ClientAddress {
-    type Rejection = AppError;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, AppError> {
-        parts.extensions.get().copied().ok_or_else(|| AppError::internal("a request without a client address"))
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Error> {
+        parts.extensions.get().copied().ok_or_else(|| Error::internal("a request without a client address"))
     }
 }
 
@@ -64,12 +64,12 @@ pub(crate) fn speaks_for_a_client(headers: &HeaderMap) -> bool {
     headers.contains_key(ADDRESS) || headers.contains_key(SIGNATURE)
 }
 
-fn address(app: &AppState, request: &Request) -> Result<IpAddr, AppError> {
+fn address(app: &AppState, request: &Request) -> Result<IpAddr, Error> {
     if speaks_for_a_client(request.headers()) {
         return request.extensions().get::<SignedAddress>().map(|address| address.0).ok_or_else(|| {
             let from = ClientAddress(unsigned_address(app, request));
             traces::log(app, Trace { event: Event::EdgeSignature, outcome: "client_address", account: None, from });
-            AppError::Invalid(FieldErrors::of_request("the edge's address signature is not valid: edge secret or clock"))
+            Error::Invalid(FieldErrors::of_request("the edge's address signature is not valid: edge secret or clock"))
         });
     }
     Ok(unsigned_address(app, request))

@@ -12,7 +12,7 @@ use shared::wire::headers::HSTS;
 use shared::wire::problem::Problem;
 
 use super::{client_address, linger};
-use crate::domain::error::{AppError, Code, Thing};
+use crate::domain::error::{Code, Error, Thing};
 use crate::http::AppState;
 use crate::http::layer::problem::{self, FailureCause, ProblemText};
 
@@ -110,8 +110,8 @@ pub(crate) fn panicked(_panic: Box<dyn Any + Send + 'static>) -> Response {
 }
 
 /// Path unknown.
-pub async fn not_found() -> AppError {
-    AppError::NotFound(Thing::Path)
+pub async fn not_found() -> Error {
+    Error::NotFound(Thing::Path)
 }
 
 /// Path known, method not.

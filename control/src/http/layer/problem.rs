@@ -4,9 +4,9 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use shared::wire::problem::WRONG_METHOD;
 
-use crate::domain::error::{AppError, Code, Quota, RateLimit, chain};
+use crate::domain::error::{Code, Error, Quota, RateLimit, chain};
 
-impl AppError {
+impl Error {
     /// The status of the answer.
     pub fn status(&self) -> StatusCode {
         match self {
@@ -46,7 +46,7 @@ impl From<&str> for ProblemText {
 #[derive(Clone, Debug)]
 pub struct FailureCause(pub String);
 
-impl IntoResponse for AppError {
+impl IntoResponse for Error {
     fn into_response(self) -> Response {
         let mut response = self.status().into_response();
         let mut problem = ProblemText { text: self.to_string(), code: self.code(), retry_after_seconds: None };

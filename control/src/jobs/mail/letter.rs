@@ -5,7 +5,7 @@ use shared::ids::AppId;
 use shared::text::isolate;
 use shared::time::UnixMillis;
 
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::domain::mail::notices::Notice;
 use crate::domain::mail::{
     Circumstances, FactorKind, FactorNotice, Key, KeyNotice, Kind, MachineNotice, NewPassword, ReturnedApp, SharedApp, Transfer,
@@ -67,12 +67,12 @@ pub struct Rendered {
 }
 
 /// Renders a mail; `dashboard` is the address of the dashboard's pages.
-pub fn render(kind: &Kind, dashboard: &str) -> AppResult<Rendered> {
+pub fn render(kind: &Kind, dashboard: &str) -> Result<Rendered> {
     let letter = letter(kind, dashboard);
     Ok(Rendered {
         subject: letter.subject,
-        text: Text { letter: &letter }.render().map_err(AppError::internal)?,
-        html: Html { letter: &letter }.render().map_err(AppError::internal)?,
+        text: Text { letter: &letter }.render().map_err(Error::internal)?,
+        html: Html { letter: &letter }.render().map_err(Error::internal)?,
     })
 }
 

@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 use super::queue::Queue;
 use super::runner::{Job, Rest};
 use crate::domain::context::Context;
-use crate::domain::error::{AppResult, chain};
+use crate::domain::error::{Result, chain};
 use crate::domain::mail::{Kind, outbox as mails};
 use crate::domain::outbox::{self, Lease};
 use crate::domain::password_reset as reset;
@@ -101,7 +101,7 @@ impl Job for Mails {
     const GRACE: Duration = GRACE;
     const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-    async fn round(&mut self) -> AppResult<Rest> {
+    async fn round(&mut self) -> Result<Rest> {
         // One that panicked has left its lease behind, and with it the mail to a later attempt.
         while self.under_way.try_join_next().is_some() {}
         while self.under_way.len() < LANES
@@ -152,7 +152,7 @@ async fn deliver(sender: Arc<Sender>, lease: Lease, mut stop: watch::Receiver<bo
 
 impl Sender {
     /// Leases the mail that has been due for longest, for somewhat longer than an attempt may take.
-    async fn claim(&self) -> AppResult<Option<Lease>> {
+    async fn claim(&self) -> Result<Option<Lease>> {
         let longest = i64::try_from(self.longest.as_millis()).unwrap_or(0);
         Ok(self.queue.claim(1, longest.saturating_add(LEASE_MARGIN)).await?.pop())
     }
@@ -184,7 +184,7 @@ impl Sender {
     }
 
     /// Puts into the row's place the mail that was asked for, if there is one to be sent.
-    async fn answer(&self, lease: &Lease, email: &str) -> AppResult<()> {
+    async fn answer(&self, lease: &Lease, email: &str) -> Result<()> {
         let mut tx = self.app.db.write().await?;
         // Another sender may have taken the lease over, and have done this.
         if outbox::close(&mut tx, lease).await? {
@@ -195,7 +195,7 @@ impl Sender {
         Ok(())
     }
 
-    async fn settle(&self, lease: &Lease, outcome: &Result<(), Failure>) -> AppResult<()> {
+    async fn settle(&self, lease: &Lease, outcome: &Result<(), Failure>) -> Result<()> {
         let (id, attempts, now) = (lease.key.as_str(), lease.attempts + 1, self.app.now());
         let is_old = now.as_millis().saturating_sub(lease.created_time.as_millis()) >= GIVE_UP;
         let mut tx = self.app.db.write().await?;

@@ -14,7 +14,7 @@ use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ReadMetrics;
 use crate::domain::context::Context;
 use crate::domain::deployments::service as deployments;
-use crate::domain::error::{AppError, AppResult, Thing};
+use crate::domain::error::{Error, Result, Thing};
 use crate::infra::db::{Db, ReadTx};
 
 /// Days that are shown unless asked otherwise.
@@ -77,10 +77,10 @@ pub struct Counts {
 }
 
 /// Finds the history of a deployment, and reads its first days. Errors: 404.
-pub async fn read(app: &Context, grant: &AppGrant<ReadMetrics>, deployment: &str, asked: &Asked) -> AppResult<History> {
+pub async fn read(app: &Context, grant: &AppGrant<ReadMetrics>, deployment: &str, asked: &Asked) -> Result<History> {
     let mut tx = app.db.read().await?;
     let deployment = deployments::find(&mut tx, grant.app(), deployment).await?;
-    let retention = repo::retention_days(&mut tx, &deployment.id).await?.ok_or(AppError::NotFound(Thing::Deployment))?;
+    let retention = repo::retention_days(&mut tx, &deployment.id).await?.ok_or(Error::NotFound(Thing::Deployment))?;
     let series = Series { deployment: deployment.id, epoch: deployment.counting_epoch };
     let starts = repo::newest(&mut tx, &series).await?.map(|newest| newest.first_day);
     let (from, to) = asked.clamp(app.now().utc_day(), starts, retention);

@@ -5,7 +5,7 @@ use shared::time::UnixMillis;
 
 use crate::domain::credentials::scope::ScopeSet;
 use crate::domain::credentials::token::TokenHash;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
@@ -58,9 +58,9 @@ pub struct ApiKey {
 
 impl ApiKey {
     /// What it may be used for.
-    pub fn scopes(&self) -> AppResult<ScopeSet> {
-        let names: Vec<&str> = serde_json::from_str(&self.scopes).map_err(AppError::internal)?;
-        ScopeSet::parse(&names).map_err(AppError::internal)
+    pub fn scopes(&self) -> Result<ScopeSet> {
+        let names: Vec<&str> = serde_json::from_str(&self.scopes).map_err(Error::internal)?;
+        ScopeSet::parse(&names).map_err(Error::internal)
     }
 
     /// Whether it can be used: neither revoked nor expired.
@@ -107,7 +107,7 @@ pub struct NewApiKeyRow<'a> {
 }
 
 /// Stores a key.
-pub async fn insert(tx: &mut WriteTx, key: &NewApiKeyRow<'_>) -> AppResult<u64> {
+pub async fn insert(tx: &mut WriteTx, key: &NewApiKeyRow<'_>) -> Result<u64> {
     let scopes = stored(key.scopes)?;
     Ok(on_write!(tx, |conn| sqlx::query(INSERT)
         .bind(key.id)
@@ -160,7 +160,7 @@ pub async fn update(
     scopes: ScopeSet,
     expires: Option<UnixMillis>,
     now: UnixMillis,
-) -> AppResult<u64> {
+) -> Result<u64> {
     let scopes = stored(scopes)?;
     Ok(on_write!(tx, |conn| sqlx::query(UPDATE).bind(id).bind(name).bind(&scopes).bind(expires).bind(now).execute(conn).await)?)
 }
@@ -181,6 +181,6 @@ pub async fn touch(tx: &mut WriteTx, id: &ApiKeyId, now: UnixMillis) -> sqlx::Re
 }
 
 /// A JSON list of names.
-fn stored(scopes: ScopeSet) -> AppResult<String> {
-    serde_json::to_string(&scopes.names()).map_err(AppError::internal)
+fn stored(scopes: ScopeSet) -> Result<String> {
+    serde_json::to_string(&scopes.names()).map_err(Error::internal)
 }

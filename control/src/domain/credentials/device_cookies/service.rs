@@ -10,7 +10,7 @@ use super::repo;
 use crate::domain::accounts;
 use crate::domain::context::Context;
 use crate::domain::credentials::token::{PlainToken, TokenHash};
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::domain::limits::{self, Count, Limit, Subject};
 use crate::infra::db::{ReadTx, WriteTx};
 
@@ -55,7 +55,7 @@ impl Device {
     }
 
     /// The token that is the account's with this address, if there is one that is still good.
-    pub async fn find(&self, tx: &mut ReadTx, email: &str, now: UnixMillis) -> AppResult<Option<TokenHash>> {
+    pub async fn find(&self, tx: &mut ReadTx, email: &str, now: UnixMillis) -> Result<Option<TokenHash>> {
         for token in &self.0 {
             let hash = TokenHash::of(token);
             if is_good(tx, &hash, email, now).await? {
@@ -67,7 +67,7 @@ impl Device {
 
     /// What the browser is to keep once the account is signed in to: a token that it has for the account already, or a new one, before the others. One
     /// that came from elsewhere never becomes an account's.
-    pub async fn remember(mut self, app: &Context, account: &AccountId) -> AppResult<Self> {
+    pub async fn remember(mut self, app: &Context, account: &AccountId) -> Result<Self> {
         let (mut tx, now) = (app.db.write().await?, app.now());
         // An account that was deleted a moment ago is not remembered.
         if accounts::repo::hold(&mut tx, account).await?.is_none() {
@@ -95,7 +95,7 @@ impl Device {
     }
 }
 
-async fn is_good(tx: &mut ReadTx, hash: &TokenHash, email: &str, now: UnixMillis) -> AppResult<bool> {
+async fn is_good(tx: &mut ReadTx, hash: &TokenHash, email: &str, now: UnixMillis) -> Result<bool> {
     if !repo::is_of(tx, hash, email, now.plus_millis(-LIFETIME)).await? {
         return Ok(false);
     }
@@ -112,7 +112,7 @@ pub struct Shown {
 
 impl Shown {
     /// Locks the failures; `None` when the cookie is no longer good.
-    pub async fn lock(tx: &mut WriteTx, hash: &TokenHash, email: &str, now: UnixMillis) -> AppResult<Option<Self>> {
+    pub async fn lock(tx: &mut WriteTx, hash: &TokenHash, email: &str, now: UnixMillis) -> Result<Option<Self>> {
         let failures = Count::lock(tx, Limit::DeviceFailures, &Subject::device(hash.as_str()), now).await?;
         if is_good(tx, hash, email, now).await? {
             return Ok(Some(Self { hash: hash.clone(), failures }));
@@ -122,7 +122,7 @@ impl Shown {
     }
 
     /// Counts a failed login; the tenth within a day ends the cookie.
-    pub async fn fail(self, tx: &mut WriteTx, now: UnixMillis) -> AppResult<()> {
+    pub async fn fail(self, tx: &mut WriteTx, now: UnixMillis) -> Result<()> {
         if self.failures.add(tx, FAILURES, now).await?.wait(FAILURES, now).is_some() {
             repo::delete(tx, &self.hash).await?;
         }
@@ -130,7 +130,7 @@ impl Shown {
     }
 
     /// Leaves the count as it was.
-    pub async fn leave(self, tx: &mut WriteTx) -> AppResult<()> {
+    pub async fn leave(self, tx: &mut WriteTx) -> Result<()> {
         self.failures.leave(tx).await
     }
 }

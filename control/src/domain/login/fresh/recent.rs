@@ -6,7 +6,7 @@ use shared::time::UnixMillis;
 
 use crate::domain::access::{SignedIn, freshness};
 use crate::domain::context::Context;
-use crate::domain::error::{AppError, AppResult, Refusal};
+use crate::domain::error::{Error, Refusal, Result};
 use crate::domain::second_factors;
 use crate::infra::db::ReadTx;
 
@@ -21,12 +21,12 @@ impl RecentLogin {
     }
 
     /// Whether this login is young enough, or the refusal. Asked again in the transaction that lets a command line in: a second factor may have come since.
-    pub async fn of(tx: &mut ReadTx, caller: &SignedIn, app: &Context) -> AppResult<Self> {
+    pub async fn of(tx: &mut ReadTx, caller: &SignedIn, app: &Context) -> Result<Self> {
         if !second_factors::is_enabled(tx, caller.account()).await? {
             return freshness::check(tx, app, caller).await.map(|()| Self(PhantomData));
         }
         if Self::is_too_old(caller.created(), app.settings.limits.cli.freshness, app.now()) {
-            return Err(AppError::Refused(Refusal::LoginTooOld));
+            return Err(Error::Refused(Refusal::LoginTooOld));
         }
         Ok(Self(PhantomData))
     }

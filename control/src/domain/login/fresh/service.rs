@@ -17,7 +17,7 @@ use crate::domain::audit::{Action, Event};
 use crate::domain::change::Change;
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
-use crate::domain::error::{AppError, AppResult, Code};
+use crate::domain::error::{Code, Error, Result};
 use crate::domain::login::service as login;
 use crate::domain::second_factors::{self as mfa, Proof, step_up};
 
@@ -27,7 +27,7 @@ pub struct Fresh(PhantomData<()>);
 
 /// The right to give lasting access: of a session that is too old only with this proof, which is then used up. Otherwise the proof is not looked at.
 /// Errors: 403 with `reauth_required`, and a wrong proof is counted; 429 after too many of those.
-pub async fn prove(app: &Context, caller: &SignedIn, proof: Option<Proof>) -> AppResult<Fresh> {
+pub async fn prove(app: &Context, caller: &SignedIn, proof: Option<Proof>) -> Result<Fresh> {
     if !freshness::is_stale(&mut app.db.read().await?, app, caller, app.now()).await? {
         return Ok(Fresh(PhantomData));
     }
@@ -44,12 +44,7 @@ pub async fn prove(app: &Context, caller: &SignedIn, proof: Option<Proof>) -> Ap
 }
 
 /// [`prove`] for a body with a proof in it. A session that is too old is told so even when its body cannot be read.
-pub async fn admit<T>(
-    app: &Context,
-    caller: &SignedIn,
-    body: AppResult<T>,
-    proof: impl FnOnce(&T) -> Option<Proof>,
-) -> AppResult<(T, Fresh)> {
+pub async fn admit<T>(app: &Context, caller: &SignedIn, body: Result<T>, proof: impl FnOnce(&T) -> Option<Proof>) -> Result<(T, Fresh)> {
     match body {
         Ok(body) => {
             let fresh = prove(app, caller, proof(&body)).await?;
@@ -82,11 +77,7 @@ pub fn judge_password(text: String) -> Result<String, Invalid> {
 /// Makes this session fresh, and no other: by the password, or by a second factor where the account has one. Gives until when. What is wrong with the form
 /// of what was shown is told once the session is known to be alive. Errors: 400; 401 and 429 as of a login when the password is wrong; 403 with
 /// `step_up_required` without the proof of a second factor that the account has; 409.
-pub async fn reauthenticate(
-    app: &Context,
-    caller: &DashboardSession,
-    again: Result<Reauthentication, FieldErrors>,
-) -> AppResult<UnixMillis> {
+pub async fn reauthenticate(app: &Context, caller: &DashboardSession, again: Result<Reauthentication, FieldErrors>) -> Result<UnixMillis> {
     // A session that ended while the body came guesses no passwords.
     caller.judge(&mut app.db.read().await?, app).await?;
     let Reauthentication { password, proof } = again?;
@@ -94,7 +85,7 @@ pub async fn reauthenticate(
     let mut change = if has_second_factor {
         by_second_factor(app, caller, proof.as_ref()).await?
     } else {
-        let password = password.ok_or_else(|| AppError::invalid("password", "is needed"))?;
+        let password = password.ok_or_else(|| Error::invalid("password", "is needed"))?;
         by_password(app, caller, &password).await?
     };
     let now = change.now();
@@ -103,13 +94,13 @@ pub async fn reauthenticate(
     Ok(now.plus_millis(app.settings.limits.sessions.freshness))
 }
 
-async fn by_second_factor<'c>(app: &'c Context, caller: &DashboardSession, proof: Option<&Proof>) -> AppResult<Change<'c>> {
+async fn by_second_factor<'c>(app: &'c Context, caller: &DashboardSession, proof: Option<&Proof>) -> Result<Change<'c>> {
     let (change, held) = step_up::begin(app, caller, proof).await?;
     // The last factor went at the same moment, and what was sent proves nothing.
     if held.were_on() { Ok(change) } else { Err(changed_meanwhile()) }
 }
 
-async fn by_password<'c>(app: &'c Context, caller: &DashboardSession, password: &str) -> AppResult<Change<'c>> {
+async fn by_password<'c>(app: &'c Context, caller: &DashboardSession, password: &str) -> Result<Change<'c>> {
     let proven = login::confirm(app, caller.from(), caller.email(), password).await?;
     let mut change = caller.begin_holding_account(app).await?;
     // A second factor may have come, or another password, since it was compared.
@@ -118,6 +109,6 @@ async fn by_password<'c>(app: &'c Context, caller: &DashboardSession, password: 
     if is_other { Err(changed_meanwhile()) } else { Ok(change) }
 }
 
-fn changed_meanwhile() -> AppError {
-    AppError::Conflict(Conflict::AccountChanged)
+fn changed_meanwhile() -> Error {
+    Error::Conflict(Conflict::AccountChanged)
 }

@@ -5,7 +5,7 @@ use crate::domain::audit::ClientAddress;
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::credentials::device_cookies::Device;
-use crate::domain::error::{AppError, AppResult, Credentials, Refusal};
+use crate::domain::error::{Credentials, Error, Refusal, Result};
 use crate::domain::limits::{self, Count, Limit, Subject};
 use crate::domain::login::service::{self as login, LoggedIn, Way};
 use crate::domain::login::{Attempt, pending};
@@ -14,7 +14,7 @@ use crate::domain::second_factors::passkeys::{Answer, Options, ceremony, proof, 
 use crate::domain::second_factors::{Factor, Held, factors};
 use crate::domain::traces::{self, Event, Trace};
 
-const WRONG: AppError = AppError::WrongCredentials(Credentials::Passkey);
+const WRONG: Error = Error::WrongCredentials(Credentials::Passkey);
 
 /// A question to whoever signs in without a password.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub struct Asked {
 }
 
 /// Asks whoever waits for a second factor for one of the account's passkeys. Errors: 401; 409 when there is none; 429; 501.
-pub async fn ask_pending(app: &Context, from: ClientAddress, token: &str) -> AppResult<Options> {
+pub async fn ask_pending(app: &Context, from: ClientAddress, token: &str) -> Result<Options> {
     ceremony::webauthn(&app.relying_party)?;
     admit(app, from).await?;
     let mut tx = app.db.read().await?;
@@ -34,13 +34,13 @@ pub async fn ask_pending(app: &Context, from: ClientAddress, token: &str) -> App
     let passkeys = repo::list(&mut tx, &login.account_id).await?;
     drop(tx);
     if passkeys.is_empty() {
-        return Err(AppError::Conflict(Conflict::NoPasskeyToLogIn));
+        return Err(Error::Conflict(Conflict::NoPasskeyToLogIn));
     }
     let question = ceremony::ask_for_proof(&app.relying_party, &passkeys)?;
     let mut tx = app.db.write().await?;
     challenge::put(&mut tx, app, Holder::Pending(&login.id, &login.account_id), &question.state).await.map_err(|error| match error {
         // It has ended meanwhile.
-        AppError::Unauthenticated => pending::service::WRONG,
+        Error::Unauthenticated => pending::service::WRONG,
         error => error,
     })?;
     tx.commit().await?;
@@ -48,7 +48,7 @@ pub async fn ask_pending(app: &Context, from: ClientAddress, token: &str) -> App
 }
 
 /// Completes a pending login. Errors: 401; 429 after too many failures of the account; 501.
-pub async fn complete_pending(app: &Context, from: ClientAddress, token: &str, response: &Answer) -> AppResult<LoggedIn> {
+pub async fn complete_pending(app: &Context, from: ClientAddress, token: &str, response: &Answer) -> Result<LoggedIn> {
     ceremony::webauthn(&app.relying_party)?;
     let mut attempt = Attempt::begin(app, from, token).await?;
     let (login, account) = (attempt.pending().clone(), attempt.account().clone());
@@ -60,7 +60,7 @@ pub async fn complete_pending(app: &Context, from: ClientAddress, token: &str, r
 }
 
 /// Asks anybody for a passkey. Errors: 429; 501.
-pub async fn ask_anybody(app: &Context, from: ClientAddress) -> AppResult<Asked> {
+pub async fn ask_anybody(app: &Context, from: ClientAddress) -> Result<Asked> {
     ceremony::webauthn(&app.relying_party)?;
     admit(app, from).await?;
     let challenge_id = challenge::new_id(app)?;
@@ -75,7 +75,7 @@ pub async fn ask_anybody(app: &Context, from: ClientAddress) -> AppResult<Asked>
 ///
 /// A failure is counted by the client's address alone: counted by account, it would let anybody who has seen a passkey's id keep its owner out, and a
 /// signature cannot be guessed.
-pub async fn sign_in(app: &Context, from: ClientAddress, challenge_id: &str, response: &Answer, device: &Device) -> AppResult<LoggedIn> {
+pub async fn sign_in(app: &Context, from: ClientAddress, challenge_id: &str, response: &Answer, device: &Device) -> Result<LoggedIn> {
     ceremony::webauthn(&app.relying_party)?;
     admit(app, from).await?;
     let holder = Holder::Stranger(challenge_id);
@@ -94,7 +94,7 @@ pub async fn sign_in(app: &Context, from: ClientAddress, challenge_id: &str, res
     let failures = Count::lock(&mut tx, Limit::LoginAccount, &Subject::email(&email), app.now()).await?;
     Held::lock(&mut tx, app, &account, from).await.map_err(|error| match error {
         // The account was deleted a moment ago.
-        AppError::Unauthenticated => WRONG,
+        Error::Unauthenticated => WRONG,
         error => error,
     })?;
     if !proof::judge(&mut tx, app, holder, &account, response).await? {
@@ -107,7 +107,7 @@ pub async fn sign_in(app: &Context, from: ClientAddress, challenge_id: &str, res
         failures.leave(&mut tx).await?;
         tx.commit().await?;
         traces::fail(app, Trace { event: Event::Login, outcome: "suspended", account: Some(&account), from });
-        return Err(AppError::Refused(Refusal::Suspended));
+        return Err(Error::Refused(Refusal::Suspended));
     }
     failures.clear(&mut tx).await?;
     factors::forgive(&mut tx, &account).await?;
@@ -116,6 +116,6 @@ pub async fn sign_in(app: &Context, from: ClientAddress, challenge_id: &str, res
 }
 
 /// Counts a request that needs no credential.
-async fn admit(app: &Context, from: ClientAddress) -> AppResult<()> {
+async fn admit(app: &Context, from: ClientAddress) -> Result<()> {
     limits::admit_address(app, from.0, Limit::Posts, app.settings.limits.strangers.posts).await?.map_err(limits::too_many_logins)
 }

@@ -6,7 +6,7 @@ use shared::time::UnixMillis;
 use crate::domain::audit::ClientAddress;
 use crate::domain::context::Context;
 use crate::domain::credentials::token::{PlainToken, TokenHash};
-use crate::domain::error::{AppError, AppResult, Credentials, Refusal};
+use crate::domain::error::{Credentials, Error, Refusal, Result};
 use crate::domain::limits::{self, Count, Limit, Subject};
 use crate::domain::login::service::{self as login, LoggedIn};
 use crate::domain::second_factors::pending_logins::{self as repo, Issued, PendingLogin};
@@ -25,10 +25,10 @@ const ATTEMPTS: i64 = 5;
 const MOST: i64 = 100;
 
 /// Of a pending login that is not there, and of a wrong proof alike.
-pub const WRONG: AppError = AppError::WrongCredentials(Credentials::PendingLogin);
+pub const WRONG: Error = Error::WrongCredentials(Credentials::PendingLogin);
 
 /// Makes a pending login of an account that this transaction holds. `has_device` says whether a device cookie of the account came with the password.
-pub async fn create(tx: &mut WriteTx, app: &Context, account: &AccountId, has_device: bool) -> AppResult<Issued> {
+pub async fn create(tx: &mut WriteTx, app: &Context, account: &AccountId, has_device: bool) -> Result<Issued> {
     let (now, token) = (app.now(), PlainToken::pending_login(&app.dice)?);
     let issued = Issued { id: PendingLoginId::v7(now, app.dice.bytes()?), token, expires: now.plus_millis(LIFETIME) };
     repo::delete_oldest(tx, account, MOST - 1).await?;
@@ -37,7 +37,7 @@ pub async fn create(tx: &mut WriteTx, app: &Context, account: &AccountId, has_de
 }
 
 /// The pending login with this token, as it is now, for what only prepares a proof. Errors: 401.
-pub async fn find(tx: &mut ReadTx, token: &str, now: UnixMillis) -> AppResult<PendingLogin> {
+pub async fn find(tx: &mut ReadTx, token: &str, now: UnixMillis) -> Result<PendingLogin> {
     repo::find(tx, &TokenHash::of(token), now).await?.ok_or(WRONG)
 }
 
@@ -54,7 +54,7 @@ pub struct Attempt {
 
 impl Attempt {
     /// Begins one. Errors: 401 for a token that is not known, was used or has ended; 429 after too many failures of the account.
-    pub async fn begin(app: &Context, from: ClientAddress, token: &str) -> AppResult<Self> {
+    pub async fn begin(app: &Context, from: ClientAddress, token: &str) -> Result<Self> {
         let found = repo::find(&mut app.db.read().await?, &TokenHash::of(token), app.now()).await?;
         let Some(pending) = found else {
             // Attempts at a login are counted by its account; these have none.
@@ -67,7 +67,7 @@ impl Attempt {
         let failed_logins = Count::lock(&mut tx, Limit::LoginAccount, &Subject::email(&pending.email), now).await?;
         // An account that was deleted meanwhile took its pending logins along.
         let held = Held::lock(&mut tx, app, &pending.account_id, from).await.map_err(|error| match error {
-            AppError::Unauthenticated => WRONG,
+            Error::Unauthenticated => WRONG,
             error => error,
         })?;
         held.check_limit(app)?;
@@ -96,12 +96,12 @@ impl Attempt {
     }
 
     /// Refuses a code, right or wrong, while codes of the account are stopped. It uses nothing up. Errors: 403.
-    pub fn must_take_codes(&self, app: &Context) -> AppResult<()> {
-        if self.held.takes_codes(app) { Ok(()) } else { Err(AppError::Refused(Refusal::LoginCodesStopped)) }
+    pub fn must_take_codes(&self, app: &Context) -> Result<()> {
+        if self.held.takes_codes(app) { Ok(()) } else { Err(Error::Refused(Refusal::LoginCodesStopped)) }
     }
 
     /// Counts the failure, of this login and of the account, and gives what is answered. The last one ends the login.
-    pub async fn fail(mut self, app: &Context, outcome: &'static str) -> AppError {
+    pub async fn fail(mut self, app: &Context, outcome: &'static str) -> Error {
         let (account, from) = (self.held.account().clone(), self.from);
         let counted = async {
             if self.number >= ATTEMPTS {
@@ -120,7 +120,7 @@ impl Attempt {
     }
 
     /// Uses the login up and gives the session. It forgives the failed logins, too.
-    pub async fn succeed(mut self, app: &Context, factor: Factor) -> AppResult<LoggedIn> {
+    pub async fn succeed(mut self, app: &Context, factor: Factor) -> Result<LoggedIn> {
         if repo::delete(&mut self.tx, &self.pending.id).await? == 0 {
             return Err(WRONG);
         }

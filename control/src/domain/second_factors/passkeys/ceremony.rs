@@ -20,7 +20,7 @@ use webauthn_rs_proto::{
 
 use super::message::Options;
 use super::repo::PasskeyRow;
-use crate::domain::error::{AppError, AppResult, Feature};
+use crate::domain::error::{Error, Feature, Result};
 use crate::infra::webauthn::RelyingParty;
 
 const PUBLIC_KEY: &str = "public-key";
@@ -29,8 +29,8 @@ const PUBLIC_KEY: &str = "public-key";
 const LONGEST_ID: usize = 1_023;
 
 /// What the ceremonies go by. Errors: 501 where passkeys cannot be used.
-pub fn webauthn(party: &RelyingParty) -> AppResult<&Webauthn> {
-    party.webauthn().ok_or(AppError::NotConfigured(Feature::Passkeys))
+pub fn webauthn(party: &RelyingParty) -> Result<&Webauthn> {
+    party.webauthn().ok_or(Error::NotConfigured(Feature::Passkeys))
 }
 
 /// A question to a browser.
@@ -43,8 +43,8 @@ pub struct Question {
 }
 
 impl Question {
-    fn new(options: &impl Serialize, state: &impl Serialize) -> AppResult<Self> {
-        Ok(Self { options: Options::of(options)?, state: serde_json::to_vec(state).map_err(AppError::internal)? })
+    fn new(options: &impl Serialize, state: &impl Serialize) -> Result<Self> {
+        Ok(Self { options: Options::of(options)?, state: serde_json::to_vec(state).map_err(Error::internal)? })
     }
 }
 
@@ -121,8 +121,8 @@ pub struct Stored {
 }
 
 impl Stored {
-    fn of(passkey: &Passkey, credential: &Credential) -> AppResult<Self> {
-        let json = serde_json::to_string(passkey).map_err(AppError::internal)?;
+    fn of(passkey: &Passkey, credential: &Credential) -> Result<Self> {
+        let json = serde_json::to_string(passkey).map_err(Error::internal)?;
         Ok(Self { json, counter: i64::from(credential.counter), is_backed_up: credential.backup_state })
     }
 }
@@ -133,11 +133,11 @@ pub fn credential_id(raw: &[u8]) -> String {
 }
 
 /// Asks for a new passkey: a resident one, made by an authenticator that verifies its user and does not have one of these yet.
-pub fn ask_for_new(party: &RelyingParty, owner: Owner<'_>, existing: &[PasskeyRow]) -> AppResult<Question> {
-    let user = Uuid::parse_str(owner.account.as_str()).map_err(AppError::internal)?;
+pub fn ask_for_new(party: &RelyingParty, owner: Owner<'_>, existing: &[PasskeyRow]) -> Result<Question> {
+    let user = Uuid::parse_str(owner.account.as_str()).map_err(Error::internal)?;
     // What exists is not told to the library: it would refuse one of those as it refuses any other fault, and that is a conflict.
     let begun = webauthn(party)?.start_passkey_registration(user, owner.email, owner.email, None);
-    let (mut challenge, state) = begun.map_err(AppError::internal)?;
+    let (mut challenge, state) = begun.map_err(Error::internal)?;
     let options = &mut challenge.public_key;
     let known = existing.iter().map(|row| {
         Ok(PublicKeyCredentialDescriptor {
@@ -146,7 +146,7 @@ pub fn ask_for_new(party: &RelyingParty, owner: Owner<'_>, existing: &[PasskeyRo
             transports: Some(transports(row)?),
         })
     });
-    options.exclude_credentials = Some(known.collect::<AppResult<_>>()?);
+    options.exclude_credentials = Some(known.collect::<Result<_>>()?);
     // The library asks for the opposite, to be kind to security keys with little room; signing in without a password needs it.
     options.authenticator_selection = Some(AuthenticatorSelectionCriteria {
         authenticator_attachment: None,
@@ -158,8 +158,8 @@ pub fn ask_for_new(party: &RelyingParty, owner: Owner<'_>, existing: &[PasskeyRo
 }
 
 /// Whether this is a passkey as was asked for.
-pub fn judge_new(party: &RelyingParty, state: &[u8], answer: &RegisterPublicKeyCredential) -> AppResult<Result<Made, AnswerError>> {
-    let state: PasskeyRegistration = serde_json::from_slice(state).map_err(AppError::internal)?;
+pub fn judge_new(party: &RelyingParty, state: &[u8], answer: &RegisterPublicKeyCredential) -> Result<Result<Made, AnswerError>> {
+    let state: PasskeyRegistration = serde_json::from_slice(state).map_err(Error::internal)?;
     let webauthn = webauthn(party)?;
     // What the browser says of it is not signed; but no browser says this of what was asked for.
     if answer.extensions.cred_props.as_ref().is_some_and(|properties| properties.rk == Some(false)) {
@@ -184,19 +184,19 @@ pub fn judge_new(party: &RelyingParty, state: &[u8], answer: &RegisterPublicKeyC
         credential: Stored::of(&passkey, &credential)?,
         credential_id: credential_id(&credential.cred_id),
         is_backup_eligible: credential.backup_eligible,
-        transports: serde_json::to_string(&names(answer)).map_err(AppError::internal)?,
+        transports: serde_json::to_string(&names(answer)).map_err(Error::internal)?,
     }))
 }
 
 /// Asks for one of these passkeys, or for any whose user the authenticator knows when none is named. The authenticator must verify its user.
-pub fn ask_for_proof(party: &RelyingParty, allowed: &[PasskeyRow]) -> AppResult<Question> {
-    let (challenge, state) = webauthn(party)?.start_discoverable_authentication().map_err(AppError::internal)?;
+pub fn ask_for_proof(party: &RelyingParty, allowed: &[PasskeyRow]) -> Result<Question> {
+    let (challenge, state) = webauthn(party)?.start_discoverable_authentication().map_err(Error::internal)?;
     // Its proposal of how the browser shows it is dropped: that is the page's to choose.
     let mut options = challenge.public_key;
     let named = allowed.iter().map(|row| {
         Ok(AllowCredentials { type_: PUBLIC_KEY.to_owned(), id: raw_id(&row.credential_id)?, transports: Some(transports(row)?) })
     });
-    options.allow_credentials = named.collect::<AppResult<_>>()?;
+    options.allow_credentials = named.collect::<Result<_>>()?;
     Question::new(&options, &state)
 }
 
@@ -208,10 +208,10 @@ pub fn judge_proof(
     answer: &PublicKeyCredential,
     row: &PasskeyRow,
     is_known: bool,
-) -> AppResult<Result<Stored, AnswerError>> {
-    let state: DiscoverableAuthentication = serde_json::from_slice(state).map_err(AppError::internal)?;
-    let mut passkey: Passkey = serde_json::from_str(&row.credential).map_err(AppError::internal)?;
-    let owner = Uuid::parse_str(row.account_id.as_str()).map_err(AppError::internal)?;
+) -> Result<Result<Stored, AnswerError>> {
+    let state: DiscoverableAuthentication = serde_json::from_slice(state).map_err(Error::internal)?;
+    let mut passkey: Passkey = serde_json::from_str(&row.credential).map_err(Error::internal)?;
+    let owner = Uuid::parse_str(row.account_id.as_str()).map_err(Error::internal)?;
     match answer.get_user_unique_id() {
         Some(user) if user == owner.as_bytes() => {}
         None if is_known => {}
@@ -248,12 +248,12 @@ fn judge_frame(client_data: &[u8]) -> Result<(), AnswerError> {
     if said.cross_origin == Some(true) || said.top_origin.is_some() { Err(AnswerError::OtherOrigin) } else { Ok(()) }
 }
 
-fn raw_id(credential_id: &str) -> AppResult<Vec<u8>> {
-    URL_SAFE_NO_PAD.decode(credential_id).map_err(AppError::internal)
+fn raw_id(credential_id: &str) -> Result<Vec<u8>> {
+    URL_SAFE_NO_PAD.decode(credential_id).map_err(Error::internal)
 }
 
-fn transports(row: &PasskeyRow) -> AppResult<Vec<AuthenticatorTransport>> {
-    serde_json::from_str(&row.transports).map_err(AppError::internal)
+fn transports(row: &PasskeyRow) -> Result<Vec<AuthenticatorTransport>> {
+    serde_json::from_str(&row.transports).map_err(Error::internal)
 }
 
 /// The transports that the browser names, each once; those that this version does not know are left out.

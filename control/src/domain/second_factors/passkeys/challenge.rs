@@ -8,7 +8,7 @@ use shared::ids::{AccessKeyId, AccountId, PendingLoginId};
 use shared::time::UnixMillis;
 
 use crate::domain::context::Context;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::infra::crypto::seal::{self, OpenError};
 use crate::infra::db::WriteTx;
 use crate::infra::db::expiry::Expiry;
@@ -62,7 +62,7 @@ impl Holder<'_> {
 const ID: usize = 32;
 
 /// A new id for a challenge, in base64url.
-pub fn new_id(app: &Context) -> AppResult<String> {
+pub fn new_id(app: &Context) -> Result<String> {
     Ok(URL_SAFE_NO_PAD.encode(app.dice.bytes::<ID>()?))
 }
 
@@ -72,7 +72,7 @@ fn is_id(text: &str) -> bool {
 
 /// Keeps what an answer will be judged by, in the place of what was kept for the same purpose and holder. Errors: 401 when the holder has ended
 /// meanwhile.
-pub async fn put(tx: &mut WriteTx, app: &Context, holder: Holder<'_>, state: &[u8]) -> AppResult<()> {
+pub async fn put(tx: &mut WriteTx, app: &Context, holder: Holder<'_>, state: &[u8]) -> Result<()> {
     let id = match holder {
         Holder::Stranger(id) => id.to_owned(),
         _ => new_id(app)?,
@@ -103,8 +103,8 @@ pub async fn put(tx: &mut WriteTx, app: &Context, holder: Holder<'_>, state: &[u
         }
     };
     put.map(drop).map_err(|error| match &error {
-        sqlx::Error::Database(database) if database.is_foreign_key_violation() => AppError::Unauthenticated,
-        _ => AppError::from(error),
+        sqlx::Error::Database(database) if database.is_foreign_key_violation() => Error::Unauthenticated,
+        _ => Error::from(error),
     })
 }
 
@@ -119,7 +119,7 @@ pub struct Claimed {
 
 /// Takes what an answer is to be judged by: once, as soon as the transaction is committed. None when nothing was asked, it was too long ago, or
 /// somebody took it already.
-pub async fn claim(tx: &mut WriteTx, app: &Context, holder: Holder<'_>) -> AppResult<Option<Claimed>> {
+pub async fn claim(tx: &mut WriteTx, app: &Context, holder: Holder<'_>) -> Result<Option<Claimed>> {
     let purpose = holder.purpose();
     let found: Option<(String, Vec<u8>, UnixMillis)> = match holder {
         Holder::Registration(session, _) | Holder::StepUp(session, _) => {
@@ -135,7 +135,7 @@ pub async fn claim(tx: &mut WriteTx, app: &Context, holder: Holder<'_>) -> AppRe
         Ok(state) => Ok(Some(Claimed { state, asked: expires.plus_millis(-CHALLENGE_LIFETIME) })),
         // Another process has sealed it with a key that this one was not given: whoever answers asks for another one.
         Err(OpenError::UnknownKey) => Ok(None),
-        Err(error) => Err(AppError::from(error)),
+        Err(error) => Err(Error::from(error)),
     }
 }
 

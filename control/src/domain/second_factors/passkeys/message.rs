@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use shared::Invalid;
 use webauthn_rs::prelude::{PublicKeyCredential, RegisterPublicKeyCredential};
 
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 
 /// Options that a browser is given (sections 5.4, 5.5), without a `publicKey` around them.
 #[derive(Clone, Debug, Serialize)]
@@ -15,8 +15,8 @@ pub struct Options(Value);
 
 impl Options {
     /// What the library has made.
-    pub(super) fn of(options: &impl Serialize) -> AppResult<Self> {
-        serde_json::to_value(options).map(Self).map_err(AppError::internal)
+    pub(super) fn of(options: &impl Serialize) -> Result<Self> {
+        serde_json::to_value(options).map(Self).map_err(Error::internal)
     }
 }
 

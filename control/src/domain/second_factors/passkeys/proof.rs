@@ -9,21 +9,21 @@ use super::repo;
 use crate::domain::access::DashboardSession;
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::domain::second_factors as mfa;
 use crate::infra::db::WriteTx;
 
 /// Asks a session for one of its account's passkeys. Errors: 409 when second factors are off, or none of them is a passkey; 501.
-pub async fn ask_for_step_up(app: &Context, caller: &DashboardSession) -> AppResult<Options> {
+pub async fn ask_for_step_up(app: &Context, caller: &DashboardSession) -> Result<Options> {
     ceremony::webauthn(&app.relying_party)?;
     let mut tx = app.db.read().await?;
     if !mfa::is_enabled(&mut tx, caller.account()).await? {
-        return Err(AppError::Conflict(Conflict::FactorsNotEnabled));
+        return Err(Error::Conflict(Conflict::FactorsNotEnabled));
     }
     let passkeys = repo::list(&mut tx, caller.account()).await?;
     drop(tx);
     if passkeys.is_empty() {
-        return Err(AppError::Conflict(Conflict::NoPasskeyToShow));
+        return Err(Error::Conflict(Conflict::NoPasskeyToShow));
     }
     let question = ceremony::ask_for_proof(&app.relying_party, &passkeys)?;
     let mut change = caller.begin(app).await?;
@@ -40,14 +40,14 @@ pub async fn verify_step_up(
     account: &AccountId,
     session: &AccessKeyId,
     response: &Answer,
-) -> AppResult<bool> {
+) -> Result<bool> {
     judge(tx, app, Holder::StepUp(session, account), account, response).await
 }
 
 /// Whether the response answers the holder's challenge with one of the account's passkeys, whose counter moves on. Right or wrong, it uses the
 /// challenge up once the transaction is committed. The account must be held, so that of two answers at once the second one meets the first one's
 /// counter.
-pub(crate) async fn judge(tx: &mut WriteTx, app: &Context, holder: Holder<'_>, account: &AccountId, response: &Answer) -> AppResult<bool> {
+pub(crate) async fn judge(tx: &mut WriteTx, app: &Context, holder: Holder<'_>, account: &AccountId, response: &Answer) -> Result<bool> {
     let Some(Claimed { state, .. }) = challenge::claim(tx, app, holder).await? else { return Ok(false) };
     let Some(answer) = response.proof() else { return Ok(false) };
     let Some(row) = repo::hold(tx, account, &ceremony::credential_id(&answer.raw_id)).await? else { return Ok(false) };

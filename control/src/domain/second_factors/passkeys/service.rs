@@ -16,7 +16,7 @@ use crate::domain::audit::{Action, Event};
 use crate::domain::change::Change;
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
-use crate::domain::error::{AppError, AppResult, Thing};
+use crate::domain::error::{Error, Result, Thing};
 use crate::domain::second_factors::changes::{self, Changed};
 use crate::domain::second_factors::recovery::service::Codes;
 use crate::domain::second_factors::{self, Proof, step_up};
@@ -31,7 +31,7 @@ const LONGEST_NAME: usize = 100;
 /// How many passkeys an account has at most: each question to a browser names all of them.
 const MOST: i64 = 100;
 
-const UNKNOWN: AppError = AppError::NotFound(Thing::Passkey);
+const UNKNOWN: Error = Error::NotFound(Thing::Passkey);
 
 /// A passkey's name, as its owner tells it from others.
 #[derive(Clone, Debug)]
@@ -67,7 +67,7 @@ pub struct Added {
 
 /// Asks a session for a new passkey, in the place of what it was asked before. Errors: 403 with `reauth_required` where it would be the account's first
 /// factor and the session is not fresh; 501.
-pub async fn ask(app: &Context, caller: &DashboardSession) -> AppResult<Options> {
+pub async fn ask(app: &Context, caller: &DashboardSession) -> Result<Options> {
     second_factors::check_first(&mut app.db.read().await?, app, caller).await?;
     let existing = repo::list(&mut app.db.read().await?, caller.account()).await?;
     let owner = Owner { account: caller.account(), email: caller.email() };
@@ -81,17 +81,17 @@ pub async fn ask(app: &Context, caller: &DashboardSession) -> AppResult<Options>
 /// Adds the passkey that answers. What is wrong with the form of the answer is told once it is known that there can be passkeys at all. A response without
 /// the proof that is needed is not used up: it can be sent again with one. Errors: 400; 403 with `step_up_required`, or with `reauth_required` for a first
 /// factor that was not begun in time; 409 when anybody has the passkey already; 429; 501.
-pub async fn add(app: &Context, caller: &DashboardSession, new: Result<NewPasskey, FieldErrors>) -> AppResult<Added> {
+pub async fn add(app: &Context, caller: &DashboardSession, new: Result<NewPasskey, FieldErrors>) -> Result<Added> {
     ceremony::webauthn(&app.relying_party)?;
     let NewPasskey { response, name, proof } = new?;
     let (mut change, held) = step_up::begin(app, caller, proof.as_ref()).await?;
     if held.passkeys() >= MOST {
-        return Err(AppError::Conflict(Conflict::PasskeysFull));
+        return Err(Error::Conflict(Conflict::PasskeysFull));
     }
     let holder = Holder::Registration(caller.credential(), caller.account());
     let Some(Claimed { state, asked }) = challenge::claim(&mut change, app, holder).await? else {
         let text = "answers no open challenge; ask for new options, they are good for five minutes and one response";
-        return Err(give_up(change, AppError::invalid("response", text)).await);
+        return Err(give_up(change, Error::invalid("response", text)).await);
     };
     if !held.were_on() {
         // Nothing is used up: it can be sent again.
@@ -116,7 +116,7 @@ pub async fn add(app: &Context, caller: &DashboardSession, new: Result<NewPasske
         last_used_time: now,
     };
     if repo::insert(&mut change, &passkey).await? == 0 {
-        return Err(give_up(change, AppError::Conflict(Conflict::PasskeyKnown)).await);
+        return Err(give_up(change, Error::Conflict(Conflict::PasskeyKnown)).await);
     }
     let codes = changes::added(&mut change, &held, Changed::Passkey(&passkey.name)).await?;
     let details = json!({ "name": passkey.name, "isBackupEligible": passkey.is_backup_eligible });
@@ -124,22 +124,22 @@ pub async fn add(app: &Context, caller: &DashboardSession, new: Result<NewPasske
     Ok(Added { passkey, codes })
 }
 
-fn refused(refusal: AnswerError) -> AppError {
-    AppError::invalid("response", refusal.to_string())
+fn refused(refusal: AnswerError) -> Error {
+    Error::invalid("response", refusal.to_string())
 }
 
 /// Ends a try that was refused after its proof and its challenge were taken: both are used up. Gives what is answered.
-async fn give_up(change: Change<'_>, answer: AppError) -> AppError {
-    change.into_tx().commit().await.map_or_else(AppError::from, |()| answer)
+async fn give_up(change: Change<'_>, answer: Error) -> Error {
+    change.into_tx().commit().await.map_or_else(Error::from, |()| answer)
 }
 
 /// The caller's passkeys, oldest first.
-pub async fn list(tx: &mut ReadTx, caller: &LoginSession) -> AppResult<Vec<PasskeyRow>> {
+pub async fn list(tx: &mut ReadTx, caller: &LoginSession) -> Result<Vec<PasskeyRow>> {
     Ok(repo::list(tx, caller.account()).await?)
 }
 
 /// Gives one of the caller's passkeys another name. Errors: 404.
-pub async fn rename(app: &Context, caller: &LoginSession, id: &PasskeyId, PasskeyName(name): &PasskeyName) -> AppResult<PasskeyRow> {
+pub async fn rename(app: &Context, caller: &LoginSession, id: &PasskeyId, PasskeyName(name): &PasskeyName) -> Result<PasskeyRow> {
     let mut change = caller.begin(app).await?;
     let passkey = repo::rename(&mut change, caller.account(), id, name).await?.ok_or(UNKNOWN)?;
     change.commit(Event::new(Action::RenamePasskey, id).with(json!({ "name": name }))).await?;
@@ -147,7 +147,7 @@ pub async fn rename(app: &Context, caller: &LoginSession, id: &PasskeyId, Passke
 }
 
 /// Removes one of the caller's passkeys; whether second factors are still on. Errors: 403 with `step_up_required`; 404; 429.
-pub async fn remove(app: &Context, caller: &LoginSession, id: &PasskeyId, proof: Option<&Proof>) -> AppResult<bool> {
+pub async fn remove(app: &Context, caller: &LoginSession, id: &PasskeyId, proof: Option<&Proof>) -> Result<bool> {
     // No proof is used up for what is not there.
     repo::find(&mut app.db.read().await?, caller.account(), id).await?.ok_or(UNKNOWN)?;
     let (mut change, held) = step_up::begin(app, caller, proof).await?;

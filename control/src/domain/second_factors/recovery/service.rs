@@ -17,7 +17,7 @@ use crate::domain::audit::{Action, Event};
 use crate::domain::change::Change;
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::domain::mail::{Kind, Mail, notices};
 use crate::domain::second_factors::{Proof, step_up};
 use crate::infra::crypto::seal;
@@ -56,7 +56,7 @@ pub fn purpose(account: &str) -> String {
 }
 
 /// Puts new codes in the place of all that there are. The change holds the account.
-pub async fn replace(change: &mut Change<'_>, account: &AccountId) -> AppResult<Codes> {
+pub async fn replace(change: &mut Change<'_>, account: &AccountId) -> Result<Codes> {
     let (app, now) = (change.context(), change.now());
     let key = app.dice.bytes::<32>()?;
     let sealed = seal::seal(app.settings.encryption_keys.first(), &app.dice, &purpose(account.as_str()), &key)?;
@@ -72,10 +72,10 @@ pub async fn replace(change: &mut Change<'_>, account: &AccountId) -> AppResult<
 }
 
 /// Puts new codes in the place of the caller's. Errors: 403 without a proof, 409 where second factors are off, 429.
-pub async fn regenerate(app: &Context, caller: &LoginSession, proof: Option<&Proof>) -> AppResult<Codes> {
+pub async fn regenerate(app: &Context, caller: &LoginSession, proof: Option<&Proof>) -> Result<Codes> {
     let (mut change, held) = step_up::begin(app, caller, proof).await?;
     if !held.were_on() {
-        return Err(AppError::Conflict(Conflict::FactorsOff));
+        return Err(Error::Conflict(Conflict::FactorsOff));
     }
     let codes = replace(&mut change, held.account()).await?;
     let kind = Kind::RecoveryCodesReplaced { time: change.now(), address: caller.from().0.to_string() };
@@ -85,14 +85,14 @@ pub async fn regenerate(app: &Context, caller: &LoginSession, proof: Option<&Pro
 }
 
 /// Whether this is a recovery code of the account; it is used up. The transaction holds the account.
-pub async fn use_code(tx: &mut WriteTx, app: &Context, account: &AccountId, code: &str) -> AppResult<bool> {
+pub async fn use_code(tx: &mut WriteTx, app: &Context, account: &AccountId, code: &str) -> Result<bool> {
     let Some(sealed) = repo::find_key(tx, account).await? else { return Ok(false) };
     let key = seal::open(app.settings.encryption_keys.all(), &purpose(account.as_str()), &sealed)?;
     Ok(repo::use_up(tx, account, &hash(&key, &normalised(code))?).await?)
 }
 
-fn hash(key: &[u8], code: &str) -> AppResult<String> {
-    let mut mac = Hmac::<Sha256>::new_from_slice(key).map_err(|error| AppError::internal(error.to_string()))?;
+fn hash(key: &[u8], code: &str) -> Result<String> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).map_err(|error| Error::internal(error.to_string()))?;
     mac.update(code.as_bytes());
     Ok(Sha256Hex::from_digest(mac.finalize().into_bytes().into()).to_string())
 }

@@ -7,7 +7,7 @@ use qrcode::render::svg;
 use shared::time::UnixMillis;
 use totp_rs::{Builder, Totp, TotpError};
 
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 
 /// Who an authenticator app says that the codes are for.
 const ISSUER: &str = "Updraft";
@@ -23,7 +23,7 @@ pub struct Seed(Totp);
 
 impl Seed {
     /// From its bytes, for the account with this e-mail address.
-    pub fn new(bytes: &[u8], email: &str) -> AppResult<Self> {
+    pub fn new(bytes: &[u8], email: &str) -> Result<Self> {
         let built = Builder::new().with_secret(bytes.to_vec()).with_issuer(Some(ISSUER)).with_account_name(label(email)).build();
         built.map(Self).map_err(fault)
     }
@@ -42,13 +42,13 @@ impl Seed {
     }
 
     /// What an app reads the seed from.
-    pub fn url(&self) -> AppResult<String> {
+    pub fn url(&self) -> Result<String> {
         self.0.to_url().map_err(fault)
     }
 
     /// The same to be scanned: a QR code, an SVG picture as a data address.
-    pub fn qr_code(&self) -> AppResult<String> {
-        let code = QrCode::new(self.url()?).map_err(AppError::internal)?;
+    pub fn qr_code(&self) -> Result<String> {
+        let code = QrCode::new(self.url()?).map_err(Error::internal)?;
         let picture = code.render::<svg::Color<'_>>().min_dimensions(240, 240).build();
         Ok(format!("data:image/svg+xml;base64,{}", STANDARD.encode(picture)))
     }
@@ -60,6 +60,6 @@ fn label(email: &str) -> &str {
 }
 
 /// The library's errors may repeat what they are about.
-fn fault(_: TotpError) -> AppError {
-    AppError::internal("an authenticator's seed has no valid form")
+fn fault(_: TotpError) -> Error {
+    Error::internal("an authenticator's seed has no valid form")
 }

@@ -9,7 +9,7 @@ use crate::domain::access::{DashboardSession, LoginSession, freshness};
 use crate::domain::audit::{Action, Event};
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
-use crate::domain::error::{AppError, AppResult, Credentials, Thing};
+use crate::domain::error::{Credentials, Error, Result, Thing};
 use crate::domain::second_factors::changes::{self, Changed};
 use crate::domain::second_factors::recovery::service::Codes;
 use crate::domain::second_factors::{self, Proof, step_up};
@@ -19,7 +19,7 @@ use crate::infra::db::WriteTx;
 /// How long a seed waits to be confirmed, in milliseconds.
 const SETUP_LIFETIME: i64 = 10 * 60_000;
 
-const NOT_FOUND: AppError = AppError::NotFound(Thing::AuthenticatorApp);
+const NOT_FOUND: Error = Error::NotFound(Thing::AuthenticatorApp);
 
 /// What a seed is sealed for; a copy of a row is of no use in another one.
 pub fn purpose(account: &str) -> String {
@@ -33,7 +33,7 @@ pub fn setup_purpose(account: &str) -> String {
 
 /// Makes a seed that waits to be confirmed, in the place of an earlier one; the confirmed one stays in force. Errors: 403 with `reauth_required` where it
 /// would be the account's first factor and the session is not fresh.
-pub async fn set_up(app: &Context, caller: &DashboardSession) -> AppResult<Seed> {
+pub async fn set_up(app: &Context, caller: &DashboardSession) -> Result<Seed> {
     let bytes = app.dice.bytes::<{ seed::LENGTH }>()?;
     let seed = Seed::new(&bytes, caller.email())?;
     let account = caller.account();
@@ -60,10 +60,10 @@ pub enum Standing {
 }
 
 /// What has become of a seed, of whose bytes only the caller's own are known to anybody.
-pub async fn standing(app: &Context, caller: &DashboardSession, seed: &[u8]) -> AppResult<Standing> {
+pub async fn standing(app: &Context, caller: &DashboardSession, seed: &[u8]) -> Result<Standing> {
     let mut tx = app.db.read().await?;
     let (account, keys) = (caller.account(), app.settings.encryption_keys.all());
-    let is = |purpose: &str, sealed: &[u8]| -> AppResult<bool> { Ok(seal::open(keys, purpose, sealed)?.ct_eq(seed).into()) };
+    let is = |purpose: &str, sealed: &[u8]| -> Result<bool> { Ok(seal::open(keys, purpose, sealed)?.ct_eq(seed).into()) };
     if let Some(sealed) = repo::find(&mut tx, account).await?
         && is(&purpose(account.as_str()), &sealed)?
     {
@@ -78,12 +78,12 @@ pub async fn standing(app: &Context, caller: &DashboardSession, seed: &[u8]) -> 
 
 /// Puts the seed in force that waits, by a code of it. Gives recovery codes when this turned second factors on. Errors: 401 for a wrong code, which
 /// counts; 403 without the proof of a factor that the account has, or for a first factor that was not begun in time; 409 when no seed waits; 429.
-pub async fn confirm(app: &Context, caller: &DashboardSession, code: &str, proof: Option<&Proof>) -> AppResult<Option<Codes>> {
+pub async fn confirm(app: &Context, caller: &DashboardSession, code: &str, proof: Option<&Proof>) -> Result<Option<Codes>> {
     let (mut change, held) = step_up::begin(app, caller, proof).await?;
     held.check_limit(app)?;
     let (account, now) = (caller.account(), change.now());
     let waiting = repo::find_setup(&mut change, account, now).await?;
-    let waiting = waiting.ok_or_else(|| AppError::Conflict(Conflict::NoSetup))?;
+    let waiting = waiting.ok_or_else(|| Error::Conflict(Conflict::NoSetup))?;
     if !held.were_on() {
         freshness::check_at(&mut change, app, caller, waiting.expires.plus_millis(-SETUP_LIFETIME)).await?;
     }
@@ -91,10 +91,10 @@ pub async fn confirm(app: &Context, caller: &DashboardSession, code: &str, proof
     let bytes = seal::open(app.settings.encryption_keys.all(), &setup_purpose(account.as_str()), &waiting)?;
     let Some(step) = Seed::new(&bytes, held.email())?.step_of(code, now) else {
         held.fail(change, "wrong_confirmation").await?;
-        return Err(AppError::WrongCredentials(Credentials::Code));
+        return Err(Error::WrongCredentials(Credentials::Code));
     };
     if repo::end_setup(&mut change, account, &waiting).await? == 0 {
-        return Err(AppError::Conflict(Conflict::SetupChanged));
+        return Err(Error::Conflict(Conflict::SetupChanged));
     }
     let sealed = seal::seal(app.settings.encryption_keys.first(), &app.dice, &purpose(account.as_str()), &bytes)?;
     repo::replace(&mut change, account, &sealed, step, now).await?;
@@ -104,7 +104,7 @@ pub async fn confirm(app: &Context, caller: &DashboardSession, code: &str, proof
 }
 
 /// Removes the authenticator app; whether second factors are still on. Errors: 403 without a proof, 404 when there is none, 429.
-pub async fn remove(app: &Context, caller: &LoginSession, proof: Option<&Proof>) -> AppResult<bool> {
+pub async fn remove(app: &Context, caller: &LoginSession, proof: Option<&Proof>) -> Result<bool> {
     // Whoever has none needs no proof to be told so.
     repo::find(&mut app.db.read().await?, caller.account()).await?.ok_or(NOT_FOUND)?;
     let (mut change, held) = step_up::begin(app, caller, proof).await?;
@@ -117,7 +117,7 @@ pub async fn remove(app: &Context, caller: &LoginSession, proof: Option<&Proof>)
 }
 
 /// Whether this is a code of the account's authenticator app now; its step is used up. The transaction holds the account.
-pub async fn use_code(tx: &mut WriteTx, app: &Context, account: &AccountId, code: &str) -> AppResult<bool> {
+pub async fn use_code(tx: &mut WriteTx, app: &Context, account: &AccountId, code: &str) -> Result<bool> {
     let Some(sealed) = repo::find(tx, account).await? else { return Ok(false) };
     let bytes = seal::open(app.settings.encryption_keys.all(), &purpose(account.as_str()), &sealed)?;
     // Codes do not depend on whose they are.

@@ -11,7 +11,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::page::Page;
-use crate::domain::error::{AppError, AppResult, Thing};
+use crate::domain::error::{Error, Result, Thing};
 use crate::http::AppState;
 use crate::http::extract::Path;
 
@@ -62,7 +62,7 @@ async fn get_document(Extension(documentation): Extension<Arc<Documentation>>) -
     tag = "documentation",
     responses((status = 200, description = "the page", body = String, content_type = "text/html"))
 )]
-async fn get_page(Extension(documentation): Extension<Arc<Documentation>>) -> AppResult<([(HeaderName, &'static str); 2], String)> {
+async fn get_page(Extension(documentation): Extension<Arc<Documentation>>) -> Result<([(HeaderName, &'static str); 2], String)> {
     let html = documentation.page.render()?;
     Ok(([(header::CONTENT_TYPE, "text/html; charset=utf-8"), (header::CONTENT_SECURITY_POLICY, POLICY)], html))
 }
@@ -78,9 +78,9 @@ async fn get_page(Extension(documentation): Extension<Arc<Documentation>>) -> Ap
 async fn get_asset(
     Extension(documentation): Extension<Arc<Documentation>>,
     Path(file): Path<String>,
-) -> AppResult<([(HeaderName, &'static str); 2], &'static str)> {
+) -> Result<([(HeaderName, &'static str); 2], &'static str)> {
     if file != documentation.style {
-        return Err(AppError::NotFound(Thing::File));
+        return Err(Error::NotFound(Thing::File));
     }
     Ok(([(header::CONTENT_TYPE, "text/css; charset=utf-8"), (header::CACHE_CONTROL, "public, max-age=31536000, immutable")], STYLE))
 }

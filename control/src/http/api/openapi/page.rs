@@ -4,7 +4,7 @@ use askama::Template;
 use serde_json::Value;
 
 use super::shape::{elements, members, operations, referred, text};
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 
 /// What the page shows.
 #[derive(Debug, Template)]
@@ -108,8 +108,8 @@ impl Page {
     }
 
     /// The HTML.
-    pub(super) fn render(&self) -> AppResult<String> {
-        Template::render(self).map_err(AppError::internal)
+    pub(super) fn render(&self) -> Result<String> {
+        Template::render(self).map_err(Error::internal)
     }
 }
 

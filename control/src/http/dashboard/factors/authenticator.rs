@@ -8,7 +8,7 @@ use base32::Alphabet;
 
 use super::{Change, Nothing, last, recovery, removed};
 use crate::domain::access::DashboardSession;
-use crate::domain::error::{AppError, AppResult};
+use crate::domain::error::{Error, Result};
 use crate::domain::second_factors::factors;
 use crate::domain::second_factors::totp::seed::{self, Seed};
 use crate::domain::second_factors::totp::service::{self, Standing};
@@ -52,7 +52,7 @@ struct ShownSeed {
 }
 
 impl ShownSeed {
-    fn of(seed: &Seed) -> AppResult<Self> {
+    fn of(seed: &Seed) -> Result<Self> {
         let secret = seed.secret();
         // Four at a time are easier to type.
         let letters: Vec<char> = secret.chars().collect();
@@ -61,7 +61,7 @@ impl ShownSeed {
     }
 
     /// The seed that the page itself holds while it is not confirmed: nothing else shows it a second time.
-    fn sent(sent: &Fields, email: &str) -> AppResult<Option<Self>> {
+    fn sent(sent: &Fields, email: &str) -> Result<Option<Self>> {
         sent_bytes(sent).map(|bytes| Self::of(&Seed::new(&bytes, email)?)).transpose()
     }
 }
@@ -75,7 +75,7 @@ pub(in crate::http::dashboard) async fn show(
     frame: Frame,
     session: DashboardSession,
     RawQuery(query): RawQuery,
-) -> AppResult<Response> {
+) -> Result<Response> {
     let Asked { next, .. } = Asked::of(&frame, query.as_deref());
     let found = factors::find(&mut app.db.read().await?, session.account()).await?;
     view::page(&Begin { frame: &frame, has_one: found.authenticators > 0, is_first: !found.are_on(), next })
@@ -85,7 +85,7 @@ fn code_form() -> Form {
     Form::of([Field::code("code", "Code that the app shows now").focused()])
 }
 
-async fn step_up_of(app: &AppState, session: &DashboardSession) -> AppResult<StepUp> {
+async fn step_up_of(app: &AppState, session: &DashboardSession) -> Result<StepUp> {
     Ok(StepUp::of(app, session).await?.labelled("Code of the app that you had before"))
 }
 
@@ -94,7 +94,7 @@ pub(in crate::http::dashboard) async fn submit(
     frame: Frame,
     session: DashboardSession,
     sent: Fields,
-) -> AppResult<Response> {
+) -> Result<Response> {
     if sent.has("code") {
         return confirm(&app, &frame, &session, &sent).await;
     }
@@ -105,7 +105,7 @@ pub(in crate::http::dashboard) async fn submit(
     Ok(with_picture(form.page(&page)?))
 }
 
-async fn confirm(app: &AppState, frame: &Frame, session: &DashboardSession, sent: &Fields) -> AppResult<Response> {
+async fn confirm(app: &AppState, frame: &Frame, session: &DashboardSession, sent: &Fields) -> Result<Response> {
     if let Some(bytes) = sent_bytes(sent) {
         let said = match service::standing(app, session, &bytes).await? {
             // A page that is loaded again sends its form again.
@@ -125,11 +125,11 @@ async fn confirm(app: &AppState, frame: &Frame, session: &DashboardSession, sent
     match service::confirm(app, session, sent.text("code"), step_up::proof(sent).as_ref()).await {
         Ok(Some(codes)) => recovery::shown(frame, codes, true, next),
         Ok(None) => frame.redirect_saying("/security", &Flash::good("The authenticator app is set up.")),
-        Err(AppError::Conflict(_)) => {
+        Err(Error::Conflict(_)) => {
             let text = "That took too long, or the app was set up anew somewhere else. Begin again, with the new QR code.";
             frame.redirect_saying("/security/authenticator", &Flash::bad(text))
         }
-        Err(AppError::WrongCredentials(_)) => {
+        Err(Error::WrongCredentials(_)) => {
             let wrong = "The code is wrong. Type the one that the app shows now; the clock of the phone has to be right.";
             let form = code_form().refuse_field(StatusCode::UNAUTHORIZED, wrong, "The app is not set up yet.");
             again(frame, &form, &step_up, sent, session)
@@ -141,7 +141,7 @@ async fn confirm(app: &AppState, frame: &Frame, session: &DashboardSession, sent
     }
 }
 
-fn again(frame: &Frame, form: &Form, step_up: &StepUp, sent: &Fields, session: &DashboardSession) -> AppResult<Response> {
+fn again(frame: &Frame, form: &Form, step_up: &StepUp, sent: &Fields, session: &DashboardSession) -> Result<Response> {
     let (next, seed) = (next_of(frame, sent), ShownSeed::sent(sent, session.email())?);
     Ok(with_picture(form.page(&Setup { frame, form, step_up, next, seed })?))
 }
@@ -168,7 +168,7 @@ pub(in crate::http::dashboard) async fn show_removal(
     State(app): State<AppState>,
     frame: Frame,
     session: DashboardSession,
-) -> AppResult<Response> {
+) -> Result<Response> {
     let found = factors::find(&mut app.db.read().await?, session.account()).await?;
     if found.authenticators == 0 {
         let (title, text) = ("Remove the authenticator app", "This account has no authenticator app.");
@@ -183,7 +183,7 @@ pub(in crate::http::dashboard) async fn remove(
     frame: Frame,
     session: DashboardSession,
     sent: Fields,
-) -> AppResult<Response> {
+) -> Result<Response> {
     match service::remove(&app, &session, step_up::proof(&sent).as_ref()).await {
         Ok(are_on) => removed(&frame, "The authenticator app", are_on),
         Err(error) => {

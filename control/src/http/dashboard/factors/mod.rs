@@ -17,7 +17,7 @@ use super::frame::Frame;
 use super::step_up::{self, StepUp};
 use super::view;
 use crate::domain::access::DashboardSession;
-use crate::domain::error::AppResult;
+use crate::domain::error::Result;
 use crate::domain::second_factors::factors;
 use crate::domain::second_factors::passkeys::{proof, service};
 use crate::http::AppState;
@@ -68,7 +68,7 @@ struct Nothing<'p> {
     text: &'static str,
 }
 
-pub(super) async fn show(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> AppResult<Response> {
+pub(super) async fn show(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> Result<Response> {
     let mut tx = app.db.read().await?;
     let found = factors::find(&mut tx, session.account()).await?;
     let rows = service::list(&mut tx, &session).await?;
@@ -90,7 +90,7 @@ pub(super) async fn show(State(app): State<AppState>, frame: Frame, session: Das
 }
 
 /// Asks what a passkey is to sign for a step-up.
-pub(super) async fn step_up_options(State(app): State<AppState>, session: DashboardSession) -> AppResult<Response> {
+pub(super) async fn step_up_options(State(app): State<AppState>, session: DashboardSession) -> Result<Response> {
     let asked = proof::ask_for_step_up(&app, &session).await;
     step_up::asked(asked.map(|options| serde_json::json!({ "options": options })))
 }
@@ -105,7 +105,7 @@ fn last(step_up: &StepUp) -> &'static str {
 }
 
 /// Where a removal of a factor leads.
-fn removed(frame: &Frame, what: &str, are_on: bool) -> AppResult<Response> {
+fn removed(frame: &Frame, what: &str, are_on: bool) -> Result<Response> {
     let text = if are_on {
         format!("{what} was removed.")
     } else {

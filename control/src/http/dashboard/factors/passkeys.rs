@@ -11,7 +11,7 @@ use shared::{FieldErrors, Invalid};
 
 use super::{Change, last, recovery, removed};
 use crate::domain::access::DashboardSession;
-use crate::domain::error::{AppError, AppResult, Thing};
+use crate::domain::error::{Error, Result, Thing};
 use crate::domain::second_factors;
 use crate::domain::second_factors::passkeys::service::NewPasskey;
 use crate::domain::second_factors::passkeys::{repo, service};
@@ -51,7 +51,7 @@ fn new_form(sent: &Fields) -> Form {
     Form::of([name_field(sent.text("name")).optional()])
 }
 
-async fn step_up_of(app: &AppState, session: &DashboardSession) -> AppResult<StepUp> {
+async fn step_up_of(app: &AppState, session: &DashboardSession) -> Result<StepUp> {
     Ok(StepUp::of(app, session).await?.before_another())
 }
 
@@ -60,14 +60,14 @@ pub(in crate::http::dashboard) async fn show_new(
     frame: Frame,
     session: DashboardSession,
     RawQuery(query): RawQuery,
-) -> AppResult<Response> {
+) -> Result<Response> {
     let Asked { next, .. } = Asked::of(&frame, query.as_deref());
     let (form, step_up) = (new_form(&Fields::default()), step_up_of(&app, &session).await?);
     form.page(&New { frame: &frame, form: &form, step_up: &step_up, next })
 }
 
 /// Asks what a new passkey is to be made by.
-pub(in crate::http::dashboard) async fn options(State(app): State<AppState>, session: DashboardSession) -> AppResult<Response> {
+pub(in crate::http::dashboard) async fn options(State(app): State<AppState>, session: DashboardSession) -> Result<Response> {
     let asked = service::ask(&app, &session).await;
     step_up::asked(asked.map(|options| json!({ "options": options })))
 }
@@ -77,7 +77,7 @@ pub(in crate::http::dashboard) async fn add(
     frame: Frame,
     session: DashboardSession,
     sent: Fields,
-) -> AppResult<Response> {
+) -> Result<Response> {
     if sent.text("response").is_empty() {
         // The script, which was told that the session is too old to begin, sends what was typed, to have it back with a fresh session.
         second_factors::check_first(&mut app.db.read().await?, &app, &session).await?;
@@ -96,7 +96,7 @@ pub(in crate::http::dashboard) async fn add(
             let mut step_up = step_up_of(&app, &session).await?;
             let form = match error {
                 // What the browser sent is nothing that anybody could mend by hand.
-                AppError::Invalid(errors) if errors.is_about("response") => {
+                Error::Invalid(errors) if errors.is_about("response") => {
                     let text = "The passkey was not accepted, or that took too long. Try again.";
                     new_form(&sent).refuse_saying(StatusCode::BAD_REQUEST, text)
                 }
@@ -119,10 +119,10 @@ fn read(sent: &Fields) -> Result<NewPasskey, FieldErrors> {
 }
 
 /// One of the caller's passkeys.
-async fn find(app: &AppState, session: &DashboardSession, id: &PasskeyId) -> AppResult<repo::PasskeyRow> {
+async fn find(app: &AppState, session: &DashboardSession, id: &PasskeyId) -> Result<repo::PasskeyRow> {
     let mut tx = app.db.read().await?;
     let found = service::list(&mut tx, session).await?.into_iter().find(|row| row.id == *id);
-    found.ok_or(AppError::NotFound(Thing::Passkey))
+    found.ok_or(Error::NotFound(Thing::Passkey))
 }
 
 pub(in crate::http::dashboard) async fn show(
@@ -130,7 +130,7 @@ pub(in crate::http::dashboard) async fn show(
     frame: Frame,
     session: DashboardSession,
     PasskeyPath(id): PasskeyPath,
-) -> AppResult<Response> {
+) -> Result<Response> {
     let passkey = find(&app, &session, &id).await?;
     let form = Form::of([name_field(&passkey.name)]);
     form.page(&Rename { frame: &frame, form: &form, page: page(&id), name: &passkey.name })
@@ -146,10 +146,10 @@ pub(in crate::http::dashboard) async fn rename(
     session: DashboardSession,
     PasskeyPath(id): PasskeyPath,
     sent: Fields,
-) -> AppResult<Response> {
+) -> Result<Response> {
     let renamed = match sent.get("name").ok_or(Invalid::from("is needed")).and_then(str::parse) {
         Ok(name) => service::rename(&app, &session, &id, &name).await,
-        Err(error) => Err(AppError::invalid("name", error)),
+        Err(error) => Err(Error::invalid("name", error)),
     };
     match renamed {
         Ok(passkey) => frame.redirect_saying("/security", &Flash::good(format!("The passkey is called {} now.", isolate(&passkey.name)))),
@@ -180,7 +180,7 @@ pub(in crate::http::dashboard) async fn show_removal(
     frame: Frame,
     session: DashboardSession,
     PasskeyPath(id): PasskeyPath,
-) -> AppResult<Response> {
+) -> Result<Response> {
     let passkey = find(&app, &session, &id).await?;
     let (form, step_up) = (Form::default(), StepUp::of(&app, &session).await?);
     form.page(&removal(&frame, &form, &step_up, &passkey))
@@ -192,7 +192,7 @@ pub(in crate::http::dashboard) async fn remove(
     session: DashboardSession,
     PasskeyPath(id): PasskeyPath,
     sent: Fields,
-) -> AppResult<Response> {
+) -> Result<Response> {
     let passkey = find(&app, &session, &id).await?;
     match service::remove(&app, &session, &id, step_up::proof(&sent).as_ref()).await {
         Ok(are_on) => removed(&frame, &format!("The passkey {}", isolate(&passkey.name)), are_on),

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::{Change, Nothing};
 use crate::domain::access::DashboardSession;
-use crate::domain::error::{AppError, AppResult, Thing};
+use crate::domain::error::{Error, Result, Thing};
 use crate::domain::second_factors::recovery::service::{self, Codes};
 use crate::http::AppState;
 use crate::http::dashboard::fields::Fields;
@@ -28,7 +28,7 @@ struct Shown<'p> {
 }
 
 /// The page that shows codes, this once. `is_first` tells whether second factors were turned on by what made them; `next` is the page that waited for that.
-pub(super) fn shown(frame: &Frame, codes: Codes, is_first: bool, next: Option<String>) -> AppResult<Response> {
+pub(super) fn shown(frame: &Frame, codes: Codes, is_first: bool, next: Option<String>) -> Result<Response> {
     let next = next.unwrap_or_else(|| frame.path("/security"));
     view::page(&Shown { frame, codes: codes.reveal(), is_first, next })
 }
@@ -47,7 +47,7 @@ fn change<'p>(frame: &'p Frame, form: &'p Form, step_up: &'p StepUp) -> Change<'
     }
 }
 
-pub(in crate::http::dashboard) async fn show(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> AppResult<Response> {
+pub(in crate::http::dashboard) async fn show(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> Result<Response> {
     let step_up = StepUp::of(&app, &session).await?;
     if !step_up.is_needed() {
         let text = "Recovery codes come with the first second factor: set up a passkey or an authenticator app.";
@@ -62,7 +62,7 @@ pub(in crate::http::dashboard) async fn make(
     frame: Frame,
     session: DashboardSession,
     sent: Fields,
-) -> AppResult<Response> {
+) -> Result<Response> {
     match service::regenerate(&app, &session, step_up::proof(&sent).as_ref()).await {
         Ok(codes) => shown(&frame, codes, false, None),
         Err(error) => {
@@ -79,10 +79,10 @@ pub(in crate::http::dashboard) async fn download(
     _frame: Frame,
     session: DashboardSession,
     sent: Fields,
-) -> AppResult<Response> {
+) -> Result<Response> {
     let codes: Vec<&str> = sent.text("codes").split_whitespace().filter(|code| is_code(code)).collect();
     if codes.is_empty() {
-        return Err(AppError::NotFound(Thing::RecoveryCodes));
+        return Err(Error::NotFound(Thing::RecoveryCodes));
     }
     let (email, day, codes) = (session.email(), day(app.now()), codes.join("\n"));
     let text = format!("Recovery codes of {email} for Updraft, {day}. Each signs in once; newer codes void these.\n\n{codes}\n");

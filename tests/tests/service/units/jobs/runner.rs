@@ -6,17 +6,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use control::testing::jobs::{Facts, Job, Rest, Runner};
-use tests::{AppError, AppResult, Clock, Dice};
+use tests::{Clock, Dice, Error, Result};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
 /// Counts its rounds, and what it has left to do as a hundred more.
-struct Counted(Arc<AtomicUsize>, fn(usize) -> AppResult<Rest>);
+struct Counted(Arc<AtomicUsize>, fn(usize) -> Result<Rest>);
 
 impl Job for Counted {
     const NAME: &'static str = "test";
 
-    async fn round(&mut self) -> AppResult<Rest> {
+    async fn round(&mut self) -> Result<Rest> {
         (self.1)(self.0.fetch_add(1, Ordering::SeqCst))
     }
 
@@ -26,7 +26,7 @@ impl Job for Counted {
 }
 
 /// Runs a job for an hour, and gives how many rounds it had, a hundred more when it finished, and what is known of it.
-async fn an_hour(round: fn(usize) -> AppResult<Rest>) -> (usize, Facts) {
+async fn an_hour(round: fn(usize) -> Result<Rest>) -> (usize, Facts) {
     let (stop, stopped) = watch::channel(false);
     let mut runner = Runner::new(Clock::System, Dice::System, stopped);
     let rounds = Arc::new(AtomicUsize::new(0));
@@ -51,7 +51,7 @@ async fn a_job_that_panics_runs_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_job_that_fails_rests_for_up_to_a_minute() {
-    let (rounds, facts) = an_hour(|_| Err(AppError::internal("planted"))).await;
+    let (rounds, facts) = an_hour(|_| Err(Error::internal("planted"))).await;
     // Sixty long rests in an hour, up to a quarter more or less, and six short ones before.
     assert!((148..186).contains(&rounds), "{rounds}");
     assert_eq!((facts.last_success, usize::try_from(facts.failures).unwrap()), (None, rounds - 100));
@@ -62,7 +62,7 @@ async fn a_stop_cuts_a_round_off() {
     struct Endless;
     impl Job for Endless {
         const NAME: &'static str = "endless";
-        async fn round(&mut self) -> AppResult<Rest> {
+        async fn round(&mut self) -> Result<Rest> {
             pending().await
         }
     }

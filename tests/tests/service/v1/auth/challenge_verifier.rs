@@ -3,16 +3,16 @@
 use std::net::IpAddr;
 
 use tests::turnstile::{Mood, Turnstile};
-use tests::{AppError, AppState, ClientAddress, Options, Refusal, TestApp};
+use tests::{AppState, ClientAddress, Error, Options, Refusal, TestApp};
 
 const ADDRESS: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 7));
 
-async fn verify(app: &AppState, token: Option<&str>) -> Result<(), AppError> {
+async fn verify(app: &AppState, token: Option<&str>) -> Result<(), Error> {
     app.verify_challenge(token, ClientAddress(ADDRESS)).await
 }
 
-fn is_refused(result: &Result<(), AppError>) -> bool {
-    matches!(result, Err(AppError::Refused(Refusal::NoChallenge)))
+fn is_refused(result: &Result<(), Error>) -> bool {
+    matches!(result, Err(Error::Refused(Refusal::NoChallenge)))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -50,7 +50,7 @@ async fn nobody_passes_when_the_verifier_cannot_be_asked() {
     let moods = [Mood::Broken(500), Mood::Broken(403), Mood::Nonsense, Mood::Endless, Mood::Moved, Mood::OwnFault, Mood::Silent];
     for mood in moods {
         turnstile.set(mood);
-        assert!(matches!(verify(&app.state(), Some("good-1")).await, Err(AppError::Unavailable(_))), "{mood:?}");
+        assert!(matches!(verify(&app.state(), Some("good-1")).await, Err(Error::Unavailable(_))), "{mood:?}");
     }
     assert_eq!(turnstile.asked().len(), moods.len(), "no redirect is followed, nothing is asked twice");
     turnstile.set(Mood::Well);
@@ -59,14 +59,14 @@ async fn nobody_passes_when_the_verifier_cannot_be_asked() {
     let port = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap().local_addr().unwrap().port();
     let nobody = turnstile.options(Options::default()).with("TURNSTILE_URL", format!("http://127.0.0.1:{port}/siteverify"));
     let app = TestApp::spawn_with(nobody).await;
-    assert!(matches!(verify(&app.state(), Some("good-2")).await, Err(AppError::Unavailable(_))));
+    assert!(matches!(verify(&app.state(), Some("good-2")).await, Err(Error::Unavailable(_))));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_secret_lets_nobody_in_and_is_nobodys_refusal() {
     let turnstile = Turnstile::start().await;
     let app = TestApp::spawn_with(turnstile.options(Options::default()).with("TURNSTILE_SECRET", "another")).await;
-    assert!(matches!(verify(&app.state(), Some("good-1")).await, Err(AppError::Unavailable(_))));
+    assert!(matches!(verify(&app.state(), Some("good-1")).await, Err(Error::Unavailable(_))));
 }
 
 #[tokio::test(flavor = "multi_thread")]

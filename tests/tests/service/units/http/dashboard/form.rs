@@ -2,7 +2,7 @@
 
 use control::testing::dashboard::{Field, Form};
 use shared::FieldErrors;
-use tests::{AppError, RateLimit};
+use tests::{Error, RateLimit};
 
 #[test]
 fn each_fault_stands_at_its_field() {
@@ -21,7 +21,7 @@ fn each_fault_stands_at_its_field() {
     assert_eq!(form.fields[1].described_by(), "password-hint password-error");
 
     let form = Form::of([Field::text("name", "Name")]);
-    let form = form.refuse(AppError::Invalid(FieldErrors::of_request("the body ended early"))).unwrap();
+    let form = form.refuse(Error::Invalid(FieldErrors::of_request("the body ended early"))).unwrap();
     assert_eq!((form.refusal.as_deref(), form.is_refused(), form.has_focus), (Some("The body ended early."), true, true));
 
     let form = Form::of([Field::text("ttl", "Valid until"), Field::text("name", "Name").focused()]);
@@ -35,9 +35,9 @@ fn each_fault_stands_at_its_field() {
 
 #[test]
 fn what_waiting_helps_against_says_how_long() {
-    let error = AppError::TooMany { limit: RateLimit::FailedLogins, retry_after: 240 };
+    let error = Error::TooMany { limit: RateLimit::FailedLogins, retry_after: 240 };
     let form = Form::default().refuse(error).unwrap();
     assert_eq!(form.refusal.as_deref(), Some("Too many failed logins: wait before the next attempt. Try again in 4 minutes."));
-    assert!(Form::default().refuse(AppError::Unauthenticated).is_err());
-    assert!(Form::default().refuse(AppError::internal("x")).is_err());
+    assert!(Form::default().refuse(Error::Unauthenticated).is_err());
+    assert!(Form::default().refuse(Error::internal("x")).is_err());
 }
