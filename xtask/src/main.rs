@@ -28,7 +28,7 @@ use clap::{Parser, Subcommand};
 
 use crate::session::{Failure, Session};
 
-/// Commands for development; each installs what it needs into the repository's node_modules and into UPDRAFT_CACHE (default ~/.cache/updraft)
+/// Commands for development; each installs what it needs into the repository's `node_modules` and into `UPDRAFT_CACHE` (default ~/.cache/updraft)
 #[derive(Debug, Parser)]
 #[command(bin_name = "cargo xtask", max_term_width = 120)]
 struct Arguments {

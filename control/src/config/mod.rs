@@ -3,6 +3,8 @@
 //! A setting is a field of a struct of its area (`service`, `secrets`, `outside`, `limits`): name, default and help are there and nowhere else. `values`
 //! parses, `settings` reads, `secrets` also creates and keeps the three secrets, `error` says what is wrong. Start reading at [`Config::read`].
 
+#![expect(clippy::struct_field_names, reason = "a field is named as its setting")]
+
 mod error;
 mod limits;
 pub mod outside;

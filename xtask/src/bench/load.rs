@@ -29,7 +29,7 @@ impl Checks {
 
 /// How many reports are measured.
 #[derive(Debug, Args)]
-pub(crate) struct Reports {
+pub(crate) struct ReportLoad {
     /// Rounds, in each of which everything takes its turn
     #[arg(long, default_value_t = 5)]
     rounds: u64,
@@ -47,7 +47,7 @@ pub(crate) struct Reports {
     clients: Option<u64>,
 }
 
-impl Reports {
+impl ReportLoad {
     pub(super) fn numbers(&self) -> Vec<(&'static str, u64)> {
         let numbers =
             [("--rounds", self.rounds), ("--reports", self.reports), ("--batches", self.batches), ("--connections", self.connections)];

@@ -19,7 +19,7 @@ pub(crate) enum Bench {
     /// Update checks at the control plane, beside a handler that does nothing, both built for release and held to one core
     Checks(load::Checks),
     /// Reports at the control plane on SQLite, in batches and one by one, beside a bare loop over the same transactions
-    Reports(load::Reports),
+    Reports(load::ReportLoad),
     /// 200 logins at once, and what wrong passwords tell about who has an account, on the program built for release
     Logins,
     /// 900 promotions with the longest description: what checks of that key cost control and the edge then, and what another account's checks notice

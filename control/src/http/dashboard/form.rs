@@ -160,7 +160,7 @@ impl Form {
             }
             _ if error.code() == Some(Code::ReauthRequired) => return Err(error),
             Error::WrongCredentials(_) | Error::Refused(_) | Error::Conflict(_) | Error::Quota(_) | Error::NotConfigured(_) => {
-                self.refusal = Some(sentence(&error.to_string()))
+                self.refusal = Some(sentence(&error.to_string()));
             }
             _ => return Err(error),
         }
