@@ -1,6 +1,6 @@
 //! The dashboard: pages for people, rendered here, on the same services and grants as the interface.
 //!
-//! Everything a page needs comes with [`Frame`]: who is signed in, what forms carry, what is said once. What surrounds every page (the session's cookie,
+//! Everything a page needs comes with [`frame::Frame`]: who is signed in, what forms carry, what is said once. What surrounds every page (the session's cookie,
 //! the defence against forged requests, the headers, the pages of refusals) is `pipeline`'s and cannot be forgotten by a page. Rules of the business are
 //! not here: a handler calls a service as the interface's handlers do. Start reading at [`pages`] and [`frame`].
 
