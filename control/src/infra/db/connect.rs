@@ -9,6 +9,7 @@ use sqlx::migrate::MigrateError;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions, PgSslMode};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{Executor, SqlitePool};
+use tokio::time::{sleep, timeout};
 
 use super::{Db, migrate};
 use crate::infra::loopback::is_loopback;
@@ -60,6 +61,11 @@ const WRITER_CACHE: &str = "-16000";
 /// Connections of one replica to PostgreSQL that read, and as many that write.
 const POSTGRES_CONNECTIONS: u32 = 8;
 
+/// When several processes open a new file, SQLite lets one of them switch it to WAL and refuses the others at once: its busy timeout does not hold for that.
+/// They ask again, for so long, with a pause in between.
+const OPENING: Duration = Duration::from_secs(12);
+const OPENING_PAUSE: Duration = Duration::from_millis(50);
+
 /// What each of them begins with. Whoever waits longer for a row than for a connection is answered 503, and a transaction that a lost replica left open
 /// ends. By a statement, since poolers that stand before a server take no options when a connection begins.
 const LIMITS: &str = "SELECT set_config('lock_timeout', '10s', FALSE), set_config('idle_in_transaction_session_timeout', '30s', FALSE)";
@@ -101,14 +107,23 @@ impl Db {
         keep_private(sqlite(url)?.get_filename()).map_err(|error| ConnectError::Open(sqlx::Error::Io(error)))?;
         // FULL: a report is answered only once it would survive a power cut.
         let synchronous = SqliteSynchronous::Full;
-        let write = SqlitePoolOptions::new()
+        let options = SqlitePoolOptions::new()
             .max_connections(1)
             .acquire_timeout(ACQUIRE_TIMEOUT)
             // A connection to a file does not go away by itself; asking it before each use would double the steps of a short read.
-            .test_before_acquire(false)
-            .connect_with(Self::sqlite_writer(url, synchronous)?)
-            .await
-            .map_err(ConnectError::Open)?;
+            .test_before_acquire(false);
+        let (writer, mut busy) = (Self::sqlite_writer(url, synchronous)?, None);
+        let opening = async {
+            loop {
+                match options.clone().connect_with(writer.clone()).await {
+                    Err(error) if is_busy(&error) => busy = Some(error),
+                    opened => return opened,
+                }
+                sleep(OPENING_PAUSE).await;
+            }
+        };
+        let opened = timeout(OPENING, opening).await;
+        let write = opened.unwrap_or_else(|_| Err(busy.unwrap_or(sqlx::Error::PoolTimedOut))).map_err(ConnectError::Open)?;
         migrate_sqlite(&write).await.map_err(ConnectError::Migrate)?;
         let read = SqlitePoolOptions::new()
             .max_connections(SQLITE_READERS)
@@ -137,6 +152,13 @@ impl Db {
         migrating.close().await;
         Ok(Self::Postgres { read: limited(options.clone()).await?, write: limited(options).await? })
     }
+}
+
+/// Whether SQLite says that another connection holds the file.
+fn is_busy(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|error| error.code()?.parse::<u32>().ok());
+    // The low byte is the class; 5 is `SQLITE_BUSY`.
+    code.is_some_and(|code| code & 0xff == 5)
 }
 
 /// What all connections to SQLite have in common.
