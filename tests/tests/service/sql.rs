@@ -24,18 +24,24 @@ fn placeholders(sql: &str) -> BTreeSet<usize> {
     after.filter_map(|rest| rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok()).collect()
 }
 
+/// How many values a statement has.
+fn values(sql: &str) -> usize {
+    placeholders(sql).len() + sql.matches('?').count()
+}
+
 /// Prepares a statement as it is run: with one and with two rows, or as this database says a row lock.
 async fn check(app: &TestApp, name: &str, sql: &'static str) {
     let lock = app.db().write().await.unwrap().locking(sql);
     let is_listed = sql.contains('?');
-    for text in if is_listed { vec![listed(sql, 1).0, listed(sql, 2).0] } else { vec![lock.to_owned()] } {
+    let [one, two] = [1, 2].map(|rows| listed(app.db().dialect(), sql, rows).0);
+    for text in if is_listed { vec![one.clone(), two.clone()] } else { vec![lock.to_owned()] } {
         let written = placeholders(&text);
         assert_eq!(written, (1..=written.len()).collect(), "{name}: placeholders without gaps\n{text}");
         let found = prepare(app.db(), sqlx::AssertSqlSafe(text.clone())).await;
-        assert_eq!(found.unwrap_or_else(|error| panic!("{name}: {error}\n{text}")), written.len(), "{name}\n{text}");
+        assert_eq!(found.unwrap_or_else(|error| panic!("{name}: {error}\n{text}")), values(&text), "{name}\n{text}");
     }
-    let [one, two] = [1, 2].map(|rows| placeholders(&listed(sql, rows).0).len());
-    assert_eq!(one < two, is_listed, "{name}: a list has values in each row\n{sql}");
+    assert!(!is_listed || placeholders(sql).is_empty(), "{name}: the values of a list are numbered by their order\n{sql}");
+    assert_eq!(values(&one) < values(&two), is_listed, "{name}: a list has values in each row\n{sql}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

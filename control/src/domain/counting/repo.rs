@@ -10,7 +10,7 @@ use shared::time::UnixMillis;
 
 use super::flags::Flags;
 use super::rules::{Client, Epochs, Place, Stamp};
-use crate::infra::db::{ReadTx, WriteTx, listed};
+use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
 // A release that is being made, or a history that is being cleared, waits for this lock, and so does the next batch that needs it.
@@ -80,8 +80,9 @@ pub async fn deployments(tx: &mut ReadTx, keys: &BTreeSet<&DeploymentKey>) -> sq
     let keys: Vec<_> = keys.iter().collect();
     let mut found = BTreeMap::new();
     for chunk in keys.chunks(CHUNK) {
+        let sql = tx.listed(DEPLOYMENTS, chunk.len());
         let rows: Vec<DeploymentRow> = on!(tx, |conn| {
-            let mut query = sqlx::query_as(listed(DEPLOYMENTS, chunk.len())).persistent(false);
+            let mut query = sqlx::query_as(sql).persistent(false);
             for key in chunk {
                 query = query.bind(key.as_str());
             }
@@ -97,8 +98,9 @@ pub async fn epochs(tx: &mut ReadTx, ids: &BTreeSet<&DeploymentId>) -> sqlx::Res
     let ids: Vec<_> = ids.iter().collect();
     let mut found = Epochs::new();
     for chunk in ids.chunks(CHUNK) {
+        let sql = tx.listed(EPOCHS, chunk.len());
         let rows: Vec<(DeploymentId, i64)> = on!(tx, |conn| {
-            let mut query = sqlx::query_as(listed(EPOCHS, chunk.len())).persistent(false);
+            let mut query = sqlx::query_as(sql).persistent(false);
             for id in chunk {
                 query = query.bind(id.as_str());
             }
@@ -114,8 +116,9 @@ pub async fn known_labels(tx: &mut ReadTx, wanted: &BTreeSet<(&DeploymentId, u32
     let wanted: Vec<_> = wanted.iter().collect();
     let mut found = BTreeSet::new();
     for chunk in wanted.chunks(CHUNK) {
+        let sql = tx.listed(KNOWN_LABELS, chunk.len());
         let rows: Vec<(DeploymentId, i64)> = on!(tx, |conn| {
-            let mut query = sqlx::query_as(listed(KNOWN_LABELS, chunk.len())).persistent(false);
+            let mut query = sqlx::query_as(sql).persistent(false);
             for (deployment, label) in chunk {
                 query = query.bind(deployment.as_str()).bind(i64::from(*label));
             }
@@ -137,8 +140,9 @@ pub async fn insert_ids(tx: &mut WriteTx, ids: &BTreeSet<&ReportId>, now: UnixMi
     let ids: Vec<_> = ids.iter().collect();
     let mut new = BTreeSet::new();
     for chunk in ids.chunks(CHUNK) {
+        let sql = tx.listed(INSERT_IDS, chunk.len());
         let rows: Vec<ReportId> = on!(tx, |conn| {
-            let mut query = sqlx::query_scalar(listed(INSERT_IDS, chunk.len())).persistent(false);
+            let mut query = sqlx::query_scalar(sql).persistent(false);
             for id in chunk {
                 query = query.bind(id.as_str()).bind(now);
             }
@@ -162,8 +166,9 @@ pub async fn lock_clients<'k>(tx: &mut WriteTx, keys: impl Iterator<Item = &'k C
     let keys: Vec<_> = keys.collect();
     let mut found = BTreeMap::new();
     for chunk in keys.chunks(CHUNK) {
+        let sql = tx.listed(LOCK_CLIENTS, chunk.len());
         let rows: Vec<ClientRow> = on!(tx, |conn| {
-            let mut query = sqlx::query_as(listed(LOCK_CLIENTS, chunk.len())).persistent(false);
+            let mut query = sqlx::query_as(sql).persistent(false);
             for key in chunk {
                 query = query.bind(key.app.as_str()).bind(key.client.as_slice());
             }
@@ -205,8 +210,9 @@ pub async fn write_clients(tx: &mut WriteTx, clients: &[(ClientKey, Client)]) ->
         for (key, client) in chunk {
             rows.push((key, client, serde_json::to_string(&client.flags).map_err(|error| sqlx::Error::Encode(Box::new(error)))?));
         }
+        let sql = tx.listed(WRITE_CLIENTS, rows.len());
         on_write!(tx, |conn| {
-            let mut query = sqlx::query(listed(WRITE_CLIENTS, rows.len())).persistent(false);
+            let mut query = sqlx::query(sql).persistent(false);
             for (key, client, flags) in &rows {
                 let (place, newest) = (client.place.as_ref(), client.newest.as_ref());
                 query = query

@@ -19,7 +19,7 @@ use super::service::is_unreadable;
 use crate::domain::context::Context;
 use crate::domain::counting::counters as metrics;
 use crate::domain::error::chain;
-use crate::infra::db::{Db, WriteTx, listed};
+use crate::infra::db::{Db, WriteTx};
 use crate::{on, on_write};
 
 // Finds the next one by the index, however many devices each has.
@@ -31,8 +31,8 @@ const CLIENTS_WAITING: &str = "SELECT client FROM report_clients WHERE deploymen
     AND place = 'other' ORDER BY client LIMIT $5";
 const DELETE_EMPTY: &str = "DELETE FROM metric_counters WHERE deployment_id = $1 AND epoch = $2 AND place = $3 AND active = 0";
 
-const CLIENTS_AT: &str = "SELECT client FROM report_clients WHERE app_id = $1 AND client > $2 AND deployment_id = $3 AND epoch = $4 \
-    AND place IN ([?]) ORDER BY client LIMIT $5";
+const CLIENTS_AT: &str = "SELECT client FROM report_clients WHERE app_id = ? AND client > ? AND deployment_id = ? AND epoch = ? \
+    AND place IN ([?]) ORDER BY client LIMIT ?";
 
 /// Every statement of this file.
 pub const SQL: &[&str] = &[NEXT, WAITING, CLIENTS_WAITING, DELETE_EMPTY, CLIENTS_AT];
@@ -194,13 +194,14 @@ impl Contested {
     /// The next devices of the app that are in one of these places.
     async fn clients_at(&self, db: &Db, places: &[&str], after: &[u8]) -> sqlx::Result<Vec<Vec<u8>>> {
         let mut tx = db.read().await?;
+        let sql = tx.listed(CLIENTS_AT, places.len());
         on!(tx, |conn| {
-            let mut query = sqlx::query_scalar(listed(CLIENTS_AT, places.len())).persistent(false);
+            let mut query = sqlx::query_scalar(sql).persistent(false);
             query = query.bind(&self.app).bind(after).bind(&self.deployment).bind(self.epoch);
-            query = query.bind(i64::try_from(STEP).unwrap_or(i64::MAX));
             for place in places {
                 query = query.bind(*place);
             }
+            query = query.bind(i64::try_from(STEP).unwrap_or(i64::MAX));
             query.fetch_all(conn).await
         })
     }

@@ -9,7 +9,7 @@ use shared::snapshot::{DiffSource, HistoryRelease, Sketch, SnapshotHeader, json_
 use shared::time::UnixMillis;
 
 use crate::domain::error::{Error, Result};
-use crate::infra::db::{Glance, ReadTx, listed};
+use crate::infra::db::{Glance, ReadTx};
 use crate::on;
 
 /// Keys in one statement.
@@ -121,8 +121,9 @@ pub async fn versions_of(glance: &mut Glance, keys: &BTreeSet<&DeploymentKey>) -
         return Ok(found);
     }
     for chunk in keys.chunks(CHUNK) {
+        let sql = glance.listed(VERSIONS_OF, chunk.len());
         let rows: Vec<(DeploymentKey, i64)> = on!(glance, |conn| {
-            let mut query = sqlx::query_as(listed(VERSIONS_OF, chunk.len())).persistent(false);
+            let mut query = sqlx::query_as(sql).persistent(false);
             for key in chunk {
                 query = query.bind(key.as_str());
             }
@@ -173,8 +174,9 @@ async fn descriptions(tx: &mut ReadTx, newest_first: &[ReleaseRow], most_bytes: 
     let ids: Vec<&str> = newest_first.iter().zip(offered).filter(described).map(|(row, _)| row.id.as_str()).collect();
     let (mut found, mut bytes) = (HashMap::with_capacity(ids.len()), 0);
     for chunk in ids.chunks(DESCRIPTIONS_AT_ONCE) {
+        let sql = tx.listed(DESCRIPTIONS, chunk.len());
         let rows: Vec<(String, String)> = on!(tx, |conn| {
-            let mut query = sqlx::query_as(listed(DESCRIPTIONS, chunk.len())).persistent(false);
+            let mut query = sqlx::query_as(sql).persistent(false);
             for id in chunk {
                 query = query.bind(*id);
             }

@@ -179,6 +179,14 @@ impl<S, P> Either<S, P> {
     pub fn parts(&mut self) -> &mut Self {
         self
     }
+
+    /// Which database it is.
+    pub fn dialect(&self) -> Dialect {
+        match self {
+            Self::Sqlite(_) => Dialect::Sqlite,
+            Self::Postgres(_) => Dialect::Postgres,
+        }
+    }
 }
 
 impl ReadTx {
@@ -189,10 +197,7 @@ impl ReadTx {
 
     /// Which database it is.
     pub fn dialect(&self) -> Dialect {
-        match self.0 {
-            Tx::Sqlite(_) => Dialect::Sqlite,
-            Tx::Postgres(_) => Dialect::Postgres,
-        }
+        self.0.dialect()
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use sqlx::AssertSqlSafe;
 
-use super::{Dialect, WriteTx};
+use super::{Dialect, Either, ReadTx, WriteTx};
 
 /// What a SELECT ends with that locks its rows. It is the lock that an UPDATE takes which changes no key: FOR UPDATE, a stronger one, would also hold up
 /// whoever stores a row that refers to a locked one.
@@ -20,25 +20,45 @@ impl WriteTx {
     }
 }
 
-/// The statement for so many rows: what stands in brackets is one of them, with `?` for each of its values, which are bound after `$1` and the like.
-/// `VALUES [(?, ?)]` becomes `VALUES ($1, $2), ($3, $4)`. The text differs with the number of rows, so it is not worth keeping prepared.
-pub fn listed(sql: &'static str, rows: usize) -> AssertSqlSafe<String> {
+impl<S, P> Either<S, P> {
+    /// The statement for so many rows, as [`listed`] says it.
+    pub fn listed(&self, sql: &'static str, rows: usize) -> AssertSqlSafe<String> {
+        let dialect = self.dialect();
+        listed(dialect, sql, rows)
+    }
+}
+
+impl ReadTx {
+    /// The statement for so many rows, as [`listed`] says it.
+    pub fn listed(&self, sql: &'static str, rows: usize) -> AssertSqlSafe<String> {
+        self.0.listed(sql, rows)
+    }
+}
+
+/// The statement for so many rows: what stands in brackets is one of them. Each `?` is a value, bound in the order of the text. For PostgreSQL,
+/// `VALUES [(?, ?)]` becomes `VALUES ($1, $2), ($3, $4)`. SQLite keeps the `?`: it takes `$1` for a name, and looks each name up among all before it, which
+/// for hundreds of rows costs more than the statement. The text differs with the number of rows, so it is not worth keeping prepared.
+pub fn listed(dialect: Dialect, sql: &'static str, rows: usize) -> AssertSqlSafe<String> {
     let (before, rest) = sql.split_once('[').unwrap_or((sql, ""));
     let (row, after) = rest.split_once(']').unwrap_or((rest, ""));
-    let (mut text, mut number) = (before.to_owned(), sql.matches('$').count());
+    let mut text = before.to_owned();
     for index in 0..rows {
         text.push_str(if index == 0 { "" } else { ", " });
-        for (place, part) in row.split('?').enumerate() {
-            if place > 0 {
-                number += 1;
-                // Writing to a text cannot fail.
-                let _ = write!(text, "${number}");
-            }
-            text.push_str(part);
-        }
+        text.push_str(row);
     }
     text.push_str(after);
-    AssertSqlSafe(text)
+    if dialect == Dialect::Sqlite {
+        return AssertSqlSafe(text);
+    }
+    let mut numbered = String::with_capacity(2 * text.len());
+    for (number, part) in text.split('?').enumerate() {
+        if number > 0 {
+            // Writing to a text cannot fail.
+            let _ = write!(numbered, "${number}");
+        }
+        numbered.push_str(part);
+    }
+    AssertSqlSafe(numbered)
 }
 
 #[cfg(test)]
@@ -46,15 +66,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_has_each_row_with_numbers_of_its_own() {
-        assert_eq!(
-            listed("INSERT INTO a (b, c) VALUES [(?, ?, '')] RETURNING b", 2).0,
-            "INSERT INTO a (b, c) VALUES ($1, $2, ''), ($3, $4, '') RETURNING b"
-        );
-        assert_eq!(
-            listed("SELECT a FROM b WHERE c = $1 AND d IN ([?]) LIMIT $2", 2).0,
-            "SELECT a FROM b WHERE c = $1 AND d IN ($3, $4) LIMIT $2"
-        );
-        assert_eq!(listed("SELECT a FROM b WHERE c = $1", 1).0, "SELECT a FROM b WHERE c = $1");
+    fn a_list_has_each_row_with_values_of_its_own() {
+        let insert = "INSERT INTO a (b, c) VALUES [(?, ?, '')] RETURNING b";
+        assert_eq!(listed(Dialect::Postgres, insert, 2).0, "INSERT INTO a (b, c) VALUES ($1, $2, ''), ($3, $4, '') RETURNING b");
+        assert_eq!(listed(Dialect::Sqlite, insert, 2).0, "INSERT INTO a (b, c) VALUES (?, ?, ''), (?, ?, '') RETURNING b");
+        let select = "SELECT a FROM b WHERE c = ? AND d IN ([?]) LIMIT ?";
+        assert_eq!(listed(Dialect::Postgres, select, 2).0, "SELECT a FROM b WHERE c = $1 AND d IN ($2, $3) LIMIT $4");
+        assert_eq!(listed(Dialect::Sqlite, select, 2).0, "SELECT a FROM b WHERE c = ? AND d IN (?, ?) LIMIT ?");
     }
 }

@@ -14,7 +14,7 @@ use shared::time::UtcDay;
 
 use crate::domain::counting::repo::CHUNK;
 use crate::domain::counting::rules::{Changes, Place};
-use crate::infra::db::{ReadTx, WriteTx, listed};
+use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
 const LIST: &str = "SELECT place, active, downloaded, installed, failed FROM metric_counters WHERE deployment_id = $1 AND epoch = $2";
@@ -73,8 +73,9 @@ pub async fn places(tx: &mut ReadTx, deployment: &DeploymentId, epoch: i64) -> s
 pub async fn existing(tx: &mut ReadTx, wanted: &[&Place]) -> sqlx::Result<BTreeSet<Place>> {
     let mut found = BTreeSet::new();
     for chunk in wanted.chunks(CHUNK) {
+        let sql = tx.listed(EXISTING, chunk.len());
         let rows: Vec<(DeploymentId, i64, String)> = on!(tx, |conn| {
-            let mut query = sqlx::query_as(listed(EXISTING, chunk.len())).persistent(false);
+            let mut query = sqlx::query_as(sql).persistent(false);
             for place in chunk {
                 query = query.bind(&place.deployment).bind(place.epoch).bind(&place.bucket);
             }
@@ -90,8 +91,9 @@ async fn open_days<'c>(tx: &mut ReadTx, wanted: &BTreeSet<(&'c str, i64)>) -> sq
     let wanted: Vec<_> = wanted.iter().copied().collect();
     let mut days = BTreeMap::new();
     for chunk in wanted.chunks(CHUNK) {
+        let sql = tx.listed(OPEN_DAYS, chunk.len());
         let rows: Vec<(i64, Option<UtcDay>)> = on!(tx, |conn| {
-            let mut query = sqlx::query_as(listed(OPEN_DAYS, chunk.len())).persistent(false);
+            let mut query = sqlx::query_as(sql).persistent(false);
             for (number, (deployment, epoch)) in (0_i64..).zip(chunk) {
                 query = query.bind(number).bind(*deployment).bind(*epoch);
             }
@@ -110,8 +112,9 @@ pub async fn add(tx: &mut WriteTx, changes: &Changes, today: UtcDay) -> sqlx::Re
     let series = changes.iter().map(|(place, _)| (place.deployment.as_str(), place.epoch)).collect();
     let open = open_days(tx, &series).await?;
     for chunk in changes.chunks(CHUNK) {
+        let sql = tx.listed(ADD, chunk.len());
         on_write!(tx, |conn| {
-            let mut query = sqlx::query(listed(ADD, chunk.len())).persistent(false);
+            let mut query = sqlx::query(sql).persistent(false);
             for (place, change) in chunk {
                 let day = open.get(&(place.deployment.as_str(), place.epoch)).map_or(today, |open| today.max(*open));
                 query = query.bind(&place.deployment).bind(place.epoch).bind(&place.bucket).bind(change.active);

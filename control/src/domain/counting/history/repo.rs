@@ -6,7 +6,7 @@ use shared::time::UtcDay;
 
 use super::labels::{Counter, Labels, Values};
 use crate::domain::counting::repo::CHUNK;
-use crate::infra::db::{ReadTx, WriteTx, listed};
+use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
 const RELEASED: &str = "SELECT d.id, d.counting_epoch FROM deployments d \
@@ -147,8 +147,9 @@ pub async fn open(
     places.sort_unstable();
     let mut counters = Vec::with_capacity(places.len());
     for chunk in places.chunks(CHUNK) {
+        let sql = tx.listed(OPEN, chunk.len());
         let rows: Vec<CounterRow> = on!(tx, |conn| {
-            let mut query = sqlx::query_as(listed(OPEN, chunk.len())).persistent(false);
+            let mut query = sqlx::query_as(sql).persistent(false);
             for place in chunk {
                 query = query.bind(&series.deployment).bind(series.epoch).bind(place).bind(day).bind(newest).bind(day);
             }
