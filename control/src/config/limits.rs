@@ -1,4 +1,4 @@
-//! Limits: what accounts may have and do, and what strangers may ask for (decisions section 5).
+//! Limits: quotas of accounts, and rate limits for authenticated and unauthenticated requests.
 
 use clap::Args;
 use shared::limit::Rate;

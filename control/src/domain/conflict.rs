@@ -5,7 +5,7 @@ use shared::keys::Label;
 use crate::domain::refusal::told;
 
 told! {
-    /// A rule that stands against a change (409), with what it is about. The text is the interface's; pages word some of them in their own way.
+    /// A rule that stands against a change (409), with what it is about. The text is the API's; pages word some of them themselves.
     Conflict {
         /// Another app of the account has this name.
         AppName(String) = "an app named {0} exists",

@@ -19,7 +19,7 @@ const DEPLOYMENTS_OF: &str = "SELECT d.app_id, d.name FROM deployments d JOIN co
 const COLLABORATORS_OF: &str = "SELECT c.app_id, a.email, c.permission FROM collaborators c JOIN accounts a ON a.id = c.account_id \
     JOIN collaborators mine ON mine.app_id = c.app_id WHERE mine.account_id = $1 AND (CAST($2 AS TEXT) IS NULL OR c.app_id = $2) ORDER BY a.email";
 const INSERT: &str = "INSERT INTO apps (id, owner_id, name, created_time) VALUES ($1, $2, $3, $4)";
-// Whoever renames, transfers, shares or deletes the app, or changes its deployments, waits here.
+// Serializes renames, transfers, shares, deletions, and changes of the app's deployments.
 const LOCK: &str = "SELECT id, name, owner_id AS namespace_id FROM apps WHERE id = $1 FOR NO KEY UPDATE";
 const ROLE: &str = "SELECT permission FROM collaborators WHERE app_id = $1 AND account_id = $2";
 const RENAME: &str = "UPDATE apps SET name = $2 WHERE id = $1";

@@ -1,4 +1,4 @@
-//! What the operator decides about how command lines are let in.
+//! The operator's settings for authorizing CLIs.
 
 use shared::limit::Rate;
 

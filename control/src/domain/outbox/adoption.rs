@@ -1,5 +1,5 @@
-//! Moves to the outbox what stands in the two that the release before this one works with. Its processes run on until they are replaced; a row that they
-//! have leased is left to them until the lease has run out. Moving takes a row out of one table and puts it into the other in one transaction, so that
+//! Moves rows of the previous release's two outboxes to the one outbox. Processes of that release run on until they are replaced; a row that they have
+//! leased is theirs until the lease expires. Moving takes a row out of one table and puts it into the other in one transaction, so that
 //! whoever is faster, it or a claim, is the only one to have the row. A mail keeps its id, and with it its `Message-ID`.
 //!
 //! **A key can stand in both tables**, and a process of each release can then write its snapshot at once. KV still ends with the newest, because the argument

@@ -1,7 +1,6 @@
 //! The work of pushing snapshots: which keys KV may not have in their newest version. Why this suffices is argued at [`crate::jobs::snapshots`].
 //!
-//! Whoever locks both locks `deployment_keys` first and `outbox` second, and of several keys the lower one first; so writers wait
-//! for each other but never in a circle.
+//! Lock order: `deployment_keys` before `outbox`, and lower keys before higher ones. So writers wait for each other but cannot deadlock.
 
 use shared::keys::DeploymentKey;
 use shared::time::UnixMillis;

@@ -62,7 +62,7 @@ const WRITER_CACHE: &str = "-16000";
 const POSTGRES_CONNECTIONS: u32 = 8;
 
 /// When several processes open a new file, SQLite lets one of them switch it to WAL and refuses the others at once: its busy timeout does not hold for that.
-/// They ask again, for so long, with a pause in between.
+/// The others retry for this long, with a pause in between.
 const OPENING: Duration = Duration::from_secs(12);
 const OPENING_PAUSE: Duration = Duration::from_millis(50);
 

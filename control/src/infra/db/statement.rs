@@ -35,7 +35,7 @@ impl ReadTx {
     }
 }
 
-/// The statement for so many rows: what stands in brackets is one of them. Each `?` is a value, bound in the order of the text. For PostgreSQL,
+/// The statement for so many rows: the part in brackets is one row. Each `?` is a value, bound in the order of the text. For PostgreSQL,
 /// `VALUES [(?, ?)]` becomes `VALUES ($1, $2), ($3, $4)`. SQLite keeps the `?`: it takes `$1` for a name, and looks each name up among all before it, which
 /// for hundreds of rows costs more than the statement. The text differs with the number of rows, so it is not worth keeping prepared.
 pub fn listed(dialect: Dialect, sql: &'static str, rows: usize) -> AssertSqlSafe<String> {
