@@ -1,28 +1,28 @@
-// The Worker's main module: the few lines of JavaScript between the runtime and the Wasm module (docs/adr/0001-thin-javascript-entry.md).
+// The Worker's main module: a thin layer of JavaScript between the runtime and the Wasm module (docs/adr/0001-thin-javascript-entry.md).
 //
-// They do two things that cannot be done from inside. An update check of a deployment that this isolate remembers is answered with a single
-// call into Wasm, without a promise and without touching a header from Rust. And when the Wasm instance dies, by a panic say, the request that
-// killed it gets a 500 while those that were under way beside it begin again on the next instance.
+// It does two things that Wasm cannot do itself. It answers an update check for a cached deployment with a single call into Wasm, without a
+// promise and without touching headers from Rust. And when the Wasm instance dies, for example by a panic, the request that caused it gets a 500,
+// while the other requests in flight are retried on the next instance.
 
 import Generated from "./index.js";
 
-// The functions that edge/src exports. The class that worker-build makes of them is of no use here: it costs each request three objects, and
-// lets everything that was under way in a dead instance hang. After a death the next call of any of them makes a new instance by itself.
+// The functions that edge/src exports. We do not use worker-build's class for them: it costs three objects per request, and requests in flight
+// hang when the instance dies. After a death, the next call of any of these functions creates a new instance.
 const wasm = Generated.prototype;
 
-/** A request is begun so many times at most: three deaths in a row are nobody else's fault. */
-const MOST_ATTEMPTS = 3;
-/** Bodies above so many bytes are not kept for a second beginning; reports are far below. */
-const MOST_SPARE_BYTES = 16384;
+/** The maximum number of attempts per request: after three deaths in a row, the request itself is at fault. */
+const MAX_ATTEMPTS = 3;
+/** Larger bodies are not kept for a retry; reports are far smaller. */
+const MAX_COPY_BYTES = 16384;
 
-/** What `prepare` gave, with the values that the variables had then; nothing while the instance is new. */
+/** The result of `prepare`, with the values of the variables at that time; undefined while the instance is new. */
 let prepared;
-/** What the present instance is working on: each with the function that tells it that the instance has died. */
+/** The tasks of the current instance, each with a function to call when the instance dies. */
 const underway = new Set();
-/** Which of them is being worked on at this moment. */
+/** The task that is running in Wasm right now. */
 let running;
 
-/** The instance died before the answer was there. */
+/** The instance died before the response was ready. */
 class Lost extends Error {
   constructor(isOwnFault) {
     super("the Wasm instance has died");
@@ -37,11 +37,11 @@ export default {
       try {
         answer = wasm.check(request.url, Date.now());
       } catch {
-        lookForDeath();
+        checkForDeath();
         return wasm.apologize(request, env, true);
       }
       if (answer !== undefined) {
-        // Made once, and used by one request after the other: `Response` copies them.
+        // One object for all requests: `Response` copies the headers.
         const headers = prepared.headers[answer.charCodeAt(36) - 48];
         headers["X-Request-Id"] = answer.slice(0, 36);
         return new Response(answer.slice(37), { headers });
@@ -51,12 +51,12 @@ export default {
   },
 
   queue(batch, env) {
-    // A batch that gets lost is not acknowledged, so the runtime delivers it again.
+    // A lost batch is not acknowledged, so the runtime delivers it again.
     return run((step) => wasm.deliver(batch, env, step));
   },
 };
 
-/** Whether `check` answers by these variables. They are compared each time: nothing promises that a new secret comes with a new isolate. */
+/** Whether `check` uses these variables. Compared on each request, because a rotated secret may not come with a new isolate. */
 function isPrepared(env) {
   if (prepared === undefined) return false;
   const { names, values } = prepared;
@@ -68,46 +68,46 @@ function isPrepared(env) {
 
 async function serve(request, env, context) {
   for (let attempt = 1; ; attempt++) {
-    const spare = isWorthSparing(request) ? request.clone() : undefined;
+    const copy = isWorthCopying(request) ? request.clone() : undefined;
     try {
       const work = run((step) => {
         if (!isPrepared(env)) prepare(env);
         return wasm.serve(request, env, context, step);
       });
-      // A client that leaves would cancel this request's context: then nothing that it waits for would ever settle, and all of it would be
-      // kept here and in Wasm for good. Every step of the work has a time limit of its own.
+      // If the client disconnects, the runtime cancels the request's context. Then pending promises would never settle, and their memory here and in
+      // Wasm would leak. `waitUntil` keeps the context alive; every step has its own timeout.
       context.waitUntil(work.catch(() => {}));
-      const made = await work;
-      return made instanceof Request ? await forward(made, request, env) : made;
+      const result = await work;
+      return result instanceof Request ? await forward(result, request, env) : result;
     } catch (error) {
       if (!(error instanceof Lost)) throw error;
-      // Nothing has been sent to control yet, and a report may be kept twice: counting takes that, as when a client gets no answer.
-      const isRepeatable = request.body === null || spare !== undefined;
-      if (error.isOwnFault || attempt === MOST_ATTEMPTS || !isRepeatable) return wasm.apologize(request, env, error.isOwnFault);
-      request = spare ?? request;
+      // A retry is safe: nothing has been sent to control yet, and counting handles duplicate reports, as when a client gets no response.
+      const isRepeatable = request.body === null || copy !== undefined;
+      if (error.isOwnFault || attempt === MAX_ATTEMPTS || !isRepeatable) return wasm.apologize(request, env, error.isOwnFault);
+      request = copy ?? request;
     }
   }
 }
 
-/** Control's answer to `outgoing`, which stands for `request`. No instance need survive for it. */
+/** Sends `outgoing`, which was built from `request`, to control. Does not depend on the Wasm instance staying alive. */
 async function forward(outgoing, request, env) {
   const answer = await fetch(outgoing).catch((thrown) => thrown);
   return wasm.pass_back(request, env, answer);
 }
 
 function prepare(env) {
-  const made = wasm.prepare(env);
-  if (made === undefined) return;
-  const [names, ...headers] = made;
+  const result = wasm.prepare(env);
+  if (result === undefined) return;
+  const [names, ...headers] = result;
   prepared = { names, headers, values: names.map((name) => env[name]) };
 }
 
-/** Whether the body could be sent again: a second reading of a stream has to be asked for before the first. */
-function isWorthSparing(request) {
-  return request.body !== null && Number(request.headers.get("content-length") ?? Infinity) <= MOST_SPARE_BYTES;
+/** Whether to clone the request for a retry: a stream must be cloned before it is first read. */
+function isWorthCopying(request) {
+  return request.body !== null && Number(request.headers.get("content-length") ?? Infinity) <= MAX_COPY_BYTES;
 }
 
-/** What `work` promises; it is given the function to call with true before, and with false after each of its steps in Wasm. */
+/** Runs `work`, which calls the given function with true before and with false after each of its steps in Wasm. */
 function run(work) {
   const task = {};
   const answer = new Promise((resolve, reject) => {
@@ -121,16 +121,16 @@ function run(work) {
       work(step).then(resolve, reject);
       step(false);
     } catch (error) {
-      // First of all as the one whose fault it was, where it was a death.
-      lookForDeath();
+      // Check first, so that if the instance died, this task is recorded as the cause.
+      checkForDeath();
       reject(error);
     }
   });
   return answer.finally(() => underway.delete(task));
 }
 
-/** Called after whatever went wrong: when it was the instance's death, begins the next instance and tells everybody of it. */
-function lookForDeath() {
+/** Called after any error: if the instance died, starts the next one and rejects all tasks of the old one. */
+function checkForDeath() {
   const guilty = running;
   running = undefined;
   if (!wasm.is_new()) return;
@@ -140,7 +140,7 @@ function lookForDeath() {
   for (const task of lost) task.lose(new Lost(task === guilty));
 }
 
-// The first instance counts as new only here. What dies between two requests' turns, in a step of its own, is only heard of by these events.
+// The first instance counts as new only here. A death between two requests, in a step of its own, is reported only by these events.
 wasm.is_new();
-addEventListener("error", lookForDeath);
-addEventListener("unhandledrejection", lookForDeath);
+addEventListener("error", checkForDeath);
+addEventListener("unhandledrejection", checkForDeath);

@@ -1,7 +1,7 @@
-# The Worker on a bare workerd, without Cloudflare: `workerd serve workerd.capnp`, as docs/self-hosted-edge.md says.
+# Runs the Worker on plain workerd, without Cloudflare: `workerd serve workerd.capnp`. See docs/self-hosted-edge.md.
 #
-# No secrets here, and nothing to edit: addresses are given on the command line (`--socket-addr http=…`, `--external-addr control=…` and
-# `--external-addr bindings=…`), everything else by the environment.
+# No secrets here, and nothing to edit: set addresses with command-line options (`--socket-addr http=…`, `--external-addr control=…`,
+# `--external-addr bindings=…`) and everything else with environment variables.
 
 using Workerd = import "/workerd/workerd.capnp";
 
@@ -14,7 +14,7 @@ const services :List(Workerd.Service) = [
   (name = "edge", worker = .edge),
   # control's UPDRAFT_LISTEN.
   (name = "control", external = (address = "127.0.0.1:8080", http = ())),
-  # control's UPDRAFT_BINDINGS_LISTEN, which takes the place of KV and the Queue.
+  # control's UPDRAFT_BINDINGS_LISTEN, which replaces KV and the Queue.
   (name = "bindings", external = (address = "127.0.0.1:8081", http = ())),
 ];
 
@@ -29,7 +29,7 @@ const edge :Workerd.Worker = (
   bindings = [
     (name = "SNAPSHOTS", kvNamespace = "bindings"),
     (name = "REPORTS", queue = "bindings"),
-    # Every call goes to the service `control`, whatever name stands here, so that the Worker reaches nothing else.
+    # Every call goes to the service `control`, whatever this URL is, so that the Worker can reach nothing else.
     (name = "CONTROL_URL", text = "http://control.localhost"),
     (name = "BASE_URL", fromEnvironment = "BASE_URL"),
     (name = "EDGE_SECRET", fromEnvironment = "EDGE_SECRET"),

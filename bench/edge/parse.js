@@ -1,5 +1,5 @@
-// What one would write first in plain JavaScript: the deployment's snapshot is kept as text, and each check parses it and picks a release.
-// It does less than the edge: no version ranges, no rollouts, no signed download address.
+// A naive version in plain JavaScript: it keeps the deployment's snapshot as text, and each check parses it and picks a release.
+// It does less than the edge: no version ranges, no rollouts, no signed download URLs.
 import text from "snapshot.json";
 
 const HEADERS = {

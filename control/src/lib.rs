@@ -1,9 +1,9 @@
 //! Updraft's control plane: accounts, apps, deployments, releases, snapshots for the edge, and the counts that come back.
 //!
-//! Floors, from the top: [`server`] puts the parts together; [`http`] speaks HTTP, [`jobs`] run beside the requests, [`config`] reads the settings;
-//! [`domain`] holds the rules; [`infra`] what they stand on. Nothing imports a floor above its own (`cargo xtask imports`). Start reading at [`server`].
+//! Layers, from the top: [`server`] assembles the parts; [`http`] handles HTTP, [`jobs`] run in the background, [`config`] reads the settings;
+//! [`domain`] holds the business rules; [`infra`] is what they build on. No layer imports one above it (`cargo xtask imports`). Start reading at [`server`].
 //!
-//! Public are [`testing`], for other packages, and what the program needs, `main.rs`; nobody else names that.
+//! The public API is [`testing`], for other packages. All other public modules are for `main.rs` only.
 
 pub mod config;
 pub mod domain;

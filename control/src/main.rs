@@ -7,19 +7,16 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use control::config::settings::{self, Given};
 use control::config::values::parse_size;
 use control::config::{Config, DatabaseConfig, LogConfig};
-use control::domain::accounts::{self, strength};
-use control::domain::audit::{self, Actor, Kept};
-use control::domain::email::Email;
+use control::domain::access::operator::Operator;
+use control::domain::audit::{self, Kept};
 use control::domain::encryption::{check, rotation};
-use control::domain::error::{Error, Result, Thing, chain};
-use control::domain::keys::access_keys;
+use control::domain::error::{Result, chain};
 use control::domain::operator;
-use control::domain::operator::accounts::Operation;
+use control::domain::operator::accounts::{LimitsPatch, Operation};
 use control::domain::operator::deployment_keys::KeyOperation;
-use control::domain::second_factors::changes;
 use control::infra::clock::{Clock, Dice};
-use control::infra::crypto::password;
-use control::infra::db::{Db, WriteTx};
+use control::infra::crypto::keys::EncryptionKeys;
+use control::infra::db::Db;
 use control::jobs::replay::{Credentials, Place, Replay};
 use control::server::{self as serve, telemetry};
 use shared::keys::DeploymentKey;
@@ -35,32 +32,32 @@ struct Command {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Serve until SIGINT or SIGTERM
+    /// Start the server; it runs until SIGINT or SIGTERM
     Serve,
-    /// Accounts
+    /// Create and manage accounts
     #[command(subcommand)]
     Account(AccountAction),
-    /// Access keys
+    /// Create access keys
     #[command(subcommand, name = "access-key")]
     AccessKey(AccessKeyAction),
-    /// Deployment keys that somebody else's devices have
+    /// Release or reassign deployment keys
     #[command(subcommand, name = "deployment-key")]
     DeploymentKey(DeploymentKeyAction),
-    /// The audit trail
+    /// Verify the audit trail
     #[command(subcommand)]
     Audit(AuditAction),
-    /// Encryption keys
+    /// Rotate encryption keys
     #[command(subcommand)]
     Keys(KeysAction),
-    /// What clients reported
+    /// Replay reports from devices
     #[command(subcommand)]
     Reports(ReportsAction),
 }
 
 #[derive(Debug, Subcommand)]
 enum ReportsAction {
-    /// Count dead letters: reports that the edge has parked because it could not deliver them. Each that is counted is deleted where it was; an
-    /// interrupted run can be repeated
+    /// Count dead letters: reports that the edge could not deliver and stored. Each dead letter is deleted once it is counted. You can rerun an
+    /// interrupted replay
     Replay(ReplayArguments),
 }
 
@@ -69,19 +66,19 @@ struct ReplayArguments {
     #[arg(
         long,
         value_name = "DIR|s3://BUCKET?endpoint=URL&region=NAME",
-        help = "Where they are: the bucket, opened by AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a folder that it was downloaded to"
+        help = "A folder with the downloaded dead letters, or an S3 bucket (needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY)"
     )]
     from: Place,
-    /// Leave where it is what is counted
+    /// Keep dead letters after counting them
     #[arg(long)]
     keep: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum DeploymentKeyAction {
-    /// Free a key: the next account that brings it has it. A deployment that uses it gets a new key, and its owner is told by mail
+    /// Release a key, so that the next account to claim it gets it. A deployment that uses the key gets a new one; its owner is notified by email
     Release(ReleasedKey),
-    /// Give a key to the deployment whose devices have it. A deployment that uses it gets a new key; both owners are told by mail
+    /// Assign a key to the deployment whose devices use it. A deployment that has the key now gets a new one; both owners are notified by email
     Assign(AssignedKey),
 }
 
@@ -97,7 +94,7 @@ struct AssignedKey {
     /// The deployment key
     #[arg(long, allow_hyphen_values = true)]
     key: String,
-    /// The app, as its owner's e-mail address, a colon and its name
+    /// The app: its owner's email address, a colon and its name
     #[arg(long, value_name = "OWNER:APP")]
     app: String,
     /// The deployment's name
@@ -107,15 +104,15 @@ struct AssignedKey {
 
 #[derive(Debug, Subcommand)]
 enum KeysAction {
-    /// Encrypt anew, with the first key of the setting, what the others encrypted; those can be taken away then
+    /// Re-encrypt all stored secrets with the first key in `UPDRAFT_ENCRYPTION_KEY`. Afterwards you can remove the other keys
     Rotate,
 }
 
 #[derive(Debug, Subcommand)]
 enum AuditAction {
-    /// Prove that no row was changed, removed or put in between; name the first that was
+    /// Verify that no row was changed, removed or inserted; print the first row that fails
     Verify {
-        /// What an earlier run printed at its end, ROWS:HASH: prove also that no row up to there was cut off or made anew
+        /// Checkpoint printed by an earlier run. Also verifies that no row up to it was truncated or recreated
         #[arg(long, value_name = "ROWS:HASH")]
         since: Option<Kept>,
     },
@@ -123,47 +120,47 @@ enum AuditAction {
 
 #[derive(Debug, Subcommand)]
 enum AccountAction {
-    /// Make a verified account; works with registration closed, too
+    /// Create an account with a verified email address, even if registration is closed
     Create(NewAccount),
-    /// Change what an account may have
+    /// Change the limits of an account
     SetLimits(AccountLimitsPatch),
-    /// Remove every second factor of an account whose owner has lost them all. Make sure first that it is the owner who asks: the password alone is
-    /// enough to sign in then. The owner is told by mail; sessions and keys stay
+    /// Turn off two-factor authentication for an owner who lost access to it. Verify the owner's identity first: afterwards the password alone is
+    /// enough to sign in. Sessions and keys keep working. The owner is notified by email
     RemoveSecondFactors(OneAccount),
-    /// Suspend an account that was taken over: nobody can sign in to it, and none of its sessions and keys works. Its apps stay open to other
-    /// collaborators, and devices still get updates. The owner is told by mail
+    /// Suspend a compromised account: nobody can sign in, and its sessions and keys stop working. Its apps stay available to other collaborators, and
+    /// devices still get updates. The owner is notified by email
     Suspend(OneAccount),
-    /// End a suspension: sessions and keys that have not expired work again. The owner is told by mail
+    /// Lift a suspension: sessions and keys that have not expired work again. The owner is notified by email
     Reinstate(OneAccount),
-    /// Sign an account out everywhere: browsers and authorized devices. The owner is told by mail
+    /// Sign an account out of all browsers and authorized devices. The owner is notified by email
     EndSessions(EndSessions),
-    /// Clear what failed logins and failed second factors have stopped, for an owner who is locked out. The owner is told by mail
+    /// Unlock an account that is locked after too many failed logins or second factors. The owner is notified by email
     Unlock(OneAccount),
 }
 
 #[derive(Debug, Args)]
 struct NewAccount {
-    /// The e-mail address
+    /// The account's email address
     #[arg(long)]
     email: String,
     /// The display name
     #[arg(long)]
     name: Option<String>,
-    /// Read the password from standard input; a password on a command line would be seen by every process
+    /// Read the password from standard input, because other processes can see command-line arguments
     #[arg(long, required = true)]
     password_stdin: bool,
 }
 
 #[derive(Debug, Args)]
 struct OneAccount {
-    /// The account's e-mail address
+    /// The account's email address
     #[arg(long)]
     email: String,
 }
 
 #[derive(Debug, Args)]
 struct EndSessions {
-    /// The account's e-mail address
+    /// The account's email address
     #[arg(long)]
     email: String,
     /// Also delete its access keys and revoke its API keys
@@ -174,41 +171,41 @@ struct EndSessions {
 #[derive(Debug, Args)]
 #[command(group(clap::ArgGroup::new("limits").required(true).multiple(true)))]
 struct AccountLimitsPatch {
-    /// The account's e-mail address
+    /// The account's email address
     #[arg(long)]
     email: String,
-    /// API keys that are neither revoked nor expired
+    /// Maximum number of active API keys: neither revoked nor expired
     #[arg(long, group = "limits", value_name = "NUMBER")]
     max_api_keys: Option<u32>,
-    /// Days of daily history
+    /// Retention of daily metrics, in days
     #[arg(long, group = "limits", value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..))]
     retention_days: Option<u32>,
-    /// The largest bundle: 200MiB, 1GiB
+    /// Maximum size of a bundle, such as 200MiB or 1GiB
     #[arg(long, group = "limits", value_name = "SIZE", value_parser = parse_size)]
     max_upload_bytes: Option<u64>,
 }
 
 #[derive(Debug, Subcommand)]
 enum AccessKeyAction {
-    /// Make a named access key and print it, alone, on standard output
+    /// Create a named access key and print only the key to standard output
     Create(NewKey),
 }
 
 #[derive(Debug, Args)]
 struct NewKey {
-    /// The account's e-mail address
+    /// The account's email address
     #[arg(long)]
     email: String,
     /// The key's name, unique within the account
     #[arg(long)]
     name: String,
-    /// How long it is valid: 60d, 12h, 15m, 30s
+    /// Lifetime of the key, such as 60d, 12h, 15m or 30s
     #[arg(long, default_value = "60d", value_parser = parse_duration)]
     ttl: i64,
 }
 
 fn main() -> ExitCode {
-    // Whatever this program or a library of it creates is its owner's alone, in any folder.
+    // Files that this program or its libraries create are private to their owner, in any folder.
     #[cfg(unix)]
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     let matches = settings::command(Command::command()).get_matches();
@@ -237,37 +234,44 @@ async fn run(action: Action, given: &Given) -> Result<(), Failure> {
         Action::Serve => Ok(serve::run(Config::read(given)?).await?),
         Action::Account(AccountAction::Create(new)) => create_account(&DatabaseConfig::read(given)?, &new).await,
         Action::Account(AccountAction::SetLimits(patch)) => set_limits(&DatabaseConfig::read(given)?, &patch).await,
-        Action::Account(AccountAction::RemoveSecondFactors(account)) => remove_second_factors(given, &account.email).await,
+        Action::Account(AccountAction::RemoveSecondFactors(account)) => {
+            let removed = operate(given, &account.email, async |operation| operation.remove_second_factors().await).await?;
+            eprintln!(
+                "Removed: passkeys {}, authenticator apps {}. The password alone is now enough to sign in.",
+                removed.passkeys, removed.authenticators
+            );
+            Ok(())
+        }
         Action::Account(AccountAction::Suspend(account)) => {
-            operate(given, &account.email, async |tx, operation| operation.suspend(tx).await).await?;
+            operate(given, &account.email, async |operation| operation.suspend().await).await?;
             eprintln!("The account is suspended.");
             Ok(())
         }
         Action::Account(AccountAction::Reinstate(account)) => {
-            operate(given, &account.email, async |tx, operation| operation.reinstate(tx).await).await?;
+            operate(given, &account.email, async |operation| operation.reinstate().await).await?;
             eprintln!("The account is reinstated.");
             Ok(())
         }
         Action::Account(AccountAction::EndSessions(EndSessions { email, keys })) => {
-            let ended = operate(given, &email, async |tx, operation| operation.end_sessions(tx, keys).await).await?;
-            eprintln!("Ended: sessions {}, keys {}.", ended.sessions, ended.keys);
+            let ended = operate(given, &email, async |operation| operation.end_sessions(keys).await).await?;
+            eprintln!("Revoked: sessions {}, keys {}.", ended.sessions, ended.keys);
             Ok(())
         }
         Action::Account(AccountAction::Unlock(account)) => {
-            operate(given, &account.email, async |tx, operation| operation.unlock(tx).await).await?;
+            operate(given, &account.email, async |operation| operation.unlock().await).await?;
             eprintln!("The account is unlocked.");
             Ok(())
         }
         Action::DeploymentKey(DeploymentKeyAction::Release(released)) => {
-            operate_on_key(given, &released.key, async |tx, operation| operation.release(tx).await).await?;
-            eprintln!("The deployment key is free.");
+            operate_on_key(given, &released.key, async |operation| operation.release().await).await?;
+            eprintln!("The deployment key is released.");
             Ok(())
         }
         Action::DeploymentKey(DeploymentKeyAction::Assign(AssignedKey { key, app, deployment })) => {
-            let (owner, app) = app.split_once(':').ok_or("--app must be the owner's e-mail address, a colon and the app's name")?;
-            operate_on_key(given, &key, async |tx, operation| operation.assign(tx, &operator::email(owner)?, app, &deployment).await)
-                .await?;
-            eprintln!("The deployment has the key.");
+            let (owner, app) =
+                app.split_once(':').ok_or("--app must be OWNER:APP: the owner's email address, a colon and the app's name")?;
+            operate_on_key(given, &key, async |operation| operation.assign(&operator::email(owner)?, app, &deployment).await).await?;
+            eprintln!("The deployment key is assigned.");
             Ok(())
         }
         Action::AccessKey(AccessKeyAction::Create(new)) => create_access_key(&DatabaseConfig::read(given)?, &new).await,
@@ -279,95 +283,53 @@ async fn run(action: Action, given: &Given) -> Result<(), Failure> {
 
 async fn create_account(config: &DatabaseConfig, new: &NewAccount) -> Result<(), Failure> {
     let password = read_password()?;
-    let email = Email::parse_new(&new.email).map_err(|fault| Error::invalid("email", fault))?;
-    let name = new.name.as_deref().map(accounts::service::judge_name).transpose().map_err(|fault| format!("name: {fault}"))?;
-    let addresses: Vec<&str> = config.addresses.iter().map(String::as_str).collect();
-    let known = strength::context(&addresses, &email, name.as_deref());
-    strength::judge(&password, &known).map_err(|fault| Error::invalid("password", fault))?;
-    let password_hash = tokio::task::spawn_blocking(move || password::hash(&password, &Dice::System)).await??;
+    // Before the database is created.
+    let account = operator::accounts::NewAccount::new(&new.email, new.name.as_deref(), password, &config.addresses, Dice::System).await?;
     let db = Db::open(&config.database_url.0).await?;
-    let mut tx = db.write().await?;
-    let account = accounts::service::NewAccount {
-        email: &email,
-        name: name.as_deref(),
-        password_hash: &password_hash,
-        limits: config.limits.account,
-    };
-    accounts::service::create(&mut tx, &Actor::operator(), &account, &Dice::System, Clock::System.now()).await?;
-    tx.commit().await?;
+    operator::accounts::create(&operator_of(&db), &account, config.limits.account).await?;
     db.close().await;
-    eprintln!("The account was made.");
+    eprintln!("The account was created.");
     Ok(())
 }
 
 async fn set_limits(config: &DatabaseConfig, patch: &AccountLimitsPatch) -> Result<(), Failure> {
-    let limits = accounts::service::LimitsPatch {
-        api_keys: patch.max_api_keys,
-        retention_days: patch.retention_days,
-        upload_bytes: patch.max_upload_bytes,
-    };
+    let limits = LimitsPatch { api_keys: patch.max_api_keys, retention_days: patch.retention_days, upload_bytes: patch.max_upload_bytes };
     let db = Db::open_existing(&config.database_url.0).await?;
-    let mut tx = db.write().await?;
-    let email = operator::email(&patch.email)?;
-    accounts::service::set_limits(&mut tx, &Actor::operator(), &email, limits, &Dice::System, Clock::System.now()).await?;
-    tx.commit().await?;
+    operator::accounts::set_limits(&operator_of(&db), &operator::email(&patch.email)?, limits).await?;
     db.close().await;
-    eprintln!("The account's limits were set.");
+    eprintln!("The account's limits were updated.");
     Ok(())
 }
 
-async fn remove_second_factors(given: &Given, email: &str) -> Result<(), Failure> {
-    let db = Db::open_existing(&DatabaseConfig::read(given)?.database_url.0).await?;
-    let config = Config::read(given)?;
-    // The owner's mail waits in the database, sealed.
-    check::check(&db, &config.settings.encryption_keys).await?;
-    let mut tx = db.write().await?;
-    let (keys, dice, now) = (&config.settings.encryption_keys, Dice::System, Clock::System.now());
-    let removed = changes::remove_all(&mut tx, &Actor::operator(), email, keys, &dice, now).await?;
-    tx.commit().await?;
-    db.close().await;
-    eprintln!(
-        "Removed: passkeys {}, authenticator apps {}. The account's password alone is enough to sign in.",
-        removed.passkeys, removed.authenticators
-    );
-    Ok(())
+fn operator_of(db: &Db) -> Operator<'_> {
+    Operator::new(db, Dice::System, Clock::System)
 }
 
-/// Runs an operator's command on an account in a transaction of its own.
-async fn operate<T>(
-    given: &Given,
-    email: &str,
-    command: impl AsyncFnOnce(&mut WriteTx, &Operation<'_>) -> Result<T>,
-) -> Result<T, Failure> {
-    let db = Db::open_existing(&DatabaseConfig::read(given)?.database_url.0).await?;
-    let config = Config::read(given)?;
-    // The owner's mail waits in the database, sealed.
-    check::check(&db, &config.settings.encryption_keys).await?;
-    let mut tx = db.write().await?;
+/// Runs a command for an account.
+async fn operate<T>(given: &Given, email: &str, command: impl AsyncFnOnce(Operation<'_>) -> Result<T>) -> Result<T, Failure> {
+    let (db, keys) = open_with_keys(given).await?;
     let email = operator::email(email)?;
-    let operation = Operation { email: &email, keys: &config.settings.encryption_keys, dice: &Dice::System, now: Clock::System.now() };
-    let done = command(&mut tx, &operation).await?;
-    tx.commit().await?;
+    let done = command(Operation { operator: &operator_of(&db), email: &email, keys: &keys }).await?;
     db.close().await;
     Ok(done)
 }
 
-/// The same on a deployment key.
-async fn operate_on_key(
-    given: &Given,
-    key: &str,
-    command: impl AsyncFnOnce(&mut WriteTx, &KeyOperation<'_>) -> Result<()>,
-) -> Result<(), Failure> {
+/// Runs a command for a deployment key.
+async fn operate_on_key(given: &Given, key: &str, command: impl AsyncFnOnce(KeyOperation<'_>) -> Result<()>) -> Result<(), Failure> {
     let key = DeploymentKey::try_from(key).map_err(|fault| format!("--key {fault}"))?;
-    let db = Db::open_existing(&DatabaseConfig::read(given)?.database_url.0).await?;
-    let config = Config::read(given)?;
-    check::check(&db, &config.settings.encryption_keys).await?;
-    let mut tx = db.write().await?;
-    let operation = KeyOperation { key: &key, keys: &config.settings.encryption_keys, dice: &Dice::System, now: Clock::System.now() };
-    command(&mut tx, &operation).await?;
-    tx.commit().await?;
+    let (db, keys) = open_with_keys(given).await?;
+    command(KeyOperation { operator: &operator_of(&db), key: &key, keys: &keys }).await?;
     db.close().await;
     Ok(())
+}
+
+/// The database, and the encryption keys that it was checked to have: the mails to owners wait in it, encrypted.
+async fn open_with_keys(given: &Given) -> Result<(Db, EncryptionKeys), Failure> {
+    // First, since where there is no database, there would be new secrets.
+    let db = Db::open_existing(&DatabaseConfig::read(given)?.database_url.0).await?;
+    let keys = Config::read(given)?.settings.encryption_keys;
+    check::check(&db, &keys).await?;
+    Ok((db, keys))
 }
 
 async fn verify_audit(config: &DatabaseConfig, since: Option<&Kept>) -> Result<(), Failure> {
@@ -375,20 +337,20 @@ async fn verify_audit(config: &DatabaseConfig, since: Option<&Kept>) -> Result<(
     let verified = audit::verify(&mut db.read().await?, since).await?;
     db.close().await;
     let unbroken = verified?;
-    // On standard output: whoever keeps it elsewhere can tell later that nothing was cut off and nothing made anew.
+    // Stored elsewhere, this checkpoint shows later whether rows were truncated or recreated.
     writeln!(std::io::stdout(), "{} rows, unbroken: {unbroken}", unbroken.rows)?;
     Ok(())
 }
 
 async fn rotate_keys(given: &Given) -> Result<(), Failure> {
     let db = Db::open_existing(&DatabaseConfig::read(given)?.database_url.0).await?;
-    // After that, or where there is no database there would be new secrets.
+    // Opened first: without a database, reading the settings would generate new secrets.
     let config = Config::read(given)?;
-    let rotated = rotation::rotate(&db, &config.settings.encryption_keys, &Dice::System, Clock::System.now()).await?;
+    let rotated = rotation::rotate(&operator_of(&db), &config.settings.encryption_keys).await?;
     db.close().await;
     writeln!(
         std::io::stdout(),
-        "encrypted anew: authenticator seeds {}, keys of recovery codes {}, waiting mails {}, open challenges {}; all is encrypted with {}",
+        "re-encrypted: authenticator seeds {}, keys of recovery codes {}, queued mails {}, open challenges {}; everything is encrypted with {}",
         rotated.seeds,
         rotated.recovery_keys,
         rotated.mails,
@@ -405,22 +367,18 @@ async fn replay(config: &DatabaseConfig, arguments: &ReplayArguments) -> Result<
     }
     let db = Db::open_existing(&config.database_url.0).await?;
     let replay = Replay { db: &db, clock: Clock::System, most_binary_versions: config.limits.binary_versions, is_kept: arguments.keep };
-    // Names may hold anything.
-    let replayed = replay.run(&arguments.from, credentials, |name, reason| eprintln!("left: {}: {reason}", name.escape_debug())).await;
+    // Names may contain control characters.
+    let replayed = replay.run(&arguments.from, credentials, |name, reason| eprintln!("remaining: {}: {reason}", name.escape_debug())).await;
     db.close().await;
     let replayed = replayed?;
-    writeln!(std::io::stdout(), "dead letters counted: {}, left: {}", replayed.counted, replayed.left)?;
-    if replayed.left == 0 {
-        Ok(())
-    } else {
-        Err("not every dead letter could be counted and deleted; those that are left are named above".into())
-    }
+    writeln!(std::io::stdout(), "dead letters counted: {}, remaining: {}", replayed.counted, replayed.left)?;
+    if replayed.left == 0 { Ok(()) } else { Err("some dead letters could not be counted or deleted; they are listed above".into()) }
 }
 
-/// The first line of standard input, without its end.
+/// Reads the first line of standard input, without the line ending.
 fn read_password() -> Result<String, Failure> {
     if std::io::stdin().is_terminal() {
-        eprintln!("Type the password and end the line:");
+        eprintln!("Enter the password:");
         let mut line = String::new();
         std::io::stdin().read_line(&mut line)?;
         return Ok(line.trim_end_matches(['\r', '\n']).to_owned());
@@ -433,12 +391,9 @@ fn read_password() -> Result<String, Failure> {
 async fn create_access_key(config: &DatabaseConfig, new: &NewKey) -> Result<(), Failure> {
     let email = operator::email(&new.email)?;
     let db = Db::open_existing(&config.database_url.0).await?;
-    let mut tx = db.write().await?;
-    let account = accounts::repo::find_by_email(&mut tx, &email).await?.ok_or(Error::NotFound(Thing::Account))?;
-    let token = access_keys::create_by_operator(&mut tx, &account, &new.name, new.ttl, &Dice::System, Clock::System.now()).await?;
-    tx.commit().await?;
+    let token = operator::access_keys::create(&operator_of(&db), &email, &new.name, new.ttl).await?;
     db.close().await;
-    // A key that nobody could read is an error; the next try needs another name.
+    // If the key cannot be printed, the command fails. The key exists by then, so a retry needs another name.
     writeln!(std::io::stdout(), "{}", token.reveal())?;
     Ok(())
 }

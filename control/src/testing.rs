@@ -1,17 +1,18 @@
-//! What tests, benches and load programs may see of control besides what it serves. They name nothing else of it (`cargo xtask imports`), so that the
-//! rest can change without them.
+//! The internals of control that tests, benches and load programs may use. They use nothing else of it (`cargo xtask imports`), so the rest can change
+//! without them.
 //!
-//! Whatever can be asked over HTTP is asked over HTTP. Here is what cannot: how a server is started in the test's own process, with the test's clock and
-//! dice; what it begins with, without a mail and a password hash for each account; its database; single rounds of jobs, whose hour never comes while a
-//! test runs; and pure functions. At the root is what many tests need, in the modules what those of one area need. A name is here because a test needs
-//! it, and goes with the last one. Nothing in control uses this module.
+//! Tests use HTTP wherever possible. This module covers the rest: starting a server in the test's own process, with the test's clock and randomness; test
+//! data without a mail and a password hash for each account; the database; single rounds of jobs, which would not come due while a test runs; and pure
+//! functions. The root has what many tests need, each module what one area needs. A name is exported while a test needs it. Nothing in control uses
+//! this module.
 
 use std::net::IpAddr;
 
 use shared::ids::AccountId;
 use shared::time::UnixMillis;
 
-use crate::domain::{accounts::service, audit::Actor, context::Context, credentials::session, keys::access_keys};
+use crate::domain::access::anonymous::Anonymous;
+use crate::domain::{accounts::service, audit as trail, context::Context, credentials::session, keys::access_keys};
 
 pub use crate::domain::accounts::{repo::find_by_email as account_by_email, settings::AccountLimits};
 pub use crate::domain::credentials::session::{Device, SessionOrigin};
@@ -22,25 +23,28 @@ pub use crate::infra::clock::{Clock, Dice, TestClock};
 pub use crate::infra::db::{Db, Dialect, ReadTx, WriteTx};
 pub use crate::{config::Config, domain::audit::ClientAddress, on, on_write};
 
-/// What an account may have where no setting says otherwise.
+/// The default limits of an account.
 pub fn account_limits() -> Result<AccountLimits, settings::ConfigError> {
     settings::limits(&settings::Given::new()).map(|limits| limits.account)
 }
 
-/// Makes a verified account as the operator's command does. The hash of its password comes from the test, since making one takes long.
+/// Creates a verified account, as the operator's command does. The test passes the password hash, because hashing is slow.
 pub async fn account(tx: &mut WriteTx, email: &str, password_hash: &str, limits: AccountLimits, now: UnixMillis) -> Result<AccountId> {
     let email = email.parse().map_err(|fault| Error::invalid("email", fault))?;
     let new = service::NewAccount { email: &email, name: None, password_hash, limits };
-    service::create(tx, &Actor::operator(), &new, &Dice::System, now).await
+    let id = service::insert(tx, &new, &Dice::System, now).await?;
+    let owner = Anonymous::owner(&id, ClientAddress(IpAddr::from([127, 0, 0, 1])));
+    trail::note(tx, owner.actor(), trail::Event::new(trail::Action::CreateAccount, &id), &Dice::System, now).await?;
+    Ok(id)
 }
 
-/// Makes a named access key without a dashboard session, and gives it in the clear.
+/// Creates a named access key without a dashboard session, and returns it as plain text.
 pub async fn access_key(tx: &mut WriteTx, account: &AccountId, name: &str, ttl: i64, now: UnixMillis) -> Result<String> {
     let token = access_keys::create(tx, account, name, "127.0.0.1", ttl, &Dice::System, now).await?;
     Ok(token.reveal().to_owned())
 }
 
-/// Opens a session without a login, and gives its token in the clear.
+/// Creates a session without a login, and returns its token as plain text.
 pub async fn session(app: &Context, account: &AccountId, origin: SessionOrigin, from: IpAddr, device: &Device) -> Result<String> {
     let mut tx = app.db.write().await?;
     let issued = session::issue(&mut tx, app, account, origin, ClientAddress(from), device).await?;
@@ -48,7 +52,7 @@ pub async fn session(app: &Context, account: &AccountId, origin: SessionOrigin, 
     Ok(issued.token.reveal().to_owned())
 }
 
-/// Starting and stopping, and what is listed of the whole server: operations, permissions, pages, statements.
+/// Starting and stopping the server, and its lists: operations, permissions, pages, SQL statements.
 pub mod server {
     pub use crate::domain::access::grant::PERMISSIONS;
     pub use crate::http::dashboard::pages;
@@ -60,14 +64,14 @@ pub mod server {
     pub use crate::server::{telemetry::filter, telemetry::silence};
 }
 
-/// Settings as text, and what is read from them.
+/// Settings as text, and their parsed forms.
 pub mod settings {
     pub use crate::config::settings::{Given, names, read, unknown_names};
     pub use crate::config::{ConfigError, limits, outside::Mail, service::Service, values::parse_network, values::parse_size};
     pub use crate::infra::{kv::KvConfig, mail::SmtpConfig, mail::SmtpTls};
 }
 
-/// Addresses, passwords, codes and scopes; and the limits on guessing them.
+/// Email addresses, passwords, codes and scopes, and the rate limits on guessing them.
 pub mod credentials {
     pub use crate::domain::accounts::common_passwords::{contains as is_common_password, count as common_passwords};
     pub use crate::domain::accounts::strength::{context, has_own_part};
@@ -79,47 +83,48 @@ pub mod credentials {
     pub use crate::infra::{loopback::is_loopback_address, webauthn::CHALLENGE_LIFETIME, webauthn::RelyingParty, webauthn::TIMEOUT};
 }
 
-/// Encryption keys, and what only they open.
+/// Encryption keys and encrypted values.
 pub mod encryption {
     pub use crate::domain::encryption::check::note;
     pub use crate::infra::crypto::{keys::EncryptionKey, keys::EncryptionKeys, seal::OpenError, seal::open, seal::seal};
 }
 
-/// The audit trail's rows and their chain.
+/// The rows of the audit trail and their hash chain.
 pub mod audit {
     pub use crate::domain::audit::repo::{EventRow, from as rows};
     pub use crate::domain::audit::service::{Broken, Kept, Unbroken, verify};
 }
 
-/// Every mail that there is, how it waits, and its words.
+/// Every kind of mail, its place in the outbox, and its text.
 pub mod mail {
-    pub use crate::domain::mail::{Circumstances, FactorKind, FactorNotice, Key, KeyNotice, Kind, MachineNotice, Mail, notices::Notice};
+    pub use crate::domain::mail::{Circumstances, FactorKind, FactorNotice, Key, KeyNotice, Kind, MachineNotice, Mail};
     pub use crate::domain::mail::{
         NewDeploymentKey, NewPassword, ReturnedApp, SharedApp, Transfer, reset_password_link, verify_email_link,
     };
-    pub use crate::{domain::mail::outbox::purpose, domain::mail::outbox::put, jobs::mail::letter::render};
+    pub use crate::{domain::mail::outbox::purpose, domain::mail::outbox::put, domain::traces::Notice, jobs::mail::letter::render};
 }
 
-/// Archives and blobs, and releases that are there without an upload.
+/// Archives and blobs, and releases inserted without an upload.
 pub mod releases {
+    pub use crate::domain::deployments::repo::next_label;
     pub use crate::domain::releases::archive::{ArchiveFault, ArchiveLimits, Contents, inspect};
-    pub use crate::domain::releases::repo::{NewReleaseRow, ReleaseRow, insert, next_label};
+    pub use crate::domain::releases::repo::{NewReleaseRow, ReleaseRow, insert};
     pub use crate::domain::releases::{ReleaseMethod, blob::discard, blob::hold, blob::touch, size::measure};
     pub use crate::infra::storage::{FolderStore, MemoryStore, Storage};
 }
 
-/// What waits to be done.
+/// The outbox.
 pub mod outbox {
     pub use crate::domain::outbox::{SETTLING, adoption::adopt};
 }
 
-/// Snapshots, and the values of KV.
+/// Snapshots, and the values in KV.
 pub mod snapshots {
-    pub use crate::domain::{outbox::snapshots::enqueue, snapshot::Form};
+    pub use crate::domain::{deployments::snapshots::enqueue, snapshot::Form};
     pub use crate::infra::kv::bulk::{Bulk, MOST_PAIRS, MOST_VALUE, Pushed};
 }
 
-/// Reports and what they count.
+/// Reports and counters.
 pub mod counting {
     pub use crate::domain::counting::rules::{Changes, Client, Epochs, Event, OTHER, Place, Sighting, Stamp};
     pub use crate::domain::counting::service::{purge, store};
@@ -127,7 +132,7 @@ pub mod counting {
     pub use crate::{domain::counting::repo::ClientKey, domain::counting::repo::write_clients, http::devices::Collector};
 }
 
-/// Single rounds of jobs, and their runner.
+/// Single rounds of jobs, and the runner.
 pub mod jobs {
     pub use crate::domain::counting::{gone::Round as DeletionRound, versions::round as versions_round};
     pub use crate::jobs::runner::{Facts, Job, Rest, Runner};
@@ -136,8 +141,8 @@ pub mod jobs {
     };
 }
 
-/// Forms, addresses, dates and words of the dashboard.
+/// Forms, addresses, dates and text helpers of the dashboard.
 pub mod dashboard {
     pub use crate::http::dashboard::{form::Field, form::Form, site::LONGEST_NEXT, site::Site, view::sentence, view::wait};
-    pub use crate::infra::dates::{day, end, moment, second};
+    pub use crate::infra::dates::{RelativeTime, day, moment, relative, second};
 }

@@ -1,4 +1,4 @@
-//! Whose address a request counts for: the edge's word, a trusted proxy's, or the peer's own.
+//! Which client address a request counts for: the one from the edge, from a trusted proxy, or the peer's own.
 
 #![expect(clippy::unwrap_used, reason = "a test's helpers fail as tests do")]
 
@@ -19,7 +19,7 @@ use tower::ServiceExt;
 const SECRET: &str = "edge-secret-of-the-tests-0123456789abcdef";
 const WINDOW: i64 = 5 * 60_000;
 
-/// A service that answers with the address it believes.
+/// A service that answers with the client address it determined.
 struct Echo {
     state: AppState,
     clock: TestClock,
@@ -39,7 +39,7 @@ impl Echo {
         Self { state, clock, _folder: folder }
     }
 
-    /// Asks `GET /echo/?x=1` from this peer with these headers.
+    /// Sends `GET /echo/?x=1` from this peer with these headers.
     async fn ask(&self, peer: &str, headers: &[(&str, &str)]) -> (StatusCode, String) {
         let echo = async |Extension(ClientAddress(address)): Extension<ClientAddress>| address.to_string();
         let service = server::layer(Router::new().route("/echo", get(echo)), &self.state);
@@ -55,9 +55,9 @@ impl Echo {
         (status, String::from_utf8(bytes.to_vec()).unwrap())
     }
 
-    /// The address that is believed.
+    /// The client address in a successful answer.
     #[track_caller]
-    fn believed(answer: (StatusCode, String)) -> String {
+    fn address(answer: (StatusCode, String)) -> String {
         assert_eq!(answer.0, StatusCode::OK, "{}", answer.1);
         answer.1
     }
@@ -71,14 +71,14 @@ impl Echo {
 #[tokio::test]
 async fn without_trust_the_peer_is_the_client() {
     let echo = Echo::new("").await;
-    assert_eq!(Echo::believed(echo.ask("203.0.113.1", &[]).await), "203.0.113.1");
-    assert_eq!(Echo::believed(echo.ask("2001:db8::1", &[]).await), "2001:db8::1");
-    assert_eq!(Echo::believed(echo.ask("::ffff:203.0.113.1", &[]).await), "203.0.113.1");
+    assert_eq!(Echo::address(echo.ask("203.0.113.1", &[]).await), "203.0.113.1");
+    assert_eq!(Echo::address(echo.ask("2001:db8::1", &[]).await), "2001:db8::1");
+    assert_eq!(Echo::address(echo.ask("::ffff:203.0.113.1", &[]).await), "203.0.113.1");
     for header in ["x-forwarded-for", "forwarded", "x-real-ip", "cf-connecting-ip", "true-client-ip"] {
-        assert_eq!(Echo::believed(echo.ask("203.0.113.1", &[(header, "198.51.100.9")]).await), "203.0.113.1", "{header}");
+        assert_eq!(Echo::address(echo.ask("203.0.113.1", &[(header, "198.51.100.9")]).await), "203.0.113.1", "{header}");
     }
-    // Not even a loopback peer may say who it speaks for.
-    assert_eq!(Echo::believed(echo.ask("127.0.0.1", &[("x-forwarded-for", "198.51.100.9")]).await), "127.0.0.1");
+    // Even a loopback peer is not trusted.
+    assert_eq!(Echo::address(echo.ask("127.0.0.1", &[("x-forwarded-for", "198.51.100.9")]).await), "127.0.0.1");
 }
 
 #[tokio::test]
@@ -90,34 +90,34 @@ async fn a_trusted_proxy_names_the_last_address_that_is_not_trusted_itself() {
         ("192.0.2.7", "198.51.100.9", client),
         ("2001:db8:ffff::5", "198.51.100.9", client),
         ("::ffff:10.1.2.3", "198.51.100.9", client),
-        // What the client wrote itself stands to the left, and is not believed.
+        // Entries from the client itself are on the left and not trusted.
         ("10.1.2.3", "203.0.113.66, 198.51.100.9", client),
         ("10.1.2.3", "203.0.113.66,198.51.100.9 , 10.9.9.9, 192.0.2.7", client),
         ("10.1.2.3", "2001:db8::9", "2001:db8::9"),
         ("10.1.2.3", "::ffff:198.51.100.9", client),
-        // All of them trusted, or nothing to go by: the proxy is the client.
+        // If all entries are trusted, or there is none, the proxy is the client.
         ("10.1.2.3", "10.4.4.4, 10.5.5.5", "10.1.2.3"),
         ("10.1.2.3", "", "10.1.2.3"),
         ("10.1.2.3", "unknown", "10.1.2.3"),
-        // An entry that is no address ends what can be believed.
+        // Nothing to the left of an invalid entry is trusted.
         ("10.1.2.3", "203.0.113.66, nonsense, 198.51.100.9", client),
         ("10.1.2.3", "203.0.113.66, nonsense, 10.5.5.5", "10.1.2.3"),
         ("10.1.2.3", "203.0.113.66, nonsense", "10.1.2.3"),
-        // Others are not believed at all.
+        // Other peers are not trusted.
         ("203.0.113.1", "198.51.100.9", "203.0.113.1"),
         ("192.0.2.8", "198.51.100.9", "192.0.2.8"),
     ] {
         let answer = echo.ask(peer, &[("x-forwarded-for", forwarded)]).await;
-        assert_eq!(Echo::believed(answer), expected, "{forwarded:?} by {peer}");
+        assert_eq!(Echo::address(answer), expected, "{forwarded:?} by {peer}");
     }
-    assert_eq!(Echo::believed(echo.ask("10.1.2.3", &[]).await), "10.1.2.3");
+    assert_eq!(Echo::address(echo.ask("10.1.2.3", &[]).await), "10.1.2.3");
     // Several headers are one list.
     let twice = [("x-forwarded-for", "203.0.113.66"), ("x-forwarded-for", "198.51.100.9"), ("x-forwarded-for", "10.9.9.9")];
-    assert_eq!(Echo::believed(echo.ask("10.1.2.3", &twice).await), client);
+    assert_eq!(Echo::address(echo.ask("10.1.2.3", &twice).await), client);
 }
 
 #[tokio::test]
-async fn the_edges_signed_word_comes_before_all_else() {
+async fn an_address_signed_by_the_edge_takes_precedence() {
     let echo = Echo::new("10.0.0.0/8").await;
     for address in ["198.51.100.9", "2001:db8::9"] {
         for later in [0, WINDOW, -WINDOW] {
@@ -125,18 +125,18 @@ async fn the_edges_signed_word_comes_before_all_else() {
             let headers =
                 [("x-updraft-client-address", address), ("x-updraft-address-signature", &signature), ("x-forwarded-for", "203.0.113.66")];
             for peer in ["203.0.113.1", "10.1.2.3"] {
-                assert_eq!(Echo::believed(echo.ask(peer, &headers).await), address);
+                assert_eq!(Echo::address(echo.ask(peer, &headers).await), address);
             }
         }
     }
-    // As an edge says it whose socket is for both families.
+    // As sent by an edge with a dual-stack socket.
     let mapped = "::ffff:198.51.100.9";
     let headers = [("x-updraft-client-address", mapped), ("x-updraft-address-signature", &echo.signature(SECRET, 0, mapped))];
-    assert_eq!(Echo::believed(echo.ask("203.0.113.1", &headers).await), "198.51.100.9");
+    assert_eq!(Echo::address(echo.ask("203.0.113.1", &headers).await), "198.51.100.9");
 }
 
 #[tokio::test]
-async fn a_word_that_the_edge_did_not_give_is_refused() {
+async fn an_address_without_a_valid_signature_is_refused() {
     let echo = Echo::new("").await;
     let address = "198.51.100.9";
     let good = echo.signature(SECRET, 0, address);
@@ -163,7 +163,7 @@ async fn a_word_that_the_edge_did_not_give_is_refused() {
         assert_eq!(status, StatusCode::BAD_REQUEST, "{headers:?}: {body}");
         assert!(body.contains("edge secret or clock") && body.contains("requestId"), "{body}");
     }
-    // A signed call is no signed address.
+    // The signature of a call is not valid for an address.
     let call = shared::signature::sign_call(&Secrets::parse(SECRET).unwrap(), "GET", "/echo/?x=1", echo.clock.now(), b"");
     let headers = [("x-updraft-client-address", address), ("x-updraft-address-signature", call.as_str())];
     assert_eq!(echo.ask("203.0.113.1", &headers).await.0, StatusCode::BAD_REQUEST);

@@ -1,4 +1,4 @@
-//! The same behaviour of every storage backend, and what is the folder's own.
+//! The behavior of all storage backends, and details of the folder backend.
 
 #![expect(clippy::unwrap_used, reason = "a test's helpers fail as tests do")]
 
@@ -25,7 +25,7 @@ async fn folder_in(root: &Path) -> Storage {
     Storage::Folder(FolderStore::open(root.to_owned()).await.unwrap())
 }
 
-/// Each backend, empty; the folder lives as long as the second value.
+/// All backends, empty; the folder exists as long as the second value.
 async fn backends() -> (Vec<Storage>, TempDir) {
     let root = TempDir::new().unwrap();
     let folder = folder_in(&root.path().join("data/blobs")).await;
@@ -78,7 +78,7 @@ async fn what_was_not_put_is_absent() {
 }
 
 #[tokio::test]
-async fn a_file_that_was_put_is_taken_away() {
+async fn put_removes_the_source_file() {
     let (backends, root) = backends().await;
     for storage in backends {
         let source = upload(root.path(), b"bytes");
@@ -89,7 +89,7 @@ async fn a_file_that_was_put_is_taken_away() {
 }
 
 #[tokio::test]
-async fn putting_again_is_no_error_and_heals() {
+async fn put_again_replaces_a_damaged_object() {
     let (backends, _root) = backends().await;
     for storage in backends {
         let key = key_of(APP, b"bytes");
@@ -100,7 +100,7 @@ async fn putting_again_is_no_error_and_heals() {
 }
 
 #[tokio::test]
-async fn a_range_is_read_alone() {
+async fn a_range_can_be_read() {
     let (backends, _root) = backends().await;
     for storage in backends {
         let key = put(&storage, b"0123456789").await;
@@ -125,7 +125,7 @@ async fn a_range_beyond_the_object_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_deleted_object_is_gone_and_may_be_deleted_again() {
+async fn a_deleted_object_is_absent_and_may_be_deleted_again() {
     let (backends, _root) = backends().await;
     for storage in backends {
         let key = put(&storage, b"bytes").await;
@@ -133,7 +133,7 @@ async fn a_deleted_object_is_gone_and_may_be_deleted_again() {
         storage.delete(&key).await.unwrap();
         assert!(!storage.exists(&key).await.unwrap());
         storage.delete(&key).await.unwrap();
-        // Who was reading it reads on.
+        // A current reader can read to the end.
         let mut bytes = Vec::new();
         reader.read_to_end(&mut bytes).await.unwrap();
         assert_eq!(bytes, b"bytes");
@@ -143,7 +143,7 @@ async fn a_deleted_object_is_gone_and_may_be_deleted_again() {
 }
 
 #[tokio::test]
-async fn a_missing_source_is_an_error_and_makes_no_object() {
+async fn a_missing_source_is_an_error_and_creates_no_object() {
     let (backends, root) = backends().await;
     for storage in backends {
         let key = key_of(APP, b"bytes");
@@ -153,7 +153,7 @@ async fn a_missing_source_is_an_error_and_makes_no_object() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_may_put_the_same_object_at_once() {
+async fn concurrent_puts_of_the_same_object_succeed() {
     let (backends, _root) = backends().await;
     for storage in backends {
         let storage = std::sync::Arc::new(storage);
@@ -170,7 +170,7 @@ async fn many_may_put_the_same_object_at_once() {
 }
 
 #[tokio::test]
-async fn a_probe_finds_a_good_store_good_and_leaves_nothing() {
+async fn a_probe_succeeds_and_leaves_no_file() {
     let (backends, _root) = backends().await;
     for storage in backends {
         storage.probe().await.unwrap();
@@ -179,7 +179,7 @@ async fn a_probe_finds_a_good_store_good_and_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_probe_finds_out_that_the_folder_is_gone() {
+async fn a_probe_fails_if_the_folder_is_missing() {
     let root = TempDir::new().unwrap();
     let storage = folder_in(root.path()).await;
     fs::remove_dir(storage.temp_dir()).unwrap();
@@ -187,7 +187,7 @@ async fn a_probe_finds_out_that_the_folder_is_gone() {
 }
 
 #[tokio::test]
-async fn a_folder_is_laid_out_by_app_and_hash_for_its_owner_only() {
+async fn files_are_laid_out_by_app_and_hash_and_private_to_their_owner() {
     let root = TempDir::new().unwrap();
     let blobs = root.path().join("data/blobs");
     let storage = folder_in(&blobs).await;
@@ -211,7 +211,7 @@ async fn an_upload_from_another_file_system_is_copied() {
     let storage = folder_in(root.path()).await;
     let device = |path: &Path| fs::metadata(path).map(|metadata| metadata.dev()).ok();
     if device(elsewhere).is_none() || device(elsewhere) == device(root.path()) {
-        // This machine has but one file system; the renaming way is tested above.
+        // This machine has only one file system; renaming is tested above.
         return;
     }
     let source = upload(elsewhere, b"bytes");
@@ -223,7 +223,7 @@ async fn an_upload_from_another_file_system_is_copied() {
 }
 
 #[tokio::test]
-async fn a_start_removes_what_a_crash_left_and_nothing_else() {
+async fn a_start_removes_only_unfinished_uploads() {
     let root = TempDir::new().unwrap();
     let storage = folder_in(root.path()).await;
     let key = put(&storage, b"bytes").await;

@@ -1,4 +1,4 @@
-//! Who is asking: the address that the limit on reports goes by and that control is told.
+//! The client's address, which rate limits use and which control receives.
 
 use std::cell::Cell;
 use std::net::IpAddr;
@@ -10,24 +10,24 @@ use worker::{js_sys, web_sys};
 use crate::env::Settings;
 use crate::log;
 
-/// The value of `CLIENT_ADDRESS` for the connection's own address, where no proxy stands in front of the runtime.
+/// The value of `CLIENT_ADDRESS` for the connection's own address, when there is no proxy in front of the runtime.
 const PEER: &str = "peer";
 
 thread_local! {
-    static IS_TOLD: Cell<bool> = const { Cell::new(false) };
+    static IS_LOGGED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// A client's address.
 pub(crate) struct Address {
-    /// As it was written: what control is told.
+    /// As written: sent to control.
     pub(crate) text: String,
-    /// What the limits go by.
+    /// As parsed: used for rate limits.
     pub(crate) number: IpAddr,
 }
 
-/// The client's address, from where the settings say it is true. None where that says nothing, or no address, which is logged once.
+/// The client's address, from the source that the settings trust. `None` if that source is empty or, which is logged once, not an address.
 ///
-/// Any other header is the client's to make up.
+/// Clients can forge any other header.
 pub(crate) fn of(request: &web_sys::Request, settings: &Settings) -> Result<Option<Address>, JsValue> {
     let written = if settings.client_address == PEER {
         let member = |of: &JsValue, name: &str| js_sys::Reflect::get(of, &name.into());
@@ -38,7 +38,7 @@ pub(crate) fn of(request: &web_sys::Request, settings: &Settings) -> Result<Opti
     };
     let Some(text) = written.map(|text| text.trim().to_owned()) else { return Ok(None) };
     let number = text.parse().ok();
-    if number.is_none() && !IS_TOLD.replace(true) {
+    if number.is_none() && !IS_LOGGED.replace(true) {
         log::event("address.unreadable", json!({"from": settings.client_address}));
     }
     Ok(number.map(|number| Address { text, number }))
@@ -55,7 +55,7 @@ mod tests {
     use super::without_port;
 
     #[test]
-    fn the_port_and_the_brackets_are_no_part_of_the_address() {
+    fn the_port_and_brackets_are_removed() {
         assert_eq!(without_port("192.0.2.7:50123"), "192.0.2.7");
         assert_eq!(without_port("[2001:db8::7]:443"), "2001:db8::7");
     }

@@ -1,4 +1,4 @@
-//! The bytes behind a download URL: signature first, then R2, else control.
+//! Bundle downloads: verifies the signature, then serves from R2, else from control.
 
 use std::time::Duration;
 
@@ -15,34 +15,34 @@ use crate::log;
 use crate::proxy;
 use crate::reply::{self, Failure, Refusal, Reply};
 
-/// Longer than R2's slowest usual answer by far; then control is asked instead.
-const BUCKET_MOST: Duration = Duration::from_secs(10);
+/// Far longer than R2's slowest usual response. After it, the request goes to control.
+const BUCKET_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Serves a bundle to whoever holds a valid URL of it: the response, or the request to control that it takes to make it.
+/// Serves a bundle for a valid URL: returns the response, or the request to send to control for it.
 pub(crate) async fn serve(call: &Call<'_>, reply: &Reply<'_>, blob: &str, query: &str) -> Result<JsValue, Failure> {
     let (expires, signature) = (parameter(query, "expires"), parameter(query, "signature"));
     let download = verify_download(&call.settings.download_secrets, blob, expires, signature, call.now)
         .map_err(|refusal| Refusal::new(403, refusal.to_string()))?;
     if let Ok(bucket) = call.env.bucket(env::BUNDLES) {
-        // The limit is on the answer's beginning; its stream takes as long as the client.
-        match control::within(BUCKET_MOST, from_bucket(call, reply, &bucket, &download)).await {
+        // The timeout covers only the start of the response; the stream may take as long as the client needs.
+        match control::within(BUCKET_TIMEOUT, from_bucket(call, reply, &bucket, &download)).await {
             Some(Ok(Some(response))) => return Ok(response.into()),
             Some(Ok(None)) => {}
             Some(Err(Failure::Refused(refusal))) => return Err(refusal.into()),
             Some(Err(Failure::Broken(error))) => log::event("bundle.bucket_failed", json!({"error": error.to_string()})),
-            None => log::event("bundle.bucket_failed", json!({"error": control::no_answer(BUCKET_MOST)})),
+            None => log::event("bundle.bucket_failed", json!({"error": control::no_answer(BUCKET_TIMEOUT)})),
         }
     }
     Ok(proxy::outgoing(call)?.into())
 }
 
-/// The first value of a query parameter, as it stands: what is looked for never needs escapes.
+/// The first value of a query parameter, undecoded: these parameters never need escapes.
 fn parameter<'q>(query: &'q str, name: &str) -> &'q str {
     let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     pairs.find_map(|(key, value)| (key == name).then_some(value)).unwrap_or_default()
 }
 
-/// The answer from R2; nothing when the object is not there.
+/// The response from R2; `None` if the object does not exist.
 async fn from_bucket(
     call: &Call<'_>,
     reply: &Reply<'_>,
@@ -51,22 +51,22 @@ async fn from_bucket(
 ) -> Result<Option<web_sys::Response>, Failure> {
     let Download { blob, expires_in } = download;
     let key = blob.to_string();
-    // Blobs are named by their contents, so the name is the strongest tag there is, and the same at control.
+    // Blobs are named by their content hash, so the name is a strong ETag, and the same as control's.
     let tag = format!("\"{}\"", blob.sha256.as_str());
-    let asked = call.request.headers();
+    let incoming = call.request.headers();
     let headers = reply.bundle_headers(*expires_in)?;
     headers.set("etag", &tag)?;
-    let is_known = asked.get("if-none-match")?.is_some_and(|named| names_tag(&named, &tag));
-    let range = match asked.get("if-range")? {
-        Some(held) if held.trim() != tag => None,
-        _ => asked.get("range")?,
+    let is_known = incoming.get("if-none-match")?.is_some_and(|named| names_tag(&named, &tag));
+    let range = match incoming.get("if-range")? {
+        Some(validator) if validator.trim() != tag => None,
+        _ => incoming.get("range")?,
     };
     let is_head = reply.is_head;
     if !is_head && !is_known && range.is_none() {
         let Some(object) = bucket.get(&key).execute().await? else { return Ok(None) };
         return whole(&headers, &object).map(Some);
     }
-    // The size must be known before a range can be judged.
+    // A range can only be evaluated with the size.
     let Some(object) = bucket.head(&key).await? else { return Ok(None) };
     let size = object.size();
     if is_known {
@@ -99,7 +99,7 @@ fn whole(headers: &web_sys::Headers, object: &worker::Object) -> Result<web_sys:
     Ok(reply::stream(200, headers, body(object)?.as_ref())?)
 }
 
-/// The object's own stream, which the runtime pumps to the client without this code seeing a byte.
+/// The object's own stream: the runtime pipes it to the client without passing bytes through Wasm.
 fn body(object: &worker::Object) -> Result<Option<web_sys::ReadableStream>, Failure> {
     let Some(body) = object.body() else { return Ok(None) };
     match body.response_body()? {

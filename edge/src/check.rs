@@ -1,4 +1,4 @@
-//! The update check: query in, decision out. The decision itself is `shared::select`'s.
+//! The update check: parses the query and writes the response. `shared::select` makes the decision.
 
 use shared::select::{CheckRequest, select};
 use shared::signature::DownloadUrls;
@@ -20,7 +20,7 @@ pub(crate) async fn answer(call: &Call<'_>, reply: &Reply<'_>, endpoint: &Endpoi
     reply.json(&body(call.settings, call.now, endpoint, &request, &snapshot))
 }
 
-/// The body that answers this check.
+/// The response body of a check.
 pub(crate) fn body(settings: &Settings, now: UnixMillis, endpoint: &Endpoint, request: &CheckRequest, snapshot: &Snapshot) -> String {
     let decision = select(snapshot, request);
     let urls = DownloadUrls { base_url: &settings.base_url, secret: settings.download_secrets.first(), now };

@@ -1,15 +1,15 @@
-//! How long a batch of reports waits before the next try; pure.
+//! Exponential back-off for batches of reports; a pure function.
 
-/// The longest delay that grows by itself, seconds. With 100 tries this spans about four days.
-const LONGEST: u32 = 3_600;
-/// The longest delay that a Queue takes, seconds.
-const QUEUE_LONGEST: u32 = 43_200;
+/// The maximum back-off, in seconds. 100 attempts span about four days.
+const MAX_DELAY: u32 = 3_600;
+/// The maximum delay that Queues accepts, in seconds.
+const MAX_QUEUE_DELAY: u32 = 43_200;
 
-/// Seconds until the next try after `attempts` deliveries (1 is the first): `base` doubled with each, or what control asked for if that is
-/// longer.
+/// The seconds until the next attempt after `attempts` deliveries (the first is 1): `base`, doubled with each, or control's `Retry-After` if that
+/// is longer.
 pub fn seconds(base: u32, attempts: u32, retry_after: Option<u32>) -> u32 {
     let factor = 1_u32.checked_shl(attempts.saturating_sub(1)).unwrap_or(u32::MAX);
-    base.saturating_mul(factor).min(LONGEST).max(retry_after.unwrap_or(0)).min(QUEUE_LONGEST)
+    base.saturating_mul(factor).min(MAX_DELAY).max(retry_after.unwrap_or(0)).min(MAX_QUEUE_DELAY)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! Variables, read and checked when they are new; the time; randomness.
+//! The Worker's variables, parsed whenever they change; the time; randomness.
 //!
-//! Bindings (KV, Queue, R2) are taken from the request's own environment where they are used: a JavaScript handle must not outlive its request.
+//! Bindings (KV, Queue, R2) come from the environment of the request that uses them: a JavaScript handle must not outlive its request.
 
 use std::cell::RefCell;
 use std::net::IpAddr;
@@ -14,40 +14,40 @@ use worker::{Env, js_sys};
 
 use crate::memory::Ages;
 
-/// Name of the KV namespace that holds the snapshots.
+/// Binding of the KV namespace with the snapshots.
 pub(crate) const SNAPSHOTS: &str = "SNAPSHOTS";
-/// Name of the Queue that takes in reports.
+/// Binding of the Queue for reports.
 pub(crate) const REPORTS: &str = "REPORTS";
-/// Name of the R2 bucket in which reports are parked that control never took.
+/// Binding of the R2 bucket for dead letters: reports that control never accepted.
 pub(crate) const DEAD_LETTERS: &str = "DEAD_LETTERS";
-/// Name of the R2 bucket that holds the bundles, where there is one.
+/// Binding of the optional R2 bucket with the bundles.
 pub(crate) const BUNDLES: &str = "BUNDLES";
 
 /// The Worker's variables. No `Debug`: it holds secrets.
 pub(crate) struct Settings {
-    /// Control's own address, without a trailing slash.
+    /// Control's own URL, without a trailing slash.
     pub(crate) control_url: String,
-    /// The address that clients use, without a trailing slash; download URLs start with it.
+    /// The base URL that clients use, without a trailing slash; download URLs start with it.
     pub(crate) base_url: String,
     /// Signs calls and client addresses to control.
     pub(crate) edge_secrets: Secrets,
     /// Signs and verifies download URLs.
     pub(crate) download_secrets: Secrets,
-    /// When a remembered snapshot is refreshed.
+    /// The ages at which cached snapshots are refreshed.
     pub(crate) ages: Ages,
-    /// The first delay after a batch of reports that control did not take, seconds.
+    /// The initial back-off after control did not accept a batch of reports, in seconds.
     pub(crate) retry_base_seconds: u32,
-    /// Reports per client address and deployment.
+    /// The rate limit for reports per client address and deployment.
     pub(crate) report_rate: Rate,
-    /// Reports per client address, of all deployments together.
+    /// The rate limit for reports per client address, over all deployments.
     pub(crate) address_report_rate: Rate,
-    /// Where a client's address is: a header that what stands in front always sets, or `peer`.
+    /// The source of the client's address: a header that the proxy in front always sets, or `peer`.
     pub(crate) client_address: String,
-    /// The queue of what exhausted its retries; any other queue's messages are reports to deliver.
+    /// The dead letter queue; messages from any other queue are reports to deliver.
     pub(crate) dead_letter_queue: String,
 }
 
-/// Every variable that [`Settings::read`] asks for.
+/// All variables that [`Settings::read`] reads.
 const NAMES: [&str; 12] = [
     "CONTROL_URL",
     "CONTROL_INSECURE",
@@ -64,7 +64,7 @@ const NAMES: [&str; 12] = [
 ];
 
 impl Settings {
-    /// Reads every variable, and says all that is wrong with them at once. Never repeats a value: some are secrets.
+    /// Parses all variables; the error lists every invalid one. Never quotes a value, since some are secrets.
     pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
         let mut faults = Vec::new();
         let url = |name: &str, faults: &mut Vec<String>| {
@@ -147,16 +147,16 @@ impl Settings {
         }
     }
 
-    /// Whether clients come over https, so that HSTS is true.
+    /// Whether clients use https, so that HSTS can be sent.
     pub(crate) fn is_https(&self) -> bool {
         self.base_url.starts_with("https://")
     }
 }
 
-/// Whether an address, without its scheme, is of the machine that this runs on.
+/// Whether a URL, without its scheme, points to this machine.
 fn is_this_machine(rest: &str) -> bool {
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    // A user's name may look like a host.
+    // User info may look like a host.
     let authority = authority.rsplit('@').next().unwrap_or_default();
     let host = match authority.strip_prefix('[') {
         Some(bracketed) => bracketed.split(']').next().unwrap_or_default(),
@@ -167,57 +167,61 @@ fn is_this_machine(rest: &str) -> bool {
 }
 
 thread_local! {
-    static SETTINGS: RefCell<Option<Held<JsValue>>> = const { RefCell::new(None) };
-    /// [`NAMES`] as the runtime takes them, made once.
+    static SETTINGS: RefCell<Option<Cached<JsValue>>> = const { RefCell::new(None) };
+    /// [`NAMES`] as JavaScript strings, created once.
     static KEYS: [JsValue; NAMES.len()] = NAMES.map(JsValue::from_str);
-    static DICE: RefCell<Dice> = const { RefCell::new(Dice { bytes: [0; 512], used: 512 }) };
+    static ENTROPY: RefCell<Entropy> = const { RefCell::new(Entropy { bytes: [0; 512], used: 512 }) };
 }
 
-/// Settings, and the values of [`NAMES`] that they were read from.
-struct Held<V> {
+/// Settings, and the values of [`NAMES`] that they were parsed from.
+struct Cached<V> {
     values: Vec<V>,
     settings: Rc<Settings>,
 }
 
-/// The settings that `values` make: the held ones as long as no value has changed.
-fn current<V: PartialEq>(held: &mut Option<Held<V>>, values: Vec<V>, text: impl Fn(&V) -> Option<String>) -> Result<Rc<Settings>, String> {
-    if let Some(held) = held.as_ref().filter(|held| held.values == values) {
-        return Ok(Rc::clone(&held.settings));
+/// The settings for `values`: cached until a value changes.
+fn current<V: PartialEq>(
+    cached: &mut Option<Cached<V>>,
+    values: Vec<V>,
+    text: impl Fn(&V) -> Option<String>,
+) -> Result<Rc<Settings>, String> {
+    if let Some(cached) = cached.as_ref().filter(|cached| cached.values == values) {
+        return Ok(Rc::clone(&cached.settings));
     }
     let variable = |name: &str| NAMES.iter().zip(&values).find_map(|(known, value)| (*known == name).then(|| text(value))?);
     let settings = Rc::new(Settings::read(variable)?);
-    *held = Some(Held { values, settings: Rc::clone(&settings) });
+    *cached = Some(Cached { values, settings: Rc::clone(&settings) });
     Ok(settings)
 }
 
-/// The settings of this request. They are compared each time, because nothing promises that a secret that was rotated starts another isolate.
+/// The settings for this request. Values are compared on each request, because a rotated secret may not come with a new isolate.
 pub(crate) fn settings(env: &Env) -> Result<Rc<Settings>, String> {
     let values: Vec<JsValue> =
         KEYS.with(|keys| keys.iter().map(|key| js_sys::Reflect::get(env, key).unwrap_or(JsValue::UNDEFINED)).collect());
-    // Only a workerd whose environment lacks the variable says null. Its default is what Cloudflare sets, and anybody else can send.
+    // Only workerd returns null, for a variable missing in its environment. The default header is set by Cloudflare only; elsewhere, clients can
+    // forge it.
     if NAMES.iter().zip(&values).any(|(name, value)| *name == "CLIENT_ADDRESS" && value.is_null()) {
-        return Err(
-            "CLIENT_ADDRESS must be given where this is not Cloudflare: peer, or the header that the proxy in front always sets".to_owned()
-        );
+        return Err("CLIENT_ADDRESS is required outside Cloudflare: set it to peer, or to the header that the proxy in front always sets"
+            .to_owned());
     }
-    SETTINGS.with_borrow_mut(|held| {
-        current(held, values, |value| {
-            // What workerd is to take from an environment that does not have it.
+    SETTINGS.with_borrow_mut(|cached| {
+        current(cached, values, |value| {
+            // In workerd: a variable that the environment does not have.
             if value.is_null() {
                 return None;
             }
-            // A variable that is a number in the configuration arrives as one.
+            // A number in the configuration arrives as a number.
             value.as_string().or_else(|| js_sys::JSON::stringify(value).ok()?.as_string())
         })
     })
 }
 
-/// [`NAMES`], for whoever compares the values himself.
+/// [`NAMES`] as a JavaScript array, for `entry.js`, which compares the values itself.
 pub(crate) fn names() -> js_sys::Array {
     KEYS.with(|keys| keys.iter().collect())
 }
 
-/// The time as the runtime tells it; it stands still while a request computes.
+/// The runtime's current time, which does not advance during computation.
 pub(crate) fn now() -> UnixMillis {
     UnixMillis(i64::try_from(worker::Date::now().as_millis()).unwrap_or(i64::MAX))
 }
@@ -228,24 +232,24 @@ extern "C" {
     fn get_random_values(buffer: &mut [u8]) -> Result<JsValue, JsValue>;
 }
 
-/// Random bytes fetched in advance, so that the runtime is called once for many requests.
-struct Dice {
+/// A buffer of random bytes, so that many requests share one call to the runtime.
+struct Entropy {
     bytes: [u8; 512],
     used: usize,
 }
 
-/// Ten random bytes from the runtime's cryptographic generator, for one UUIDv7.
-pub(crate) fn dice() -> Result<[u8; 10], worker::Error> {
-    DICE.with_borrow_mut(|dice| {
-        if dice.bytes.len() - dice.used < 10 {
-            get_random_values(&mut dice.bytes)?;
-            dice.used = 0;
+/// Ten bytes from the runtime's cryptographic random generator, for one UUIDv7.
+pub(crate) fn entropy() -> Result<[u8; 10], worker::Error> {
+    ENTROPY.with_borrow_mut(|entropy| {
+        if entropy.bytes.len() - entropy.used < 10 {
+            get_random_values(&mut entropy.bytes)?;
+            entropy.used = 0;
         }
         let mut taken = [0; 10];
-        for (to, from) in taken.iter_mut().zip(dice.bytes.iter().skip(dice.used)) {
+        for (to, from) in taken.iter_mut().zip(entropy.bytes.iter().skip(entropy.used)) {
             *to = *from;
         }
-        dice.used += taken.len();
+        entropy.used += taken.len();
         Ok(taken)
     })
 }
@@ -267,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_stand_for_what_is_not_given() {
+    fn missing_variables_have_defaults() {
         let settings = read(&[]).ok().unwrap();
         assert_eq!(settings.control_url, "http://127.0.0.1:8080");
         assert_eq!(settings.ages, Ages { fresh: 5_000, stale: 30_000 });
@@ -280,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_changes_takes_effect_and_one_that_does_not_is_not_read_again() {
+    fn settings_are_parsed_again_only_when_a_value_changes() {
         let values = |secret: &str| -> Vec<String> {
             let value = |name: &&str| match *name {
                 "CONTROL_URL" | "BASE_URL" => "https://updates.example",
@@ -295,27 +299,27 @@ mod tests {
         };
         let (old, new) = ("0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210");
         let text = |value: &String| Some(value.clone());
-        let mut held = None;
-        let first = current(&mut held, values(old), text).ok().unwrap();
-        assert!(Rc::ptr_eq(&first, &current(&mut held, values(old), |_| panic!("read again")).ok().unwrap()));
-        let second = current(&mut held, values(new), text).ok().unwrap();
+        let mut cached = None;
+        let first = current(&mut cached, values(old), text).ok().unwrap();
+        assert!(Rc::ptr_eq(&first, &current(&mut cached, values(old), |_| panic!("parsed again")).ok().unwrap()));
+        let second = current(&mut cached, values(new), text).ok().unwrap();
         assert_eq!((first.edge_secrets.first(), second.edge_secrets.first()), (old.as_bytes(), new.as_bytes()));
         assert_eq!(second.dead_letter_queue, "dead");
-        assert!(current(&mut held, values("too short"), text).is_err(), "what is wrong now does not run on with what was right");
+        assert!(current(&mut cached, values("too short"), text).is_err(), "invalid values do not fall back to the cached settings");
     }
 
     #[test]
-    fn every_variable_is_among_the_compared_ones() {
-        let asked = RefCell::new(Vec::new());
+    fn every_variable_is_compared() {
+        let read_names = RefCell::new(Vec::new());
         let _settings = Settings::read(|name| {
-            asked.borrow_mut().push(name.to_owned());
+            read_names.borrow_mut().push(name.to_owned());
             None
         });
-        assert_eq!(asked.into_inner(), NAMES);
+        assert_eq!(read_names.into_inner(), NAMES);
     }
 
     #[test]
-    fn control_is_asked_over_https_unless_it_is_here() {
+    fn control_must_use_https_unless_it_is_local() {
         for url in [
             "https://control.example",
             "http://localhost:8080",
@@ -336,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn the_base_address_has_no_path() {
+    fn the_base_url_has_no_path() {
         assert!(read(&[("BASE_URL", "https://updates.example/")]).is_ok());
         for url in ["https://updates.example/path", "https://updates.example?x=1", "https://updates.example#x"] {
             assert!(read(&[("BASE_URL", url)]).err().unwrap().contains("BASE_URL"), "{url}");
@@ -344,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn every_fault_is_named_and_no_secret_is_shown() {
+    fn every_error_is_listed_and_no_secret_is_shown() {
         let fault =
             read(&[("CONTROL_URL", "ftp://x"), ("EDGE_SECRET", "too short"), ("SNAPSHOT_FRESH_MS", "soon"), ("LIMIT_REPORTS", "many")])
                 .err()

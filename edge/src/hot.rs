@@ -1,7 +1,7 @@
-//! The one case that is asked for all day: a check of a deployment that this isolate remembers, answered in one call from `entry.js`.
+//! The fast path: an update check for a deployment in this isolate's cache, answered in one call from `entry.js`.
 //!
-//! Nothing here waits, and no JavaScript object is touched on the way: a URL comes in, and what the answer is made of goes out. Whatever is
-//! not exactly this case is left to [`crate::serve`], which answers every request alike.
+//! Nothing here awaits or touches a JavaScript object: the input is a URL, the output a string with the parts of the response. [`crate::serve`]
+//! handles everything else, and could answer these checks too.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -24,8 +24,8 @@ thread_local! {
     static PREPARED: RefCell<Option<Rc<Settings>>> = const { RefCell::new(None) };
 }
 
-/// Takes in the settings that [`check()`] answers by from now on, and gives `entry.js` what it needs besides: the names of the variables that
-/// they were read from, then the headers of an answer on a path in use, then those on a deprecated one. Nothing when the settings are wrong.
+/// Sets the settings for [`check()`] and returns what `entry.js` needs: the names of the variables that they were parsed from, the headers for
+/// current paths, and the headers for deprecated paths. `None` if the settings are invalid.
 #[wasm_bindgen]
 pub fn prepare(env: &Env) -> Option<js_sys::Array> {
     let settings = env::settings(env).ok();
@@ -46,8 +46,8 @@ pub fn prepare(env: &Env) -> Option<js_sys::Array> {
     Some(prepared)
 }
 
-/// The answer to a GET of this URL at this time (milliseconds since 1970), if it is the one case: `X-Request-Id` (36 characters), then which
-/// headers it has (`0` a path in use, `1` a deprecated one), then the body.
+/// Answers a GET of this URL at this time (milliseconds since 1970), if the fast path applies. Returns `X-Request-Id` (36 characters), the index of
+/// the headers (`0` for a current path, `1` for a deprecated one), and the body.
 #[wasm_bindgen]
 pub fn check(url: &str, now: f64) -> Option<String> {
     planted::panic_at("check", url);
@@ -58,8 +58,8 @@ pub fn check(url: &str, now: f64) -> Option<String> {
     #[expect(clippy::cast_possible_truncation, reason = "a whole number of milliseconds, far below the largest")]
     let now = UnixMillis(now as i64);
     let snapshot = store::remembered(&request.deployment_key, now, settings.ages)?;
-    let id = RequestId::v7(now, env::dice().ok()?);
+    let id = RequestId::v7(now, env::entropy().ok()?);
     let body = check::body(&settings, now, &endpoint, &request, &snapshot);
-    let dress = if endpoint.successor.is_some() { "1" } else { "0" };
-    Some([id.as_str(), dress, &body].concat())
+    let header_set = if endpoint.successor.is_some() { "1" } else { "0" };
+    Some([id.as_str(), header_set, &body].concat())
 }

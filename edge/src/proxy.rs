@@ -1,7 +1,6 @@
-//! Everything that is control's: passed on and back as streams, unread and unchanged.
+//! The proxy to control: requests and responses are forwarded as streams, unread and unchanged.
 //!
-//! The only things added are the client's address and its signature; the only things taken away are headers of that name that the client
-//! made up.
+//! It adds only the client's address with its signature, and removes only forged headers of these names.
 
 use serde_json::{Value, json};
 use shared::ids::RequestId;
@@ -15,15 +14,15 @@ use crate::log;
 use crate::reply::{Failure, Refusal};
 use crate::route::Target;
 
-/// Headers that only the edge sets begin so.
+/// The prefix of headers that only the edge sets.
 const OWN_HEADERS: &str = "x-updraft-";
 
-/// Whether control itself gave an answer of this status: these are Cloudflare's own, with a page, when it cannot reach an origin.
+/// Whether a status may come from control: Cloudflare itself answers with 520 to 530 and a page when it cannot reach an origin.
 fn is_controls(status: u16) -> bool {
     !(520..=530).contains(&status)
 }
 
-/// What went wrong on the way to control, in words for the log; nothing when `answer` (the response, or what `fetch` threw) is control's own.
+/// Why control was not reached, as log fields; `None` if `answer` (the response, or what `fetch` threw) is control's own.
 pub(crate) fn fault(answer: &JsValue) -> Option<Value> {
     match answer.dyn_ref::<web_sys::Response>().map(web_sys::Response::status) {
         Some(status) if is_controls(status) => None,
@@ -32,7 +31,7 @@ pub(crate) fn fault(answer: &JsValue) -> Option<Value> {
     }
 }
 
-/// The answer when it was not control that answered.
+/// The failure for a response that is not control's.
 pub(crate) fn unreachable(request_id: &RequestId, mut fault: Value) -> Failure {
     if let Some(fields) = fault.as_object_mut() {
         fields.insert("request".to_owned(), request_id.as_str().into());
@@ -41,13 +40,13 @@ pub(crate) fn unreachable(request_id: &RequestId, mut fault: Value) -> Failure {
     Refusal::unavailable("the service cannot be reached at the moment", 5).into()
 }
 
-/// The request to control that stands for this one. `entry.js` sends it, so that what control is busy with survives this instance.
+/// Builds the request to forward to control. `entry.js` sends it, so that a call in progress survives the death of this instance.
 pub(crate) fn outgoing(call: &Call<'_>) -> Result<web_sys::Request, Failure> {
     let incoming = call.request;
     let url = incoming.url();
     let url = format!("{}{}", call.settings.control_url, Target::of(&url).path_and_query);
-    // The incoming request is its own copy's pattern: so that method, headers, body and `redirect: manual` (which every incoming request has)
-    // pass as they are. A GET with a body cannot be put together in any other way.
+    // The incoming request serves as the `init` of its copy, so that method, headers, body and `redirect: manual` (set on every incoming request)
+    // pass unchanged. There is no other way to build a GET with a body.
     let request = web_sys::Request::new_with_str_and_init(&url, incoming.unchecked_ref())?;
     let headers = request.headers();
     for name in incoming.headers().keys() {

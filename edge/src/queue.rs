@@ -1,4 +1,4 @@
-//! The consumers: reports in batches to control, and what control never took into R2.
+//! The queue consumers: one delivers reports to control in batches, the other stores dead letters in R2.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,16 +14,16 @@ use crate::delay;
 use crate::env::{self, Settings};
 use crate::log;
 
-/// Where batches go.
+/// The path that batches are posted to.
 const REPORTS_PATH: &str = "/internal/v1/reports";
-/// Longer than control's slowest transaction; the consumer itself may take 15 minutes.
-const CONTROL_MOST: Duration = Duration::from_mins(1);
-/// Longer than R2's slowest usual answer by far; a whole batch, one after the other, stays within the consumer's 15 minutes.
-const PARK_MOST: Duration = Duration::from_secs(5);
+/// Longer than control's slowest transaction. The consumer itself may take 15 minutes.
+const CONTROL_TIMEOUT: Duration = Duration::from_mins(1);
+/// Far longer than R2's slowest usual response. A whole batch, one by one, stays within the consumer's 15 minutes.
+const PARK_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[wasm_bindgen]
 extern "C" {
-    /// A batch as the runtime gives it. The `worker` crate's own type leaves out `attempts`.
+    /// A batch from the runtime. The `worker` crate's type lacks `attempts`.
     #[wasm_bindgen(extends = js_sys::Object)]
     pub(crate) type Batch;
     #[wasm_bindgen(method, getter)]
@@ -37,7 +37,7 @@ extern "C" {
     fn id(this: &Message) -> String;
     #[wasm_bindgen(method, getter)]
     fn timestamp(this: &Message) -> js_sys::Date;
-    /// How often it was delivered, this time included.
+    /// The number of deliveries, including this one.
     #[wasm_bindgen(method, getter)]
     fn attempts(this: &Message) -> u32;
     #[wasm_bindgen(method, getter)]
@@ -48,7 +48,7 @@ extern "C" {
     fn retry(this: &Message, options: &JsValue) -> Result<(), JsValue>;
 }
 
-/// Works off one batch. Every message is acknowledged or retried, one by one; an error means that the runtime redelivers all others.
+/// Consumes a batch. Each message is acknowledged or retried; after an error, the runtime redelivers the rest.
 pub(crate) async fn consume(batch: &Batch, env: &Env, settings: &Settings) -> Result<(), JsValue> {
     let messages = batch.messages();
     if batch.queue() == settings.dead_letter_queue {
@@ -61,14 +61,14 @@ pub(crate) async fn consume(batch: &Batch, env: &Env, settings: &Settings) -> Re
     for message in &messages {
         match message.body().as_string().and_then(|text| Some((serde_json::from_slice::<Value>(text.as_bytes()).ok()?, text.len()))) {
             Some((report, length)) => reports.push((message, report, length)),
-            // It would be refused for ever, and everything beside it too.
+            // Control would never accept it, nor any batch that contains it.
             None => park(message, env, settings, "unreadable").await?,
         }
     }
     deliver(reports, settings).await
 }
 
-/// Posts the reports, in more than one call where one would be too large. After a call that fails, the rest is not tried.
+/// Posts the reports, in several calls if one would be too large. After a failed call, the rest is not sent.
 async fn deliver(reports: Vec<(&Message, Value, usize)>, settings: &Settings) -> Result<(), JsValue> {
     let mut rest = reports.into_iter().peekable();
     while rest.peek().is_some() {
@@ -78,11 +78,11 @@ async fn deliver(reports: Vec<(&Message, Value, usize)>, settings: &Settings) ->
         {
             messages.push(message);
             batch.reports.push(report);
-            // The comma between two.
+            // The comma between two reports.
             bytes += length + 1;
         }
         match post(&batch, settings).await {
-            // What control dropped, it has logged.
+            // Control has logged the reports that it dropped.
             Ok(()) => messages.iter().try_for_each(|message| message.ack())?,
             Err(failed) => {
                 messages.extend(rest.map(|(message, _, _)| message));
@@ -93,29 +93,29 @@ async fn deliver(reports: Vec<(&Message, Value, usize)>, settings: &Settings) ->
     Ok(())
 }
 
-/// Why control did not take a batch.
+/// Why control did not accept a batch.
 struct Failed {
     status: Option<u16>,
     error: Option<String>,
     retry_after: Option<u32>,
 }
 
-/// Has control take a batch; done when it has judged every report of it.
+/// Posts a batch; succeeds once control has processed every report in it.
 async fn post(batch: &ReportBatch, settings: &Settings) -> Result<(), Failed> {
     let unsent = |error: String| Failed { status: None, error: Some(error), retry_after: None };
     let body = serde_json::to_string(batch).map_err(|error| unsent(error.to_string()))?;
-    let answer = control::call(settings, "POST", REPORTS_PATH, Some(&body), CONTROL_MOST).await.map_err(unsent)?;
+    let answer = control::call(settings, "POST", REPORTS_PATH, Some(&body), CONTROL_TIMEOUT).await.map_err(unsent)?;
     let refused = |error| Failed { status: Some(answer.status), error, retry_after: answer.retry_after };
     if !(200..300).contains(&answer.status) {
         return Err(refused(None));
     }
-    // A 200 of something that is not control (a proxy's page, say), or of one that took half, must not cost the reports.
+    // A 200 that is not from control (a proxy's page, for example) or a partly processed batch must not lose reports.
     let judged: BatchAnswer = serde_json::from_slice(&answer.body).map_err(|error| refused(Some(error.to_string())))?;
     let (sent, judged) = (batch.reports.len(), judged.dropped.len().saturating_add(judged.accepted as usize));
-    if judged == sent { Ok(()) } else { Err(refused(Some(format!("{sent} reports were sent and {judged} were judged")))) }
+    if judged == sent { Ok(()) } else { Err(refused(Some(format!("{sent} reports were sent and {judged} were processed")))) }
 }
 
-/// Puts the messages back, each with the delay of its own age.
+/// Returns the messages to the queue, each with the back-off for its number of attempts.
 fn retry(messages: &[&Message], failed: &Failed, settings: &Settings) -> Result<(), JsValue> {
     let mut by_attempt = BTreeMap::<u32, usize>::new();
     for message in messages {
@@ -143,19 +143,19 @@ fn delayed(seconds: u32) -> Result<JsValue, JsValue> {
     Ok(options.into())
 }
 
-/// Keeps a message in R2 for `updraft-control reports replay`; when even that fails, it stays in its queue.
+/// Stores a dead letter in R2 for `updraft-control reports replay`. If that fails too, the message stays in its queue.
 async fn park(message: &Message, env: &Env, settings: &Settings, why: &str) -> Result<(), JsValue> {
     let id = message.id();
-    // The day it was sent, so that a second try writes the same object.
+    // The day it was sent, so that a retry writes the same object.
     let sent = worker::Date::from(message.timestamp()).as_millis();
     let day = UnixMillis(i64::try_from(sent).unwrap_or(i64::MAX)).utc_date();
     let body = message.body();
     let text = body.as_string().or_else(|| js_sys::JSON::stringify(&body).ok().and_then(|text| text.as_string())).unwrap_or_default();
     let put = async { env.bucket(env::DEAD_LETTERS)?.put(format!("dead-letters/{day}/{id}.json"), text).execute().await };
-    let unparked = match control::within(PARK_MOST, put).await {
+    let unparked = match control::within(PARK_TIMEOUT, put).await {
         Some(Ok(_)) => None,
         Some(Err(error)) => Some(error.to_string()),
-        None => Some(control::no_answer(PARK_MOST)),
+        None => Some(control::no_answer(PARK_TIMEOUT)),
     };
     match unparked {
         None => {

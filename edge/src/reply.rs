@@ -1,4 +1,4 @@
-//! Answers that the edge makes itself, with the headers that each kind of path owes; refusals in the error envelope.
+//! Responses that the edge creates itself, with the headers for each kind of path, and errors in the error envelope.
 
 use std::borrow::Cow;
 
@@ -13,19 +13,19 @@ use worker::web_sys;
 use crate::log;
 use crate::route::Route;
 
-/// Which headers an answer carries besides those of every answer.
+/// The set of headers that a response has in addition to the common ones.
 #[derive(Clone, Debug)]
-pub(crate) enum Dress {
-    /// Of an acquisition path: CORS, and the deprecation of old ones.
+pub(crate) enum HeaderSet {
+    /// For acquisition paths: CORS, and deprecation of old paths.
     Acquisition(Endpoint),
-    /// Of the bundle path: CORS.
+    /// For bundle paths: CORS.
     Bundle,
-    /// Of everything else: no CORS.
+    /// For everything else: no CORS.
     Plain,
 }
 
-impl Dress {
-    /// The dress of what this route answers.
+impl HeaderSet {
+    /// The set for a route.
     pub(crate) fn of(route: &Route<'_>) -> Self {
         match route {
             Route::Check(endpoint) | Route::Report(endpoint) => Self::Acquisition(*endpoint),
@@ -35,21 +35,21 @@ impl Dress {
     }
 }
 
-/// Why a request gets no answer of its own.
+/// Why a request fails.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The client's fault, or a service beside us is gone: answered as it stands.
+    /// The client's error, or an unavailable service: returned as is.
     Refused(Refusal),
-    /// Something that cannot happen did: logged, answered 500.
+    /// An unexpected error: logged, answered with 500.
     Broken(worker::Error),
 }
 
-/// A status with the envelope's text.
+/// An error response: a status and the message for the envelope.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     status: u16,
     error: Cow<'static, str>,
-    /// One header that belongs to this status.
+    /// A header that belongs to this status.
     header: Option<(&'static str, Cow<'static, str>)>,
 }
 
@@ -58,22 +58,22 @@ impl Refusal {
         Self { status, error: error.into(), header: None }
     }
 
-    /// 405, with the methods that there are.
+    /// 405 with the allowed methods.
     pub(crate) fn wrong_method(allow: &'static str) -> Self {
         Self { status: 405, error: WRONG_METHOD.into(), header: Some(("allow", allow.into())) }
     }
 
-    /// 503: a service beside us is not there, or is spared; the client may come back after so many seconds.
+    /// 503: a service is unavailable or rate limited; the client may retry after `retry_after` seconds.
     pub(crate) fn unavailable(error: &'static str, retry_after: u32) -> Self {
         Self { status: 503, error: error.into(), header: Some(("retry-after", retry_after.to_string().into())) }
     }
 
-    /// 429: the client may come back after so many seconds.
+    /// 429: the client may retry after `retry_after` seconds.
     pub(crate) fn too_many(error: &'static str, retry_after: u64) -> Self {
         Self { status: 429, error: error.into(), header: Some(("retry-after", retry_after.to_string().into())) }
     }
 
-    /// 416, with the size there is.
+    /// 416 with the object's size.
     pub(crate) fn unsatisfiable(size: u64) -> Self {
         Self { status: 416, error: WRONG_RANGE.into(), header: Some(("content-range", format!("bytes */{size}").into())) }
     }
@@ -97,22 +97,22 @@ impl From<JsValue> for Failure {
     }
 }
 
-/// How every answer to one request begins.
+/// What all responses to a request have in common.
 pub(crate) struct Reply<'r> {
     pub(crate) request_id: &'r RequestId,
     pub(crate) is_https: bool,
-    /// The answer has no body then, but says how long it would be.
+    /// For HEAD: no body, but its length in `Content-Length`.
     pub(crate) is_head: bool,
-    pub(crate) dress: Dress,
+    pub(crate) header_set: HeaderSet,
 }
 
 impl Reply<'_> {
-    /// 200 with a JSON text.
+    /// 200 with a JSON body.
     pub(crate) fn json(&self, body: &str) -> Result<web_sys::Response, Failure> {
         Ok(self.respond(200, &self.headers()?, body)?)
     }
 
-    /// 204 to OPTIONS; `methods` are the path's.
+    /// 204 for OPTIONS; `methods` are those of the path.
     pub(crate) fn preflight(&self, methods: &'static str) -> Result<web_sys::Response, Failure> {
         let headers = self.common()?;
         for (name, value) in headers::preflight(methods) {
@@ -122,7 +122,7 @@ impl Reply<'_> {
         Ok(stream(204, &headers, None)?)
     }
 
-    /// The error envelope. A failure of ours is logged here, and its cause stays in the log.
+    /// The error envelope. Unexpected errors are logged here; their cause is not sent to the client.
     pub(crate) fn failure(&self, failure: Failure) -> Result<web_sys::Response, JsValue> {
         let refusal = match failure {
             Failure::Refused(refusal) => refusal,
@@ -150,7 +150,7 @@ impl Reply<'_> {
         web_sys::Response::new_with_opt_str_and_init(Some(body), &init)
     }
 
-    /// Headers of an answer that is bytes of a bundle, whose address expires in so many milliseconds.
+    /// The headers of a bundle response whose URL expires in `expires_in` milliseconds.
     pub(crate) fn bundle_headers(&self, expires_in: i64) -> Result<web_sys::Headers, JsValue> {
         let headers = self.common()?;
         for (name, value) in headers::bundle(expires_in) {
@@ -159,22 +159,22 @@ impl Reply<'_> {
         Ok(headers)
     }
 
-    /// Headers of a JSON answer in this dress.
+    /// The headers of a JSON response.
     fn headers(&self) -> Result<web_sys::Headers, JsValue> {
         let headers = self.common()?;
-        match &self.dress {
-            Dress::Acquisition(endpoint) => {
+        match &self.header_set {
+            HeaderSet::Acquisition(endpoint) => {
                 for (name, value) in headers::acquisition(endpoint) {
                     headers.set(name, &value)?;
                 }
             }
-            Dress::Bundle => {
+            HeaderSet::Bundle => {
                 headers.set("content-type", "application/json")?;
                 for (name, value) in headers::preflight(headers::BUNDLE_METHODS) {
                     headers.set(name, &value)?;
                 }
             }
-            Dress::Plain => {
+            HeaderSet::Plain => {
                 headers.set("content-type", "application/json")?;
                 headers.set("cache-control", "no-store")?;
                 headers.set("x-content-type-options", "nosniff")?;
@@ -183,7 +183,7 @@ impl Reply<'_> {
         Ok(headers)
     }
 
-    /// Headers of every answer.
+    /// The headers of every response.
     fn common(&self) -> Result<web_sys::Headers, JsValue> {
         let headers = web_sys::Headers::new()?;
         headers.set("x-request-id", self.request_id.as_str())?;
@@ -194,7 +194,7 @@ impl Reply<'_> {
     }
 }
 
-/// A response whose body is a stream, or none.
+/// A response with a stream as its body, or without a body.
 pub(crate) fn stream(
     status: u16,
     headers: &web_sys::Headers,

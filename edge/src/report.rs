@@ -1,4 +1,4 @@
-//! Deploy and download reports: validated, stamped, put into the Queue. Only what the Queue has confirmed is answered 200.
+//! Deploy and download reports: validated, given an ID and time, and put into the Queue. The response is 200 only after the Queue has confirmed.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -23,21 +23,24 @@ use crate::log;
 use crate::reply::{Failure, Refusal, Reply};
 use crate::store;
 
-/// Longer than the Queue's slowest usual answer by far. One that comes later than this may be kept twice, since the client sends it again:
-/// counting takes that, and losing it would be worse.
-const QUEUE_MOST: Duration = Duration::from_secs(10);
+/// Far longer than the Queue's slowest usual response. A report that is confirmed later may be queued twice, since the client sends it again.
+/// Counting handles duplicates; losing a report would be worse.
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Takes in one report.
+/// Accepts a report.
 pub(crate) async fn take(call: &Call<'_>, reply: &Reply<'_>, endpoint: &Endpoint) -> Result<web_sys::Response, Failure> {
     let body = json_body(call.request).await?;
     let new = parse_report(endpoint.job, &body).map_err(|fault| Refusal::new(400, fault.to_string()))?;
-    admit(call, new.deployment_key.as_str())?;
-    store::snapshot(call, &new.deployment_key).await?;
-    let report = Report { id: ReportId::v7(call.now, env::dice()?), received: call.now, report: new };
-    let unqueued = match control::within(QUEUE_MOST, send(call, &report)).await {
+    count(call, new.deployment_key.as_str())?;
+    if store::snapshot_or_tombstone(call, &new.deployment_key).await?.is_tombstone() {
+        // An SDK keeps a refused report and sends it again at every start.
+        return reply.json(REPORT_OK);
+    }
+    let report = Report { id: ReportId::v7(call.now, env::entropy()?), received: call.now, report: new };
+    let unqueued = match control::within(QUEUE_TIMEOUT, send(call, &report)).await {
         Some(Ok(())) => None,
         Some(Err(error)) => Some(error.to_string()),
-        None => Some(control::no_answer(QUEUE_MOST)),
+        None => Some(control::no_answer(QUEUE_TIMEOUT)),
     };
     if let Some(error) = unqueued {
         log::event("report.not_queued", json!({"request": call.request_id.as_str(), "error": error}));
@@ -48,40 +51,40 @@ pub(crate) async fn take(call: &Call<'_>, reply: &Reply<'_>, endpoint: &Endpoint
 
 thread_local! {
     static REPORTERS: RefCell<Limiter> = RefCell::new(Limiter::default());
-    /// Of its own, as its window may be of another length.
+    /// Separate, because its window may have a different length.
     static ADDRESSES: RefCell<Limiter> = RefCell::new(Limiter::default());
 }
 
-/// Counts the report for its client's address, and for that and its deployment, in this isolate. Those whose address nobody's word says count together.
-fn admit(call: &Call<'_>, deployment_key: &str) -> Result<(), Failure> {
+/// Counts the report in this isolate, per client address and per address and deployment. Reports without a trusted address count together.
+fn count(call: &Call<'_>, deployment_key: &str) -> Result<(), Failure> {
     let (address, now) = (address::of(call.request, call.settings)?.map(|address| address.number), call.now.as_millis());
-    let admit = |limiter: &mut Limiter, what: &str, rate| match address {
+    let count = |limiter: &mut Limiter, what: &str, rate| match address {
         Some(address) => limiter.admit_address(address, what, rate, now),
         None => limiter.admit(what, rate, now),
     };
     REPORTERS
-        .with_borrow_mut(|reporters| admit(reporters, deployment_key, call.settings.report_rate))
-        .and_then(|()| ADDRESSES.with_borrow_mut(|addresses| admit(addresses, "", call.settings.address_report_rate)))
+        .with_borrow_mut(|reporters| count(reporters, deployment_key, call.settings.report_rate))
+        .and_then(|()| ADDRESSES.with_borrow_mut(|addresses| count(addresses, "", call.settings.address_report_rate)))
         .map_err(|seconds| Refusal::too_many(TOO_MANY_REPORTS, seconds).into())
 }
 
-/// As text: the crate's own JSON would arrive as `{}`, because it passes maps as JavaScript's `Map`.
+/// Sends the report as text: the crate's own JSON would arrive as `{}`, because it passes maps as JavaScript's `Map`.
 async fn send(call: &Call<'_>, report: &Report) -> Result<(), worker::Error> {
     let message = RawMessageBuilder::new(JsValue::from_str(&report.to_text())).build_with_content_type(QueueContentType::Text);
     call.env.queue(env::REPORTS)?.send_raw(message).await
 }
 
-/// The longest body that is read although it is too large, in bytes.
-const MOST_UNWANTED: usize = 64 << 10;
+/// The maximum size of an oversized body that is still read to its end, in bytes.
+const MAX_DISCARDED: usize = 64 << 10;
 
-/// The whole body of a JSON request: 413 when it is too large, 415 when there is one that says it is something else. No stated type counts
-/// as JSON.
+/// Reads the whole body of a JSON request: 413 if it is too large, 415 if there is a body with another content type. No content type counts as
+/// JSON.
 async fn json_body(request: &web_sys::Request) -> Result<Vec<u8>, Failure> {
     let headers = request.headers();
     let body = match (headers.get("content-length")?.and_then(|length| length.parse::<usize>().ok()), request.body()) {
         (Some(length), stream) if length > MAX_JSON_BODY => {
-            // A connection on which a body was not read to its end is closed, and whoever still sends may never see the answer.
-            if stream.is_some() && length <= MOST_UNWANTED {
+            // The runtime closes a connection whose body was not read to its end, and a client that is still sending may never see the response.
+            if stream.is_some() && length <= MAX_DISCARDED {
                 drop(JsFuture::from(request.array_buffer()?).await);
             }
             return Err(too_large());

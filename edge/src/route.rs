@@ -1,26 +1,26 @@
-//! Path and method to what is to be done; pure, so that it is tested natively.
+//! Routing by path and method; pure code, so that it can be tested natively.
 //!
-//! The acquisition paths themselves stand in `shared::wire::path`, because control registers the same ones.
+//! The acquisition paths themselves are in `shared::wire::path`, because control registers the same ones.
 
 use shared::wire::headers::BUNDLE_METHODS;
 use shared::wire::path::{self, Endpoint, Job};
 
-/// Paths with more layers of percent escapes than this are refused unread: each layer costs another pass.
-const MOST_ESCAPE_LAYERS: usize = 8;
+/// Paths with more layers of percent-encoding count as internal and are rejected: each layer costs another pass.
+const MAX_ESCAPE_LAYERS: usize = 8;
 
-/// The parts of a request's URL as the runtime gives it (absolute, without a parse into `url::Url`).
+/// The parts of a request's URL (absolute, as the runtime provides it), split without parsing into `url::Url`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target<'u> {
     /// Percent-encoded as sent, starting with `/`.
     pub path: &'u str,
-    /// Without the question mark; empty when there is none.
+    /// Without the question mark; empty if there is no query.
     pub query: &'u str,
-    /// Path, and the query with its question mark when there is one.
+    /// The path, with question mark and query if there is one.
     pub path_and_query: &'u str,
 }
 
 impl<'u> Target<'u> {
-    /// Cuts an absolute URL.
+    /// Splits an absolute URL.
     pub fn of(url: &'u str) -> Self {
         let after_scheme = url.split_once("://").map_or(url, |(_, rest)| rest);
         let path_and_query = after_scheme.find('/').and_then(|start| after_scheme.get(start..)).unwrap_or("/");
@@ -30,34 +30,34 @@ impl<'u> Target<'u> {
     }
 }
 
-/// Whose job a path is.
+/// The handler of a path.
 #[derive(Clone, Debug)]
 pub enum Route<'p> {
     /// An update check.
     Check(Endpoint),
     /// A deploy or a download report.
     Report(Endpoint),
-    /// The bytes behind a download URL; the text is the blob part of the path.
+    /// A bundle download; the text is the blob part of the path.
     Bundle(&'p str),
-    /// Control's internal paths, which nobody reaches through the edge.
+    /// Control's internal paths, which are unreachable through the edge.
     Internal,
-    /// Everything else: control answers.
+    /// Everything else, which control answers.
     Control,
 }
 
-/// What the method of a request means for its route.
+/// How to handle a request's method on its route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Admission {
+pub enum MethodCheck {
     /// Serve it.
     Serve,
-    /// A CORS preflight, or any other OPTIONS.
+    /// Answer a CORS preflight or any other OPTIONS.
     Preflight,
-    /// 405 with the route's methods.
+    /// Answer 405 with the route's methods.
     WrongMethod,
 }
 
 impl Route<'_> {
-    /// The methods of this route, as `Allow` and the CORS headers list them; none where control decides.
+    /// The methods of this route, as in `Allow` and the CORS headers; `None` if control decides.
     pub fn methods(&self) -> Option<&'static str> {
         match self {
             Route::Check(endpoint) | Route::Report(endpoint) => Some(endpoint.job.methods()),
@@ -66,14 +66,14 @@ impl Route<'_> {
         }
     }
 
-    /// Whether `method` (in capitals, as the runtime gives it) is served here.
-    pub fn admit(&self, method: &str) -> Admission {
+    /// How to handle `method` (in upper case, as the runtime provides it).
+    pub fn check_method(&self, method: &str) -> MethodCheck {
         match (self, method) {
             (Route::Internal | Route::Control, _) | (Route::Check(_) | Route::Bundle(_), "GET" | "HEAD") | (Route::Report(_), "POST") => {
-                Admission::Serve
+                MethodCheck::Serve
             }
-            (_, "OPTIONS") => Admission::Preflight,
-            _ => Admission::WrongMethod,
+            (_, "OPTIONS") => MethodCheck::Preflight,
+            _ => MethodCheck::WrongMethod,
         }
     }
 }
@@ -95,14 +95,14 @@ pub fn route(path: &str) -> Route<'_> {
     if is_internal(path) { Route::Internal } else { Route::Control }
 }
 
-/// Whether any reading of `path` leads under `/internal`.
+/// Whether any interpretation of `path` leads under `/internal`.
 ///
-/// Control's router reads a path one way; proxies and later versions of it may read it another. So every escape is undone, repeatedly,
-/// backslashes and doubled slashes count as one slash, dot segments are resolved and case is ignored. No path that control serves to the
-/// public starts with this segment, so nothing useful is lost. A path that is escaped over and over is nobody's honest spelling either.
+/// Control's router interprets a path one way; proxies and later versions may differ. So escapes are decoded repeatedly, backslashes and doubled
+/// slashes count as one slash, dot segments are resolved, and case is ignored. No public path of control starts with this segment, so this blocks
+/// nothing legitimate. The same goes for paths that are escaped over and over.
 fn is_internal(path: &str) -> bool {
     let mut bytes = path.as_bytes().to_vec();
-    for _ in 0..MOST_ESCAPE_LAYERS {
+    for _ in 0..MAX_ESCAPE_LAYERS {
         match percent_decode(&bytes) {
             Some(shorter) => bytes = shorter,
             None => return leads_under_internal(&bytes),
@@ -127,7 +127,7 @@ fn leads_under_internal(decoded: &[u8]) -> bool {
     segments.first().is_some_and(|first| first.eq_ignore_ascii_case(b"internal"))
 }
 
-/// Undoes every `%xx` once; nothing when there is none.
+/// Decodes every `%xx` once; `None` if there is none.
 fn percent_decode(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut decoded = Vec::with_capacity(bytes.len());
     let mut rest = bytes;
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_is_cut_into_path_and_query() {
+    fn a_url_is_split_into_path_and_query() {
         for (url, path, query) in [
             ("http://localhost:8787/a/b?c=d?e", "/a/b", "c=d?e"),
             ("https://updates.example", "/", ""),
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn every_acquisition_path_is_served_here() {
+    fn every_acquisition_path_is_served_by_the_edge() {
         for (path, endpoint) in path::all() {
             let with_slash = format!("{path}/");
             match (route(&path), endpoint.job) {
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn no_spelling_of_the_internal_paths_gets_through() {
+    fn no_spelling_of_internal_paths_gets_through() {
         for path in [
             "/internal",
             "/internal/",
@@ -215,11 +215,11 @@ mod tests {
     fn methods_are_served_preflighted_or_refused() {
         let check = route("/v1/public/svc/update_check");
         let report = route("/v1/public/svc/report_status/deploy");
-        assert_eq!(check.admit("HEAD"), Admission::Serve);
-        assert_eq!(check.admit("POST"), Admission::WrongMethod);
-        assert_eq!(check.admit("OPTIONS"), Admission::Preflight);
-        assert_eq!(report.admit("POST"), Admission::Serve);
-        assert_eq!(report.admit("GET"), Admission::WrongMethod);
-        assert_eq!(route("/v1/apps").admit("OPTIONS"), Admission::Serve);
+        assert_eq!(check.check_method("HEAD"), MethodCheck::Serve);
+        assert_eq!(check.check_method("POST"), MethodCheck::WrongMethod);
+        assert_eq!(check.check_method("OPTIONS"), MethodCheck::Preflight);
+        assert_eq!(report.check_method("POST"), MethodCheck::Serve);
+        assert_eq!(report.check_method("GET"), MethodCheck::WrongMethod);
+        assert_eq!(route("/v1/apps").check_method("OPTIONS"), MethodCheck::Serve);
     }
 }

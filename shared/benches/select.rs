@@ -1,4 +1,4 @@
-//! How long a check takes once its snapshot is in memory, and how long the snapshot takes to get there.
+//! Measures an update check with its snapshot in memory, and parsing the snapshot.
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use shared::hash::Sha256Hex;
@@ -12,7 +12,7 @@ use std::hint::black_box;
 
 const RANGES: [&str; 5] = ["1.0.0", "^1.2.0", "~2.0.3", ">=3.0.0 <3.5.0 || 3.6.x", "4.x"];
 
-/// A deployment's history as the publisher writes it. With `rollout`, every release is in an unfinished one, so that none is cut short.
+/// A deployment's history as the publisher writes it. With `rollout`, every release is in an unfinished rollout, so that none has the short form.
 fn published(count: u32, rollout: Option<u8>) -> String {
     let made = UnixMillis(1_769_851_800_000);
     let header = SnapshotHeader { deployment: DeploymentId::v7(made, [1; 10]), app: AppId::v7(made, [2; 10]), version: 1, made };
@@ -40,7 +40,7 @@ fn published(count: u32, rollout: Option<u8>) -> String {
     Snapshot::publish(&header, &releases).unwrap_or_default()
 }
 
-/// The dearest question: a client on the oldest release of its range, so that the whole history is scanned.
+/// The most expensive check: a device on the oldest release of its range, so that the whole history is scanned.
 fn request() -> Option<CheckRequest> {
     Some(CheckRequest {
         deployment_key: DeploymentKey::try_from("deployment-key").ok()?,

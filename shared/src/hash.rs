@@ -16,7 +16,7 @@ use std::fmt;
 #[serde(try_from = "String", into = "String")]
 pub struct Sha256Hex(String);
 
-/// The hash of a package as clients know it: of its manifest for a zip, of its bytes for a single file.
+/// The package hash that clients compute: over the manifest for a ZIP, over the bytes for a single file.
 pub type PackageHash = Sha256Hex;
 
 impl Sha256Hex {
@@ -25,7 +25,7 @@ impl Sha256Hex {
         Self::from_digest(sha256(bytes))
     }
 
-    /// The text of a digest that was computed elsewhere, for instance while a file streamed by.
+    /// Wraps a digest that was computed elsewhere, for instance while streaming a file.
     pub fn from_digest(digest: [u8; 32]) -> Self {
         Self(hex(&digest))
     }
@@ -33,10 +33,10 @@ impl Sha256Hex {
 
 parsed_text!(Sha256Hex, |text: &str| {
     let shaped = text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    if shaped { Ok(()) } else { Err(Invalid::from("must be 64 lower-case hexadecimal digits")) }
+    if shaped { Ok(()) } else { Err(Invalid::from("must be 64 lowercase hexadecimal digits")) }
 });
 
-/// Where a blob lies in the object store: `{app}/{sha256}`. Blobs are never shared between apps.
+/// The key of a blob in object storage: `{app}/{sha256}`. Apps never share blobs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlobKey {
     /// The app the blob belongs to.
@@ -46,12 +46,12 @@ pub struct BlobKey {
 }
 
 impl BlobKey {
-    /// The key as it stands in a URL: base64url without padding of `{app}/{sha256}`.
+    /// The key as used in URLs: `{app}/{sha256}` in base64url without padding.
     pub fn encoded(&self) -> String {
         URL_SAFE_NO_PAD.encode(self.to_string())
     }
 
-    /// Reads what [`BlobKey::encoded`] wrote; everything else is refused.
+    /// Parses the output of [`BlobKey::encoded`]; rejects everything else.
     pub fn from_encoded(text: &str) -> Result<Self, Invalid> {
         let wrong = || Invalid::from("is not the key of a blob");
         let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| wrong())?;

@@ -1,18 +1,18 @@
-//! Ids: newtypes over the lower-case hyphenated text of a UUID, so that an app's id cannot be taken for a deployment's.
+//! IDs: newtypes over a lower-case, hyphenated UUID, so that an app ID cannot be mistaken for a deployment ID.
 
 use crate::Invalid;
 use crate::text::parsed_text;
 use crate::time::UnixMillis;
 use serde::{Deserialize, Serialize};
 
-/// 8-4-4-4-12 lower-case hexadecimal digits; the version and the variant are left open.
+/// Accepts 8-4-4-4-12 lower-case hexadecimal digits, with any version and variant.
 fn check_uuid(text: &str) -> Result<(), Invalid> {
     let shaped = text.len() == 36
         && text.bytes().enumerate().all(|(place, byte)| match place {
             8 | 13 | 18 | 23 => byte == b'-',
             _ => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
         });
-    if shaped { Ok(()) } else { Err(Invalid::from("must be a UUID in lower case with hyphens")) }
+    if shaped { Ok(()) } else { Err(Invalid::from("must be a lowercase UUID with hyphens")) }
 }
 
 macro_rules! id {
@@ -26,10 +26,10 @@ macro_rules! id {
         pub struct $name(String);
 
         impl $name {
-            /// A new UUIDv7: ids made later sort later. `dice` are ten random bytes; a time before 1970 counts as 1970.
-            pub fn v7(now: UnixMillis, dice: [u8; 10]) -> Self {
+            /// Creates a UUIDv7: later IDs sort later. A time before 1970 counts as 1970.
+            pub fn v7(now: UnixMillis, random: [u8; 10]) -> Self {
                 let millis = u64::try_from(now.as_millis()).unwrap_or(0);
-                Self(uuid::Builder::from_unix_timestamp_millis(millis, &dice).into_uuid().hyphenated().to_string())
+                Self(uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid().hyphenated().to_string())
             }
         }
 
@@ -42,7 +42,7 @@ id! {
     AppId
 }
 id! {
-    /// An account: the tenant.
+    /// An account, which is the tenant.
     AccountId
 }
 id! {
@@ -66,19 +66,19 @@ id! {
     PasskeyId
 }
 id! {
-    /// A login that waits for a second factor.
+    /// A login that is waiting for a second factor.
     PendingLoginId
 }
 id! {
-    /// One report of a client, stamped where it came in; the same report delivered twice has the same id.
+    /// A device's report, given its ID on receipt. A report that is delivered twice keeps its ID.
     ReportId
 }
 id! {
-    /// A registration that waits for its address to be verified.
+    /// A registration whose email address is not verified yet.
     RegistrationId
 }
 id! {
-    /// A mail that waits to be sent, as in its `Message-ID`.
+    /// An email in the outbox, as in its `Message-ID`.
     MailId
 }
 id! {
@@ -86,17 +86,17 @@ id! {
     AuditEventId
 }
 id! {
-    /// A command line's request to be let in. Whoever knows it may look at it, so that it must not be guessed: [`CliAuthorizationId::v4`].
+    /// A CLI's authorization request. Knowing the ID is enough to view the request, so it must be unguessable: [`CliAuthorizationId::v4`].
     CliAuthorizationId
 }
 id! {
-    /// One request, as answered in `X-Request-Id`.
+    /// A request, as returned in `X-Request-Id`.
     RequestId
 }
 
 impl CliAuthorizationId {
-    /// A new `UUIDv4`: nothing of it tells when it was made. `dice` are sixteen random bytes.
-    pub fn v4(dice: [u8; 16]) -> Self {
-        Self(uuid::Builder::from_random_bytes(dice).into_uuid().hyphenated().to_string())
+    /// Creates a `UUIDv4`, which does not reveal its creation time.
+    pub fn v4(random: [u8; 16]) -> Self {
+        Self(uuid::Builder::from_random_bytes(random).into_uuid().hyphenated().to_string())
     }
 }

@@ -1,10 +1,10 @@
-//! The errors of parsing: what is wrong, in words that may be shown to the sender.
+//! Parse errors, with messages that are safe to show to the sender.
 
 use std::borrow::Cow;
 use std::fmt::{self, Display, Formatter};
 
-/// What is wrong with a text that was to be parsed, such as `must be 10 to 100 of A-Z a-z 0-9 _ -`. Never quotes the text itself, so
-/// that it can be answered and logged even when the text is a secret or hostile.
+/// A parse error, such as `must be 10 to 100 of A-Z a-z 0-9 _ -`. It never quotes the input, which may be secret or hostile, so it is safe to
+/// return and to log.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Invalid(pub Cow<'static, str>);
@@ -21,56 +21,56 @@ impl From<String> for Invalid {
     }
 }
 
-/// What is wrong with one field of a request.
+/// An error in one field of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldError {
-    /// The field; empty where the request as a whole is wrong.
+    /// The field; empty when the error concerns the whole request.
     pub field: &'static str,
-    /// What is wrong with it.
+    /// The error.
     pub error: Invalid,
 }
 
-/// What is wrong with a request, every field at once: `name: must be 1 to 255 characters; key: is missing`.
+/// All errors in a request: `name: must be 1 to 255 characters; key: is missing`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FieldErrors(Vec<FieldError>);
 
 impl FieldErrors {
-    /// One error of a field.
+    /// A single error in one field.
     pub fn of(field: &'static str, error: impl Into<Invalid>) -> Self {
         Self(vec![FieldError { field, error: error.into() }])
     }
 
-    /// One error of the request as a whole.
+    /// A single error that concerns the whole request.
     pub fn of_request(error: impl Into<Invalid>) -> Self {
         Self::of("", error)
     }
 
-    /// Notes that `field` is wrong.
+    /// Adds an error for `field`.
     pub fn add(&mut self, field: &'static str, error: impl Into<Invalid>) {
         self.0.push(FieldError { field, error: error.into() });
     }
 
-    /// The value, or nothing and a note that `field` is wrong.
+    /// Returns the parsed value, or adds an error for `field` and returns `None`.
     pub fn take<T, E: Into<Invalid>>(&mut self, field: &'static str, parsed: Result<T, E>) -> Option<T> {
         parsed.map_err(|error| self.add(field, error)).ok()
     }
 
-    /// Notes what else is wrong.
+    /// Adds all errors of `others`.
     pub fn extend(&mut self, others: Self) {
         self.0.extend(others.0);
     }
 
-    /// Whether `field` is wrong.
+    /// Whether `field` has an error.
     pub fn is_about(&self, field: &str) -> bool {
         self.0.iter().any(|error| error.field == field)
     }
 
-    /// Whether nothing is wrong so far.
+    /// Whether there are no errors.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The errors, in the order in which they were noted.
+    /// The errors, in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = &FieldError> {
         self.0.iter()
     }

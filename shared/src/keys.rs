@@ -1,4 +1,4 @@
-//! What clients and customers choose or are given: deployment keys, labels, client ids, binary versions, names.
+//! Keys and names that devices and customers choose or receive: deployment keys, labels, client IDs, binary versions, names.
 
 use crate::Invalid;
 use crate::hash::sha256;
@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// The key by which a deployment's clients are known: 10 to 100 of `A-Z a-z 0-9 _ -`. Customers bring their own, so there is no prefix
-/// and no checksum.
+/// A deployment key, which devices send to identify their deployment: 10 to 100 of `A-Z a-z 0-9 _ -`. Customers bring their own keys, so there
+/// is no prefix and no checksum.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "sqlx", derive(sqlx::Type))]
 #[cfg_attr(feature = "sqlx", sqlx(transparent))]
@@ -19,11 +19,11 @@ pub struct DeploymentKey(String);
 
 parsed_text!(DeploymentKey, |text: &str| {
     let shaped = (10..=100).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
-    if shaped { Ok(()) } else { Err(Invalid::from("must be 10 to 100 of A-Z a-z 0-9 _ -")) }
+    if shaped { Ok(()) } else { Err(Invalid::from("must be 10 to 100 characters of A-Z a-z 0-9 _ -")) }
 });
 
 impl DeploymentKey {
-    /// A generated key: base64url of 32 random bytes. A leading `-`, which command lines would take for an option, becomes `_`.
+    /// Generates a key: 32 random bytes in base64url. A leading `-` becomes `_`, because a CLI would parse it as an option.
     pub fn from_random(random: [u8; 32]) -> Self {
         let text = URL_SAFE_NO_PAD.encode(random);
         Self(match text.strip_prefix('-') {
@@ -33,7 +33,7 @@ impl DeploymentKey {
     }
 }
 
-/// The key is all that a client needs to know, so debug output shows its beginning only.
+/// Shows only the first characters: the key is all that a device needs for access.
 impl fmt::Debug for DeploymentKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "DeploymentKey({}…)", self.0.get(..4).unwrap_or_default())
@@ -48,7 +48,7 @@ pub struct Label(u32);
 impl Label {
     const MAX: u32 = 999_999_999;
 
-    /// The label with this number; none for 0 and for more than nine digits.
+    /// The label with this number; `None` for 0 and for more than nine digits.
     pub fn new(number: u32) -> Option<Self> {
         (1..=Self::MAX).contains(&number).then_some(Self(number))
     }
@@ -99,7 +99,7 @@ impl fmt::Display for Label {
     }
 }
 
-/// The id a client gives itself, stable per installation: 1 to 128 characters, none of them a control character.
+/// The ID that a device chooses for itself, stable per installation: 1 to 128 characters, no control characters.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "sqlx", derive(sqlx::Type))]
 #[cfg_attr(feature = "sqlx", sqlx(transparent))]
@@ -107,18 +107,18 @@ impl fmt::Display for Label {
 pub struct ClientId(String);
 
 parsed_text!(ClientId, |text: &str| check_plain(text, 128)
-    .map_err(|()| Invalid::from("must be 1 to 128 characters, no control characters")));
+    .map_err(|()| Invalid::from("must be 1 to 128 characters without control characters")));
 
 impl ClientId {
-    /// The first 16 bytes of its SHA-256: what is stored of it.
+    /// The first 16 bytes of its SHA-256. Only these are stored.
     pub fn digest(&self) -> [u8; 16] {
         let [digest @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] = sha256(self.0.as_bytes());
         digest
     }
 }
 
-/// The version of a store binary as a report names it: 1 to 100 characters, none of them a control character. It is counted, never
-/// compared, so it need not be a semantic version.
+/// The version of an app store build, as sent in reports: 1 to 100 characters, no control characters. It is counted but never compared, so it
+/// need not be a semantic version.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "sqlx", derive(sqlx::Type))]
 #[cfg_attr(feature = "sqlx", sqlx(transparent))]
@@ -126,10 +126,10 @@ impl ClientId {
 pub struct BinaryVersion(String);
 
 parsed_text!(BinaryVersion, |text: &str| check_plain(text, 100)
-    .map_err(|()| Invalid::from("must be 1 to 100 characters, no control characters")));
+    .map_err(|()| Invalid::from("must be 1 to 100 characters without control characters")));
 
-/// The name of an app or a deployment, in normalization form C: 1 to 255 characters, not `.` or `..`, no space at either end, none of `\ / ? : #`, so
-/// that it can be a path segment, and no character that [`crate::text::name`] refuses.
+/// The name of an app or a deployment, in normalization form C: 1 to 255 characters, none that [`crate::text::name`] rejects. It must work as a
+/// path segment: not `.` or `..`, no space at either end, none of `\ / ? : #`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "sqlx", derive(sqlx::Type))]
 #[cfg_attr(feature = "sqlx", sqlx(transparent))]
@@ -139,16 +139,16 @@ pub struct Name(String);
 parsed_text!(Name, text::nfc, |text: &str| text::check(text, 255).and_then(|()| check_segment(text)));
 
 impl Name {
-    /// A name to look up, as it was given: one that was stored before may have characters that a new one may not. What cannot be a path segment
-    /// is refused, since nothing ever had such a name.
+    /// Checks a name that is only looked up, and returns it as given: names stored earlier may have characters that are no longer allowed. A name
+    /// that cannot be a path segment is rejected, because no such name was ever stored.
     pub fn sought(text: &str) -> Result<&str, Invalid> {
-        check_plain(text, 255).map_err(|()| Invalid::from("must be 1 to 255 characters, no control characters"))?;
+        check_plain(text, 255).map_err(|()| Invalid::from("must be 1 to 255 characters without control characters"))?;
         check_segment(text)?;
         Ok(text)
     }
 }
 
-/// What a path segment, as programs and people write it, cannot be.
+/// Rejects text that programs or people cannot use as a path segment.
 fn check_segment(text: &str) -> Result<(), Invalid> {
     if text == "." || text == ".." {
         return Err(Invalid::from("must not be . or .."));
@@ -162,9 +162,9 @@ fn check_segment(text: &str) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// 1 to `most` characters, no control characters.
-fn check_plain(text: &str, most: usize) -> Result<(), ()> {
-    // No character takes more than four bytes; the first test spares the count of a very long text.
-    let fits = !text.is_empty() && text.len() <= most * 4 && text.chars().count() <= most;
+/// Accepts 1 to `max` characters without control characters.
+fn check_plain(text: &str, max: usize) -> Result<(), ()> {
+    // A character takes four bytes at most, so the byte length rejects very long text without counting it.
+    let fits = !text.is_empty() && text.len() <= max * 4 && text.chars().count() <= max;
     if fits && !text.chars().any(char::is_control) { Ok(()) } else { Err(()) }
 }

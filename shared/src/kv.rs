@@ -1,16 +1,16 @@
-//! The keys under which values lie in Workers KV, as types, so that publisher and reader cannot disagree.
+//! Typed keys for Workers KV, so that publisher and reader cannot disagree.
 
 use crate::keys::DeploymentKey;
 use crate::snapshot::Snapshot;
 use serde::{Deserialize, Serialize};
 
-/// A key in KV, with what lies under it.
+/// A key in KV, with the types of its value and metadata.
 pub trait KvKey {
-    /// The beginning of every key of this kind.
+    /// The prefix of every key of this kind.
     const PREFIX: &'static str;
-    /// What the stored bytes parse to.
+    /// The type that the stored bytes parse to.
     type Value;
-    /// What stands in the key's metadata, as JSON.
+    /// The type of the key's JSON metadata.
     type Metadata;
 
     /// The part after the prefix.
@@ -41,7 +41,7 @@ pub fn snapshot_key(key: &DeploymentKey) -> String {
     SnapshotKey(key).name()
 }
 
-/// The metadata beside a snapshot, `{"version":…}`: lets a reconcile compare versions without reading values.
+/// The metadata of a snapshot, `{"version":…}`: lets the reconciler compare versions without reading values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SnapshotMetadata {
     /// The snapshot's version.

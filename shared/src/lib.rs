@@ -1,8 +1,8 @@
-//! Updraft's pure core: what `edge` and `control` must never disagree about.
+//! Updraft's pure core: the logic on which `edge` and `control` must agree.
 //!
-//! Here are the wire formats, node-semver ranges, rollout buckets, the snapshot of a deployment, and the one function that decides
-//! which update a client gets, [`select::select`]. Deliberately not here: input and output, async, clocks, randomness and logging; the
-//! time, the dice and the bytes come in as arguments, so that the crate is the same natively and as Wasm. Start reading at [`select`].
+//! It has the wire formats, node-semver ranges, rollout buckets, deployment snapshots, and [`select::select`], the one function that decides
+//! which update a device gets. It has no I/O, async, clocks, randomness or logging: time, random bytes and input are arguments, so the crate
+//! behaves the same natively and as Wasm. Start reading at [`select`].
 
 #[cfg(feature = "api")]
 pub mod api;

@@ -1,6 +1,6 @@
-//! How many requests of one kind a stranger may make: counted per key in windows of fixed length, in memory, bounded.
+//! Rate limits for unauthenticated requests: counts per key in fixed windows, in bounded memory.
 //!
-//! The time comes in as an argument. What is counted, and under which key, is the caller's: [`network`] makes one of a client's address.
+//! The time is an argument. The caller decides what to count and under which key: [`network`] turns a client address into one.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -8,26 +8,26 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use crate::Invalid;
 use crate::time::parse_duration;
 
-/// Keys that are remembered. Beyond it the oldest window is forgotten, so that a flood of keys costs memory no more than this, and at worst lets
-/// through what it was meant to keep out.
-const MOST_KEYS: usize = 16_384;
+/// The number of keys to remember. Beyond that, the oldest window is dropped: a flood of keys cannot exhaust memory, and at worst lets requests
+/// through that the limit should have stopped.
+const MAX_KEYS: usize = 16_384;
 
-/// The most that a site's limit counts to.
-const MOST_OF_SITE: u32 = 100_000;
+/// The highest count in a site's limit.
+const MAX_SITE_COUNT: u32 = 100_000;
 
-/// So many in such a time.
+/// A rate: a count per window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// How many.
+    /// The count.
     pub count: u32,
-    /// In how many milliseconds.
+    /// The window, in milliseconds.
     pub window: i64,
 }
 
 impl Rate {
-    /// Reads `600/1m`: a count, a slash, a duration in `ms`, `s`, `m`, `h` or `d`.
+    /// Parses `600/1m`: a count, a slash, a duration in `ms`, `s`, `m`, `h` or `d`.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
-        let wrong = || Invalid::from("must be a count and a duration such as 600/1m");
+        let wrong = || Invalid::from("must be a count and a duration, such as 600/1m");
         let (count, duration) = text.trim().split_once('/').ok_or_else(wrong)?;
         let count = count.parse::<u32>().ok().filter(|count| *count > 0).ok_or_else(wrong)?;
         let window = parse_duration(duration).map_err(|_| wrong())?;
@@ -35,23 +35,23 @@ impl Rate {
     }
 }
 
-/// Counts by key.
+/// Request counts by key.
 #[derive(Debug, Default)]
 pub struct Limiter {
     keys: Windows,
-    /// Counts by site, beside: keys that come and go within one site do not push it out.
+    /// Counts by site, kept apart so that changing keys within a site cannot evict the site itself.
     sites: Windows,
 }
 
 impl Limiter {
-    /// Counts one request of `key`. When it is one too many, the error says in how many seconds (at least 1) the next may come.
+    /// Counts a request for `key`. Over the limit, the error is the number of seconds (at least 1) until the next is allowed.
     pub fn admit(&mut self, key: &str, rate: Rate, now: i64) -> Result<(), u64> {
         self.keys.wait(key, rate, now).map_or(Ok(()), Err)?;
         self.keys.add(key, now);
         Ok(())
     }
 
-    /// Counts one request of an address about `what`: by its [`network`], and on IPv6 also by its [`site`], which gets ten times as many.
+    /// Counts a request from an address for `what`: by [`network`], and on IPv6 also by [`site`], which is allowed ten times as many.
     pub fn admit_address(&mut self, address: IpAddr, what: &str, rate: Rate, now: i64) -> Result<(), u64> {
         let key = format!("{} {what}", network(address));
         let site = site(address).map(|site| format!("{site} {what}"));
@@ -69,7 +69,7 @@ impl Limiter {
 #[derive(Debug, Default)]
 struct Windows {
     windows: HashMap<String, Window>,
-    /// Windows by their beginning; all are equally long, so that the first to begin is the first to end.
+    /// Windows by start time. All have the same length, so the first to start is the first to end.
     order: VecDeque<(i64, String)>,
 }
 
@@ -80,7 +80,7 @@ struct Window {
 }
 
 impl Windows {
-    /// The seconds until one more may come, when there were as many as `rate` allows.
+    /// The seconds until the next request is allowed, if `rate` is exhausted.
     fn wait(&mut self, key: &str, rate: Rate, now: i64) -> Option<u64> {
         self.forget(rate.window, now);
         let window = self.windows.get(key).filter(|window| window.count >= rate.count)?;
@@ -97,10 +97,10 @@ impl Windows {
         self.order.push_back((now, key.to_owned()));
     }
 
-    /// Forgets windows that are over, those that a clock set back has left in the future, and the oldest beyond the bound.
+    /// Drops expired windows, windows in the future (the clock was set back), and the oldest ones over [`MAX_KEYS`].
     fn forget(&mut self, length: i64, now: i64) {
         while let Some((began, _)) = self.order.front()
-            && (!(0..length).contains(&now.saturating_sub(*began)) || self.order.len() >= MOST_KEYS)
+            && (!(0..length).contains(&now.saturating_sub(*began)) || self.order.len() >= MAX_KEYS)
             && let Some((began, key)) = self.order.pop_front()
         {
             if self.windows.get(&key).is_some_and(|window| window.began == began) {
@@ -110,17 +110,17 @@ impl Windows {
     }
 }
 
-/// What a site may ask for where a network may ask for `rate`: ten times as many, but no more than can be kept of one subject.
+/// The rate for a site whose networks are limited to `rate`: ten times the count, up to what is kept for one subject.
 pub fn site_rate(rate: Rate) -> Rate {
-    Rate { count: rate.count.saturating_mul(10).min(MOST_OF_SITE).max(rate.count), ..rate }
+    Rate { count: rate.count.saturating_mul(10).min(MAX_SITE_COUNT).max(rate.count), ..rate }
 }
 
-/// What a client's address counts for besides its [`network`]: its /48 on IPv6, which one customer easily has.
+/// The site to count a client address under, besides its [`network`]: its /48 on IPv6, which one customer can easily get.
 pub fn site(address: IpAddr) -> Option<String> {
     address.to_canonical().is_ipv6().then(|| wide_network(address))
 }
 
-/// The block of addresses that usually has one owner: the /24 on IPv4, the /48 on IPv6, as `198.51.100.0/24`.
+/// The address block that usually has one owner: the /24 on IPv4, the /48 on IPv6, written as `198.51.100.0/24`.
 pub fn wide_network(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) => format!("{}/24", Ipv4Addr::from_bits(address.to_bits() & (u32::MAX << 8))),
@@ -128,7 +128,7 @@ pub fn wide_network(address: IpAddr) -> String {
     }
 }
 
-/// What a client's address counts as: itself on IPv4, its /64 on IPv6, where a customer has at least that many addresses.
+/// The network to count a client address under: the address itself on IPv4, its /64 on IPv6, the smallest block that a customer gets.
 pub fn network(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) => address.to_string(),

@@ -1,17 +1,17 @@
-//! A cache that is bounded in bytes: the least recently used goes first.
+//! An LRU cache that is bounded in bytes.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
-/// What an entry takes besides its value and its key: its places in both maps, rounded up.
+/// The memory of an entry besides key and value: its slots in both maps, rounded up.
 const ENTRY_OVERHEAD: usize = 512;
 
-/// Values by key, with what each weighs.
+/// Values by key, each with its weight in bytes.
 #[derive(Debug)]
 pub struct Lru<K, V> {
     entries: HashMap<K, Entry<V>>,
-    /// Ticks of use to keys, oldest first; one per entry.
+    /// Keys by the tick of their last use, oldest first; one per entry.
     order: BTreeMap<u64, K>,
     tick: u64,
     bytes: usize,
@@ -26,18 +26,18 @@ struct Entry<V> {
 }
 
 impl<K: AsRef<str> + Clone + Eq + Hash, V> Lru<K, V> {
-    /// An empty one that holds at most `max_bytes`, or a single value that is larger.
+    /// An empty cache that holds at most `max_bytes`, or one larger value.
     pub fn new(max_bytes: usize) -> Self {
         Self { entries: HashMap::new(), order: BTreeMap::new(), tick: 0, bytes: 0, max_bytes }
     }
 
-    /// The value, which counts as used.
+    /// Returns the value and marks it as used.
     pub fn get<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
     where
         K: Borrow<Q>,
     {
         let entry = self.entries.get_mut(key)?;
-        // The newest entry stays where it is, so that one busy key costs no work on the order.
+        // The newest entry keeps its place, so that one busy key does not update the order on each access.
         if entry.used != self.tick
             && let Some(owned) = self.order.remove(&entry.used)
         {
@@ -48,7 +48,7 @@ impl<K: AsRef<str> + Clone + Eq + Hash, V> Lru<K, V> {
         Some(&mut entry.value)
     }
 
-    /// The value; that it was looked at does not count.
+    /// Returns the value without marking it as used.
     pub fn peek<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
     where
         K: Borrow<Q>,
@@ -56,7 +56,7 @@ impl<K: AsRef<str> + Clone + Eq + Hash, V> Lru<K, V> {
         self.entries.get_mut(key).map(|entry| &mut entry.value)
     }
 
-    /// Keeps a value of `weight` bytes in place of the one that it held for the key, and lets go what it has no room for.
+    /// Inserts or replaces a value of `weight` bytes, then evicts entries until the cache is within its bound.
     pub fn insert(&mut self, key: K, value: V, weight: usize) {
         self.remove(&key);
         let weight = weight + 2 * key.as_ref().len() + ENTRY_OVERHEAD;
@@ -64,7 +64,7 @@ impl<K: AsRef<str> + Clone + Eq + Hash, V> Lru<K, V> {
         self.bytes += weight;
         self.order.insert(self.tick, key.clone());
         self.entries.insert(key, Entry { value, weight, used: self.tick });
-        // The one just put in stays, however large: made anew for every request, it would cost the most.
+        // Never evict the new entry, however large: rebuilding it for every request would cost the most.
         while self.bytes > self.max_bytes
             && self.order.len() > 1
             && let Some((_, oldest)) = self.order.pop_first()
@@ -73,7 +73,7 @@ impl<K: AsRef<str> + Clone + Eq + Hash, V> Lru<K, V> {
         }
     }
 
-    /// Lets a value go.
+    /// Removes a value.
     pub fn remove<Q: Eq + Hash + ?Sized>(&mut self, key: &Q)
     where
         K: Borrow<Q>,
@@ -84,7 +84,7 @@ impl<K: AsRef<str> + Clone + Eq + Hash, V> Lru<K, V> {
         }
     }
 
-    /// The bytes that it holds, as it counts them.
+    /// The bytes in use, as estimated by the cache.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

@@ -1,6 +1,6 @@
-//! Reports of clients: what one means, and its text on the way from where it came in to where it is counted.
+//! Device reports: their meaning, and the JSON that carries them from receipt to counting.
 //!
-//! The bodies that clients post are read in [`crate::wire::report`].
+//! [`crate::wire::report`] parses the bodies that devices post.
 
 use crate::Invalid;
 use crate::ids::ReportId;
@@ -9,23 +9,23 @@ use crate::time::UnixMillis;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a client reported, not yet stamped.
+/// A report before it gets its ID and time of receipt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewReport {
-    /// The deployment it follows.
+    /// The key of the device's deployment.
     pub deployment_key: DeploymentKey,
-    /// The id it gives itself; old clients have none.
+    /// The device's ID; old SDKs send none.
     pub client_id: Option<ClientId>,
     /// What happened.
     pub event: Event,
 }
 
-/// What happened at a client.
+/// What happened on a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// It runs what its store binary was shipped with.
+    /// It runs the bundle that shipped in its app store build.
     Binary {
-        /// The binary's version.
+        /// The version of the build.
         app_version: BinaryVersion,
     },
     /// It runs a release.
@@ -33,7 +33,7 @@ pub enum Event {
         /// The release.
         label: Label,
     },
-    /// It could not run a release and went back.
+    /// It could not run a release and rolled back.
     Failed {
         /// The release.
         label: Label,
@@ -45,36 +45,36 @@ pub enum Event {
     },
 }
 
-/// A report as it is queued and counted.
+/// A report with its ID and time of receipt, as queued and counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// Made where it came in; delivered twice, it is the same.
+    /// Assigned on receipt. A report that is delivered twice keeps its ID.
     pub id: ReportId,
-    /// When it came in.
+    /// When it was received.
     pub received: UnixMillis,
     /// What was reported.
     pub report: NewReport,
 }
 
 impl Report {
-    /// Compact JSON: the message in the queue and the element of a batch.
+    /// Serializes to compact JSON: a message in the queue, an element of a batch.
     pub fn to_text(&self) -> String {
-        // Texts and numbers always have a JSON form; there is no error to give.
+        // Cannot fail: strings and numbers always serialize.
         serde_json::to_string(&Message::from(self.clone())).unwrap_or_default()
     }
 
-    /// Reads what [`Report::to_text`] wrote.
+    /// Parses the output of [`Report::to_text`].
     pub fn from_text(text: &str) -> Result<Self, Invalid> {
         serde_json::from_str::<Message>(text).map_err(|_| unreadable())?.try_into()
     }
 
-    /// Reads one element of a batch.
+    /// Parses one element of a batch.
     pub fn from_value(value: Value) -> Result<Self, Invalid> {
         serde_json::from_value::<Message>(value).map_err(|_| unreadable())?.try_into()
     }
 }
 
-/// Without the parser's own words: they may repeat values, and this text is logged.
+/// Leaves out the parser's message, which may quote values: this text is logged.
 fn unreadable() -> Invalid {
     Invalid::from("is not a report")
 }

@@ -1,18 +1,18 @@
-//! The bucket of a client in a staged rollout, exactly as the field's clients and servers compute it.
+//! A device's bucket in a staged rollout, computed exactly as existing CodePush SDKs and servers do.
 
 use serde::Serialize;
 
 use crate::keys::Label;
 
-/// A share of the clients: 1 to 100 percent.
+/// A share of the devices: 1 to 100 percent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Percent(u8);
 
 impl Percent {
-    /// Everybody.
+    /// All devices.
     pub const ALL: Self = Self(100);
 
-    /// So many percent; none for 0 and for more than 100.
+    /// Creates a percentage; `None` for 0 and for more than 100.
     pub fn new(number: u64) -> Option<Self> {
         u8::try_from(number).ok().filter(|number| (1..=100).contains(number)).map(Self)
     }
@@ -25,14 +25,13 @@ impl Percent {
 
 /// The bucket, 0 to 99, of `{client id}-{label}`.
 ///
-/// The reference computes `h = (h << 5) - h + c` over UTF-16 code units in JavaScript numbers: the shift works on 32 bits, the
-/// subtraction does not. The usual 32-bit string hash gives other buckets for most ids, and a client whose bucket changes would leave
-/// a rollout that it is in.
+/// The reference computes `h = (h << 5) - h + c` over UTF-16 code units with JavaScript numbers: the shift is 32-bit, the subtraction is not.
+/// The usual 32-bit string hash gives different buckets for most IDs, and a device whose bucket changes would drop out of its rollout.
 pub fn bucket(identifier: &str) -> u8 {
     bucket_of(identifier.encode_utf16())
 }
 
-/// Whether this client is among the `rollout` percent that get the release. Who is in at some percentage is in at every higher one.
+/// Whether the device is among the `rollout` percent that get the release. Raising the percentage never removes a device.
 pub fn is_selected(client_id: &str, label: &Label, rollout: u8) -> bool {
     let label = label.to_string();
     bucket_of(client_id.encode_utf16().chain("-".encode_utf16()).chain(label.encode_utf16())) < rollout
@@ -43,7 +42,7 @@ fn bucket_of(units: impl Iterator<Item = u16>) -> u8 {
     u8::try_from(hash.unsigned_abs() % 100).unwrap_or(0)
 }
 
-/// What JavaScript's `ToInt32` makes of a whole number: its low 32 bits, read as signed.
+/// JavaScript's `ToInt32` for an integer: its low 32 bits as a signed number.
 fn low_32_bits(number: i64) -> i32 {
     let [first, second, third, fourth, ..] = number.to_le_bytes();
     i32::from_le_bytes([first, second, third, fourth])

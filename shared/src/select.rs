@@ -1,9 +1,12 @@
-//! THE selection: which update a client gets, and why.
+//! The selection: which update a device gets, and why.
 //!
-//! A pure function of the snapshot and the question, used by `edge` and `control` alike. It follows the reference server's scan step by
-//! step (newest to oldest), with four choices: a client without label and hash is on no release, so that every mandatory one counts for
-//! it; an empty label or hash is an absent one; a client without id is outside every rollout; and the version echoed is always exactly
-//! what the client sent.
+//! A pure function of snapshot and request, used by both `edge` and `control`. It follows the reference server's scan step by step (newest to
+//! oldest), with four rules of its own:
+//!
+//! - A device without label and hash is on no release, so every mandatory release counts for it.
+//! - An empty label or hash counts as absent.
+//! - A device without a client ID is outside every rollout.
+//! - The echoed version is always exactly what the device sent.
 
 use crate::hash::Sha256Hex;
 use crate::keys::{DeploymentKey, Label};
@@ -11,79 +14,79 @@ use crate::rollout;
 use crate::snapshot::{Offer, Release, Snapshot};
 use crate::version::{AppVersion, gtr};
 
-/// The question of a client. In the optional texts, absent and empty are the same.
+/// An update check. In the optional fields, empty means absent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckRequest {
-    /// Which deployment it follows.
+    /// The key of the device's deployment.
     pub deployment_key: DeploymentKey,
-    /// The version of its binary.
+    /// The version of the installed app.
     pub app_version: AppVersion,
-    /// The hash of the package it runs.
+    /// The hash of the running package.
     pub package_hash: Option<String>,
-    /// The label of the release it runs.
+    /// The label of the running release.
     pub label: Option<String>,
-    /// The id it gives itself.
+    /// The ID that the device chose for itself.
     pub client_id: Option<String>,
-    /// Whether it takes releases for any version (a companion app).
+    /// Whether the app accepts releases for any version (a companion app).
     pub is_companion: bool,
 }
 
-/// What a client gets, and why.
+/// The result of an update check, and the reason for it.
 #[derive(Debug, Clone)]
 pub struct Decision<'s> {
-    /// What is answered.
+    /// The answer.
     pub outcome: Outcome<'s>,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
 }
 
-/// What is answered.
+/// The answer to an update check.
 #[derive(Debug, Clone)]
 pub enum Outcome<'s> {
     /// There is an update.
     Update {
         /// The release.
         release: &'s Release,
-        /// Whether it or a release between it and the client's is mandatory.
+        /// Whether it is mandatory, or any release between it and the device's is.
         is_mandatory: bool,
-        /// What to download: the diff from the client's package where there is one, else the full package.
+        /// What to download: the diff from the device's package if there is one, else the full package.
         blob: &'s Sha256Hex,
         /// The size of the download, in bytes.
         size: u64,
     },
-    /// There is none.
+    /// There is no update.
     NoUpdate {
-        /// No release is for this binary: the client should run what it was shipped with.
+        /// No release targets this app version: the device should run the bundle that shipped with the app.
         should_run_binary_version: bool,
-        /// The newest release is for another binary that is not older than the client's.
+        /// The newest release targets another app version, which is not older than the device's.
         update_app_version: bool,
-        /// The range of the newest release, where the client's version is outside of it; else empty.
+        /// The range of the newest release if the device's version is outside it; else empty.
         app_version: &'s str,
     },
 }
 
-/// Why a decision came out as it did.
+/// The reason for a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reason {
     /// The deployment has no releases.
     NoReleases,
-    /// All releases are disabled, or in rollouts that the client is not part of.
+    /// All releases are disabled, or in rollouts that exclude the device.
     NothingEnabled,
-    /// No enabled release is for the client's version.
+    /// No enabled release targets the device's app version.
     NoReleaseForVersion,
-    /// The client has the newest package for its version.
+    /// The device has the newest package for its app version.
     UpToDate,
     /// A fully rolled out release is newer.
     Update,
-    /// The client is among those who get an unfinished rollout.
+    /// An unfinished rollout includes the device.
     InRollout,
-    /// An unfinished rollout is not for this client yet; it got what it would have got without.
+    /// An unfinished rollout does not include the device yet; the answer ignores unfinished rollouts.
     RolloutHeldBack,
-    /// There is an unfinished rollout, and the client has no id by which to take part.
+    /// There is an unfinished rollout, and the device sent no client ID to take part with.
     NoClientId,
 }
 
-/// Decides which update a client gets.
+/// Decides which update a device gets.
 pub fn select<'s>(snapshot: &'s Snapshot, request: &CheckRequest) -> Decision<'s> {
     let mut scanner = Scanner::new(snapshot, request);
     let newest = scanner.decide(Rollouts::Take);
@@ -99,31 +102,31 @@ pub fn select<'s>(snapshot: &'s Snapshot, request: &CheckRequest) -> Decision<'s
     Decision { reason, ..scanner.decide(Rollouts::PassOver) }
 }
 
-/// What to do with releases whose rollout is unfinished.
+/// How a scan treats releases in an unfinished rollout.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rollouts {
     Take,
     PassOver,
 }
 
-/// Where a scan ended.
+/// The result of a scan.
 struct Scan<'s> {
     /// The newest enabled release, whatever its range.
     latest_enabled: Option<&'s Release>,
-    /// The newest enabled release for the client's version.
+    /// The newest enabled release for the device's app version.
     latest_for_version: Option<(&'s Release, &'s Offer)>,
-    /// Whether a mandatory release lies between the client's release and the newest.
+    /// Whether a release between the device's and the newest is mandatory.
     is_forced: bool,
 }
 
-/// How to know the release the client is on.
+/// How to recognize the release that the device is on.
 #[derive(Clone, Copy)]
 enum Current<'r> {
-    /// By its label; once one is sent it decides alone.
+    /// By its label. If the device sends one, the hash is ignored.
     Labelled(Label),
-    /// By the package it runs.
+    /// By the hash of the running package.
     Running(&'r str),
-    /// It is on none: the client is fresh, or named a label that no release can have.
+    /// The device is on no release: it is a new installation, or sent an invalid label.
     None,
 }
 
@@ -133,7 +136,7 @@ struct Scanner<'s, 'r> {
     current: Current<'r>,
     package_hash: Option<&'r str>,
     client_id: Option<&'r str>,
-    /// For each range of the snapshot, whether it takes the client's version, once that is known.
+    /// For each range of the snapshot, whether the device's version satisfies it; computed on first use.
     satisfied: Vec<Option<bool>>,
 }
 
@@ -170,12 +173,12 @@ impl<'s, 'r> Scanner<'s, 'r> {
         Decision { outcome: Outcome::Update { release, is_mandatory, blob, size }, reason: Reason::Update }
     }
 
-    /// From the newest release to the one the client runs, or to the first that is mandatory.
+    /// Scans from the newest release to the one that the device runs, or to the first mandatory one.
     fn scan(&mut self, rollouts: Rollouts) -> Scan<'s> {
         let mut scan = Scan { latest_enabled: None, latest_for_version: None, is_forced: false };
         let mut is_found = false;
         for release in self.snapshot.releases() {
-            // Before the test for disabled ones: a client on a disabled release is on it all the same.
+            // Before the check for disabled releases: a device may be on one.
             is_found = is_found || self.is_current(release);
             if release.is_disabled || (rollouts == Rollouts::PassOver && release.rollout.is_some()) {
                 continue;
@@ -185,7 +188,7 @@ impl<'s, 'r> Scanner<'s, 'r> {
                 continue;
             }
             if scan.latest_for_version.is_none() {
-                // Always there: `Snapshot::parse` refuses a short form where it could be the first to come here.
+                // The offer is always there: `Snapshot::parse` rejects a short form that could be chosen here.
                 scan.latest_for_version = release.offer.as_deref().map(|offer| (release, offer));
             }
             if is_found {
@@ -199,7 +202,7 @@ impl<'s, 'r> Scanner<'s, 'r> {
         scan
     }
 
-    /// The client has the newest package for its version, or there is none: at most a hint that it needs another binary.
+    /// No update: the device has the newest package for its version, or there is none. At most hints that it needs another app version.
     fn nothing_newer(&mut self, scan: &Scan<'s>) -> Decision<'s> {
         let should_run_binary_version = scan.latest_for_version.is_none();
         let mut update_app_version = false;
@@ -219,7 +222,7 @@ impl<'s, 'r> Scanner<'s, 'r> {
         Decision { outcome: Outcome::NoUpdate { should_run_binary_version, update_app_version, app_version }, reason }
     }
 
-    /// Whether this is the release the client is on.
+    /// Whether this is the release that the device is on.
     fn is_current(&self, release: &Release) -> bool {
         match self.current {
             Current::Labelled(label) => label == release.label,
@@ -228,19 +231,19 @@ impl<'s, 'r> Scanner<'s, 'r> {
         }
     }
 
-    /// Whether the client runs this package.
+    /// Whether the device runs this package.
     fn runs(&self, release: &Release) -> bool {
         self.package_hash == Some(release.package_hash.as_str())
     }
 
-    /// Whether the release is for the client's version.
+    /// Whether the release targets the device's app version.
     fn satisfies(&mut self, release: &Release) -> bool {
         let Some(known) = self.satisfied.get_mut(release.range) else { return false };
         *known.get_or_insert_with(|| self.snapshot.range(release).is_some_and(|range| range.satisfies(self.request.app_version.version())))
     }
 }
 
-/// A text that is there and not empty.
+/// The text, unless absent or empty.
 fn given(text: Option<&String>) -> Option<&str> {
     text.map(String::as_str).filter(|text| !text.is_empty())
 }

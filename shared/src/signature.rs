@@ -1,6 +1,6 @@
-//! Signatures (HMAC-SHA256): of download URLs, of internal calls, and of the client address that the edge passes on.
+//! HMAC-SHA256 signatures of download URLs, of internal calls, and of the client address that the edge forwards.
 //!
-//! Each kind signs a text that no other kind can produce. Several secrets may be in force, so that one can be replaced without a gap.
+//! Each kind signs a message that no other kind can produce. Several secrets can be active at once, so that one can be rotated without downtime.
 
 use crate::Invalid;
 use crate::hash::{BlobKey, hex, sha256};
@@ -13,17 +13,17 @@ use sha2::Sha256;
 use std::fmt;
 
 const HOUR: i64 = 3_600_000;
-/// How far the clocks of two machines may differ, and how long a call may be under way.
+/// The tolerance for clock skew between two machines plus the transit time of a call.
 const CALL_WINDOW: i64 = 5 * 60_000;
-/// The fewest characters in a secret.
+/// The minimum number of characters in a secret.
 const MIN_SECRET: usize = 32;
 
-/// Secrets in force: the first signs, all verify.
+/// Active secrets: the first signs, all verify.
 #[derive(Clone)]
 pub struct Secrets(Vec<Vec<u8>>);
 
 impl Secrets {
-    /// Reads a list separated by commas, each secret at least 32 characters. White space around one is not part of it.
+    /// Parses a comma-separated list of secrets, each at least 32 characters. Surrounding whitespace is trimmed.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let secrets: Vec<&str> = text.split(',').map(str::trim).collect();
         if secrets.iter().any(|secret| secret.chars().count() < MIN_SECRET) {
@@ -32,57 +32,57 @@ impl Secrets {
         Ok(Self(secrets.into_iter().map(|secret| secret.as_bytes().to_vec()).collect()))
     }
 
-    /// The one that signs.
+    /// The secret that signs.
     pub fn first(&self) -> &[u8] {
         self.0.first().map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Whether one of the secrets made `signature` of `message`; each comparison takes the same time wherever the two differ.
+    /// Whether one of the secrets produced `signature` for `message`; compares in constant time.
     fn verify(&self, message: &[u8], signature: &[u8]) -> bool {
         self.0.iter().any(|secret| mac(secret, message).verify_slice(signature).is_ok())
     }
 }
 
-/// Says how many there are, never what they are.
+/// Shows the number of secrets, never their values.
 impl fmt::Debug for Secrets {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Secrets({})", self.0.len())
     }
 }
 
-/// What goes into download URLs.
+/// The inputs of download URLs.
 #[derive(Clone, Copy)]
 pub struct DownloadUrls<'a> {
-    /// The service's address, without slash at the end.
+    /// The base URL of the service, without a trailing slash.
     pub base_url: &'a str,
     /// The secret that signs.
     pub secret: &'a [u8],
-    /// The time.
+    /// The current time.
     pub now: UnixMillis,
 }
 
-/// Never shows the secret.
+/// Omits the secret.
 impl fmt::Debug for DownloadUrls<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("DownloadUrls").field("base_url", &self.base_url).field("now", &self.now).finish_non_exhaustive()
     }
 }
 
-/// Why a download URL is refused. All are answered 403.
+/// Why a download URL is rejected. The answer is always 403.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DownloadRefusal {
-    /// A part of it is missing or cannot be read.
-    #[error("the download address is malformed")]
+    /// A part is missing or malformed.
+    #[error("the download URL is malformed")]
     Malformed,
-    /// It was not signed by this service.
-    #[error("the download address is not signed by this service")]
+    /// This service did not sign it.
+    #[error("the download URL was not signed by this service")]
     WrongSignature,
-    /// It was valid once.
-    #[error("the download address has expired")]
+    /// It has expired.
+    #[error("the download URL has expired: get a new one")]
     Expired,
 }
 
-/// The URL of a blob, valid for more than 24 and at most 25 hours. Within one hour of the clock it stays the same, so that it can be cached.
+/// The URL of a blob. It expires in 24 to 25 hours and stays the same within a clock hour, so that it can be cached.
 pub fn download_url(urls: &DownloadUrls<'_>, blob: &BlobKey) -> String {
     let expires = (urls.now.as_millis().div_euclid(HOUR) + 25).saturating_mul(HOUR);
     let blob = blob.encoded();
@@ -91,16 +91,16 @@ pub fn download_url(urls: &DownloadUrls<'_>, blob: &BlobKey) -> String {
     format!("{}{BUNDLES}{blob}?expires={expires}&signature={signature}", urls.base_url)
 }
 
-/// What a valid download URL stands for.
+/// A verified download URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Download {
     /// The blob.
     pub blob: BlobKey,
-    /// For how long the URL is still valid, in milliseconds.
+    /// The milliseconds until the URL expires.
     pub expires_in: i64,
 }
 
-/// The blob that a download URL stands for. The arguments are the URL's parts: the path segment and both query values.
+/// Verifies a download URL, given its parts: the path segment and both query values.
 pub fn verify_download(
     secrets: &Secrets,
     blob_text: &str,
@@ -122,26 +122,26 @@ fn download_message(blob: &str, expires: &str) -> String {
     format!("{blob}.{expires}")
 }
 
-/// The `X-Updraft-Signature` of an internal call: `t=<ms>,h=<hex>,v1=<hex>`, where `h` is the body's SHA-256, so that the signature can be verified before
-/// the body is read. `method` in capitals, the path with its query as sent.
+/// The `X-Updraft-Signature` of an internal call: `t=<ms>,h=<hex>,v1=<hex>`. `h` is the body's SHA-256, so that the signature can be verified
+/// before the body is read. `method` is upper-case; the path includes the query as sent.
 pub fn sign_call(secrets: &Secrets, method: &str, path_and_query: &str, now: UnixMillis, body: &[u8]) -> String {
     let body = hex(&sha256(body));
     let mac = hex(&mac(secrets.first(), call_message(method, path_and_query, now, &body).as_bytes()).finalize().into_bytes());
     format!("t={},h={body},v1={mac}", now.as_millis())
 }
 
-/// What the signature of an internal call says before its body is read.
+/// The result of verifying an internal call before its body is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallSignature {
-    /// It was made by one who has a secret, for a body with this SHA-256.
+    /// Signed with an active secret, for a body with this SHA-256.
     Valid([u8; 32]),
-    /// It may have been: one without `h`, as edges made it before, says so only when the body is there ([`verify_call`]).
+    /// Undecided: a signature without `h`, as older edges send, can be verified only with the body ([`verify_call`]).
     NeedsBody,
-    /// It was not, or not in the last five minutes.
+    /// Not signed with an active secret, or not within five minutes of now.
     Invalid,
 }
 
-/// Judges an internal call by its head alone.
+/// Verifies an internal call by its headers alone.
 pub fn verify_call_head(secrets: &Secrets, header: &str, method: &str, path_and_query: &str, now: UnixMillis) -> CallSignature {
     let Some(signature) = Signature::parse(header).filter(|signature| signature.is_fresh(now)) else { return CallSignature::Invalid };
     let Some(body) = signature.body else { return CallSignature::NeedsBody };
@@ -149,7 +149,7 @@ pub fn verify_call_head(secrets: &Secrets, header: &str, method: &str, path_and_
     if secrets.verify(message.as_bytes(), &signature.mac) { CallSignature::Valid(body) } else { CallSignature::Invalid }
 }
 
-/// Whether an internal call was signed by one who has a secret, at most five minutes ago (or ahead), with this body.
+/// Whether an internal call with this body was signed with an active secret, at most five minutes ago (or ahead).
 pub fn verify_call(secrets: &Secrets, header: &str, method: &str, path_and_query: &str, now: UnixMillis, body: &[u8]) -> bool {
     let Some(signature) = Signature::parse(header).filter(|signature| signature.is_fresh(now)) else { return false };
     let digest = sha256(body);
@@ -157,13 +157,13 @@ pub fn verify_call(secrets: &Secrets, header: &str, method: &str, path_and_query
     is_named && secrets.verify(call_message(method, path_and_query, signature.time, &hex(&digest)).as_bytes(), &signature.mac)
 }
 
-/// The `X-Updraft-Address-Signature` of a passed-on request: says that the edge saw it come from `address`.
+/// The `X-Updraft-Address-Signature` of a forwarded request: attests that the edge received it from `address`.
 pub fn sign_address(secrets: &Secrets, method: &str, path_and_query: &str, now: UnixMillis, address: &str) -> String {
     let message = address_message(method, path_and_query, now, address);
     format!("t={},v1={}", now.as_millis(), hex(&mac(secrets.first(), message.as_bytes()).finalize().into_bytes()))
 }
 
-/// Whether the edge said so, at most five minutes ago (or ahead).
+/// Whether the edge attested `address`, at most five minutes ago (or ahead).
 pub fn verify_address(secrets: &Secrets, header: &str, method: &str, path_and_query: &str, now: UnixMillis, address: &str) -> bool {
     let signature = Signature::parse(header).filter(|signature| signature.body.is_none() && signature.is_fresh(now));
     signature.is_some_and(|signature| {
@@ -171,7 +171,7 @@ pub fn verify_address(secrets: &Secrets, header: &str, method: &str, path_and_qu
     })
 }
 
-/// `body` is the body's SHA-256 in small hexadecimal letters.
+/// `body` is the body's SHA-256 in lower-case hexadecimal.
 fn call_message(method: &str, path_and_query: &str, time: UnixMillis, body: &str) -> String {
     format!("updraft-call-v1\n{method}\n{path_and_query}\n{}\n{body}", time.as_millis())
 }
@@ -180,7 +180,7 @@ fn address_message(method: &str, path_and_query: &str, time: UnixMillis, address
     format!("updraft-address-v1\n{method}\n{path_and_query}\n{}\n{address}", time.as_millis())
 }
 
-/// A signature's parts: `t=<ms>[,h=<hex>],v1=<hex>`.
+/// The parts of a signature: `t=<ms>[,h=<hex>],v1=<hex>`.
 struct Signature {
     time: UnixMillis,
     body: Option<[u8; 32]>,
@@ -202,7 +202,7 @@ impl Signature {
     }
 }
 
-/// A time as this module writes it; other spellings of the number are refused.
+/// Parses a time as this module writes it; rejects other spellings of the number.
 fn parse_millis(text: &str) -> Option<UnixMillis> {
     let millis: i64 = text.parse().ok()?;
     (millis.to_string() == text).then_some(UnixMillis(millis))
@@ -217,9 +217,9 @@ fn from_hex(text: &str) -> Option<Vec<u8>> {
     text.as_bytes().chunks(2).map(pair).collect()
 }
 
-/// HMAC-SHA256, begun with `key` and fed with `message`.
+/// HMAC-SHA256 with `key`, updated with `message`.
 fn mac(key: &[u8], message: &[u8]) -> Hmac<Sha256> {
-    // The definition of HMAC: a key that is longer than the hash's block is hashed, a shorter one is filled up with zeros.
+    // As HMAC defines: a key longer than the hash's block is hashed, a shorter one is padded with zeros.
     let mut block = [0_u8; 64];
     let digest = sha256(key);
     let key = if key.len() > block.len() { digest.as_slice() } else { key };

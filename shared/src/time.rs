@@ -1,4 +1,4 @@
-//! Points in time, as milliseconds since 1970. The clock that reads them is elsewhere.
+//! Times in milliseconds since 1970, days and durations. No clock here.
 
 use std::fmt;
 
@@ -16,12 +16,12 @@ const DAY: i64 = 86_400_000;
 pub struct UnixMillis(pub i64);
 
 impl UnixMillis {
-    /// The number of milliseconds since 1970; negative before.
+    /// The number of milliseconds since 1970; negative before that.
     pub const fn as_millis(self) -> i64 {
         self.0
     }
 
-    /// The time `millis` later (earlier when negative), held at the ends of the 64-bit range.
+    /// The time `millis` later (earlier if negative), saturating at the 64-bit limits.
     #[must_use]
     pub const fn plus_millis(self, millis: i64) -> Self {
         Self(self.0.saturating_add(millis))
@@ -57,12 +57,12 @@ impl UtcDay {
         civil(self.0)
     }
 
-    /// Its last millisecond, held at the ends of the 64-bit range.
+    /// The last millisecond of the day, saturating at the 64-bit limits.
     pub const fn end(self) -> UnixMillis {
         UnixMillis(self.0.saturating_add(1).saturating_mul(DAY).saturating_sub(1))
     }
 
-    /// The day `days` later (earlier when negative), held at the ends of the 64-bit range.
+    /// The day `days` later (earlier if negative), saturating at the 64-bit limits.
     #[must_use]
     pub const fn plus_days(self, days: i64) -> Self {
         Self(self.0.saturating_add(days))
@@ -77,7 +77,7 @@ impl fmt::Display for UtcDay {
     }
 }
 
-/// Exactly `2026-01-31`: four, two and two digits, and a day that there is.
+/// Accepts exactly `2026-01-31`: four, two and two digits, and a day that exists.
 impl TryFrom<&str> for UtcDay {
     type Error = Invalid;
 
@@ -86,21 +86,21 @@ impl TryFrom<&str> for UtcDay {
         let number = |range: std::ops::Range<usize>| text.get(range).and_then(|digits| digits.parse::<u16>().ok()).map(i64::from);
         let (year, month, day) = (number(0..4).ok_or_else(wrong)?, number(5..7).ok_or_else(wrong)?, number(8..10).ok_or_else(wrong)?);
         let parsed = Self(days_of(year, month, day));
-        // What was no date has become another one, and a sign or another separator is written otherwise.
+        // A day that does not exist has become another date, and a sign or another separator formats differently.
         if parsed.to_string() == text { Ok(parsed) } else { Err(wrong()) }
     }
 }
 
 /// Year, month and day of the proleptic Gregorian calendar, `days` days after 1970-01-01.
 ///
-/// Years are counted from 1 March, so that the leap day is the last day of its year and every 400 years (146,097 days) repeat.
+/// Counts years from March 1, so that the leap day is the last day of its year and the calendar repeats every 400 years (146,097 days).
 fn civil(days: i64) -> (i64, i64, i64) {
-    // 719,468 days lie between 0000-03-01 and 1970-01-01.
+    // There are 719,468 days from 0000-03-01 to 1970-01-01.
     let shifted = days.saturating_add(719_468);
     let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
     let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    // Months from March have 31 30 31 30 31 days, repeated: 153 days in five months.
+    // From March on, months have 31 30 31 30 31 days, repeated: 153 days in five months.
     let month_from_march = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
     let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
@@ -108,7 +108,7 @@ fn civil(days: i64) -> (i64, i64, i64) {
     (year, month, day)
 }
 
-/// The opposite of [`civil`]; a month or a day that there is not gives some other date.
+/// The inverse of [`civil`]. A month or day that does not exist results in another date.
 fn days_of(year: i64, month: i64, day: i64) -> i64 {
     let year_from_march = year - i64::from(month <= 2);
     let (era, year_of_era) = (year_from_march.div_euclid(400), year_from_march.rem_euclid(400));
@@ -118,7 +118,7 @@ fn days_of(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + day_of_era - 719_468
 }
 
-/// Milliseconds from `60d`, `12h`, `15m`, `30s`, `500ms`: a whole number above 0 and its unit.
+/// Parses `60d`, `12h`, `15m`, `30s` or `500ms` to milliseconds: a whole number above 0 and a unit.
 pub fn parse_duration(text: &str) -> Result<i64, Invalid> {
     let wrong = || Invalid::from("must be a duration such as 60d, 12h, 15m, 30s or 500ms");
     let digits = text.len() - text.trim_start_matches(|character: char| character.is_ascii_digit()).len();

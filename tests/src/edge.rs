@@ -258,12 +258,14 @@ impl Drop for Edge {
 
 fn server(options: &EdgeOptions) -> (DevServer, TempDir) {
     let folder = TempDir::new().unwrap();
+    let port = probe::free_port().unwrap();
     let server = DevServer {
         root: paths::root(),
         worker: options.worker.clone().unwrap_or_else(|| paths::root().join("edge/build")),
         work: folder.path().join("work"),
         persist: folder.path().join("persist"),
-        port: probe::free_port().unwrap(),
+        port,
+        public_port: port,
         control_url: options.stand_in.clone().unwrap_or_default(),
         edge_secret: options.edge_secret.clone().unwrap_or_else(|| EDGE_SECRET.to_owned()),
         download_secret: DOWNLOAD_SECRET.to_owned(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use control::testing::{Dialect, ReadTx, on, on_write};
+use control::testing::{Db, Dialect, ReadTx, on, on_write};
 use sqlx::AssertSqlSafe;
 
 use crate::TestApp;
@@ -15,6 +15,24 @@ pub struct Remains {
     pub files: BTreeMap<String, u64>,
     /// Releases, blobs and snapshots to be pushed.
     pub rows: [i64; 3],
+}
+
+/// The maximum number of concurrent write transactions.
+pub fn writers(db: &Db) -> usize {
+    let options = match db {
+        Db::Sqlite { write, .. } => write.options().get_max_connections(),
+        Db::Postgres { write, .. } => write.options().get_max_connections(),
+    };
+    usize::try_from(options).unwrap()
+}
+
+/// The number of write transactions that can start now without waiting.
+pub fn free_writers(db: &Db) -> usize {
+    let (size, idle) = match db {
+        Db::Sqlite { write, .. } => (write.size(), write.num_idle()),
+        Db::Postgres { write, .. } => (write.size(), write.num_idle()),
+    };
+    writers(db) - (usize::try_from(size).unwrap() - idle)
 }
 
 impl TestApp {

@@ -28,7 +28,7 @@ pub(crate) fn check(asked: &str, status: u16, body: &[u8]) {
 
 /// A text without the names of things that exist: which of several it is may be chance.
 fn unnamed(text: &str) -> String {
-    for (before, after) in [(" named ", " exists"), (" the name ", " for another app")] {
+    for (before, after) in [(" named ", " already exists"), (" named ", ": choose another"), (" the name ", " for another app")] {
         if let Some((start, rest)) = text.split_once(before)
             && let Some((_, end)) = rest.split_once(after)
         {
@@ -82,7 +82,7 @@ fn redacted(text: &str) -> String {
         let (word, after) = rest.split_at(rest.find(|char| !is_of_word(char)).unwrap_or(rest.len()));
         let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
         let is_changing =
-            is_number && [" second", " minute", ", which it is now", " bytes long"].iter().any(|next| after.starts_with(next));
+            is_number && [" second", " minute", ", its current value", " bytes, over"].iter().any(|next| after.starts_with(next));
         // Not the `v1` of a path.
         let is_label = !out.ends_with('/')
             && word.strip_prefix('v').is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()));
@@ -109,8 +109,8 @@ mod tests {
         let expected = r#"429 {"error":"try 127.0.0.1:[port] in [number] seconds","errors":{"a":["[token] was 20 of [label]"]},"retryAfterSeconds":"[seconds]"}"#;
         assert_eq!(line(429, body).unwrap(), expected);
         assert_eq!(line(200, body), None);
-        let body = br#"{"error":"an app named my demo exists: give this one another name","requestId":"x"}"#;
-        assert_eq!(line(409, body).unwrap(), r#"409 {"error":"an app named [name] exists: give this one another name"}"#);
+        let body = br#"{"error":"you already have an app named my demo: choose another name for this one","requestId":"x"}"#;
+        assert_eq!(line(409, body).unwrap(), r#"409 {"error":"you already have an app named [name]: choose another name for this one"}"#);
         assert_eq!(line(404, b"{}"), None);
         assert_eq!(line(404, b"<html>"), None);
     }

@@ -145,7 +145,7 @@ impl TestApp {
 }
 
 impl Holder {
-    /// The e-mail address.
+    /// The email address.
     pub fn email(&self) -> String {
         format!("{}@example.com", self.name)
     }

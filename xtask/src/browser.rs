@@ -1,4 +1,4 @@
-//! The browser of the tests: Debian's Chromium with its driver, installed when it is missing and this is root.
+//! The browser for tests: Debian's Chromium with its driver, installed if missing and running as root.
 
 use std::{env, process::Command};
 
@@ -9,22 +9,22 @@ use crate::session::{Failure, Session, say};
 
 const PACKAGES: [&str; 2] = ["chromium", "chromium-driver"];
 
-/// Whether there is a browser for the tests, installed now if need be.
+/// Returns whether there is a browser for the tests, after trying to install it.
 ///
-/// Without one the tests that need it can be left out on a developer's machine, which somebody is told of; where `CI` is set that is a failure.
+/// Without one, a developer's machine skips the tests that need it, with a message; if `CI` is set, that is a failure.
 pub(crate) fn install(session: &Session) -> Result<bool, Failure> {
     if paths::browser().is_some() {
         return Ok(true);
     }
     let reason = match install_packages(session) {
         Ok(()) if paths::browser().is_some() => return Ok(true),
-        Ok(()) => "they were installed, and are not on PATH".to_owned(),
-        Err(Failure::Said(reason)) => reason,
+        Ok(()) => "they were installed but are not on PATH".to_owned(),
+        Err(Failure::Message(reason)) => reason,
         Err(failure) => return Err(failure),
     };
     let missing = format!("chromium and chromedriver are missing: {reason}");
     if env::var_os("CI").is_some_and(|value| !value.is_empty()) {
-        return Err(Failure::Said(missing));
+        return Err(Failure::Message(missing));
     }
     say(missing);
     Ok(false)
@@ -32,10 +32,10 @@ pub(crate) fn install(session: &Session) -> Result<bool, Failure> {
 
 fn install_packages(session: &Session) -> Result<(), Failure> {
     if !geteuid().is_root() {
-        return Err(Failure::Said("this is not root, who could install them".to_owned()));
+        return Err(Failure::Message("cannot install them: not running as root".to_owned()));
     }
     if paths::on_path("apt-get").is_none() {
-        return Err(Failure::Said("there is no apt-get to install them".to_owned()));
+        return Err(Failure::Message("cannot install them: apt-get was not found".to_owned()));
     }
     say(format!("installing {} (once; this takes a minute)", PACKAGES.join(" ")));
     let apt = || {
@@ -44,8 +44,8 @@ fn install_packages(session: &Session) -> Result<(), Failure> {
         apt
     };
     match session.run(apt().arg("update")) {
-        // Old lists may do as well.
-        Err(Failure::Said(reason)) => say(format!("the lists of packages could not be refreshed: {reason}")),
+        // Old lists may still work.
+        Err(Failure::Message(reason)) => say(format!("could not refresh the package lists: {reason}")),
         done => done?,
     }
     session.run(apt().args(["install", "--yes", "--no-install-recommends"]).args(PACKAGES))

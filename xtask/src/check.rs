@@ -1,4 +1,4 @@
-//! `cargo xtask check`: everything that can be said about the code without running it.
+//! `cargo xtask check`: all static checks of the code.
 
 use std::process::Command;
 
@@ -9,17 +9,17 @@ use crate::{
     tools::{self, WASM},
 };
 
-/// The Worker that the edge is compared with; Wasm only, as the edge is.
+/// The Worker that the edge is compared with; Wasm-only, like the edge.
 const EMPTY: &str = "empty-worker";
 
 const FORMAT: &[&str] = &["fmt", "--all", "--check"];
 const CLIPPY: &[&str] =
     &["clippy", "--workspace", "--exclude", "edge", "--exclude", EMPTY, "--all-targets", "--all-features", "--", "-D", "warnings"];
-/// With private items: these crates are read by those who work on them, and by nobody else.
+/// With private items: only people who work on these crates read their docs.
 const DOC: &[&str] = &["doc", "--workspace", "--exclude", "edge", "--exclude", EMPTY, "--no-deps", "--document-private-items"];
 
-/// `shared` once more, as it must compile for both. In the profile that the Worker is built in: procedural macros are compiled once for both, and what
-/// runs beside this, in the other profile, does not wait for the same folder.
+/// Includes `shared` again, because it must compile for both targets. Uses the Worker's profile, so that procedural macros compile only once, and so
+/// that parallel builds in the other profile do not wait for a lock on the same directory.
 const CLIPPY_WASM: &[&str] = &[
     "clippy",
     "--release",
@@ -38,7 +38,7 @@ const CLIPPY_WASM: &[&str] = &[
 ];
 const DOC_WASM: &[&str] = &["doc", "--release", "--package", "edge", "--lib", "--no-deps", "--document-private-items", "--target", WASM];
 
-/// Runs every check, prints the count, and fails when one failed.
+/// Runs every check, prints the count, and fails if any check fails.
 pub(crate) fn run(session: &Session) -> Result<(), Failure> {
     let mut stages = Stages::default();
     if stages.check(session, "setup", || tools::install_all(session)) {
@@ -47,7 +47,7 @@ pub(crate) fn run(session: &Session) -> Result<(), Failure> {
     stages.finish(session)
 }
 
-/// Adds the checks of all that runs natively.
+/// Adds the checks of native code.
 pub(crate) fn add_native(session: &Session, stages: &mut Stages) {
     stages.check(session, "format", || session.run(cargo().args(FORMAT)));
     stages.check(session, "imports", || imports::check(session));
@@ -62,7 +62,7 @@ pub(crate) fn add_native(session: &Session, stages: &mut Stages) {
     stages.check(session, "documentation", || session.run(strict(cargo().args(DOC))));
 }
 
-/// Adds the checks of all that runs as Wasm.
+/// Adds the checks of Wasm code.
 pub(crate) fn add_wasm(session: &Session, stages: &mut Stages) {
     stages.check(session, "clippy, wasm32", || session.run(cargo().args(CLIPPY_WASM)));
     stages.check(session, "documentation, wasm32", || session.run(strict(cargo().args(DOC_WASM))));

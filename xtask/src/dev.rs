@@ -1,4 +1,6 @@
-//! `cargo xtask dev`: the control plane and the edge on this machine, until Ctrl-C.
+//! `cargo xtask dev`: runs the control plane and the edge on this machine until Ctrl-C.
+//!
+//! The control plane is built first and answers at the edge's address until the edge is ready, because building the edge takes minutes on a new machine.
 
 use std::{
     collections::BTreeMap,
@@ -12,6 +14,7 @@ use clap::{Args, value_parser};
 use serde_json::Value;
 use xtask::{
     edge::{Consumer, DevServer},
+    front::Front,
     leash::{self, Leashed, StopBy},
     paths, private, probe,
 };
@@ -23,44 +26,44 @@ use crate::{
     worker,
 };
 
-/// The namespace's id in `wrangler.toml`. An unknown one would be accepted by the local KV interface, and never read.
+/// The namespace ID in `wrangler.toml`. The local KV API would accept an unknown ID, but the Worker would never read from it.
 const KV_NAMESPACE: &str = "updraft-snapshots";
 const HEALTH: &str = "/v1/health";
-/// A path that the edge answers by itself, without the control plane: with 404.
+/// A path that the edge answers without the control plane: with 404.
 const EDGE_ALONE: &str = "/internal/";
 const GRACE: Duration = Duration::from_secs(10);
-/// Between two looks at whether the servers answer, or still run.
+/// The pause between two checks of whether the servers answer or still run.
 const PAUSE: Duration = Duration::from_millis(200);
-/// Looks, before a server is given up: a minute, and longer where each look itself must wait.
-const LOOKS: u32 = 300;
+/// The checks before giving up on a server: a minute in total, longer if the checks themselves wait.
+const MAX_CHECKS: u32 = 300;
 
-/// What the developer may choose.
+/// The command's options.
 #[derive(Debug, PartialEq, Eq, Args)]
 pub(crate) struct Options {
-    /// Where the edge listens
+    /// Port of the edge
     #[arg(long, default_value_t = 8787, value_parser = value_parser!(u16).range(1..))]
     port: u16,
-    /// Where the control plane listens
+    /// Port of the control plane
     #[arg(long, default_value_t = 8080, value_parser = value_parser!(u16).range(1..))]
     control_port: u16,
-    /// The data folder
+    /// Data directory
     #[arg(long, default_value = "./data")]
     data: PathBuf,
 }
 
 impl Options {
     fn check(&self) -> Result<(), Failure> {
-        if self.port == self.control_port { Err(Failure::Said("--port and --control-port must differ".to_owned())) } else { Ok(()) }
+        if self.port == self.control_port { Err(Failure::Message("--port and --control-port must differ".to_owned())) } else { Ok(()) }
     }
 }
 
-/// A running program, by the name that its lines are marked with.
+/// A running program, with the name that prefixes its log lines.
 struct Program {
     name: &'static str,
     server: Leashed,
 }
 
-/// Builds both programs, runs them, and returns when they have been stopped. Fails when one of them ends by itself.
+/// Builds and starts both programs, and returns after they have been stopped. Fails if one of them exits.
 pub(crate) fn run(session: &Session, options: &Options) -> Result<(), Failure> {
     options.check()?;
     let data = std::path::absolute(&options.data)?;
@@ -68,32 +71,37 @@ pub(crate) fn run(session: &Session, options: &Options) -> Result<(), Failure> {
     let _lock = lock(&data)?;
     for (name, port) in [("--port", options.port), ("--control-port", options.control_port)] {
         if !probe::is_free(port) {
-            return Err(Failure::Said(format!(
-                "port {port} is in use: stop the program that listens on it, or choose another with {name}"
+            return Err(Failure::Message(format!(
+                "port {port} is in use: stop the program that listens on it, or choose another port with {name}"
             )));
         }
     }
-    let kit = Kit::for_worker(session)?;
-    worker::build(session, &kit)?;
+    say("step 1 of 3: building the control plane (about 5 minutes the first time on two cores, then seconds)");
     let control = build_control(session)?;
     let secrets = secrets::load(&data)?;
-
-    let worker = worker_of(options, &data, &secrets);
-    let mut programs = Vec::new();
-    // The edge first: the control plane pushes its snapshots to it from the start.
-    programs.push(Program { name: "edge", server: worker.start(|line| println!("edge    | {line}"))? });
-    wait(session, &mut programs, "edge", || probe::responds(options.port, EDGE_ALONE))?;
-    programs.push(Program { name: "control", server: start_control(options, &control, &data, &worker, &secrets)? });
+    let worker = worker_of(options, &data, &secrets)?;
+    let mut programs = vec![Program { name: "control", server: start_control(options, &control, &data, &worker, &secrets)? }];
     wait(session, &mut programs, "control", || probe::answers(options.control_port, HEALTH))?;
-    wait(session, &mut programs, "edge", || probe::answers(options.port, HEALTH))?;
+    // The control plane serves devices as well, at the address that will be the edge's.
+    let front = Front::listen(options.port, options.control_port)?;
     greet(options, &control, &data);
 
+    say("step 2 of 3: preparing the edge (about 5 minutes the first time, then seconds); until it is ready, the control plane answers");
+    let kit = Kit::for_worker(session)?;
+    worker::build(session, &kit)?;
+    pause(session, &mut programs)?;
+    say("step 3 of 3: starting the edge (seconds)");
+    programs.push(Program { name: "edge", server: worker.start(|line| println!("edge    | {line}"))? });
+    wait(session, &mut programs, "edge", || probe::responds(worker.port, EDGE_ALONE) && probe::answers(worker.port, HEALTH))?;
+    front.forward_to(worker.port);
+    say(format!("the edge is ready and answers at {}", worker.base_url()));
+
     loop {
-        rest(session, &mut programs)?;
+        pause(session, &mut programs)?;
         if session.is_interrupted() {
             say("stopping");
-            // Control first, so that nothing it still has to say meets an edge that is gone.
-            while let Some(mut program) = programs.pop() {
+            // The control plane first: it may still push snapshots to the edge.
+            for mut program in programs {
                 program.server.stop(GRACE);
             }
             return Ok(());
@@ -101,24 +109,23 @@ pub(crate) fn run(session: &Session, options: &Options) -> Result<(), Failure> {
     }
 }
 
-/// Makes this the only `dev` of the data folder: a second one would rewrite what wrangler runs the first one by.
+/// Locks the data directory: a second `dev` would overwrite the configuration of the first one's wrangler.
 fn lock(data: &Path) -> Result<File, Failure> {
     let file = File::options().append(true).create(true).open(data.join("dev.lock"))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => {
             let folder = data.display();
-            Err(Failure::Said(format!(
-                "another `cargo xtask dev` runs on {folder}: choose another folder with --data, and other ports with --port and --control-port"
+            Err(Failure::Message(format!(
+                "another `cargo xtask dev` is using {folder}: choose another directory with --data, and other ports with --port and --control-port"
             )))
         }
         Err(TryLockError::Error(error)) => Err(error.into()),
     }
 }
 
-/// Builds the control plane and gives the program.
+/// Builds the control plane and returns the path of the program.
 pub(crate) fn build_control(session: &Session) -> Result<PathBuf, Failure> {
-    say("building the control plane");
     let mut build = cargo();
     build.args(["build", "--bin", "updraft-control", "--message-format", "json-render-diagnostics"]);
     let messages = session.output(&mut build)?;
@@ -127,28 +134,29 @@ pub(crate) fn build_control(session: &Session) -> Result<PathBuf, Failure> {
         .lines()
         .filter_map(executable)
         .next_back()
-        .ok_or_else(|| Failure::Said("cargo did not say where updraft-control is".to_owned()))
+        .ok_or_else(|| Failure::Message("cargo did not report the path of updraft-control".to_owned()))
 }
 
-fn worker_of(options: &Options, data: &Path, secrets: &Secrets) -> DevServer {
+fn worker_of(options: &Options, data: &Path, secrets: &Secrets) -> Result<DevServer, Failure> {
     let secret = |name: &str| secrets.get(name).cloned().unwrap_or_default();
-    DevServer {
+    Ok(DevServer {
         root: paths::root(),
         worker: paths::root().join("edge/build"),
         work: data.join("edge/wrangler"),
         persist: data.join("edge"),
-        port: options.port,
+        port: probe::free_port()?,
+        public_port: options.port,
         control_url: format!("http://127.0.0.1:{}", options.control_port),
         edge_secret: secret(secrets::EDGE),
         download_secret: secret(secrets::DOWNLOAD),
         variables: BTreeMap::new(),
         reports: Consumer::default(),
-    }
+    })
 }
 
 fn start_control(options: &Options, program: &Path, data: &Path, worker: &DevServer, secrets: &Secrets) -> Result<Leashed, Failure> {
     let mut command = leash::command(program, StopBy::Terminate);
-    // Settings that the developer has exported, the log's say, stay; these are the ones that make the two fit together.
+    // Other exported settings, such as the log level, stay; these connect the two programs.
     command.arg("serve").current_dir(paths::root()).envs(secrets);
     command.env("UPDRAFT_LISTEN", format!("127.0.0.1:{}", options.control_port)).env("UPDRAFT_BASE_URL", worker.base_url());
     command.env("UPDRAFT_DATA_DIR", data).env("UPDRAFT_KV_API", worker.kv_api());
@@ -156,29 +164,29 @@ fn start_control(options: &Options, program: &Path, data: &Path, worker: &DevSer
     Ok(Leashed::spawn(command, StopBy::Terminate, |line| println!("control | {line}"))?)
 }
 
-/// Waits until `is_ready`, while every program runs.
+/// Waits until `is_ready`; fails if a program exits before.
 fn wait(session: &Session, programs: &mut [Program], name: &str, is_ready: impl Fn() -> bool) -> Result<(), Failure> {
-    for _look in 0..LOOKS {
+    for _check in 0..MAX_CHECKS {
         if is_ready() {
             return Ok(());
         }
-        rest(session, programs)?;
+        pause(session, programs)?;
         if session.is_interrupted() {
             return Err(Failure::Interrupted);
         }
     }
-    Err(Failure::Said(format!("{name} did not answer within a minute")))
+    Err(Failure::Message(format!("{name} did not answer within a minute")))
 }
 
-/// Lets a moment pass, and fails when a program has ended in it.
-fn rest(session: &Session, programs: &mut [Program]) -> Result<(), Failure> {
+/// Pauses for a moment; fails if a program has exited.
+fn pause(session: &Session, programs: &mut [Program]) -> Result<(), Failure> {
     let ended = |program: &mut Program, pause| program.server.wait(pause).map(|status| (program.name, status));
     let found: Option<(&str, ExitStatus)> = programs.iter_mut().enumerate().find_map(|(index, program)| {
-        // The first wait is the pause; the others only look.
+        // Only the first wait pauses; the others poll.
         ended(program, if index == 0 { PAUSE } else { Duration::ZERO })
     });
     match found {
-        Some((name, status)) if !session.is_interrupted() => Err(Failure::Said(format!("{name} ended by itself ({status})"))),
+        Some((name, status)) if !session.is_interrupted() => Err(Failure::Message(format!("{name} exited unexpectedly ({status})"))),
         _ => Ok(()),
     }
 }
@@ -190,10 +198,10 @@ fn greet(options: &Options, control: &Path, data: &Path) {
     let edge = format!("http://localhost:{}", options.port);
     println!(
         "
-Updraft is up. Ctrl-C stops it.
+Updraft is running. Press Ctrl-C to stop.
   dashboard:       {edge}/dashboard
-  mails:           {}, as files; their links stand in this log
-  devices, API:    {edge}
+  mails:           {} (files; their links are also in this log)
+  SDKs, API:       {edge}
   control plane:   http://localhost:{}
   data, secrets:   {}
 
@@ -223,14 +231,14 @@ mod tests {
     }
 
     #[test]
-    fn options_have_defaults_and_both_forms() {
+    fn options_have_defaults_and_accept_both_forms() {
         assert_eq!(parse(&[]), Some(Options { port: 8787, control_port: 8080, data: PathBuf::from("./data") }));
         let given = Options { port: 9000, control_port: 9001, data: PathBuf::from("elsewhere") };
         assert_eq!(parse(&["--port", "9000", "--control-port=9001", "--data", "elsewhere"]), Some(given));
     }
 
     #[test]
-    fn what_cannot_be_meant_is_refused() {
+    fn invalid_options_are_rejected() {
         for arguments in [&["--port"][..], &["--port", "0"], &["--port", "70000"], &["--data="], &["--speed", "9"], &["--port", "8080"]] {
             assert_eq!(parse(arguments), None, "{arguments:?}");
         }

@@ -1,4 +1,4 @@
-//! The Worker under `wrangler dev`: the same way for `cargo xtask dev` and for the tests.
+//! The Worker under `wrangler dev`, for both `cargo xtask dev` and the tests.
 
 use std::{
     collections::BTreeMap,
@@ -14,70 +14,72 @@ use crate::{
     paths, private,
 };
 
-/// The queue that carries reports from the edge to the control plane, as `wrangler.toml` names it.
+/// The queue of reports from the edge to the control plane, as named in `wrangler.toml`.
 const REPORTS: &str = "updraft-reports";
 
-/// What wrangler would send a request through although everything is on this machine.
+/// Proxy variables, which wrangler would use even for requests to this machine.
 const PROXIES: [&str; 8] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy"];
 
-/// The Worker on this machine: what differs from one start to the next. Everything else is read from `wrangler.toml`.
+/// A Worker on this machine: the settings that differ per start. Everything else comes from `wrangler.toml`.
 #[derive(Clone, Debug)]
 pub struct DevServer {
     /// The repository's root, absolute, with `node_modules` installed.
     pub root: PathBuf,
-    /// The folder of the built Worker, absolute: `edge/build` of the root, or a build of another kind.
+    /// The directory of the built Worker, absolute: `edge/build`, or another variant of the build.
     pub worker: PathBuf,
-    /// A folder for this server alone: configuration, secrets, wrangler's own files. Made when missing.
+    /// A directory for this server only: configuration, secrets, wrangler's own files. Created if missing.
     pub work: PathBuf,
-    /// Where KV, R2 and caches persist. Queues are held in memory whatever is given here.
+    /// Where KV, R2 and caches persist. Queues are always in memory.
     pub persist: PathBuf,
     /// The loopback port to listen on.
     pub port: u16,
-    /// The control plane's address, without a trailing slash: `CONTROL_URL`.
+    /// The loopback port that devices use: another one where connections are forwarded.
+    pub public_port: u16,
+    /// The control plane's URL, without a trailing slash: `CONTROL_URL`.
     pub control_url: String,
-    /// Shared with the control plane, for calls between the two: `EDGE_SECRET`.
+    /// The secret shared with the control plane for internal calls: `EDGE_SECRET`.
     pub edge_secret: String,
-    /// Shared with the control plane, for download addresses: `DOWNLOAD_SECRET`.
+    /// The secret shared with the control plane for download URLs: `DOWNLOAD_SECRET`.
     pub download_secret: String,
-    /// Worker variables that replace or join those of `wrangler.toml`.
+    /// Worker variables that override or extend those of `wrangler.toml`.
     pub variables: BTreeMap<String, String>,
-    /// How the consumer of reports differs from `wrangler.toml`.
+    /// Overrides for the consumer of reports.
     pub reports: Consumer,
 }
 
-/// Settings of a queue's consumer; what is absent stays as `wrangler.toml` has it.
+/// Settings of a queue consumer; absent ones stay as in `wrangler.toml`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Consumer {
-    /// Messages in one batch, at most.
+    /// Maximum number of messages in a batch.
     pub max_batch_size: Option<u32>,
     /// Seconds that a batch waits for more messages.
     pub max_batch_timeout: Option<u32>,
-    /// Deliveries after the first one, before a message goes to the dead letters.
+    /// Retries before a message goes to the dead letter queue.
     pub max_retries: Option<u32>,
-    /// Seconds before the next delivery, where the Worker does not say it itself.
+    /// Seconds before a retry, unless the Worker sets a delay.
     pub retry_delay: Option<u32>,
 }
 
 impl DevServer {
-    /// The address that devices, and the control plane's `UPDRAFT_BASE_URL`, use: by name, as the README does.
+    /// The URL for devices and for the control plane's `UPDRAFT_BASE_URL`. Uses the host name `localhost`, as the README does.
     pub fn base_url(&self) -> String {
-        format!("http://localhost:{}", self.port)
+        format!("http://localhost:{}", self.public_port)
     }
 
-    /// The control plane's `UPDRAFT_KV_API`: wrangler's local form of Cloudflare's KV interface, which answers to loopback hosts only.
+    /// The control plane's `UPDRAFT_KV_API`: wrangler's local version of Cloudflare's KV API, which answers only on loopback hosts.
     pub fn kv_api(&self) -> String {
         format!("http://127.0.0.1:{}/cdn-cgi/local/explorer/api", self.port)
     }
 
-    /// Writes the configuration and the secrets into the work folder and starts wrangler on them; each line that it prints is given to `line`.
+    /// Writes configuration and secrets to the work directory and starts wrangler with them. Calls `line` with each line that wrangler prints.
     ///
-    /// Ready once a request is answered, or once it has printed a line with `Ready on`. Fails, saying what is missing, when the Worker has not
-    /// been built, the npm packages are not installed, or a folder cannot be written.
+    /// The server is ready once it answers a request or prints `Ready on`. The error says what is missing: the build of the Worker, the npm packages, or
+    /// a writable directory.
     pub fn start(&self, line: impl Fn(&str) + Send + Sync + 'static) -> io::Result<Leashed> {
         Leashed::spawn(self.command()?, StopBy::Terminate, line)
     }
 
-    /// The command that [`DevServer::start`] starts, with its files written: its own process group, on a leash (see [`leash::command`]).
+    /// Writes the files and returns the command for [`DevServer::start`]: with its own process group, on a leash (see [`leash::command`]).
     pub fn command(&self) -> io::Result<Command> {
         let wrangler = self.root.join("node_modules/wrangler/bin/wrangler.js");
         present(&wrangler, "run `npm ci`, or any `cargo xtask` command, first")?;
@@ -99,15 +101,15 @@ impl DevServer {
         ]);
         command.args(["--port", &self.port.to_string()]).arg("--config").arg(config).arg("--persist-to").arg(&self.persist);
         command.current_dir(&self.work).env("PATH", paths::path_with(&node)?);
-        // `CF_FETCH` off: wrangler would otherwise ask workers.cloudflare.com for a sample of `request.cf`.
+        // Without `CF_FETCH`, wrangler does not fetch a sample of `request.cf` from workers.cloudflare.com.
         command
             .env("CI", "1")
             .env("WRANGLER_SEND_METRICS", "false")
             .env("WRANGLER_HIDE_BANNER", "true")
             .env("CLOUDFLARE_CF_FETCH_ENABLED", "false");
-        // Its lines are read by others, who put them into a terminal, or compare them.
+        // No colors, because callers print the lines to a terminal or compare them.
         command.env("NO_COLOR", "1").env("FORCE_COLOR", "0");
-        // Two servers, of two tests say, must not find each other, nor the developer's own login.
+        // Isolate servers from each other, as in parallel tests, and from the developer's own login.
         command.env("HOME", &home).env("XDG_CONFIG_HOME", home.join("config")).env("XDG_CACHE_HOME", home.join("cache"));
         command.env("WRANGLER_REGISTRY_PATH", home.join("registry")).env("WRANGLER_LOG_PATH", home.join("logs"));
         command.env("WRANGLER_CACHE_DIR", home.join("wrangler-cache"));
@@ -122,7 +124,7 @@ impl DevServer {
         let text = fs::read_to_string(&source).map_err(|error| io::Error::other(format!("{}: {error}", source.display())))?;
         let config: Table = text.parse().map_err(|error| io::Error::other(format!("{}: {error}", source.display())))?;
         for file in ["entry.js", "index_bg.wasm"] {
-            present(&self.worker.join(file), "run `cargo xtask edge-build` first, or let `cargo xtask test` run the tests")?;
+            present(&self.worker.join(file), "run `cargo xtask edge-build` first, or run the tests with `cargo xtask test`")?;
         }
 
         private::folder(&self.work)?;
@@ -132,9 +134,9 @@ impl DevServer {
         Ok(path)
     }
 
-    /// The repository's configuration, made independent of the folder it lies in.
+    /// Makes the repository's configuration independent of its directory.
     fn adapt(&self, mut config: Table) -> Table {
-        // The Worker is built before, once, and not again by each server; deployments' environments are of no use here.
+        // The Worker is built once, before, not by each server. Deployment environments are not needed here.
         config.remove("build");
         config.remove("env");
         for (name, path) in [("main", self.worker.join("entry.js")), ("base_dir", self.worker.clone())] {
@@ -156,9 +158,9 @@ impl DevServer {
 
     fn secrets(&self) -> io::Result<String> {
         let line = |name: &str, value: &str| {
-            // What the file's format would read as something else is refused, rather than escaped in a way of our own.
+            // Reject characters that the file format would misread, instead of inventing an escape.
             if value.chars().any(|letter| letter.is_control() || matches!(letter, '"' | '\'' | '`' | '\\' | '$')) {
-                return Err(io::Error::other(format!("{name} holds a quote, a backslash, a dollar or a control character")));
+                return Err(io::Error::other(format!("{name} contains a quote, a backslash, a dollar sign or a control character")));
             }
             Ok(format!("{name}=\"{value}\"\n"))
         };
@@ -224,6 +226,7 @@ mod tests {
             work: PathBuf::from("/work"),
             persist: PathBuf::from("/persist"),
             port: 8791,
+            public_port: 8791,
             control_url: "http://127.0.0.1:9000".to_owned(),
             edge_secret: "e".repeat(40),
             download_secret: "d".repeat(40),
@@ -233,14 +236,14 @@ mod tests {
     }
 
     #[test]
-    fn the_configuration_no_longer_depends_on_its_folder() {
+    fn the_configuration_does_not_depend_on_its_directory() {
         let config = server().adapt(CONFIG.parse::<Table>().unwrap());
         assert_eq!(config["main"].as_str(), Some("/repository/edge/build/entry.js"));
         assert!(!config.contains_key("build") && !config.contains_key("env"));
     }
 
     #[test]
-    fn variables_and_the_consumer_of_reports_are_overridden_and_nothing_else() {
+    fn only_variables_and_the_consumer_of_reports_are_overridden() {
         let config = server().adapt(CONFIG.parse::<Table>().unwrap());
         assert_eq!(config["vars"]["CONTROL_URL"].as_str(), Some("http://127.0.0.1:9000"));
         assert_eq!(config["vars"]["BASE_URL"].as_str(), Some("http://localhost:8791"));
@@ -258,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_the_file_would_misread_is_refused() {
+    fn a_secret_that_the_file_format_would_misread_is_rejected() {
         let broken = DevServer { edge_secret: "a\"\nCONTROL_URL=http://elsewhere".to_owned(), ..server() };
         assert!(broken.secrets().is_err());
         assert_eq!(server().secrets().unwrap(), format!("EDGE_SECRET=\"{}\"\nDOWNLOAD_SECRET=\"{}\"\n", "e".repeat(40), "d".repeat(40)));

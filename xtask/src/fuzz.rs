@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz-api`: generated questions to a control plane of its own, judged by the interface's document (schemathesis).
+//! `cargo xtask fuzz-api`: sends generated requests to a fresh control plane and checks responses against the OpenAPI document (schemathesis).
 
 use std::{process::Command, time::Duration};
 
@@ -14,11 +14,11 @@ use crate::{
 };
 
 const GRACE: Duration = Duration::from_secs(10);
-/// Between two looks at whether the server answers.
+/// The pause between two checks of whether the server answers.
 const PAUSE: Duration = Duration::from_millis(200);
-const LOOKS: u32 = 150;
+const MAX_CHECKS: u32 = 150;
 
-/// Limits that many questions would reach.
+/// Rate limits that the requests would exceed.
 const LIMITS: [(&str, &str); 15] = [
     ("MAX_API_KEYS", "1000000"),
     ("LOGIN_ADDRESS", "100000/1m"),
@@ -37,18 +37,18 @@ const LIMITS: [(&str, &str); 15] = [
     ("COLLABORATORS", "100000/1m"),
 ];
 
-/// What a run is asked for.
+/// The command's options.
 #[derive(Debug, PartialEq, Eq, Args)]
 pub(crate) struct Plan {
-    /// Minutes for each kind of credential
+    /// Minutes to run with each kind of credential
     #[arg(long, default_value_t = 5, value_parser = value_parser!(u32).range(1..))]
     minutes: u32,
-    /// Makes the same choices again
+    /// Seed for reproducible requests
     #[arg(long)]
     seed: Option<u32>,
 }
 
-/// Starts a control plane on a fresh database and asks it, for so many minutes with each kind of credential. Fails when an answer is not as documented.
+/// Starts a control plane on a fresh database and sends requests with each kind of credential. Fails if a response is not as documented.
 pub(crate) fn run(session: &Session, plan: &Plan) -> Result<(), Failure> {
     let python = python::install(session, paths::FUZZ_PACKAGES)?;
     let program = dev::build_control(session)?;
@@ -57,33 +57,34 @@ pub(crate) fn run(session: &Session, plan: &Plan) -> Result<(), Failure> {
     let base = format!("http://127.0.0.1:{port}");
 
     let mut command = leash::command(program, StopBy::Terminate);
-    // The developer's own settings may name a database, a mail server, an account at Cloudflare.
+    // The developer's settings may point to a real database, mail server or Cloudflare account.
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("UPDRAFT_")) {
         command.env_remove(name);
     }
     command.arg("serve").current_dir(data.path()).env("UPDRAFT_DATA_DIR", data.path()).env("UPDRAFT_LOG", "warn");
     command.env("UPDRAFT_LISTEN", format!("127.0.0.1:{port}")).env("UPDRAFT_BASE_URL", &base);
-    // Passkeys are for a name, not for an address.
+    // Passkeys need a host name, not an IP address.
     command.env("UPDRAFT_DASHBOARD_URL", format!("http://localhost:{port}/dashboard"));
     command.envs(LIMITS.map(|(name, value)| (format!("UPDRAFT_LIMIT_{name}"), value)));
     let mut server = Leashed::spawn(command, StopBy::Terminate, |line| println!("control | {line}"))?;
     wait(session, &mut server, port)?;
 
     let minutes = plan.minutes;
-    say(format!("{minutes} minutes for each kind of credential"));
-    let mut ask = Command::new(python);
-    ask.arg(paths::root().join("tests/python/fuzz_api.py"))
+    say(format!("running {minutes} minutes with each kind of credential"));
+    let mut fuzzer = Command::new(python);
+    fuzzer
+        .arg(paths::root().join("tests/python/fuzz_api.py"))
         .arg(&base)
         .arg(data.path().join("mail"))
         .arg(minutes.to_string())
         .args(plan.seed.map(|seed| seed.to_string()));
-    let asked = session.run(ask.current_dir(data.path()));
+    let result = session.run(fuzzer.current_dir(data.path()));
     server.stop(GRACE);
-    asked
+    result
 }
 
 fn wait(session: &Session, server: &mut Leashed, port: u16) -> Result<(), Failure> {
-    for _look in 0..LOOKS {
+    for _check in 0..MAX_CHECKS {
         if probe::answers(port, "/v1/health") {
             return Ok(());
         }
@@ -91,10 +92,10 @@ fn wait(session: &Session, server: &mut Leashed, port: u16) -> Result<(), Failur
             return Err(Failure::Interrupted);
         }
         if let Some(status) = server.wait(PAUSE) {
-            return Err(Failure::Said(format!("the control plane ended by itself ({status})")));
+            return Err(Failure::Message(format!("the control plane exited unexpectedly ({status})")));
         }
     }
-    Err(Failure::Said("the control plane did not answer within half a minute".to_owned()))
+    Err(Failure::Message("the control plane did not answer within half a minute".to_owned()))
 }
 
 #[cfg(test)]
@@ -104,7 +105,7 @@ mod tests {
     use super::Plan;
 
     #[test]
-    fn a_plan_is_minutes_above_0_and_a_seed() {
+    fn options_are_minutes_above_0_and_a_seed() {
         let command = Plan::augment_args(Command::new("fuzz-api").no_binary_name(true));
         let read = |arguments: &[&str]| Plan::from_arg_matches(&command.clone().try_get_matches_from(arguments).ok()?).ok();
         assert_eq!(read(&[]), Some(Plan { minutes: 5, seed: None }));

@@ -1,7 +1,7 @@
-//! Programs that never outlive the process that started them.
+//! Runs programs that never outlive the process that started them.
 //!
-//! Each runs as the leader of its own process group, next to a watcher that reads from a pipe. When this process ends in whatever way, killed
-//! included, the pipe closes and the watcher ends the group; wrangler's `workerd` and a forgotten server can thus not stay behind.
+//! Each program leads its own process group, next to a watcher that reads from a pipe. When this process ends in any way, even by SIGKILL, the pipe
+//! closes and the watcher kills the group. So neither wrangler's `workerd` nor a forgotten server can be left behind.
 
 use std::{
     ffi::OsStr,
@@ -15,8 +15,8 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// The leader of the group becomes the program itself; only the watcher remains a shell. It holds the group's number until the end, so that a
-/// signal to the group can never reach strangers.
+/// The group leader becomes the program itself; only the watcher remains a shell. It keeps the group ID in use until the end, so that a signal to the
+/// group can never reach unrelated processes.
 const WATCHED: &str = r#"
 signal=$1; shift
 exec 3<&0
@@ -31,10 +31,10 @@ exec 3<&0
 exec "$@" </dev/null 3<&-
 "#;
 
-/// How a program wishes to be told to stop.
+/// The signal that stops a program.
 #[derive(Clone, Copy, Debug)]
 pub enum StopBy {
-    /// SIGTERM, what most programs take for an orderly end.
+    /// SIGTERM: most programs shut down gracefully.
     Terminate,
     /// SIGINT: PostgreSQL's fast shutdown, which does not wait for its clients.
     Interrupt,
@@ -56,9 +56,9 @@ impl StopBy {
     }
 }
 
-/// The command that runs `program` on a leash: give it arguments, environment and folder as usual.
+/// The command that runs `program` on a leash: set arguments, environment and working directory as usual.
 ///
-/// Its standard input is the leash. Whoever spawns it keeps `Child::stdin` for as long as the program shall live, which [`Leashed::spawn`] does.
+/// Its standard input is the leash: keep `Child::stdin` open for as long as the program should live, as [`Leashed::spawn`] does.
 pub fn command(program: impl AsRef<OsStr>, stop_by: StopBy) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", WATCHED, "sh", stop_by.name()]).arg(program);
@@ -66,7 +66,7 @@ pub fn command(program: impl AsRef<OsStr>, stop_by: StopBy) -> Command {
     command
 }
 
-/// A running program on a leash. Dropping it stops the program and all that it started.
+/// A running program on a leash. Dropping it stops the program and everything that it started.
 #[derive(Debug)]
 pub struct Leashed {
     group: Pid,
@@ -77,13 +77,13 @@ pub struct Leashed {
 }
 
 impl Leashed {
-    /// Starts a command made by [`command`]. Each line that it prints, on either stream, is given to `line`, from a thread of its own.
+    /// Starts a command created by [`command`]. Calls `line`, from a separate thread, with each line that it prints on either stream.
     ///
-    /// Fails when the shell cannot be started; a program that does not exist ends with status 127 instead.
+    /// Fails if the shell cannot be started; a program that does not exist exits with status 127 instead.
     pub fn spawn(mut command: Command, stop_by: StopBy, line: impl Fn(&str) + Send + Sync + 'static) -> io::Result<Self> {
         let mut child = command.spawn()?;
         let leash = child.stdin.take();
-        let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or_else(|| io::Error::other("a process without a number"))?;
+        let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or_else(|| io::Error::other("a process without an ID"))?;
         let line = Arc::new(line);
         if let Some(stream) = child.stdout.take() {
             forward(stream, Arc::clone(&line));
@@ -94,30 +94,30 @@ impl Leashed {
         Ok(Self { group, stop_by, ended: watch(child), status: None, leash })
     }
 
-    /// The program's process id, which is also its group's.
+    /// The program's process ID, which is also its group ID.
     pub fn id(&self) -> u32 {
         self.group.as_raw_nonzero().get().unsigned_abs()
     }
 
-    /// How the program ended, or none while it runs.
+    /// The exit status; `None` while the program runs.
     pub fn status(&mut self) -> Option<ExitStatus> {
         self.wait(Duration::ZERO)
     }
 
-    /// Waits at most this long for the program to end by itself, and gives how it did.
-    pub fn wait(&mut self, longest: Duration) -> Option<ExitStatus> {
+    /// Waits at most `timeout` for the program to exit, and returns its status.
+    pub fn wait(&mut self, timeout: Duration) -> Option<ExitStatus> {
         if self.status.is_none() {
-            self.status = self.ended.recv_timeout(longest).ok().and_then(Result::ok);
+            self.status = self.ended.recv_timeout(timeout).ok().and_then(Result::ok);
         }
         self.status
     }
 
-    /// Asks the whole group to stop, gives it this long, then kills what is left. Harmless when it has ended, or was stopped before.
+    /// Signals the whole group to stop, waits for up to `grace`, then kills the rest. Harmless if the program has ended or was stopped before.
     pub fn stop(&mut self, grace: Duration) {
         if self.leash.is_none() {
             return;
         }
-        // Both calls can only fail because nothing of the group is left, which is what is wanted.
+        // Both calls can fail only if the group has no processes left, which is the goal.
         let _gone = kill_process_group(self.group, self.stop_by.signal());
         self.wait(grace);
         let _gone = kill_process_group(self.group, Signal::KILL);
@@ -135,7 +135,7 @@ fn forward(stream: impl Read + Send + 'static, line: Arc<impl Fn(&str) + Send + 
     thread::spawn(move || {
         let mut stream = BufReader::new(stream);
         let mut bytes = Vec::new();
-        // A program may print bytes that are no text; these must not end the reading, or it would block on a full pipe.
+        // A program may print invalid UTF-8, which must not stop the reading: the program would block on a full pipe.
         while stream.read_until(b'\n', &mut bytes).is_ok_and(|count| count > 0) {
             line(String::from_utf8_lossy(&bytes).trim_end());
             bytes.clear();

@@ -1,9 +1,10 @@
-//! What the development commands and the `tests` crate share: the repository's paths, programs on a leash, the Worker under wrangler
-//! or by itself, and a look at the SQL in the sources.
+//! Code that the development commands share with the `tests` crate: the repository's paths, programs on a leash, the Worker under wrangler or plain
+//! workerd, and a check of the SQL in the sources.
 //!
-//! Deliberately not here: the commands themselves, which belong to the binary. Start reading at [`edge::DevServer`].
+//! The commands themselves are in the binary. Start reading at [`edge::DevServer`].
 
 pub mod edge;
+pub mod front;
 pub mod leash;
 pub mod paths;
 pub mod private;

@@ -1,4 +1,4 @@
-//! One command at a time, where two would write the same files: of one clone, as `dev` and `test`, or of several that share the cache.
+//! File locks between commands that write the same files: in one clone, such as `dev` and `test`, or in several that share the cache.
 
 use std::{
     fs::{File, TryLockError},
@@ -7,15 +7,15 @@ use std::{
 
 use crate::session::{Failure, say};
 
-/// Waits until no other command holds the lock on `path`, made when missing, and says so when that is not at once. Dropping the file unlocks
-/// it, as does the end of this process; programs that it starts do not inherit it.
+/// Locks `path`, which is created if missing; prints a message if it has to wait. Dropping the file unlocks it, as does the end of this process;
+/// child processes do not inherit the lock.
 pub(crate) fn hold(path: &Path) -> Result<File, Failure> {
-    // Never truncated, so that a file that is there for another purpose may serve.
+    // Never truncated, so that an existing file with another purpose can serve as the lock.
     let file = File::options().append(true).create(true).open(path)?;
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
-            say(format!("waiting for another command that holds {}", path.display()));
+            say(format!("waiting for another command that holds the lock {}", path.display()));
             file.lock()?;
         }
         Err(TryLockError::Error(error)) => return Err(error.into()),
@@ -30,7 +30,7 @@ mod tests {
     use super::hold;
 
     #[test]
-    fn a_lock_is_held_until_it_is_dropped_and_leaves_the_files_text_alone() {
+    fn a_lock_is_held_until_dropped_and_keeps_the_contents_of_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         fs::write(&path, "text").unwrap();

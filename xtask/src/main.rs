@@ -1,4 +1,4 @@
-//! `cargo xtask …`: the commands for development. Each installs what it needs by itself, says so, and is quick the second time.
+//! `cargo xtask …`: the development commands. Each installs what it needs, prints what it installs, and is fast the second time.
 
 mod bench;
 mod browser;
@@ -28,7 +28,7 @@ use clap::{Parser, Subcommand};
 
 use crate::session::{Failure, Session};
 
-/// Commands for development; each installs what it needs into the repository's `node_modules` and into `UPDRAFT_CACHE` (default ~/.cache/updraft)
+/// Development commands. Each installs what it needs into `node_modules` of the repository and into `UPDRAFT_CACHE` (default: ~/.cache/updraft)
 #[derive(Debug, Parser)]
 #[command(bin_name = "cargo xtask", max_term_width = 120)]
 struct Arguments {
@@ -40,33 +40,33 @@ struct Arguments {
 enum Command {
     /// Run the control plane and the edge on this machine until Ctrl-C
     Dev(dev::Options),
-    /// Every check and every test, on SQLite and PostgreSQL; with arguments, only the tests that they select. Without arguments it installs
-    /// Debian's Chromium and its driver where they are missing and this is root
+    /// Run every check and every test, on SQLite and PostgreSQL; with arguments, only the tests that they select. Without arguments and as root, it
+    /// also installs Debian's Chromium and its driver if they are missing
     Test {
         /// Arguments for `cargo nextest run`
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         selection: Vec<String>,
     },
-    /// Formatting, imports, lints, documentation, dependencies: no tests
+    /// Check formatting, imports, lints, documentation and dependencies, without tests
     Check,
     /// Check the imports of the control plane's modules against control/imports.toml and print a summary
     Imports {
-        /// List which file needs which instead
+        /// List which file depends on which instead
         #[arg(long)]
         arrows: bool,
-        // The list of exceptions is to get shorter by hand.
+        // Hidden, because the list of exceptions should only shrink, by hand.
         #[arg(long, hide = true, conflicts_with = "arrows")]
         write: bool,
     },
-    /// Build the Worker into edge/build, when something changed
+    /// Build the Worker into edge/build if something changed
     EdgeBuild,
-    /// How fast things are, beside what could be done at best
+    /// Measure performance and compare it with a theoretical best
     #[command(subcommand)]
     Bench(bench::Bench),
-    /// Send generated requests to every operation of the API, so long with each kind of credential, and judge the answers by the OpenAPI document
+    /// Send generated requests to every operation of the API with each kind of credential, and check the responses against the OpenAPI document
     FuzzApi(fuzz::Plan),
-    /// Random events reach a control plane that is killed meanwhile, and every counter is compared with what the set of events says; on both
-    /// databases when none is named
+    /// Send random events to a control plane while killing it repeatedly, and compare every counter with the expected value; on both databases by
+    /// default
     #[command(args_conflicts_with_subcommands = true)]
     Soak {
         #[command(subcommand)]
@@ -74,17 +74,17 @@ enum Command {
         #[command(flatten)]
         plan: soak::Plan,
     },
-    /// Recreate the pictures of the dashboard's pages in docs/screenshots, with the browser of the tests
+    /// Recreate the screenshots of the dashboard in docs/screenshots, with the tests' browser
     Screenshots,
-    /// Recreate the list of common passwords in control/data, from the Python package that has the largest one
+    /// Recreate the list of common passwords in control/data, from the Python package with the largest list
     CommonPasswords,
-    /// Install what the other commands need, and nothing else
+    /// Only install what the other commands need
     Setup,
 }
 
 fn main() -> ExitCode {
     let mut arguments: Vec<_> = env::args_os().collect();
-    // Of `test -- …` nextest is to get the dashes too, of which clap takes two away.
+    // For `test -- …`: clap removes one `--`, but nextest should get it too.
     if arguments.get(2).is_some_and(|argument| argument == "--") {
         arguments.insert(2, "--".into());
     }
@@ -117,11 +117,11 @@ fn run(session: &Session, command: Command) -> Result<(), Failure> {
 
 fn report(failure: &Failure) -> ExitCode {
     match failure {
-        Failure::Said(text) => {
+        Failure::Message(text) => {
             eprintln!("xtask: {text}");
             ExitCode::FAILURE
         }
-        Failure::Counted => ExitCode::FAILURE,
+        Failure::Reported => ExitCode::FAILURE,
         Failure::Interrupted => ExitCode::from(130),
     }
 }
@@ -133,7 +133,7 @@ mod tests {
     use super::{Arguments, Command};
 
     #[test]
-    fn commands_are_sound_and_nextest_gets_its_arguments_as_they_are() {
+    fn commands_are_valid_and_nextest_gets_its_arguments_unchanged() {
         Arguments::command().debug_assert();
         let given = ["-E", "test(a)", "--", "--exact", "--help"];
         let parsed = Arguments::try_parse_from(["xtask", "test"].into_iter().chain(given)).unwrap();

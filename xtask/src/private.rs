@@ -1,4 +1,4 @@
-//! Files and folders that only their owner may read.
+//! Files and directories that only their owner may read.
 
 use std::{
     fs::{self, DirBuilder, OpenOptions},
@@ -7,9 +7,9 @@ use std::{
     path::Path,
 };
 
-/// Writes `text` to `path` with mode 0600, in place of what was there.
+/// Writes `text` to `path` with mode 0600, replacing an existing file.
 ///
-/// The file is made anew and renamed, so that neither an older, wider mode nor half of the text is ever seen. Fails as the file system does.
+/// A new file is created and renamed, so that readers never see an old, wider mode or partial text.
 pub fn write(path: &Path, text: &str) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(format!(".{}", std::process::id()));
@@ -22,7 +22,7 @@ pub fn write(path: &Path, text: &str) -> io::Result<()> {
     fs::rename(&fresh, path)
 }
 
-/// Makes the folder `path`, and those above it, with mode 0700; one that exists is left as it is.
+/// Creates the directory `path` and its parents with mode 0700; existing ones stay unchanged.
 pub fn folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }

@@ -1,4 +1,4 @@
-//! Loopback ports: which are free, and whether a server answers on one.
+//! Probes of loopback ports: which are free, and whether a server answers.
 
 use std::{
     io::{self, BufRead, BufReader, Write},
@@ -7,24 +7,24 @@ use std::{
     time::Duration,
 };
 
-/// Where the search for a free port goes round: below the range that systems hand out for outgoing connections, which would otherwise take a
-/// port between its choice and its use.
+/// The range to search for a free port: below the ephemeral range, from which an outgoing connection could take a port between its choice and its
+/// use.
 const FIRST_PORT: u16 = 20_000;
 const PORTS: u16 = 10_000;
 
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Whether nothing listens on this loopback port.
+/// Whether this loopback port is free.
 pub fn is_free(port: u16) -> bool {
     TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
 }
 
-/// A loopback port that nothing listens on, another one on each call of a process.
+/// Finds a free loopback port, a different one on each call in a process.
 ///
-/// Fails when there is none. For programs that cannot be told to choose a port by themselves.
+/// Fails if there is none. For programs that cannot choose a port themselves.
 pub fn free_port() -> io::Result<u16> {
     static CALLS: AtomicU16 = AtomicU16::new(0);
-    // Processes that search at the same time start far apart.
+    // Concurrent processes start their search far apart.
     let start = std::process::id().wrapping_mul(97) % u32::from(PORTS);
     let start = u16::try_from(start).unwrap_or(0);
     (0..PORTS)
@@ -33,20 +33,20 @@ pub fn free_port() -> io::Result<u16> {
         .ok_or_else(|| io::Error::other(format!("no free port from {FIRST_PORT} on")))
 }
 
-/// Whether a GET of `path` at this loopback port is answered 200 within two seconds.
+/// Whether a GET of `path` on this loopback port returns 200 within two seconds.
 pub fn answers(port: u16, path: &str) -> bool {
     status(port, path).is_ok_and(|line| line.split(' ').nth(1) == Some("200"))
 }
 
-/// Whether a GET of `path` at this loopback port is answered within two seconds, with whatever status.
+/// Whether a GET of `path` on this loopback port returns any status within two seconds.
 pub fn responds(port: u16, path: &str) -> bool {
     status(port, path).is_ok_and(|line| line.starts_with("HTTP/"))
 }
 
 fn status(port: u16, path: &str) -> io::Result<String> {
-    let mut stream = TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)), PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut stream = TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)), TIMEOUT)?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
     write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost:{port}\r\nConnection: close\r\n\r\n")?;
     let mut line = String::new();
     BufReader::new(stream).read_line(&mut line)?;

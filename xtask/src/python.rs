@@ -1,4 +1,4 @@
-//! Python packages of exactly the versions in a list: the tests', a real mail server among them, and those of `fuzz-api`.
+//! Python packages in exactly the versions of a list: those of the tests, which include a real mail server, and those of `fuzz-api`.
 
 use std::{fs, path::PathBuf, process::Command};
 
@@ -9,7 +9,7 @@ use crate::{
     session::{Failure, Session, say},
 };
 
-/// Makes the environment of a list of packages in the cache, when it is absent, and gives its Python.
+/// Creates the environment for a list of packages in the cache if it is missing, and returns its Python.
 pub(crate) fn install(session: &Session, list: &str) -> Result<PathBuf, Failure> {
     let root = paths::root();
     let environment = paths::python_environment(&root, list)?;
@@ -20,18 +20,20 @@ pub(crate) fn install(session: &Session, list: &str) -> Result<PathBuf, Failure>
     }
     let cache = paths::cache()?;
     fs::create_dir_all(&cache)?;
-    // Two commands at once, of two clones say: the second waits, and then finds the work done.
+    // If two commands run at once, for example in two clones, the second waits and then finds the work done.
     let _lock = lock::hold(&cache.join(".python-lock"))?;
     if stamp.is_file() {
         return Ok(python);
     }
     if paths::on_path("python3").is_none() {
-        return Err(Failure::Said(format!("python3 with its module venv is needed for the packages of {list} (Debian: python3-venv)")));
+        return Err(Failure::Message(format!(
+            "python3 with the module venv is required for the packages in {list} (Debian: python3-venv)"
+        )));
     }
-    say(format!("installing the Python packages of {list}"));
-    // What an interrupted run left is begun anew.
+    say(format!("installing the Python packages in {list}"));
+    // `--clear` discards what an interrupted run left.
     session.run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment)).map_err(|_| {
-        Failure::Said("no Python environment could be made: is the module venv installed (Debian: python3-venv)?".to_owned())
+        Failure::Message("could not create a Python environment: is the module venv installed (Debian: python3-venv)?".to_owned())
     })?;
     let mut install = Command::new(&python);
     install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "--only-binary", ":all:"]);

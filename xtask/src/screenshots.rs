@@ -1,14 +1,14 @@
-//! `cargo xtask screenshots`: pictures of the dashboard's pages into `docs/screenshots`, by the browser of the tests.
+//! `cargo xtask screenshots`: takes screenshots of the dashboard into `docs/screenshots`, with the tests' browser.
 
 use crate::{
     browser,
     session::{Failure, Session, cargo},
 };
 
-/// Makes all of them anew.
+/// Recreates all screenshots.
 pub(crate) fn run(session: &Session) -> Result<(), Failure> {
     if !browser::install(session)? {
-        return Err(Failure::Said("pictures need a browser: chromium with chromedriver".to_owned()));
+        return Err(Failure::Message("screenshots require a browser: chromium with chromedriver".to_owned()));
     }
     session.run(cargo().args(["bench", "--package", "tests", "--bench", "screenshots", "--profile", "dev"]))
 }

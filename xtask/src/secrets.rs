@@ -1,4 +1,4 @@
-//! The secrets of the development set-up: made once, kept in the data folder, the same for the control plane and the edge.
+//! Development secrets: generated once, kept in the data directory, shared by the control plane and the edge.
 
 use std::{
     collections::BTreeMap,
@@ -16,14 +16,14 @@ pub(crate) const EDGE: &str = "UPDRAFT_EDGE_SECRET";
 pub(crate) const DOWNLOAD: &str = "UPDRAFT_DOWNLOAD_SECRET";
 pub(crate) const ENCRYPTION: &str = "UPDRAFT_ENCRYPTION_KEY";
 
-/// The control plane's variables, by name.
+/// Environment variables of the control plane, by name.
 pub(crate) type Secrets = BTreeMap<String, String>;
 
-/// What every setting's name begins with; the file leaves it out.
+/// The prefix of every setting's name; omitted in the file.
 const PREFIX: &str = "UPDRAFT_";
 
-/// Reads `secrets.env` in the data folder, the file in which `updraft-control serve` keeps its own, so that either finds what the other made.
-/// What it lacks is made and added. Only its owner may read the file.
+/// Reads `secrets.env` in the data directory, which `updraft-control serve` uses too, so that both share the same secrets. Generates and adds
+/// missing ones. Only the owner may read the file.
 pub(crate) fn load(data: &Path) -> io::Result<Secrets> {
     let path = data.join("secrets.env");
     let text = match fs::read_to_string(&path) {
@@ -36,7 +36,7 @@ pub(crate) fn load(data: &Path) -> io::Result<Secrets> {
     for name in [EDGE, DOWNLOAD, ENCRYPTION] {
         if !secrets.contains_key(name) {
             let bytes = random()?;
-            // The encryption key carries an id, so that it can be replaced while the older one still opens what it sealed.
+            // The encryption key has an ID, so that it can be rotated while the old key still decrypts old data.
             let value = if name == ENCRYPTION { format!("k1:{}", STANDARD.encode(bytes)) } else { hex(&bytes) };
             secrets.insert(name.to_owned(), value);
         }
@@ -62,7 +62,7 @@ mod tests {
     use super::{DOWNLOAD, EDGE, ENCRYPTION, load};
 
     #[test]
-    fn secrets_are_made_once_and_are_their_owners_alone() {
+    fn secrets_are_generated_once_and_readable_only_by_their_owner() {
         let folder = tempfile::tempdir().unwrap();
         let first = load(folder.path()).unwrap();
         assert_eq!(load(folder.path()).unwrap(), first);
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_a_developer_put_in_is_kept() {
+    fn a_secret_that_a_developer_set_is_kept() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("secrets.env"), "EDGE_SECRET=mine\n").unwrap();
         let secrets = load(folder.path()).unwrap();

@@ -1,4 +1,4 @@
-//! One run of a command: its failures, the programs it starts, and what Ctrl-C does to them.
+//! A command's run: its failures, its child processes, and their signal handling.
 
 use std::{
     collections::BTreeSet,
@@ -19,39 +19,39 @@ use signal_hook::{
 };
 use xtask::paths;
 
-/// Why a command ends unsuccessfully.
+/// Why a command fails.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// With this said to the developer.
-    Said(String),
-    /// All is said: the stages and their count have been printed.
-    Counted,
-    /// On Ctrl-C or SIGTERM.
+    /// With this message to the developer.
+    Message(String),
+    /// The stages and their count have already been printed.
+    Reported,
+    /// By Ctrl-C or SIGTERM.
     Interrupted,
 }
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        Self::Said(error.to_string())
+        Self::Message(error.to_string())
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Said(text) => formatter.write_str(text),
-            Self::Counted => formatter.write_str("not everything passed"),
+            Self::Message(text) => formatter.write_str(text),
+            Self::Reported => formatter.write_str("some checks failed"),
             Self::Interrupted => formatter.write_str("interrupted"),
         }
     }
 }
 
-/// Starts programs, and passes SIGINT, SIGTERM and SIGHUP on to those that run.
+/// Starts child processes. On SIGINT, SIGTERM and SIGHUP, sends SIGTERM to those that are running.
 pub(crate) struct Session {
     interrupted: Arc<AtomicBool>,
-    /// The process ids of the running programs.
+    /// The process IDs of the running programs.
     running: Arc<Mutex<BTreeSet<i32>>>,
-    /// Marks what programs print, where several run at once.
+    /// Prefixes the programs' output, if several run at once.
     lane: Option<&'static str>,
 }
 
@@ -63,11 +63,11 @@ impl Session {
         thread::spawn(move || {
             for _signal in signals.forever() {
                 if interrupted.swap(true, Ordering::SeqCst) {
-                    // Asked twice: end at once. What is on a leash ends with this process.
+                    // Second signal: exit at once. Programs on a leash end with this process.
                     std::process::exit(130);
                 }
                 for program in locked(&running).iter().filter_map(|id| Pid::from_raw(*id)) {
-                    // It may just have ended by itself.
+                    // The program may have exited in the meantime.
                     let _gone = kill_process(program, Signal::TERM);
                 }
             }
@@ -75,14 +75,14 @@ impl Session {
         Ok(session)
     }
 
-    /// The same session for work that runs beside other work: each line that its programs print is marked with this name.
+    /// The same session for parallel work: every line that its programs print has this name as a prefix.
     pub(crate) fn lane(&self, name: &'static str) -> Self {
         Self { interrupted: Arc::clone(&self.interrupted), running: Arc::clone(&self.running), lane: Some(name) }
     }
 
-    /// Prints a line, marked in a lane.
+    /// Prints a line, with a prefix in a lane.
     pub(crate) fn print(&self, line: &str) {
-        // A closed terminal is no reason to lose the count.
+        // A closed terminal must not lose the count.
         let _shown = match self.lane {
             Some(name) => writeln!(io::stdout(), "{name:<7} | {line}"),
             None => writeln!(io::stdout(), "{line}"),
@@ -94,7 +94,7 @@ impl Session {
         self.interrupted.load(Ordering::SeqCst)
     }
 
-    /// Runs a program that reads nothing. It prints straight to this terminal, or in a lane through this program.
+    /// Runs a program without input. It prints directly to the terminal, or through this process in a lane.
     pub(crate) fn run(&self, command: &mut Command) -> Result<(), Failure> {
         let status = if self.lane.is_some() {
             let (output, input) = io::pipe()?;
@@ -103,10 +103,10 @@ impl Session {
         } else {
             self.follow(command, None, |_| {})?
         };
-        if status.success() { Ok(()) } else { Err(Failure::Said(format!("{} ended with {status}", name(command)))) }
+        if status.success() { Ok(()) } else { Err(Failure::Message(format!("{} exited with {status}", name(command)))) }
     }
 
-    /// Runs a program whose standard error is both shown and given line by line to `line`.
+    /// Runs a program, prints its standard error, and calls `line` with each line of it.
     pub(crate) fn run_and_read_errors(&self, command: &mut Command, mut line: impl FnMut(&str)) -> Result<ExitStatus, Failure> {
         let (output, input) = io::pipe()?;
         self.follow(command.stderr(input), Some(Box::new(output)), |text| {
@@ -115,7 +115,7 @@ impl Session {
         })
     }
 
-    /// What a program prints to standard output; nothing of it is shown.
+    /// Runs a program and returns its standard output without printing it.
     pub(crate) fn output(&self, command: &mut Command) -> Result<String, Failure> {
         let mut text = String::new();
         let (output, input) = io::pipe()?;
@@ -123,22 +123,24 @@ impl Session {
             text.push_str(line);
             text.push('\n');
         })?;
-        if status.success() { Ok(text) } else { Err(Failure::Said(format!("{} ended with {status}", name(command)))) }
+        if status.success() { Ok(text) } else { Err(Failure::Message(format!("{} exited with {status}", name(command)))) }
     }
 
-    /// Runs a program to its end; `output` is the other end of a pipe that it prints into, which is read line by line meanwhile.
+    /// Runs a program until it exits; meanwhile, reads `output`, the read end of the pipe that it prints to, line by line.
     fn follow(&self, command: &mut Command, output: Option<Box<dyn io::Read>>, mut line: impl FnMut(&str)) -> Result<ExitStatus, Failure> {
         if self.is_interrupted() {
             return Err(Failure::Interrupted);
         }
-        let mut child =
-            command.stdin(Stdio::null()).spawn().map_err(|error| Failure::Said(format!("{} cannot be started: {error}", name(command))))?;
-        // This process's copy of the pipe's end is closed, so that reading ends with the program.
+        let mut child = command
+            .stdin(Stdio::null())
+            .spawn()
+            .map_err(|error| Failure::Message(format!("could not start {}: {error}", name(command))))?;
+        // Closes this process's copy of the write end, so that reading ends when the program does.
         command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
         let id = i32::try_from(child.id()).unwrap_or(0);
         locked(&self.running).insert(id);
         if self.is_interrupted() {
-            // The signal came between the two: its thread saw no program to end.
+            // The signal came between start and registration, so its thread did not see the program.
             child.kill()?;
         }
         let read = output.map_or(Ok(()), |output| each_line(output, &mut line));
@@ -150,7 +152,7 @@ impl Session {
     }
 }
 
-/// A panic of another thread leaves the set as it is.
+/// Ignores poisoning: a panic in another thread leaves the set valid.
 fn locked(running: &Mutex<BTreeSet<i32>>) -> MutexGuard<'_, BTreeSet<i32>> {
     running.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -165,21 +167,21 @@ fn each_line(stream: Box<dyn io::Read>, line: &mut impl FnMut(&str)) -> io::Resu
     Ok(())
 }
 
-/// Says what is being done, on standard error like cargo does, so that a command's own output stays clean.
+/// Prints progress to standard error, as cargo does, so that a command's own output stays clean.
 pub(crate) fn say(text: impl fmt::Display) {
     eprintln!("xtask: {text}");
 }
 
-/// A cargo command in the repository's root, free of what `cargo run` told this program about its own package.
+/// A cargo command in the repository's root, without the variables that `cargo run` set for this program's own package.
 ///
-/// Build scripts that ask for such a variable, `ring`'s among them, would otherwise run anew each time cargo is called in another way.
+/// Otherwise, build scripts that depend on such a variable, such as `ring`'s, would rerun whenever cargo is called in a different way.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     forget_own_package(&mut command);
     command
 }
 
-/// What [`cargo`] does to its environment, for programs that call cargo themselves.
+/// Sets the environment as [`cargo`] does, for programs that call cargo themselves.
 pub(crate) fn forget_own_package(command: &mut Command) {
     for (name, _) in env::vars_os() {
         let text = name.to_string_lossy();

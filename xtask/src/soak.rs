@@ -1,6 +1,6 @@
-//! `cargo xtask soak`: 200,000 random events of 5,000 clients reach the control plane, built for release and killed 20 times meanwhile, and the counters
-//! come to what the set of events says. On SQLite, and again on PostgreSQL. `cargo xtask soak edge`: floods of random requests, and many devices at once.
-//! `cargo xtask soak attacks`: what strangers do with connections alone, and a planted panic.
+//! `cargo xtask soak`: sends 200,000 random events from 5,000 devices to a release build of the control plane, which is killed 20 times meanwhile, and
+//! compares the counters with the expected values; on SQLite, then on PostgreSQL. `cargo xtask soak edge`: floods of random requests, and many devices
+//! at once. `cargo xtask soak attacks`: attacks with connections alone, and a planted panic.
 
 use std::env;
 
@@ -14,32 +14,32 @@ use crate::{
     worker,
 };
 
-/// What else can be soaked.
+/// The other soak tests.
 #[derive(Clone, Copy, Debug, Subcommand)]
 pub(crate) enum Other {
-    /// Floods of random requests and 256 devices at once reach the edge, for some minutes: what they may cost in memory, rows and calls is bounded
+    /// Send floods of random requests and 256 concurrent devices to the edge for some minutes; memory, rows and calls must stay within their bounds
     Edge,
-    /// A planted panic, slow heads, idle connections, HTTP/2 and large internal bodies reach the program built for release: it lives, others are
-    /// served, and its memory stays below 100 MB
+    /// Attack a release build with a planted panic, slow headers, idle connections, HTTP/2 and large internal bodies; it must survive, serve others,
+    /// and stay below 100 MB of memory
     Attacks,
 }
 
-/// What a run is asked for. The numbers are passed on as they are.
+/// The command's options, passed on to the soak test.
 #[derive(Debug, PartialEq, Eq, Args)]
 pub(crate) struct Plan {
-    /// Random events
+    /// Number of random events
     #[arg(long, default_value_t = 200_000)]
     events: u64,
-    /// Clients that send them
+    /// Number of devices that send them
     #[arg(long, default_value_t = 5_000)]
     clients: u64,
-    /// How often the control plane is killed
+    /// Number of times to kill the control plane
     #[arg(long, default_value_t = 20)]
     kills: u64,
-    /// Makes the same choices again
+    /// Seed for reproducible events
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// On this database alone
+    /// Run only on this database
     #[arg(long)]
     database: Option<Database>,
 }
@@ -50,15 +50,15 @@ enum Database {
     Postgres,
 }
 
-/// Runs the load on the edge, and fails when a bound did not hold.
+/// Runs the load on the edge, and fails if a bound is exceeded.
 pub(crate) fn run_edge(session: &Session) -> Result<(), Failure> {
     worker::build_within_limit(session, &Kit::for_worker(session)?)?;
     session.run(session::cargo().args(["bench", "--package", "tests", "--bench", "soak", "--profile", "dev", "--", "edge"]))
 }
 
-/// Runs the attacks on a program of its own, built for release with panics on demand, and fails when a bound did not hold.
+/// Runs the attacks on a separate release build with planted panics, and fails if a bound is exceeded.
 pub(crate) fn run_attacks(session: &Session) -> Result<(), Failure> {
-    // In a folder of its own: nobody must take this program for the one that is shipped.
+    // In a separate directory, so that nobody mistakes this program for the shipped one.
     let target = paths::target().join("planted-control");
     let mut build = session::cargo();
     build.args(["build", "--release", "--package", "control", "--bin", "updraft-control", "--features", "planted-panic"]);
@@ -68,7 +68,7 @@ pub(crate) fn run_attacks(session: &Session) -> Result<(), Failure> {
     session.run(command.env("UPDRAFT_CONTROL", target.join("release/updraft-control")))
 }
 
-/// Runs it, and fails when a counter was wrong.
+/// Runs the soak test, and fails if a counter is wrong.
 pub(crate) fn run(session: &Session, plan: &Plan) -> Result<(), Failure> {
     session.run(session::cargo().args(["build", "--release", "--package", "control", "--bin", "updraft-control"]))?;
     if plan.database != Some(Database::Postgres) {
@@ -81,7 +81,7 @@ pub(crate) fn run(session: &Session, plan: &Plan) -> Result<(), Failure> {
     let given = env::var("TEST_POSTGRES_URL").ok().filter(|url| !url.is_empty());
     let is_required = plan.database.is_some() || env::var_os("UPDRAFT_REQUIRE_POSTGRES").is_some_and(|value| value == "1");
     if given.is_none() && !is_required && !Cluster::is_installed() {
-        say("PostgreSQL is not installed (no initdb): the soak ran on SQLite only");
+        say("PostgreSQL is not installed (initdb was not found): the soak test ran on SQLite only");
         return Ok(());
     }
     say("on PostgreSQL");
@@ -111,7 +111,7 @@ mod tests {
     use super::{Database, Plan};
 
     #[test]
-    fn a_plan_is_numbers_and_a_database() {
+    fn options_are_numbers_and_a_database() {
         let command = Plan::augment_args(Command::new("soak").no_binary_name(true));
         let read = |arguments: &[&str]| Plan::from_arg_matches(&command.clone().try_get_matches_from(arguments).ok()?).ok();
         let plan = Plan { events: 200_000, clients: 5_000, kills: 20, seed: 1, database: None };

@@ -1,4 +1,4 @@
-//! Stages of a long command: each is announced, timed and counted, and the count is the last line.
+//! The stages of a long command: each is announced, timed and counted; the last line is the total count.
 
 use std::{thread, time::Instant};
 
@@ -7,10 +7,10 @@ use crate::{
     summary::Timed,
 };
 
-/// How many of the slowest tests are named at the end.
+/// The number of slowest tests to list at the end.
 const SLOWEST: usize = 20;
 
-/// How many tests and checks passed and failed.
+/// The number of tests and checks that passed and failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Count {
     pub(crate) passed: u64,
@@ -18,7 +18,7 @@ pub(crate) struct Count {
 }
 
 impl Count {
-    /// One check.
+    /// The count of a single check.
     pub(crate) fn one(passed: bool) -> Self {
         Self { passed: u64::from(passed), failed: u64::from(!passed) }
     }
@@ -28,7 +28,7 @@ impl Count {
     }
 }
 
-/// The stages so far.
+/// The finished stages.
 #[derive(Default)]
 pub(crate) struct Stages {
     done: Vec<(&'static str, Count, f64)>,
@@ -42,8 +42,7 @@ impl Stages {
         self.count(session, name, || work().map(|()| Count::one(true))).failed == 0
     }
 
-    /// Runs a stage that counts by itself, and gives its count. A stage that cannot be finished counts as one failure; once interrupted, none
-    /// is begun.
+    /// Runs a stage that returns its own count. A stage that cannot finish counts as one failure; after an interruption, no stage starts.
     pub(crate) fn count(&mut self, session: &Session, name: &'static str, work: impl FnOnce() -> Result<Count, Failure>) -> Count {
         if session.is_interrupted() {
             return Count::one(false);
@@ -61,7 +60,7 @@ impl Stages {
         count
     }
 
-    /// Runs the stages of two pieces of work that do not need each other, side by side. Those of the first are listed first.
+    /// Runs two independent groups of stages in parallel. The stages of the first are listed first.
     pub(crate) fn side_by_side(&mut self, one: impl FnOnce(&mut Self), other: impl FnOnce(&mut Self) + Send) {
         let others = thread::scope(|scope| {
             let running = scope.spawn(|| {
@@ -70,7 +69,7 @@ impl Stages {
                 stages
             });
             one(self);
-            // The thread has said why it panicked.
+            // The thread has already printed its panic.
             running.join().unwrap_or_else(|_| Self { done: vec![("the other lane", Count::one(false), 0.0)], ..Self::default() })
         });
         self.done.extend(others.done);
@@ -78,24 +77,24 @@ impl Stages {
         self.notes.extend(others.notes);
     }
 
-    /// Tests that ran, of which the slowest are named at the end.
+    /// Adds tests that ran; the slowest are listed at the end.
     pub(crate) fn add_tests(&mut self, tests: Vec<Timed>) {
         self.tests.extend(tests);
     }
 
-    /// Something to be read again at the end.
+    /// Prints a note, now and again at the end.
     pub(crate) fn note(&mut self, text: String) {
         println!("{text}");
         self.notes.push(text);
     }
 
-    /// Prints every stage and, as the last line, the sum. Fails when anything failed, when nothing was counted, or when interrupted.
+    /// Prints every stage and, as the last line, the total. Fails if anything failed, if nothing was counted, or if interrupted.
     pub(crate) fn finish(mut self, session: &Session) -> Result<(), Failure> {
         self.tests.sort_by(|one, next| next.seconds.total_cmp(&one.seconds));
-        // What failed is printed again at the end of its run.
+        // Nextest prints failed tests again at the end of the run.
         self.tests.dedup();
         if !self.tests.is_empty() {
-            println!("\nThe slowest tests:");
+            println!("\nSlowest tests:");
         }
         for test in self.tests.iter().take(SLOWEST) {
             println!("{:>7.1} s  {} {}", test.seconds, test.stage, test.name);
@@ -116,7 +115,7 @@ impl Stages {
         match (session.is_interrupted(), sum) {
             (true, _) => Err(Failure::Interrupted),
             (false, Count { passed: 1.., failed: 0 }) => Ok(()),
-            (false, _) => Err(Failure::Counted),
+            (false, _) => Err(Failure::Reported),
         }
     }
 }
@@ -125,11 +124,11 @@ fn words(count: Count) -> String {
     format!("{} passed, {} failed", count.passed, count.failed)
 }
 
-/// The one place that reads the time: to tell the developer how long a stage took.
+/// The only code that reads the time, to print how long a stage took.
 struct Stopwatch(Instant);
 
 impl Stopwatch {
-    #[expect(clippy::disallowed_methods, reason = "times of stages are only printed; nothing here is tested against a clock")]
+    #[expect(clippy::disallowed_methods, reason = "durations are only printed; no test depends on the clock here")]
     fn start() -> Self {
         Self(Instant::now())
     }

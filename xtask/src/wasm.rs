@@ -1,10 +1,10 @@
-//! The Wasm file's outer shape: as much of it as it takes to leave a section out.
+//! Removes a section from a Wasm file; parses only its outer structure.
 
-/// Eight bytes before the first section: the magic word and the version.
+/// The eight bytes before the first section: magic number and version.
 const HEADER: usize = 8;
 const CUSTOM: u8 = 0;
 
-/// The module without its custom section `name`: the functions' names, for stack traces only. None when these bytes are no module.
+/// The module without its custom section `name`: function names, which only stack traces use. `None` if the bytes are not a module.
 pub(crate) fn without_names(module: &[u8]) -> Option<Vec<u8>> {
     let (header, mut rest) = module.split_at_checked(HEADER)?;
     if !header.starts_with(b"\0asm") {
@@ -23,13 +23,13 @@ pub(crate) fn without_names(module: &[u8]) -> Option<Vec<u8>> {
     Some(kept)
 }
 
-/// A custom section begins with its name.
+/// The name at the start of a custom section.
 fn name(content: &[u8]) -> Option<&[u8]> {
     let (length, rest) = number(content)?;
     rest.get(..length)
 }
 
-/// An unsigned number in LEB128: seven bits in each byte, the lowest first, the eighth bit set in all but the last.
+/// Parses an unsigned LEB128 number: seven bits per byte, lowest first, with the eighth bit set in all but the last byte.
 fn number(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let mut value = 0_usize;
     let mut rest = bytes;
@@ -51,21 +51,21 @@ mod tests {
     const HEADER: &[u8] = b"\0asm\x01\0\0\0";
 
     #[test]
-    fn only_the_names_are_left_out() {
+    fn only_the_names_are_removed() {
         let (types, other, names) = (b"\x01\x01\0", b"\0\x06\x04abcd!", b"\0\x08\x04name\x01\x02\x03");
         let module = [HEADER, types, names, other].concat();
         assert_eq!(without_names(&module), Some([HEADER, types.as_slice(), other].concat()));
     }
 
     #[test]
-    fn sizes_of_two_bytes_are_read() {
+    fn sizes_of_two_bytes_are_parsed() {
         let long = [b"\x0a\x80\x01".as_slice(), &[7; 128]].concat();
         let module = [HEADER, &long].concat();
         assert_eq!(without_names(&module), Some(module));
     }
 
     #[test]
-    fn what_is_no_module_is_refused() {
+    fn bytes_that_are_not_a_module_are_rejected() {
         for bytes in [
             b"".as_slice(),
             b"\0asm",

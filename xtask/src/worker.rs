@@ -1,4 +1,4 @@
-//! The Worker's build: `worker-build` with tools that are all on this machine, a look at its dependencies, and its size.
+//! Builds the Worker: runs `worker-build` with local tools only, and checks dependencies and size.
 
 use std::{
     ffi::OsStr,
@@ -18,51 +18,51 @@ use crate::{
     wasm,
 };
 
-/// What the README promises of the Worker's Wasm, in bytes after gzip.
-const LARGEST: usize = 212_000;
+/// The limit for the Worker's Wasm that the README promises, in bytes after gzip.
+const MAX_SIZE: usize = 212_000;
 
-/// Packages that would bloat the Worker or cannot work in it; each stands for itself and for those that begin with it and a dash.
+/// Packages that would bloat the Worker or cannot work in it. Each also bans packages with its name and a dash as a prefix.
 const BANNED: [&str; 5] = ["axum", "hyper", "regex", "sqlx", "reqwest"];
-/// Features with the same effect, with their package.
+/// Banned features with their package, for the same reasons.
 const BANNED_FEATURES: [(&str, &str); 3] = [("tokio", "net"), ("worker", "http"), ("worker", "axum")];
 
-/// What every build of Wasm reads, beside its own folder.
+/// The inputs of every Wasm build besides its own directory.
 const COMMON_INPUTS: [&str; 5] = ["shared", "Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "package-lock.json"];
-/// What every build makes.
+/// The outputs of every build.
 const COMMON_OUTPUTS: [&str; 2] = ["index.js", "index_bg.wasm"];
-/// In the folder of a build, the digests of both.
+/// The file in a build's directory with the digests of inputs and outputs.
 const STAMP: &str = ".inputs";
-/// The Worker's main module: written by hand, and put beside what is made.
+/// The Worker's main module: handwritten, copied to the outputs.
 const ENTRY: &str = "entry.js";
 
-/// One Worker in Rust, and how it is built.
+/// A Worker in Rust and its build settings.
 pub(crate) struct Recipe {
-    /// The package's folder, from the root.
+    /// The package's directory, relative to the root.
     package: &'static str,
-    /// The folder that the build goes into.
+    /// The output directory.
     pub(crate) folder: PathBuf,
     features: &'static [&'static str],
-    /// Whether the package has a main module of its own.
+    /// Whether the package has its own main module.
     has_entry: bool,
 }
 
 impl Recipe {
-    /// The Worker, as it is deployed.
+    /// The Worker as deployed.
     pub(crate) fn edge() -> Self {
         Self { package: "edge", folder: paths::root().join("edge/build"), features: &[], has_entry: true }
     }
 
-    /// The same with panics on demand, for the test of what one costs.
+    /// The Worker with planted panics, for the tests of panics.
     pub(crate) fn planted() -> Self {
         Self { package: "edge", folder: paths::target().join(paths::PLANTED), features: &["planted-panic"], has_entry: true }
     }
 
-    /// The empty one that the edge is compared with.
+    /// The empty Worker that the edge is compared with.
     pub(crate) fn empty() -> Self {
         Self { package: "bench/edge/empty-rust", folder: paths::target().join("bench-empty-rust"), features: &[], has_entry: false }
     }
 
-    /// What it makes.
+    /// The outputs.
     fn outputs(&self) -> Vec<&'static str> {
         COMMON_OUTPUTS.into_iter().chain(self.has_entry.then_some(ENTRY)).collect()
     }
@@ -73,25 +73,25 @@ impl Recipe {
     }
 }
 
-/// Makes `edge/build` when its inputs changed, or when something else has written there, and fails when the Worker has grown too large.
+/// Builds `edge/build` if inputs or outputs have changed, and fails if the Worker is too large.
 pub(crate) fn build_within_limit(session: &Session, kit: &Kit) -> Result<(), Failure> {
-    if build(session, kit)? <= LARGEST { Ok(()) } else { Err(Failure::Said("the Worker's Wasm is too large".to_owned())) }
+    if build(session, kit)? <= MAX_SIZE { Ok(()) } else { Err(Failure::Message("the Worker's Wasm is too large".to_owned())) }
 }
 
-/// The same without a limit. Prints the size, and gives it in bytes after gzip.
+/// Builds without a limit. Prints the size and returns it, in bytes after gzip.
 pub(crate) fn build(session: &Session, kit: &Kit) -> Result<usize, Failure> {
     let recipe = Recipe::edge();
-    make(session, kit, &recipe)?;
+    build_recipe(session, kit, &recipe)?;
     let (raw, gzipped) = size(&recipe.wasm())?;
-    say(format!("the Worker's Wasm: {}, {} gzipped (at most {})", kilobytes(raw), kilobytes(gzipped), kilobytes(LARGEST)));
+    say(format!("the Worker's Wasm: {}, {} gzipped (limit: {})", kilobytes(raw), kilobytes(gzipped), kilobytes(MAX_SIZE)));
     Ok(gzipped)
 }
 
-/// Makes one Worker when its inputs changed, or when something else has written into its folder.
-pub(crate) fn make(session: &Session, kit: &Kit, recipe: &Recipe) -> Result<(), Failure> {
+/// Builds a Worker if its inputs or outputs have changed.
+pub(crate) fn build_recipe(session: &Session, kit: &Kit, recipe: &Recipe) -> Result<(), Failure> {
     let root = paths::root();
     let package = root.join(recipe.package);
-    // `dev` and `test` at once would write one folder over each other; this file is one that neither writes.
+    // Concurrent `dev` and `test` would overwrite each other's outputs. Lock a file that neither writes.
     let _lock = lock::hold(&package.join("Cargo.toml"))?;
     let inputs: Vec<&str> = COMMON_INPUTS.into_iter().chain([recipe.package]).collect();
     let inputs = digest(&root, &inputs, &format!("{} {}", kit.versions, recipe.features.join(",")))?;
@@ -109,11 +109,11 @@ pub(crate) fn make(session: &Session, kit: &Kit, recipe: &Recipe) -> Result<(), 
     let mut command = tools::command(&kit.worker_build);
     command.arg("--release").arg("--out-dir").arg(&recipe.folder).current_dir(&package).env("PATH", paths::path_with(&kit.node)?);
     command.args(recipe.features.iter().flat_map(|feature| ["--features", feature]));
-    // worker-build downloads what these do not name.
+    // worker-build would download tools that are not set here.
     command.env("WASM_BINDGEN_BIN", &kit.wasm_bindgen);
     command.env("WASM_OPT_BIN", root.join("node_modules/binaryen/bin/wasm-opt"));
     command.env("ESBUILD_BIN", root.join("node_modules/esbuild/bin/esbuild"));
-    // Its own stack says nothing of what is wrong with the Worker.
+    // worker-build's own backtrace would not help with errors in the Worker.
     command.env("RUST_BACKTRACE", "0");
     session.run(&mut command)?;
     strip_names(recipe)?;
@@ -124,11 +124,11 @@ pub(crate) fn make(session: &Session, kit: &Kit, recipe: &Recipe) -> Result<(), 
     Ok(())
 }
 
-/// Takes the functions' names out of what is deployed, an eighth of its size; a copy with them stays for reading stack traces.
+/// Removes function names, an eighth of the size, from the deployed Wasm; keeps a copy with names to read stack traces.
 fn strip_names(recipe: &Recipe) -> Result<(), Failure> {
     let wasm = recipe.wasm();
     let named = fs::read(&wasm)?;
-    let stripped = wasm::without_names(&named).ok_or_else(|| Failure::Said(format!("{} is no Wasm module", wasm.display())))?;
+    let stripped = wasm::without_names(&named).ok_or_else(|| Failure::Message(format!("{} is not a Wasm module", wasm.display())))?;
     if recipe.package == "edge" && recipe.features.is_empty() {
         fs::create_dir_all(paths::target())?;
         fs::write(paths::target().join("edge-with-names.wasm"), named)?;
@@ -137,15 +137,15 @@ fn strip_names(recipe: &Recipe) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A file's bytes, as they are and after gzip.
+/// A file's size, raw and after gzip.
 pub(crate) fn size(file: &Path) -> Result<(usize, usize), Failure> {
-    let bytes = fs::read(file).map_err(|error| Failure::Said(format!("{}: {error}", file.display())))?;
+    let bytes = fs::read(file).map_err(|error| Failure::Message(format!("{}: {error}", file.display())))?;
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(&bytes)?;
     Ok((bytes.len(), encoder.finish()?.len()))
 }
 
-/// Bytes in words.
+/// Formats a number of bytes.
 pub(crate) fn kilobytes(size: usize) -> String {
     format!("{}.{} KB", size / 1000, size % 1000 / 100)
 }
@@ -167,10 +167,10 @@ fn check_dependencies(session: &Session) -> Result<(), Failure> {
     ]);
     let printed = session.output(&mut tree)?;
     let found = banned(&printed);
-    if found.is_empty() { Ok(()) } else { Err(Failure::Said(format!("the Worker must not depend on {}", found.join(", ")))) }
+    if found.is_empty() { Ok(()) } else { Err(Failure::Message(format!("the Worker must not depend on {}", found.join(", ")))) }
 }
 
-/// The lines `name version (…)|feature,feature` of a dependency tree that name something banned.
+/// The lines `name version (…)|feature,feature` of a dependency tree that contain something banned.
 fn banned(tree: &str) -> Vec<&str> {
     let is_banned = |line: &&str| {
         let (package, features) = line.split_once('|').unwrap_or((line, ""));
@@ -184,7 +184,7 @@ fn banned(tree: &str) -> Vec<&str> {
     found
 }
 
-/// A digest of these files and folders; what does not exist counts as empty.
+/// A digest of these files and directories; missing ones count as empty.
 fn digest(root: &Path, names: &[&str], versions: &str) -> Result<String, Failure> {
     let mut files = Vec::new();
     for name in names {
@@ -196,7 +196,7 @@ fn digest(root: &Path, names: &[&str], versions: &str) -> Result<String, Failure
     for file in files {
         let bytes = fs::read(&file)?;
         hash.update(file.strip_prefix(root).unwrap_or(&file).as_os_str().as_encoded_bytes());
-        // The length keeps two files apart from one that holds both.
+        // The length distinguishes two files from one with the contents of both.
         hash.update(u64::try_from(bytes.len()).unwrap_or(u64::MAX).to_le_bytes());
         hash.update(bytes);
     }
@@ -209,7 +209,7 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
     } else if path.is_dir() {
         for entry in fs::read_dir(path)? {
             let entry = entry?.path();
-            // Outputs, and what no build of the Worker reads.
+            // Outputs, and directories that no Worker build reads.
             if !["build", "target", "tests", "benches", ".wrangler"].map(OsStr::new).contains(&entry.file_name().unwrap_or_default()) {
                 collect(&entry, files)?;
             }

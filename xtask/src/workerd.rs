@@ -1,4 +1,4 @@
-//! The runtime of Workers by itself, without wrangler and Node: what a self-hosted edge runs on, and what load is measured with.
+//! The Workers runtime without wrangler and Node.js: for a self-hosted edge, and for load tests.
 
 use std::{
     collections::BTreeMap,
@@ -10,32 +10,32 @@ use std::{
 
 use crate::leash::{self, Leashed, StopBy};
 
-/// One `workerd serve`: a configuration file as it lies there, and what a start gives in addition to it.
+/// A `workerd serve` process: an unmodified configuration file, and the settings for this start.
 #[derive(Clone, Debug)]
 pub struct Workerd {
-    /// The repository's root, with `node_modules` installed, whose workerd is the one that wrangler pins.
+    /// The repository's root, with `node_modules` installed; uses the workerd that wrangler pins.
     pub root: PathBuf,
-    /// The configuration: a Cap'n Proto file. What it embeds must be there.
+    /// The configuration, a Cap'n Proto file. Files that it embeds must exist.
     pub config: PathBuf,
-    /// Where each of its sockets listens, by name.
+    /// The address of each socket, by name.
     pub sockets: BTreeMap<String, SocketAddr>,
-    /// Where each of its external services is, by name: `HOST:PORT`.
+    /// The `HOST:PORT` of each external service, by name.
     pub externals: BTreeMap<String, String>,
-    /// What its `fromEnvironment` bindings read; nothing else of this process's environment reaches it.
+    /// The environment for `fromEnvironment` bindings. Apart from `PATH`, nothing else of this process's environment is passed on.
     pub environment: BTreeMap<String, String>,
 }
 
 impl Workerd {
-    /// Starts it; each line that it prints is given to `line`. Ready once [`crate::probe::responds`] says so: it prints nothing of it.
+    /// Starts it and calls `line` with each line that it prints. It prints nothing when ready: use [`crate::probe::responds`].
     ///
-    /// Fails, saying what is missing, as [`Workerd::command`] does; a configuration that it cannot read ends it with a status that is not 0.
+    /// Fails as [`Workerd::command`] does, with what is missing. With an invalid configuration, it exits with a nonzero status.
     pub fn start(&self, line: impl Fn(&str) + Send + Sync + 'static) -> io::Result<Leashed> {
         Leashed::spawn(self.command()?, StopBy::Terminate, line)
     }
 
-    /// The command that [`Workerd::start`] starts: its own process group, on a leash (see [`leash::command`]).
+    /// The command for [`Workerd::start`]: with its own process group, on a leash (see [`leash::command`]).
     ///
-    /// Fails when the npm packages are not installed, or there is no such configuration.
+    /// Fails if the npm packages are not installed or the configuration does not exist.
     pub fn command(&self) -> io::Result<Command> {
         if !self.config.is_file() {
             return Err(io::Error::other(format!("{} is missing", self.config.display())));
@@ -54,9 +54,9 @@ impl Workerd {
     }
 }
 
-/// The runtime itself, which wrangler's packages bring: a program that needs nothing beside it, unlike the script in `node_modules/.bin`.
+/// The runtime from wrangler's packages: a standalone program, unlike the script in `node_modules/.bin`.
 ///
-/// Fails, saying what to do, when it is not there for this system.
+/// Fails, with instructions, if it is missing for this system.
 pub fn program(root: &Path) -> io::Result<PathBuf> {
     let system = match env::consts::OS {
         "macos" => "darwin",
@@ -81,7 +81,7 @@ mod tests {
     use super::Workerd;
 
     #[test]
-    fn sockets_and_external_services_are_named_on_the_command_line() {
+    fn sockets_and_external_services_are_passed_as_options() {
         let workerd = Workerd {
             root: PathBuf::from("/repository"),
             config: PathBuf::from("/repository/workerd.capnp"),

@@ -1,4 +1,4 @@
-//! Programs on a leash: none outlives its owner, nor leaves behind what it started itself.
+//! Programs on a leash: neither they nor their child processes outlive the owner.
 
 use std::{
     os::unix::process::ExitStatusExt,
@@ -10,27 +10,27 @@ use xtask::leash::{self, Leashed, StopBy};
 
 const LONG: Duration = Duration::from_secs(20);
 
-/// A program that starts another one, which sleeps, says so, and waits for it.
+/// A program that starts a sleeping child process, prints a line, and waits for it.
 const PARENT: [&str; 2] = ["-c", "sleep 1000 & echo started; wait"];
 
 #[test]
-fn a_program_ends_when_its_owner_is_gone_without_a_word() {
+fn a_program_ends_when_its_owner_is_killed() {
     let mut command = leash::command("sleep", StopBy::Terminate);
     let mut child = command.arg("1000").spawn().unwrap();
-    // What the system does to every pipe of a process that is killed.
+    // As the system does with every pipe of a killed process.
     drop(child.stdin.take());
     assert_eq!(child.wait().unwrap().signal(), Some(15));
 }
 
 #[test]
-fn stopping_a_program_ends_what_it_started_too() {
+fn stopping_a_program_stops_its_child_processes() {
     let mut command = leash::command("sh", StopBy::Terminate);
     command.args(PARENT);
     let (sender, lines) = mpsc::channel();
     let mut program = Leashed::spawn(command, StopBy::Terminate, move |line| sender.send(line.to_owned()).unwrap()).unwrap();
     assert_eq!(lines.recv_timeout(LONG).unwrap(), "started");
     program.stop(LONG);
-    // The channel closes once nobody holds the other end of the program's output any longer.
+    // The channel closes once no process holds the write end of the program's output.
     assert_eq!(lines.recv_timeout(LONG), Err(RecvTimeoutError::Disconnected));
 }
 
@@ -46,7 +46,7 @@ fn a_program_that_will_not_stop_is_killed() {
 }
 
 #[test]
-fn an_end_of_its_own_is_seen_and_both_streams_are_read() {
+fn an_exit_is_noticed_and_both_streams_are_read() {
     let mut command = leash::command("sh", StopBy::Terminate);
     command.args(["-c", "echo out; echo err >&2; exit 3"]);
     let (sender, lines) = mpsc::channel();

@@ -1,4 +1,4 @@
-//! Many connections to one server, kept open, with one request under way on each.
+//! Sends requests over many keep-alive connections, one request at a time on each.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -11,26 +11,26 @@ use tokio::time::Instant;
 use crate::Failure;
 use crate::figures::number;
 
-/// What was answered.
+/// The responses.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
-    /// Answers with status 200; any other ends the run.
+    /// Responses with status 200; any other status aborts the run.
     pub(crate) answers: u64,
-    /// Those whose body was noted.
+    /// Responses whose body was noted.
     pub(crate) noted: u64,
-    /// From the first request to the last answer.
+    /// From the first request to the last response.
     pub(crate) seconds: f64,
-    /// How long each took.
+    /// The duration of each.
     times: Vec<Duration>,
 }
 
 impl Tally {
-    /// Answers per second.
+    /// Responses per second.
     pub(crate) fn rate(&self) -> f64 {
         number(self.answers) / self.seconds
     }
 
-    /// Within how many milliseconds this share of the answers came.
+    /// This percentile of the response times, in milliseconds.
     pub(crate) fn milliseconds(&self, percent: usize) -> f64 {
         let mut sorted = self.times.clone();
         sorted.sort_unstable();
@@ -39,8 +39,8 @@ impl Tally {
     }
 }
 
-/// Asks whatever `next` gives, over this many connections, until it gives nothing more. `note` sees each body and says whether it counts as noted.
-pub(crate) async fn ask<'q>(
+/// Sends the requests that `next` returns, over this many connections, until it returns `None`. `note` decides for each body whether it is noted.
+pub(crate) async fn send<'q>(
     port: u16,
     connections: usize,
     next: impl Fn() -> Option<&'q [u8]>,
@@ -53,7 +53,7 @@ pub(crate) async fn ask<'q>(
         streams.push(stream);
     }
     let began = Instant::now();
-    let tallies = try_join_all(streams.into_iter().map(|stream| ask_one(stream, &next, &note))).await?;
+    let tallies = try_join_all(streams.into_iter().map(|stream| send_on_one(stream, &next, &note))).await?;
     let mut sum = Tally { seconds: began.elapsed().as_secs_f64(), ..Tally::default() };
     for tally in tallies {
         sum.answers += tally.answers;
@@ -63,7 +63,11 @@ pub(crate) async fn ask<'q>(
     Ok(sum)
 }
 
-async fn ask_one<'q>(mut stream: TcpStream, next: impl Fn() -> Option<&'q [u8]>, note: impl Fn(&[u8]) -> bool) -> Result<Tally, Failure> {
+async fn send_on_one<'q>(
+    mut stream: TcpStream,
+    next: impl Fn() -> Option<&'q [u8]>,
+    note: impl Fn(&[u8]) -> bool,
+) -> Result<Tally, Failure> {
     let mut tally = Tally::default();
     let mut buffer = Vec::with_capacity(4_096);
     while let Some(request) = next() {
@@ -85,7 +89,7 @@ async fn ask_one<'q>(mut stream: TcpStream, next: impl Fn() -> Option<&'q [u8]>,
     Ok(tally)
 }
 
-/// The body of an answer, once all of it is there. An answer without a length, or with a status other than 200, is an error.
+/// The body of a response, once it is complete. A response without a length or with a status other than 200 is an error.
 fn body(answer: &[u8]) -> Result<Option<&[u8]>, Failure> {
     let Some(end) = answer.windows(4).position(|window| window == b"\r\n\r\n") else { return Ok(None) };
     let (head, rest) = answer.split_at(end);
@@ -100,7 +104,7 @@ fn body(answer: &[u8]) -> Result<Option<&[u8]>, Failure> {
     match length {
         Some(length) if body.len() == length => Ok(Some(body)),
         Some(length) if body.len() < length => Ok(None),
-        _ => Err("an answer without a length, or longer than it says".into()),
+        _ => Err("a response without a length, or longer than its length".into()),
     }
 }
 
@@ -109,7 +113,7 @@ mod tests {
     use super::body;
 
     #[test]
-    fn an_answer_is_read_to_its_end() {
+    fn a_response_is_read_to_its_end() {
         let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nx: y\r\n\r\nhello";
         assert_eq!(body(answer).unwrap(), Some(b"hello".as_slice()));
         for cut in 0..answer.len() {

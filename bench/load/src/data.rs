@@ -1,4 +1,4 @@
-//! What the measured databases hold: an account, an app, deployments with releases, and clients that have reported before.
+//! Fills the databases: an account, an app, deployments with releases, and devices that have already reported.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use shared::keys::{ClientId, DeploymentKey, Label};
 
 use crate::Failure;
 
-/// The ranges of binary versions that releases take turns with, and a version that is in this one alone.
+/// The ranges that releases cycle through, each with a version that only this range includes.
 pub(crate) const RANGES: [(&str, &str); 5] =
     [("1.0.0", "1.0.0"), ("^1.2.0", "1.2.3"), ("~2.0.3", "2.0.5"), (">=3.0.0 <3.5.0 || 3.6.x", "3.1.0"), ("4.x", "4.2.0")];
 
@@ -26,10 +26,10 @@ const NEW_RELEASE: &str = "INSERT INTO releases (id, deployment_id, app_id, labe
 const NEW_COUNTER: &str = "INSERT INTO metric_counters (deployment_id, epoch, place, active, downloaded, installed, failed) \
     VALUES ($1, 0, $2, $3, 0, $3, 0)";
 
-/// Clients written in one statement after the other before the next are made.
+/// The number of devices per transaction.
 const CLIENTS_AT_ONCE: u64 = 20_000;
 
-/// A deployment that was made.
+/// A created deployment.
 #[derive(Clone, Debug)]
 pub(crate) struct Deployment {
     pub(crate) id: DeploymentId,
@@ -38,19 +38,19 @@ pub(crate) struct Deployment {
     pub(crate) releases: u32,
 }
 
-/// What was made.
+/// The created app.
 #[derive(Clone, Debug)]
 pub(crate) struct App {
     pub(crate) id: AppId,
     pub(crate) deployments: Vec<Deployment>,
 }
 
-/// The address of the database in a data folder, which is where the control plane looks for it.
+/// The URL of the database in a data directory, as the control plane expects it.
 pub(crate) fn address(folder: &Path) -> String {
     format!("sqlite://{}", folder.join("updraft.db").display())
 }
 
-/// Makes an account with an app that has a deployment for each of these numbers of releases.
+/// Creates an account with an app, and a deployment for each of these numbers of releases.
 pub(crate) async fn app(db: &Db, releases: &[u32]) -> Result<App, Failure> {
     let (dice, now) = (Dice::System, Clock::System.now());
     let mut tx = db.write().await?;
@@ -96,7 +96,7 @@ pub(crate) async fn app(db: &Db, releases: &[u32]) -> Result<App, Failure> {
     Ok(app)
 }
 
-/// Whether the release is withdrawn: every tenth is.
+/// Whether the release is disabled: every tenth is.
 pub(crate) fn is_disabled(label: u32) -> bool {
     label.is_multiple_of(10)
 }
@@ -106,17 +106,17 @@ pub(crate) fn package_hash(label: u32) -> Sha256Hex {
     Sha256Hex::of(&label.to_le_bytes())
 }
 
-/// The id of a client.
+/// A client ID.
 pub(crate) fn client(number: u64) -> String {
     format!("device-{number:012}")
 }
 
-/// Makes clients of the app's first deployment, each of which runs a release and has said so.
+/// Creates devices of the app's first deployment, each of which has reported its release.
 pub(crate) async fn clients(db: &Db, app: &App, count: u64) -> Result<(), Failure> {
     let deployment = app.deployments.first().ok_or("an app without deployments")?;
     let (dice, now) = (Dice::System, Clock::System.now());
     let mut places = vec![0_i64; usize::try_from(deployment.releases)?];
-    // In the order of the table, as pages fill up best.
+    // In the order of the table, which fills pages best.
     let mut keys = Vec::with_capacity(usize::try_from(count)?);
     for number in 0..count {
         let label = u32::try_from(number % u64::from(deployment.releases))? + 1;
@@ -151,7 +151,7 @@ async fn counter(tx: &mut WriteTx, deployment: &Deployment, label: u32, active: 
     Ok(())
 }
 
-/// Numbers that look random and are the same in every run.
+/// A sequence of pseudorandom numbers, the same in every run.
 #[derive(Clone, Debug)]
 pub(crate) struct Sequence(u64);
 

@@ -1,8 +1,8 @@
-//! Medians, and how they are printed.
+//! Medians and their formatting.
 
 use std::fmt;
 
-/// What the rounds gave.
+/// The values of all rounds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Series(Vec<f64>);
 
@@ -11,7 +11,7 @@ impl Series {
         self.0.push(value);
     }
 
-    /// The value in the middle, or between the two in the middle.
+    /// The middle value, or the mean of the two middle values.
     pub(crate) fn median(&self) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);
@@ -24,7 +24,7 @@ impl Series {
     }
 }
 
-/// The median with the lowest and the highest; the format's precision is that of each.
+/// The median with the lowest and highest value, each with the format's precision.
 impl fmt::Display for Series {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (lowest, highest) = self.0.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(*value), high.max(*value)));
@@ -33,7 +33,7 @@ impl fmt::Display for Series {
     }
 }
 
-/// A count as a number with a point.
+/// A count as a floating-point number.
 #[expect(clippy::cast_precision_loss, reason = "no count here comes near 2^52")]
 pub(crate) fn number(count: u64) -> f64 {
     count as f64
@@ -44,7 +44,7 @@ mod tests {
     use super::Series;
 
     #[test]
-    fn the_median_is_the_middle_or_between_the_two_in_the_middle() {
+    fn the_median_is_the_middle_value_or_the_mean_of_the_two_middle_values() {
         let median = |values: &[f64]| Series(values.to_vec()).median();
         assert!((median(&[3.0, 1.0, 2.0]) - 2.0).abs() < f64::EPSILON);
         assert!((median(&[4.0, 1.0, 2.0, 3.0]) - 2.5).abs() < f64::EPSILON);

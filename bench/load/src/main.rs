@@ -1,7 +1,7 @@
-//! Load drivers of the control plane, run by `cargo xtask bench reports` and `cargo xtask bench checks`.
+//! Load tests of the control plane, run by `cargo xtask bench reports` and `cargo xtask bench checks`.
 //!
-//! `connections` asks over many connections and counts, `server` starts what is asked, `data` fills databases, `figures` makes medians and tables;
-//! `checks` and `reports` are the two measurements. Everything stays on loopback. Start reading at either of the two.
+//! `checks` and `reports` are the two measurements. `connections` sends requests over many connections, `server` starts servers, `data` fills
+//! databases, `figures` formats medians. Everything stays on loopback. Start reading at `checks` or `reports`.
 
 mod checks;
 mod connections;
@@ -13,7 +13,7 @@ mod server;
 
 use std::process::ExitCode;
 
-/// Why a measurement could not be made.
+/// Why a measurement failed.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 #[tokio::main]
@@ -24,7 +24,7 @@ async fn main() -> ExitCode {
         ["checks", rest @ ..] => checks::run(rest).await,
         ["reports", rest @ ..] => reports::run(rest).await,
         ["empty", port] => server::serve_empty(port).await.map(|()| true),
-        _ => Err("the drivers are `checks` and `reports`".into()),
+        _ => Err("usage: load checks|reports".into()),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

@@ -1,20 +1,20 @@
-//! Options of the drivers: a name and a number each.
+//! Parses the options: a name and a number each.
 
 use crate::Failure;
 
-/// A number above 0 that an option sets.
+/// An option and the number to set, which must be above 0.
 pub(crate) type Number<'n> = (&'static str, &'n mut u32);
 
-/// Reads `--name NUMBER` pairs into the numbers of these names.
+/// Parses `--name NUMBER` pairs into the numbers with these names.
 pub(crate) fn read(arguments: &[&str], known: &mut [Number<'_>]) -> Result<(), Failure> {
     let mut rest = arguments.iter();
     let names = known.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     while let Some(name) = rest.next() {
         let Some((_, number)) = known.iter_mut().find(|(known, _)| known == name) else {
-            return Err(format!("{name} is no option; there are {names}").into());
+            return Err(format!("unknown option {name}; the options are {names}").into());
         };
         let value = rest.next().and_then(|value| value.parse().ok()).filter(|value| *value > 0);
-        **number = value.ok_or_else(|| format!("{name} needs a number above 0"))?;
+        **number = value.ok_or_else(|| format!("{name} must be a number above 0"))?;
     }
     Ok(())
 }

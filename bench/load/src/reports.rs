@@ -1,8 +1,8 @@
-//! Reports at the control plane, in the batches of the edge and one by one, beside a bare loop over the same transactions without HTTP.
+//! Measures reports at the control plane, in the edge's batches and one by one, compared with a bare loop over the same transactions without HTTP.
 //!
-//! Server and loop have a copy each of the same SQLite database. In each round both count the same reports: the server first, the loop then in groups
-//! of the size that the server's transactions turned out to have. So the two differ by HTTP, JSON, signatures and waiting alone, and in the end both
-//! must have counted the same.
+//! Server and loop each have a copy of the same SQLite database. In each round, both count the same reports: first the server, then the loop, in groups
+//! of the average size of the server's transactions. So they differ only in HTTP, JSON, signatures and waiting. At the end, both must have the same
+//! counts.
 
 use std::cell::Cell;
 
@@ -18,35 +18,36 @@ use tempfile::TempDir;
 use tokio::time::Instant;
 
 use crate::Failure;
-use crate::connections::{Tally, ask};
+use crate::connections::{Tally, send};
 use crate::data::{self, App, Sequence};
 use crate::figures::{Series, number};
 use crate::server::{self, SECRET, Server};
 
-/// Releases of the two deployments; most clients and reports are of the first.
+/// The numbers of releases in the two deployments. Most devices and reports belong to the first.
 const RELEASES: [u32; 2] = [50, 50];
-/// The rows of the clients' table.
+/// The numbers of rows in the clients table.
 const CLIENTS: [u64; 2] = [10_000, 1_000_000];
-/// Binary versions that are reported, and how many the service counts by name unless told otherwise.
+/// The number of app versions in reports.
 const BINARIES: u64 = 20;
-const MOST_BINARIES: u32 = 200;
-/// Where batches go.
+/// The service's default limit of app versions that are counted by name.
+const MAX_BINARIES: u32 = 200;
+/// The path that batches are posted to.
 const BATCHES_PATH: &str = "/internal/v1/reports";
 
-/// What is promised: at least this share of the bare loop's rate.
-const LEAST_SHARE: f64 = 0.30;
+/// The promised minimum share of the bare loop's rate.
+const MIN_SHARE: f64 = 0.30;
 
 const TOTALS: &str = "SELECT CAST(SUM(active) AS BIGINT), CAST(SUM(downloaded) AS BIGINT), CAST(SUM(installed) AS BIGINT), \
     CAST(SUM(failed) AS BIGINT) FROM metric_counters";
 
-/// How reports come in.
+/// How reports are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum Mode {
     Batches,
     Direct,
 }
 
-impl Way {
+impl Mode {
     fn name(self) -> &'static str {
         match self {
             Self::Batches => "batches of 100",
@@ -54,8 +55,8 @@ impl Way {
         }
     }
 
-    /// What is aimed at, in reports per second.
-    fn aim(self) -> f64 {
+    /// The goal, in reports per second.
+    fn goal(self) -> f64 {
         match self {
             Self::Batches => 10_000.0,
             Self::Direct => 4_000.0,
@@ -63,46 +64,46 @@ impl Way {
     }
 }
 
-/// How much is done.
+/// The amount of work.
 struct Plan {
     rounds: u32,
     /// Reports in each round.
     reports: u32,
-    /// Batches under way at once.
+    /// Concurrent batches.
     batches: u32,
-    /// Direct reports under way at once.
+    /// Concurrent direct reports.
     connections: u32,
 }
 
-/// What was measured of one way, round by round.
+/// The measurements of one mode, per round.
 #[derive(Debug, Default)]
 struct Measured {
     rate: Series,
     bare: Series,
-    /// The server's rate in percent of the bare loop's.
+    /// The server's rate as a percentage of the bare loop's.
     share: Series,
-    /// Reports in one transaction.
+    /// Reports per transaction.
     group: Series,
     milliseconds: Series,
-    /// Microseconds of the server's CPU time for each report, and of the loop's.
+    /// CPU time per report of the server and of the loop, in microseconds.
     cpu: Series,
     bare_cpu: Series,
-    /// The percentage of the bare loop's time in which it waits for the disk: what it is faster without.
+    /// The percentage of the bare loop's time spent waiting for the disk: the time that it saves without syncing.
     disk: Series,
 }
 
-/// The server with its database, and the two that loops work on.
+/// The server with its database, and the databases of the two loops.
 struct Scene {
     folder: TempDir,
     app: App,
     clients: u64,
     server: Server,
     bare: Db,
-    /// The one that does not wait for the disk.
-    hasty: Db,
+    /// The database that does not sync to disk.
+    unsynced: Db,
 }
 
-/// Measures, prints the table, and says whether the promise holds.
+/// Measures, prints the table, and returns whether the limit is met.
 pub(crate) async fn run(arguments: &[&str]) -> Result<bool, Failure> {
     let mut plan = Plan { rounds: 5, reports: 20_000, batches: 4, connections: 256 };
     let mut clients = 0;
@@ -119,84 +120,84 @@ pub(crate) async fn run(arguments: &[&str]) -> Result<bool, Failure> {
     let (mut lines, mut notes, mut holds) = (Vec::new(), Vec::new(), true);
     for clients in sizes {
         let scene = Scene::new(clients).await?;
-        for way in [Way::Batches, Way::Direct] {
-            let measured = scene.measure(&plan, way).await?;
-            holds &= measured.share.median() >= LEAST_SHARE * 100.0;
-            lines.push(line(clients, way, &measured));
+        for mode in [Mode::Batches, Mode::Direct] {
+            let measured = scene.measure(&plan, mode).await?;
+            holds &= measured.share.median() >= MIN_SHARE * 100.0;
+            lines.push(line(clients, mode, &measured));
         }
         notes.push(scene.finish().await?);
     }
     println!(
-        "| clients | reports | reports/s | aim | bare loop/s | share % | in a transaction | 99 % within ms | CPU µs | loop's CPU µs | loop waits for the disk % | bound by |"
+        "| devices | reports | reports/s | goal | bare loop/s | share % | per transaction | p99 ms | CPU µs | loop's CPU µs | loop waits for disk % | bottleneck |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|---|");
     lines.iter().chain(&notes).for_each(|line| println!("{line}"));
-    let verdict = if holds { "holds" } else { "IS MISSED" };
-    println!("At least {:.0} % of the bare loop's rate: {verdict}", LEAST_SHARE * 100.0);
+    let verdict = if holds { "met" } else { "MISSED" };
+    println!("At least {:.0} % of the bare loop's rate: {verdict}", MIN_SHARE * 100.0);
     Ok(holds)
 }
 
-fn line(clients: u64, way: Way, measured: &Measured) -> String {
+fn line(clients: u64, mode: Mode, measured: &Measured) -> String {
     let Measured { rate, bare, share, group, milliseconds, cpu, bare_cpu, disk } = measured;
-    let reached = if rate.median() >= way.aim() { "reached" } else { "missed" };
-    let (name, aim, group, milliseconds, disk) = (way.name(), way.aim(), group.median(), milliseconds.median(), disk.median());
+    let reached = if rate.median() >= mode.goal() { "reached" } else { "missed" };
+    let (name, goal, group, milliseconds, disk) = (mode.name(), mode.goal(), group.median(), milliseconds.median(), disk.median());
     format!(
-        "| {clients} | {name} | {rate:.0} | {aim:.0}: {reached} | {bare:.0} | {share:.0} | {group:.0} | {milliseconds:.1} | {cpu:.0} | \
+        "| {clients} | {name} | {rate:.0} | {goal:.0}: {reached} | {bare:.0} | {share:.0} | {group:.0} | {milliseconds:.1} | {cpu:.0} | \
          {bare_cpu:.0} | {disk:.0} | {} |",
         bound(measured)
     )
 }
 
-/// What holds the server back the most. SQLite has one writer at a time, so that at best it is as fast as the loop, whose time is its statements' and the
-/// disk's.
+/// The server's bottleneck. SQLite has a single writer, so the server is at best as fast as the loop, which spends its time on statements and the
+/// disk.
 fn bound(measured: &Measured) -> &'static str {
     match (measured.share.median(), measured.disk.median()) {
-        (..50.0, _) => "what surrounds the transactions: HTTP and JSON",
-        (_, 50.0..) => "the disk, for which the one writer waits",
-        _ => "the statements of the one writer",
+        (..50.0, _) => "HTTP and JSON around the transactions",
+        (_, 50.0..) => "the disk that the single writer waits for",
+        _ => "the statements of the single writer",
     }
 }
 
 impl Scene {
     async fn new(clients: u64) -> Result<Self, Failure> {
-        eprintln!("making {clients} clients");
+        eprintln!("creating {clients} devices");
         let folder = tempfile::tempdir()?;
         let place = |name: &str| folder.path().join(name);
-        for name in ["served", "bare", "hasty"] {
+        for name in ["served", "bare", "unsynced"] {
             std::fs::create_dir(place(name))?;
         }
         let db = Db::open(&data::address(&place("served"))).await?;
         let app = data::app(&db, &RELEASES).await?;
         data::clients(&db, &app, clients).await?;
-        // All that it has is in the one file then.
+        // Closing moves everything into the one file.
         db.close().await;
-        for name in ["bare", "hasty"] {
+        for name in ["bare", "unsynced"] {
             std::fs::copy(place("served").join("updraft.db"), place(name).join("updraft.db"))?;
         }
         let server = Server::control(&place("served"), None, &[]).await?;
-        let said = server.said().into_iter().find_map(|line| Some(line.split_once("database=")?.1.to_owned()));
-        let said = said.ok_or("the server does not say how it writes")?;
-        eprintln!("the server says of its database: {said}");
-        if !said.contains("synchronous=FULL") {
-            return Err("the server does not write with synchronous=FULL".into());
+        let output = server.output().into_iter().find_map(|line| Some(line.split_once("database=")?.1.to_owned()));
+        let output = output.ok_or("the server did not log its database settings")?;
+        eprintln!("database of the server: {output}");
+        if !output.contains("synchronous=FULL") {
+            return Err("the server does not use synchronous=FULL".into());
         }
         let bare = Db::open(&data::address(&place("bare"))).await?;
-        let hasty = open_hasty(&data::address(&place("hasty"))).await?;
-        Ok(Self { folder, app, clients, server, bare, hasty })
+        let unsynced = open_unsynced(&data::address(&place("unsynced"))).await?;
+        Ok(Self { folder, app, clients, server, bare, unsynced })
     }
 
-    async fn measure(&self, plan: &Plan, way: Way) -> Result<Measured, Failure> {
+    async fn measure(&self, plan: &Plan, mode: Mode) -> Result<Measured, Failure> {
         let mut measured = Measured::default();
-        let mut sequence = Sequence::new(self.clients + u64::from(way == Way::Direct));
+        let mut sequence = Sequence::new(self.clients + u64::from(mode == Mode::Direct));
         for round in 0..=plan.rounds {
-            // The first one warms up and counts for nobody.
-            eprintln!("{} clients, {}: round {round} of {}", self.clients, way.name(), plan.rounds);
+            // The first round is a warm-up and does not count.
+            eprintln!("{} devices, {}: round {round} of {}", self.clients, mode.name(), plan.rounds);
             let reports = (0..plan.reports).map(|_| self.report(&mut sequence)).collect::<Result<Vec<_>, _>>()?;
-            let (tally, group, cpu) = self.serve(plan, way, &reports).await?;
+            let (tally, group, cpu) = self.serve(plan, mode, &reports).await?;
             let before = server::cpu("self")?;
             let bare = count(&self.bare, &reports, group).await?;
             let bare_cpu = server::cpu("self")? - before;
-            let hasty = count(&self.hasty, &reports, group).await?;
+            let unsynced = count(&self.unsynced, &reports, group).await?;
             if round == 0 {
                 continue;
             }
@@ -208,16 +209,16 @@ impl Scene {
             measured.milliseconds.add(tally.milliseconds(99));
             measured.cpu.add(cpu * 1e6 / all);
             measured.bare_cpu.add(bare_cpu * 1e6 / all);
-            measured.disk.add((1.0 - hasty / bare).max(0.0) * 100.0);
+            measured.disk.add((1.0 - unsynced / bare).max(0.0) * 100.0);
         }
         Ok(measured)
     }
 
-    /// Has the server count the reports; gives what it took, the reports in one of its transactions, and its CPU time in seconds.
-    async fn serve(&self, plan: &Plan, way: Way, reports: &[Report]) -> Result<(Tally, usize, f64), Failure> {
-        let (requests, connections) = match way {
-            Way::Batches => (self.batches(reports)?, plan.batches),
-            Way::Direct => (self.singles(reports), plan.connections),
+    /// Sends the reports to the server; returns the responses, the average number of reports per transaction, and the server's CPU time in seconds.
+    async fn serve(&self, plan: &Plan, mode: Mode, reports: &[Report]) -> Result<(Tally, usize, f64), Failure> {
+        let (requests, connections) = match mode {
+            Mode::Batches => (self.batches(reports)?, plan.batches),
+            Mode::Direct => (self.singles(reports), plan.connections),
         };
         let place = Cell::new(0_usize);
         let next = || {
@@ -226,12 +227,12 @@ impl Scene {
             request.map(Vec::as_slice)
         };
         let accepted = format!("\"accepted\":{MAX_BATCH_REPORTS}");
-        let expected = match way {
-            Way::Batches => accepted.as_bytes(),
-            Way::Direct => shared::wire::report::REPORT_OK.as_bytes(),
+        let expected = match mode {
+            Mode::Batches => accepted.as_bytes(),
+            Mode::Direct => shared::wire::report::REPORT_OK.as_bytes(),
         };
         let (commits, cpu) = (self.commits()?, self.server.cpu()?);
-        let tally = ask(self.server.port, usize::try_from(connections)?, next, |body| {
+        let tally = send(self.server.port, usize::try_from(connections)?, next, |body| {
             body.windows(expected.len()).any(|window| window == expected)
         })
         .await?;
@@ -243,15 +244,15 @@ impl Scene {
         Ok((tally, reports.len().div_ceil(usize::try_from(commits)?), cpu))
     }
 
-    /// The transactions that the server has committed so far: SQLite counts them in the header of its WAL index, bytes 8 to 12 (its description of
-    /// the format, section 2.1).
+    /// The number of transactions that the server has committed. SQLite counts them in bytes 8 to 12 of the WAL-index header (section 2.1 of the format
+    /// description).
     fn commits(&self) -> Result<u32, Failure> {
         let index = std::fs::read(self.folder.path().join("served/updraft.db-shm"))?;
         let counter = index.get(8..12).and_then(|bytes| bytes.try_into().ok()).ok_or("a WAL index without header")?;
         Ok(u32::from_ne_bytes(counter))
     }
 
-    /// A report of one of the clients, or, of a hundred, two that have no id.
+    /// A report of a random device; 2 % have no client ID.
     fn report(&self, sequence: &mut Sequence) -> Result<Report, Failure> {
         let place = usize::from(sequence.below(10) == 0);
         let deployment = self.app.deployments.get(place).ok_or("no such deployment")?;
@@ -269,7 +270,7 @@ impl Scene {
         Ok(Report { id, received, report: NewReport { deployment_key: deployment.key.clone(), client_id, event } })
     }
 
-    /// The requests that the edge's queue consumer makes of them.
+    /// The requests that the edge's queue consumer would send.
     fn batches(&self, reports: &[Report]) -> Result<Vec<Vec<u8>>, Failure> {
         let (secrets, now) = (Secrets::parse(SECRET)?, Clock::System.now());
         let batches = reports.chunks(MAX_BATCH_REPORTS).map(|chunk| {
@@ -280,7 +281,7 @@ impl Scene {
         Ok(batches.collect())
     }
 
-    /// The requests that clients make of them.
+    /// The requests that devices would send.
     fn singles(&self, reports: &[Report]) -> Vec<Vec<u8>> {
         let single = |Report { report, .. }: &Report| {
             let mut body = json!({ "deployment_key": report.deployment_key.as_str(), "app_version": "1.0.0" });
@@ -305,41 +306,41 @@ impl Scene {
             .into_bytes()
     }
 
-    /// Ends all, and compares what was counted.
+    /// Stops everything and compares the counts.
     async fn finish(self) -> Result<String, Failure> {
         let peak = self.server.peak()?;
         self.server.stop();
         let served = Db::open(&data::address(&self.folder.path().join("served"))).await?;
-        let counted = [totals(&served).await?, totals(&self.bare).await?, totals(&self.hasty).await?];
-        for db in [served, self.bare, self.hasty] {
+        let counted = [totals(&served).await?, totals(&self.bare).await?, totals(&self.unsynced).await?];
+        for db in [served, self.bare, self.unsynced] {
             db.close().await;
         }
-        let [served, bare, hasty] = &counted;
-        if served != bare || bare != hasty {
-            return Err(format!("the server and the loops have counted different things: {counted:?}").into());
+        let [served, bare, unsynced] = &counted;
+        if served != bare || bare != unsynced {
+            return Err(format!("the counts of server and loops differ: {counted:?}").into());
         }
         let clients = self.clients;
-        Ok(format!("{clients} clients: server and loop have counted the same; the server had at most {peak} MiB of memory"))
+        Ok(format!("{clients} devices: the counts of server and loops are equal; peak memory of the server: {peak} MiB"))
     }
 }
 
-/// Counts the reports in groups of this size, and gives the seconds that it took.
+/// Counts the reports in groups of this size, and returns the duration in seconds.
 async fn count(db: &Db, reports: &[Report], group: usize) -> Result<f64, Failure> {
     let began = Instant::now();
     for reports in reports.chunks(group) {
-        counting::store(db, MOST_BINARIES, reports, Clock::System.now()).await?;
+        counting::store(db, MAX_BINARIES, reports, Clock::System.now()).await?;
     }
     Ok(began.elapsed().as_secs_f64())
 }
 
-/// The writer of [`Db::open`]'s database in all but one thing: it does not wait for the disk.
-async fn open_hasty(address: &str) -> Result<Db, Failure> {
+/// Opens a database as [`Db::open`] does, except that it does not sync to disk.
+async fn open_unsynced(address: &str) -> Result<Db, Failure> {
     let options = Db::sqlite_writer(address, SqliteSynchronous::Off)?;
     let pool = SqlitePoolOptions::new().max_connections(1).test_before_acquire(false).connect_with(options).await?;
     Ok(Db::Sqlite { read: pool.clone(), write: pool })
 }
 
-/// What all counters say together.
+/// The totals of all counters.
 async fn totals(db: &Db) -> Result<(i64, i64, i64, i64), Failure> {
     let mut tx = db.read().await?;
     Ok(on!(tx, |conn| sqlx::query_as(TOTALS).fetch_one(conn).await)?)

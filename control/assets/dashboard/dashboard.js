@@ -1,11 +1,11 @@
-// Of every page; each page works without it. Buttons that copy, and buttons that open a dialog, are there only where this runs. Loaded before
-// the page is drawn, so that nothing moves when they come.
+// For every page; each page works without it. Copy buttons and buttons that open a dialog appear only with this script. It loads before the first paint,
+// so that they cause no layout shift.
 "use strict";
 document.documentElement.classList.add("scripted");
 
-// A form is sent once: the answer to a second press would take the place of the first one's, which may show what is shown once. Last of all listeners,
-// for what others have prevented was not sent. Forms whose answer is a file stay on their page. No answer may come: then it can be sent again after a
-// while, and at once with something else in it.
+// Prevents double submits: the second response would replace the first, which may show a secret that is shown only once. This listener is the last, since a
+// submit that others prevented was not sent. Forms whose response is a download are exempt. In case no response comes, a form can be submitted again after
+// a pause, or immediately once its input changes.
 const PAUSE = 10_000;
 let sent = new WeakSet();
 addEventListener("submit", (event) => {
@@ -15,7 +15,7 @@ addEventListener("submit", (event) => {
   }
   if (sent.has(form)) {
     event.preventDefault();
-    say("This was sent, and the answer is on its way. If none comes, try again in a moment.");
+    say("Already submitted. If nothing happens, try again in a moment.");
   } else {
     sent.add(form);
     setTimeout(() => sent.delete(form), PAUSE);
@@ -24,13 +24,13 @@ addEventListener("submit", (event) => {
 addEventListener("input", (event) => sent.delete(event.target.form));
 addEventListener("pageshow", (event) => {
   sent = new WeakSet();
-  // What is shown once is not shown again to whoever goes back in this browser; by the address, for the page may be the answer to a form.
+  // Going back in this browser does not show a secret again. Loads the page by its address, since it may be the response to a form.
   if (event.persisted && document.querySelector(".secret")) {
     location.replace(location.pathname + location.search);
   }
 });
 
-// Says something in a toast, which is read out as well.
+// Shows a toast, which screen readers announce.
 const say = (text) => {
   let toast = document.getElementById("toast");
   if (!toast) {
@@ -40,10 +40,10 @@ const say = (text) => {
     toast.setAttribute("aria-live", "polite");
     toast.setAttribute("role", "status");
   }
-  // What is outside of an open dialog is neither heard nor seen.
+  // Outside an open dialog, a toast is neither visible nor announced.
   (document.querySelector("dialog[open]") ?? document.body).append(toast);
   clearTimeout(say.next);
-  // A place that was just made says nothing yet.
+  // A live region that was just created announces nothing yet.
   say.next = setTimeout(() => {
     toast.textContent = text;
     say.next = setTimeout(() => (toast.textContent = ""), 6000);
@@ -62,24 +62,24 @@ document.addEventListener("click", async (event) => {
   if (button.dataset.opens) {
     const dialog = document.getElementById(button.dataset.opens);
     if (dialog?.showModal) {
-      // A link leads to the same on a page of its own.
+      // Without dialogs, the link leads to a page of its own.
       event.preventDefault();
       dialog.showModal();
     }
     return;
   }
   const source = document.getElementById(button.dataset.copies);
-  // Pressed again, it may still say what it has done.
+  // Keeps the first label, since a second press may come while it says "Copied".
   button.dataset.label ??= button.textContent;
   try {
     await navigator.clipboard.writeText(source.innerText.trim());
     button.textContent = "Copied";
     say("Copied");
   } catch {
-    // No clipboard on pages without TLS: the text is marked, to be copied by hand.
+    // Pages without TLS have no clipboard: selects the text, to copy by hand.
     getSelection().selectAllChildren(source);
-    button.textContent = "Marked: copy it";
-    say("Marked: copy it");
+    button.textContent = "Selected: copy it now";
+    say("Selected: copy it now");
   }
   setTimeout(() => (button.textContent = button.dataset.label), 3000);
 });

@@ -1,6 +1,6 @@
-// Of pages on which one press of a button decides much: such a button does something once the page has been in front of somebody for a second, so that a
-// click that was meant for another page, which led here or stood in front of this one, decides nothing. Loaded before the page is drawn: there is no
-// moment in which the button is there and this is not. It keeps the cursor, for whoever looks at a terminal in between and comes back.
+// For pages where one press of a button decides much: the button works only after the page was visible and focused for a second. So a click that was meant
+// for another page, which led here or covered this one, decides nothing (clickjacking). It loads before the first paint, so that the button never works
+// without it. The button keeps the focus, for users who look at their terminal and come back.
 "use strict";
 (() => {
   const PAUSE = 1000;
@@ -16,14 +16,14 @@
   const begin = () => {
     clearTimeout(timer);
     if (document.visibilityState === "visible" && document.hasFocus()) {
-      set(false, "One moment: look at what asks.");
+      set(false, "One moment: check the details first.");
       timer = setTimeout(() => set(true, ""), PAUSE);
     } else {
       set(false, "Click anywhere on this page first.");
     }
   };
 
-  // Before every other listener.
+  // Runs before all other listeners.
   addEventListener(
     "submit",
     (event) => {

@@ -1,5 +1,5 @@
-// A link whose target is #question opens the page that it leads to as a dialog on this one: a question with a form, which htmx fetches. Where anything
-// else comes of it, or nothing, the link is followed as any link is.
+// A link with the target #question opens its page as a dialog on this one: a confirmation with a form, which htmx fetches. If the response is anything else,
+// or there is none, the link is followed like any other.
 "use strict";
 (() => {
   const dialog = document.createElement("dialog");
@@ -27,7 +27,7 @@
   document.addEventListener("htmx:after:swap", () => {
     const title = dialog.querySelector("h1");
     title.id = "question-title";
-    // A key that is held down, which opened this, must not press a button of it.
+    // The key that opened this may be held down, and must not press a button here.
     dialog.querySelectorAll("[autofocus]").forEach((element) => element.removeAttribute("autofocus"));
     title.tabIndex = -1;
     title.autofocus = true;

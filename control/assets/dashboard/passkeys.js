@@ -1,5 +1,5 @@
-// Of pages with passkeys: asks the server what to ask for, the browser for a passkey, and puts its answer into the form. Loaded before the page is
-// drawn, so that nothing moves: what needs passkeys is there at once, or not at all.
+// For pages with passkeys: gets the options from the server, asks the browser for a passkey, and puts its answer into the form. It loads before the first
+// paint, so that parts that need passkeys are there immediately or never, without a layout shift.
 "use strict";
 (() => {
   const isAble = Boolean(window.PublicKeyCredential && navigator.credentials?.get && navigator.credentials?.create);
@@ -8,27 +8,27 @@
     return;
   }
 
-  // What is told to people.
+  // An error message for the user.
   class Problem extends Error {}
-  // The session is too old for this.
+  // The session is not fresh enough.
   class Stale extends Error {}
   const WORDS = {
-    NotAllowedError: "No passkey was chosen, or it took too long. Try again.",
-    InvalidStateError: "There is a passkey for this account on this device already. Choose another device, or use the one that is there.",
-    SecurityError: "This page has another address than the one that passkeys are for.",
-    NotSupportedError: "This device cannot make a passkey that this service takes.",
-    ConstraintError: "This device cannot check that it is you. Set up a screen lock or a PIN on it, or choose another device.",
+    NotAllowedError: "No passkey was selected, or the request timed out. Try again.",
+    InvalidStateError: "This device already has a passkey for this account. Use it, or choose another device.",
+    SecurityError: "Passkeys do not work at this address.",
+    NotSupportedError: "This device cannot create a passkey that Updraft supports.",
+    ConstraintError: "This device cannot verify that it is you. Set up a screen lock or PIN, or choose another device.",
   };
-  const OUT_OF_DATE = "This page is out of date. Reload it, and try again.";
-  const TOO_OFTEN = "Too much at once. Wait a minute, and try again.";
-  const NOT_NOW = "This is not available for the moment. Try again in a moment.";
-  const OTHERWISE = "This did not work. Try again.";
+  const OUT_OF_DATE = "This page is out of date. Reload it and try again.";
+  const TOO_OFTEN = "Too many requests. Wait a minute and try again.";
+  const NOT_NOW = "Temporarily unavailable. Try again in a moment.";
+  const OTHERWISE = "Something went wrong. Try again.";
 
   const decoded = (text) => Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt(0));
   const encoded = (buffer) =>
     btoa(String.fromCharCode(...new Uint8Array(buffer))).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 
-  // The options in their JSON form to what the browser takes (Web Authentication level 3, sections 5.1.8 and 5.1.9).
+  // Converts the JSON options to those of the browser (Web Authentication Level 3, sections 5.1.8 and 5.1.9).
   const read = (options) => {
     const named = (list) => list?.map((credential) => ({ ...credential, id: decoded(credential.id) }));
     const read = { ...options, challenge: decoded(options.challenge) };
@@ -41,7 +41,7 @@
     return read;
   };
 
-  // The answer in its JSON form (section 5.1: toJSON, which some password managers break).
+  // Converts the answer to JSON (section 5.1; not with toJSON, which some password managers break).
   const written = (credential) => {
     const { response } = credential;
     const members = { clientDataJSON: encoded(response.clientDataJSON) };
@@ -70,7 +70,7 @@
       throw new Stale();
     }
     if (!answer.ok || !said?.options) {
-      // A session that has ended leads to the sign-in page; a refusal of the page itself is a page, and so is a fault.
+      // Not JSON: a redirect to the sign-in page (expired session), or an error page.
       const otherwise = answer.status === 429 ? TOO_OFTEN : answer.status >= 500 ? NOT_NOW : OUT_OF_DATE;
       throw new Problem(said?.problem ?? otherwise);
     }
@@ -84,7 +84,7 @@
     }
   };
 
-  // Does what a part of the page with data-passkey says; whether the form has an answer then. The buttons of a form that is sent next stay disabled.
+  // Runs the request of an element with data-passkey. Returns whether the form has an answer now. The buttons of a form that is submitted next stay disabled.
   const perform = async (part) => {
     const form = part.closest("form");
     const buttons = form.querySelectorAll("button");
@@ -108,7 +108,7 @@
       hasAnswer = true;
     } catch (error) {
       if (error instanceof Stale) {
-        // The answer to the form asks who it is, and brings what was typed back.
+        // The response to the form asks for reauthentication and keeps the input.
         send(form);
         return false;
       }
@@ -121,7 +121,7 @@
     return hasAnswer;
   };
 
-  // Past what the form asks of fields that a passkey makes needless; the others were asked before.
+  // Skips validation, since a passkey makes some required fields unnecessary. The others were validated before.
   const send = (form) => HTMLFormElement.prototype.submit.call(form);
 
   const wantsProof = (form) => {
@@ -139,7 +139,7 @@
     }
     const missing = part.closest(".step-up") ? null : wantsProof(form);
     if (missing) {
-      show(missing, "First show a second factor that you have.");
+      show(missing, "First confirm with your current second factor.");
       missing.querySelector("button").focus();
       return;
     }
@@ -150,14 +150,14 @@
     } else {
       button.disabled = true;
       button.dataset.shown = "";
-      button.textContent = "Shown";
-      // To what is to be done next.
+      button.textContent = "Confirmed";
+      // Moves the focus to the next step.
       form.querySelector("[data-passkey][data-sends] button")?.focus();
     }
   });
 
-  // A form that needs a passkey and nothing else is sent by its own button; one that is sent by a passkey alone has none, and the enter key in a field
-  // is that passkey's button.
+  // A form that needs only a passkey is submitted by its own button. A form that a passkey submits has no such button: the Enter key in a field presses the
+  // passkey's button.
   document.addEventListener("submit", async (event) => {
     const all = [...event.target.querySelectorAll("[data-passkey][data-sends]")];
     const own = all.find((part) => !part.closest(".step-up") && !event.target.elements[part.dataset.field].value);
@@ -178,7 +178,7 @@
     }
   });
 
-  // What a browser kept of a page that comes back, or is loaded again, was used up. By the address: a page may be the answer to a form, which is not sent
+  // Answers that a browser kept for a restored page were already used. Loads the page by its address: it may be the response to a form, which is not submitted
   // again.
   addEventListener("pageshow", (event) => {
     if (event.persisted) {

@@ -1,4 +1,4 @@
-// Of pages that one keeps on paper: a button that prints.
+// For pages to keep on paper: a button that prints.
 "use strict";
 document.addEventListener("click", (event) => {
   if (event.target.closest("[data-prints]")) {

@@ -1,5 +1,5 @@
-// Of the page after a decision: follows the link to the command line that waits on this computer. The page takes no place in the history, so that nobody
-// comes back to a link that has worked already.
+// For the page after a decision: follows the link to the CLI that waits on this computer. It replaces the history entry, so that nobody goes back to a link
+// that was already used.
 "use strict";
 const link = document.getElementById("terminal");
 if (link) {

@@ -1,10 +1,10 @@
-// Of the pages that mails lead to: the token stands behind the address's #, which never leaves the browser. It moves into the form's field, and out of
-// the address; the tab keeps it, for a form that was refused as out of date is opened again by an address without it. Loaded before the page is drawn, so
-// that nothing moves.
+// For the pages that mails link to: the token is in the URL's fragment, which never leaves the browser. This moves it to the form's field and removes it from
+// the URL. The tab keeps it, since a form that was refused as out of date is opened again by a URL without it. It loads before the first paint, so that
+// there is no layout shift.
 "use strict";
 (() => {
   const KEY = `token ${location.pathname}`;
-  // Some browsers refuse to keep anything.
+  // Some browsers block storage.
   const kept = (use) => {
     try {
       return use(sessionStorage);
@@ -23,12 +23,12 @@
   };
 
   const classes = document.documentElement.classList;
-  // Another link of another mail, opened where the page is already.
+  // The link of another mail was opened in this tab.
   addEventListener("hashchange", () => {
     const given = take();
     const field = document.getElementById("token");
     if (given && field?.type === "hidden") {
-      // This page is about the first one. Shown anew, it asks for the next one's.
+      // This page is about the first token. Reloaded, it asks for the new one.
       location.replace(location.pathname + location.search);
     } else if (given && field) {
       field.value = given;
@@ -45,7 +45,7 @@
   document.addEventListener("DOMContentLoaded", () => {
     const field = document.getElementById("token");
     if (field?.getAttribute("aria-invalid")) {
-      // It leads nowhere: another one may be typed.
+      // The token is invalid: another one may be typed.
       kept((storage) => storage.removeItem(KEY));
       classes.remove("has-token");
     } else if (field && field.type !== "hidden") {

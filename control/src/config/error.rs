@@ -1,11 +1,11 @@
-//! Why the program does not start.
+//! Errors that stop the start.
 
 use std::path::PathBuf;
 
-/// A setting that cannot be used, or a secret that is missing; the text names it and says what to do.
+/// An invalid setting or a missing secret. The text names it and says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// A bad or missing value.
+    /// An invalid or missing value.
     #[error("UPDRAFT_{name}: {reason}")]
     Setting {
         /// The name without the prefix.
@@ -18,7 +18,7 @@ pub enum ConfigError {
     DataDir {
         /// The folder or the file in it.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error from the operating system.
         #[source]
         cause: std::io::Error,
     },

@@ -1,9 +1,9 @@
-//! Settings: environment variables with the prefix `UPDRAFT_`, or flags, read once at the start.
+//! Settings: environment variables with the prefix `UPDRAFT_`, or flags, read once at startup.
 //!
-//! A setting is a field of a struct of its area (`service`, `secrets`, `outside`, `limits`): name, default and help are there and nowhere else. `values`
-//! parses, `settings` reads, `secrets` also creates and keeps the three secrets, `error` says what is wrong. Start reading at [`Config::read`].
+//! Each setting is a field in the struct of its area (`service`, `secrets`, `outside`, `limits`); its name, default and help are only there. `values`
+//! parses, `settings` reads, `secrets` also generates and stores the three secrets, `error` has the error type. Start reading at [`Config::read`].
 
-#![expect(clippy::struct_field_names, reason = "a field is named as its setting")]
+#![expect(clippy::struct_field_names, reason = "a field is named after its setting")]
 
 mod error;
 mod limits;
@@ -19,7 +19,7 @@ use std::path::PathBuf;
 pub use error::ConfigError;
 
 use self::limits::LimitSettings;
-use self::service::{Database, Log};
+use self::service::{Database, Log, LogFormat, Registration};
 use self::settings::{Given, optional, read};
 use crate::domain::settings::{Limits, Settings};
 use crate::http::HttpSettings;
@@ -27,16 +27,16 @@ use crate::infra::db::DatabaseUrl;
 use crate::infra::kv::KvConfig;
 use crate::infra::mail::MailConfig;
 
-/// Everything the process was told.
+/// The configuration of the process.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// What the rules go by.
+    /// Settings of the domain.
     pub settings: Settings,
-    /// What HTTP goes by.
+    /// Settings of the HTTP layer.
     pub http: HttpSettings,
     /// Where the server listens.
     pub listen: SocketAddr,
-    /// Where a bare workerd on this machine finds its KV namespace and its Queue; `None` without one. A loopback address.
+    /// Where a self-hosted workerd on this machine reaches its KV namespace and Queue; `None` without one. A loopback address.
     pub bindings_listen: Option<SocketAddr>,
     /// The data folder.
     pub data_dir: PathBuf,
@@ -44,11 +44,11 @@ pub struct Config {
     pub database_url: DatabaseUrl,
     /// Where snapshots are pushed; `None` without an edge.
     pub kv: Option<KvConfig>,
-    /// How mails go out.
+    /// How mails are sent.
     pub mail: MailConfig,
 }
 
-/// The `LOG` settings, read before everything else so that errors are logged as asked.
+/// The `LOG` settings, read first so that errors are logged as configured.
 #[derive(Clone, Debug)]
 pub struct LogConfig {
     /// A filter such as `info` or `control=debug`.
@@ -61,20 +61,20 @@ impl LogConfig {
     /// Reads `LOG` and `LOG_FORMAT`.
     pub fn read(given: &Given) -> Result<Self, ConfigError> {
         let Log { log, log_format } = read(given)?;
-        Ok(Self { filter: log, json: log_format == "json" })
+        Ok(Self { filter: log, json: log_format == LogFormat::Json })
     }
 }
 
-/// What the commands that only touch the database need: no secret is read or made for them.
+/// The settings of commands that only use the database. No secret is read or generated for them.
 #[derive(Clone, Debug)]
 pub struct DatabaseConfig {
     /// The data folder; it exists.
     pub data_dir: PathBuf,
     /// `sqlite:…` or `postgres://…`.
     pub database_url: DatabaseUrl,
-    /// What limits what is asked of the service, and what an account may have.
+    /// Rate limits and account limits.
     pub limits: Limits,
-    /// The service's own addresses, as far as they are given: passwords are judged with their words.
+    /// The service's configured addresses: their words make a password weak.
     pub addresses: Vec<String>,
 }
 
@@ -84,16 +84,16 @@ pub fn limits(given: &Given) -> Result<Limits, ConfigError> {
 }
 
 impl DatabaseConfig {
-    /// Reads the settings and makes the data folder.
+    /// Reads the settings and creates the data folder.
     pub fn read(given: &Given) -> Result<Self, ConfigError> {
         let limits = limits(given)?;
         let Database { data_dir, database_url } = read(given)?;
         let mut folder = std::fs::DirBuilder::new();
-        // The database holds password hashes and people's addresses: nobody else on this machine is to read it.
+        // The database holds password hashes and email addresses: no other user of this machine may read it.
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut folder, 0o700);
         folder.recursive(true).create(&data_dir).map_err(|cause| ConfigError::DataDir { path: data_dir.clone(), cause })?;
-        // As an address, a path says `?` and `%` by their codes.
+        // In a URL, these characters of a path must be percent-encoded.
         let file = data_dir.join("updraft.db").display().to_string().replace('%', "%25").replace('?', "%3F").replace('#', "%23");
         let database_url = database_url.unwrap_or_else(|| DatabaseUrl(format!("sqlite://{file}")));
         let addresses = ["UPDRAFT_BASE_URL", "UPDRAFT_DASHBOARD_URL"].into_iter().filter_map(|name| optional(given, name));
@@ -102,12 +102,12 @@ impl DatabaseConfig {
 }
 
 impl Config {
-    /// Reads every setting and, where the embedded default allows it, makes the secrets in the data folder.
+    /// Reads every setting and, in the embedded default setup, generates the secrets in the data folder.
     pub fn read(given: &Given) -> Result<Self, ConfigError> {
         let settings::Settings { service, connections, secrets, kv, mail, challenge, .. } = read(given)?;
         let (kv, mail, turnstile) = (kv.config()?, mail.config(&service.base_url)?, challenge.config()?);
         let DatabaseConfig { data_dir, database_url, limits, .. } = DatabaseConfig::read(given)?;
-        // Another replica, or the edge, must hold the same secrets: then a generated one would be wrong without anyone noticing.
+        // Other replicas and the edge must have the same secrets. A generated one would differ from theirs, and nobody would notice.
         let may_generate = database_url.0.starts_with("sqlite:") && kv.is_none() && service.bindings_listen.is_none();
         let secrets = secrets::read(secrets, &data_dir, may_generate)?;
         Ok(Self {
@@ -117,7 +117,7 @@ impl Config {
                 base_url: service.base_url,
                 download_secret: secrets.download,
                 encryption_keys: secrets.encryption,
-                is_registration_open: service.registration == "open",
+                is_registration_open: service.registration == Registration::Open,
                 has_edge: kv.is_some(),
                 limits,
             },

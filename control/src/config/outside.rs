@@ -1,4 +1,4 @@
-//! Other services: Workers KV, the mail server, the human-verification challenge.
+//! Settings of external services: Workers KV, the mail server, human verification.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,46 +15,46 @@ use crate::infra::kv::KvConfig;
 use crate::infra::loopback::is_loopback;
 use crate::infra::mail::{MailConfig, SmtpConfig, SmtpTls};
 
-/// Cloudflare's verifier of challenges.
+/// Cloudflare's endpoint that verifies challenge tokens.
 const VERIFIER: &str = "https://challenges.cloudflare.com/turnstile/v0/siteverify";
-/// Cloudflare's script for pages.
+/// Cloudflare's script that renders the challenge on pages.
 const SCRIPT: &str = "https://challenges.cloudflare.com/turnstile/v0/api.js";
 
 /// Where snapshots are pushed for the edge.
 #[derive(Args)]
 #[command(next_help_heading = "Workers KV")]
 pub(super) struct Kv {
-    /// Workers KV's REST address up to and without /storage/kv; snapshots are pushed there
+    /// URL of the Workers KV REST API, without /storage/kv. If set, snapshots are pushed there for the edge
     #[arg(long, env = "UPDRAFT_KV_API", value_name = "URL", value_parser = secret_address)]
     kv_api: Option<String>,
-    /// The Cloudflare account's id, when the address ends with /accounts
+    /// ID of the Cloudflare account. Required if `UPDRAFT_KV_API` ends with /accounts
     #[arg(long, env = "UPDRAFT_KV_ACCOUNT", value_name = "ID")]
     kv_account: Option<String>,
-    /// The KV namespace's id
+    /// ID of the KV namespace. Required if `UPDRAFT_KV_API` is set
     #[arg(long, env = "UPDRAFT_KV_NAMESPACE", value_name = "ID")]
     kv_namespace: Option<String>,
-    /// An API token that may edit Workers KV
+    /// Cloudflare API token with permission to edit Workers KV. Required if `UPDRAFT_KV_API` is set
     #[arg(long, env = "UPDRAFT_KV_TOKEN", hide = true)]
     kv_token: Option<String>,
 }
 
 impl Kv {
-    /// The whole of it, or nothing without an address.
+    /// The KV configuration; `None` without a URL.
     pub(super) fn config(self) -> Result<Option<KvConfig>, ConfigError> {
         let Some(api) = self.kv_api else { return Ok(None) };
         let needed = |name: &'static str, value: Option<String>| {
-            let reason = "is needed when UPDRAFT_KV_API is set; any text serves wrangler's local API";
+            let reason = "is required when UPDRAFT_KV_API is set; wrangler's local API accepts any text";
             value.ok_or_else(|| ConfigError::setting(name, reason))
         };
         let (namespace, token) = (needed("KV_NAMESPACE", self.kv_namespace)?, needed("KV_TOKEN", self.kv_token)?);
         if !namespace.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_') {
-            return Err(ConfigError::setting("KV_NAMESPACE", "must be a namespace id"));
+            return Err(ConfigError::setting("KV_NAMESPACE", "must be a namespace ID: letters, digits, dashes and underscores"));
         }
-        // The base address may name the account itself or leave it to KV_ACCOUNT.
+        // The URL may include the account, or leave it to KV_ACCOUNT.
         let api = match self.kv_account {
             Some(account) if api.ends_with("/accounts") => format!("{api}/{account}"),
             None if api.ends_with("/accounts") => {
-                return Err(ConfigError::setting("KV_ACCOUNT", "is needed when UPDRAFT_KV_API ends with /accounts"));
+                return Err(ConfigError::setting("KV_ACCOUNT", "is required when UPDRAFT_KV_API ends with /accounts"));
             }
             _ => api,
         };
@@ -62,42 +62,42 @@ impl Kv {
     }
 }
 
-/// How mails go out.
+/// How mails are sent.
 #[derive(Args)]
 #[command(next_help_heading = "Mail")]
 pub struct Mail {
-    /// The mail server, smtp://user:password@host:port or smtps://…; mails become files in the data folder when not set
+    /// URL of the mail server, smtp://user:password@host:port or smtps://…; if not set, mails are written to files in the data folder
     #[arg(long, env = "UPDRAFT_SMTP_URL", hide = true, value_parser = smtp)]
     pub smtp_url: Option<SmtpConfig>,
-    /// Whom mails are from; Updraft <no-reply@…> at the base address's host when not set
+    /// Sender of mails. Defaults to Updraft <no-reply@HOST>, with the host of `UPDRAFT_BASE_URL`
     #[arg(long, env = "UPDRAFT_MAIL_FROM", value_name = "ADDRESS")]
     pub mail_from: Option<String>,
 }
 
-/// Whether a human must prove to be one.
+/// The human-verification challenge.
 #[derive(Args)]
 #[command(next_help_heading = "Human verification")]
 pub(super) struct Challenge {
-    /// The secret of the human-verification challenge, which is on when this and the site key are set
+    /// Secret key of Cloudflare Turnstile. Human verification is on if this and `UPDRAFT_TURNSTILE_SITE_KEY` are set
     #[arg(long, env = "UPDRAFT_TURNSTILE_SECRET", hide = true)]
     turnstile_secret: Option<String>,
-    /// The challenge's public key, for pages
+    /// Site key of Cloudflare Turnstile. Human verification is on if this and `UPDRAFT_TURNSTILE_SECRET` are set
     #[arg(long, env = "UPDRAFT_TURNSTILE_SITE_KEY", value_name = "KEY")]
     turnstile_site_key: Option<String>,
-    /// Where the challenge's tokens are verified
+    /// URL that verifies challenge tokens
     #[arg(long, env = "UPDRAFT_TURNSTILE_URL", value_name = "URL", default_value = VERIFIER, value_parser = secret_address)]
     turnstile_url: String,
-    /// The script that shows the challenge on pages
+    /// URL of the script that renders the challenge on pages
     #[arg(long, env = "UPDRAFT_TURNSTILE_SCRIPT", value_name = "URL", default_value = SCRIPT, value_parser = address)]
     turnstile_script: String,
 }
 
 impl Mail {
-    /// Mails are from the base address's host, unless told otherwise.
+    /// The mail configuration. The sender defaults to an address at the base URL's host.
     pub(super) fn config(self, base_url: &str) -> Result<MailConfig, ConfigError> {
         let from = self.mail_from.unwrap_or_else(|| {
             let url = Url::parse(base_url).ok();
-            // No mail address ends in a bare IP address.
+            // A bare IP address is not valid as the domain of an email address.
             let domain = url.as_ref().and_then(Url::domain).unwrap_or("localhost");
             format!("Updraft <no-reply@{domain}>")
         });
@@ -106,9 +106,9 @@ impl Mail {
     }
 }
 
-/// Reads a mail server's address. Its text is never part of an error: it holds a password.
+/// Parses a mail server's URL. Errors never repeat it, because it contains a password.
 fn smtp(text: &str) -> Result<SmtpConfig, &'static str> {
-    const FORM: &str = "must be smtp://user:password@host:port or smtps://…, with user, password and port as needed";
+    const FORM: &str = "must be smtp://user:password@host:port or smtps://…; user, password and port are optional";
     let url = Url::parse(text).map_err(|_| FORM)?;
     let host = url.host_str().filter(|host| !host.is_empty()).ok_or(FORM)?;
     let is_implicit = match url.scheme() {
@@ -123,11 +123,11 @@ fn smtp(text: &str) -> Result<SmtpConfig, &'static str> {
     let credentials = match (url.username(), url.password()) {
         ("", None) => None,
         (user, Some(password)) if !user.is_empty() => Some((decoded(user)?, decoded(password)?)),
-        _ => return Err("needs both a user and a password, or neither"),
+        _ => return Err("must have both a user and a password, or neither"),
     };
     let mut tls = match (is_implicit, &credentials) {
         (true, _) => SmtpTls::Implicit,
-        // Mails carry tokens: whoever is on the way must not be able to hide that the server offers encryption.
+        // Mails carry tokens: an attacker on the network must not be able to strip the server's STARTTLS offer.
         (false, _) if !is_loopback(host) => SmtpTls::Required,
         (false, _) => SmtpTls::Offered,
     };
@@ -136,7 +136,7 @@ fn smtp(text: &str) -> Result<SmtpConfig, &'static str> {
         match (name.as_ref(), value.as_ref()) {
             ("tls", "required") if !is_implicit => tls = SmtpTls::Required,
             ("tls", "off") if !is_implicit && (credentials.is_none() || is_loopback(host)) => tls = SmtpTls::Off,
-            ("tls", "off") => return Err("tls=off would send the password in the clear"),
+            ("tls", "off") => return Err("must not have tls=off: the password would be sent unencrypted"),
             ("tls_ca", path) if !path.is_empty() => tls_ca = Some(PathBuf::from(path)),
             ("timeout", text) => {
                 let millis = parse_duration(text).ok().filter(|millis| (100..=300_000).contains(millis));
@@ -144,7 +144,7 @@ fn smtp(text: &str) -> Result<SmtpConfig, &'static str> {
                     millis.and_then(|millis| u64::try_from(millis).ok()).map(Duration::from_millis).ok_or("timeout must be 100ms to 5m")?;
             }
             _ => {
-                return Err("knows tls=required, tls=off, tls_ca=/path/of/authorities.pem and timeout=30s behind the question mark");
+                return Err("accepts only tls=required, tls=off, tls_ca=/path/to/ca.pem and timeout=30s as query parameters");
             }
         }
     }
@@ -153,14 +153,14 @@ fn smtp(text: &str) -> Result<SmtpConfig, &'static str> {
 }
 
 impl Challenge {
-    /// The whole of it, or nothing: half a challenge would be noticed only by those who get in.
+    /// The challenge's configuration. With only one of the two keys the challenge would not protect anything, and nobody would notice.
     pub(super) fn config(self) -> Result<Option<TurnstileConfig>, ConfigError> {
         let (url, script) = (self.turnstile_url, self.turnstile_script);
         match (self.turnstile_secret, self.turnstile_site_key) {
             (None, None) => Ok(None),
             (Some(secret), Some(site_key)) => Ok(Some(TurnstileConfig { secret, site_key, url, script })),
-            (None, Some(_)) => Err(ConfigError::setting("TURNSTILE_SECRET", "is needed when UPDRAFT_TURNSTILE_SITE_KEY is set")),
-            (Some(_), None) => Err(ConfigError::setting("TURNSTILE_SITE_KEY", "is needed when UPDRAFT_TURNSTILE_SECRET is set")),
+            (None, Some(_)) => Err(ConfigError::setting("TURNSTILE_SECRET", "is required when UPDRAFT_TURNSTILE_SITE_KEY is set")),
+            (Some(_), None) => Err(ConfigError::setting("TURNSTILE_SITE_KEY", "is required when UPDRAFT_TURNSTILE_SECRET is set")),
         }
     }
 }

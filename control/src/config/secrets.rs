@@ -1,4 +1,4 @@
-//! The three secrets: given by settings, or made once into the data folder (SQLite and the folder store without an edge only).
+//! The three secrets: set by settings, or generated once in the data folder (only with SQLite and without an edge).
 
 use std::collections::HashMap;
 use std::io::{ErrorKind, Write};
@@ -13,24 +13,24 @@ use super::error::ConfigError;
 use crate::infra::clock::Dice;
 use crate::infra::crypto::keys::EncryptionKeys;
 
-/// The file in the data folder that keeps generated secrets.
+/// The file in the data folder that stores generated secrets.
 const FILE: &str = "secrets.env";
 
-/// How a user makes one of the secrets.
-const MAKE_SECRET: &str = "must be given with PostgreSQL or an edge; make one with: openssl rand -hex 32";
-const MAKE_KEY: &str = "must be given with PostgreSQL or an edge; make one with: echo \"k1:$(openssl rand -base64 32)\"";
+/// How a user generates one of the secrets.
+const GENERATE_SECRET: &str = "must be set when you use PostgreSQL or an edge; generate one with: openssl rand -hex 32";
+const GENERATE_KEY: &str = "must be set when you use PostgreSQL or an edge; generate one with: echo \"k1:$(openssl rand -base64 32)\"";
 
-/// The three secrets, as they are given. Parsed together with those that the data folder keeps.
+/// The three secrets, as set. Parsed together with those stored in the data folder.
 #[derive(Args)]
 pub(super) struct SecretSettings {
-    /// Signs what edge and control say to each other; several, comma-separated: the first signs, all verify
+    /// Signs requests between the edge and the control plane. To rotate it, list several separated by commas: the first signs, all verify
     #[arg(long, env = "UPDRAFT_EDGE_SECRET", hide = true)]
     edge_secret: Option<String>,
-    /// Signs bundle URLs; several, comma-separated: the first signs, all verify
+    /// Signs bundle URLs. To rotate it, list several separated by commas: the first signs, all verify
     #[arg(long, env = "UPDRAFT_DOWNLOAD_SECRET", hide = true)]
     download_secret: Option<String>,
-    /// Encrypts authenticator seeds and waiting mails at rest: a key id, a colon, 32 bytes in base64; several, comma-separated: the first
-    /// encrypts, all decrypt
+    /// Encrypts authenticator seeds and queued mails at rest. Format: key ID, colon, 32 bytes in base64. To rotate it, list several
+    /// separated by commas: the first encrypts, all decrypt
     #[arg(long, env = "UPDRAFT_ENCRYPTION_KEY", hide = true)]
     encryption_key: Option<String>,
 }
@@ -42,22 +42,22 @@ pub(super) struct All {
     pub(super) encryption: EncryptionKeys,
 }
 
-/// Takes each secret from its setting, else from the data folder, else makes it there when that is allowed.
+/// Reads each secret from its setting, or else from the data folder. Generates it there if it is missing and `may_generate` allows it.
 pub(super) fn read(given: SecretSettings, data_dir: &Path, may_generate: bool) -> Result<All, ConfigError> {
-    let mut kept = if may_generate { Kept::load(data_dir)? } else { Kept::default() };
-    let mut value = |name: &'static str, given: Option<String>, make: fn() -> Result<String, getrandom::Error>, refusal: &str| {
+    let mut stored = if may_generate { StoredSecrets::load(data_dir)? } else { StoredSecrets::default() };
+    let mut value = |name: &'static str, given: Option<String>, generate: fn() -> Result<String, getrandom::Error>, refusal: &str| {
         if let Some(value) = given {
             return Ok(value);
         }
         if !may_generate {
             return Err(ConfigError::setting(name, refusal));
         }
-        kept.value(name, make)
+        stored.value(name, generate)
     };
-    let edge = value("EDGE_SECRET", given.edge_secret, make_secret, MAKE_SECRET)?;
-    let download = value("DOWNLOAD_SECRET", given.download_secret, make_secret, MAKE_SECRET)?;
-    let encryption = value("ENCRYPTION_KEY", given.encryption_key, make_encryption_key, MAKE_KEY)?;
-    kept.store(data_dir)?;
+    let edge = value("EDGE_SECRET", given.edge_secret, generate_secret, GENERATE_SECRET)?;
+    let download = value("DOWNLOAD_SECRET", given.download_secret, generate_secret, GENERATE_SECRET)?;
+    let encryption = value("ENCRYPTION_KEY", given.encryption_key, generate_encryption_key, GENERATE_KEY)?;
+    stored.store(data_dir)?;
     Ok(All {
         edge: Secrets::parse(&edge).map_err(|error| ConfigError::setting("EDGE_SECRET", error.to_string()))?,
         download: Secrets::parse(&download).map_err(|error| ConfigError::setting("DOWNLOAD_SECRET", error.to_string()))?,
@@ -65,22 +65,22 @@ pub(super) fn read(given: SecretSettings, data_dir: &Path, may_generate: bool) -
     })
 }
 
-fn make_secret() -> Result<String, getrandom::Error> {
+fn generate_secret() -> Result<String, getrandom::Error> {
     Ok(URL_SAFE_NO_PAD.encode(Dice::System.bytes::<32>()?))
 }
 
-fn make_encryption_key() -> Result<String, getrandom::Error> {
+fn generate_encryption_key() -> Result<String, getrandom::Error> {
     Ok(format!("k1:{}", STANDARD.encode(Dice::System.bytes::<32>()?)))
 }
 
-/// What the data folder's file holds.
+/// The secrets stored in the data folder.
 #[derive(Default)]
-struct Kept {
+struct StoredSecrets {
     values: HashMap<String, String>,
     changed: bool,
 }
 
-impl Kept {
+impl StoredSecrets {
     fn load(data_dir: &Path) -> Result<Self, ConfigError> {
         let path = data_dir.join(FILE);
         match std::fs::read_to_string(&path) {
@@ -94,22 +94,22 @@ impl Kept {
         }
     }
 
-    fn value(&mut self, name: &'static str, make: fn() -> Result<String, getrandom::Error>) -> Result<String, ConfigError> {
+    fn value(&mut self, name: &'static str, generate: fn() -> Result<String, getrandom::Error>) -> Result<String, ConfigError> {
         if let Some(value) = self.values.get(name) {
             return Ok(value.clone());
         }
-        let value = make().map_err(|error| ConfigError::setting(name, format!("no secret could be made: {error}")))?;
+        let value = generate().map_err(|error| ConfigError::setting(name, format!("no secret could be generated: {error}")))?;
         self.values.insert(name.to_owned(), value.clone());
         self.changed = true;
         Ok(value)
     }
 
-    /// Written beside and renamed, so that a crash leaves either no file or a whole one.
+    /// Writes a temporary file and renames it, so that a crash leaves either no file or a complete one.
     fn store(&self, data_dir: &Path) -> Result<(), ConfigError> {
         if !self.changed {
             return Ok(());
         }
-        let (path, beside) = (data_dir.join(FILE), data_dir.join("secrets.env.new"));
+        let (path, temporary) = (data_dir.join(FILE), data_dir.join("secrets.env.new"));
         let mut lines: Vec<String> = self.values.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
         lines.sort_unstable();
         let write = || -> std::io::Result<()> {
@@ -117,11 +117,11 @@ impl Kept {
             options.write(true).create(true).truncate(true);
             #[cfg(unix)]
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-            let mut file = options.open(&beside)?;
+            let mut file = options.open(&temporary)?;
             file.write_all(lines.concat().as_bytes())?;
             file.sync_all()?;
-            std::fs::rename(&beside, &path)?;
-            // The name, too, must survive a power cut: other secrets at the next start would not fit the database.
+            std::fs::rename(&temporary, &path)?;
+            // The rename must survive a power failure too: secrets generated at the next start would not match the database.
             std::fs::File::open(data_dir)?.sync_all()
         };
         write().map_err(|cause| ConfigError::DataDir { path: path.clone(), cause })

@@ -1,4 +1,4 @@
-//! Every setting, by area, and how settings are read: by clap, from flags and the environment, or from a map in tests.
+//! All settings by area, and how they are read: by clap from flags and the environment, or from a map in tests.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -15,19 +15,28 @@ use super::outside::{Challenge, Kv, Mail};
 use super::secrets::SecretSettings;
 use super::service::{Connections, Database, Log, Service};
 
-/// What every setting's name begins with.
+/// The prefix of every setting's name.
 const PREFIX: &str = "UPDRAFT_";
 
-/// Names that the repository's own commands read, which run this program.
-const OF_TOOLS: [&str; 3] = ["UPDRAFT_CACHE", "UPDRAFT_CONTROL", "UPDRAFT_REQUIRE_POSTGRES"];
+/// Variables of the repository's own commands, which run this program.
+const TOOL_VARIABLES: [&str; 3] = ["UPDRAFT_CACHE", "UPDRAFT_CONTROL", "UPDRAFT_REQUIRE_POSTGRES"];
 
-/// How wide `--help` is at most.
+/// The maximum width of `--help`.
 const WIDTH: usize = 120;
 
-/// The values that are given, by their full names, such as `UPDRAFT_BASE_URL`. An empty one counts as not given.
+/// The formats of values, explained at the end of `--help`.
+const VALUE_FORMATS: &str = "Values:
+  COUNT     a whole number above 0
+  DURATION  a number with a unit: 500ms, 30s, 15m, 12h, 60d
+  RATE      a count per duration: 5/15m is 5 in 15 minutes
+  SIZE      bytes, or a number with a unit: 512, 10KiB, 200MiB, 1GiB
+
+";
+
+/// The values that are set, by their full names, such as `UPDRAFT_BASE_URL`. An empty value counts as not set.
 pub type Given = BTreeMap<String, String>;
 
-/// Every setting, in the order in which `--help` lists them. What is hidden there as a flag is a secret, and taken from the environment alone.
+/// All settings, in the order of `--help`. A setting whose flag is hidden there is a secret, read only from the environment.
 #[derive(Args)]
 pub(super) struct Settings {
     #[command(flatten)]
@@ -46,14 +55,14 @@ pub(super) struct Settings {
     pub(super) challenge: Challenge,
     #[command(flatten)]
     pub(super) limits: LimitSettings,
-    /// Read by itself, before all others.
+    /// Read separately, before all others.
     #[command(flatten)]
     _log: Log,
 }
 
-/// The settings of one area, or all.
+/// A clap command with the settings of one area, or all.
 fn settings<S: Args>() -> Command {
-    // Values come as arguments: clap must not read the process's environment behind the caller's back.
+    // Values are passed as arguments: clap must not read the process's environment as well.
     S::augment_args(Command::new("settings").no_binary_name(true))
 }
 
@@ -62,7 +71,7 @@ fn name(setting: &Arg) -> &str {
     setting.get_env().and_then(|name| name.to_str()).unwrap_or_default()
 }
 
-/// Why this setting cannot be used.
+/// The error for an invalid value of this setting.
 fn wrong(setting: &Arg, reason: impl Into<String>) -> ConfigError {
     ConfigError::setting(name(setting).trim_start_matches(PREFIX), reason)
 }
@@ -72,27 +81,29 @@ pub fn names() -> Vec<String> {
     settings::<Settings>().get_arguments().map(|setting| name(setting).to_owned()).collect()
 }
 
-/// Adds the settings to a program's command line and help. Their texts are taken as they are and judged by [`read`].
+/// Adds the settings to a program's flags and help. Values are taken as text; [`read`] validates them.
 pub fn command(program: Command) -> Command {
-    let mut secrets = String::from("Secrets, from environment variables alone (every user of this machine can see a command line):\n");
+    let mut footer = String::from(VALUE_FORMATS);
+    footer.push_str("Secrets, set by environment variables only (other users of this machine can see command-line arguments):\n");
     for secret in settings::<Settings>().get_arguments().filter(|setting| setting.is_hide_set()) {
-        secrets.extend([format!("  {}\n          {}\n", name(secret), secret.get_help().cloned().unwrap_or_default())]);
+        footer.extend([format!("  {}\n          {}\n", name(secret), secret.get_help().cloned().unwrap_or_default())]);
     }
     let raw = |setting: Arg| setting.value_parser(ValueParser::os_string()).hide_env_values(true);
-    // Clap would take the description of the settings for the program's.
+    // Clap would use the description of the settings as the program's.
     let about = program.get_about().cloned().unwrap_or_default();
-    Settings::augment_args(program).mut_args(raw).about(about).after_help(secrets).max_term_width(WIDTH)
+    Settings::augment_args(program).mut_args(raw).about(about).after_help(footer).max_term_width(WIDTH)
 }
 
-/// The settings among the arguments and the environment of a [`command`]. A value that is no text is refused: taken for absent, it would quietly
-/// become the default.
+/// The settings among the arguments and the environment of a [`command`]. A value that is not UTF-8 is refused: ignoring it would silently apply the
+/// default.
 pub fn given(matches: &ArgMatches) -> Result<Given, ConfigError> {
     let mut given = Given::new();
     for setting in settings::<Settings>().get_arguments() {
         let id = setting.get_id().as_str();
         match matches.value_source(id) {
             Some(ValueSource::CommandLine) if setting.is_hide_set() => {
-                let reason = "is a secret, and taken from the environment alone: every user of this machine can see a command line";
+                let reason =
+                    "is a secret: set it as an environment variable, because other users of this machine can see command-line arguments";
                 return Err(wrong(setting, reason));
             }
             Some(ValueSource::CommandLine | ValueSource::EnvVariable) => {
@@ -106,7 +117,7 @@ pub fn given(matches: &ArgMatches) -> Result<Given, ConfigError> {
     Ok(given)
 }
 
-/// The value of a setting, when one is given and not empty.
+/// The value of a setting, if it is set and not empty.
 pub(super) fn optional<'g>(given: &'g Given, name: &str) -> Option<&'g str> {
     given.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
 }
@@ -121,32 +132,32 @@ pub fn read<S: Args>(given: &Given) -> Result<S, ConfigError> {
     matches.and_then(|matches| S::from_arg_matches(&matches)).map_err(|error| refusal::<S>(&error))
 }
 
-/// Names the variable and says what is wrong with its value, which clap's own text would repeat: it may be a secret.
+/// Names the variable and what is wrong with its value. Clap's own text would repeat the value, which may be a secret.
 fn refusal<S: Args>(error: &clap::Error) -> ConfigError {
     let settings = settings::<S>();
-    // Such as `--listen <ADDRESS:PORT>`.
+    // For example `--listen <ADDRESS:PORT>`.
     let flag = error.get(ContextKind::InvalidArg).map(ToString::to_string).unwrap_or_default();
     let flag = flag.split(' ').next().and_then(|flag| flag.strip_prefix("--"));
     let setting = settings.get_arguments().find(|setting| setting.get_long() == flag);
     let reason = match (error.source(), error.get(ContextKind::ValidValue)) {
         (Some(cause), _) => cause.to_string(),
         (None, Some(ContextValue::Strings(values))) => format!("must be {}", values.join(" or ")),
-        _ => "cannot be used".to_owned(),
+        _ => "is not valid".to_owned(),
     };
     setting.map_or_else(|| ConfigError::setting("", error.to_string()), |setting| wrong(setting, reason))
 }
 
-/// Logs names that no setting has: a limit that is spelled wrong would quietly not be one.
+/// Logs a warning for unknown names: a misspelled limit would silently not apply.
 pub fn warn_of_unknown_names() {
     for (name, nearest) in unknown_names(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok())) {
-        tracing::warn!("{name} is no setting of this version; did you mean {nearest}?");
+        tracing::warn!("unknown setting {name}; did you mean {nearest}?");
     }
 }
 
-/// Names that begin as settings do and are none, each with the setting that is most like it.
+/// Unknown names with the prefix of settings, each with the most similar setting.
 pub fn unknown_names(given: impl Iterator<Item = String>) -> Vec<(String, String)> {
     let known = names();
-    let unknown = given.filter(|name| name.starts_with(PREFIX) && !known.contains(name) && !OF_TOOLS.contains(&name.as_str()));
+    let unknown = given.filter(|name| name.starts_with(PREFIX) && !known.contains(name) && !TOOL_VARIABLES.contains(&name.as_str()));
     let nearest = |name: &str| known.iter().min_by_key(|known| strsim::levenshtein(name, known)).cloned().unwrap_or_default();
     let mut found: Vec<(String, String)> = unknown.map(|name| (name.escape_debug().to_string(), nearest(&name))).collect();
     found.sort();

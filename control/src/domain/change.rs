@@ -1,4 +1,4 @@
-//! The unit of work of a change that a caller asks for. A right begins it, and its row in the audit trail ends it.
+//! The unit of work for a change that a caller requests. A right begins it; its audit row ends it.
 
 use std::ops::{Deref, DerefMut};
 
@@ -9,8 +9,8 @@ use crate::domain::context::Context;
 use crate::domain::error::Result;
 use crate::infra::db::WriteTx;
 
-/// An open transaction, with who makes the change and when it began. It ends with [`Change::commit`], which cannot be called without saying what was done;
-/// dropped without that, nothing of it happens. Whoever began it has judged the right again in it.
+/// An open transaction, with the actor and the start time. [`Change::commit`] ends it and requires an audit event; dropping it rolls back. The caller's right
+/// has been checked again inside the transaction.
 #[derive(Debug)]
 pub struct Change<'c> {
     context: &'c Context,
@@ -19,23 +19,23 @@ pub struct Change<'c> {
     now: UnixMillis,
 }
 
+/// Begins a change by this actor. Only the rights in [`crate::domain::access`] may call it, by their own `begin`; the import check holds that.
+pub async fn begin(context: &Context, actor: Actor) -> Result<Change<'_>> {
+    Ok(over(context, context.db.write().await?, actor))
+}
+
+/// Continues as a change in a transaction that is open already, because it locked or counted something first. For the rights as well.
+pub fn over(context: &Context, tx: WriteTx, actor: Actor) -> Change<'_> {
+    Change { context, tx, actor, now: context.now() }
+}
+
 impl<'c> Change<'c> {
-    /// A change of this actor. Grants and callers begin theirs by their own `begin`; operations without a credential and the operator begin here.
-    pub async fn begin(context: &'c Context, actor: Actor) -> Result<Self> {
-        Ok(Self::over(context, context.db.write().await?, actor))
-    }
-
-    /// The same over a transaction that is open already: an attempt that fails is counted in that transaction instead.
-    pub(crate) fn over(context: &'c Context, tx: WriteTx, actor: Actor) -> Self {
-        Self { context, tx, actor, now: context.now() }
-    }
-
-    /// What the change can reach beside its transaction.
+    /// The context, for everything other than the transaction.
     pub fn context(&self) -> &'c Context {
         self.context
     }
 
-    /// Whose change it is.
+    /// Who makes the change.
     pub fn actor(&self) -> &Actor {
         &self.actor
     }
@@ -45,16 +45,20 @@ impl<'c> Change<'c> {
         self.now
     }
 
-    /// The transaction alone, for what keeps books when there is no change after all: a failure that is counted, a proof that is
-    /// used up, a question that is kept until its answer comes.
-    pub(crate) fn into_tx(self) -> WriteTx {
-        self.tx
+    /// Writes a further audit row, for what happens besides the change itself. It locks the end of the trail: write it last.
+    pub async fn note(&mut self, event: Event<'_>) -> Result<()> {
+        audit::note(&mut self.tx, &self.actor, event, &self.context.dice, self.now).await
     }
 
-    /// Writes the audit row, commits, and wakes the jobs. The row comes last: it locks the end of the trail, and nobody is to wait for anything else while
-    /// holding that.
+    /// Commits bookkeeping, when there is no change after all: a counted failure, a used-up proof, a stored challenge. Writes no audit row.
+    pub async fn commit_bookkeeping(self) -> Result<()> {
+        Ok(self.tx.commit().await?)
+    }
+
+    /// Writes the audit row, commits, and wakes the jobs. The audit row comes last because it locks the end of the trail: nothing else may wait while that
+    /// lock is held.
     pub async fn commit(mut self, event: Event<'_>) -> Result<()> {
-        audit::note(&mut self.tx, &self.actor, event, &self.context.dice, self.now).await?;
+        self.note(event).await?;
         self.tx.commit().await?;
         self.context.mailer.wake();
         self.context.publisher.wake();

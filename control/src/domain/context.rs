@@ -1,4 +1,4 @@
-//! What every use case can reach: the database, the store, the settings, time and chance, and what wakes the jobs.
+//! What every use case can reach: database, storage, settings, clock, randomness, and the handles that wake the jobs.
 
 use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,70 +29,70 @@ use crate::infra::work::Work;
 pub struct Context {
     /// The database.
     pub db: Db,
-    /// Where bundles are kept.
+    /// Bundle storage.
     pub storage: Storage,
     /// The settings.
     pub settings: Settings,
-    /// The time.
+    /// The clock.
     pub clock: Clock,
-    /// Chance.
+    /// The source of randomness.
     pub dice: Dice,
-    /// Wakes the publisher of snapshots after a change.
+    /// Wakes the snapshot publisher after a change.
     pub publisher: Wake,
-    /// Wakes the sender of mails after one was put into the outbox.
+    /// Wakes the mail sender after a mail was put into the outbox.
     pub mailer: Wake,
-    /// Asks whether a human sent a request, where that is configured.
+    /// Verifies that a request comes from a human, where that is configured.
     pub challenge: Challenge,
-    /// Counts requests by credential.
+    /// Counts requests per credential.
     pub callers: Mutex<Limiter>,
-    /// Counts requests by account, whatever credential they are made with.
+    /// Counts requests per account, across all its credentials.
     pub accounts: Mutex<Limiter>,
-    /// Counts uploads by credential.
+    /// Counts uploads per credential.
     pub uploaders: Mutex<Limiter>,
-    /// Counts uploads by account.
+    /// Counts uploads per account.
     pub uploading_accounts: Mutex<Limiter>,
-    /// Uploads that are under way, by account: each has a file until it is stored or refused.
+    /// Uploads in progress, by account. Each holds a temporary file until it is stored or refused.
     pub uploads_under_way: UnderWay,
-    /// What failed and is not written down yet.
+    /// Failures that are not written to the database yet.
     pub traces: Traces,
-    /// Whom passkeys are for.
+    /// The relying party for passkeys.
     pub relying_party: RelyingParty,
-    /// Password hashes, made and compared.
+    /// Hashes and verifies passwords.
     pub passwords: Passwords,
-    /// Permits for looking into uploaded files: as many as there are cores.
+    /// Permits for inspecting uploaded files: one per core.
     pub inspections: Arc<Semaphore>,
-    /// Work that outlives the request that began it.
+    /// Work that outlives the request that started it.
     pub work: Work,
-    /// Held while this process serves the data folder.
+    /// The lock file, held while this process serves the data folder.
     pub lock: File,
 }
 
-/// A limit in memory that refuses.
+/// An in-memory limit that was exceeded.
 #[derive(Clone, Copy, Debug)]
 pub struct Exceeded<'r> {
-    /// Its name in the log.
+    /// The limit's name in the log.
     pub name: &'static str,
-    /// What the caller is told.
+    /// The limit as the caller sees it.
     pub limit: RateLimit,
-    /// From where the request came, where that is known.
+    /// Where the request came from, if known.
     pub from: Option<ClientAddress>,
-    /// Whose account it was about.
+    /// The account it concerned.
     pub account: Option<&'r AccountId>,
 }
 
 impl Context {
-    /// The time now.
+    /// The current time.
     pub fn now(&self) -> UnixMillis {
         self.clock.now()
     }
 
-    /// Counts one request of `key` by one of the limiters in memory. Errors: 429.
+    /// Counts one request for `key` in an in-memory limiter. Errors: 429.
     pub fn count(&self, limiter: &Mutex<Limiter>, key: &str, rate: Rate, exceeded: &Exceeded<'_>) -> Result<(), Error> {
         let admitted = limiter.lock().unwrap_or_else(PoisonError::into_inner).admit(key, rate, self.now().as_millis());
         admitted.map_err(|seconds| self.refuse(exceeded, seconds))
     }
 
-    /// Counts one request of an address about `what` by one of the limiters in memory. Errors: 429.
+    /// Counts one request from an address about `what` in an in-memory limiter. Errors: 429.
     pub fn count_address(
         &self,
         limiter: &Mutex<Limiter>,
@@ -107,7 +107,7 @@ impl Context {
         admitted.map_err(|seconds| self.refuse(exceeded, seconds))
     }
 
-    /// Notes what a limit in memory refuses; the error (429) says in how many seconds to try again.
+    /// Records a refusal by an in-memory limit. The error (429) says in how many seconds to retry.
     pub fn refuse(&self, exceeded: &Exceeded<'_>, seconds: u64) -> Error {
         if let Some(from) = exceeded.from {
             self.traces.refused(from, exceeded.name, exceeded.account, self.now());
@@ -115,7 +115,7 @@ impl Context {
         Error::TooMany { limit: exceeded.limit, retry_after: seconds }
     }
 
-    /// Waits for a turn to work on a password. Errors: 503, noted as the refusal by a limit that it is: anybody can bring it about, as often as they like.
+    /// Waits for a turn to hash or verify a password. Errors: 503. It is recorded as a limit's refusal, because anybody can cause it as often as they like.
     pub async fn password_turn(&self, from: ClientAddress) -> Result<Turn, Error> {
         let turn = self.passwords.turn(from.0).await;
         if matches!(turn, Err(infra::error::Error::Busy)) {
@@ -124,19 +124,19 @@ impl Context {
         Ok(turn?)
     }
 
-    /// Asks whether a human sent a request, where that is configured. Errors: 403 with `challenge_required` without a token that passes; 503 when the
-    /// verifier cannot be asked.
+    /// Verifies that a request comes from a human, where that is configured. Errors: 403 with `challenge_required` without a valid token; 503 when the
+    /// verifier cannot be reached.
     pub async fn verify_challenge(&self, token: Option<&str>, from: ClientAddress) -> Result<(), Error> {
         let passes = self.challenge.verify(token, from.0).await?;
         if passes { Ok(()) } else { Err(Error::Refused(Refusal::NoChallenge)) }
     }
 
-    /// What signed bundle addresses are made from.
+    /// The inputs for signed bundle URLs.
     pub fn download_urls(&self) -> DownloadUrls<'_> {
         DownloadUrls { base_url: &self.settings.base_url, secret: self.settings.download_secret.first(), now: self.now() }
     }
 
-    /// A new request id (UUIDv7).
+    /// A new request ID (UUIDv7).
     pub fn request_id(&self) -> Result<RequestId, Error> {
         Ok(RequestId::v7(self.now(), self.dice.bytes()?))
     }

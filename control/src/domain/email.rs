@@ -1,7 +1,7 @@
-//! E-mail addresses: the one form in which they are stored and compared, and which of them mail can be sent to.
+//! Email addresses: the one form in which they are stored and compared, and which of them can receive mail.
 //!
-//! Addresses were once stored without normalizing their Unicode. So a look-up takes whatever could have been stored, and [`former`] gives the other
-//! spelling; only a new address must be one that mail can be sent to ([`Email::parse_new`]).
+//! Earlier versions stored addresses without Unicode normalization. So a lookup accepts anything that may be stored, and [`former`] gives the older spelling.
+//! Only a new address must be one that can receive mail ([`Email::parse_new`]).
 
 use std::borrow::Cow;
 use std::ops::Deref;
@@ -14,24 +14,24 @@ use shared::Invalid;
 use shared::text::{has_refused_character, nfc};
 use unicode_normalization::UnicodeNormalization;
 
-/// The most that a server of the Internet must take, in bytes (RFC 5321, section 4.5.3.1): the part before the @, and the whole.
+/// The lengths that every mail server must accept, in bytes (RFC 5321, section 4.5.3.1): the part before the @, and the whole address.
 const MAX_LOCAL: usize = 64;
 const MAX_ADDRESS: usize = 254;
 
-/// An address in the form in which addresses are stored and compared, for a look-up: trimmed, in lower case and in normalization form C, the domain in ASCII
-/// as the domain name system has it (IDNA). What cannot have been stored is refused.
+/// An address in the form in which addresses are stored and compared, for lookups: trimmed, lowercase, Unicode normalization form C, the domain in ASCII
+/// (IDNA). Text that cannot have been stored is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Email(String);
 
 impl Email {
-    /// An address that is to have an account: one that mail can be sent to, and that cannot be taken for another one.
+    /// Parses the address of a new account: it must be able to receive mail, and must not look like another address.
     pub fn parse_new(text: &str) -> Result<Self, Invalid> {
         let email: Self = text.parse()?;
         let is_deliverable = email.split_once('@').is_some_and(|(local, domain)| is_local(local) && is_domain(domain))
             && email.len() <= MAX_ADDRESS
             && !has_refused_character(text.trim())
             && email.0.parse::<Address>().is_ok();
-        if is_deliverable { Ok(email) } else { Err(Invalid::from("must be an e-mail address that mail can be sent to")) }
+        if is_deliverable { Ok(email) } else { Err(Invalid::from("must be an email address that can receive email")) }
     }
 }
 
@@ -61,11 +61,11 @@ fn normalised(text: &str) -> Result<String, Invalid> {
     let email = text.trim().to_lowercase();
     let plain = |character: char| !character.is_whitespace() && !character.is_control();
     let parts = email.split_once('@').filter(|(local, domain)| !local.is_empty() && !domain.is_empty() && !domain.contains('@'));
-    // A colon, slash, question mark or hash would make `owner:app` and paths ambiguous.
+    // These would make `owner:app` and paths ambiguous.
     let separators = ['\\', '/', '?', '#', '*', ':'];
     let is_sound = email.chars().count() <= 255 && email.chars().all(plain) && !email.contains(separators);
-    let (local, domain) = parts.filter(|_| is_sound).ok_or(Invalid::from("must be an e-mail address of at most 255 characters"))?;
-    // IDNA leaves invisible characters out: with them it is another address, or none.
+    let (local, domain) = parts.filter(|_| is_sound).ok_or(Invalid::from("must be an email address of at most 255 characters"))?;
+    // IDNA drops invisible characters. With them, the address is a different one, or invalid.
     if has_refused_character(&email) {
         return Ok(email);
     }
@@ -75,12 +75,12 @@ fn normalised(text: &str) -> Result<String, Invalid> {
     }
 }
 
-/// The address for a path or a name, where what is none is simply nobody's.
+/// The address for a path or a name. Text that is not an address matches nobody.
 pub fn sought(text: &str) -> String {
     normalised(text).unwrap_or_else(|_| text.trim().to_lowercase())
 }
 
-/// How an earlier version may have stored this address: with its domain in Unicode, or else decomposed, as some systems type it. Mostly it is the same.
+/// How an earlier version may have stored this address: domain in Unicode, or else decomposed, as some systems type it. Usually the same as now.
 pub fn former(email: &str) -> Cow<'_, str> {
     match email.split_once('@') {
         Some((local, domain)) if domain.contains("xn--") => Cow::Owned(format!("{local}@{}", idna::domain_to_unicode(domain).0)),
@@ -89,7 +89,7 @@ pub fn former(email: &str) -> Cow<'_, str> {
     }
 }
 
-/// Words with dots between them (RFC 5322, section 3.2.3, without what [`Email`] refuses); beyond ASCII letters and digits alone (RFC 6532).
+/// Words separated by dots (RFC 5322, section 3.2.3, minus what [`Email`] refuses); beyond ASCII, letters and digits only (RFC 6532).
 fn is_local(local: &str) -> bool {
     let is_sound = |character: char| match character {
         'a'..='z' | '0'..='9' => true,
@@ -99,7 +99,7 @@ fn is_local(local: &str) -> bool {
     local.len() <= MAX_LOCAL && local.split('.').all(|word| !word.is_empty() && word.chars().all(is_sound))
 }
 
-/// A host name, which is never a bare number: that would be a client's address.
+/// A host name that does not end in a number: that would be an IP address.
 fn is_domain(domain: &str) -> bool {
     let checked = Uts46::new().to_ascii(domain.as_bytes(), AsciiDenyList::STD3, Hyphens::CheckFirstLast, DnsLength::Verify);
     let last = domain.rsplit('.').next().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The one error of the rules, named by outcome. The cause is kept for the log and never reaches the client; what a client is told is in
-//! [`crate::http::layer::problem`].
+//! The error type of the domain, one variant per outcome. The cause is kept for the log and never reaches the client;
+//! [`crate::http::layer::problem`] turns an error into the response.
 
 use shared::api::cli_login::CliTokenError;
 pub use shared::api::problem::Code;
@@ -14,7 +14,7 @@ pub use crate::infra::error::{Cause, chain};
 /// The result of handlers and services.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a request was not answered as asked; one variant for each kind of answer.
+/// Why a request failed: one variant per kind of response.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// 404.
@@ -23,47 +23,47 @@ pub enum Error {
     /// 401 with `WWW-Authenticate: Bearer`.
     #[error("the access key is missing, invalid or expired")]
     Unauthenticated,
-    /// 401 without a challenge: a password, code or token in the body is wrong.
+    /// 401 without `WWW-Authenticate`: a password, code or token in the body is wrong.
     #[error(transparent)]
     WrongCredentials(Credentials),
-    /// 403, with the code of the refusal where it has one.
+    /// 403, with the refusal's code if it has one.
     #[error(transparent)]
     Refused(Refusal),
-    /// 400: what is wrong with the request, every bad field at once.
+    /// 400: every invalid field at once.
     #[error(transparent)]
     Invalid(#[from] FieldErrors),
-    /// 400 to a command line, whose text is this word of RFC 6749 or RFC 8628 alone.
+    /// 400 to a CLI. The message is only this error code of RFC 6749 or RFC 8628.
     #[error("{}", .0.as_str())]
     NotExchanged(CliTokenError),
-    /// 409: a rule of the business stands against it.
+    /// 409: a business rule refused the change.
     #[error(transparent)]
     Conflict(#[from] Conflict),
-    /// 413: what of the request is larger than it may be. This and the next one are refused while a body is read; they are here because use cases take
-    /// the result of that reading, so that their guards come first.
+    /// 413: what exceeds its size limit. This and the next variant come from reading a body. They are here because use cases take the result of that
+    /// reading, so that their guards run first.
     #[error(transparent)]
     TooLarge(FieldErrors),
-    /// 415. Which media type the body should have.
+    /// 415: the media type that the body must have.
     #[error("the body must be {0}")]
     WrongType(&'static str),
     /// 429.
     #[error("{limit}")]
     TooMany {
-        /// What there were too many of.
+        /// The limit that was exceeded.
         limit: RateLimit,
         /// `Retry-After`, in seconds.
         retry_after: u64,
     },
-    /// 409, or 429 for API keys, without `Retry-After`: there are as many as there may be, and waiting changes nothing.
+    /// 409, or 429 for API keys, without `Retry-After`: a quota is reached, and waiting does not help.
     #[error(transparent)]
     Quota(Quota),
-    /// 501: this server was not set up for it.
+    /// 501: this server is not configured for it.
     #[error(transparent)]
     NotConfigured(Feature),
-    /// 503 with `Retry-After`, told like the next one: a limit has refused it, which is noted with the limit, and nothing is at fault.
-    #[error("the service is unavailable for the moment, try again")]
+    /// 503 with `Retry-After` and the message of the next variant: a concurrency limit refused it. The limit logs that itself; nothing failed.
+    #[error("the service is temporarily unavailable: try again")]
     Busy,
-    /// 503 with `Retry-After`: the database or the store cannot be reached.
-    #[error("the service is unavailable for the moment, try again")]
+    /// 503 with `Retry-After`: the database or the bundle storage cannot be reached.
+    #[error("the service is temporarily unavailable: try again")]
     Unavailable(#[source] Cause),
     /// 500.
     #[error("internal error")]
@@ -71,9 +71,14 @@ pub enum Error {
 }
 
 impl Error {
-    /// What tells programs what would help, where something does.
-    pub fn code(&self) -> Option<Code> {
-        if let Self::Refused(refusal) = self { refusal.code() } else { None }
+    /// Whether the caller must sign in again or re-authenticate, because the session is not fresh.
+    pub fn asks_for_login(&self) -> bool {
+        matches!(self, Self::Refused(Refusal::NotFresh | Refusal::LoginTooOld))
+    }
+
+    /// Whether the caller must pass a human-verification challenge first.
+    pub fn asks_for_challenge(&self) -> bool {
+        matches!(self, Self::Refused(Refusal::NoChallenge | Refusal::NoChallengeAfterFailures))
     }
 
     /// An [`Error::Invalid`] about one field.
@@ -98,20 +103,20 @@ impl From<sqlx::Error> for Error {
             sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::WorkerCrashed | sqlx::Error::Tls(_) => {
                 Self::unavailable(error)
             }
-            sqlx::Error::Database(database) if database.code().is_some_and(|code| is_passing(&code)) => Self::unavailable(error),
-            // Ids come out of the database, so what one names was there a moment ago.
+            sqlx::Error::Database(database) if database.code().is_some_and(|code| is_transient(&code)) => Self::unavailable(error),
+            // Ids come from the database, so the row existed a moment ago.
             sqlx::Error::Database(database) if database.is_foreign_key_violation() => Self::Conflict(Conflict::Gone),
             _ => Self::internal(error),
         }
     }
 }
 
-/// Whether a database's error code says that the same may well succeed later.
+/// Whether a database error code is transient: a retry may succeed.
 ///
-/// PostgreSQL (appendix A of its manual): connection lost, no resources, an operator's intervention, serialization and deadlock, lock time-out, ended
-/// because the transaction lay idle.
-/// SQLite (its result codes, of which the low byte is the class): busy, locked, I/O error, full, cannot open.
-fn is_passing(code: &str) -> bool {
+/// PostgreSQL (appendix A of its manual): connection lost, insufficient resources, operator intervention, serialization failure, deadlock, lock
+/// timeout, idle-in-transaction timeout.
+/// SQLite (the low byte of the result code): busy, locked, I/O error, full, cannot open.
+fn is_transient(code: &str) -> bool {
     match code.parse::<u32>() {
         Ok(number) if code.len() < 5 => matches!(number & 0xff, 5 | 6 | 10 | 13 | 14),
         _ => ["08", "53", "57", "58"].iter().any(|class| code.starts_with(class)) || matches!(code, "40001" | "40P01" | "55P03" | "25P03"),
@@ -146,9 +151,9 @@ impl From<getrandom::Error> for Error {
     }
 }
 
-/// Turns a unique violation into 409.
+/// Turns a unique violation into a conflict (409).
 pub trait OrConflict<T> {
-    /// A unique violation becomes this conflict; no constraint is named, since SQLite names none.
+    /// Turns a unique violation into this conflict. No constraint is checked by name, since SQLite names none.
     fn or_conflict(self, conflict: impl FnOnce() -> Conflict) -> Result<T>;
 }
 

@@ -1,6 +1,6 @@
-//! The rules: who may do what, what an upload must be, what a device is offered, how reports become counts.
+//! The business rules: who may do what, what an upload must look like, which update a device gets, how reports become counts.
 //!
-//! HTTP is in [`crate::http`], what runs beside the requests in [`crate::jobs`], databases and stores in [`crate::infra`]. Start reading at [`context`].
+//! HTTP is in [`crate::http`], background jobs in [`crate::jobs`], databases and storage in [`crate::infra`]. Start reading at [`context`].
 
 pub mod access;
 pub mod accounts;

@@ -1,10 +1,11 @@
-//! What an error is about: the thing, rule, limit or quota. Each has its text in the API; pages match variants and word some of them themselves.
+//! The data of [`Error`](crate::domain::error::Error): the thing, rule, rate limit or quota it is about. `Display` is the API's text; pages word
+//! some variants differently.
 
 use shared::api::problem::Code;
 use shared::wire::problem::TOO_MANY_REPORTS;
 
-/// An enum whose variants each have a text, which may name the variant's values.
-macro_rules! told {
+/// Defines an enum with a message per variant. A message may name the variant's values.
+macro_rules! messages {
     ($(#[$meta:meta])* $name:ident {
         $($(#[$about:meta])* $variant:ident $(($data:ty))? $({ $($(#[$member:meta])* $field:ident: $type:ty,)* })? = $text:literal,)*
     }) => {
@@ -16,115 +17,115 @@ macro_rules! told {
     };
 }
 
-pub(super) use told;
+pub(super) use messages;
 
-told! {
-    /// What was not found (404).
+messages! {
+    /// What was not found (404 Not Found).
     Thing {
-        /// A session or named key by its name.
+        /// A session or named access key, by its name.
         AccessKey = "access key",
-        /// An account by its address.
+        /// An account, by its email address.
         Account = "account",
         /// An API key.
         ApiKey = "API key",
-        /// An app, or any that the caller has no role on.
+        /// An app. The same for an app on which the caller has no role.
         App = "app",
         /// An authenticator app.
         AuthenticatorApp = "authenticator app",
-        /// A command line's request.
+        /// A CLI's authorization request.
         Authorization = "authorization",
-        /// The bytes of a bundle.
+        /// A bundle's contents.
         Bundle = "bundle",
         /// A collaborator.
         Collaborator = "collaborator",
         /// A deployment.
         Deployment = "deployment",
-        /// The deployment to promote to.
+        /// A promotion's destination.
         Destination = "destination deployment",
-        /// A kept deployment key.
+        /// A deployment key that was kept when its deployment was deleted.
         DeploymentKey = "deployment key",
-        /// A file that pages are made of.
+        /// A static file of the dashboard.
         File = "file",
-        /// The credential of a command line.
-        Machine = "machine",
+        /// An authorized device: the credential of a CLI.
+        Machine = "device",
         /// A passkey.
         Passkey = "passkey",
-        /// A path.
+        /// A URL path.
         Path = "this path",
-        /// A release to roll back to.
-        PriorRelease = "a prior release",
+        /// The release to roll back to.
+        PriorRelease = "an earlier release",
         /// Recovery codes to download.
         RecoveryCodes = "recovery codes",
         /// A release.
         Release = "release",
         /// A session.
         Session = "session",
-        /// A value of the edge's KV.
+        /// A value in the edge's KV.
         Value = "value",
     }
 }
 
-told! {
-    /// What was wrong of what shows who somebody is (401).
+messages! {
+    /// Which credentials were wrong (401 Unauthorized).
     Credentials {
-        /// The address or the password: nobody learns which.
-        Password = "the e-mail address or the password is wrong",
-        /// Whatever was wrong: nobody learns which passkeys there are.
-        Passkey = "the passkey was not accepted: try again, or log in with your password",
-        /// Whatever was wrong: nobody learns whether there is, or was, such a login.
-        PendingLogin = "the pending login or its proof is not valid: try again, or log in again",
-        /// A code of an authenticator app that is being set up.
-        Code = "the code is wrong, or was used already",
+        /// The email address or the password. The answer does not tell which.
+        Password = "incorrect email address or password",
+        /// A passkey sign-in. The answer does not tell which passkeys exist.
+        Passkey = "the passkey was not accepted: try again, or sign in with your password",
+        /// A pending login or its proof. The answer does not tell whether such a login exists or existed.
+        PendingLogin = "the pending login or its proof is not valid: try again, or sign in again",
+        /// A code from an authenticator app during its setup.
+        Code = "the code is wrong or was already used: enter the current code",
     }
 }
 
-told! {
-    /// The rule by which a caller may not do this (403).
+messages! {
+    /// Why a caller may not do this (403 Forbidden).
     Refusal {
-        /// The account is suspended; the login was right.
+        /// The account is suspended. The credentials were right.
         Suspended = "this account is suspended: contact your administrator",
-        /// The password is that of a registration, which waits to be confirmed.
-        NotVerified = "the e-mail address is not verified yet: open the link in the mail",
-        /// Accounts are made by the operator alone.
-        RegistrationClosed = "registration is closed: ask whoever runs this service for an account",
-        /// The role does not have this permission.
-        Permission(&'static str) = "this needs the permission {0}",
-        /// The API key's scopes do not have this permission.
+        /// The password belongs to a registration whose email address is not verified.
+        NotVerified = "your email address is not verified: open the link in the verification email",
+        /// Only the operator creates accounts.
+        RegistrationClosed = "registration is closed: ask your administrator for an account",
+        /// The caller's role lacks this permission.
+        Permission(&'static str) = "your role on this app does not include the permission {0}",
+        /// The API key's scopes lack this permission.
         PermissionOfScopes(&'static str) = "the API key's scopes do not include the permission {0}",
         /// The API key may not create apps.
-        AppsScope = "this needs the scope apps",
-        /// The request was let in by scopes that the key no longer has.
-        ScopesChanged = "the API key's scopes were changed meanwhile",
-        /// Not for API keys.
-        ApiKey = "API keys are for apps, deployments and releases; this needs another credential",
-        /// Not for keys of any kind.
-        NoLoginSession = "this needs a login session, not an access key or an API key",
-        /// For sessions of the dashboard alone.
-        NoDashboardSession = "this needs a dashboard session: sign in on the dashboard",
-        /// A human must show to be one, always.
-        NoChallenge = "a valid challengeToken is needed",
-        /// The same after failed logins.
-        NoChallengeAfterFailures = "show that you are human: send a challenge token with the next attempt",
-        /// The time for setting up a second factor is over.
-        NoSecondFactor = "the time to set up a second factor is over: set one up on the dashboard first",
-        /// The last proof of who uses the session is too old.
-        NotFresh = "your sign-in is not recent enough for this: send your password to POST /v1/auth/reauthenticate and try again, or send \
-            stepUp if you have a second factor",
-        /// With a second factor, the age of the login alone counts.
-        LoginTooOld = "this login is too old to let a command line in: log in again first",
-        /// A second factor must be shown again.
-        NoStepUp = "show a second factor again: send a fresh stepUp proof",
-        /// The same where a code was sent, and codes are stopped.
+        AppsScope = "the API key does not have the scope apps",
+        /// The request was authorized by scopes that the key has lost since.
+        ScopesChanged = "the API key's scopes changed during the request: try again",
+        /// API keys may not do this.
+        ApiKey = "API keys cannot do this: use a login session or an access key",
+        /// Keys of any kind may not do this.
+        NoLoginSession = "access keys and API keys cannot do this: use a login session",
+        /// Only dashboard sessions may do this.
+        NoDashboardSession = "this requires a dashboard session: sign in on the dashboard",
+        /// The operation always requires a human-verification challenge.
+        NoChallenge = "human verification is required: complete the challenge and send its token as challengeToken",
+        /// The challenge is required after failed logins.
+        NoChallengeAfterFailures = "too many failed attempts: complete the challenge and send its token as challengeToken",
+        /// The account is past its MFA setup deadline without a second factor.
+        NoSecondFactor = "the deadline to set up two-factor authentication has passed: set it up on the dashboard first",
+        /// The last sign-in or re-authentication is too long ago.
+        NotFresh = "your sign-in is not recent enough: send your password to POST /v1/auth/reauthenticate and try again, or send stepUp if \
+            you use two-factor authentication",
+        /// With two-factor authentication, only the time of the login counts.
+        LoginTooOld = "your sign-in is not recent enough to authorize a CLI: sign in again",
+        /// A fresh step-up proof is required.
+        NoStepUp = "confirm with two-factor authentication: send a fresh stepUp proof",
+        /// The proof was a code, and codes are disabled for the account.
         StepUpCodesStopped = "{CODES_STOPPED}",
-        /// Codes do not complete a login while they are stopped.
+        /// A code cannot complete a login while codes are disabled for the account.
         LoginCodesStopped = "{CODES_STOPPED}",
     }
 }
 
-const CODES_STOPPED: &str = "codes of this account are stopped after 100 failed attempts in a row: use a passkey, or reset your password";
+const CODES_STOPPED: &str = "codes are disabled for this account after 100 failed attempts in a row: use a passkey, or reset your password";
 
 impl Refusal {
-    /// What tells programs what would help, where something does.
+    /// The error code for programs, if this refusal has one.
     pub fn code(&self) -> Option<Code> {
         match self {
             Self::NoChallenge | Self::NoChallengeAfterFailures => Some(Code::ChallengeRequired),
@@ -137,69 +138,69 @@ impl Refusal {
     }
 }
 
-told! {
-    /// The rate limit that was exceeded (429); waiting helps.
+messages! {
+    /// The rate limit that was exceeded (429 Too Many Requests). Waiting helps.
     #[derive(Copy)]
     RateLimit {
-        /// Requests without a credential, by client address.
-        Address = "too many requests of this kind come from this address",
-        /// The same of requests that are part of a login.
-        AddressLogins = "too many requests of this kind come from this address",
+        /// Unauthenticated requests, by client address.
+        Address = "too many requests from this address",
+        /// Unauthenticated requests that are part of a login, by client address.
+        AddressLogins = "too many requests from this address",
         /// Failed logins.
-        FailedLogins = "too many failed logins: wait before the next attempt",
-        /// Failed proofs of a second factor.
-        FailedFactors = "too many failed attempts with second factors: wait before the next one",
-        /// Wrong user codes of command lines.
-        UserCodes = "too many wrong codes were given for this account",
+        FailedLogins = "too many failed sign-in attempts",
+        /// Failed attempts with a second factor.
+        FailedFactors = "too many failed two-factor attempts",
+        /// Wrong user codes of CLIs.
+        UserCodes = "too many wrong codes for this account",
         /// Collaborators added and apps transferred.
-        Collaborators = "this account has added too many collaborators or transferred too many apps in the last hour",
+        Collaborators = "this account added too many collaborators or transferred too many apps in the last hour",
         /// Requests of one credential.
-        CredentialRequests = "too many requests are made with this credential",
+        CredentialRequests = "too many requests with this credential",
         /// Requests of all credentials of an account.
-        AccountRequests = "too many requests are made with this account's credentials",
-        /// Uploads under way.
-        UploadsAtOnce = "too many uploads of this account are under way",
+        AccountRequests = "too many requests from this account",
+        /// Concurrent uploads of an account.
+        UploadsAtOnce = "too many uploads from this account at once",
         /// Uploads of one credential.
-        CredentialUploads = "too many uploads are made with this credential",
+        CredentialUploads = "too many uploads with this credential",
         /// Uploads of all credentials of an account.
-        AccountUploads = "too many uploads are made with this account's credentials",
-        /// Reports of devices.
+        AccountUploads = "too many uploads from this account",
+        /// Reports from devices.
         Reports = "{TOO_MANY_REPORTS}",
     }
 }
 
-told! {
-    /// A quota that is reached, and what helps; waiting does not.
+messages! {
+    /// A quota that is reached, and what helps. Waiting does not.
     Quota {
         /// API keys of an account.
-        ApiKeys = "the account has as many API keys as it may have: revoke one first",
+        ApiKeys = "the account has reached its limit of API keys: revoke one first",
         /// Named access keys of an account.
-        AccessKeys(u32) = "the quota of {0} access keys per account is reached: delete a key you no longer need, or ask your \
-            administrator for more",
+        AccessKeys(u32) = "the quota of {0} access keys per account is reached: delete one you no longer need, or ask your administrator \
+            to raise it",
         /// Apps of an account.
-        Apps(u32) = "the quota of {0} apps per account is reached: delete an app you no longer need, or ask your administrator for more",
+        Apps(u32) = "the quota of {0} apps per account is reached: delete one you no longer need, or ask your administrator to raise it",
         /// Collaborators of an app.
-        Collaborators(u32) = "the quota of {0} collaborators per app is reached: remove somebody first, or ask your administrator for more",
+        Collaborators(u32) = "the quota of {0} collaborators per app is reached: remove one first, or ask your administrator to raise it",
         /// Deployments of an app.
-        Deployments(u32) = "the quota of {0} deployments per app is reached: delete a deployment you no longer need, or ask your \
-            administrator for more",
-        /// Deployments that an account creates in a day.
+        Deployments(u32) = "the quota of {0} deployments per app is reached: delete one you no longer need, or ask your administrator \
+            to raise it",
+        /// Deployments that an account creates per day.
         DeploymentsADay(u32) = "the quota of {0} new deployments per account and day is reached: try again tomorrow",
-        /// New names that an account gives apps in a day.
-        RenamesADay(u32) = "the quota of {0} new names of apps per account and day is reached: try again tomorrow",
-        /// Keys of deleted deployments that are kept for an account.
+        /// New app names that an account uses per day.
+        RenamesADay(u32) = "the quota of {0} new app names per account and day is reached: try again tomorrow",
+        /// Keys of deleted deployments that stay reserved for an account.
         KeptKeys(i64) = "the quota of {0} keys of deleted deployments per account is reached: reuse one of them as the key of a new \
             deployment",
-        /// Bytes of bundles; there is nothing else to do yet, since bundles are never deleted.
-        StoredBytes(u64) = "the quota of {0} bytes of bundles per account is reached: ask your administrator for more; bundles of deleted \
-            apps and deployments still count",
+        /// Stored bytes. Only the administrator can help, since bundles are never deleted.
+        StoredBytes(u64) = "the quota of {0} bytes of bundles per account is reached: ask your administrator to raise it; bundles of \
+            deleted apps and deployments still count",
     }
 }
 
-told! {
-    /// What this server was not set up for (501).
+messages! {
+    /// What this server is not configured for (501 Not Implemented).
     Feature {
         /// Passkeys.
-        Passkeys = "passkeys need a dashboard at a domain name, not at an IP address, and over https",
+        Passkeys = "passkeys are not available: the dashboard must use https and a domain name, not an IP address",
     }
 }

@@ -1,4 +1,4 @@
-//! What the rules were told: addresses, secrets, limits. Each area has the settings that are its own.
+//! Settings of the domain: addresses, secrets, limits. Each area owns its own struct.
 
 use shared::limit::Rate;
 use shared::signature::Secrets;
@@ -11,72 +11,72 @@ use crate::domain::limits::settings::StrangerLimits;
 use crate::domain::releases::archive::ArchiveLimits;
 use crate::infra::crypto::keys::EncryptionKeys;
 
-/// The settings.
+/// All settings of the domain.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The address under which clients reach the service, without a trailing slash; behind the edge it is the edge's.
+    /// The URL at which devices and clients reach the service, without a trailing slash. Behind the edge, it is the edge's URL.
     pub base_url: String,
-    /// The address of the dashboard's pages, without a trailing slash; mails lead there.
+    /// The URL of the dashboard, without a trailing slash. Mails link to it.
     pub dashboard_url: String,
-    /// Where uploads go directly, past the edge's body limit; shown to accounts.
+    /// The URL for direct uploads, which bypass the edge's body limit; shown to accounts.
     pub upload_url: String,
     /// Signs bundle URLs.
     pub download_secret: Secrets,
-    /// Encrypt authenticator seeds and waiting mails at rest.
+    /// Encrypt TOTP seeds and queued mails at rest.
     pub encryption_keys: EncryptionKeys,
-    /// Whether strangers may register; `account create` works in any case.
+    /// Whether registration is open. `account create` always works.
     pub is_registration_open: bool,
-    /// Whether there is an edge, to which snapshots are pushed.
+    /// Whether there is an edge to push snapshots to.
     pub has_edge: bool,
-    /// What limits what is asked of the service, and what an account may have.
+    /// Rate limits and quotas.
     pub limits: Limits,
 }
 
 impl Settings {
-    /// The service's own addresses, of which the words are known to everybody.
+    /// The service's own URLs. Everybody knows the words in them, so passwords must not rely on those.
     pub fn addresses(&self) -> [&str; 2] {
         [&self.base_url, &self.dashboard_url]
     }
 
-    /// Whether the base address is https, so that answers may ask for https only.
+    /// Whether the base URL is https, so that responses may require https.
     pub fn is_https(&self) -> bool {
         self.base_url.starts_with("https://")
     }
 }
 
-/// Limits that are settings.
+/// Limits that are configurable.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// What a new account may have.
+    /// Default limits of a new account.
     pub account: AccountLimits,
-    /// What every account may have.
+    /// Quotas of every account.
     pub quotas: Quotas,
-    /// How long sessions last.
+    /// Lifetimes of sessions.
     pub sessions: SessionLimits,
-    /// What strangers may do.
+    /// Rate limits for unauthenticated requests.
     pub strangers: StrangerLimits,
-    /// How command lines are let in.
+    /// How a CLI is authorized.
     pub cli: CliLimits,
-    /// What an archive may hold.
+    /// What an archive may contain.
     pub archive: ArchiveLimits,
-    /// Binary versions counted per deployment; the rest are counted under `other`.
+    /// Binary versions counted per deployment; the rest are counted as `other`.
     pub binary_versions: u32,
     /// Reports per client address and deployment.
     pub reports: Rate,
-    /// Reports per client address, of all deployments together.
+    /// Reports per client address, across all deployments.
     pub address_reports: Rate,
     /// Requests per credential.
     pub management: Rate,
-    /// Requests per account, with all its credentials.
+    /// Requests per account, across all its credentials.
     pub account_management: Rate,
     /// Uploads per credential.
     pub uploads: Rate,
-    /// Uploads per account, with all its credentials.
+    /// Uploads per account, across all its credentials.
     pub account_uploads: Rate,
-    /// Uploads of one account that are under way at once.
+    /// Concurrent uploads per account.
     pub uploads_at_once: u32,
     /// Collaborators added and apps transferred, per account.
     pub collaborators: Rate,
-    /// The largest snapshot of a deployment.
+    /// The maximum size of a deployment's snapshot.
     pub snapshot_bytes: u64,
 }

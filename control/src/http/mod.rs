@@ -1,6 +1,6 @@
-//! Everything that speaks HTTP: the layers around every handler, the extractors, and one folder for each surface.
+//! Everything about HTTP: the layers around every handler, the extractors, and one folder for each surface.
 //!
-//! Rules of the business are not here; they are in [`crate::domain`]. Start reading at [`api`].
+//! Business rules are in [`crate::domain`]. Start reading at [`api`].
 
 pub mod api;
 pub mod dashboard;

@@ -1,10 +1,10 @@
-//! Paths that are no page's.
+//! Paths that dashboard pages cannot use.
 
-/// First segments of paths that are the interface's or the devices'; pages beneath them would stand in each other's way.
-const TAKEN: [&str; 7] = ["v1", "v0.1", "internal", "health", "authenticated", "updatecheck", "reportstatus"];
+/// First path segments of the API and the device endpoints. Pages below them would conflict with those.
+const RESERVED: [&str; 7] = ["v1", "v0.1", "internal", "health", "authenticated", "updatecheck", "reportstatus"];
 
-/// Whether a path begins with a segment that is no page's, wherever pages stand.
+/// Whether a path starts with a reserved segment, in any case.
 pub fn is_taken(path: &str) -> bool {
     let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
-    TAKEN.contains(&first.to_ascii_lowercase().as_str())
+    RESERVED.contains(&first.to_ascii_lowercase().as_str())
 }

@@ -1,9 +1,8 @@
-//! The state behind every handler: the rules' context, and what HTTP alone keeps in memory.
+//! The state of every handler: the domain's context, and what only HTTP keeps in memory.
 
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
-use axum::extract::FromRef;
 use ipnet::IpNet;
 use shared::api::health::Checks;
 use shared::limit::Limiter;
@@ -16,50 +15,49 @@ use super::layer::connections::{Bounds, Table, Vouched};
 use crate::domain::context::Context;
 use crate::domain::snapshot::Snapshots;
 use crate::infra::challenge::TurnstileConfig;
-use crate::infra::db::Db;
 
-/// What HTTP was told.
+/// The settings of HTTP.
 #[derive(Clone, Debug)]
 pub struct HttpSettings {
-    /// Proxies whose `X-Forwarded-For` is believed.
+    /// Proxies whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: Vec<IpNet>,
-    /// Signs what edge and control say to each other.
+    /// Signs requests between the edge and the control plane.
     pub edge_secret: Secrets,
-    /// How many connections there may be, and how long they may wait.
+    /// Limits and timeouts of connections.
     pub connections: Bounds,
-    /// The human-verification challenge that pages show; `None`: never asked for.
+    /// The human-verification challenge on pages; `None` if human verification is off.
     pub turnstile: Option<TurnstileConfig>,
 }
 
-/// The last answer of the readiness checks, with its time. Those who ask while one is under way wait for it and start none.
+/// The last result of the readiness checks, with its time. Requests that arrive during a check wait for its result instead of starting another.
 #[derive(Debug, Default)]
 pub struct HealthCache(pub(super) tokio::sync::Mutex<Option<(UnixMillis, Arc<Checks>)>>);
 
-/// What HTTP alone keeps in memory.
+/// What only HTTP keeps in memory.
 #[derive(Debug)]
 pub struct Front {
-    /// What it was told.
+    /// The settings.
     pub settings: HttpSettings,
-    /// Takes direct reports and commits many in one transaction.
+    /// Receives direct reports and commits many in one transaction.
     pub collector: Collector,
-    /// Counts reports by client address and deployment.
+    /// Counts reports per client address and deployment.
     pub reporters: Mutex<Limiter>,
-    /// Counts reports by client address alone.
+    /// Counts reports per client address.
     pub reporting_addresses: Mutex<Limiter>,
-    /// Counts what browsers report of pages, by client address: anybody may send that, and fill this one alone.
+    /// Counts CSP violation reports from browsers, per client address. Separate, because anyone can send these and fill it.
     pub policy_reports: Mutex<Limiter>,
     /// The clients' connections.
     pub connections: Arc<Table>,
-    /// Addresses that an edge has signed something from.
+    /// Addresses from which a validly signed request came recently.
     pub vouched: Vouched,
-    /// Turns for bodies of the edge.
+    /// Permits for the bodies of the edge's calls.
     pub internal: InternalSlots,
-    /// The last answer of the readiness checks.
+    /// The last result of the readiness checks.
     pub health: HealthCache,
 }
 
 impl Front {
-    /// With nothing counted and nobody connected.
+    /// The initial state: no counts, no connections.
     pub fn new(settings: HttpSettings, collector: Collector) -> Self {
         let connections = Arc::new(Table::new(settings.connections));
         Self {
@@ -76,14 +74,14 @@ impl Front {
     }
 }
 
-/// A shared handle to both.
+/// A shared handle to the domain's context and HTTP's state.
 #[derive(Clone, Debug)]
 pub struct AppState {
-    /// What the rules go by.
+    /// The domain's context.
     pub context: Arc<Context>,
-    /// What HTTP goes by.
+    /// HTTP's own state.
     pub front: Arc<Front>,
-    /// What update checks are answered from.
+    /// The snapshots that update checks are answered from.
     pub snapshots: Snapshots,
 }
 
@@ -92,11 +90,5 @@ impl Deref for AppState {
 
     fn deref(&self) -> &Context {
         &self.context
-    }
-}
-
-impl FromRef<AppState> for Db {
-    fn from_ref(state: &AppState) -> Self {
-        state.db.clone()
     }
 }

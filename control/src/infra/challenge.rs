@@ -1,6 +1,6 @@
-//! Whether a human sent a request: Cloudflare Turnstile's verifier, or one that speaks like it.
+//! Human verification with Cloudflare Turnstile, or a verifier with the same API.
 //!
-//! A verifier that cannot be asked, or whose answer makes no sense, lets nobody in: that is 503 and not a refusal of this human.
+//! It fails closed: if the verifier is unreachable or its answer is invalid, the response is 503, not a failed verification.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -14,23 +14,23 @@ use crate::infra::error::{Cause, Error};
 
 /// From the first byte sent to the last received.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// The longest token that the verifier gives out, in characters.
-const LONGEST_TOKEN: usize = 2_048;
-/// The verifier's answer is some hundred bytes.
-const MOST_ANSWER: usize = 64 << 10;
-/// Refusals that are about this service or the verifier itself and not about the token.
-const OUR_FAULTS: [&str; 4] = ["missing-input-secret", "invalid-input-secret", "bad-request", "internal-error"];
+/// Maximum length of a token, in characters.
+const MAX_TOKEN_LENGTH: usize = 2_048;
+/// Maximum size of the verifier's answer, in bytes. It usually has a few hundred.
+const MAX_ANSWER_BYTES: usize = 64 << 10;
+/// Error codes that are about this service or the verifier, and not about the token.
+const SERVICE_ERRORS: [&str; 4] = ["missing-input-secret", "invalid-input-secret", "bad-request", "internal-error"];
 
-/// The human-verification challenge.
+/// The configuration of human verification.
 #[derive(Clone)]
 pub struct TurnstileConfig {
-    /// The secret that the verifier knows this service by.
+    /// The secret that authenticates this service to the verifier.
     pub secret: String,
-    /// What pages show the challenge with; public.
+    /// The public key with which pages render the challenge.
     pub site_key: String,
-    /// The verifier's address.
+    /// The verifier's URL.
     pub url: String,
-    /// The address of the script that shows the challenge on pages.
+    /// The URL of the script that renders the challenge on pages.
     pub script: String,
 }
 
@@ -40,7 +40,7 @@ impl std::fmt::Debug for TurnstileConfig {
     }
 }
 
-/// The way to the verifier, where one is configured.
+/// The client of the verifier, if one is configured.
 #[derive(Debug)]
 pub struct Challenge {
     verifier: Option<Verifier>,
@@ -70,7 +70,7 @@ struct Answer {
 }
 
 impl Challenge {
-    /// On when there is a configuration. The process must have a crypto provider of rustls installed.
+    /// A client for this configuration; without one, human verification is off. A rustls crypto provider must be installed.
     pub fn new(config: Option<TurnstileConfig>, clock: Clock, dice: Dice) -> Result<Self, Cause> {
         let Some(config) = config else { return Ok(Self { verifier: None }) };
         // No proxy from the environment, and no redirect: the secret goes to the configured address and nowhere else.
@@ -78,22 +78,22 @@ impl Challenge {
         Ok(Self { verifier: Some(Verifier { http, config, clock, dice }) })
     }
 
-    /// Whether challenges are asked for at all.
+    /// Whether human verification is on.
     pub fn is_on(&self) -> bool {
         self.verifier.is_some()
     }
 
-    /// Whether somebody with this token passes: when the verifier takes it, and when challenges are off. Nobody passes without one, or with one that the
-    /// verifier refuses, such as a used one. Errors: the verifier cannot be asked.
+    /// Whether this token is valid. True if human verification is off; false for a missing token, or one that the verifier refuses, such as a used one.
+    /// Fails if the verifier is unavailable.
     pub async fn verify(&self, token: Option<&str>, address: IpAddr) -> Result<bool, Error> {
         let Some(verifier) = &self.verifier else { return Ok(true) };
-        let Some(token) = token.filter(|token| !token.is_empty() && token.len() <= LONGEST_TOKEN) else { return Ok(false) };
+        let Some(token) = token.filter(|token| !token.is_empty() && token.len() <= MAX_TOKEN_LENGTH) else { return Ok(false) };
         let answer = verifier.ask(token, address).await.map_err(Error::Unavailable)?;
         match answer {
             Answer { success: true, .. } => Ok(true),
-            Answer { error_codes, .. } => match error_codes.into_iter().find(|code| OUR_FAULTS.contains(&code.as_str())) {
+            Answer { error_codes, .. } => match error_codes.into_iter().find(|code| SERVICE_ERRORS.contains(&code.as_str())) {
                 None => Ok(false),
-                Some(code) => Err(Error::unavailable(format!("the challenge's verifier says {code}"))),
+                Some(code) => Err(Error::unavailable(format!("the challenge verifier returned the error {code}"))),
             },
         }
     }
@@ -105,15 +105,15 @@ impl Verifier {
         let question = Question { secret: &self.config.secret, response: token, remoteip: address, idempotency_key };
         let mut response = self.http.post(&self.config.url).form(&question).send().await.map_err(reqwest::Error::without_url)?;
         if response.status() != StatusCode::OK {
-            return Err(format!("the challenge's verifier answers with status {}", response.status().as_u16()).into());
+            return Err(format!("the challenge verifier returned status {}", response.status().as_u16()).into());
         }
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(reqwest::Error::without_url)? {
             body.extend_from_slice(&chunk);
-            if body.len() > MOST_ANSWER {
-                return Err("the challenge's verifier answers without end".into());
+            if body.len() > MAX_ANSWER_BYTES {
+                return Err("the answer of the challenge verifier is too large".into());
             }
         }
-        serde_json::from_slice(&body).map_err(|_| "the challenge's verifier answers with nonsense".into())
+        serde_json::from_slice(&body).map_err(|_| "the answer of the challenge verifier is invalid".into())
     }
 }

@@ -1,21 +1,21 @@
-//! Time and chance, injected: what the process may know of either comes through [`Clock`] and [`Dice`].
+//! Time and randomness, injected through [`Clock`] and [`Dice`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use shared::time::UnixMillis;
 
-/// Where the time comes from.
+/// The source of the time.
 #[derive(Clone, Debug)]
 pub enum Clock {
-    /// The machine's clock.
+    /// The system clock.
     System,
-    /// A clock that stands still until a test moves it.
+    /// A clock that only moves when a test advances it.
     Test(TestClock),
 }
 
 impl Clock {
-    /// The time now, in Unix milliseconds.
+    /// The current time, in Unix milliseconds.
     pub fn now(&self) -> UnixMillis {
         match self {
             Self::System => UnixMillis(system_millis()),
@@ -29,17 +29,17 @@ impl Clock {
 pub struct TestClock(Arc<AtomicI64>);
 
 impl TestClock {
-    /// A clock that stands at `start`.
+    /// A clock that is set to `start`.
     pub fn at(start: UnixMillis) -> Self {
         Self(Arc::new(AtomicI64::new(start.0)))
     }
 
-    /// A clock that starts at the machine's time: for tests in which another program, such as the Worker, has the real time.
+    /// A clock that starts at the system time, for tests with another program that uses the real time, such as the Worker.
     pub fn starting_now() -> Self {
         Self::at(UnixMillis(system_millis()))
     }
 
-    /// The time this clock shows.
+    /// The time of this clock.
     pub fn now(&self) -> UnixMillis {
         UnixMillis(self.0.load(Ordering::SeqCst))
     }
@@ -50,18 +50,18 @@ impl TestClock {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's clock")]
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the system clock")]
 fn system_millis() -> i64 {
     let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Where random bytes come from.
+/// The source of randomness.
 #[derive(Clone, Debug)]
 pub enum Dice {
     /// The operating system's generator.
     System,
-    /// A fixed sequence for tests, different on each throw; clones share it.
+    /// A fixed sequence for tests, different on each call; clones share it.
     Test(Arc<AtomicU64>),
 }
 
@@ -71,13 +71,13 @@ impl Dice {
         Self::Test(Arc::new(AtomicU64::new(1)))
     }
 
-    /// `N` random bytes. Errors when the operating system gives none.
+    /// `N` random bytes. Fails if the operating system provides none.
     pub fn bytes<const N: usize>(&self) -> Result<[u8; N], getrandom::Error> {
         let mut bytes = [0_u8; N];
         match self {
             Self::System => fill(&mut bytes)?,
             Self::Test(counter) => {
-                // splitmix64: every throw of the sequence differs, which is all that tests need.
+                // splitmix64: every call returns different bytes, which is all that tests need.
                 let mut state = counter.fetch_add(1, Ordering::SeqCst).wrapping_mul(0x9e37_79b9_7f4a_7c15);
                 for chunk in bytes.chunks_mut(8) {
                     state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -1,21 +1,21 @@
-//! Why something that the rules stand on did not work. What that means for a request is the rules' to say.
+//! Errors of the infrastructure. The domain decides what they mean for a request.
 
 use std::error::Error as StdError;
 
 /// A boxed cause, for the log.
 pub type Cause = Box<dyn StdError + Send + Sync>;
 
-/// A fault, by what helps against it.
+/// An infrastructure error, by whether a retry can succeed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A bound has refused it: nothing is at fault, and the same may well succeed later.
-    #[error("too much is under way")]
+    /// A limit is reached: nothing is broken, and a retry may succeed.
+    #[error("too many operations are in progress")]
     Busy,
-    /// Something cannot be reached: the same may well succeed later.
-    #[error("it cannot be reached")]
+    /// Something is unreachable: a retry may succeed.
+    #[error("service unavailable")]
     Unavailable(#[source] Cause),
-    /// Something is broken: the same will not succeed.
-    #[error("it does not work")]
+    /// Something is broken: a retry will not succeed.
+    #[error("internal failure")]
     Internal(#[source] Cause),
 }
 

@@ -1,6 +1,6 @@
-//! What the rules stand on: the database, the store of bundles, KV, the way mails go out, cryptography, the WebAuthn relying party, the clock.
+//! Infrastructure: the database, bundle storage, KV, sending mail, cryptography, the WebAuthn relying party, the clock.
 //!
-//! Nothing here knows what an app or a release is. Start reading at [`db`].
+//! It knows nothing about apps or releases. Start reading at [`db`].
 
 pub mod challenge;
 pub mod clock;

@@ -1,6 +1,6 @@
-//! Work that runs to its end once it has begun, whether or not the client that asked for it still waits.
+//! Runs work to completion, even if the client that requested it disconnects.
 //!
-//! A handler is dropped where it stands when its client goes away. What must not stop half-way runs here instead.
+//! When a client disconnects, its handler is dropped at the next await point. Work that must not stop half-way runs here instead.
 
 use std::future::Future;
 
@@ -8,20 +8,20 @@ use tokio_util::task::TaskTracker;
 
 use super::error::Error;
 
-/// A handle to the work under way; clones are of the same.
+/// A handle to the running work; clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Work(TaskTracker);
 
 impl Work {
-    /// Runs `task` to its end, and gives what it gave to whoever still waits.
+    /// Runs `task` to completion, and returns its result if the caller still waits.
     pub async fn run<T, E>(&self, task: impl Future<Output = Result<T, E>> + Send + 'static) -> Result<T, E>
     where
         T: Send + 'static,
         E: From<Error> + Send + 'static,
     {
-        // Counted before the look, so that whoever waits for the end of all work waits for this, too.
+        // Taken before the check, so that `finished` waits for this task too.
         let token = self.0.token();
-        // Nothing is begun once the server is stopping.
+        // No new work starts once the server is stopping.
         if self.0.is_closed() {
             return Err(Error::unavailable("the server is stopping").into());
         }
@@ -33,7 +33,7 @@ impl Work {
         task.await.map_err(Error::internal)?
     }
 
-    /// Waits for all work under way; from then on none is begun.
+    /// Waits for all running work. From then on, no new work starts.
     pub async fn finished(&self) {
         self.0.close();
         self.0.wait().await;

@@ -1,16 +1,16 @@
-//! The job that deletes expired rows: registrations nobody verified, password resets, sessions that have expired, what second factors left open, requests
-//! of command lines, limits that no longer count anything, device cookies and networks of sign-ins, what is left of deleted apps and deployments. Nothing depends on it but the size of the
-//! database: whoever reads these rows looks at their times, or at what they refer to. It also measures deployments that are older than their bound,
-//! and moves work that the release before this one has left in its own tables.
+//! The job that deletes expired rows: unverified registrations, password resets, sessions, unfinished two-factor steps, CLI authorization requests,
+//! rate limit windows, device cookies, networks of sign-ins, and the remains of deleted apps and deployments. Only the size of the database depends on it:
+//! readers of these rows check their times, or the rows that they reference. The job also measures deployments created before sizes were stored, and
+//! moves work that the previous release has left in its own tables.
 //!
-//! Which rows are over, the area that owns them says ([`Expiry`]).
+//! The area that owns a kind of row defines when it expires ([`Expiry`]).
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::runner::{Job, Rest};
 use crate::domain::context::Context;
-use crate::domain::counting::gone;
+use crate::domain::counting::{gone, service as counting};
 use crate::domain::credentials::{access_keys, device_cookies};
 use crate::domain::encryption::check;
 use crate::domain::error::Result;
@@ -22,10 +22,10 @@ use crate::domain::warnings::networks;
 use crate::domain::{cli_login, limits, password_reset, registration};
 use crate::infra::db::expiry::Expiry;
 
-/// How often it looks.
+/// The time between two rounds.
 const EVERY: Duration = Duration::from_mins(1);
 
-/// What each area has that can be over.
+/// The kinds of rows that expire.
 const EXPIRIES: [&Expiry; 10] = [
     &registration::repo::EXPIRY,
     &password_reset::repo::EXPIRY,
@@ -47,7 +47,7 @@ pub struct Cleanup {
 }
 
 impl Cleanup {
-    /// From the beginning.
+    /// Creates the job.
     pub fn new(context: Arc<Context>) -> Self {
         Self { context, gone: gone::Round::default() }
     }
@@ -57,7 +57,7 @@ impl Job for Cleanup {
     const NAME: &'static str = "cleanup";
 
     async fn round(&mut self) -> Result<Rest> {
-        // Neither keeps the other from being done.
+        // A failure of one does not prevent the other.
         let noted = check::note(&self.context.db, &self.context.settings.encryption_keys).await;
         while round(&self.context, &mut self.gone).await? {}
         noted?;
@@ -65,13 +65,14 @@ impl Job for Cleanup {
     }
 }
 
-/// One round; whether there may be more.
+/// Runs one round. Returns whether there may be more to do.
 async fn round(app: &Context, gone: &mut gone::Round) -> Result<bool> {
     let mut is_full = adoption::adopt(&app.db, app.now()).await?;
     for expiry in EXPIRIES {
         is_full |= expiry.step(&app.db, app.now()).await?;
     }
     gone.step(&app.db).await?;
+    is_full |= counting::purge(&app.db, app.now()).await?;
     is_full |= size::measure(app).await?;
     Ok(is_full)
 }

@@ -1,8 +1,8 @@
-//! The job that keeps daily history: every hour, and at the start, each deployment that has releases, one transaction after the other.
+//! The job that records daily history: at startup and every hour, for each deployment with releases, one transaction after the other.
 //!
-//! Replicas may do so at once: whoever changes a deployment's days has locked the deployment and looks again, and to do it twice is to do it once. A
-//! deployment that fails does not hold up the others. A round that is cut off, or never came, costs the precision of the current day until the next one,
-//! and the day itself if it was the only one of that day; it makes no number wrong.
+//! Replicas may run it at the same time: a change locks the deployment first and reads again, and repeating it has no effect. A deployment that fails
+//! does not delay the others. If a round is aborted or missed, the current day is less precise until the next round, or missing if it was the day's
+//! only round. No number becomes wrong.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,25 +15,22 @@ use crate::domain::context::Context;
 use crate::domain::counting::history::labels::{Counter, Labels};
 use crate::domain::counting::history::repo::{self, OpenDay, Series};
 use crate::domain::counting::versions;
-use crate::domain::error::{Result, chain};
+use crate::domain::error::{Error, Result, chain};
 use crate::infra::db::{Db, ReadTx};
 
-/// From one round to the next. What day it is when it comes, the injected clock says.
+/// The time between two rounds. The injected clock determines the day.
 const EVERY: Duration = Duration::from_hours(1);
 
-/// From a round in which something failed to the next.
-const RETRY: Duration = Duration::from_mins(1);
-
-/// Deployments that are looked up at once.
+/// Deployments read at once.
 const PAGE: i64 = 100;
 
-/// How far a replica's clock may be ahead of another's: a change of the next day is taken for one when the day has that little left, in milliseconds.
+/// Maximum clock skew between replicas, in milliseconds. A change from the next day is accepted only this long before midnight.
 const MIDNIGHT: i64 = 10 * 60_000;
 
-/// Days that are deleted in one transaction.
+/// Days deleted in one transaction.
 const BATCH: i64 = 50;
 
-/// The job. Binary versions are compared in the same rounds.
+/// The job. The same rounds also compare binary versions.
 #[derive(Debug)]
 pub struct History(pub Arc<Context>);
 
@@ -41,20 +38,21 @@ impl Job for History {
     const NAME: &'static str = "history";
 
     async fn round(&mut self) -> Result<Rest> {
-        let failures = round(&self.0).await + versions::round(&self.0).await;
-        Ok(Rest::For(if failures > 0 { RETRY } else { EVERY }))
+        match round(&self.0).await + versions::round(&self.0).await {
+            0 => Ok(Rest::For(EVERY)),
+            failures => Err(Error::internal(format!("{failures} histories could not be kept"))),
+        }
     }
 }
 
-/// Brings the history of every deployment up to date and lets go what the owners' retention no longer shows. Gives in how many places it failed; those
-/// are logged.
+/// Updates the history of every deployment, and deletes days beyond the owners' retention. Returns the number of failures, which are logged.
 pub async fn round(app: &Context) -> usize {
     let (mut after, mut failures) = (String::new(), 0);
     loop {
         let page = match page(&app.db, &after).await {
             Ok(page) => page,
             Err(error) => {
-                tracing::warn!(cause = chain(&error), "daily history could not be kept; tried again in a minute");
+                tracing::warn!(cause = chain(&error), "daily history could not be updated; it is retried");
                 return failures + 1;
             }
         };
@@ -63,16 +61,16 @@ pub async fn round(app: &Context) -> usize {
         for row in page {
             let now = app.now();
             let series = Series { deployment: row.id, epoch: row.counting_epoch };
-            let kept = async {
-                keep(&app.db, &series, now).await?;
+            let updated = async {
+                update(&app.db, &series, now).await?;
                 expire(&app.db, &series, now.utc_day()).await
             };
-            if let Err(error) = kept.await {
+            if let Err(error) = updated.await {
                 let deployment = series.deployment.as_str();
                 tracing::warn!(
                     deployment.id = deployment,
                     cause = chain(&error),
-                    "a daily history could not be kept; tried again in a minute"
+                    "the daily history of a deployment could not be updated; it is retried"
                 );
                 failures += 1;
             }
@@ -85,15 +83,15 @@ async fn page(db: &Db, after: &str) -> sqlx::Result<Vec<repo::ReleasedRow>> {
     repo::released(&mut tx, after, PAGE).await
 }
 
-/// Writes only where something differs: most deployments are quiet most of the time.
-async fn keep(db: &Db, series: &Series, now: UnixMillis) -> sqlx::Result<()> {
+/// Writes only if something differs: most deployments rarely change.
+async fn update(db: &Db, series: &Series, now: UnixMillis) -> sqlx::Result<()> {
     let mut tx = db.read().await?;
     let stored = repo::newest(&mut tx, series).await?;
     let counters = repo::counters(&mut tx, series).await?;
     drop(tx);
     if let Some(stored) = stored
         && stored.day >= now.utc_day()
-        && are_told(&counters, stored.day, newest_change(stored.day, now))
+        && are_current(&counters, stored.day, newest_change(stored.day, now))
         && text(stored.day, &counters)? == stored.labels
     {
         return Ok(());
@@ -112,38 +110,38 @@ async fn write(db: &Db, deployment: &DeploymentId, now: UnixMillis) -> sqlx::Res
     let day = stored.as_ref().map_or(today, |stored| stored.day.max(today));
     let mut counters = repo::counters(&mut tx, &series).await?;
     let is_new = stored.as_ref().is_none_or(|stored| stored.day < day);
-    if let Some(over) = stored.as_ref().filter(|_| is_new) {
-        warn_of_untold(&series, over.day, &counters);
+    if let Some(closed) = stored.as_ref().filter(|_| is_new) {
+        warn_of_late_counters(&series, closed.day, &counters);
     }
     let newest = newest_change(day, now);
-    if is_new || !are_told(&counters, day, newest) {
+    if is_new || !are_current(&counters, day, newest) {
         counters = repo::open(&mut tx, &series, counters.iter().map(|counter| counter.label), day, newest).await?;
     }
-    if let Some(over) = stored.as_ref().filter(|_| is_new) {
-        repo::close(&mut tx, &series, over.day, &text(over.day, &counters)?).await?;
+    if let Some(closed) = stored.as_ref().filter(|_| is_new) {
+        repo::close(&mut tx, &series, closed.day, &text(closed.day, &counters)?).await?;
     }
     let first_day = stored.map_or(day, |stored| stored.first_day);
     repo::save(&mut tx, &series, &OpenDay { day, first_day, labels: text(day, &counters)? }).await?;
     tx.commit().await
 }
 
-/// The newest day of which a change may be while `day` is open. Shortly before midnight, one of the next day may be another replica's, whose midnight came
-/// first; every other is of a clock that was ahead, and until it is taken back none of this day's changes is known as such.
+/// The newest day that a change may have while `day` is open. Shortly before midnight, that is the next day: another replica's midnight may have come
+/// first. A change with any other later day comes from a clock that was ahead, and hides this day's changes until it is undone.
 fn newest_change(day: UtcDay, now: UnixMillis) -> UtcDay {
     if now.plus_millis(MIDNIGHT).utc_day() > day { day.plus_days(1) } else { day }
 }
 
-/// Whether every counter knows that this day is open, and has no change of a day after the `newest` that there can be.
-fn are_told(counters: &[Counter], day: UtcDay, newest: UtcDay) -> bool {
+/// Whether every counter has this day as its open day, and no change from a day after `newest`.
+fn are_current(counters: &[Counter], day: UtcDay, newest: UtcDay) -> bool {
     counters.iter().all(|counter| counter.open_day == day && counter.day <= newest)
 }
 
-/// Says so when a day is closed with less than there was at its end: a counter never heard that the day was open, and has changed since. It takes a
-/// label's very first report, by a clock that is behind, at the moment in which another replica opens the day.
-fn warn_of_untold(series: &Series, over: UtcDay, counters: &[Counter]) {
-    for counter in counters.iter().filter(|counter| counter.open_day < over && over < counter.day) {
+/// Logs a warning if a day is closed with lower counts than at its end: a counter did not have the day as its open day, and has changed since. This needs
+/// a label's very first report, from a clock that is behind, at the moment when another replica opens the day.
+fn warn_of_late_counters(series: &Series, closed: UtcDay, counters: &[Counter]) {
+    for counter in counters.iter().filter(|counter| counter.open_day < closed && closed < counter.day) {
         let (deployment, label) = (series.deployment.as_str(), counter.label.to_string());
-        tracing::warn!(deployment.id = deployment, label, "a day is closed with an earlier day's counts of a release");
+        tracing::warn!(deployment.id = deployment, label, "a day of the history is closed with an earlier day's counts of a release");
     }
 }
 
@@ -151,8 +149,8 @@ fn text(day: UtcDay, counters: &[Counter]) -> sqlx::Result<String> {
     serde_json::to_string(&Labels::at(day, counters)).map_err(|error| sqlx::Error::Encode(Box::new(error)))
 }
 
-/// Deletes the closed days that are no longer needed, each batch in a transaction of its own: all but those that are shown and the one before, with which
-/// the first of those is compared. Reckoned no later than from the day after the newest closed one: a clock that is ahead deletes nothing by itself.
+/// Deletes closed days that are no longer needed, each batch in its own transaction. Keeps the days that are shown and the one before, to which the
+/// first is compared. The retention is counted back from at most one day after the newest closed day: a clock that is ahead deletes nothing by itself.
 async fn expire(db: &Db, series: &Series, today: UtcDay) -> sqlx::Result<()> {
     let mut tx = db.read().await?;
     let Some(closed) = repo::newest_closed(&mut tx, series).await? else { return Ok(()) };
@@ -166,13 +164,13 @@ async fn expire(db: &Db, series: &Series, today: UtcDay) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// The first day that the owner's retention leaves, reckoned from `end`; none when the deployment is gone.
+/// The first day within the owner's retention, counted back from `end`; `None` if the deployment was deleted.
 async fn shown_from(tx: &mut ReadTx, series: &Series, end: UtcDay) -> sqlx::Result<Option<UtcDay>> {
     let retention = repo::retention_days(tx, &series.deployment).await?;
     Ok(retention.map(|days| end.plus_days(-days)))
 }
 
-/// Reads the retention once more: an operator may have raised it, or the app may be another owner's, since the round began.
+/// Deletes one batch. Reads the retention again: since the round began, an operator may have raised it, or the app may have a new owner.
 async fn delete_expired(db: &Db, series: &Series, end: UtcDay) -> sqlx::Result<u64> {
     let mut tx = db.write().await?;
     let Some(before) = shown_from(&mut tx, series, end).await? else { return Ok(0) };

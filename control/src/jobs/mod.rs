@@ -1,6 +1,6 @@
-//! What runs beside the requests for as long as the server does.
+//! Background jobs, which run as long as the server.
 //!
-//! What a job decides by is in [`crate::domain`]. Start reading at [`start`] and [`runner::Job`].
+//! Their rules are in [`crate::domain`]. Start reading at [`start`] and [`runner::Job`].
 
 pub mod cleanup;
 pub mod history;
@@ -24,16 +24,16 @@ use crate::infra::kv::KvConfig;
 use queue::Queue;
 use runner::Runner;
 
-/// What jobs are told beside the settings of the rules.
+/// Settings of jobs, besides those of the domain.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where snapshots are pushed to; `None`: there is no edge.
+    /// Where snapshots are pushed; `None` without an edge.
     pub kv: Option<KvConfig>,
-    /// How mails go out.
+    /// How mails are sent.
     pub mail: mail::Settings,
 }
 
-/// Starts every job.
+/// Starts all jobs.
 pub fn start(context: &Arc<Context>, snapshots: &Snapshots, settings: Settings, stopped: watch::Receiver<bool>) -> Result<Runner> {
     let mut runner = Runner::new(context.clock.clone(), context.dice.clone(), stopped.clone());
     if let Some(kv) = settings.kv {
@@ -50,7 +50,7 @@ pub fn start(context: &Arc<Context>, snapshots: &Snapshots, settings: Settings, 
     Ok(runner)
 }
 
-/// What makes a job of the context, as often as it must be made anew.
+/// A factory that creates a job from the context, and recreates it after a panic.
 fn with<J>(context: &Arc<Context>, new: impl Fn(Arc<Context>) -> J + Send + Sync + 'static) -> impl Fn() -> J + Send + Sync + 'static {
     let context = Arc::clone(context);
     move || new(Arc::clone(&context))

@@ -1,6 +1,6 @@
-//! What every job that works off the outbox has in common: it looks for what is due, and leases it before it begins.
+//! The common part of jobs that process the outbox: they find due rows, and lease them before they start.
 //!
-//! Due times and leases go by the injected clock. They compare the times of several processes, whose clocks may differ by seconds, not by half a minute.
+//! Due times and leases use the injected clock. They compare times of several processes, whose clocks may differ by seconds, but not by half a minute.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,10 +9,10 @@ use crate::domain::context::Context;
 use crate::domain::error::Result;
 use crate::domain::outbox::{self, Kind, Lease};
 
-/// Tells those who take leases in one process apart, whatever the dice.
+/// Makes lease owners within one process unique, even with test randomness.
 static STARTED: AtomicU64 = AtomicU64::new(0);
 
-/// The work of one kind, and whom the leases on it belong to.
+/// The outbox rows of one kind, and the owner of this process's leases on them.
 #[derive(Clone, Debug)]
 pub struct Queue {
     context: Arc<Context>,
@@ -21,13 +21,13 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// With an owner of its own.
+    /// Creates a queue with a unique owner.
     pub fn new(context: &Arc<Context>, kind: Kind) -> Result<Self> {
         let owner = format!("{}-{}", STARTED.fetch_add(1, Ordering::Relaxed), context.request_id()?);
         Ok(Self { context: Arc::clone(context), kind, owner })
     }
 
-    /// Leases at most `limit` rows, those that have been due for longest, for `lease` milliseconds; sorted by their keys. None: nothing is due.
+    /// Leases at most `limit` rows, longest due first, for `lease` milliseconds. Returns them sorted by key; empty if nothing is due.
     pub async fn claim(&self, limit: i64, lease: i64) -> Result<Vec<Lease>> {
         loop {
             let now = self.context.now();
@@ -40,7 +40,7 @@ impl Queue {
             let mut write = self.context.db.write().await?;
             let leases = outbox::claim(&mut write, self.kind, due, &self.owner, now, now.plus_millis(lease)).await?;
             write.commit().await?;
-            // Else others were faster with every one of them, and there may be more.
+            // Otherwise others leased all of them first; there may be more due rows.
             if !leases.is_empty() {
                 return Ok(leases);
             }

@@ -1,8 +1,8 @@
-//! Compares the versions that KV holds with the database's, every ten minutes and at the start, and has repaired what differs.
+//! Compares the versions in KV with those in the database, at startup and every ten minutes, and schedules repairs of differences.
 //!
-//! A key that KV lacks, or has in a lower version or one that cannot be read, is written again as it is. One that KV has in a *higher* version
-//! (the database was restored from a copy) is first raised above it, since no isolate takes a lower version than it has seen. Names that the
-//! database does not know are left alone.
+//! A key that KV lacks, or has with a lower or unreadable version, is written again as it is. A key that KV has with a *higher* version (the database
+//! was restored from a backup) is first raised above it, because no isolate accepts a lower version than it has seen. Names that are not in the
+//! database are ignored.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,37 +14,37 @@ use shared::time::UnixMillis;
 
 use super::runner::{Job, Rest};
 use super::snapshots::Pusher;
+use crate::domain::deployments::snapshots;
 use crate::domain::error::{Error, Result};
-use crate::domain::outbox::snapshots;
 use crate::domain::snapshot::repo;
 use crate::infra::kv::ListError;
 
-/// From one comparison to the next, in milliseconds.
+/// The time between two comparisons, in milliseconds.
 const PERIOD: i64 = 10 * 60_000;
-/// From a failed one to the next, in milliseconds.
+/// The time until the next comparison after a failure, in milliseconds.
 const RETRY: i64 = 60_000;
-/// KV's list may lag behind its writes for so long, in milliseconds: a key written since then is left to the next comparison.
+/// How far KV's list may lag behind its writes, in milliseconds. A key written since then is left to the next comparison.
 const LIST_LAG: i64 = 60_000;
-/// How often the clock is looked at.
+/// How often the clock is checked.
 const TICK: Duration = Duration::from_secs(1);
 /// Keys repaired in one transaction.
 const CHUNK: usize = 100;
-/// No version comes near this (it is a time in milliseconds): such a one was written by hand and is not followed.
-const MOST_VERSION: i64 = 1 << 53;
+/// No valid version is this high (it is a time in milliseconds). A higher one was written by hand and counts as unreadable.
+const MAX_VERSION: i64 = 1 << 53;
 
-/// What a comparison found.
+/// The result of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Repairs {
-    /// Keys that KV lacked or had in a lower or unreadable version.
+    /// Keys that KV lacked, or had with a lower or unreadable version.
     pub behind: usize,
-    /// Keys that KV had in a higher version.
+    /// Keys that KV had with a higher version.
     pub ahead: usize,
 }
 
-/// Why a comparison was not made.
+/// Why a comparison failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReconcileError {
-    /// KV could not be asked.
+    /// KV's keys could not be listed.
     #[error("KV's keys cannot be listed")]
     List(#[from] ListError),
     /// The database failed.
@@ -52,7 +52,7 @@ pub enum ReconcileError {
     Database(#[from] Error),
 }
 
-/// The job; the time goes by the injected clock.
+/// The job; it uses the injected clock.
 #[derive(Debug)]
 pub struct Reconcile {
     pusher: Arc<Pusher>,
@@ -60,7 +60,7 @@ pub struct Reconcile {
 }
 
 impl Reconcile {
-    /// At once, and then again and again.
+    /// Creates the job; the first comparison is due at once.
     pub fn new(pusher: Arc<Pusher>) -> Self {
         Self { next: pusher.app.now(), pusher }
     }
@@ -71,28 +71,30 @@ impl Job for Reconcile {
 
     async fn round(&mut self) -> Result<Rest> {
         let now = self.pusher.app.now();
-        // A clock that was set back must not hold this up until it has caught up.
-        if (now >= self.next || self.next > now.plus_millis(PERIOD)) && !self.pusher.is_silent() {
-            // A comparison lists all of KV: a failed one is not repeated as soon as other jobs' rounds are.
-            self.next = now.plus_millis(RETRY);
-            once(&self.pusher).await.map_err(Error::internal)?;
-            self.next = now.plus_millis(PERIOD);
+        // A clock that was set back must not delay the next comparison.
+        let is_due = now >= self.next || self.next > now.plus_millis(PERIOD);
+        if !is_due || self.pusher.is_silent() {
+            return Ok(Rest::Idle(TICK));
         }
+        // A comparison lists all of KV, so a failed one is retried later than other jobs' rounds.
+        self.next = now.plus_millis(RETRY);
+        once(&self.pusher).await.map_err(Error::internal)?;
+        self.next = now.plus_millis(PERIOD);
         Ok(Rest::For(TICK))
     }
 }
 
-/// What KV must be brought to.
+/// The repair of a key.
 enum Repair {
-    /// Written as it is.
+    /// Write it as it is.
     Write,
-    /// Raised above this version and written.
+    /// Raise it above this version and write it.
     RaiseAbove(i64),
 }
 
-/// One comparison.
+/// Runs one comparison.
 pub async fn once(pusher: &Pusher) -> Result<Repairs, ReconcileError> {
-    // Read before KV is listed: then a version that is lower there cannot be one that was only just raised here.
+    // Read before KV is listed: otherwise a version that is raised in between would look lower in KV.
     let mut known = known(pusher).await?;
     let mut repairs = Vec::new();
     let mut cursor = None;
@@ -103,10 +105,9 @@ pub async fn once(pusher: &Pusher) -> Result<Repairs, ReconcileError> {
             }
         })?;
         for (name, seen) in page.keys {
-            let Some((key, row)) = name.strip_prefix(<SnapshotKey<'_> as KvKey>::PREFIX).and_then(|key| known.remove_entry(key)) else {
-                continue;
-            };
-            if let Some(repair) = judge(row, seen.filter(|seen| *seen < MOST_VERSION)) {
+            let key = name.strip_prefix(<SnapshotKey<'_> as KvKey>::PREFIX).and_then(|key| DeploymentKey::try_from(key).ok());
+            let Some((key, row)) = key.and_then(|key| known.remove_entry(&key)) else { continue };
+            if let Some(repair) = compare(row, seen.filter(|seen| *seen < MAX_VERSION)) {
                 repairs.push((key, repair));
             }
         }
@@ -115,18 +116,18 @@ pub async fn once(pusher: &Pusher) -> Result<Repairs, ReconcileError> {
             break;
         }
     }
-    repairs.extend(known.into_iter().filter_map(|(key, row)| judge(row, None).map(|repair| (key, repair))));
+    repairs.extend(known.into_iter().filter_map(|(key, row)| compare(row, None).map(|repair| (key, repair))));
     Ok(apply(pusher, repairs).await?)
 }
 
-/// A key's version here, and whether it is left to the publisher or to the next comparison unless KV is ahead.
+/// A key's version in the database. A key in flux is left to the publisher or to the next comparison, unless KV is ahead.
 #[derive(Clone, Copy)]
 struct Known {
     version: i64,
     is_in_flux: bool,
 }
 
-async fn known(pusher: &Pusher) -> Result<HashMap<String, Known>, Error> {
+async fn known(pusher: &Pusher) -> Result<HashMap<DeploymentKey, Known>, Error> {
     let now = pusher.app.now();
     let mut tx = pusher.app.db.read().await?;
     let rows = repo::versions(&mut tx).await?;
@@ -140,7 +141,7 @@ async fn known(pusher: &Pusher) -> Result<HashMap<String, Known>, Error> {
         .collect())
 }
 
-fn judge(known: Known, seen: Option<i64>) -> Option<Repair> {
+fn compare(known: Known, seen: Option<i64>) -> Option<Repair> {
     match seen {
         Some(seen) if seen > known.version => Some(Repair::RaiseAbove(seen)),
         Some(seen) if seen == known.version => None,
@@ -149,9 +150,7 @@ fn judge(known: Known, seen: Option<i64>) -> Option<Repair> {
     }
 }
 
-async fn apply(pusher: &Pusher, repairs: Vec<(String, Repair)>) -> Result<Repairs, Error> {
-    let mut repairs: Vec<(DeploymentKey, Repair)> =
-        repairs.into_iter().filter_map(|(key, repair)| Some((DeploymentKey::try_from(key).ok()?, repair))).collect();
+async fn apply(pusher: &Pusher, mut repairs: Vec<(DeploymentKey, Repair)>) -> Result<Repairs, Error> {
     repairs.sort_unstable_by(|left, right| left.0.cmp(&right.0));
     let mut done = Repairs::default();
     for chunk in repairs.chunks(CHUNK) {
@@ -163,14 +162,14 @@ async fn apply(pusher: &Pusher, repairs: Vec<(String, Repair)>) -> Result<Repair
                     snapshots::repeat(&mut tx, key, now).await?;
                     done.behind += 1;
                 }
-                // False when a change has raised it since.
+                // False if a change has raised it since.
                 Repair::RaiseAbove(seen) => done.ahead += usize::from(snapshots::raise_above(&mut tx, key, *seen, now).await?),
             }
         }
         tx.commit().await?;
     }
     if done != Repairs::default() {
-        tracing::warn!(behind = done.behind, ahead = done.ahead, "KV differed from the database and is being repaired");
+        tracing::warn!(behind = done.behind, ahead = done.ahead, "KV differs from the database; repairing");
         pusher.app.publisher.wake();
     }
     Ok(done)

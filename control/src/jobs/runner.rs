@@ -1,4 +1,4 @@
-//! The one runner of jobs: rounds with rests in between, longer ones after failures, until the server stops.
+//! The runner of all jobs: rounds with pauses in between, with back-off after failures, until the server stops.
 
 use std::collections::BTreeMap;
 use std::future::{pending, ready};
@@ -16,29 +16,29 @@ use tokio::time::{sleep, timeout};
 use crate::domain::error::{Result, chain};
 use crate::infra::clock::{Clock, Dice};
 
-/// The rest after a first failure; it doubles with each further one.
+/// The pause after a first failure; it doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
-/// What runs beside the requests for as long as the server does. What it keeps in memory is gone when it panics: it is made anew then.
+/// A background job that runs as long as the server. After a panic it is recreated, and loses what it kept in memory.
 pub trait Job: Send + 'static {
-    /// Its name, in the log and among the facts.
+    /// Its name, in the log and in [`Runner::facts`].
     const NAME: &'static str;
 
-    /// How long a round under way may take once the server stops. By default it is cut off where it waits.
+    /// How long a running round may take once the server stops. By default it is aborted where it waits.
     const GRACE: Duration = Duration::ZERO;
 
-    /// The longest rest after a failure.
-    const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+    /// The maximum pause after a failure.
+    const MAX_PAUSE: Duration = Duration::from_mins(1);
 
-    /// One round. The runner logs what fails, and rests for longer after each further failure.
+    /// Runs one round. The runner logs failures, and pauses longer after each further one.
     fn round(&mut self) -> impl Future<Output = Result<Rest>> + Send;
 
-    /// Waits for what ends a rest early.
+    /// Completes when a pause should end early.
     fn woken(&mut self) -> impl Future<Output = ()> + Send {
         pending()
     }
 
-    /// What is left to do once all jobs have stopped and no request is under way.
+    /// Runs once, after all jobs have stopped and no request is in flight.
     fn finish(self) -> impl Future<Output = ()> + Send
     where
         Self: Sized,
@@ -47,62 +47,64 @@ pub trait Job: Send + 'static {
     }
 }
 
-/// How long a job rests between two rounds.
+/// How long a job pauses between two rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
-    /// For so long in any case.
+    /// For this long in any case.
     For(Duration),
-    /// For so long, or until it is woken.
+    /// For this long, or until it is woken.
     AtMost(Duration),
+    /// For so long in any case: nothing was due. Such a round is neither a success nor a failure.
+    Idle(Duration),
 }
 
-/// What is known of a job's rounds.
+/// The status of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// When a round last succeeded.
     pub last_success: Option<UnixMillis>,
-    /// Rounds that failed or panicked since.
+    /// Rounds that have failed or panicked since.
     pub failures: u32,
 }
 
-/// Every job that was started.
+/// All started jobs.
 #[derive(Debug)]
 pub struct Runner {
-    under: Under,
+    supervisor: Supervisor,
     tasks: JoinSet<BoxFuture<'static, ()>>,
 }
 
 impl Runner {
-    /// No job yet. All of them end when `stopped` turns true.
+    /// Creates a runner without jobs. All jobs stop when `stopped` turns true.
     pub fn new(clock: Clock, dice: Dice, stopped: watch::Receiver<bool>) -> Self {
-        Self { under: Under { clock, dice, stopped, facts: Arc::default(), failures: 0 }, tasks: JoinSet::new() }
+        Self { supervisor: Supervisor { clock, dice, stopped, facts: Arc::default(), failures: 0 }, tasks: JoinSet::new() }
     }
 
-    /// Starts a job, which `new` makes, and makes again after a panic.
+    /// Starts a job. `new` creates it, and recreates it after a panic.
     pub fn start<J: Job>(&mut self, new: impl Fn() -> J + Send + Sync + 'static) {
-        self.tasks.spawn(self.under.clone().keep(new));
+        self.tasks.spawn(self.supervisor.clone().supervise(new));
     }
 
-    /// What is known of each job.
+    /// The status of each job.
     pub fn facts(&self) -> BTreeMap<&'static str, Facts> {
-        self.under.facts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.supervisor.facts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits until all jobs have stopped, and lets each finish. Call it when no request is under way.
+    /// Waits until all jobs have stopped, then runs each job's [`Job::finish`]. Call it when no request is in flight.
     pub async fn finish(mut self) {
-        let mut rest = Vec::new();
+        let mut finishes = Vec::new();
         while let Some(ended) = self.tasks.join_next().await {
-            rest.extend(ended);
+            finishes.extend(ended);
         }
-        for finish in rest {
+        for finish in finishes {
             finish.await;
         }
     }
 }
 
-/// One job under the runner.
+/// Runs one job.
 #[derive(Clone, Debug)]
-struct Under {
+struct Supervisor {
     clock: Clock,
     dice: Dice,
     stopped: watch::Receiver<bool>,
@@ -110,10 +112,10 @@ struct Under {
     failures: u32,
 }
 
-impl Under {
-    /// Runs the job until the server stops, and gives what it has left to do then. Whatever panics may not do so the next time, and nobody else would do
-    /// the job; what it shares with others are locks that are not poisoned for long, and the database.
-    async fn keep<J: Job>(mut self, new: impl Fn() -> J + Send + 'static) -> BoxFuture<'static, ()> {
+impl Supervisor {
+    /// Runs the job until the server stops, and returns its [`Job::finish`]. A job that panics is recreated: it may succeed next time, and nobody else
+    /// would do its work. This is safe, because it shares only the database, and locks whose poisoning is ignored.
+    async fn supervise<J: Job>(mut self, new: impl Fn() -> J + Send + 'static) -> BoxFuture<'static, ()> {
         loop {
             let job = AssertUnwindSafe(async { new() }).catch_unwind().await;
             if let Ok(mut job) = job
@@ -122,9 +124,9 @@ impl Under {
                 return job.finish().boxed();
             }
             let pause = self.failed::<J>();
-            tracing::error!(job = J::NAME, seconds = pause.as_secs_f32(), "a job panicked; it runs again after a pause");
+            tracing::error!(job = J::NAME, seconds = pause.as_secs_f32(), "a job panicked; restarting it after a pause");
             if timeout(pause, self.stopped.wait_for(|stop| *stop)).await.is_ok() {
-                // What it shares with others may still be to be finished.
+                // Shared state may still need to be finished.
                 return AssertUnwindSafe(async move { new().finish().await }).catch_unwind().map(drop).boxed();
             }
         }
@@ -134,7 +136,7 @@ impl Under {
         loop {
             let mut stopped = self.stopped.clone();
             let overdue = async {
-                // An error means that whoever could stop this in order is gone.
+                // An error means that the sender is gone, which also means stop.
                 let _ = stopped.wait_for(|stop| *stop).await;
                 sleep(J::GRACE).await;
             };
@@ -144,6 +146,7 @@ impl Under {
                 () = overdue => return,
             };
             let rest = match round {
+                Ok(rest @ Rest::Idle(_)) => rest,
                 Ok(rest) => {
                     self.failures = 0;
                     self.note::<J>(|facts| *facts = Facts { last_success: Some(self.clock.now()), failures: 0 });
@@ -151,18 +154,13 @@ impl Under {
                 }
                 Err(error) => {
                     let pause = self.failed::<J>();
-                    tracing::warn!(
-                        job = J::NAME,
-                        failures = self.failures,
-                        cause = chain(&error),
-                        "a job failed; it is tried again after a pause"
-                    );
+                    tracing::warn!(job = J::NAME, failures = self.failures, cause = chain(&error), "a job failed; retrying after a pause");
                     Rest::For(pause)
                 }
             };
             let rested = async {
                 match rest {
-                    Rest::For(pause) => sleep(pause).await,
+                    Rest::For(pause) | Rest::Idle(pause) => sleep(pause).await,
                     Rest::AtMost(pause) => drop(timeout(pause, job.woken()).await),
                 }
             };
@@ -174,13 +172,13 @@ impl Under {
         }
     }
 
-    /// Notes a failure, and gives how long to rest: a little more or less than the others that failed for the same reason.
+    /// Records a failure and returns the pause, with jitter, so that jobs that failed for the same reason do not retry together.
     fn failed<J: Job>(&mut self) -> Duration {
         self.failures = self.failures.saturating_add(1);
         self.note::<J>(|facts| facts.failures = facts.failures.saturating_add(1));
-        let pause = FIRST_PAUSE.saturating_mul(1 << (self.failures - 1).min(6)).min(J::LONGEST_PAUSE);
-        let [chance] = self.dice.bytes::<1>().unwrap_or_default();
-        pause.mul_f32(0.75 + f32::from(chance) / 512.0)
+        let pause = FIRST_PAUSE.saturating_mul(1 << (self.failures - 1).min(6)).min(J::MAX_PAUSE);
+        let [jitter] = self.dice.bytes::<1>().unwrap_or_default();
+        pause.mul_f32(0.75 + f32::from(jitter) / 512.0)
     }
 
     fn note<J: Job>(&self, change: impl FnOnce(&mut Facts)) {

@@ -1,26 +1,25 @@
 //! Pushes snapshots to Workers KV: claims due rows of the outbox, writes each key's newest state, closes the row.
 //!
-//! **KV ends with the newest snapshot, however many publishers race.** KV takes the last write, whatever its version, so what counts is that
-//! the last write to arrive is the newest one. A key whose row is closed has that, because
-//! 1. a change raises the key's version and opens the row in its own transaction, and a row is closed only in a transaction that locks the key
-//!    and finds the version equal to the one just written: a change is either seen there (then the key is written again) or commits afterwards
-//!    (then it opens a row);
-//! 2. a row is closed only by the owner of its lease, and nobody else claims it before the lease ends or its owner gives it back. So two writes
-//!    of a key overlap only when a lease ran out with a write under way, though a write lasts at most half a lease: its process stood still;
-//! 3. in that case the slow one, when it wakes up, finds its lease gone. It raises the version once more. The faster one, still under way,
-//!    then finds a version that it has not written; or it had closed the row, then this opens it. Either way a write follows that begins
-//!    after the slow one's ended, and if the lease of that one is lost too, the same holds for it;
-//! 4. a write whose end nobody saw (no answer, connection lost, a 5xx, a process that died and left its lease behind) may still arrive after a
-//!    later one. From then on the row is `unsettled` for half a minute: it is written again at once, but only a write that begins after that
-//!    half minute closes it;
-//! 5. what remains is a write that arrives later than that from a process that never woke up again. The reconcile finds its version in KV's
-//!    metadata and has the key written again.
+//! **KV ends up with the newest snapshot, however many publishers race.** KV keeps the last write, whatever its version. So the last write to arrive must
+//! be the newest one. For a key whose row is closed this holds, because
+//! 1. a change raises the key's version and opens the row in its own transaction. A row is closed only in a transaction that locks the key and finds the
+//!    version equal to the one just written. A change is either visible there (then the key is written again) or commits afterwards (then it opens a
+//!    row);
+//! 2. only the owner of its lease closes a row, and nobody else claims the row before the lease expires or its owner releases it. So two writes of a key
+//!    overlap only if a lease expired during a write. A write takes at most half a lease, so this means that its process was stalled;
+//! 3. in that case the stalled publisher finds its lease gone when it resumes. It raises the version once more. If the other publisher is still writing,
+//!    it then finds a version that it has not written; if it had closed the row, the raise opens it again. Either way another write follows that starts
+//!    after the stalled write ended. If the lease of that write is lost too, the same applies to it;
+//! 4. a write with an unknown outcome (no answer, lost connection, a 5xx, a process that died with its lease) may still arrive after a later one. So the
+//!    row is `unsettled` for half a minute: it is written again at once, but only a write that starts after that half minute closes it;
+//! 5. the remaining case is a write that arrives even later, from a process that never resumed. The reconcile job finds its version in KV's metadata
+//!    and schedules another write of the key.
 //!
-//! No key is written twice within a second: the end of each write is kept with the key, and the next one is not due before a second after it.
+//! No key is written twice within a second: the end of each write is stored with the key, and the next write is due no earlier than a second after it.
 //!
-//! The waiting between two looks is real, at most a second, and cut short by [`crate::infra::wake::Wake`]. Spacing, like leases ([`super::queue`]), compares
-//! the times of several processes. Why all this stays true while a process of the release before this one pushes from a table of its own is argued at
-//! [`crate::domain::outbox::adoption`].
+//! The wait between two polls uses real time, at most a second, and [`crate::infra::wake::Wake`] cuts it short. Spacing, like leases ([`super::queue`]),
+//! compares times of several processes. [`crate::domain::outbox::adoption`] explains why all this also holds while a process of the previous release
+//! pushes from its own table.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -33,20 +32,21 @@ use shared::time::UnixMillis;
 use super::queue::Queue;
 use super::runner::{Job, Rest};
 use crate::domain::context::Context;
+use crate::domain::deployments::snapshots;
 use crate::domain::error::{Error, Result, chain};
-use crate::domain::outbox::{self, Kind, Lease, snapshots};
+use crate::domain::outbox::{self, Kind, Lease};
 use crate::domain::snapshot::Snapshots;
 use crate::infra::kv::KvConfig;
 use crate::infra::kv::bulk::{Bulk, Pushed};
 use crate::infra::kv::{self, KvClient, WriteOutcome};
 
-/// How long a claimed row is this publisher's, in milliseconds: twice the longest write.
+/// The lease of a claimed row, in milliseconds: twice the maximum duration of a write.
 const LEASE: i64 = 60_000;
-/// Keys in one batch: few enough that the transaction that reads them is short.
+/// Maximum number of keys in one batch: few enough that the transaction that reads them is short.
 const BATCH: i64 = 100;
-/// The longest wait for the next look at the outbox.
+/// The maximum time between two polls of the outbox.
 const TICK: Duration = Duration::from_secs(1);
-/// Between two batches: Cloudflare takes four requests a second from the whole account, and a crowd of changes makes larger batches of it.
+/// The pause between two batches. Cloudflare allows four requests a second for the whole account; with many changes, the batches get larger.
 const SPACING: Duration = Duration::from_millis(500);
 
 /// The job.
@@ -55,10 +55,10 @@ pub struct Publish(pub Arc<Pusher>);
 
 impl Job for Publish {
     const NAME: &'static str = "publisher";
-    // Cut off, a batch leaves its lease behind.
+    // An aborted batch would leave its leases behind.
     const GRACE: Duration = Duration::from_secs(5);
-    // Well within what health calls a lag.
-    const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+    // Well below what the health check reports as lag.
+    const MAX_PAUSE: Duration = Duration::from_secs(30);
 
     async fn round(&mut self) -> Result<Rest> {
         Ok(if self.0.push_due().await? == 0 { Rest::AtMost(TICK) } else { Rest::For(SPACING) })
@@ -69,18 +69,18 @@ impl Job for Publish {
     }
 }
 
-/// What pushes: one publisher's identity and its way to KV.
+/// A publisher, with its own identity and KV client.
 #[derive(Debug)]
 pub struct Pusher {
     pub(crate) app: Arc<Context>,
     pub(crate) kv: KvClient,
     snapshots: Snapshots,
     queue: Queue,
-    /// KV asked for silence until then, Unix milliseconds.
+    /// KV asked for no requests until then, in Unix milliseconds.
     silent_until: AtomicI64,
 }
 
-/// A claimed key, and what became of it.
+/// A claimed key, and the outcome of its write.
 struct Push {
     lease: Lease,
     key: DeploymentKey,
@@ -88,24 +88,24 @@ struct Push {
 }
 
 enum Outcome {
-    /// Nothing was sent.
+    /// Not sent.
     Untouched,
-    /// Not written, for certain.
+    /// Certainly not written.
     Refused,
-    /// Nobody knows.
+    /// Unknown.
     Lost,
-    /// In KV, in this version.
+    /// Written, with this version.
     Written(i64),
 }
 
 impl Pusher {
-    /// A publisher with an identity of its own.
+    /// Creates a publisher with a unique identity.
     pub fn new(app: Arc<Context>, snapshots: Snapshots, kv: &KvConfig) -> Result<Self> {
         let queue = Queue::new(&app, Kind::Snapshot)?;
         Ok(Self { app, kv: KvClient::new(kv).map_err(Error::Internal)?, snapshots, queue, silent_until: AtomicI64::new(0) })
     }
 
-    /// Claims what is due, pushes one batch of it, and settles the rows. Gives how many rows it claimed; 0 also while KV asked for silence.
+    /// Claims due rows, pushes one batch, and settles the rows. Returns how many rows it claimed; 0 also while KV asked for no requests.
     pub async fn push_due(&self) -> Result<usize> {
         if self.is_silent() {
             return Ok(0);
@@ -116,7 +116,7 @@ impl Pusher {
         let began = self.app.now();
         let mut pause = 0;
         if began.plus_millis(millis(kv::TIMEOUT)) > until {
-            // A write that could outlive its lease is not begun.
+            // Do not start a write that could outlive its lease.
             for push in &mut pushes {
                 push.outcome = Outcome::Untouched;
             }
@@ -127,7 +127,7 @@ impl Pusher {
         Ok(pushes.len())
     }
 
-    /// The claimed keys' snapshots, each version with the state of one transaction. The outcomes are those that each has when it is sent and all goes well.
+    /// Collects the claimed keys' snapshots; each version and its text come from one transaction. The outcomes assume that the write succeeds.
     async fn fill(&self, leases: Vec<Lease>) -> Result<(Bulk, Vec<Push>)> {
         let mut bulk = Bulk::new();
         let mut pushes = Vec::with_capacity(leases.len());
@@ -138,15 +138,15 @@ impl Pusher {
                     Pushed::In => Outcome::Written(version),
                     Pushed::Full => Outcome::Untouched,
                     Pushed::TooLarge => {
-                        tracing::warn!(bytes = text.len(), "a snapshot is too large for KV");
+                        tracing::warn!(bytes = text.len(), "snapshot is too large for KV");
                         Outcome::Refused
                     }
                 },
                 Ok(None) => Outcome::Untouched,
                 Err(error @ Error::Unavailable(_)) => return Err(error),
                 Err(error) => {
-                    // One deployment that cannot be read must not hold up the others.
-                    tracing::error!(cause = %chain(&error), "a snapshot cannot be made");
+                    // One unreadable deployment must not block the others.
+                    tracing::error!(cause = %chain(&error), "snapshot could not be built");
                     Outcome::Refused
                 }
             };
@@ -155,19 +155,19 @@ impl Pusher {
         Ok((bulk, pushes))
     }
 
-    /// Sends the batch and corrects the outcomes by what is known of it. Gives for how many milliseconds nothing should be sent.
+    /// Sends the batch and updates the outcomes. Returns for how many milliseconds nothing should be sent.
     async fn send(&self, bulk: &Bulk, pushes: &mut [Push]) -> i64 {
         let outcome = self.kv.write(bulk).await;
         let mut pause = 0;
         match &outcome {
-            WriteOutcome::Written { refused } if refused.is_empty() => tracing::debug!(keys = bulk.len(), "snapshots were pushed to KV"),
+            WriteOutcome::Written { refused } if refused.is_empty() => tracing::debug!(keys = bulk.len(), "snapshots pushed to KV"),
             WriteOutcome::Written { refused } => tracing::warn!(keys = bulk.len(), refused = refused.len(), "KV refused some snapshots"),
             WriteOutcome::RateLimited(wait) => {
                 pause = self.keep_silent(*wait);
-                tracing::warn!(keys = bulk.len(), seconds = wait.as_secs(), "KV's rate limit is reached");
+                tracing::warn!(keys = bulk.len(), seconds = wait.as_secs(), "KV rate limit reached");
             }
             WriteOutcome::Refused(reason) => tracing::warn!(keys = bulk.len(), reason, "KV refused snapshots"),
-            WriteOutcome::Unknown(reason) => tracing::warn!(keys = bulk.len(), reason, "it is not known whether KV took snapshots"),
+            WriteOutcome::Unknown(reason) => tracing::warn!(keys = bulk.len(), reason, "outcome of a KV write is unknown"),
         }
         for push in pushes.iter_mut().filter(|push| matches!(push.outcome, Outcome::Written(_))) {
             match &outcome {
@@ -180,7 +180,7 @@ impl Pusher {
         pause
     }
 
-    /// Closes, repeats or gives back the claimed rows. Should this fail, the leases run out, and then the writes count as unsettled.
+    /// Closes, retries or releases the claimed rows. If this fails, the leases expire, and the writes count as unsettled.
     async fn settle(&self, pushes: &[Push], began: UnixMillis, pause: i64) -> Result<()> {
         let mut tx = self.app.db.write().await?;
         let now = self.app.now();
@@ -196,13 +196,13 @@ impl Pusher {
         Ok(tx.commit().await?)
     }
 
-    /// Whether KV asked for silence. A clock that was set back does not prolong it.
+    /// Whether KV asked for no requests at this time. A clock that was set back does not extend it.
     pub(crate) fn is_silent(&self) -> bool {
         let left = self.silent_until.load(Ordering::Relaxed) - self.app.now().as_millis();
-        (1..=millis(kv::MOST_RETRY_AFTER)).contains(&left)
+        (1..=millis(kv::MAX_RETRY_AFTER)).contains(&left)
     }
 
-    /// Keeps everything of this process from KV for so long; gives it in milliseconds.
+    /// Stops all KV requests of this process for this long. Returns it in milliseconds.
     pub(crate) fn keep_silent(&self, wait: Duration) -> i64 {
         let wait = millis(wait);
         self.silent_until.fetch_max(self.app.now().plus_millis(wait).as_millis(), Ordering::Relaxed);
@@ -210,7 +210,7 @@ impl Pusher {
     }
 }
 
-/// How long a key waits after it failed `attempts` times before: 1 s, doubled each time, at most 60 s; in milliseconds.
+/// The back-off after `attempts` earlier failures, in milliseconds: 1 s, doubled each time, at most 60 s.
 fn delay(attempts: i64) -> i64 {
     let doublings = attempts.clamp(0, 6);
     (1_000_i64 << doublings).min(60_000)

@@ -1,6 +1,6 @@
-//! Puts the parts together, and serves until told to stop.
+//! Assembles the parts and runs the server until it is told to stop.
 //!
-//! Nothing but `main` and the tests import this. Start reading at [`build`] and [`router`].
+//! Only `main` and the tests import this. Start reading at [`build`] and [`router`].
 
 pub mod router;
 pub mod sql;
@@ -41,58 +41,58 @@ use crate::infra::work::Work;
 use crate::jobs::runner::Runner;
 use crate::jobs::{self, mail};
 
-/// The most memory that snapshots may take here, in bytes: four times what one account's large ones are as text.
+/// Maximum memory for cached snapshots, in bytes: four times the text of one account's large snapshots.
 const SNAPSHOT_CACHE: usize = 64 << 20;
 
-/// How long requests under way may take once the server is to stop.
+/// How long in-flight requests may take once the server is told to stop.
 const GRACE: Duration = Duration::from_secs(20);
 
-/// Why the server did not start, or stopped.
+/// Why the server did not start, or why it stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// A setting.
+    /// A setting is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The database.
+    /// The database cannot be opened.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// The store of bundles.
-    #[error("the store of bundles cannot be used")]
+    /// The bundle storage cannot be opened.
+    #[error("the bundle storage cannot be opened")]
     Storage(#[source] std::io::Error),
     /// Another process serves the data folder.
-    #[error("UPDRAFT_DATA_DIR: another updraft-control serves this folder")]
+    #[error("UPDRAFT_DATA_DIR: another updraft-control is using this folder")]
     Locked,
-    /// The database does not fit what was given.
+    /// The database does not match the settings.
     #[error(transparent)]
     Check(#[from] Error),
-    /// A socket.
-    #[error("UPDRAFT_{setting}: {address} cannot be listened on")]
+    /// The server cannot listen on an address.
+    #[error("UPDRAFT_{setting}: cannot listen on {address}")]
     Listen {
-        /// The setting that names it, without the prefix.
+        /// The setting with the address, without the prefix.
         setting: &'static str,
-        /// The address asked for.
+        /// The configured address.
         address: SocketAddr,
-        /// What the operating system said.
+        /// The error from the operating system.
         #[source]
         cause: std::io::Error,
     },
-    /// The signals that stop it.
-    #[error("signals cannot be listened for")]
+    /// The signal handlers cannot be installed.
+    #[error("signal handlers cannot be installed")]
     Signals(#[source] std::io::Error),
     /// Serving failed.
     #[error("serving failed")]
     Serve(#[source] std::io::Error),
 }
 
-/// What is served, and what the jobs are told.
+/// The state of the server, and the settings of the jobs.
 #[derive(Debug)]
 pub struct Parts {
-    /// The state behind handlers and jobs.
+    /// The state shared by handlers and jobs.
     pub state: AppState,
     jobs: jobs::Settings,
 }
 
-/// Opens the database and the store, and puts the state together.
+/// Opens the database and the storage, and builds the state.
 pub async fn build(config: Config, clock: Clock, dice: Dice) -> Result<Parts, ServeError> {
     install_crypto();
     let db = Db::open(&config.database_url.0).await?;
@@ -134,7 +134,7 @@ pub async fn build(config: Config, clock: Clock, dice: Dice) -> Result<Parts, Se
     })
 }
 
-/// Makes this process the only one that serves the data folder: at its start the store removes uploads in progress, which must be nobody's.
+/// Locks the data folder for this process: at startup the storage deletes unfinished uploads, which must not belong to another process.
 fn lock(config: &Config) -> Result<File, ServeError> {
     let path = config.data_dir.join("serve.lock");
     let mut options = File::options();
@@ -149,7 +149,7 @@ fn lock(config: &Config) -> Result<File, ServeError> {
     }
 }
 
-/// A server under way.
+/// A running server.
 #[derive(Debug)]
 pub struct Running {
     stop: watch::Sender<bool>,
@@ -158,7 +158,7 @@ pub struct Running {
     state: AppState,
 }
 
-/// Serves on sockets that are bound already, and starts the jobs. `bindings` is for the settings' `BINDINGS_LISTEN`.
+/// Serves on sockets that are already bound, and starts the jobs. `bindings` is the socket for `BINDINGS_LISTEN`.
 pub fn spawn<L: Listener<Io = TcpStream, Addr = SocketAddr>>(parts: Parts, listener: L, bindings: Option<TcpListener>) -> Result<Running> {
     let Parts { state, jobs } = parts;
     let (stop, stopped) = watch::channel(false);
@@ -167,7 +167,7 @@ pub fn spawn<L: Listener<Io = TcpStream, Addr = SocketAddr>>(parts: Parts, liste
     let clients = Arc::clone(&state.front.connections);
     servers.spawn(connections::serve(listener, clients, router::service(&state), state.clone(), stopped.clone()));
     if let Some(listener) = bindings {
-        // Of their own, so that however many clients there are, the edge on this machine gets through.
+        // A separate table, so that the edge on this machine can connect however many clients there are.
         let edges = Arc::new(Table::new(state.front.settings.connections));
         servers.spawn(connections::serve(listener, edges, bindings::service(&state), state.clone(), stopped));
     }
@@ -175,43 +175,43 @@ pub fn spawn<L: Listener<Io = TcpStream, Addr = SocketAddr>>(parts: Parts, liste
 }
 
 impl Running {
-    /// The state behind the handlers.
+    /// The state shared by the handlers.
     pub fn state(&self) -> &AppState {
         &self.state
     }
 
-    /// Takes no new requests, finishes those under way, ends the jobs.
+    /// Accepts no new requests, finishes those in flight, and stops the jobs.
     pub async fn stop(mut self) -> Result<(), ServeError> {
         self.stop.send_replace(true);
         let served = if let Ok(served) = tokio::time::timeout(GRACE, finished(&mut self.servers)).await {
             served
         } else {
-            // A client that neither sends nor takes must not keep the process from ending; its connection ends with the process.
-            tracing::warn!("requests are still under way and are left");
+            // A client that neither sends nor reads must not keep the process alive; its connection closes with the process.
+            tracing::warn!("shutdown grace period is over; in-flight requests are aborted");
             self.servers.abort_all();
             Ok(())
         };
         if tokio::time::timeout(GRACE, self.state.work.finished()).await.is_err() {
-            tracing::warn!("work is still under way and is cut off");
+            tracing::warn!("shutdown grace period is over; background work is aborted");
         }
         self.jobs.finish().await;
         self.state.db.close().await;
-        // Not left to the last handle's end: a connection that outlived its grace may hold one.
+        // Explicit, because a connection that outlived the grace period may still hold a handle to the state.
         let _ = self.state.lock.unlock();
         served.map_err(ServeError::Serve)
     }
 
-    /// Waits until a server ends by itself, which it does only by a failure.
+    /// Waits until a server ends on its own, which happens only when it fails.
     pub async fn failed(&mut self) -> ServeError {
         ServeError::Serve(match self.servers.join_next().await {
             Some(Ok(Err(error))) => error,
             Some(Err(error)) => error.into(),
-            Some(Ok(Ok(()))) | None => std::io::Error::other("the server ended"),
+            Some(Ok(Ok(()))) | None => std::io::Error::other("the server stopped unexpectedly"),
         })
     }
 }
 
-/// Waits until all have ended, and gives the first failure.
+/// Waits until all servers have ended, and returns the first failure.
 async fn finished(servers: &mut JoinSet<std::io::Result<()>>) -> std::io::Result<()> {
     let mut outcome = Ok(());
     while let Some(ended) = servers.join_next().await {
@@ -220,7 +220,7 @@ async fn finished(servers: &mut JoinSet<std::io::Result<()>>) -> std::io::Result
     outcome
 }
 
-/// A socket that the settings name, and its address: another than asked for where that leaves the port open.
+/// Binds a socket of the settings. Returns the actual address too, which differs from the configured one if that has port 0.
 async fn bind(setting: &'static str, address: SocketAddr) -> Result<(TcpListener, SocketAddr), ServeError> {
     let bound = async {
         let listener = TcpListener::bind(address).await?;
@@ -230,9 +230,9 @@ async fn bind(setting: &'static str, address: SocketAddr) -> Result<(TcpListener
     bound.await.map_err(|cause| ServeError::Listen { setting, address, cause })
 }
 
-/// The command `serve`: runs until SIGINT or SIGTERM.
+/// The `serve` command: runs until SIGINT or SIGTERM.
 pub async fn run(mut config: Config) -> Result<(), ServeError> {
-    config.http.connections.most = descriptors::fit(config.http.connections.most);
+    config.http.connections.max = descriptors::fit(config.http.connections.max);
     let (listener, local) = bind("LISTEN", config.listen).await?;
     let bindings = match config.bindings_listen {
         Some(address) => Some(bind("BINDINGS_LISTEN", address).await?),
@@ -251,30 +251,30 @@ pub async fn run(mut config: Config) -> Result<(), ServeError> {
     }
 }
 
-/// Says where the service is, and on an empty database what to do first.
+/// Prints the service's address and, if the database is empty, the first steps.
 async fn announce(state: &AppState, local: SocketAddr, bindings: Option<SocketAddr>) -> Result<(), ServeError> {
     let (edge, database) = (state.settings.has_edge, state.db.durability().await.map_err(Error::from)?);
     tracing::info!(version = env!("CARGO_PKG_VERSION"), address = %local, base_url = state.settings.base_url, edge, database, "serving");
-    say(&format!("Updraft {} listens on http://{local}; clients reach it at {}", env!("CARGO_PKG_VERSION"), state.settings.base_url));
+    print_line(&format!("Updraft {} listens on http://{local}; public URL: {}", env!("CARGO_PKG_VERSION"), state.settings.base_url));
     if let Some(bindings) = bindings {
-        say(&format!("A self-hosted edge finds its bindings at {bindings}"));
+        print_line(&format!("Bindings for a self-hosted edge: {bindings}"));
     }
     let mut tx = state.db.read().await.map_err(Error::from)?;
     if accounts::repo::count(&mut tx).await.map_err(Error::from)? == 0 {
-        say("There is no account yet. Make the first one and its key with the same settings as this process has:");
-        say("  echo 'a long passphrase' | updraft-control account create --email you@example.com --password-stdin");
-        say("  updraft-control access-key create --email you@example.com --name first");
+        print_line("There is no account yet. Create the first account and access key with the same settings as this process:");
+        print_line("  echo 'a long passphrase' | updraft-control account create --email you@example.com --password-stdin");
+        print_line("  updraft-control access-key create --email you@example.com --name first");
     }
     Ok(())
 }
 
-/// A line for whoever started this by hand. Nobody may be reading any more; that is no reason to stop.
-fn say(line: &str) {
+/// Prints a line to standard output, for a person who starts the server by hand. A closed standard output is not an error.
+fn print_line(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 
-/// Listens for SIGINT and SIGTERM from now on; what it gives ends when one of them comes. Called before anybody is told that the service is there: a
-/// signal that came before would end the process at once.
+/// Installs handlers for SIGINT and SIGTERM; the returned future completes when one arrives. Called before the service is announced: without the
+/// handlers, a signal would kill the process at once.
 #[cfg(unix)]
 fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -294,7 +294,7 @@ fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// TLS for outgoing calls; the first caller wins, so that tests may build many servers in one process.
+/// Installs the TLS provider for outgoing requests. Only the first call takes effect, so tests can build many servers in one process.
 pub fn install_crypto() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }

@@ -16,7 +16,7 @@ use crate::http::api::{
 use crate::http::devices::{self, Quick};
 use crate::http::{dashboard, edge, layer};
 
-/// The operations of the interface: each comes with what the document says of it.
+/// The operations of the API, each with its OpenAPI description.
 fn documented() -> OpenApiRouter<AppState> {
     OpenApiRouter::with_openapi(Beginning::openapi())
         .merge(health::routes())
@@ -44,28 +44,28 @@ fn documented() -> OpenApiRouter<AppState> {
         .merge(openapi::routes())
 }
 
-/// What is no operation of the interface, and the acquisition paths, whose aliases are many: `devices::document` describes them.
+/// Routes outside the API, and the acquisition paths: they have many aliases, so `devices::document` describes them.
 fn undocumented() -> Router<AppState> {
     planted(Router::new().merge(devices::routes()).merge(edge::routes()))
 }
 
-/// With a path that panics, for the soak of what that costs.
+/// Adds a path that panics, for the soak test that measures the cost of a panic.
 #[cfg(feature = "planted-panic")]
 fn planted(router: Router<AppState>) -> Router<AppState> {
-    #[expect(clippy::panic, reason = "it is what is tried")]
+    #[expect(clippy::panic, reason = "the panic is what the test needs")]
     async fn boom() {
         panic!("planted")
     }
     router.route("/planted-panic", axum::routing::get(boom))
 }
 
-/// Nothing is planted.
+/// Adds nothing.
 #[cfg(not(feature = "planted-panic"))]
 fn planted(router: Router<AppState>) -> Router<AppState> {
     router
 }
 
-/// The interface's document for a service at this base address.
+/// The OpenAPI document for a service at this base URL.
 pub fn document(base_url: &str) -> Value {
     document::finish(documented().get_openapi(), devices::document::paths(), devices::document::schemas(), base_url)
 }

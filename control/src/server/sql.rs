@@ -1,22 +1,21 @@
-//! Every SQL statement of the crate, for the test that prepares each on both databases; it also finds statements that are not here.
+//! Every SQL statement of the crate, for the test that prepares each on both databases. The test also finds statements missing here.
 
-use crate::domain::access::{apps, collaborators, freshness, names};
+use crate::domain::access::{apps, collaborators, names};
 use crate::domain::counting::{self, counters, history};
 use crate::domain::credentials::{access_keys, api_keys, device_cookies};
-use crate::domain::encryption::{check, sealed};
+use crate::domain::encryption::check;
 use crate::domain::limits::{self, quotas};
 use crate::domain::login;
 use crate::domain::second_factors::passkeys::{self, challenge};
-use crate::domain::second_factors::{factors, held, pending_logins, recovery, totp};
+use crate::domain::second_factors::{factors, pending_logins, recovery, totp};
 use crate::domain::{accounts, audit, cli_login, deployments, outbox, password_reset, registration, releases, snapshot, traces, warnings};
 use crate::infra::db::{self, Dialect};
 
-/// The statements, by the file they stand in.
+/// The statements, by the file they are in.
 pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
     vec![
         ("access/apps", apps::SQL),
         ("access/collaborators", collaborators::SQL),
-        ("access/freshness", freshness::SQL),
         ("access/names", names::SQL),
         ("accounts", accounts::repo::SQL),
         ("audit", audit::repo::SQL),
@@ -30,8 +29,8 @@ pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
         ("credentials/api_keys", api_keys::repo::SQL),
         ("credentials/device_cookies", device_cookies::repo::SQL),
         ("deployments", deployments::repo::SQL),
+        ("deployments/snapshots", deployments::snapshots::SQL),
         ("encryption/check", check::SQL),
-        ("encryption/sealed", sealed::SQL),
         ("limits", limits::repo::SQL),
         ("limits/quotas", quotas::SQL),
         ("login", login::repo::SQL),
@@ -43,20 +42,18 @@ pub fn all() -> Vec<(&'static str, &'static [&'static str])> {
         ("releases", releases::repo::SQL),
         ("releases/blob", releases::blob::SQL),
         ("second_factors/factors", factors::SQL),
-        ("second_factors/held", held::SQL),
         ("second_factors/passkeys", passkeys::repo::SQL),
         ("second_factors/passkeys/challenge", challenge::SQL),
         ("second_factors/recovery", recovery::repo::SQL),
         ("second_factors/totp", totp::repo::SQL),
         ("snapshot", snapshot::repo::SQL),
-        ("outbox/snapshots", outbox::snapshots::SQL),
         ("releases/size", releases::size::SQL),
         ("warnings/networks", warnings::networks::SQL),
         ("traces/tally", traces::tally::SQL),
     ]
 }
 
-/// The statements that are only for this database, by the file they stand in.
+/// The statements for this database only, by the file they are in.
 pub fn only(dialect: Dialect) -> Vec<(&'static str, &'static [&'static str])> {
     match dialect {
         Dialect::Sqlite => vec![("infra/db", db::SQLITE_SQL)],

@@ -1,4 +1,4 @@
-//! Archives that are broken, or that two readers would read differently.
+//! Archives that are broken, or that two readers would interpret differently.
 
 use crate::refusal;
 use crate::writer::{Archive, Entry, FILE, archive, deflate, deflated, directory, extra_field, stored, streamed, zip};
@@ -18,14 +18,17 @@ fn assert_blamed(entry: Entry, why: &str) {
 #[test]
 fn an_encrypted_entry_is_refused() {
     for bit in [0, 6, 13] {
-        assert_blamed(deflated("a", b"x").with(|header| header.flags |= 1 << bit), "it is encrypted");
+        assert_blamed(
+            deflated("a", b"x").with(|header| header.flags |= 1 << bit),
+            "it is encrypted: create the archive without a password",
+        );
     }
 }
 
 #[test]
 fn unknown_flags_are_refused() {
     for bit in [4, 5, 7, 8, 9, 10, 12, 14, 15] {
-        assert_blamed(deflated("a", b"x").with(|header| header.flags |= 1 << bit), "it has flags that clients do not know");
+        assert_blamed(deflated("a", b"x").with(|header| header.flags |= 1 << bit), "it has flags that devices do not support");
     }
 }
 
@@ -33,7 +36,7 @@ fn unknown_flags_are_refused() {
 fn another_compression_method_is_refused() {
     for method in [1, 9, 12, 14, 93, 95, 99] {
         let entry = stored("a", b"x").with(|header| header.method = method);
-        assert_blamed(entry, "its compression method is not one that clients know: use deflate, or none");
+        assert_blamed(entry, "devices do not support its compression method: use deflate, or none");
     }
 }
 
@@ -41,17 +44,17 @@ fn another_compression_method_is_refused() {
 fn a_stored_entry_with_a_data_descriptor_is_refused() {
     let mut entry = stored("a", b"x").with(|header| header.flags |= 8);
     entry.descriptor = streamed("a", b"x").descriptor;
-    assert_blamed(entry, "it is stored with a data descriptor, which clients cannot read");
+    assert_blamed(entry, "it is stored with a data descriptor, which devices cannot read: use deflate");
 }
 
 #[test]
 fn links_and_special_files_are_refused() {
     for made_by in [0x033f, 0x0014, 0x133f] {
         let link = Entry { made_by, ..stored("a", b"/etc/passwd").attributes(0o120_777 << 16) };
-        assert_blamed(link, "it is a symbolic link");
+        assert_blamed(link, "it is a symbolic link: replace it with the file");
         for kind in [0o010_000, 0o020_000, 0o060_000, 0o140_000, 0o150_000] {
             let special = Entry { made_by, ..stored("a", b"").attributes((kind | 0o644) << 16) };
-            assert_blamed(special, "it is not a plain file");
+            assert_blamed(special, "it is not a regular file");
         }
     }
 }
@@ -59,7 +62,7 @@ fn links_and_special_files_are_refused() {
 #[test]
 fn a_directory_with_data_is_refused() {
     let entry = Entry { attributes: 0, ..deflated("a/", b"x") };
-    assert_blamed(entry, "it is a directory, but has data");
+    assert_blamed(entry, "it is a directory but has data");
 }
 
 #[test]
@@ -72,14 +75,14 @@ fn a_directory_that_is_not_named_so_is_refused() {
 
 #[test]
 fn a_local_header_unlike_the_directory_is_refused() {
-    assert_blamed(deflated("a", b"x").local(|header| header.name = b"b".to_vec()), "its local header has another name");
-    let why = "its local header has other flags or another method";
+    assert_blamed(deflated("a", b"x").local(|header| header.name = b"b".to_vec()), "its local header has a different name");
+    let why = "its local header has different flags or a different method";
     assert_blamed(deflated("a", b"x").local(|header| header.flags |= 1), why);
     assert_blamed(deflated("a", b"x").local(|header| header.flags |= 8), why);
     assert_blamed(deflated("a", b"x").local(|header| header.flags |= 0x800), why);
     assert_blamed(streamed("a", b"x").local(|header| header.flags &= !8), why);
     assert_blamed(deflated("a", b"x").local(|header| header.method = 0), why);
-    let why = "its local header has another checksum or other sizes";
+    let why = "its local header has a different checksum or different sizes";
     for entry in [deflated("a", b"x"), streamed("a", b"x")] {
         assert_blamed(entry.clone().local(|header| header.crc32 = 1), why);
         assert_blamed(entry.clone().local(|header| header.compressed = 100), why);
@@ -111,7 +114,7 @@ fn a_missing_or_large_data_descriptor_is_refused() {
     assert_blamed(entry, "its data descriptor is missing");
     let mut zip64 = streamed("a", b"x");
     zip64.descriptor = [&zip64.descriptor[..8], &3_u64.to_le_bytes(), &1_u64.to_le_bytes()].concat();
-    assert_blamed(zip64, "there are bytes after it that belong to no entry");
+    assert_blamed(zip64, "bytes after it belong to no entry");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! How the parts of an archive must lie in the file: without gap, overlap or a second reading.
+//! The layout of an archive: no gaps, no overlaps, no second interpretation.
 
 use crate::refusal;
 use crate::writer::{Archive, Entry, archive, deflated, directory, stored, streamed, zip};
@@ -10,7 +10,7 @@ fn good() -> Entry {
 #[test]
 fn bytes_between_entries_are_refused() {
     let gap = Entry { before: b"gap".to_vec(), ..deflated("a", b"x") };
-    assert_eq!(refusal(&zip([good(), gap])), "entry \"CodePush/main.jsbundle\": there are bytes after it that belong to no entry");
+    assert_eq!(refusal(&zip([good(), gap])), "entry \"CodePush/main.jsbundle\": bytes after it belong to no entry");
 }
 
 #[test]
@@ -18,9 +18,9 @@ fn an_entry_that_the_directory_does_not_list_is_refused() {
     let mut hidden = Vec::new();
     hidden.extend(&zip([deflated("CodePush/hidden", b"x")])[..30 + 15 + 3]);
     let first = Entry { before: hidden.clone(), ..deflated("a", b"x") };
-    assert_eq!(refusal(&zip([first])), "entry \"a\": there are bytes before it that belong to no entry");
+    assert_eq!(refusal(&zip([first])), "entry \"a\": bytes before it belong to no entry");
     let last = Archive { before_directory: hidden, ..archive([deflated("a", b"x")]) };
-    assert_eq!(refusal(&last.bytes()), "entry \"a\": there are bytes after it that belong to no entry");
+    assert_eq!(refusal(&last.bytes()), "entry \"a\": bytes after it belong to no entry");
 }
 
 #[test]
@@ -28,11 +28,11 @@ fn overlapping_entries_are_refused() {
     let twice = Entry { offset: Some(0), ..good() };
     let renamed = Entry { offset: Some(0), ..deflated("a", b"x") };
     let message = refusal(&zip([good(), renamed]));
-    assert!(message.contains("overlap") || message.contains("another name"), "{message}");
+    assert!(message.contains("overlap") || message.contains("different name"), "{message}");
     let message = refusal(&zip([good(), twice.with(|header| header.name = b"b".to_vec())]));
-    assert!(message.contains("overlap") || message.contains("another name"), "{message}");
+    assert!(message.contains("overlap") || message.contains("different name"), "{message}");
 
-    // The second local header stands inside of the first one's data.
+    // The second local header is inside the first entry's data.
     let inner = zip([stored("b", b"1")]);
     let outer = stored("a", &inner[..32]);
     let inside = Entry { offset: Some(31), body: Vec::new(), ..stored("b", b"1") };
@@ -51,7 +51,7 @@ fn data_that_runs_into_the_central_directory_is_refused() {
 fn an_offset_to_elsewhere_is_refused() {
     for offset in [1, 5_000, u32::MAX - 1] {
         let message = refusal(&zip([Entry { offset: Some(offset), ..good() }]));
-        assert_eq!(message, "entry \"CodePush/main.jsbundle\": there are bytes before it that belong to no entry");
+        assert_eq!(message, "entry \"CodePush/main.jsbundle\": bytes before it belong to no entry");
         let message = refusal(&zip([good(), Entry { offset: Some(offset), ..stored("b", b"x") }]));
         assert!(message.starts_with("entry "), "{message}");
     }
@@ -71,19 +71,19 @@ fn a_split_archive_is_refused() {
 
 #[test]
 fn bytes_around_the_records_are_refused() {
-    let fits_not = "the archive has no end record that fits the end of the file: it is cut off, or bytes follow it";
+    let no_end = "the archive has no end record at the end of the file: it is truncated, or bytes follow it";
     for after in [b"x".to_vec(), b"PK".to_vec(), vec![0; 70_000]] {
-        assert_eq!(refusal(&Archive { after, ..archive([good()]) }.bytes()), fits_not);
+        assert_eq!(refusal(&Archive { after, ..archive([good()]) }.bytes()), no_end);
     }
     let before_end = Archive { before_end: b"x".to_vec(), ..archive([good()]) }.bytes();
     assert_eq!(refusal(&before_end), "the central directory does not end where the end record begins");
-    // A digital signature of the directory, counted as a part of it.
+    // A digital signature of the directory, included in its size.
     let signed = Archive { before_end: b"PK\x05\x05\0\0".to_vec(), end: Some(|end| end[4] += 6), ..archive([good()]) };
     assert_eq!(refusal(&signed.bytes()), "the central directory is longer than its entries");
 }
 
 #[test]
-fn a_directory_that_does_not_hold_what_it_counts_is_refused() {
+fn a_directory_that_does_not_match_its_counts_is_refused() {
     let more = Archive { end: Some(|end| (end[2], end[3]) = (3, 3)), ..archive([good(), deflated("a", b"x")]) };
     assert_eq!(refusal(&more.bytes()), "the central directory ends within an entry");
     let fewer = Archive { end: Some(|end| (end[2], end[3]) = (1, 1)), ..archive([good(), deflated("a", b"x")]) };
@@ -101,7 +101,7 @@ fn several_end_records_are_refused() {
     assert_eq!(refusal(&in_comment.bytes()), several);
     let start_in_comment = Archive { comment: b"PK\x05\x06".to_vec(), ..archive([good()]) };
     assert_eq!(refusal(&start_in_comment.bytes()), several);
-    // Before the real one, with a comment that reaches to the end of the file as well.
+    // Before the real one, with a comment that also reaches the end of the file.
     let mut fitting = end_record;
     fitting[20] = 22;
     let before = Archive { before_end: fitting, end: Some(|end| end[4] += 22), ..archive([good()]) };
@@ -118,7 +118,7 @@ fn a_truncated_archive_is_refused() {
 
 #[test]
 fn an_archive_without_files_is_refused() {
-    let message = "the archive holds no files";
+    let message = "the archive has no files";
     assert_eq!(refusal(&zip([])), message);
     assert_eq!(refusal(&zip([directory("CodePush/")])), message);
     assert_eq!(refusal(&zip([deflated("CodePush/.DS_Store", b"x"), deflated("__MACOSX/x", b"x")])), message);

@@ -1,4 +1,4 @@
-//! How large an archive may be, and whose fault it is when it cannot be read.
+//! Size limits of archives, and read errors.
 
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 
@@ -25,7 +25,7 @@ fn the_defaults_are_those_of_the_service() {
 fn too_many_entries_are_refused() {
     let of = |count: usize| Archive { entries: (0..count).map(|index| stored(&format!("a/{index}"), b"")).collect(), ..Archive::default() };
     assert!(inspect_bytes(&of(20_000).bytes()).is_ok());
-    assert_eq!(refusal(&of(20_001).bytes()), "the archive has 20001 entries, more than 20000");
+    assert_eq!(refusal(&of(20_001).bytes()), "the archive has 20001 entries, more than the limit of 20000");
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn names_that_take_too_much_memory_are_refused() {
     let name = |index: usize| format!("{index:0>200}/{}", vec!["a".repeat(200); 3].join("/"));
     let entries = (0..11_000).map(|index| stored(&name(index), b"")).collect();
     let message = refusal(&Archive { entries, ..Archive::default() }.bytes());
-    assert_eq!(message, "the archive's names take more than 8388608 bytes together");
+    assert_eq!(message, "the names in the archive exceed 8388608 bytes in total");
 }
 
 #[test]
@@ -57,13 +57,13 @@ fn a_compression_bomb_that_lies_about_its_size_is_refused() {
 }
 
 #[test]
-fn sizes_are_not_believed_before_the_bytes_are_there() {
+fn declared_sizes_are_not_trusted() {
     let limits = ArchiveLimits { uncompressed_bytes: u64::MAX, ratio: u64::MAX, ..usual() };
     let bytes = zip([deflated("a", b"x").with(|header| header.uncompressed = u32::MAX - 1)]);
     assert_eq!(refusal_within(&bytes, &limits), "entry \"a\": it is shorter than it declares");
 }
 
-/// Gives a few bytes at a time, and one error.
+/// Returns a few bytes at a time, and one error.
 struct Failing {
     bytes: Cursor<Vec<u8>>,
     reads: usize,
@@ -88,7 +88,7 @@ impl Seek for Failing {
     }
 }
 
-/// Gives the count of reads as well.
+/// Also returns the number of reads.
 fn inspect_failing(bytes: &[u8], fails_at: usize, with: io::ErrorKind) -> (Result<(), ArchiveFault>, usize) {
     let mut file = Failing { bytes: Cursor::new(bytes.to_vec()), reads: 0, fails_at, with };
     let result = inspect(&mut file, bytes.len() as u64, Sha256Hex::of(bytes), &usual()).map(drop);
@@ -96,7 +96,7 @@ fn inspect_failing(bytes: &[u8], fails_at: usize, with: io::ErrorKind) -> (Resul
 }
 
 #[test]
-fn a_disk_that_fails_is_not_the_senders_fault() {
+fn a_disk_error_is_not_a_refusal() {
     let bytes = zip([streamed("a", b"some text"), stored("b", b"more")]);
     let (result, reads) = inspect_failing(&bytes, usize::MAX, io::ErrorKind::Other);
     result.unwrap();
@@ -108,7 +108,7 @@ fn a_disk_that_fails_is_not_the_senders_fault() {
 }
 
 #[test]
-fn a_file_that_is_shorter_than_it_was_is_not_the_senders_fault() {
+fn a_file_that_became_shorter_is_not_a_refusal() {
     let bytes = zip([streamed("a", b"some text")]);
     let fault = inspect(&mut Cursor::new(&bytes), bytes.len() as u64 + 1, Sha256Hex::of(&bytes), &usual());
     assert!(matches!(fault, Err(ArchiveFault::Read(_))), "{fault:?}");

@@ -1,4 +1,4 @@
-//! Which uploads are sound, what their hashes are, and what is said about those that are not.
+//! Which uploads are accepted, what their hashes are, and how the others are refused.
 
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test's helpers fail as tests do")]
 
@@ -20,7 +20,7 @@ fn inspect_within(bytes: &[u8], limits: &ArchiveLimits) -> Result<Contents, Arch
     inspect(&mut Cursor::new(bytes), bytes.len() as u64, Sha256Hex::of(bytes), limits)
 }
 
-/// What the service allows, unless it is told otherwise.
+/// The default limits of the service.
 fn usual() -> ArchiveLimits {
     settings::limits(&settings::Given::new()).unwrap().archive
 }
@@ -29,7 +29,7 @@ fn inspect_bytes(bytes: &[u8]) -> Result<Contents, ArchiveFault> {
     inspect_within(bytes, &usual())
 }
 
-/// What the sender is told.
+/// The text of the refusal.
 #[track_caller]
 fn refusal(bytes: &[u8]) -> String {
     match inspect_bytes(bytes) {

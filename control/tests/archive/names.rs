@@ -1,7 +1,10 @@
-//! Names that a client could not unpack, or only to somewhere else.
+//! Names that a device could not unpack, or only to another place.
 
 use crate::writer::{Entry, deflated, directory, extra_field, zip};
 use crate::{inspect_bytes, refusal};
+
+/// What to do about an archive that was created from outside its folder.
+const REMEDY: &str = "create the archive inside the folder, with relative paths: zip -r ../bundle.zip .";
 
 #[track_caller]
 fn assert_refused(name: &str, why: &str) {
@@ -15,7 +18,7 @@ fn assert_refused(name: &str, why: &str) {
 #[test]
 fn a_path_out_of_the_archive_is_refused() {
     for name in ["../x", "..", "CodePush/../x", "CodePush/..", "CodePush\\..\\x", "a/..\\x", "..\\x"] {
-        assert_refused(name, "the path leaves the archive");
+        assert_refused(name, &format!("the path leaves the archive; {REMEDY}"));
     }
     assert!(inspect_bytes(&zip([deflated("a/..b/...", b"x")])).is_ok());
 }
@@ -23,49 +26,54 @@ fn a_path_out_of_the_archive_is_refused() {
 #[test]
 fn an_absolute_path_is_refused() {
     for name in ["/etc/passwd", "\\windows", "\\\\server\\share", "//x"] {
-        assert_refused(name, "the path is absolute");
+        assert_refused(name, &format!("the path is absolute; {REMEDY}"));
     }
 }
 
 #[test]
 fn a_drive_is_refused() {
     for name in ["C:/x", "c:x", "C:\\x", "z:"] {
-        assert_refused(name, "the path names a drive");
+        assert_refused(name, &format!("the path names a drive; {REMEDY}"));
     }
     assert!(inspect_bytes(&zip([deflated("CodePush/c:x", b"x")])).is_ok());
 }
 
 #[test]
 fn a_nul_character_is_refused() {
-    assert_refused("CodePush/a\0.png", "the name contains a NUL character");
+    assert_refused("CodePush/a\0.png", "the name contains a NUL character; rename the file");
 }
 
 #[test]
 fn empty_segments_and_dots_are_refused() {
     for name in ["a//b", "./a", "a/./b", "a/.", "a\\\\b", "a\\.\\b", "."] {
-        assert_refused(name, "the path has an empty segment or \".\"");
+        assert_refused(name, &format!("the path has an empty segment or \".\"; {REMEDY}"));
     }
-    assert_eq!(refusal(&zip([deflated("a//", b"")])), "entry \"a//\": the path has an empty segment or \".\"");
+    let message = refusal(&zip([deflated("a//", b"")]));
+    assert_eq!(message, format!("entry \"a//\": the path has an empty segment or \".\"; {REMEDY}"));
 }
 
 #[test]
 fn an_empty_name_is_refused() {
-    assert_eq!(refusal(&zip([deflated("", b"x")])), "entry \"\": the name is empty");
+    assert_eq!(
+        refusal(&zip([deflated("", b"x")])),
+        "entry \"\": the name is empty; create the archive again, for example with: zip -r bundle.zip FOLDER"
+    );
 }
 
 #[test]
 fn a_backslash_at_the_end_is_refused() {
-    // A directory for some readers, a file for others.
-    assert_eq!(refusal(&zip([deflated("a\\", b"")])), "entry \"a\\\\\": the path ends with a backslash");
+    // Some readers treat it as a directory, others as a file.
+    let why = "the path ends with a backslash; create the archive with a tool that writes forward slashes, such as zip -r or 7z a";
+    assert_eq!(refusal(&zip([deflated("a\\", b"")])), format!("entry \"a\\\\\": {why}"));
 }
 
 #[test]
 fn too_long_paths_are_refused() {
-    assert_refused(&"a/b".repeat(65), "the path is more than 64 segments deep");
-    // The message does not repeat the whole of it.
+    assert_refused(&"a/b".repeat(65), "the path is more than 64 folders deep; move its files up");
+    // The message truncates the name.
     for (name, why) in [
-        (vec!["a".repeat(200); 6].join("/"), "the path is longer than 1,024 bytes"),
-        ("a".repeat(256), "a segment of the path is longer than 255 bytes"),
+        (vec!["a".repeat(200); 6].join("/"), "the path is longer than 1,024 bytes; shorten its folders' names"),
+        ("a".repeat(256), "a name in the path is longer than 255 bytes; shorten it"),
     ] {
         assert_eq!(refusal(&zip([deflated(&name, b"x")])), format!("entry \"{}…\": {why}", &name[..200]));
     }
@@ -75,22 +83,26 @@ fn too_long_paths_are_refused() {
 
 #[test]
 fn the_marker_of_a_diff_is_refused() {
-    assert_refused("hotcodepush.json", "clients would take the archive for a diff");
+    assert_refused("hotcodepush.json", "devices would take the archive for a diff; rename this file");
     assert!(inspect_bytes(&zip([deflated("CodePush/hotcodepush.json", b"{}")])).is_ok());
 }
 
 #[test]
 fn names_that_are_not_text_are_refused() {
+    const NOT_UTF8: &str = "entry \"a\u{fffd}\": the name is not UTF-8; create the archive with a tool that writes UTF-8 names, \
+        such as zip -r or 7z a -mcu=on";
     let with_flag = deflated("", b"x").with(|header| (header.name, header.flags) = (b"a\xff".to_vec(), 0x800));
-    assert_eq!(refusal(&zip([with_flag])), "entry \"a\u{fffd}\": the name is not UTF-8");
+    assert_eq!(refusal(&zip([with_flag])), NOT_UTF8);
     let without_flag = deflated("", b"x").with(|header| header.name = b"a\xff".to_vec());
-    assert_eq!(refusal(&zip([without_flag])), "entry \"a\u{fffd}\": the name is not UTF-8");
+    assert_eq!(refusal(&zip([without_flag])), NOT_UTF8);
 }
 
 #[test]
-fn names_whose_encoding_is_not_said_are_refused() {
+fn names_with_an_undeclared_encoding_are_refused() {
     let message = refusal(&zip([deflated("ü", b"x").with(|header| header.flags = 0)]));
-    assert_eq!(message, "entry \"ü\": the name is not ASCII and not marked as UTF-8, so that clients would read it differently");
+    let why = "the name is not ASCII and not marked as UTF-8, so devices would read it differently; create the archive with a tool that \
+        marks UTF-8 names, such as zip -r or 7z a -mcu=on";
+    assert_eq!(message, format!("entry \"ü\": {why}"));
 }
 
 #[test]
@@ -110,12 +122,12 @@ fn a_second_name_in_an_extra_field_is_refused() {
 fn assert_clash(first: Entry, second: Entry) {
     for pair in [[first.clone(), second.clone()], [second, first]] {
         let message = refusal(&zip(pair));
-        assert!(message.contains("some clients cannot tell its name from that of entry "), "{message}");
+        assert!(message.contains("some devices cannot tell its name from that of entry "), "{message}");
     }
 }
 
 #[test]
-fn names_that_some_client_would_take_for_one_are_refused() {
+fn names_that_some_clients_treat_as_equal_are_refused() {
     for (first, second) in [
         ("a/b", "a/b"),
         ("a/b", "a\\b"),
@@ -133,17 +145,17 @@ fn names_that_some_client_would_take_for_one_are_refused() {
 }
 
 #[test]
-fn a_file_inside_of_a_file_is_refused() {
-    // What sorts between `a` and `a/b` must not hide it.
+fn a_file_inside_a_file_is_refused() {
+    // A name that sorts between `a` and `a/b` must not hide the conflict.
     let [file, between, inside] = ["a/b", "a/b-c", "A\\B/c/d"].map(|name| deflated(name, b"x"));
     let message = refusal(&zip([inside, between.clone(), file.clone()]));
-    assert_eq!(message, "entry \"A\\\\B/c/d\": it is inside of entry \"a/b\", which is a file");
+    assert_eq!(message, "entry \"A\\\\B/c/d\": it is inside entry \"a/b\", which is a file; rename one of them");
     let message = refusal(&zip([file, between, directory("a/b/c/")]));
-    assert_eq!(message, "entry \"a/b/c/\": it is inside of entry \"a/b\", which is a file");
+    assert_eq!(message, "entry \"a/b/c/\": it is inside entry \"a/b\", which is a file; rename one of them");
 }
 
 #[test]
-fn names_that_only_begin_alike_are_good() {
+fn names_with_a_common_prefix_are_accepted() {
     let names = ["a", "a.b", "a-", "ab/c", "ab/cd", "ab/c d"].map(|name| deflated(name, b"x"));
     assert!(inspect_bytes(&zip(names)).is_ok());
 }

@@ -1,4 +1,4 @@
-//! Whatever the bytes are: no panic, and no two archives that differ only by damage with two hashes.
+//! Random and damaged bytes: no panic, and damage never changes a package's hash.
 
 use proptest::prelude::*;
 
@@ -19,7 +19,7 @@ fn good() -> Archive {
     }
 }
 
-/// Refused, or the same package, or no longer an archive at all.
+/// Whether the archive is still the same package. Otherwise it must be refused, or no longer be an archive.
 fn assert_same_or_refused(bytes: &[u8]) -> bool {
     let Ok(contents) = inspect_bytes(bytes) else { return false };
     let Some(manifest) = contents.manifest else {
@@ -43,12 +43,12 @@ fn no_flipped_bit_changes_the_package() {
             harmless += u32::from(assert_same_or_refused(&bytes));
         }
     }
-    // Times, versions, permissions and the like.
+    // Times, versions, permissions and similar fields.
     assert!((1..=2_000).contains(&harmless), "{harmless}");
 }
 
 proptest! {
-    /// As many bytes as a checksum is certain to notice: at most 32 bits in a row.
+    /// At most 32 bits in a row, which a checksum always detects.
     #[test]
     fn no_overwritten_bytes_change_the_package(at in any::<prop::sample::Index>(), with in prop::array::uniform4(any::<u8>()), count in 1..=4_usize) {
         let mut bytes = good().bytes();
@@ -90,7 +90,7 @@ proptest! {
         let front: &[u8] = [&b""[..], b"PK\x03\x04", b"PK\x03\x04\x14\0\x08\x08\x08\0"][front];
         let mut bytes = [front, &bytes].concat();
         if end {
-            // An end record of one entry whose directory is what stands before it.
+            // An end record for one entry, with the bytes before it as the directory.
             let length = u32::try_from(bytes.len()).unwrap();
             let size = length.min(60);
             bytes.extend(b"PK\x05\x06\0\0\0\0\x01\0\x01\0");
@@ -101,7 +101,7 @@ proptest! {
         drop(inspect_bytes(&bytes));
     }
 
-    /// Whatever files an archive is made of, it is accepted, and how they are compressed does not matter.
+    /// An archive of any files is accepted, and its hash does not depend on the compression.
     #[test]
     fn archives_of_any_files_are_accepted(files in prop::collection::btree_map("[a-c]{1,2}(/[d-f]{3}){0,2}", prop::collection::vec(any::<u8>(), 0..2_000), 1..8)) {
         let is_inside = |name: &String| files.keys().any(|other| name.starts_with(&format!("{other}/")));

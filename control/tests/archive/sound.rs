@@ -1,4 +1,4 @@
-//! What is accepted, and the package hashes that clients compute themselves.
+//! Accepted uploads, and the package hashes that devices compute themselves.
 
 use shared::hash::Sha256Hex;
 
@@ -17,7 +17,7 @@ fn package(bundle: &[u8]) -> [Entry; 2] {
 }
 
 #[test]
-fn a_package_of_the_command_line_has_the_hash_that_clients_compute() {
+fn a_package_from_the_cli_has_the_hash_that_devices_compute() {
     assert_eq!(package_hash(&zip(package(V1))), V1_HASH);
     assert_eq!(package_hash(&zip(package(V2))), V2_HASH);
 }
@@ -41,7 +41,7 @@ fn the_signature_is_in_the_manifest_but_not_in_the_hash() {
 }
 
 #[test]
-fn files_of_macos_are_in_neither() {
+fn macos_files_are_in_neither() {
     let [bundle, image] = package(V2);
     let junk = ["CodePush/.DS_Store", ".DS_Store", "__MACOSX/._CodePush"].map(|name| streamed(name, b"junk"));
     let [first, second, third] = junk;
@@ -60,7 +60,7 @@ fn directory_entries_are_in_neither() {
 }
 
 #[test]
-fn names_may_be_unicode_and_hold_quotes() {
+fn names_may_contain_unicode_and_quotes() {
     let bytes = zip([streamed("CodePush/assets/ü 图.png", b"X"), streamed("CodePush/a\"b", b"Y")]);
     assert_eq!(package_hash(&bytes), "9bc6462b9734ede878056c647ca3d41750e803ef5e3dcc6d92a80723916a16af");
 }
@@ -72,7 +72,7 @@ fn the_order_of_entries_does_not_change_the_hash() {
 }
 
 #[test]
-fn the_directory_may_list_entries_in_another_order_than_they_lie() {
+fn the_directory_may_list_entries_in_another_order_than_the_file() {
     let [bundle, image] = package(V1);
     let ordered = archive([bundle.clone(), image.clone()]).bytes();
     let (bundle_length, image_length) = (local_length(&bundle), local_length(&image));
@@ -106,9 +106,9 @@ fn every_ordinary_way_to_write_an_entry_gives_the_same_hash() {
         stored(BUNDLE, data),
         unsigned_descriptor,
         filled_in,
-        // Not made on unix: no mode.
+        // Not created on Unix: no mode.
         Entry { made_by: 20, ..deflated(BUNDLE, data).attributes(0x20) },
-        // As Python does it: a mode without a type.
+        // As Python writes it: a mode without a file type.
         deflated(BUNDLE, data).attributes(0o600 << 16),
         Entry { made_by: UNIX, ..deflated(BUNDLE, data).attributes(0o100_755 << 16 | 1) },
         deflated(BUNDLE, data).with(|header| header.extra = timestamps.clone()),
@@ -117,7 +117,7 @@ fn every_ordinary_way_to_write_an_entry_gives_the_same_hash() {
         stored(BUNDLE, data).local(|header| header.extra = vec![0; 7]),
         deflated(BUNDLE, data).local(|header| header.flags |= 0b10),
         Entry { comment: b"made by hand".to_vec(), ..deflated(BUNDLE, data) },
-        // The same name once more, as some tools do to say that it is Unicode.
+        // The name repeated in an extra field, as some tools do to mark it as Unicode.
         deflated(BUNDLE, data).with(|header| header.extra = extra_field(0x7075, &[&[1, 0, 0, 0, 0], BUNDLE.as_bytes()].concat())),
     ];
     for entry in ways {
@@ -138,7 +138,7 @@ fn an_archive_may_have_a_comment() {
 }
 
 #[test]
-fn an_archive_may_hold_an_archive() {
+fn an_archive_may_contain_an_archive() {
     let inner = zip([stored("inner", b"1")]);
     assert_eq!(inspect_bytes(&zip([stored("CodePush/assets/a.zip", &inner)])).unwrap().manifest.unwrap().to_json().matches(':').count(), 1);
 }

@@ -1,10 +1,10 @@
-//! A zip writer that can write every fault: what each header says is independent of the truth.
+//! A ZIP writer that can write every fault: headers need not match the data.
 
 use std::io::Write;
 
 use flate2::{Compression, write::DeflateEncoder};
 
-/// What both headers of an entry say.
+/// The fields that both headers of an entry have.
 #[derive(Clone, Debug)]
 pub(crate) struct Header {
     pub(crate) name: Vec<u8>,
@@ -18,7 +18,7 @@ pub(crate) struct Header {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
-    /// Bytes before the local header that belong to nothing.
+    /// Bytes before the local header that belong to no entry.
     pub(crate) before: Vec<u8>,
     pub(crate) local: Header,
     pub(crate) body: Vec<u8>,
@@ -28,7 +28,7 @@ pub(crate) struct Entry {
     pub(crate) attributes: u32,
     pub(crate) disk: u16,
     pub(crate) comment: Vec<u8>,
-    /// Instead of where the local header really is.
+    /// Replaces the real offset of the local header.
     pub(crate) offset: Option<u32>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Archive {
     pub(crate) before_directory: Vec<u8>,
     pub(crate) before_end: Vec<u8>,
     pub(crate) comment: Vec<u8>,
-    /// Bytes behind the end record and its comment.
+    /// Bytes after the end record and its comment.
     pub(crate) after: Vec<u8>,
     /// Changes the end record: this disk, directory's disk, entries here, entries, directory's size and offset.
     pub(crate) end: Option<fn(&mut [u32; 6])>,
@@ -85,7 +85,7 @@ fn entry(name: &str, data: &[u8], flags: u16, method: u16, body: Vec<u8>) -> Ent
     }
 }
 
-/// As the CodePush command line writes it (yazl): sizes follow the data.
+/// As the CodePush CLI writes it (yazl): sizes follow the data.
 pub(crate) fn streamed(name: &str, data: &[u8]) -> Entry {
     let mut entry = entry(name, data, 0x808, 8, deflate(data));
     entry.descriptor = [b"PK\x07\x08".to_vec(), descriptor(&entry.central)].concat();
@@ -93,7 +93,7 @@ pub(crate) fn streamed(name: &str, data: &[u8]) -> Entry {
     entry
 }
 
-/// As tools write it that can go back in the file.
+/// As tools with seekable output write it: sizes precede the data.
 pub(crate) fn deflated(name: &str, data: &[u8]) -> Entry {
     entry(name, data, if name.is_ascii() { 0 } else { 0x800 }, 8, deflate(data))
 }
@@ -107,7 +107,7 @@ pub(crate) fn directory(name: &str) -> Entry {
 }
 
 impl Entry {
-    /// Changes both headers alike.
+    /// Changes both headers in the same way.
     pub(crate) fn with(mut self, change: impl Fn(&mut Header)) -> Self {
         change(&mut self.local);
         change(&mut self.central);

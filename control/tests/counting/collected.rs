@@ -1,4 +1,4 @@
-//! Direct reports through the group commit.
+//! Direct reports, through the group commit.
 
 use control::testing::counting::{Collector, Judgement};
 use control::testing::settings;
@@ -15,7 +15,7 @@ fn start(world: &World) -> Collector {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_answered_report_is_counted() {
-    let world = World::make().await;
+    let world = World::create().await;
     let collector = start(&world);
     let tasks: Vec<_> = (0..1_500)
         .map(|client| {
@@ -36,8 +36,8 @@ async fn every_answered_report_is_counted() {
 }
 
 #[tokio::test]
-async fn a_report_that_cannot_be_stored_is_refused_and_later_ones_are_tried_again() {
-    let world = World::make().await;
+async fn a_report_that_cannot_be_stored_is_refused_and_later_ones_are_stored() {
+    let world = World::create().await;
     let collector = start(&world);
     let one = report("first-staging", Some("phone"), installed("v1"), 10);
     world.run("ALTER TABLE metric_counters RENAME TO hidden").await;

@@ -1,4 +1,4 @@
-//! Counting: whatever the order, the repetition and the batching of reports, the counters equal what a model makes of their set.
+//! Counting: whatever the order, repetition and batching of reports, the counters match a model of their set.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test's helpers fail as tests do")]
 

@@ -1,4 +1,4 @@
-//! What the counters must be, from the set of reports alone. It knows no order, no batch and no row.
+//! A model of the counters, computed from the set of reports only: no order, no batches, no rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,10 +10,10 @@ use crate::world::{KEYS, LABELS, app_of};
 /// Active, downloaded, installed, failed.
 pub(crate) type Counts = [i64; 4];
 
-/// Deployment key and label or binary version.
+/// The counters by deployment key and label or binary version.
 pub(crate) type Table = BTreeMap<(String, String), Counts>;
 
-/// The counters of a set of reports; the same report twice changes nothing.
+/// The counters of a set of reports; duplicates have no effect.
 pub(crate) fn counters(reports: &[Report]) -> Table {
     let mut table = Table::new();
     let set: BTreeMap<_, _> = reports.iter().map(|report| (&report.id, report)).collect();
@@ -38,7 +38,7 @@ pub(crate) fn counters(reports: &[Report]) -> Table {
             Event::Failed { label } => (label.to_string(), 3),
         };
         let place = (key.to_owned(), bucket);
-        // A report without client stands for a client of its own.
+        // A report without a client counts as a separate client.
         let who = client.clone().map_or_else(|| report.id.to_string(), |(app, client)| format!("{app} {client}"));
         if column > 0 && flags.insert((who, place.clone(), column)) {
             table.entry(place.clone()).or_default()[column] += 1;

@@ -1,4 +1,4 @@
-//! The rules alone, without a database.
+//! The counting rules without a database.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Chance with a seed, so that a failure can be had again.
+//! Seeded randomness, so that failures are reproducible.
 
 use shared::ids::ReportId;
 use shared::report::{Event, NewReport, Report};
@@ -39,11 +39,11 @@ impl Random {
         std::array::from_fn(|place| if place < 8 { left[place] } else { right[place - 8] })
     }
 
-    /// A report of few clients, few places and few times, so that everything meets everything; some of it counts nowhere.
+    /// A report from few clients, deployments and times, so that they often collide; some reports are not counted.
     pub(crate) fn report(&mut self, clients: usize) -> Report {
         let key = if self.below(30) == 0 { "no-such-deployment" } else { self.one(&KEYS) };
         let client_id = (self.below(8) > 0).then(|| format!("client {}", self.below(clients)).try_into().unwrap());
-        // v9 was never released. v2, as a binary's version, is no release.
+        // v9 was never released. v2 as a binary's version is not a release.
         let label = self.one(&["v1", "v2", "v3", "v4", "v9"]).parse().unwrap();
         let event = match self.below(5) {
             0 => Event::Binary { app_version: self.one(&["1.0.0", "1.1.0", "2.0.0-β", "v2", "other"]).try_into().unwrap() },
@@ -56,8 +56,8 @@ impl Random {
         Report { id, received, report: NewReport { deployment_key: key.try_into().unwrap(), client_id, event } }
     }
 
-    /// Every report once and some again, in any order, cut into batches of 1 to `most`.
-    pub(crate) fn deliveries(&mut self, reports: &[Report], most: usize) -> Vec<Vec<Report>> {
+    /// All reports once and some again, in random order, in batches of 1 to `max`.
+    pub(crate) fn deliveries(&mut self, reports: &[Report], max: usize) -> Vec<Vec<Report>> {
         let mut sent = reports.to_vec();
         for _ in 0..reports.len() / 3 {
             sent.push(reports[self.below(reports.len())].clone());
@@ -65,7 +65,7 @@ impl Random {
         self.shuffle(&mut sent);
         let mut batches = Vec::new();
         while !sent.is_empty() {
-            let rest = sent.split_off(sent.len().min(1 + self.below(most)));
+            let rest = sent.split_off(sent.len().min(1 + self.below(max)));
             batches.push(std::mem::replace(&mut sent, rest));
         }
         batches

@@ -17,7 +17,7 @@ async fn stored_counters_are_a_function_of_the_set_of_reports() {
         let mut random = Random(seed);
         let reports: Vec<_> = (0..700).map(|_| random.report(25)).collect();
         let expected = model::counters(&reports);
-        let world = World::make().await;
+        let world = World::create().await;
         for batch in random.deliveries(&reports, 120) {
             world.store(&batch).await;
             assert_eq!(world.negatives().await, 0, "seed {seed}");
@@ -33,7 +33,7 @@ async fn stored_counters_are_a_function_of_the_set_of_reports() {
 async fn replicas_that_count_at_once_lose_nothing() {
     let mut random = Random(77);
     let reports: Vec<_> = (0..3_000).map(|_| random.report(400)).collect();
-    let world = World::make().await;
+    let world = World::create().await;
     // Each batch is delivered twice and everything is repeated, so the same client, new to the database, is often in two transactions at once.
     let mut batches = random.deliveries(&reports, 100);
     batches.extend(random.deliveries(&reports, 100));
@@ -59,11 +59,11 @@ async fn replicas_that_count_at_once_lose_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_history_cleared_between_batches_leaves_rows_and_counters_in_agreement() {
+async fn rows_and_counters_agree_when_a_history_is_cleared_between_batches() {
     let mut random = Random(5);
     let mut reports: Vec<_> = (0..2_500).map(|_| random.report(20)).collect();
     reports.retain(|report| report.report.client_id.is_some());
-    let world = World::make().await;
+    let world = World::create().await;
     let batches = Arc::new(Mutex::new(VecDeque::from(random.deliveries(&reports, 60))));
     let tasks: Vec<_> = (0..4)
         .map(|_| {
@@ -76,7 +76,7 @@ async fn a_history_cleared_between_batches_leaves_rows_and_counters_in_agreement
             })
         })
         .collect();
-    // The epochs move as fast as the database lets them; the releases stay, so that labels go on being counted.
+    // The epochs change as fast as the database allows. The releases stay, so that labels are still counted.
     while !batches.lock().unwrap().is_empty() {
         world.run("UPDATE deployments SET counting_epoch = counting_epoch + 1 WHERE deployment_key = 'first-staging'").await;
         assert_eq!(world.negatives().await, 0);
@@ -92,9 +92,9 @@ async fn a_history_cleared_between_batches_leaves_rows_and_counters_in_agreement
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_batch_that_a_clear_overtakes_is_counted_after_it() {
-    let world = World::make().await;
-    // SQLite has one writer: nothing overtakes there.
+async fn a_batch_overtaken_by_a_clear_is_counted_after_it() {
+    let world = World::create().await;
+    // SQLite has one writer, so nothing can overtake.
     if world.db.dialect() == Dialect::Postgres {
         world.store(&[report("first-staging", Some("phone"), installed("v1"), 10)]).await;
         let mut holder = world.db.write().await.unwrap();
@@ -115,13 +115,13 @@ async fn a_batch_that_a_clear_overtakes_is_counted_after_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_batch_makes_no_counter_anew_that_was_cleared_away_under_it() {
-    let world = World::make().await;
-    // SQLite has one writer: nothing is cleared away there while a batch is counted.
+async fn a_batch_does_not_recreate_a_counter_that_was_cleared_meanwhile() {
+    let world = World::create().await;
+    // SQLite has one writer, so nothing can be cleared while a batch is counted.
     if world.db.dialect() == Dialect::Postgres {
         world.store(&[report("first-staging", Some("tablet"), installed("v1"), 10)]).await;
         world.store(&[report("first-production", Some("phone"), installed("v1"), 10)]).await;
-        // Somebody holds the counter that the phone comes to. It is locked before the one that the phone leaves, and after the epochs are read.
+        // Another transaction locks the counter that the phone moves to. The batch locks it before the one that the phone leaves, after reading the epochs.
         let mut holder = world.db.write().await.unwrap();
         let lock = "UPDATE metric_counters SET active = active FROM deployments d WHERE d.id = deployment_id AND d.deployment_key = 'first-staging'";
         assert_eq!(on_write!(holder, |conn| sqlx::query(lock).execute(conn).await).unwrap(), 1);

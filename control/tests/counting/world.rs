@@ -10,10 +10,10 @@ use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
 use crate::model::Table;
 
-/// The deployments' keys; those of one app begin alike.
+/// The deployments' keys; those of one app have a common prefix.
 pub(crate) const KEYS: [&str; 4] = ["first-staging", "first-production", "first-beta", "second-staging"];
 
-/// Each deployment has the releases v1 to this one.
+/// Each deployment has the releases v1 to this number.
 pub(crate) const LABELS: u32 = 4;
 
 /// The app of a deployment key.
@@ -28,7 +28,7 @@ struct StoredFlags {
     l: BTreeMap<u32, u8>,
 }
 
-/// A database that is gone with the value.
+/// A fresh database: a file in a temporary folder, or one on a server until [`World::end`].
 pub(crate) struct World {
     pub(crate) db: Db,
     server: Option<(String, String)>,
@@ -36,8 +36,8 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// On the database that `TEST_DATABASE` names: `sqlite` (the default) or `postgres`, with its server in `TEST_POSTGRES_URL`.
-    pub(crate) async fn make() -> Self {
+    /// Creates the database chosen by `TEST_DATABASE`: `sqlite` (the default) or `postgres`, with its server in `TEST_POSTGRES_URL`.
+    pub(crate) async fn create() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let server = match std::env::var("TEST_DATABASE").as_deref() {
             Ok("postgres") => {
@@ -93,7 +93,7 @@ impl World {
         .await;
     }
 
-    /// What clearing the history of a deployment does to the tables that counting reads, and what a job may do to old counters later.
+    /// Does what clearing a deployment's history does to the tables that counting reads, and what a job may later do to old counters.
     pub(crate) async fn clear(&self, key: &str) {
         self.run(&format!(
             "DELETE FROM metric_counters WHERE deployment_id IN (SELECT id FROM deployments WHERE deployment_key = '{key}')"
@@ -116,7 +116,7 @@ impl World {
         counting::store(&self.db, 200, reports, UnixMillis(5_000)).await.unwrap()
     }
 
-    /// Every counter of the current epochs as the metrics show it.
+    /// All counters of the current epochs, as the metrics show them.
     pub(crate) async fn counters(&self) -> Table {
         let mut tx = self.db.read().await.unwrap();
         let deployments: Vec<(DeploymentId, String, i64)> =
@@ -130,7 +130,7 @@ impl World {
         table
     }
 
-    /// The counters as the rows of clients say they must be.
+    /// The counters, recomputed from the rows of clients.
     pub(crate) async fn recount(&self) -> Table {
         const ROWS: &str = "SELECT deployment_id, epoch, place, flags FROM report_clients";
         let mut tx = self.db.read().await.unwrap();
@@ -156,14 +156,14 @@ impl World {
         table
     }
 
-    /// How many transactions of this database wait for another; PostgreSQL only.
+    /// The number of transactions in this database that wait for a lock; PostgreSQL only.
     pub(crate) async fn waiting_for_locks(&self) -> i64 {
         const SQL: &str = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
         let mut tx = self.db.read().await.unwrap();
         on!(tx, |conn| sqlx::query_scalar(SQL).fetch_one(conn).await).unwrap()
     }
 
-    /// How many counters of any epoch are below zero.
+    /// The number of negative counters in any epoch.
     pub(crate) async fn negatives(&self) -> i64 {
         const SQL: &str = "SELECT COUNT(*) FROM metric_counters WHERE active < 0 OR downloaded < 0 OR installed < 0 OR failed < 0";
         let mut tx = self.db.read().await.unwrap();

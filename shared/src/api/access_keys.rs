@@ -7,43 +7,43 @@ use super::second_factors::StepUpProof;
 use crate::time::UnixMillis;
 
 body! {
-    /// An access key to be made. A member `createdBy`, which old clients send, is ignored.
+    /// The access key to create. `createdBy`, which old clients send, is ignored.
     NewAccessKey example { "friendlyName": "laptop", "ttl": 86_400_000 } {
-        /// Must be absent: the raw key is made by the server.
+        /// Must be absent: the server generates the raw key.
         optional name: String [ignore],
         /// Its name, unique within the account. Not `.` or `..`.
         required friendly_name: String [min_length = 1, max_length = 255],
-        /// Says nothing: a key's description is its name.
+        /// Ignored: the description of a key is its name.
         optional description: String,
-        /// How long it is valid, in milliseconds; 60 days when absent.
+        /// Its lifetime in milliseconds. Default: 60 days.
         optional ttl: i64 [minimum = 1],
-        /// A fresh proof of a second factor, for a dashboard session that is no longer fresh.
+        /// A step-up proof, as an alternative to a fresh dashboard session.
         optional step_up: StepUpProof,
     }
 }
 
 body! {
-    /// What is to change of an access key; all as in its creation, `name` included, which is refused.
+    /// The changes to an access key. As in its creation, `name` is refused.
     AccessKeyPatch example { "friendlyName": "old laptop" } {
         /// Must be absent.
         optional name: String [ignore],
         /// Its new name.
         optional friendly_name: String [min_length = 1, max_length = 255],
-        /// Says nothing.
+        /// Ignored.
         optional description: String,
-        /// How long it is valid from now on, in milliseconds. Of a session it cannot be changed.
+        /// Its lifetime from now, in milliseconds. Cannot be set for a session.
         optional ttl: i64 [minimum = 1],
-        /// A fresh proof of a second factor, for a dashboard session that is no longer fresh.
+        /// A step-up proof, as an alternative to a fresh dashboard session.
         optional step_up: StepUpProof,
     }
 }
 
-/// An access key or a session. It has no `Debug`, since it may hold the raw key.
+/// An access key or a session. It has no `Debug`, since it may contain the raw key.
 #[derive(Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AccessKey {
-    /// The raw key in the answer to its creation, `(hidden)` in lists, absent elsewhere.
+    /// The raw key in the response to its creation, `(hidden)` in lists, absent elsewhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = String, required = false))]
     pub name: Option<String>,
@@ -53,50 +53,60 @@ pub struct AccessKey {
     pub description: String,
     /// The IP address it was created from.
     pub created_by: String,
-    /// When it was created, in milliseconds since 1970.
+    /// When it was created, as Unix time in milliseconds.
     pub created_time: UnixMillis,
-    /// When it expires, in milliseconds since 1970.
+    /// When it expires, as Unix time in milliseconds.
     pub expires: UnixMillis,
-    /// Whether it was made by a login, not for a command line and not by hand.
+    /// Whether a login created it. False for CLI credentials and keys created by hand.
     pub is_session: bool,
-    /// How its owner signed in; absent on named keys and on sessions from before origins were kept.
+    /// How its owner signed in; absent for named keys and for sessions from before origins were recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = CredentialOrigin, required = false))]
-    pub credential_origin: Option<String>,
-    /// The ID that the CLI generates once per device; absent when it is not a CLI session, or the CLI did not send one.
+    pub credential_origin: Option<CredentialOrigin>,
+    /// The id that the CLI generates once per device; absent unless a CLI sent it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = String, required = false))]
     pub device_id: Option<String>,
-    /// The name of the device; absent when it is not a CLI session, or the CLI did not send one.
+    /// The name of the device; absent unless a CLI sent it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = String, required = false))]
     pub device_name: Option<String>,
-    /// The program that signed in; absent when it is not a CLI session, or the CLI did not send one.
+    /// The client that signed in; absent unless a CLI sent it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = String, required = false))]
     pub client_name: Option<String>,
-    /// The version of that program; absent when it is not a CLI session, or the CLI did not send one.
+    /// The client's version; absent unless a CLI sent it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = String, required = false))]
     pub client_version: Option<String>,
-    /// The operating system and architecture; absent when it is not a CLI session, or the CLI did not send them.
+    /// The operating system and architecture; absent unless a CLI sent them.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = String, required = false))]
     pub client_platform: Option<String>,
 }
 
-/// How the owner of a session signed in. It is for the document only.
-#[cfg(feature = "openapi")]
-#[derive(utoipa::ToSchema)]
-#[schema(rename_all = "snake_case")]
-#[expect(dead_code, reason = "no value is made of what only describes")]
-enum CredentialOrigin {
+/// How the owner of a session signed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum CredentialOrigin {
     /// On the dashboard.
     DashboardSession,
-    /// For a command line, through the browser.
+    /// For a CLI, through the browser.
     CliBrowser,
-    /// For a command line, by a device code.
+    /// For a CLI, with a device code.
     CliDevice,
+}
+
+impl CredentialOrigin {
+    /// The name in responses and in the database.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::DashboardSession => "dashboard_session",
+            Self::CliBrowser => "cli_browser",
+            Self::CliDevice => "cli_device",
+        }
+    }
 }
 
 /// One access key.

@@ -1,4 +1,4 @@
-//! Accounts, and what their owners show again.
+//! Accounts and re-authentication.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,45 +7,45 @@ use super::second_factors::StepUpProof;
 use crate::time::UnixMillis;
 
 body! {
-    /// What is to change of an account.
+    /// The changes to an account.
     AccountPatch example { "name": "Ada" } {
-        /// The new display name; unchanged when absent.
+        /// The new display name; unchanged if absent.
         optional name: String [min_length = 1, max_length = 255],
-        /// The new password; unchanged when absent.
+        /// The new password; unchanged if absent.
         optional password: String [min_length = 12, max_length = 1000],
-        /// The password so far; needed with a new one.
+        /// The current password; required with a new one.
         optional current_password: String [min_length = 1, max_length = 1000],
-        /// A fresh proof of a second factor; needed with a new password when the account has one.
+        /// A step-up proof; required with a new password if two-factor authentication is on.
         optional step_up: StepUpProof,
     }
 }
 
 body! {
-    /// The proof that an account is to be deleted by its owner.
+    /// The proof that the owner deletes the account.
     AccountDeletion example { "password": "a long passphrase nobody guesses" } {
         /// The account's password.
         required password: String [min_length = 1, max_length = 1000],
-        /// A fresh proof of a second factor; needed when the account has one.
+        /// A step-up proof; required if two-factor authentication is on.
         optional step_up: StepUpProof,
     }
 }
 
 body! {
-    /// What shows again who uses the session: the password, or the proof of a second factor where the account has one.
+    /// The proof of who uses the session: the password, or a step-up proof if two-factor authentication is on.
     Reauthentication example { "password": "a long passphrase nobody guesses" } {
-        /// The account's password; needed without a second factor.
+        /// The account's password; required if two-factor authentication is off.
         optional password: String [min_length = 1, max_length = 1000],
-        /// A fresh proof of a second factor; needed when the account has one.
+        /// A step-up proof; required if two-factor authentication is on.
         optional step_up: StepUpProof,
     }
 }
 
-/// The session is fresh.
+/// A fresh session.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Reauthenticated {
-    /// Until when it may give lasting access without another proof, in milliseconds since 1970.
+    /// Until when the session can give lasting access without another proof, as Unix time in milliseconds.
     pub fresh_until: UnixMillis,
 }
 
@@ -54,45 +54,45 @@ pub struct Reauthenticated {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Account {
-    /// The e-mail address.
+    /// The email address.
     #[cfg_attr(feature = "openapi", schema(format = "email"))]
     pub email: String,
-    /// The display name; null when there is none.
+    /// The display name; null if none is set.
     pub name: Option<String>,
-    /// When it was created, in milliseconds since 1970.
+    /// When it was created, as Unix time in milliseconds.
     pub created_time: UnixMillis,
-    /// Whether the owner has shown to read mail at the address.
+    /// Whether the email address is verified.
     pub email_verified: bool,
-    /// Whether it has a second factor.
+    /// Whether two-factor authentication is on.
     pub mfa_enabled: bool,
-    /// Other services that its owner may sign in by: none.
+    /// External sign-in providers. Always empty.
     pub linked_providers: Vec<String>,
-    /// What it may have.
+    /// The account's limits and quotas.
     pub limits: AccountLimits,
-    /// Where uploads go directly.
+    /// The base URL for direct uploads.
     pub upload_url: String,
 }
 
-/// What an account may have.
+/// The limits and quotas of an account.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AccountLimits {
-    /// API keys that are neither revoked nor expired.
+    /// The most API keys that are neither revoked nor expired.
     pub max_api_keys: i64,
-    /// Days of daily history.
+    /// How many days of daily metrics are kept.
     pub retention_days: i64,
     /// The largest bundle of its apps, in bytes.
     pub max_upload_bytes: i64,
-    /// Apps that it may own.
+    /// The most apps that it can own.
     pub max_apps: u32,
-    /// Deployments that one of its apps may have.
+    /// The most deployments of one of its apps.
     pub max_deployments_per_app: u32,
-    /// Named access keys.
+    /// The most named access keys.
     pub max_access_keys: u32,
-    /// Collaborators that one of its apps may have, its owner included.
+    /// The most collaborators of one of its apps, including the owner.
     pub max_collaborators_per_app: u32,
-    /// Bytes that the bundles of its apps may take together, those of deleted apps included.
+    /// The most bytes that the bundles of all its apps can use, including deleted apps.
     pub max_stored_bytes: u64,
 }
 
@@ -104,10 +104,10 @@ pub struct AccountAnswer {
     pub account: Account,
 }
 
-/// That a credential is valid.
+/// The result of a credential check.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AuthenticatedAnswer {
-    /// Always true; an invalid credential is answered with 401.
+    /// Always true. An invalid credential gets 401.
     pub authenticated: bool,
 }

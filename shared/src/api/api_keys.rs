@@ -1,4 +1,4 @@
-//! API keys. Most members are in snake case, for historical reasons.
+//! API keys. Most members are in `snake_case` for historical reasons.
 
 use std::str::FromStr;
 
@@ -12,27 +12,27 @@ use crate::Invalid;
 use crate::ids::ApiKeyId;
 use crate::time::UnixMillis;
 
-/// One thing that an API key may be used for.
+/// A scope of an API key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
-    /// Release.
+    /// Manage releases.
     Deploy,
-    /// Look.
+    /// Read only.
     Read,
-    /// Make and manage apps and deployments.
+    /// Create and manage apps and deployments.
     Apps,
 }
 
 impl Scope {
-    /// All, in the order in which they are shown.
+    /// All scopes, in display order.
     pub const ALL: [Self; 3] = [Self::Deploy, Self::Read, Self::Apps];
 
-    /// What is said of a list that is empty, or names something else.
+    /// The error for an empty list or an unknown scope.
     pub const WRONG: &str = "must be a list of one or more of deploy, read, apps";
 
-    /// The name in requests, in answers and in the database.
+    /// The name in requests, responses and the database.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Deploy => "deploy",
@@ -57,63 +57,63 @@ impl FromJson for Vec<Scope> {
 }
 
 body! {
-    /// An API key to be made.
+    /// The API key to create.
     NewApiKey example { "name": "ci", "scopes": ["deploy", "read"], "expires_at": null } {
         /// Its name.
         required name: String [min_length = 1, max_length = 255],
-        /// What it may be used for: one or more of `deploy`, `read`, `apps`.
+        /// Its scopes: one or more of `deploy`, `read`, `apps`.
         required scopes: Vec<Scope> [min_items = 1],
-        /// An ISO 8601 time to come at which it ends; never when null or absent.
+        /// When it expires: an ISO 8601 time in the future. Never if null or absent.
         #[serde(rename = "expires_at")]
         optional expires_at: String [format = DateTime],
-        /// A fresh proof of a second factor, for a dashboard session that is no longer fresh.
+        /// A step-up proof, as an alternative to a fresh dashboard session.
         optional step_up: StepUpProof,
     }
 }
 
 body! {
-    /// What is to change of an API key; at least one of them.
+    /// The changes to an API key. At least one of `name`, `scopes` and `expires_at` is required.
     ApiKeyPatch example { "name": "ci of the app", "scopes": ["deploy"] } {
         /// Its name.
         optional name: String [min_length = 1, max_length = 255],
-        /// What it may be used for: one or more of `deploy`, `read`, `apps`.
+        /// Its scopes: one or more of `deploy`, `read`, `apps`.
         optional scopes: Vec<Scope> [min_items = 1],
-        /// An ISO 8601 time to come at which it ends, or null: never.
+        /// When it expires: an ISO 8601 time in the future, or null for never.
         #[serde(rename = "expires_at")]
         optional expires_at: String [format = DateTime],
-        /// A fresh proof of a second factor, for a dashboard session that is no longer fresh.
+        /// A step-up proof, as an alternative to a fresh dashboard session.
         optional step_up: StepUpProof,
     }
 }
 
-/// An API key. It has no `Debug`, since it may hold the raw key.
+/// An API key. It has no `Debug`, since it may contain the raw key.
 #[derive(Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ApiKey {
-    /// Its id, by which paths name it.
+    /// Its id, used in paths.
     pub id: ApiKeyId,
     /// Its name.
     pub name: String,
-    /// Its public half, by which it can be recognised.
+    /// Its public prefix, for recognizing it.
     pub key_prefix: String,
-    /// Its raw form; in the answer to its creation only.
+    /// The raw key; only in the response to its creation.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = String, required = false))]
     pub key: Option<String>,
-    /// What it may be used for.
+    /// Its scopes.
     pub scopes: Vec<Scope>,
-    /// When it ends, in ISO 8601; null: never.
+    /// When it expires, in ISO 8601; null if never.
     #[cfg_attr(feature = "openapi", schema(format = DateTime, required = true))]
     pub expires_at: Option<String>,
-    /// When it was revoked, in milliseconds since 1970; null when it is not revoked.
+    /// When it was revoked, as Unix time in milliseconds; null if it is not revoked.
     #[cfg_attr(feature = "openapi", schema(required = true))]
     pub revoked_at: Option<UnixMillis>,
-    /// When it was last used, to within five minutes, in milliseconds since 1970; null when never used.
+    /// When it was last used, to within five minutes, as Unix time in milliseconds; null if never used.
     #[cfg_attr(feature = "openapi", schema(required = true))]
     pub last_used_at: Option<UnixMillis>,
-    /// When it was created, in milliseconds since 1970.
+    /// When it was created, as Unix time in milliseconds.
     pub created_at: UnixMillis,
-    /// When its owner last updated it, in milliseconds since 1970.
+    /// When its owner last updated it, as Unix time in milliseconds.
     pub updated_at: UnixMillis,
 }
 

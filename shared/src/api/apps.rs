@@ -8,17 +8,17 @@ use super::body::body;
 use crate::time::UnixMillis;
 
 body! {
-    /// An app to be made.
+    /// The app to create.
     NewApp example { "name": "demo" } {
         /// Its name, unique per owner.
         required name: String [min_length = 1, max_length = 255],
-        /// `true`: no deployments are made with it; false when absent.
+        /// Whether to create the app without deployments. Default: false.
         optional manually_provision_deployments: bool,
     }
 }
 
 body! {
-    /// What is to change of an app.
+    /// The changes to an app.
     AppPatch example { "name": "demo" } {
         /// Its new name, unique per owner.
         required name: String [min_length = 1, max_length = 255],
@@ -30,14 +30,27 @@ body! {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct App {
-    /// Its name as the caller may use it.
+    /// The name by which the caller reaches the app.
     pub name: String,
-    /// When it was created, in milliseconds since 1970.
+    /// When it was created, as Unix time in milliseconds.
     pub created_time: UnixMillis,
-    /// Its deployments' names, in order.
+    /// The names of its deployments, sorted.
     pub deployments: Vec<String>,
-    /// Its collaborators by address.
+    /// Its collaborators by email address.
     pub collaborators: BTreeMap<String, AppCollaborator>,
+}
+
+/// The role of a collaborator on an app.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum Role {
+    /// Owns the app.
+    Owner,
+    /// Manages deployments and collaborators.
+    Admin,
+    /// Manages releases.
+    Developer,
+    /// Read-only access.
+    Viewer,
 }
 
 /// A collaborator of an app.
@@ -46,8 +59,9 @@ pub struct App {
 #[serde(rename_all = "camelCase")]
 pub struct AppCollaborator {
     /// The role.
-    pub permission: String,
-    /// Present and true for the caller.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub permission: Role,
+    /// True for the caller; absent for others.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_current_account: bool,
 }
@@ -60,7 +74,7 @@ pub struct AppAnswer {
     pub app: App,
 }
 
-/// Apps by name.
+/// Apps, sorted by name.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AppsAnswer {

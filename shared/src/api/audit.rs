@@ -6,55 +6,55 @@ use serde_json::{Map, Value};
 use crate::ids::{AccountId, AuditEventId};
 use crate::time::UnixMillis;
 
-/// Something that happened.
+/// An audit event.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AuditEvent {
     /// Its id.
     pub id: AuditEventId,
-    /// When it happened, in milliseconds since 1970.
+    /// When it happened, as Unix time in milliseconds.
     pub time: UnixMillis,
-    /// Whose account did it; null when none did.
+    /// The account that acted; null if none did.
     #[cfg_attr(feature = "openapi", schema(required = true))]
     pub account: Option<AuditAccount>,
-    /// With what credential.
+    /// The credential that was used.
     pub credential: AuditCredential,
-    /// From which address; null for the operator.
+    /// The client address; null for the operator.
     #[cfg_attr(feature = "openapi", schema(required = true))]
     pub client_address: Option<String>,
     /// What was done, such as `release.upload`.
     pub action: String,
-    /// To what.
+    /// The object of the action.
     pub object: AuditObject,
-    /// More of it; what, depends on the action.
+    /// Details that depend on the action.
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub details: Map<String, Value>,
 }
 
-/// An account that did something.
+/// The account that acted.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AuditAccount {
     /// Its id.
     pub id: AccountId,
-    /// Its e-mail address; null once it is deleted.
+    /// Its email address; null once the account is deleted.
     #[cfg_attr(feature = "openapi", schema(required = true))]
     pub email: Option<String>,
 }
 
-/// The credential that something was done with.
+/// The credential that was used.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AuditCredential {
     /// `dashboard_session`, `cli_browser`, `cli_device`, `session`, `access_key`, `api_key`, `operator` or `none`.
     pub kind: String,
-    /// Its id; null without a credential.
+    /// Its id; null if there was no credential.
     #[cfg_attr(feature = "openapi", schema(required = true))]
     pub id: Option<String>,
 }
 
-/// What something was done to.
+/// The object of an action.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AuditObject {
@@ -64,14 +64,14 @@ pub struct AuditObject {
     pub id: String,
 }
 
-/// Events, newest first.
+/// A page of events, newest first.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AuditAnswer {
     /// The events.
     pub events: Vec<AuditEvent>,
-    /// What leads to the next page; null on the last one.
+    /// The `cursor` of the next page; null on the last one.
     #[cfg_attr(feature = "openapi", schema(required = true))]
     pub next_cursor: Option<AuditEventId>,
 }

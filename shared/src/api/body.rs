@@ -1,7 +1,7 @@
-//! The macro behind every body that is read: each member as a [`Field`](super::Field), with the schema of what it holds.
+//! The macro that defines request bodies: each member is a [`Field`](super::Field) with the schema of its value.
 
-/// A struct of [`Field`](super::Field)s. A member is `required` or `optional`; what its schema says beside its type stands in brackets after it. The example is
-/// one of a body in the interface document.
+/// Defines a struct of [`Field`](super::Field)s. A member is `required` or `optional`. Schema attributes other than its type follow in brackets. The
+/// example is that of the schema in the OpenAPI document.
 macro_rules! body {
     ($(#[$meta:meta])* $name:ident $(example $example:tt)? { $($members:tt)* }) => {
         body! { @members [$(#[$meta])* $name $(example $example)?] [] $($members)* }
@@ -20,7 +20,7 @@ macro_rules! body {
             $member: $type,
         ] $($rest)* }
     };
-    // In the schema it is of another type, which says less.
+    // The schema shows another, less specific type.
     (@members $head:tt [$($done:tt)*] $(#[$meta:meta])* optional $member:ident: $type:ty as $shown:ty [$($schema:tt)*], $($rest:tt)*) => {
         body! { @members $head [$($done)*
             $(#[$meta])*

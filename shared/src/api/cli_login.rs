@@ -1,4 +1,4 @@
-//! How command lines are let in, and the machines that were.
+//! CLI authorization, and authorized devices.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,99 +7,99 @@ use crate::ids::{AccessKeyId, CliAuthorizationId};
 use crate::time::UnixMillis;
 
 body! {
-    /// A command line that asks to be let in through a browser on the same machine.
+    /// A CLI that requests authorization through a browser on the same machine.
     NewBrowserAuthorization example {
         "codeChallenge": "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", "codeChallengeMethod": "S256",
         "redirectUri": "http://127.0.0.1:49152/callback", "state": "xyz", "deviceName": "laptop"
     } {
-        /// The SHA-256 of the verifier, base64url (RFC 7636).
+        /// The PKCE challenge: the SHA-256 of the verifier in base64url (RFC 7636).
         required code_challenge: String [min_length = 43, max_length = 43, pattern = "^[A-Za-z0-9_-]{43}$"],
         /// `S256`.
         required code_challenge_method: String [pattern = "^S256$"],
-        /// Where the command line listens: `http` on the literal address `127.0.0.1` or `[::1]` with a port, without credentials, query or fragment.
+        /// Where the CLI listens: `http` on the literal address `127.0.0.1` or `[::1]` with a port, without credentials, query or fragment.
         required redirect_uri: String [max_length = 1000],
-        /// Comes back on the redirect, unchanged; nothing comes back when absent.
+        /// Returned unchanged on the redirect, if set.
         optional state: String [max_length = 512],
-        /// The id that the command line gives itself, once per machine.
+        /// The id that the CLI generates once per device.
         optional device_id: String [max_length = 255],
-        /// The machine's name.
+        /// The device's name.
         optional device_name: String [max_length = 255],
-        /// The program.
+        /// The client's name.
         optional client_name: String [max_length = 255],
-        /// Its version; the header `X-Svc-CLI-Version` when absent.
+        /// The client's version. Default: the header `X-Svc-CLI-Version`.
         optional client_version: String [max_length = 255],
-        /// Its operating system and architecture.
+        /// The client's operating system and architecture.
         optional client_platform: String [max_length = 255],
     }
 }
 
 body! {
-    /// A command line that asks to be let in by a code that its user copies.
+    /// A CLI that requests authorization with a code that its user enters.
     NewDeviceAuthorization example { "deviceName": "build server", "clientName": "updraft" } {
-        /// The id that the command line gives itself, once per machine.
+        /// The id that the CLI generates once per device.
         optional device_id: String [max_length = 255],
-        /// The machine's name.
+        /// The device's name.
         optional device_name: String [max_length = 255],
-        /// The program.
+        /// The client's name.
         optional client_name: String [max_length = 255],
-        /// Its version; the header `X-Svc-CLI-Version` when absent.
+        /// The client's version. Default: the header `X-Svc-CLI-Version`.
         optional client_version: String [max_length = 255],
-        /// Its operating system and architecture.
+        /// The client's operating system and architecture.
         optional client_platform: String [max_length = 255],
     }
 }
 
 body! {
-    /// What a command line exchanges.
+    /// The grant that a CLI exchanges.
     CliExchange example { "grantType": "device_code", "deviceCode": "Zm9yIGV4YW1wbGUgb25seSwgbm90IGEgcmVhbCBjb2Rl" } {
         /// `authorization_code` or `device_code`.
         required grant_type: String,
-        /// Of `authorization_code`: the code of the redirect.
+        /// For `authorization_code`: the code from the redirect.
         optional code: String,
-        /// Of `authorization_code`: the verifier whose SHA-256 was the challenge.
+        /// For `authorization_code`: the PKCE verifier.
         optional code_verifier: String [min_length = 43, max_length = 128],
-        /// Of `authorization_code`: the same, byte by byte, as at the start.
+        /// For `authorization_code`: the same URI as at the start, byte for byte.
         optional redirect_uri: String,
-        /// Of `device_code`: the code of the start.
+        /// For `device_code`: the device code from the start.
         optional device_code: String,
     }
 }
 
-/// A request through a browser that was started.
+/// A started browser authorization.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CliBrowserAuthorization {
-    /// The ID of the request.
+    /// The id of the authorization.
     pub authorization_id: CliAuthorizationId,
     /// The page to open in a browser.
     pub authorize_url: String,
-    /// Until when it can be approved, in milliseconds since 1970.
+    /// When it expires, as Unix time in milliseconds.
     pub expires_at: UnixMillis,
 }
 
-/// A request by a code that was started.
+/// A started device-code authorization.
 #[derive(Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CliDeviceAuthorization {
-    /// The ID of the request.
+    /// The id of the authorization.
     pub authorization_id: CliAuthorizationId,
-    /// What to poll with, shown once.
+    /// The code to poll with. Shown once.
     pub device_code: String,
-    /// What the user copies, `XXXX-XXXX`.
+    /// The code that the user enters, as `XXXX-XXXX`.
     pub user_code: String,
-    /// The page that takes it.
+    /// The page where the user enters the code.
     pub verification_uri: String,
-    /// The same page with the code filled in. Opening it approves nothing.
+    /// The same page with the code filled in. Opening it does not approve anything.
     pub verification_uri_complete: String,
-    /// Until when it can be approved and exchanged, in milliseconds since 1970.
+    /// When it expires, as Unix time in milliseconds.
     pub expires_at: UnixMillis,
-    /// How many seconds to wait between two polls.
+    /// Seconds to wait between polls.
     pub interval: i64,
 }
 
-/// The credential of a command line, shown once.
+/// The credential of a CLI. Shown once.
 #[derive(Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -108,46 +108,46 @@ pub struct CliCredential {
     pub access_key: String,
     /// `Bearer`.
     pub token_type: String,
-    /// By which it is listed and ended.
+    /// The id for listing and revoking it.
     pub credential_id: AccessKeyId,
-    /// When it expires, in milliseconds since 1970.
+    /// When it expires, as Unix time in milliseconds.
     pub expires: UnixMillis,
     /// The account that it signs in to.
     pub account: CliCredentialAccount,
 }
 
-/// Whose credential it is.
+/// The account of a credential.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CliCredentialAccount {
-    /// The e-mail address of the account.
+    /// The email address of the account.
     #[cfg_attr(feature = "openapi", schema(format = "email"))]
     pub email: String,
 }
 
-/// Why nothing was given.
+/// Why nothing was exchanged, as in RFC 6749 and RFC 8628.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CliTokenError {
-    /// Nobody has decided yet: poll again.
+    /// The user has not decided yet: poll again.
     AuthorizationPending,
-    /// The polls come too fast: wait five seconds longer between them from now on.
+    /// Polled too fast: wait five seconds longer between polls from now on.
     SlowDown,
-    /// The request was denied or cancelled, or who approved it is no longer signed in.
+    /// The authorization was denied or cancelled, or the session that approved it has ended.
     AccessDenied,
-    /// The time of the request, or of its code, has run out.
+    /// The authorization or its code has expired.
     ExpiredToken,
-    /// The code is not known, was used already, or what came with it does not belong to it.
+    /// The code is unknown or was already used, or the verifier or redirect URI does not match.
     InvalidGrant,
     /// A member is missing or malformed.
     InvalidRequest,
-    /// The `grantType` is neither of the two.
+    /// The `grantType` is not supported.
     UnsupportedGrantType,
 }
 
 impl CliTokenError {
-    /// The word in `error`.
+    /// The value of `error`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::AuthorizationPending => "authorization_pending",
@@ -168,139 +168,139 @@ impl CliTokenError {
 pub struct CliTokenProblem {
     /// The error code.
     pub error: CliTokenError,
-    /// The request's id, as in `X-Request-Id`.
+    /// The request id, equal to the `X-Request-Id` header.
     #[cfg_attr(feature = "openapi", schema(format = "uuid"))]
     pub request_id: String,
 }
 
 body! {
-    /// The code that a user copied.
+    /// The code that a user entered.
     CliUserCode example { "userCode": "BCDF-GHJK" } {
         /// Eight letters; case and dashes do not matter.
         required user_code: String,
     }
 }
 
-/// By which way a command line wants to be let in.
+/// How a CLI gets its credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CliMode {
-    /// Through a browser on the same machine, which takes a code back to the command line.
+    /// Through a browser on the same machine, which hands the CLI a code.
     Pkce,
-    /// By a code that the user copies into a browser.
+    /// With a code that the user enters in a browser.
     Device,
 }
 
-/// Where a request stands.
+/// The state of an authorization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CliStatus {
-    /// Nobody has decided.
+    /// Waits for a decision.
     Pending,
-    /// It waits for the command line.
+    /// Approved, waits for the exchange.
     Approved,
-    /// The command line is in.
+    /// Exchanged for a credential.
     Consumed,
-    /// It was denied.
+    /// Denied.
     Denied,
-    /// Its time has run out, or it was cancelled.
+    /// Expired or cancelled.
     Expired,
 }
 
-/// A request, as the approval screen shows it.
+/// An authorization, as the approval screen shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CliAuthorization {
-    /// The ID of the request.
+    /// The id of the authorization.
     pub authorization_id: CliAuthorizationId,
     /// How the CLI gets its credential.
     pub mode: CliMode,
-    /// The state of the request.
+    /// The state of the authorization.
     pub status: CliStatus,
-    /// The name of the device, as the CLI sent it; absent when it sent none.
+    /// The name of the device, as the CLI sent it; absent if the CLI did not send it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_name: Option<String>,
-    /// The program, as it calls itself; absent when the CLI did not send one.
+    /// The client's name, as it reported it; absent if the CLI did not send it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_name: Option<String>,
-    /// The version of the program; absent when the CLI did not send one.
+    /// The client's version; absent if the CLI did not send it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_version: Option<String>,
-    /// The operating system and architecture of the device; absent when the CLI did not send them.
+    /// The operating system and architecture of the device; absent if the CLI did not send them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_platform: Option<String>,
     /// The IP address it was created from.
     pub created_by: String,
-    /// When it was created, in milliseconds since 1970.
+    /// When it was created, as Unix time in milliseconds.
     pub created_time: UnixMillis,
-    /// Until when it can be approved, in milliseconds since 1970.
+    /// When it expires, as Unix time in milliseconds.
     pub expires_at: UnixMillis,
 }
 
-/// The request that a user code is of.
+/// The authorization that a user code belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CliResolved {
-    /// The ID of the request.
+    /// The id of the authorization.
     pub authorization_id: CliAuthorizationId,
 }
 
-/// What was decided.
+/// A decision on an authorization.
 #[derive(Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CliDecision {
-    /// The state of the request now: `approved` or `denied`.
+    /// The new state: `approved` or `denied`.
     pub status: CliStatus,
     /// How the CLI gets its credential.
     pub mode: CliMode,
-    /// Where the browser goes; absent for devices. It never holds a credential.
+    /// Where to send the browser; absent in the device-code flow. It never contains a credential.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redirect_uri: Option<String>,
 }
 
-/// A machine with a credential.
+/// An authorized device.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Machine {
     /// The credential's id.
     pub credential_id: AccessKeyId,
-    /// The ID that the CLI generates once per device; absent when it sent none.
+    /// The id that the CLI generates once per device; absent if the CLI did not send it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_id: Option<String>,
-    /// The name of the device; absent when the CLI did not send one.
+    /// The name of the device; absent if the CLI did not send it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_name: Option<String>,
-    /// The program that signed in; absent when the CLI did not send one.
+    /// The client that signed in; absent if the CLI did not send it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_name: Option<String>,
-    /// The version of the program when it was authorized; absent when the CLI did not send one.
+    /// The client's version when it was authorized; absent if the CLI did not send it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_version: Option<String>,
-    /// The operating system and architecture of the device; absent when the CLI did not send them.
+    /// The operating system and architecture of the device; absent if the CLI did not send them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_platform: Option<String>,
-    /// By which way it was let in: `cli_browser` or `cli_device`.
+    /// How it was authorized: `cli_browser` or `cli_device`.
     pub credential_origin: String,
     /// The IP address it was authorized from.
     pub created_by: String,
-    /// When it was authorized, in milliseconds since 1970.
+    /// When it was authorized, as Unix time in milliseconds.
     pub created_time: UnixMillis,
-    /// When the credential was last used, to within five minutes, in milliseconds since 1970; null when never used.
+    /// When the credential was last used, to within five minutes, as Unix time in milliseconds; null if never used.
     #[cfg_attr(feature = "openapi", schema(required = true))]
     pub last_used_time: Option<UnixMillis>,
-    /// When it expires, in milliseconds since 1970.
+    /// When it expires, as Unix time in milliseconds.
     pub expires: UnixMillis,
-    /// Whether the request was made with it.
+    /// Whether the request uses this credential.
     pub is_current: bool,
 }
 
-/// Machines, oldest first.
+/// Authorized devices, oldest first.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct MachinesAnswer {

@@ -1,25 +1,25 @@
-//! Collaborators of apps.
+//! Collaborators.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::apps::AppCollaborator;
+use super::apps::{AppCollaborator, Role};
 use super::body::body;
 use super::field::FromJson;
 use super::second_factors::StepUpProof;
 use crate::Invalid;
 
-/// A role that can be given.
+/// A role that can be assigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum AssignableRole {
-    /// Manages deployments and collaborators.
+    /// Also manages the app, its deployments and its collaborators.
     Admin,
-    /// Releases.
+    /// Also manages releases.
     Developer,
-    /// Reads.
+    /// Read-only access.
     Viewer,
 }
 
@@ -35,41 +35,42 @@ impl FromJson for AssignableRole {
 }
 
 body! {
-    /// A collaborator to be added.
+    /// The collaborator to add.
     NewCollaborator example { "permission": "Developer" } {
-        /// The role; Developer when absent.
+        /// The role. Default: Developer.
         optional permission: AssignableRole,
-        /// A fresh proof of a second factor, for a dashboard session that is no longer fresh and gives the role Admin.
+        /// A step-up proof, as an alternative to a fresh dashboard session when assigning the role Admin.
         optional step_up: StepUpProof,
     }
 }
 
 body! {
-    /// What is to change of a collaborator.
+    /// The changes to a collaborator.
     CollaboratorPatch example { "permission": "Viewer" } {
         /// The new role.
         required permission: AssignableRole,
-        /// A fresh proof of a second factor, for a dashboard session that is no longer fresh and gives the role Admin.
+        /// A step-up proof, as an alternative to a fresh dashboard session when assigning the role Admin.
         optional step_up: StepUpProof,
     }
 }
 
 body! {
-    /// How an app is accepted.
+    /// The options for accepting an app.
     Acceptance example {} {
-        /// Another name for an app that was transferred to the caller, who has an app of its name already.
+        /// Another name for a transferred app, if the caller already has an app with its name.
         optional name: String [min_length = 1, max_length = 255],
     }
 }
 
-/// A collaborator by its address.
+/// A collaborator.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Collaborator {
-    /// The e-mail address.
+    /// The email address.
     pub email: String,
     /// The role.
-    pub permission: String,
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub permission: Role,
 }
 
 /// One collaborator.
@@ -80,10 +81,10 @@ pub struct CollaboratorAnswer {
     pub collaborator: Collaborator,
 }
 
-/// Collaborators by address.
+/// The collaborators of an app.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CollaboratorsAnswer {
-    /// The collaborators.
+    /// The collaborators by email address.
     pub collaborators: BTreeMap<String, AppCollaborator>,
 }

@@ -8,17 +8,17 @@ use crate::ids::DeploymentId;
 use crate::time::UnixMillis;
 
 body! {
-    /// A deployment to be made.
+    /// The deployment to create.
     NewDeployment example { "name": "Beta" } {
         /// Its name, unique within the app.
         required name: String [min_length = 1, max_length = 255],
-        /// The key that installed clients already have, when they come from another service; generated when absent.
+        /// The deployment key, if installed apps already have one from another service. Generated if absent.
         optional key: String [pattern = "^[A-Za-z0-9_-]{10,100}$"],
     }
 }
 
 body! {
-    /// What is to change of a deployment.
+    /// The changes to a deployment.
     DeploymentPatch example { "name": "Beta" } {
         /// Its new name, unique within the app.
         required name: String [min_length = 1, max_length = 255],
@@ -34,11 +34,11 @@ pub struct Deployment {
     pub id: DeploymentId,
     /// Its name.
     pub name: String,
-    /// Its key, or `(hidden)` for callers without deploymentKeys.read.
+    /// Its deployment key, or `(hidden)` for callers without `deploymentKeys.read`.
     pub key: String,
-    /// When it was created, in milliseconds since 1970.
+    /// When it was created, as Unix time in milliseconds.
     pub created_time: UnixMillis,
-    /// Its newest release; null when it has none.
+    /// Its newest release; null if it has none.
     pub package: Option<Release>,
 }
 
@@ -50,7 +50,7 @@ pub struct DeploymentAnswer {
     pub deployment: Deployment,
 }
 
-/// Deployments by name.
+/// Deployments, sorted by name.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DeploymentsAnswer {

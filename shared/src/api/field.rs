@@ -1,4 +1,4 @@
-//! A member of a body, before it is judged.
+//! A member of a request body before validation.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,28 +8,28 @@ use serde_json::{Map, Value};
 
 use crate::Invalid;
 
-/// A member of a body: a value of the wrong kind is kept as what is wrong with it, so that all members are judged before one is refused. Where null means
-/// the same as nothing, [`Field::optional`] says so.
+/// A member of a request body. A value of the wrong type is kept as its error, so that all members are validated before the request is refused. Where
+/// null means absent, use [`Field::optional`].
 #[derive(Clone, Default, PartialEq, Eq)]
 pub enum Field<T> {
-    /// It is not there.
+    /// Absent.
     #[default]
     Missing,
-    /// It is there, as null.
+    /// Null.
     Null,
-    /// It is of another kind.
+    /// Of the wrong type.
     Wrong(Invalid),
-    /// It is there.
+    /// A value.
     Value(T),
 }
 
-/// What a member can hold.
+/// A type that a member can have.
 pub trait FromJson: Sized {
-    /// Reads a value that is not null. Errors: what is wrong with it.
+    /// Converts a value that is not null. Errors: why it is invalid.
     fn from_json(value: Value) -> Result<Self, Invalid>;
 }
 
-/// Prints no value: passwords and codes are among them.
+/// Prints no value, since passwords and codes are among them.
 impl<T> fmt::Debug for Field<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
@@ -42,22 +42,22 @@ impl<T> fmt::Debug for Field<T> {
 }
 
 impl<T> Field<T> {
-    /// Whether it is not there at all.
+    /// Whether it is absent. Null is not.
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Missing)
     }
 
-    /// Whether there is a value, of whatever kind.
+    /// Whether there is a value other than null, of any type.
     pub fn is_given(&self) -> bool {
         matches!(self, Self::Wrong(_) | Self::Value(_))
     }
 
-    /// The value. Errors: when it is not there, or wrong.
+    /// The value. Errors: if it is absent, null or of the wrong type.
     pub fn required(self) -> Result<T, Invalid> {
-        self.optional()?.ok_or(Invalid::from("is needed"))
+        self.optional()?.ok_or(Invalid::from("is required"))
     }
 
-    /// The value, if there is one; null is none. Errors: when it is wrong.
+    /// The value, if any. Null means none. Errors: if it is of the wrong type.
     pub fn optional(self) -> Result<Option<T>, Invalid> {
         match self {
             Self::Missing | Self::Null => Ok(None),
@@ -66,7 +66,7 @@ impl<T> Field<T> {
         }
     }
 
-    /// The same without taking it.
+    /// The same, by reference.
     pub fn as_ref(&self) -> Field<&T> {
         match self {
             Self::Missing => Field::Missing,
@@ -78,17 +78,17 @@ impl<T> Field<T> {
 }
 
 impl Field<String> {
-    /// A text that must be there, parsed.
+    /// Parses a required string.
     pub fn parse<T: FromStr<Err = Invalid>>(self) -> Result<T, Invalid> {
         self.required()?.parse()
     }
 
-    /// A text that may be absent, parsed.
+    /// Parses an optional string.
     pub fn parse_optional<T: FromStr<Err = Invalid>>(self) -> Result<Option<T>, Invalid> {
         self.optional()?.as_deref().map(str::parse).transpose()
     }
 
-    /// A text that must be there and say something.
+    /// A required string that is not empty.
     pub fn filled(self) -> Result<String, Invalid> {
         let text = self.required()?;
         if text.is_empty() { Err(Invalid::from("must not be empty")) } else { Ok(text) }
@@ -116,7 +116,7 @@ impl<'de, T: FromJson> Deserialize<'de> for Field<T> {
     }
 }
 
-/// A member that is missing is to be skipped; one that is wrong is never sent.
+/// Absent members must be skipped by the struct. A member of the wrong type is never sent.
 impl<T: Serialize> Serialize for Field<T> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -141,9 +141,9 @@ impl FromJson for bool {
 
 impl FromJson for i64 {
     fn from_json(value: Value) -> Result<Self, Invalid> {
-        // 60.0 is a whole number, too.
+        // 60.0 counts as a whole number.
         let whole = |number: &serde_json::Number| number.as_i64().or_else(|| number.to_string().strip_suffix(".0")?.parse().ok());
-        value.as_number().and_then(whole).ok_or(Invalid::from("must be a whole number of at most 64 bits"))
+        value.as_number().and_then(whole).ok_or(Invalid::from("must be a whole number that fits in 64 bits"))
     }
 }
 

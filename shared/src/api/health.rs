@@ -1,42 +1,42 @@
-//! The state of the service.
+//! The health of the service.
 
 use serde::{Deserialize, Serialize};
 
-/// The state of the service.
+/// The health of the service.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Health {
-    /// `ok`, or `unavailable` when the database or storage fails.
+    /// `ok`, or `unavailable` if the database or the bundle storage fails.
     pub status: String,
     /// The version of the service.
     pub version: String,
     /// The result of each check; absent with `?live`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checks: Option<Checks>,
-    /// The error envelope's member; absent unless the database or storage fails.
+    /// As in the error envelope; absent unless the database or the bundle storage fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(ignore))]
     pub error: Option<String>,
-    /// The error envelope's member; absent unless the database or storage fails.
+    /// As in the error envelope; absent unless the database or the bundle storage fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(ignore))]
     pub request_id: Option<String>,
 }
 
-/// What each check said.
+/// The result of each check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Checks {
     /// The database: `ok` or `failed`.
     pub database: CheckResult,
-    /// The storage of bundles: `ok` or `failed`.
+    /// The bundle storage: `ok` or `failed`.
     pub storage: CheckResult,
-    /// The edge: `ok`, `degraded`, or `off` when none is configured.
+    /// The edge: `ok`, `degraded`, or `off` if none is configured.
     pub edge: CheckResult,
 }
 
-/// The state of a part.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -45,7 +45,7 @@ pub enum CheckResult {
     Ok,
     /// It works, but lags behind.
     Degraded,
-    /// There is none.
+    /// Not configured.
     Off,
     /// It does not work.
     Failed,

@@ -1,4 +1,4 @@
-//! Counts by day.
+//! Daily metrics.
 
 use std::collections::BTreeMap;
 
@@ -6,24 +6,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::keys::Label;
 
-/// The counts of one label at the end of a day, or, of the current day, when the job last looked.
+/// The counts of a release label at the end of a day. For the current day: at the last run of the daily job.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct DayCounts {
-    /// Clients that run it.
+    /// Devices that run the release.
     pub active: i64,
-    /// Clients that have loaded it so far.
+    /// Devices that downloaded the release so far.
     pub downloaded: i64,
-    /// Clients that have run it so far.
+    /// Devices that installed the release so far.
     pub installed: i64,
-    /// Clients that have fallen back from it so far.
+    /// Devices that fell back from the release so far.
     pub failed: i64,
-    /// How many more have loaded it than the day before; null when that day is missing.
+    /// Change of `downloaded` since the day before; null if that day is missing.
     pub downloaded_delta: Option<i64>,
-    /// How many more have run it than the day before; null when that day is missing.
+    /// Change of `installed` since the day before; null if that day is missing.
     pub installed_delta: Option<i64>,
-    /// How many more have fallen back from it than the day before; null when that day is missing.
+    /// Change of `failed` since the day before; null if that day is missing.
     pub failed_delta: Option<i64>,
 }
 
@@ -39,20 +39,20 @@ pub struct Day {
     pub labels: BTreeMap<Label, DayCounts>,
 }
 
-/// The counts of a deployment by UTC day.
+/// The daily metrics of a deployment.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct MetricsHistoryAnswer {
-    /// The first day of the range that is shown, as `YYYY-MM-DD`.
+    /// The first day of the effective range, as `YYYY-MM-DD`.
     #[cfg_attr(feature = "openapi", schema(format = Date))]
     pub from: String,
-    /// The last day of the range that is shown, as `YYYY-MM-DD`.
+    /// The last day of the effective range, as `YYYY-MM-DD`.
     #[cfg_attr(feature = "openapi", schema(format = Date))]
     pub to: String,
-    /// The first day with data, as `YYYY-MM-DD`; null when there is none.
+    /// The first day with data, as `YYYY-MM-DD`; null if there is none.
     #[cfg_attr(feature = "openapi", schema(format = Date))]
     pub history_starts_at: Option<String>,
-    /// The days of the range that there are, ascending.
+    /// The days with data in the range, oldest first.
     pub days: Vec<Day>,
 }

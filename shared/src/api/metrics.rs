@@ -1,4 +1,4 @@
-//! Counts.
+//! Metrics.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Counts {
-    /// Clients that run it now.
+    /// Devices that run it now.
     pub active: i64,
-    /// Clients that have loaded it; 0 for a binary version.
+    /// Devices that downloaded it; 0 for a binary version.
     pub downloaded: i64,
-    /// Clients that have run it; 0 for a binary version.
+    /// Devices that installed it; 0 for a binary version.
     pub installed: i64,
-    /// Clients that have fallen back from it; 0 for a binary version.
+    /// Devices that fell back from it; 0 for a binary version.
     pub failed: i64,
 }
 
-/// The counts of a deployment by label or binary version.
+/// The metrics of a deployment.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct MetricsAnswer {

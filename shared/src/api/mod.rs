@@ -1,7 +1,7 @@
-//! The bodies of /v1, as the control plane reads and writes them and as its clients do: one file per resource.
+//! The request and response bodies of /v1, for the control plane and its clients: one file per resource.
 //!
-//! A body that is read has a [`Field`] for each member, so that a refusal names everything that is wrong at once. Deliberately not here: what a value must
-//! be (the domain's types say so), and what an operation does with it. Start reading at [`Field`].
+//! A request body has a [`Field`] per member, so that an error names every invalid member at once. Deliberately not here: what a value must be (the
+//! domain's types define it), and what an operation does with it. Start reading at [`Field`].
 
 pub mod access_keys;
 pub mod accounts;

@@ -1,26 +1,26 @@
-//! What tells programs why a request was refused.
+//! Error codes.
 
 use serde::{Deserialize, Serialize};
 
-/// The codes of refusals, as the interface lists them.
+/// The error codes of the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Code {
-    /// Login needs a human-verification token.
+    /// Login requires a human-verification token.
     ChallengeRequired,
-    /// Only a dashboard session may do this.
+    /// Only a dashboard session can do this.
     DashboardSessionRequired,
-    /// The time for setting up a second factor is over.
+    /// The deadline to set up two-factor authentication has passed.
     MfaSetupRequired,
-    /// The login is too old for lasting access: re-authenticate, or log in again.
+    /// The session is not fresh: re-authenticate or log in again.
     ReauthRequired,
-    /// A fresh proof of a second factor is needed.
+    /// A fresh step-up proof is required.
     StepUpRequired,
 }
 
 impl Code {
-    /// The code as it is answered.
+    /// The code in responses.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ChallengeRequired => "challenge_required",

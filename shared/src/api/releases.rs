@@ -13,12 +13,12 @@ use crate::keys::Label;
 use crate::rollout::Percent;
 use crate::time::UnixMillis;
 
-/// How a release came to be.
+/// How a release was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "openapi", schema(description = "How a release came to be."))]
+#[cfg_attr(feature = "openapi", schema(description = "How a release was created."))]
 pub enum ReleaseMethod {
-    /// From bytes.
+    /// From an uploaded bundle.
     Upload,
     /// From a release of another deployment.
     Promote,
@@ -28,43 +28,46 @@ pub enum ReleaseMethod {
 
 impl FromJson for Percent {
     fn from_json(value: Value) -> Result<Self, Invalid> {
-        value.as_u64().and_then(Self::new).ok_or(Invalid::from("must be a whole number from 1 to 100"))
+        let number = i64::from_json(value).ok().and_then(|number| u64::try_from(number).ok());
+        number.and_then(Self::new).ok_or(Invalid::from("must be a whole number from 1 to 100"))
     }
 }
 
 body! {
     /// `packageInfo` of an upload.
     NewRelease example { "appVersion": "^1.0.0", "description": "what is new" } {
-        /// The binary versions it is for: a version or a range as npm understands it.
+        /// The binary versions that it targets: a version or an npm-style range.
         required app_version: String [min_length = 1, max_length = 255],
-        /// Release notes; the length is counted in UTF-16 code units. None when absent.
+        /// Release notes. The length is counted in UTF-16 code units.
         optional description: String [max_length = 10000],
-        /// Whether clients must take it; false when absent.
+        /// Whether the update is mandatory. Default: false.
         optional is_mandatory: bool,
-        /// Whether it is offered to nobody; false when absent.
+        /// Whether the release is disabled: no device gets it. Default: false.
         optional is_disabled: bool,
-        /// The percentage of clients that it is offered to; 100, null and absent are everybody.
+        /// The percentage of devices that get the release. Default: 100.
         optional rollout: Percent as i32 [minimum = 1, maximum = 100],
     }
 }
 
 body! {
-    /// `packageInfo` of a change or a promotion. What is not given stays as it is, or is inherited, and so is what is empty in a promotion; its
-    /// rollout is 100 unless given.
+    /// `packageInfo` of an update or a promotion. In an update, absent members and empty texts stay the same. In a promotion, they are inherited, except
+    /// `rollout`, which is 100 by default.
     ReleaseChanges {
-        /// The binary versions it is for: a version or a range as npm understands it.
+        /// The binary versions that it targets: a version or an npm-style range.
         optional app_version: String [max_length = 255],
-        /// Release notes; the length is counted in UTF-16 code units. Those that a release was promoted with stay.
+        /// Release notes. The length is counted in UTF-16 code units. Cannot be changed after a promotion.
         optional description: String [max_length = 10000],
-        /// Whether clients must take it.
+        /// Whether the update is mandatory.
         optional is_mandatory: bool,
-        /// Whether it is offered to nobody.
+        /// Whether the release is disabled: no device gets it.
         optional is_disabled: bool,
-        /// The percentage of clients that it is offered to; 100 is everybody. A change must not lower it, and is taken only while the release is the
-        /// newest and not yet for everybody.
+        /// The percentage of devices that get the release. An update must not lower it, and can change it only while the release is the newest and not
+        /// fully rolled out.
         optional rollout: Percent as i32 [minimum = 1, maximum = 100],
-        /// The hash of its contents. A change takes no other one; a promotion that names another one is refused.
+        /// The hash of the contents. Refused if it does not match them.
         optional package_hash: String [pattern = "^[0-9a-f]{64}$"],
+        /// Members to clear: only `description`. An update empties it; a promotion does not inherit it.
+        optional clear: Vec<String>,
     }
 }
 
@@ -76,58 +79,58 @@ impl FromJson for ReleaseChanges {
 }
 
 body! {
-    /// A change of a release.
+    /// The changes to a release.
     ReleasePatch example { "packageInfo": { "rollout": 100 } } {
-        /// Which release; the newest unless given.
+        /// The label of the release. Default: the newest.
         optional label: String [pattern = "^v[1-9][0-9]{0,8}$"],
-        /// What changes.
+        /// The new metadata.
         optional package_info: ReleaseChanges,
     }
 }
 
 body! {
-    /// A promotion to be made.
+    /// The promotion to create.
     NewPromotion example { "destination": "Production", "packageInfo": { "rollout": 20 } } {
-        /// The name of the deployment that the release goes to.
+        /// The name of the destination deployment.
         required destination: String [min_length = 1, max_length = 255],
-        /// Which release; the newest one that is not disabled unless given.
+        /// The label of the release. Default: the newest that is not disabled.
         optional label: String [pattern = "^v[1-9][0-9]{0,8}$"],
-        /// What differs from the release that is promoted.
+        /// Metadata that overrides that of the promoted release.
         optional package_info: ReleaseChanges,
     }
 }
 
 body! {
-    /// A rollback to be made.
+    /// The rollback to create.
     NewRollback example { "targetRelease": "v1" } {
-        /// The release to go back to; the one before the newest unless given.
+        /// The label of the release to roll back to. Default: the one before the newest.
         optional target_release: String [pattern = "^v[1-9][0-9]{0,8}$"],
     }
 }
 
-/// A release; clients call it a package.
+/// A release. SDKs call it a package.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Release {
-    /// The binary versions it is for, as given.
+    /// The binary versions that it targets: a version or a range.
     pub app_version: String,
-    /// A signed address of the bundle.
+    /// A signed URL of the bundle.
     pub blob_url: String,
-    /// Release notes; null when there are none.
+    /// Release notes; null if there are none.
     pub description: Option<String>,
-    /// Diffs by the package hash that they start from.
+    /// Diffs by the package hash of their base.
     pub diff_package_map: BTreeMap<String, Diff>,
-    /// Whether it is offered to nobody.
+    /// Whether it is disabled: no device gets it.
     pub is_disabled: bool,
-    /// Whether clients must take it.
+    /// Whether the update is mandatory.
     pub is_mandatory: bool,
     /// Its label.
     #[cfg_attr(feature = "openapi", schema(value_type = String, pattern = "^v[1-9][0-9]{0,8}$"))]
     pub label: Label,
-    /// A signed address of the file manifest; null for a single-file package.
+    /// A signed URL of the file manifest; null for a single-file package.
     pub manifest_blob_url: Option<String>,
-    /// The deployment it was promoted from; absent when it was not promoted.
+    /// The deployment it was promoted from; absent if it was not promoted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub original_deployment: Option<String>,
     /// The label of the release it was copied from; absent for an upload.
@@ -137,16 +140,16 @@ pub struct Release {
     /// The hash of its contents.
     #[cfg_attr(feature = "openapi", schema(value_type = String, pattern = "^[0-9a-f]{64}$"))]
     pub package_hash: PackageHash,
-    /// The address of the account that made it.
+    /// The email address of the account that released it.
     pub released_by: String,
-    /// Upload, Promote or Rollback.
+    /// How it was created.
     pub release_method: ReleaseMethod,
-    /// 1-99 for a staged rollout, null for everybody.
+    /// The percentage of a staged rollout, 1-99; null if fully rolled out.
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 99))]
     pub rollout: Option<i64>,
     /// The bundle's size in bytes.
     pub size: i64,
-    /// When it was created, in milliseconds since 1970.
+    /// When it was created, as Unix time in milliseconds.
     pub upload_time: UnixMillis,
 }
 
@@ -154,29 +157,29 @@ pub struct Release {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Diff {
-    /// A signed address of the diff.
+    /// A signed URL of the diff.
     pub url: String,
     /// Its size in bytes.
     pub size: i64,
 }
 
-/// A release in a list: all but what it takes a signature to give.
+/// A release in a list: without signed URLs.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ListedRelease {
-    /// The binary versions it is for, as given.
+    /// The binary versions that it targets: a version or a range.
     pub app_version: String,
-    /// Release notes; null when there are none.
+    /// Release notes; null if there are none.
     pub description: Option<String>,
-    /// Whether it is offered to nobody.
+    /// Whether it is disabled: no device gets it.
     pub is_disabled: bool,
-    /// Whether clients must take it.
+    /// Whether the update is mandatory.
     pub is_mandatory: bool,
     /// Its label.
     #[cfg_attr(feature = "openapi", schema(value_type = String, pattern = "^v[1-9][0-9]{0,8}$"))]
     pub label: Label,
-    /// The deployment it was promoted from; absent when it was not promoted.
+    /// The deployment it was promoted from; absent if it was not promoted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub original_deployment: Option<String>,
     /// The label of the release it was copied from; absent for an upload.
@@ -186,16 +189,16 @@ pub struct ListedRelease {
     /// The hash of its contents.
     #[cfg_attr(feature = "openapi", schema(value_type = String, pattern = "^[0-9a-f]{64}$"))]
     pub package_hash: PackageHash,
-    /// The address of the account that made it.
+    /// The email address of the account that released it.
     pub released_by: String,
-    /// Upload, Promote or Rollback.
+    /// How it was created.
     pub release_method: ReleaseMethod,
-    /// 1-99 for a staged rollout, null for everybody.
+    /// The percentage of a staged rollout, 1-99; null if fully rolled out.
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 99))]
     pub rollout: Option<i64>,
     /// The bundle's size in bytes.
     pub size: i64,
-    /// When it was created, in milliseconds since 1970.
+    /// When it was created, as Unix time in milliseconds.
     pub upload_time: UnixMillis,
 }
 
@@ -222,6 +225,6 @@ pub struct HistoryAnswer {
 pub struct ReleasesAnswer {
     /// The releases on this page.
     pub releases: Vec<ListedRelease>,
-    /// What leads to the next page; null on the last one.
+    /// The `cursor` of the next page; null on the last one.
     pub next_cursor: Option<String>,
 }

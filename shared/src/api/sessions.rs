@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::access_keys::CredentialOrigin;
 use crate::ids::AccessKeyId;
 use crate::time::UnixMillis;
 
@@ -14,25 +15,26 @@ pub struct Session {
     pub id: AccessKeyId,
     /// The IP address it was created from.
     pub created_by: String,
-    /// When its owner signed in, in milliseconds since 1970.
+    /// When its owner signed in, as Unix time in milliseconds.
     pub created_time: UnixMillis,
-    /// When it was last used, to within five minutes, in milliseconds since 1970; null when never used.
+    /// When it was last used, to within five minutes, as Unix time in milliseconds; null if never used.
     pub last_used_time: Option<UnixMillis>,
-    /// When it expires, in milliseconds since 1970.
+    /// When it expires, as Unix time in milliseconds.
     pub expires: UnixMillis,
-    /// How its owner signed in; absent on sessions from before origins were kept.
+    /// How its owner signed in; absent for sessions from before origins were recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub credential_origin: Option<String>,
-    /// The name of the device; absent when it is not a CLI session, or the CLI did not send one.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub credential_origin: Option<CredentialOrigin>,
+    /// The name of the device; absent unless a CLI sent it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_name: Option<String>,
-    /// The program that signed in; absent when it is not a CLI session, or the CLI did not send one.
+    /// The client that signed in; absent unless a CLI sent it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_name: Option<String>,
-    /// The operating system and architecture; absent when it is not a CLI session, or the CLI did not send them.
+    /// The operating system and architecture; absent unless a CLI sent them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_platform: Option<String>,
-    /// Whether the request was made with it.
+    /// Whether the request uses this session.
     pub is_current: bool,
 }
 
@@ -44,7 +46,7 @@ pub struct SessionsAnswer {
     pub sessions: Vec<Session>,
 }
 
-/// How many sessions were ended.
+/// The result of revoking sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RevokedAnswer {

@@ -1,4 +1,4 @@
-//! The files of a package, each with the hash of its bytes.
+//! A package's files, each with the hash of its bytes.
 
 use super::hash::package_hash;
 use crate::Invalid;
@@ -15,8 +15,8 @@ impl Manifest {
         Self::default()
     }
 
-    /// Adds a file, its name normalised, and says whether it was. Not added are directories and what macOS leaves in archives
-    /// (`__MACOSX/…`, `.DS_Store`): clients never see those, so a hash over them could not be verified.
+    /// Adds a file under its normalized name. Returns false for directories and for what macOS adds to archives (`__MACOSX/…`, `.DS_Store`): clients
+    /// never see those, so they could not verify a hash over them.
     pub fn insert(&mut self, name: &str, hash: Sha256Hex) -> bool {
         let name = normalise_name(name);
         let is_ignored = name.ends_with('/') || name.starts_with("__MACOSX/") || is_file(&name, ".DS_Store");
@@ -26,7 +26,7 @@ impl Manifest {
         !is_ignored
     }
 
-    /// The hash of a file, by its normalised name.
+    /// The hash of a file, by its normalized name.
     pub fn get(&self, name: &str) -> Option<&Sha256Hex> {
         self.0.get(name)
     }
@@ -36,7 +36,7 @@ impl Manifest {
         self.0.iter().map(|(name, hash)| (name.as_str(), hash))
     }
 
-    /// How many files there are.
+    /// The number of files.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -48,22 +48,22 @@ impl Manifest {
 
     /// The stored form: a JSON object from name to hash.
     pub fn to_json(&self) -> String {
-        // Texts always have a JSON form; there is no error to give.
+        // Cannot fail: strings always serialize.
         serde_json::to_string(&self.0).unwrap_or_default()
     }
 
-    /// Reads the stored form.
+    /// Parses the stored form.
     pub fn from_json(bytes: &[u8]) -> Result<Self, Invalid> {
         serde_json::from_slice(bytes).map(Self).map_err(|error| Invalid::from(format!("is not a manifest: {error}")))
     }
 
-    /// The hash of the package. A signature (`.codepushrelease`) signs the hash, so it is not part of it.
+    /// The package hash. It excludes the signature file (`.codepushrelease`), which signs the hash itself.
     pub fn package_hash(&self) -> PackageHash {
         package_hash(self.iter().filter(|(name, _)| !is_file(name, ".codepushrelease")))
     }
 }
 
-/// A file's name as clients build it: `\` becomes `/`.
+/// A file name as clients build it: `\` becomes `/`.
 pub fn normalise_name(name: &str) -> String {
     name.replace('\\', "/")
 }

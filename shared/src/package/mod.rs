@@ -1,6 +1,6 @@
-//! What a package consists of, and the hash by which clients verify it.
+//! A package's manifest, and the hash by which clients verify the package.
 //!
-//! `manifest` lists files with their hashes, `hash` makes one hash of them. Reading zip files is not here. Start at [`Manifest`].
+//! `manifest` lists files with their hashes; `hash` combines them into one. Reading ZIP files is not here. Start at [`Manifest`].
 
 mod hash;
 pub mod manifest;

@@ -1,4 +1,4 @@
-//! The JSON of a snapshot. Member names are one letter, since there may be a thousand releases; each is explained at its field.
+//! The JSON of a snapshot. Member names have one letter, since there may be a thousand releases; each is explained at its field.
 
 use super::{DiffSource, HistoryRelease, Offer, Release, Snapshot, SnapshotHeader, json_length, shadowed};
 use crate::Invalid;
@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// The number of the format that is written.
+/// The format number to write.
 const FORMAT: u32 = 1;
-/// The oldest format that is read: the one before, once there is one. An edge that was updated first still meets it.
+/// The oldest format to read: the previous one, once there is one. An edge that is updated before control still gets it.
 const OLDEST_FORMAT: u32 = if FORMAT > 1 { FORMAT - 1 } else { 1 };
 
 #[derive(Serialize, Deserialize)]
@@ -30,13 +30,13 @@ struct Document<'t> {
     /// The version.
     #[serde(rename = "v")]
     version: i64,
-    /// The time it was made.
+    /// The time of creation.
     #[serde(rename = "t")]
     made: UnixMillis,
     /// Whether the deployment was deleted.
     #[serde(rename = "x", default, skip_serializing_if = "is_false")]
     is_tombstone: bool,
-    /// The distinct texts of ranges.
+    /// The distinct ranges, as text.
     #[serde(rename = "g", borrow)]
     ranges: Vec<Cow<'t, str>>,
     /// The releases, newest first.
@@ -64,13 +64,13 @@ struct Entry<'t> {
     /// The percentage of an unfinished rollout.
     #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
     rollout: Option<u8>,
-    /// The description; this and what follows is absent in the short form.
+    /// The description; this and the following members are absent in the short form.
     #[serde(rename = "n", default, skip_serializing_if = "Option::is_none", borrow)]
     description: Option<Cow<'t, str>>,
-    /// The size of the full package. A release is in full form when size and blob are there.
+    /// The size of the full package. Present only in the full form.
     #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
     size: Option<u64>,
-    /// The blob of the full package; absent where it is the package hash (a single file).
+    /// The blob of the full package; absent if equal to the package hash (a single file).
     #[serde(rename = "b", default, skip_serializing_if = "Option::is_none", borrow)]
     blob: Option<Cow<'t, str>>,
     /// The diffs: source hash, blob, size.
@@ -83,7 +83,7 @@ fn is_false(value: &bool) -> bool {
     !*value
 }
 
-pub(super) fn write(header: &SnapshotHeader, newest_first: &[HistoryRelease], most_bytes: usize) -> Result<String, Invalid> {
+pub(super) fn write(header: &SnapshotHeader, newest_first: &[HistoryRelease], max_bytes: usize) -> Result<String, Invalid> {
     let mut document = empty(header);
     let mut older_than = u32::MAX;
     for release in newest_first {
@@ -95,8 +95,8 @@ pub(super) fn write(header: &SnapshotHeader, newest_first: &[HistoryRelease], mo
             return Err(fault(release, "its rollout is not from 1 to 100"));
         }
     }
-    // A withdrawn release is never compared with a client's version, so a range that only such releases have is not worth its place: a reader compiles
-    // every one. They refer to any other. The table of a deployment without enabled releases has the newest one's.
+    // A disabled release is never compared with an app version, so ranges that only disabled releases have are left out: a reader compiles every
+    // range. Such releases refer to any other range. Without enabled releases, the table has the newest release's range.
     let enabled = newest_first.iter().filter(|release| !release.is_disabled);
     let mut indexes = HashMap::new();
     for release in enabled.chain(newest_first.first()) {
@@ -113,10 +113,10 @@ pub(super) fn write(header: &SnapshotHeader, newest_first: &[HistoryRelease], mo
     let shortened = shadowed(newest_first.iter().map(flags));
     document.releases = newest_first.iter().zip(shortened).map(|(release, short)| entry(release, flags(release), short)).collect();
     let text = to_text(&document)?;
-    if text.len() <= most_bytes {
+    if text.len() <= max_bytes {
         return Ok(text);
     }
-    leave_out(&mut document.releases, text.len() - most_bytes);
+    shrink(&mut document.releases, text.len() - max_bytes);
     to_text(&document)
 }
 
@@ -124,9 +124,9 @@ fn fault(release: &HistoryRelease, what: &str) -> Invalid {
     Invalid::from(format!("release {}: {what}", release.label))
 }
 
-/// Takes away so many bytes, if there are so many: the oldest releases' diffs, then their descriptions.
-fn leave_out(newest_first: &mut [Entry<'_>], mut excess: usize) {
-    // The names of the members, with their punctuation.
+/// Removes `excess` bytes if possible: the oldest releases' diffs first, then their descriptions.
+fn shrink(newest_first: &mut [Entry<'_>], mut excess: usize) {
+    // A member's name with its punctuation.
     const NAME: usize = 5;
     for entry in newest_first.iter_mut().rev().filter(|entry| !entry.diffs.is_empty()) {
         if excess == 0 {
@@ -171,7 +171,7 @@ fn entry(release: &HistoryRelease, (range, is_disabled, rollout): (usize, bool, 
 
 pub(super) fn write_tombstone(header: &SnapshotHeader) -> String {
     let document = Document { is_tombstone: true, ..empty(header) };
-    // Texts and numbers always have a JSON form; there is no error to give.
+    // Cannot fail: strings and numbers always serialize.
     to_text(&document).unwrap_or_default()
 }
 
@@ -192,7 +192,7 @@ fn to_text(document: &Document<'_>) -> Result<String, Invalid> {
     serde_json::to_string(document).map_err(|error| Invalid::from(error.to_string()))
 }
 
-/// The format number alone, so that a newer format is named as such and not as a missing member.
+/// The format number alone, so that the error for a newer format names the format and not a missing member.
 #[derive(Deserialize)]
 struct Format {
     #[serde(rename = "f")]
@@ -228,12 +228,12 @@ pub(super) fn read(bytes: &[u8]) -> Result<Snapshot, Invalid> {
     };
     let mut ranges = document.ranges.iter().map(|text| Range::parse(text)).collect::<Result<Vec<_>, _>>()?;
     let mut releases = document.releases.into_iter().map(|entry| release(entry, ranges.len())).collect::<Result<Vec<_>, _>>()?;
-    // They grew by doubling, and are kept for long.
+    // Both grew by doubling and stay in memory for long.
     ranges.shrink_to_fit();
     releases.shrink_to_fit();
     let flags = releases.iter().map(|release| (release.range, release.is_disabled, release.rollout));
     if shadowed(flags).zip(&releases).any(|(may_be_short, release)| release.offer.is_none() && !may_be_short) {
-        return Err(Invalid::from("a release that may be chosen has the short form"));
+        return Err(Invalid::from("a release that can be chosen has the short form"));
     }
     let weight = weight(&ranges, &releases);
     Ok(Snapshot { header, is_tombstone: document.is_tombstone, ranges, releases, weight })
@@ -254,7 +254,7 @@ fn check_format(number: u32) -> Result<(), Invalid> {
 fn release(entry: Entry<'_>, range_count: usize) -> Result<Release, Invalid> {
     let label = Label::new(entry.label).ok_or(Invalid::from("a label is out of bounds"))?;
     if entry.range >= range_count {
-        return Err(Invalid::from("a release refers to a range that is not there"));
+        return Err(Invalid::from("a release refers to a range that does not exist"));
     }
     if entry.rollout.is_some_and(|rollout| !(1..100).contains(&rollout)) {
         return Err(Invalid::from("a rollout is not from 1 to 99"));
@@ -281,7 +281,7 @@ fn hash(text: Cow<'_, str>) -> Result<Sha256Hex, Invalid> {
     Sha256Hex::try_from(text.into_owned())
 }
 
-/// The bytes in memory. Every block on the heap is counted with what an allocator adds to it.
+/// The bytes in memory, including the allocator's overhead for every heap block.
 fn weight(ranges: &[Range], releases: &[Release]) -> usize {
     const BLOCK: usize = 16;
     const HASH: usize = 64 + BLOCK;

@@ -1,7 +1,7 @@
-//! The snapshot of a deployment: what the publisher writes to KV and the edge answers from.
+//! The snapshot of a deployment: the publisher writes it to KV, the edge answers update checks from it.
 //!
-//! [`Snapshot::publish`] makes the text, [`Snapshot::parse`] reads it and compiles each range once. Releases that no client can be offered any
-//! more stand in it in a short form. Not here: which release a client gets, that is [`crate::select`].
+//! [`Snapshot::publish`] writes the JSON; [`Snapshot::parse`] reads it and compiles each range once. Releases that can no longer be offered have a
+//! short form. Which release a device gets is decided in [`crate::select`].
 
 mod format;
 mod size;
@@ -16,35 +16,35 @@ use std::hash::Hash;
 
 pub use size::{Size, Sketch, json_length, offered};
 
-/// One stored release, in full: the publisher's input.
+/// A stored release with all its data: the publisher's input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistoryRelease {
-    /// Its label.
+    /// The label.
     pub label: Label,
-    /// The range of binary versions it targets.
+    /// The range of app versions that it targets.
     pub range: String,
-    /// The hash clients know its contents by.
+    /// The package hash that clients compute.
     pub package_hash: PackageHash,
-    /// Whether clients must install it.
+    /// Whether devices must install it.
     pub is_mandatory: bool,
-    /// Whether it is withdrawn.
+    /// Whether it is disabled.
     pub is_disabled: bool,
-    /// The percentage of clients it is for, 1 to 100; none means all.
+    /// The percentage of devices that get it, 1 to 100; `None` means all.
     pub rollout: Option<u8>,
-    /// The release notes; none when never set.
+    /// The release notes; `None` if never set.
     pub description: Option<String>,
     /// The size of the full package, in bytes.
     pub size: u64,
     /// The hash of the full package's bytes.
     pub blob: Sha256Hex,
-    /// The diffs that lead to it.
+    /// The diffs to it.
     pub diffs: Vec<DiffSource>,
 }
 
-/// A diff: what a client with one particular package needs to get a release.
+/// A diff to a release from one particular package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffSource {
-    /// The package the client must have.
+    /// The package that the device must have.
     pub source_hash: PackageHash,
     /// The hash of the diff's bytes.
     pub blob: Sha256Hex,
@@ -52,20 +52,20 @@ pub struct DiffSource {
     pub size: u64,
 }
 
-/// Whose snapshot it is, and which.
+/// The identity of a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotHeader {
     /// The deployment.
     pub deployment: DeploymentId,
     /// The app it belongs to.
     pub app: AppId,
-    /// Grows with every snapshot of a deployment key; a lower one never replaces a higher one.
+    /// Increases with every snapshot of a deployment key; a lower version never replaces a higher one.
     pub version: i64,
-    /// When it was made.
+    /// When it was created.
     pub made: UnixMillis,
 }
 
-/// A parsed snapshot, ready to select from.
+/// A parsed snapshot, ready for [`crate::select`].
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     header: SnapshotHeader,
@@ -75,26 +75,26 @@ pub struct Snapshot {
     weight: usize,
 }
 
-/// A release as the selection sees it.
+/// A release of a snapshot.
 #[derive(Debug, Clone)]
 pub struct Release {
-    /// Its label.
+    /// The label.
     pub label: Label,
-    /// The hash clients know its contents by.
+    /// The package hash that clients compute.
     pub package_hash: PackageHash,
-    /// Whether clients must install it.
+    /// Whether devices must install it.
     pub is_mandatory: bool,
-    /// Whether it is withdrawn.
+    /// Whether it is disabled.
     pub is_disabled: bool,
-    /// The percentage of clients it is for while its rollout is unfinished, 1 to 99; else none.
+    /// The percentage of an unfinished rollout, 1 to 99; `None` means all devices.
     pub rollout: Option<u8>,
     /// The index of its range in the snapshot's table.
     pub(crate) range: usize,
-    /// What is needed to offer it; none in the short form.
+    /// The data needed to offer it; `None` in the short form.
     pub(crate) offer: Option<Box<Offer>>,
 }
 
-/// What is needed to offer a release.
+/// The data needed to offer a release.
 #[derive(Debug, Clone)]
 pub(crate) struct Offer {
     pub(crate) description: Option<String>,
@@ -104,42 +104,41 @@ pub(crate) struct Offer {
 }
 
 impl Release {
-    /// The release notes; none when never set, and in the short form.
+    /// The release notes; `None` if never set, and in the short form.
     pub fn description(&self) -> Option<&str> {
         self.offer.as_ref().and_then(|offer| offer.description.as_deref())
     }
 }
 
 impl Snapshot {
-    /// The JSON text for KV of a deployment with these releases, newest first. Releases that can no longer be offered are cut to the short
-    /// form. An error names what the stored releases can never hold: labels that do not fall, a range that cannot be read, a rollout
-    /// outside 1 to 100.
+    /// The JSON for KV of a deployment with these releases, newest first. Releases that can no longer be offered get the short form.
+    /// Fails on what stored releases never have: labels that are not descending, an invalid range, a rollout outside 1 to 100.
     pub fn publish(header: &SnapshotHeader, newest_first: &[HistoryRelease]) -> Result<String, Invalid> {
         format::write(header, newest_first, usize::MAX)
     }
 
-    /// [`Snapshot::publish`] in at most so many bytes: beyond that it leaves out the diffs of the oldest releases, then their descriptions. What is
-    /// larger even so is published nevertheless: a client must get its update, whatever it is told of it.
-    pub fn publish_within(header: &SnapshotHeader, newest_first: &[HistoryRelease], most_bytes: usize) -> Result<String, Invalid> {
-        format::write(header, newest_first, most_bytes)
+    /// [`Snapshot::publish`] in at most `max_bytes`: drops the diffs of the oldest releases first, then their descriptions. A snapshot that is
+    /// still larger is published anyway, because devices must get their update even without its description.
+    pub fn publish_within(header: &SnapshotHeader, newest_first: &[HistoryRelease], max_bytes: usize) -> Result<String, Invalid> {
+        format::write(header, newest_first, max_bytes)
     }
 
-    /// The JSON text for KV of a deleted deployment: its key is answered 404.
+    /// The JSON for KV of a deleted deployment: checks with its key get a 404.
     pub fn publish_tombstone(header: &SnapshotHeader) -> String {
         format::write_tombstone(header)
     }
 
-    /// Reads what [`Snapshot::publish`] wrote, in the current format and the one before it. Anything else is an error.
+    /// Parses the output of [`Snapshot::publish`], in the current format and the one before it.
     pub fn parse(bytes: &[u8]) -> Result<Self, Invalid> {
         format::read(bytes)
     }
 
-    /// The version of the snapshot that these bytes are, by a look that costs far less than to parse it; none where there is none.
+    /// Reads only the version from a snapshot's bytes, which costs far less than parsing all of it; `None` if there is no version.
     pub fn version_in(bytes: &[u8]) -> Option<i64> {
         format::version(bytes)
     }
 
-    /// The version: grows with every snapshot of a deployment key.
+    /// The version, which increases with every snapshot of a deployment key.
     pub fn version(&self) -> i64 {
         self.header.version
     }
@@ -154,7 +153,7 @@ impl Snapshot {
         &self.header.deployment
     }
 
-    /// When it was made.
+    /// When it was created.
     pub fn made(&self) -> UnixMillis {
         self.header.made
     }
@@ -164,7 +163,7 @@ impl Snapshot {
         self.is_tombstone
     }
 
-    /// The bytes it holds in memory; an upper estimate, for a cache that is bounded by bytes.
+    /// An upper estimate of the bytes in memory, for caches that are bounded in bytes.
     pub fn weight(&self) -> usize {
         self.weight
     }
@@ -174,23 +173,23 @@ impl Snapshot {
         &self.releases
     }
 
-    /// The range a release of this snapshot targets.
+    /// The range that a release of this snapshot targets.
     pub(crate) fn range(&self, release: &Release) -> Option<&Range> {
         self.ranges.get(release.range)
     }
 
-    /// How many distinct ranges there are.
+    /// The number of distinct ranges.
     pub(crate) fn range_count(&self) -> usize {
         self.ranges.len()
     }
 }
 
-/// For each release, newest first, whether it can never be chosen: it is disabled, or a newer one that is enabled and fully rolled out has
-/// the same range, so that every scan which reaches it has chosen already.
+/// For each release, newest first, whether it can never be chosen: it is disabled, or a newer release with the same range is enabled and fully
+/// rolled out, so every scan chooses that one first.
 ///
-/// Such a release still matters to the scan. A client may run it, and when mandatory it makes a newer choice mandatory; that is why the
-/// short form keeps label, hash, both flags and range. It keeps an unfinished rollout too, because the scan for clients outside of
-/// rollouts passes over unfinished releases even where they are only shadowed and mandatory.
+/// Such a release still matters to the scan. A device may run it, and if mandatory it makes a newer choice mandatory; so the short form keeps
+/// label, hash, both flags and range. It also keeps an unfinished rollout, because the scan for devices outside rollouts skips unfinished
+/// releases, even shadowed mandatory ones.
 fn shadowed<R: Copy + Eq + Hash>(releases: impl Iterator<Item = (R, bool, Option<u8>)>) -> impl Iterator<Item = bool> {
     let mut covered = std::collections::HashSet::new();
     releases.map(move |(range, is_disabled, rollout)| {

@@ -1,36 +1,36 @@
-//! How large a snapshot is going to be, counted without writing it: for the bound on what one deployment may cost.
+//! Estimates the size of a snapshot without writing it, to enforce the limit per deployment.
 //!
-//! The count is an upper estimate which flags and numbers do not change: raising a rollout or making a release mandatory never makes a snapshot larger.
+//! The result is an upper estimate, independent of flags and numbers: raising a rollout or making a release mandatory never increases it.
 
 use super::shadowed;
 use std::collections::HashSet;
 
-/// Ids, version, time and punctuation of the document.
+/// IDs, version, time and punctuation of the document.
 const HEADER: u64 = 200;
-/// A release in the short form, with every flag and the longest numbers.
+/// A release in the short form, with all flags and the longest numbers.
 const SHORT: u64 = 124;
-/// What the full form adds, besides the description: the size and the hash of the package's bytes.
+/// What the full form adds besides the description: the size and hash of the package's bytes.
 const OFFER: u64 = 96;
 /// The name and punctuation of a description.
 const DESCRIPTION: u64 = 5;
 
-/// What decides how much space a release takes in a snapshot.
+/// The properties of a release that determine its size in a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sketch<'r> {
-    /// The text of its range.
+    /// The range, as text.
     pub range: &'r str,
-    /// Whether it is withdrawn.
+    /// Whether it is disabled.
     pub is_disabled: bool,
-    /// The percentage of an unfinished rollout; none when it is for all.
+    /// The percentage of an unfinished rollout; `None` means all devices.
     pub rollout: Option<u8>,
-    /// The [`json_length`] of its description; 0 when it has none.
+    /// The [`json_length`] of the description; 0 without one.
     pub description: u64,
 }
 
 /// The size of a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
-    /// Bytes of JSON text, without diffs; never less than there really are.
+    /// Bytes of JSON without diffs; never less than the actual number.
     pub bytes: u64,
     /// Distinct ranges of releases that can still be offered.
     pub ranges: usize,
@@ -61,13 +61,13 @@ impl Size {
     }
 }
 
-/// For each release, newest first, whether it can still be offered to a client: only then does a snapshot have its description.
+/// For each release, newest first, whether it can still be offered. Only then is its description in the snapshot.
 pub fn offered(newest_first: &[Sketch<'_>]) -> Vec<bool> {
     let flags = newest_first.iter().map(|sketch| (sketch.range, sketch.is_disabled, sketch.rollout.filter(|rollout| *rollout < 100)));
     shadowed(flags).map(|is_shadowed| !is_shadowed).collect()
 }
 
-/// The bytes of a text as a JSON string, its quotation marks included.
+/// The length of a text as a JSON string, including the quotation marks.
 pub fn json_length(text: &str) -> u64 {
     let escaped: u64 = text
         .bytes()

@@ -1,14 +1,14 @@
-//! What people wrote, shown within a sentence of ours.
+//! Isolation of user-written text that is shown inside a sentence of ours.
 
 use std::borrow::Cow;
 
-/// Begins an isolate whose direction is that of its first strong character.
+/// Starts an isolate that takes the direction of its first strong character.
 const FIRST_STRONG: char = '\u{2068}';
 /// Ends an isolate.
 const END: char = '\u{2069}';
 
-/// The text so that it cannot change the order of what surrounds it, where marks of HTML are not to be had. Each line is isolated, and nothing in it
-/// ends the isolate early. A text that is read from left to right throughout is left as it is.
+/// Wraps each line in a Unicode isolate, so that the text cannot reorder what surrounds it. For output without HTML markup. Nothing in a line can
+/// end its isolate early. Text that is left-to-right throughout is returned unchanged.
 pub fn isolate(text: &str) -> Cow<'_, str> {
     if !text.chars().any(may_turn) {
         return Cow::Borrowed(text);
@@ -29,7 +29,7 @@ fn isolate_line(isolated: &mut String, line: &str) {
     for character in line.chars() {
         match character {
             '\u{2066}'..='\u{2068}' => open += 1,
-            // It would end ours.
+            // Would end our isolate.
             END if open == 0 => continue,
             END => open -= 1,
             _ => {}
@@ -39,7 +39,7 @@ fn isolate_line(isolated: &mut String, line: &str) {
     isolated.extend(std::iter::repeat_n(END, open + 1));
 }
 
-/// Whether it is read from right to left, or says so of others: the blocks in which Unicode puts such scripts, and its controls.
+/// Whether the character may change the text direction: Unicode's blocks for right-to-left scripts, and the bidirectional controls.
 fn may_turn(character: char) -> bool {
     matches!(character,
         '\u{590}'..='\u{8ff}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'

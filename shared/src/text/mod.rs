@@ -1,6 +1,6 @@
-//! Text that people write: which characters a name may have, in which form it is stored, and how it is shown beside other text.
+//! User-written text: the characters allowed in names, the form in which they are stored, and how to show them next to other text.
 //!
-//! The rules of identifiers that programs write (keys, labels, ids) are in [`crate::keys`] and [`crate::ids`]. Start reading at [`name()`].
+//! The rules for machine-written identifiers (keys, labels, IDs) are in [`crate::keys`] and [`crate::ids`]. Start reading at [`name()`].
 
 mod isolate;
 mod name;
@@ -17,7 +17,7 @@ pub(crate) use parsed::parsed_text;
 
 use crate::Invalid;
 
-/// The text in Unicode's normalization form C: what looks the same because an accent was typed as a character of its own becomes the same.
+/// Converts to Unicode normalization form C, so that a letter with a separate combining accent equals the precomposed letter.
 pub fn nfc(text: &str) -> Cow<'_, str> {
     match is_nfc_quick(text.chars()) {
         IsNormalized::Yes => Cow::Borrowed(text),
@@ -25,22 +25,22 @@ pub fn nfc(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The spellings under which a name may be stored, to be looked up in this order: as it was given, since names were once stored as they came, and
-/// normalized where that is another text.
+/// The spellings under which a name may be stored, in lookup order: as given, because older names were stored unnormalized, then normalized
+/// if that differs.
 pub fn spellings(given: &str) -> impl Iterator<Item = Cow<'_, str>> {
     let normal = Some(nfc(given)).filter(|normal| normal != given);
     std::iter::once(Cow::Borrowed(given)).chain(normal)
 }
 
-/// The form in which texts are compared that differ only in case: normalized and case folded.
+/// The form for case-insensitive comparison: normalized and case-folded.
 pub fn fold(text: &str) -> String {
     unicase::UniCase::unicode(nfc(text)).to_folded_case().nfc().collect()
 }
 
-/// Refuses control characters in a longer text, which is stored as it was sent. Tabs and line ends are no control characters here.
+/// Rejects control characters in longer text, which is stored as sent. Tabs and line breaks are allowed.
 pub fn check_prose(text: &str) -> Result<(), Invalid> {
     if text.chars().any(|character| character.is_control() && !matches!(character, '\t' | '\n' | '\r')) {
-        return Err(Invalid::from("must not contain control characters other than tabs and line ends"));
+        return Err(Invalid::from("must not contain control characters other than tabs and line breaks"));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The characters of names: nobody must be able to make one name look like another, or a name look like the words around it.
+//! The characters allowed in names: no name may imitate another name or the text around it.
 
 use std::borrow::Cow;
 
@@ -7,38 +7,38 @@ use unicode_properties::{GeneralCategoryGroup, UnicodeEmoji, UnicodeGeneralCateg
 use super::nfc;
 use crate::Invalid;
 
-/// Joins emoji, and letters of some scripts.
+/// Joins emoji, and letters in some scripts.
 const JOINER: char = '\u{200d}';
-/// Keeps letters of some scripts apart.
+/// Separates letters in some scripts.
 const NON_JOINER: char = '\u{200c}';
 
-/// The name in the form in which it is stored: normalization form C, of 1 to `most` characters, without control characters and without what
+/// Returns the name as it is stored: in normalization form C, 1 to `max` characters, without control characters and without those that
 /// [`has_refused_character`] finds.
-pub fn name(text: &str, most: usize) -> Result<Cow<'_, str>, Invalid> {
-    // A character of the normal form takes few characters of four bytes at most; the test spares the work for a very long text.
-    let normal = if text.len() > most * 16 { Cow::Borrowed("") } else { nfc(text) };
-    check(&normal, most)?;
+pub fn name(text: &str, max: usize) -> Result<Cow<'_, str>, Invalid> {
+    // A normalized character comes from a few characters of at most four bytes, so the length alone rejects very long text.
+    let normal = if text.len() > max * 16 { Cow::Borrowed("") } else { nfc(text) };
+    check(&normal, max)?;
     Ok(normal)
 }
 
-/// The same of a text that is in its normal form already.
-pub(crate) fn check(normal: &str, most: usize) -> Result<(), Invalid> {
-    if normal.is_empty() || normal.len() > most * 4 || normal.chars().count() > most {
-        return Err(Invalid::from(format!("must be 1 to {most} characters")));
+/// Checks text that is already normalized.
+pub(crate) fn check(normal: &str, max: usize) -> Result<(), Invalid> {
+    if normal.is_empty() || normal.len() > max * 4 || normal.chars().count() > max {
+        return Err(Invalid::from(format!("must be 1 to {max} characters")));
     }
     if normal.chars().any(char::is_control) {
         return Err(Invalid::from("must not contain control characters"));
     }
     if has_refused_character(normal) {
-        return Err(Invalid::from("must not contain characters that are invisible or change the direction of text"));
+        return Err(Invalid::from("must not contain invisible characters or characters that change text direction"));
     }
     Ok(())
 }
 
-/// Whether the text contains a character that has no shape of its own, or turns the direction in which the rest is read. Joiners are such
-/// characters except between letters, which many languages need, and in emoji.
+/// Whether the text contains an invisible character or one that changes the text direction. Joiners are allowed in emoji and between letters,
+/// where many languages need them.
 pub fn has_refused_character(text: &str) -> bool {
-    // Nearly every name.
+    // Fast path for nearly every name.
     if text.is_ascii() {
         return false;
     }
@@ -60,20 +60,20 @@ pub fn has_refused_character(text: &str) -> bool {
     false
 }
 
-/// Whether it has no shape of its own, or changes the direction of text, wherever it is.
+/// Whether the character is invisible or changes the text direction in any position.
 fn is_unseen(character: char) -> bool {
     matches!(
         character,
-        // Marks of direction, embeddings and overrides, isolates; the separators of lines and paragraphs.
+        // Direction marks, embeddings, overrides and isolates; line and paragraph separators.
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-        // No width, or no meaning that can be seen.
+        // Zero-width characters and invisible operators.
         | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}'
         // Tags.
         | '\u{e0000}'..='\u{e007f}'
     )
 }
 
-/// A letter, or a mark that belongs to one: a virama stands before many joiners.
+/// A letter or a mark on one: many joiners follow a virama.
 fn is_letter(character: char) -> bool {
     matches!(character.general_category_group(), GeneralCategoryGroup::Letter | GeneralCategoryGroup::Mark) && !is_variation(character)
 }
@@ -82,7 +82,7 @@ fn is_emoji(character: char) -> bool {
     (character.is_emoji_char() && !character.is_ascii()) || is_variation(character)
 }
 
-/// A variation selector, which chooses between a picture and a text.
+/// A variation selector, which chooses between emoji and text presentation.
 fn is_variation(character: char) -> bool {
     matches!(character, '\u{fe0e}' | '\u{fe0f}')
 }

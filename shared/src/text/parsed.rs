@@ -1,7 +1,7 @@
-//! The macro behind every newtype over text: one check, made by parsing, that no other way into the type avoids.
+//! The macro behind every newtype over text: parsing checks the text, and there is no other way to create a value.
 
-/// Adds to `struct $name(String)` the conversions of a parsed text. `$check` is a `fn(&str) -> Result<(), Invalid>`; where there is a `$normal`, a
-/// `fn(&str) -> Cow<str>`, it gives the form that is checked and kept.
+/// Adds conversions to `struct $name(String)`. `$check` is a `fn(&str) -> Result<(), Invalid>`. The optional `$normal`, a `fn(&str) -> Cow<str>`,
+/// returns the form to check and keep.
 macro_rules! parsed_text {
     ($name:ident, $check:expr) => {
         parsed_text!($name, std::borrow::Cow::Borrowed, $check);

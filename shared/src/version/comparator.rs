@@ -1,11 +1,11 @@
-//! One condition on a version, the atom of a range.
+//! A single condition on a version, of which ranges consist.
 
 use super::order::compare;
 use semver::Version;
 use std::cmp::Ordering;
 use std::fmt;
 
-/// How a version must compare.
+/// A comparison operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operator {
     Equal,
@@ -16,7 +16,7 @@ pub(super) enum Operator {
 }
 
 impl Operator {
-    /// The operator that `text` begins with, and the rest. No operator means equality.
+    /// Splits off the leading operator. No operator means equality.
     pub(super) fn split(text: &str) -> (Self, &str) {
         let (operator, rest) = match text.as_bytes() {
             [b'<', b'=', ..] => (Self::LessOrEqual, 2),
@@ -40,7 +40,7 @@ impl Operator {
     }
 }
 
-/// One condition: an operator and the version it compares with.
+/// A condition: an operator and the version to compare with.
 #[derive(Debug, Clone)]
 pub(super) struct Comparator {
     pub(super) operator: Operator,
@@ -48,7 +48,7 @@ pub(super) struct Comparator {
 }
 
 impl Comparator {
-    /// A condition on a release version.
+    /// A condition on a version without a pre-release.
     pub(super) fn new(operator: Operator, major: u64, minor: u64, patch: u64) -> Self {
         Self { operator, version: Version::new(major, minor, patch) }
     }
@@ -64,13 +64,13 @@ impl Comparator {
         }
     }
 
-    /// Whether the text of both is the same; build metadata is not part of it.
+    /// Whether both have the same text, ignoring build metadata.
     pub(super) fn same(&self, other: &Self) -> bool {
         let parts = |version: &Version| (version.major, version.minor, version.patch);
         self.operator == other.operator && parts(&self.version) == parts(&other.version) && self.version.pre == other.version.pre
     }
 
-    /// `<0.0.0-0`, which nothing can be: how node writes a condition that no version meets.
+    /// Whether this is `<0.0.0-0`, which node writes for a condition that no version meets.
     pub(super) fn is_impossible(&self) -> bool {
         let Version { major, minor, patch, pre, .. } = &self.version;
         self.operator == Operator::Less && (major, minor, patch) == (&0, &0, &0) && pre.as_str() == "0"

@@ -1,32 +1,32 @@
-//! The words of a range: white space, the blanks that may be left out, and versions of which parts may be missing.
+//! The tokens of a range: whitespace, optional blanks after operators, and partial versions.
 
 use semver::{BuildMetadata, Prerelease};
 
-/// JavaScript's white space, which is not quite Unicode's.
+/// JavaScript's whitespace, which differs slightly from Unicode's.
 pub(super) fn is_space(character: char) -> bool {
     (character.is_whitespace() && character != '\u{85}') || character == '\u{feff}'
 }
 
-/// Trims, and makes every run of white space one blank.
+/// Trims the text and collapses each run of whitespace to one blank.
 pub(super) fn collapse_spaces(text: &str) -> String {
     text.split(is_space).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// A version of which parts may be missing or be placeholders, such as `1.x` or `1.2.3-beta`.
+/// A version whose parts may be missing or placeholders, such as `1.x` or `1.2.3-beta`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Partial<'t> {
-    /// The numbers up to the first part that is missing or a placeholder, and nothing after it. Numbers beyond 64 bits are held at the
-    /// greatest of them, far above what a version may have.
+    /// The numbers before the first missing part or placeholder; `None` after that. Numbers beyond 64 bits saturate, far above what a version may
+    /// have.
     pub(super) major: Option<u64>,
     pub(super) minor: Option<u64>,
     pub(super) patch: Option<u64>,
-    /// The pre-release text; empty when there is none.
+    /// The pre-release; empty if there is none.
     pub(super) pre: &'t str,
 }
 
 impl<'t> Partial<'t> {
-    /// Reads the whole of `text`. Any mixture of `v`, `=` and blanks may stand before it; where the numbers are complete, what stood
-    /// there is judged again when the version is read strictly.
+    /// Parses all of `text`. Any mix of `v`, `=` and blanks may precede the version; if all three numbers are present, strict parsing checks that
+    /// prefix again.
     pub(super) fn parse(text: &'t str) -> Option<Self> {
         let core = text.trim_start_matches(['v', '=', ' ']);
         let (major, rest) = part(core)?;
@@ -53,13 +53,13 @@ impl<'t> Partial<'t> {
         Self { major, minor, patch: minor.and(patch), pre }
     }
 
-    /// Whether all three numbers are there.
+    /// Whether all three numbers are present.
     pub(super) fn is_full(&self) -> bool {
         self.patch.is_some()
     }
 }
 
-/// One number without leading zeros, or a placeholder (`None` inside), and the rest of the text.
+/// Splits off a number without leading zeros, or a placeholder (inner `None`).
 fn part(text: &str) -> Option<(Option<u64>, &str)> {
     if let Some(rest) = text.strip_prefix(['x', 'X', '*']) {
         return Some((None, rest));
@@ -71,10 +71,10 @@ fn part(text: &str) -> Option<(Option<u64>, &str)> {
     Some((Some(number.parse().unwrap_or(u64::MAX)), rest))
 }
 
-/// Takes out the one blank that may stand between an operator and its operand: `>= 1.2` becomes `>=1.2`, `~ 1` becomes `~1`.
+/// Removes the single blank allowed between an operator and its operand: `>= 1.2` becomes `>=1.2`, `~ 1` becomes `~1`.
 ///
-/// Node does this by a search for operator and operand over the whole text, and so does this: an `=` that the search has already taken
-/// for the beginning of an operand (as in `v= 1`) keeps its blank, and makes the range invalid.
+/// Like node, it searches the whole text for operator and operand. An `=` that the search already took as the start of an operand (as in `v= 1`)
+/// keeps its blank, which makes the range invalid.
 pub(super) fn join_operators(text: &str) -> String {
     let mut joined = String::with_capacity(text.len());
     let mut rest = text;
@@ -90,7 +90,7 @@ pub(super) fn join_operators(text: &str) -> String {
     joined.replace("~> ", "~").replace("~ ", "~").replace("^ ", "^")
 }
 
-/// A blank, an operator (each may be empty) and an operand at the beginning of `text`, and what follows them.
+/// Splits off a blank, an operator (both may be empty) and an operand from the start of `text`.
 fn operation(text: &str) -> Option<(&str, &str, &str, &str)> {
     let (blank, rest) = text.split_at_checked(usize::from(text.starts_with(' ')))?;
     let relation = usize::from(rest.starts_with(['<', '>']));
@@ -102,7 +102,7 @@ fn operation(text: &str) -> Option<(&str, &str, &str, &str)> {
     Some((blank, operator, operand, after))
 }
 
-/// How much of `text` the search takes for an operand: up to three numbers or placeholders, then a pre-release, then build metadata.
+/// The length of the operand at the start of `text`: up to three numbers or placeholders, then a pre-release, then build metadata.
 fn operand_length(text: &str) -> Option<usize> {
     let number = |text: &str| match text.bytes().next()? {
         b'x' | b'X' | b'*' => Some(1),
@@ -112,7 +112,7 @@ fn operand_length(text: &str) -> Option<usize> {
     let word = |text: &str| {
         Some(text.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'-').count()).filter(|length| *length > 0)
     };
-    // A word that begins with digits ends with them: the search is content with the shorter reading.
+    // A word that starts with digits ends after them: the search takes the shorter match.
     let identifier = |text: &str| number(text).filter(|_| text.starts_with(|first: char| first.is_ascii_digit())).or_else(|| word(text));
 
     let mut length = number(text)?;
@@ -121,7 +121,7 @@ fn operand_length(text: &str) -> Option<usize> {
         length += 1 + more;
     }
     let tail = text.get(length..)?;
-    // A lone hyphen is a word of its own; before a word it introduces the pre-release.
+    // A lone hyphen is itself a word; before a word it starts the pre-release.
     let dash = usize::from(tail.strip_prefix('-').and_then(identifier).is_some());
     if let Some(first) = tail.get(dash..).and_then(identifier) {
         length += dash + first + dotted(tail.get(dash + first..)?, identifier);
@@ -134,7 +134,7 @@ fn operand_length(text: &str) -> Option<usize> {
     Some(length)
 }
 
-/// The length of the identifiers, each after a dot, that `text` begins with.
+/// The length of the leading identifiers of `text`, each preceded by a dot.
 fn dotted(text: &str, identifier: impl Fn(&str) -> Option<usize>) -> usize {
     let mut length = 0;
     while let Some(more) = text.get(length..).and_then(|rest| rest.strip_prefix('.')).and_then(&identifier) {

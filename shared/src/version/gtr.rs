@@ -1,4 +1,4 @@
-//! Whether a version lies above a whole range.
+//! Whether a version is above a whole range.
 
 use super::Range;
 use super::comparator::{Comparator, Operator};
@@ -6,16 +6,16 @@ use super::order::compare;
 use semver::Version;
 use std::cmp::Ordering;
 
-/// Whether the version is greater than everything in the range, as node's `semver.gtr` judges it.
+/// Whether the version is greater than everything in the range, as node's `semver.gtr` decides.
 ///
-/// Node looks at the greatest and the lowest condition of each alternative only, so that an odd range (one that nothing satisfies, or
-/// that is open above but lists an exact version) gives an odd answer. Clients depend on the answer, so it is kept.
+/// Node checks only the highest and the lowest condition of each alternative. So an odd range (one that nothing satisfies, or one open above that
+/// also lists an exact version) gives an odd answer. Clients depend on these answers, so they are kept.
 pub fn gtr(version: &Version, range: &Range) -> bool {
     !range.satisfies(version) && range.sets().iter().all(|set| lies_above(version, set))
 }
 
 fn lies_above(version: &Version, set: &[Comparator]) -> bool {
-    // An alternative without conditions counts as `>=0.0.0`, which nothing lies above.
+    // An alternative without conditions counts as `>=0.0.0`, and nothing is above that.
     let Some(first) = set.first() else { return false };
     let (mut high, mut low) = (first, first);
     for comparator in set {

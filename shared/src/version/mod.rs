@@ -1,7 +1,7 @@
-//! Versions and ranges with the meaning that node's `semver` package gives them, because it is part of the protocol.
+//! Versions and ranges with the semantics of node's `semver` package, which are part of the protocol.
 //!
-//! The `semver` crate supplies the version type only: its requirements have Cargo's meaning, and its ordering counts build metadata.
-//! `app_version` is what a client sends, `range` what a release targets, `gtr` whether a version lies above a range.
+//! The `semver` crate supplies only the version type: its requirements have Cargo's semantics, and its ordering includes build metadata.
+//! `app_version` is what a device sends, `range` what a release targets, `gtr` whether a version is above a range.
 
 mod app_version;
 mod comparator;
@@ -14,5 +14,5 @@ pub use app_version::{AppVersion, parse_strict};
 pub use gtr::gtr;
 pub use range::Range;
 
-/// The greatest number in a version: JavaScript counts exactly up to here, and node refuses more.
+/// The highest number in a version: JavaScript's largest exact integer, above which node rejects.
 const MAX_NUMBER: u64 = (1 << 53) - 1;

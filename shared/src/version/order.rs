@@ -1,16 +1,16 @@
-//! The order of versions as node has it: build metadata plays no part.
+//! The order of versions as in node: build metadata is ignored.
 
 use semver::Version;
 use std::cmp::Ordering;
 
-/// Compares two versions without their build metadata.
+/// Compares two versions, ignoring build metadata.
 pub(super) fn compare(left: &Version, right: &Version) -> Ordering {
     (left.major, left.minor, left.patch)
         .cmp(&(right.major, right.minor, right.patch))
         .then_with(|| compare_prerelease(left.pre.as_str(), right.pre.as_str()))
 }
 
-/// A version without pre-release comes after every one with it; else the first identifier that differs decides, and then the length.
+/// A version without a pre-release is greater than those with one; otherwise the first differing identifier decides, then the length.
 fn compare_prerelease(left: &str, right: &str) -> Ordering {
     match (left.is_empty(), right.is_empty()) {
         (true, true) => return Ordering::Equal,
@@ -30,7 +30,7 @@ fn compare_prerelease(left: &str, right: &str) -> Ordering {
     }
 }
 
-/// Numbers come before words. Numbers compare as JavaScript's doubles do, even where those are no longer exact.
+/// Numbers come before words. Numbers compare as JavaScript's doubles, even where doubles are no longer exact.
 fn compare_identifiers(left: &str, right: &str) -> Ordering {
     match (as_number(left), as_number(right)) {
         (Some(left), Some(right)) => left.cmp(&right),
@@ -40,11 +40,11 @@ fn compare_identifiers(left: &str, right: &str) -> Ordering {
     }
 }
 
-/// What JavaScript's number of these digits is ordered by: its magnitude (the place of the highest bit), then its 53 leading bits, rounded as
-/// doubles are, half to even. Made by hand, because the standard library's reader brings 20 KB of tables into the Worker for fractions and
-/// exponents, which there are none of here. Nothing when it is no number.
+/// The sort key of these digits as a JavaScript number: the magnitude (position of the highest bit), then the 53 leading bits, rounded half to
+/// even as in doubles. `None` if it is not a number. Hand-written, because the standard library's parser adds 20 KB of tables to the Worker for
+/// fractions and exponents, which never occur here.
 fn as_number(identifier: &str) -> Option<(usize, u64)> {
-    // The whole number, its lowest 32 bits first.
+    // The integer, lowest 32 bits first.
     let mut limbs: Vec<u32> = Vec::new();
     for byte in identifier.bytes() {
         let mut carry = char::from(byte).to_digit(10)?;
@@ -66,7 +66,7 @@ fn as_number(identifier: &str) -> Option<(usize, u64)> {
         }
         magnitude += 1;
     }
-    // Left-aligned, so that numbers of one magnitude compare by it.
+    // Left-aligned, so that numbers of the same magnitude compare correctly.
     leading <<= 53_usize.saturating_sub(magnitude);
     if is_half && (is_more || leading & 1 == 1) {
         leading += 1;

@@ -1,4 +1,4 @@
-//! Ranges of versions as node's `semver` reads them (not in its loose mode, without `includePrerelease`).
+//! Version ranges as node's `semver` parses them (not `loose`, without `includePrerelease`).
 
 use super::comparator::{Comparator, Operator};
 use super::grammar::{Partial, collapse_spaces, is_space, join_operators};
@@ -6,10 +6,10 @@ use super::{MAX_NUMBER, parse_strict};
 use crate::Invalid;
 use semver::{Prerelease, Version};
 
-/// The longest text of a range, in characters.
+/// The longest range, in characters.
 const MAX_LENGTH: usize = 255;
 
-/// A range of versions: alternatives, each a list of conditions that must all hold.
+/// A version range: alternatives, each a list of conditions that must all hold.
 #[derive(Debug, Clone)]
 pub struct Range {
     text: String,
@@ -18,8 +18,7 @@ pub struct Range {
 }
 
 impl Range {
-    /// Reads a range such as `1.2.3`, `^1.2`, `1.x || >=2.5.0 <3`, `1.2 - 1.4`, `*` or the empty text (any version). At most 255
-    /// characters.
+    /// Parses a range such as `1.2.3`, `^1.2`, `1.x || >=2.5.0 <3`, `1.2 - 1.4`, `*` or the empty string (any version).
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         if text.chars().take(MAX_LENGTH + 1).count() > MAX_LENGTH {
             return Err(Invalid::from("must be at most 255 characters"));
@@ -29,25 +28,24 @@ impl Range {
         Ok(Self { text: text.to_owned(), canonical: canonical(&sets), sets })
     }
 
-    /// Whether the version lies in the range. A pre-release lies in it only where a condition with the same three numbers names a
-    /// pre-release itself.
+    /// Whether the version is in the range. A pre-release is in it only if a condition with the same three numbers also has a pre-release.
     pub fn satisfies(&self, version: &Version) -> bool {
         self.sets.iter().any(|set| set.iter().all(|comparator| comparator.test(version)) && admits_prerelease(set, version))
     }
 
-    /// The text as it was given.
+    /// The text as given.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The text that node's `validRange` makes of it: equal for ranges that are written differently but read the same.
+    /// The output of node's `validRange`: equal for ranges that are written differently but mean the same.
     pub fn canonical(&self) -> &str {
         &self.canonical
     }
 
-    /// The version, when the text is exactly one.
+    /// The version, if the text is exactly one version.
     pub fn as_exact(&self) -> Option<&Version> {
-        // The strict reading decides; the one condition that it was compiled to holds the version.
+        // Strict parsing decides; the single compiled condition holds the version.
         parse_strict(&self.text)?;
         match self.sets.as_slice() {
             [set] => set.first().map(|comparator| &comparator.version),
@@ -55,12 +53,12 @@ impl Range {
         }
     }
 
-    /// The alternatives. One without conditions admits every version (pre-releases aside).
+    /// The alternatives. One without conditions matches every version (except pre-releases).
     pub(super) fn sets(&self) -> &[Vec<Comparator>] {
         &self.sets
     }
 
-    /// The bytes it holds in memory, roughly.
+    /// The approximate bytes in memory.
     pub(crate) fn weight(&self) -> usize {
         let comparators: usize = self.sets.iter().map(|set| size_of_val(set) + set.capacity() * (size_of::<Comparator>() + 32)).sum();
         self.text.capacity() + self.canonical.capacity() + comparators
@@ -73,7 +71,7 @@ fn admits_prerelease(set: &[Comparator], version: &Version) -> bool {
         || set.iter().any(|comparator| !comparator.version.pre.is_empty() && parts(&comparator.version) == parts(version))
 }
 
-/// Drops alternatives that nothing can satisfy (one is kept when there is no other), and all but the first that admits everything.
+/// Drops alternatives that nothing can satisfy (keeps one if there is no other). If one matches everything, drops all others.
 fn without_useless_sets(mut sets: Vec<Vec<Comparator>>) -> Vec<Vec<Comparator>> {
     let is_possible = |set: &Vec<Comparator>| !set.first().is_some_and(Comparator::is_impossible);
     if sets.iter().any(is_possible) {
@@ -90,7 +88,7 @@ fn canonical(sets: &[Vec<Comparator>]) -> String {
     if text.is_empty() { "*".to_owned() } else { text }
 }
 
-/// One alternative: what stands between two `||`.
+/// Parses one alternative: the text between two `||`.
 fn parse_set(text: &str) -> Result<Vec<Comparator>, Invalid> {
     let text = hyphen(text).unwrap_or_else(|| text.to_owned());
     let mut set = Vec::<Comparator>::new();
@@ -107,7 +105,7 @@ fn parse_set(text: &str) -> Result<Vec<Comparator>, Invalid> {
     Ok(set)
 }
 
-/// `1.2 - 1.4` in terms of operators; none when the text is no hyphen range.
+/// Rewrites `1.2 - 1.4` with operators; `None` if the text is not a hyphen range.
 fn hyphen(text: &str) -> Option<String> {
     let (from_text, to_text) = text.split_once(" - ")?;
     let (from, to) = (Partial::parse(from_text)?, Partial::parse(to_text)?);
@@ -127,7 +125,7 @@ fn hyphen(text: &str) -> Option<String> {
     Some(format!("{from} {to}").trim_matches(' ').to_owned())
 }
 
-/// The conditions that one word stands for; none for a word that admits everything.
+/// The conditions of one word; empty if it matches everything.
 fn parse_word(word: &str) -> Result<Vec<Comparator>, Invalid> {
     if let Some(partial) = word.strip_prefix('^').and_then(Partial::parse) {
         return caret(&partial);
@@ -145,7 +143,7 @@ fn parse_word(word: &str) -> Result<Vec<Comparator>, Invalid> {
 
 /// An operator and a complete version.
 fn plain(word: &str) -> Result<Vec<Comparator>, Invalid> {
-    // Node takes exactly this text for "any version"; `>=v0.0.0` means the same but is kept as a condition.
+    // Node treats exactly this text as "any version"; `>=v0.0.0` means the same but stays a condition.
     if word.is_empty() || word == ">=0.0.0" {
         return Ok(Vec::new());
     }
@@ -154,7 +152,7 @@ fn plain(word: &str) -> Result<Vec<Comparator>, Invalid> {
     Ok(vec![Comparator { operator, version }])
 }
 
-/// Node deletes the first star of a word that it could not read otherwise, with the operator before it, and reads what remains.
+/// If a word does not parse, node deletes its first star with the operator before it, and parses the rest.
 fn without_star(word: &str) -> String {
     let Some((before, after)) = word.split_once('*') else { return word.to_owned() };
     let before = before.strip_suffix('=').unwrap_or(before);
@@ -162,7 +160,7 @@ fn without_star(word: &str) -> String {
     format!("{before}{after}")
 }
 
-/// `^1.2.3`: no change of the leftmost number that is not zero.
+/// `^1.2.3`: the leftmost nonzero number must not change.
 fn caret(partial: &Partial) -> Result<Vec<Comparator>, Invalid> {
     let (major, minor, patch) = (partial.major, partial.minor, partial.patch);
     let upper = match (major, minor, patch) {
@@ -174,7 +172,7 @@ fn caret(partial: &Partial) -> Result<Vec<Comparator>, Invalid> {
     both(from(partial), upper)
 }
 
-/// `~1.2.3`: no change of the minor number, or of the major one where no minor is given.
+/// `~1.2.3`: the minor number must not change, or the major one if no minor is given.
 fn tilde(partial: &Partial) -> Result<Vec<Comparator>, Invalid> {
     let upper = match (partial.major, partial.minor) {
         (None, _) => return Ok(Vec::new()),
@@ -184,7 +182,7 @@ fn tilde(partial: &Partial) -> Result<Vec<Comparator>, Invalid> {
     both(from(partial), upper)
 }
 
-/// An operator before a version with missing parts: `>1.2` starts after all of 1.2, `<=1.2` ends with the last of it.
+/// An operator before a partial version: `>1.2` starts after the last 1.2.x, `<=1.2` includes the last 1.2.x.
 fn open(operator: Operator, partial: &Partial) -> Result<Vec<Comparator>, Invalid> {
     let Some(major) = partial.major else {
         // Nothing is above or below everything.
@@ -209,7 +207,7 @@ fn both(lower: Result<Option<Comparator>, Invalid>, upper: Result<Comparator, In
     Ok(lower.into_iter().chain([upper]).collect())
 }
 
-/// The version itself or later, missing parts being zero; none where that is any version at all.
+/// At least this version, with missing parts as zero; `None` if that matches any version.
 fn from(partial: &Partial) -> Result<Option<Comparator>, Invalid> {
     let (major, minor, patch) = (partial.major.unwrap_or(0), partial.minor.unwrap_or(0), partial.patch.unwrap_or(0));
     let mut lower = bounded(Operator::GreaterOrEqual, major, minor, patch)?;
@@ -220,19 +218,19 @@ fn from(partial: &Partial) -> Result<Option<Comparator>, Invalid> {
     Ok((!is_any).then_some(lower))
 }
 
-/// Below the first pre-release of a version: `<2.0.0-0`.
+/// Below a version's first pre-release: `<2.0.0-0`.
 fn below(major: u64, minor: u64, patch: u64) -> Result<Comparator, Invalid> {
     let mut upper = bounded(Operator::Less, major, minor, patch)?;
     upper.version.pre = Prerelease::new("0").map_err(|_| invalid())?;
     Ok(upper)
 }
 
-/// A condition on a version whose numbers are not too great to be one.
+/// A condition; fails if a number is too large for a version.
 fn bounded(operator: Operator, major: u64, minor: u64, patch: u64) -> Result<Comparator, Invalid> {
     let in_bounds = [major, minor, patch].into_iter().all(|number| number <= MAX_NUMBER);
     if in_bounds { Ok(Comparator::new(operator, major, minor, patch)) } else { Err(invalid()) }
 }
 
 fn invalid() -> Invalid {
-    Invalid::from("must be a semantic version or a range of them, for example 1.2.3 or ^1.2")
+    Invalid::from("must be a semantic version or a range, such as 1.2.3 or ^1.2")
 }

@@ -1,4 +1,4 @@
-//! The update check: its query and its answer.
+//! The update check: query and response.
 
 use super::fields::{self, Names};
 use super::path::Case;
@@ -13,19 +13,24 @@ use std::borrow::Cow;
 
 pub use crate::signature::DownloadUrls;
 
-/// Reads the raw query (without `?`). Members are taken in both cases; an empty one is absent; of two with the same name the first counts.
-/// An error names every member that is wrong, as `deployment_key: is missing; app_version: …`.
+/// Parses the raw query (without `?`). Names are accepted in both cases. An empty value counts as absent; duplicates are refused.
+/// The error lists every invalid parameter, as in `deployment_key: is required; app_version: …`.
 pub fn parse_query(query: &str) -> Result<CheckRequest, FieldErrors> {
     let pairs: Vec<(Cow<'_, str>, Cow<'_, str>)> = form_urlencoded::parse(query.as_bytes()).collect();
-    let first =
-        |name: &str| pairs.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_ref()).filter(|value| !value.is_empty());
+    let given = |name: &'static str| pairs.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_ref());
+    let first = |name: &'static str| given(name).next().filter(|value| !value.is_empty());
     let value = |names: Names| first(names.snake).or_else(|| first(names.camel));
     let text = |names: Names| value(names).map(str::to_owned);
 
     let mut errors = FieldErrors::default();
+    for names in fields::OF_CHECKS {
+        if given(names.snake).nth(1).is_some() || given(names.camel).nth(1).is_some() {
+            errors.add(names.snake, "must be given only once");
+        }
+    }
     let key = fields::deployment_key(&mut errors, value(fields::DEPLOYMENT_KEY));
     let version = fields::required(&mut errors, fields::APP_VERSION, value(fields::APP_VERSION), AppVersion::parse);
-    let (Some(deployment_key), Some(app_version)) = (key, version) else { return Err(errors) };
+    let (Some(deployment_key), Some(app_version), true) = (key, version, errors.is_empty()) else { return Err(errors) };
     Ok(CheckRequest {
         deployment_key,
         app_version,
@@ -36,7 +41,7 @@ pub fn parse_query(query: &str) -> Result<CheckRequest, FieldErrors> {
     })
 }
 
-/// The JSON body that answers a check, with exactly the members that clients of that dialect know.
+/// The JSON body of the response, with exactly the members that clients of this dialect know.
 pub fn answer(case: Case, request: &CheckRequest, snapshot: &Snapshot, decision: &Decision<'_>, urls: &DownloadUrls<'_>) -> String {
     let info = match &decision.outcome {
         Outcome::Update { release, is_mandatory, blob, size } => {
@@ -46,7 +51,7 @@ pub fn answer(case: Case, request: &CheckRequest, snapshot: &Snapshot, decision:
                 description: release.description(),
                 is_available: true,
                 is_mandatory: *is_mandatory,
-                // Exactly what was sent: clients compare it character by character.
+                // Exactly as sent: clients compare it character by character.
                 app_version: request.app_version.sent(),
                 package_hash: release.package_hash.as_str(),
                 label: release.label.to_string(),
@@ -68,7 +73,7 @@ pub fn answer(case: Case, request: &CheckRequest, snapshot: &Snapshot, decision:
             should_run_binary_version: *should_run_binary_version,
         },
     };
-    // Texts, numbers and flags always have a JSON form; there is no error to give.
+    // Cannot fail: strings, numbers and flags always serialize.
     serde_json::to_string(&Body { case, info }).unwrap_or_default()
 }
 
@@ -77,11 +82,11 @@ struct Body<'a> {
     info: Info<'a>,
 }
 
-/// The members of an answer; `target_binary_range` is always a copy of `app_version`.
+/// The members of a response; `target_binary_range` is always a copy of `app_version`.
 #[expect(clippy::struct_excessive_bools, reason = "they are the wire's members")]
 struct Info<'a> {
     download_url: String,
-    /// Absent when never set.
+    /// Absent if never set.
     description: Option<&'a str>,
     is_available: bool,
     is_mandatory: bool,
@@ -126,7 +131,7 @@ impl Serialize for Members<'_> {
         map.serialize_entry(name("package_size", "packageSize"), &info.package_size)?;
         map.serialize_entry(name("update_app_version", "updateAppVersion"), &info.update_app_version)?;
         map.serialize_entry(name("should_run_binary_version", "shouldRunBinaryVersion"), &info.should_run_binary_version)?;
-        // Snake in both dialects, as the reference has it.
+        // Snake case in both dialects, as in the reference.
         map.serialize_entry("target_binary_range", info.app_version)?;
         map.end()
     }

@@ -1,10 +1,10 @@
-//! Members of questions, which clients name in either case.
+//! Request fields, whose names clients send in either case.
 
 use crate::Invalid;
 use crate::invalid::FieldErrors;
 use crate::keys::DeploymentKey;
 
-/// The two names of a member. When a client sends both, the snake one counts.
+/// The two names of a field. If a client sends both, snake case wins.
 #[derive(Clone, Copy)]
 pub(super) struct Names {
     pub(super) snake: &'static str,
@@ -23,18 +23,21 @@ pub(super) const LABEL: Names = names("label", "label");
 pub(super) const CLIENT_ID: Names = names("client_unique_id", "clientUniqueId");
 pub(super) const STATUS: Names = names("status", "status");
 
-/// The value of a member that must be there, parsed; else a note about it.
+/// The parameters of an update check.
+pub(super) const OF_CHECKS: [Names; 6] = [DEPLOYMENT_KEY, APP_VERSION, PACKAGE_HASH, IS_COMPANION, LABEL, CLIENT_ID];
+
+/// Parses a required field, or adds an error for it.
 pub(super) fn required<T>(
     errors: &mut FieldErrors,
     names: Names,
     text: Option<&str>,
     parse: impl Fn(&str) -> Result<T, Invalid>,
 ) -> Option<T> {
-    let parsed = text.ok_or(Invalid::from("is missing")).and_then(parse);
+    let parsed = text.ok_or(Invalid::from("is required")).and_then(parse);
     errors.take(names.snake, parsed)
 }
 
-/// The deployment key: white space around it is forgiven, since people paste it.
+/// Parses the deployment key. Surrounding whitespace is trimmed, because people paste keys.
 pub(super) fn deployment_key(errors: &mut FieldErrors, text: Option<&str>) -> Option<DeploymentKey> {
     required(errors, DEPLOYMENT_KEY, text, |text| DeploymentKey::try_from(text.trim()))
 }

@@ -1,23 +1,23 @@
-//! The headers that `edge` and `control` both put on acquisition answers, so that they cannot differ.
+//! Response headers of the acquisition paths, shared so that `edge` and `control` cannot differ.
 
 use super::path::Endpoint;
 
-/// `Strict-Transport-Security`, sent when the base address is https.
+/// `Strict-Transport-Security`, sent if the base URL is https.
 pub const HSTS: &str = "max-age=31536000; includeSubDomains";
 
-/// What clients may send from a web view of another origin.
+/// The request headers that clients may send from a web view of another origin.
 const ALLOWED_HEADERS: &str = "Content-Type, Accept, X-CodePush-Plugin-Name, X-CodePush-Plugin-Version, X-CodePush-SDK-Version";
 
-/// The methods of a bundle's path, as they stand in `Allow`.
+/// The methods of a bundle path, as in `Allow`.
 pub const BUNDLE_METHODS: &str = "GET, HEAD, OPTIONS";
 
-/// How long a browser may keep what a preflight said, in seconds.
+/// How long a browser may cache a preflight response, in seconds.
 const CORS_AGE: &str = "86400";
 
-/// How long a bundle may be kept by those on its way, in seconds: a day, since its address is the same for an hour and its bytes never change.
+/// How long caches may keep a bundle, in seconds: a day, since its URL is the same for an hour and its bytes never change.
 const BUNDLE_AGE: i64 = 86_400;
 
-/// The headers of an answer with a JSON body, success or error. `X-Request-Id` is not among them.
+/// The headers of a JSON response, success or error, except `X-Request-Id`.
 pub fn acquisition(endpoint: &Endpoint) -> Vec<(&'static str, String)> {
     let mut headers = vec![("Content-Type", "application/json".to_owned())];
     headers.extend(preflight(endpoint.job.methods()));
@@ -28,7 +28,7 @@ pub fn acquisition(endpoint: &Endpoint) -> Vec<(&'static str, String)> {
     headers
 }
 
-/// The headers of the 204 that answers OPTIONS; `methods` as they stand in `Allow`.
+/// The headers of the 204 response to OPTIONS; `methods` as in `Allow`.
 pub fn preflight(methods: &str) -> Vec<(&'static str, String)> {
     vec![
         ("Cache-Control", "no-store".to_owned()),
@@ -41,7 +41,8 @@ pub fn preflight(methods: &str) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The headers of a bundle whose address expires in so many milliseconds. Not among them: `Content-Length`, `ETag`, `Content-Range`, which depend on the bytes.
+/// The headers of a bundle whose URL expires in `expires_in` milliseconds, except those that depend on the bytes: `Content-Length`, `ETag` and
+/// `Content-Range`.
 pub fn bundle(expires_in: i64) -> Vec<(&'static str, String)> {
     let age = (expires_in / 1_000).clamp(0, BUNDLE_AGE);
     let mut headers = vec![
@@ -51,7 +52,7 @@ pub fn bundle(expires_in: i64) -> Vec<(&'static str, String)> {
         ("Accept-Ranges", "bytes".to_owned()),
     ];
     headers.extend(preflight(BUNDLE_METHODS).into_iter().filter(|(name, _)| *name != "Cache-Control"));
-    // `no-transform`, because a client refuses a body without length, and a compressed one has none.
+    // `no-transform`, because clients reject a body without a length, and a compressed body has none.
     headers.push(("Cache-Control", format!("public, max-age={age}, immutable, no-transform")));
     headers
 }

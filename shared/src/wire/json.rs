@@ -1,16 +1,16 @@
-//! JSON that others wrote: no object may name a member twice. Readers differ in which of the two counts, so that what one checks another may not see.
+//! Rejects duplicate members in JSON from outside: parsers differ in which duplicate wins, so one may check a value that another does not use.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-/// Refuses a text in which an object, at whatever depth, names a member twice, and one that is not JSON.
+/// Rejects invalid JSON and objects with duplicate members, at any depth.
 pub fn check_members(text: &[u8]) -> Result<(), serde_json::Error> {
     serde_json::from_slice::<Members>(text).map(|_| ())
 }
 
-/// A value of which only the members' names were looked at.
+/// Visits a value only to check its member names.
 struct Members;
 
 impl<'de> Deserialize<'de> for Members {

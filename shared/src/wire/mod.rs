@@ -1,7 +1,7 @@
-//! What goes over the wire on the acquisition paths, in both dialects (`snake_case` and `camelCase`).
+//! The wire format of the acquisition paths, in both dialects (`snake_case` and `camelCase`).
 //!
-//! `path` knows the paths, `check` and `report` read questions and write answers, `problem` is the error envelope, `json` what holds
-//! for every body, `headers` what every answer carries. Not here: HTTP itself. Start at [`path`].
+//! `path` has the paths, `check` and `report` parse requests and write responses, `problem` is the error envelope, `json` has checks for every
+//! body, `headers` the response headers. HTTP itself is not here. Start at [`path`].
 
 pub mod check;
 mod fields;

@@ -1,16 +1,16 @@
-//! The one table of acquisition paths, by which `edge` matches and `control` registers its routes.
+//! The table of acquisition paths, which `edge` matches against and `control` registers as routes.
 
 use std::iter::once;
 
-/// Where bundles are served, followed by the encoded key of a blob.
+/// The path prefix of bundles; the encoded key of a blob follows.
 pub const BUNDLES: &str = "/v1/public/svc/bundles/";
 
-/// What a path is for.
+/// The operation of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Job {
     /// GET: is there an update?
     Check,
-    /// POST: a release or a binary runs, or a release failed.
+    /// POST: a release or an app store build runs, or a release failed.
     DeployReport,
     /// POST: a release was downloaded.
     DownloadReport,
@@ -25,7 +25,7 @@ impl Job {
         }
     }
 
-    /// Every method the path answers, as it stands in `Allow`.
+    /// All methods of the path, as in `Allow`.
     pub const fn methods(self) -> &'static str {
         match self {
             Self::Check => "GET, HEAD, OPTIONS",
@@ -34,7 +34,7 @@ impl Job {
     }
 }
 
-/// How the members of the answer are written. Questions are taken in both cases on every path.
+/// The case of the response's members. Every path accepts requests in both cases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Case {
     /// `update_info`.
@@ -43,18 +43,18 @@ pub enum Case {
     Camel,
 }
 
-/// What is behind a path.
+/// An endpoint on the acquisition paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Endpoint {
-    /// What it is for.
+    /// Its operation.
     pub job: Job,
-    /// The case of its answers.
+    /// The case of its responses.
     pub case: Case,
-    /// The path to use instead, where this one is deprecated.
+    /// The path to use instead, if this one is deprecated.
     pub successor: Option<&'static str>,
 }
 
-/// Paths with a common beginning.
+/// Paths with a common prefix.
 struct Family {
     prefix: &'static str,
     case: Case,
@@ -70,7 +70,7 @@ const FAMILIES: [Family; 6] = [
     Family { prefix: "", case: Case::Camel, is_deprecated: false },
 ];
 
-/// What clients put before any of these paths when the server address they were given ends in it.
+/// The prefix that clients put before any of these paths if their configured server URL ends in it.
 const VERSION_PREFIX: &str = "/v1";
 
 const JOBS: [Job; 3] = [Job::Check, Job::DeployReport, Job::DownloadReport];
@@ -100,7 +100,7 @@ impl Family {
     }
 }
 
-/// What is behind `path` (without query), if it is an acquisition path. Trailing slashes do not matter.
+/// The endpoint at `path` (without query), if it is an acquisition path. Trailing slashes are ignored.
 pub fn endpoint(path: &str) -> Option<Endpoint> {
     let path = path.trim_end_matches('/');
     let find = |path: &str| {

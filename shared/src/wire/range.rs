@@ -1,20 +1,20 @@
-//! The conditional headers of a download: which bytes are wanted, and whether the client has them already.
+//! Range and conditional headers of downloads: which bytes are requested, and whether the client already has them.
 
 use std::ops::Range;
 
-/// What a request wants of an object.
+/// The part of an object that a request asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// All of it.
+    /// The whole object.
     Whole,
-    /// These bytes, at least one.
+    /// This range of bytes, never empty.
     Part(Range<u64>),
-    /// Bytes that it does not have.
+    /// Bytes outside the object.
     Unsatisfiable,
 }
 
-/// What the `Range` header asks of `length` bytes (RFC 9110, section 14). One range is served; several at once, other units and malformed
-/// ones are ignored, as the RFC allows.
+/// Evaluates a `Range` header against `length` bytes (RFC 9110, section 14). A single range is served; multiple ranges, other units and malformed
+/// headers are ignored, as the RFC allows.
 pub fn wanted(header: Option<&str>, length: u64) -> Wanted {
     header.and_then(|header| single(header, length)).unwrap_or(Wanted::Whole)
 }
@@ -39,12 +39,12 @@ fn single(header: &str, length: u64) -> Option<Wanted> {
     Some(if range.is_empty() { Wanted::Unsatisfiable } else { Wanted::Part(range) })
 }
 
-/// Digits only: `parse` alone would take a sign.
+/// Parses digits only: `parse` alone would accept a sign.
 fn digits(text: &str) -> Option<u64> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
 }
 
-/// Whether an `If-None-Match` header names this tag, by the weak comparison that it asks for.
+/// Whether an `If-None-Match` header contains this tag, by weak comparison as the RFC requires.
 pub fn names_tag(header: &str, tag: &str) -> bool {
     header.trim() == "*" || header.split(',').any(|named| named.trim().trim_start_matches("W/") == tag)
 }

@@ -1,4 +1,4 @@
-//! The bodies of reports as clients post them, and the batches in which they reach the control plane.
+//! Report bodies as clients post them, and the batches that the edge sends to the control plane.
 
 use super::fields::{self, Names};
 use super::json;
@@ -10,50 +10,50 @@ use crate::report::{Event, NewReport};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The most reports in one batch.
+/// The maximum number of reports in a batch.
 pub const MAX_BATCH_REPORTS: usize = 100;
-/// The most bytes in the body of one batch.
+/// The maximum body size of a batch, in bytes.
 pub const MAX_BATCH_BYTES: usize = 2 * 1024 * 1024;
-/// The most bytes in any other JSON body.
+/// The maximum size of any other JSON body, in bytes.
 pub const MAX_JSON_BODY: usize = 10_240;
-/// The answer to a report that is durable.
+/// The response to a report that is durably stored.
 pub const REPORT_OK: &str = r#"{"status":"ok"}"#;
 
-/// Whether a `Content-Type` is JSON's, whatever its parameters.
+/// Whether a `Content-Type` is JSON, with any parameters.
 pub fn is_json(stated: &str) -> bool {
     let essence = stated.split_once(';').map_or(stated, |(essence, _)| essence);
     essence.trim().eq_ignore_ascii_case("application/json")
 }
 
-/// The body of `POST /internal/v1/reports`. Each element is judged alone, so that an unreadable one does not hold up the rest.
+/// The body of `POST /internal/v1/reports`. Each element is parsed on its own, so that an invalid one does not block the others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReportBatch {
-    /// Reports as [`crate::report::Report::to_text`] wrote them; at most [`MAX_BATCH_REPORTS`].
+    /// Reports in the format of [`crate::report::Report::to_text`]; at most [`MAX_BATCH_REPORTS`].
     pub reports: Vec<Value>,
 }
 
-/// The answer to a batch.
+/// The response to a batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchAnswer {
-    /// How many reports were counted, or were known already.
+    /// The number of reports that were counted, now or earlier.
     pub accepted: u32,
-    /// The others.
+    /// The reports that were dropped.
     pub dropped: Vec<Dropped>,
 }
 
 /// A report that will never be counted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dropped {
-    /// The report's id as it was sent; empty where there was none.
+    /// The report's ID as sent; empty if there was none.
     pub id: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// Reads the body of a report. Members are taken in both cases; an empty one and `null` are absent; unknown ones are ignored. An error names
-/// every member that is wrong.
+/// Parses the body of a report. Names are accepted in both cases. Empty strings and `null` count as absent, unknown members are ignored.
+/// The error lists every invalid member.
 ///
-/// A deploy report without label is about the store binary; with label, an absent status means success. A download report needs a label.
+/// A deploy report without a label is about the app store build; with a label, no status means success. A download report requires a label.
 pub fn parse_report(job: Job, body: &[u8]) -> Result<NewReport, FieldErrors> {
     let members = match serde_json::from_slice(body) {
         Ok(Value::Object(members)) => members,
@@ -61,7 +61,7 @@ pub fn parse_report(job: Job, body: &[u8]) -> Result<NewReport, FieldErrors> {
         Err(_) => return Err(FieldErrors::of("body", "is not valid JSON")),
     };
     if json::check_members(body).is_err() {
-        return Err(FieldErrors::of("body", "must name each member once"));
+        return Err(FieldErrors::of("body", "must not repeat a member"));
     }
     let mut errors = FieldErrors::default();
     let key = text(&mut errors, &members, fields::DEPLOYMENT_KEY).and_then(|text| fields::deployment_key(&mut errors, text));
@@ -90,7 +90,7 @@ fn deploy_event(errors: &mut FieldErrors, members: &Map<String, Value>) -> Optio
     });
     match (label?, has_failed?.unwrap_or(false)) {
         (None, true) => {
-            errors.add(fields::LABEL.snake, "is missing, and a failure is of a release");
+            errors.add(fields::LABEL.snake, "is required to report a failure");
             None
         }
         (None, false) => app_version.map(|app_version| Event::Binary { app_version }),
@@ -98,8 +98,8 @@ fn deploy_event(errors: &mut FieldErrors, members: &Map<String, Value>) -> Optio
     }
 }
 
-/// A member that may be absent: none means that it is wrong.
-#[expect(clippy::option_option, reason = "outside: is it right; inside: is it there")]
+/// Parses an optional member; the outer `None` means that it is invalid.
+#[expect(clippy::option_option, reason = "outer: whether it is valid; inner: whether it is present")]
 fn optional<T>(
     errors: &mut FieldErrors,
     members: &Map<String, Value>,
@@ -112,8 +112,8 @@ fn optional<T>(
     }
 }
 
-/// The text of a member, if it is there; none, and a note, when it is not a text.
-#[expect(clippy::option_option, reason = "outside: is it right; inside: is it there")]
+/// The text of a member, if present. If it is not a string, adds an error and returns the outer `None`.
+#[expect(clippy::option_option, reason = "outer: whether it is valid; inner: whether it is present")]
 fn text<'m>(errors: &mut FieldErrors, members: &'m Map<String, Value>, names: Names) -> Option<Option<&'m str>> {
     for name in [names.snake, names.camel] {
         match members.get(name) {

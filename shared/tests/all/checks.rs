@@ -1,4 +1,4 @@
-//! The update check as clients send it, and the exact bytes they get.
+//! Update checks as clients send them, and the exact bytes of the responses.
 
 use crate::reference::{any_history, any_request, hash, header, published, release, request};
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ const URLS: DownloadUrls<'_> =
     DownloadUrls { base_url: "https://updates.example", secret: b"a secret of at least 32 characters", now: UnixMillis(0) };
 
 #[test]
-fn a_query_in_either_case_is_read() {
+fn queries_are_accepted_in_either_case() {
     let expected = CheckRequest {
         package_hash: Some("abc".into()),
         label: Some("v3".into()),
@@ -26,29 +26,38 @@ fn a_query_in_either_case_is_read() {
 }
 
 #[test]
-fn empty_members_are_absent_ones() {
+fn empty_parameters_count_as_absent() {
     let query = "deploymentKey=deployment-key&appVersion=1.0.0&packageHash=&isCompanion=&label=&clientUniqueId=";
     assert_eq!(parse_query(query), Ok(request("1.0.0")));
     assert!(!parse_query("deploymentKey=deployment-key&appVersion=1.0.0&isCompanion=false").unwrap().is_companion);
 }
 
 #[test]
-fn of_several_members_the_first_counts_and_snake_before_camel() {
-    let read = parse_query("appVersion=3.0.0&app_version=1.0.0&app_version=2.0.0&deployment_key=&deploymentKey=deployment-key").unwrap();
+fn snake_case_wins_and_duplicates_are_refused() {
+    let read = parse_query("appVersion=3.0.0&app_version=1.0.0&deployment_key=&deploymentKey=deployment-key&more=1&more=2").unwrap();
     assert_eq!(read, request("1.0.0"));
+    for (query, name) in [
+        ("app_version=2.0.0", "app_version"),
+        ("app_version=", "app_version"),
+        ("label=v1&label=v1", "label"),
+        ("isCompanion&isCompanion", "is_companion"),
+    ] {
+        let query = format!("app_version=1.0.0&deployment_key=deployment-key&{query}");
+        assert_eq!(parse_query(&query).unwrap_err().to_string(), format!("{name}: must be given only once"), "{query}");
+    }
 }
 
 #[test]
-fn white_space_around_a_deployment_key_is_forgiven() {
+fn whitespace_around_a_deployment_key_is_trimmed() {
     assert_eq!(parse_query("deployment_key=%20deployment-key%0A&app_version=1.0.0"), Ok(request("1.0.0")));
 }
 
 #[test]
-fn every_wrong_member_is_named_at_once() {
-    let key = "deployment_key: must be 10 to 100 of A-Z a-z 0-9 _ -";
-    let version = "app_version: must be a semantic version, for example 1.0.0";
+fn the_error_lists_every_invalid_parameter() {
+    let key = "deployment_key: must be 10 to 100 characters of A-Z a-z 0-9 _ -";
+    let version = "app_version: must be a semantic version, such as 1.0.0";
     let cases = [
-        ("", "deployment_key: is missing; app_version: is missing".to_owned()),
+        ("", "deployment_key: is required; app_version: is required".to_owned()),
         ("deployment_key=short&app_version=1.2.3.4", format!("{key}; {version}")),
         ("deployment_key=deployment-key&app_version=x", version.to_owned()),
         ("deployment_key=deployment+key&app_version=1", key.to_owned()),
@@ -65,7 +74,7 @@ fn answers(history: &[shared::snapshot::HistoryRelease], request: &CheckRequest)
 }
 
 #[test]
-fn no_update_has_exactly_the_members_of_the_reference() {
+fn a_response_without_update_has_exactly_the_members_of_the_reference() {
     let [snake, camel] = answers(&[release(1, "1.0.0")], &CheckRequest { package_hash: Some(hash(1).to_string()), ..request("1.0") });
     assert_eq!(
         snake,
@@ -78,7 +87,7 @@ fn no_update_has_exactly_the_members_of_the_reference() {
 }
 
 #[test]
-fn an_update_has_exactly_the_members_of_the_reference() {
+fn a_response_with_update_has_exactly_the_members_of_the_reference() {
     let mut newest = release(3, "1.0.0");
     newest.is_mandatory = true;
     let blob = shared::hash::BlobKey { app: header().app, sha256: newest.blob.clone() };
@@ -103,13 +112,13 @@ fn an_update_has_exactly_the_members_of_the_reference() {
 }
 
 #[test]
-fn a_range_is_shown_to_a_client_outside_of_it() {
+fn a_device_outside_a_range_is_told_the_range() {
     let [snake, _] = answers(&[release(1, "^2.0")], &request("1.0"));
     assert!(snake.contains(r#""app_version":"^2.0""#) && snake.contains(r#""target_binary_range":"^2.0""#), "{snake}");
 }
 
 #[test]
-fn texts_are_escaped() {
+fn strings_are_escaped() {
     let outcome = Outcome::NoUpdate { should_run_binary_version: true, update_app_version: false, app_version: "\"\\\n" };
     let decision = Decision { outcome, reason: Reason::NoReleases };
     let body = answer(Case::Snake, &request("1"), &published(&[]), &decision, &URLS);
@@ -125,7 +134,7 @@ proptest! {
     }
 
     #[test]
-    fn every_answer_is_json(history in any_history(), request in any_request()) {
+    fn every_response_is_json(history in any_history(), request in any_request()) {
         for body in answers(&history, &request) {
             prop_assert!(serde_json::from_str::<serde_json::Value>(&body).is_ok(), "{}", body);
         }

@@ -1,4 +1,4 @@
-//! The newtypes can be bound to and read from columns of both databases.
+//! The newtypes bind to and decode from columns of both databases.
 
 use shared::hash::Sha256Hex;
 use shared::ids::{AccessKeyId, AccountId, AppId, DeploymentId, ReleaseId, ReportId, RequestId};
@@ -14,7 +14,7 @@ where
 }
 
 #[test]
-fn texts_are_text_and_times_are_big_integers() {
+fn strings_are_text_and_times_are_bigint() {
     macro_rules! texts {
         ($($name:ty),*) => {
             $(assert_eq!((column::<$name, Sqlite>().as_str(), column::<$name, Postgres>().as_str()), ("TEXT", "TEXT"), stringify!($name));)*

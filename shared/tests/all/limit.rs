@@ -1,4 +1,4 @@
-//! Limits on strangers.
+//! Rate limits for unauthenticated requests.
 
 use shared::limit::{Limiter, Rate, network, site, site_rate, wide_network};
 use shared::time::parse_duration;
@@ -24,20 +24,20 @@ fn a_duration_has_a_unit() {
 }
 
 #[test]
-fn a_key_is_admitted_so_often_in_a_window_and_again_in_the_next() {
+fn a_key_is_limited_per_window_and_allowed_again_in_the_next() {
     let mut limiter = Limiter::default();
     for now in [0, 1, 2] {
         assert_eq!(limiter.admit("a", RATE, now), Ok(()));
     }
     assert_eq!(limiter.admit("a", RATE, 3), Err(60));
-    assert_eq!(limiter.admit("b", RATE, 3), Ok(()), "others are not held up");
+    assert_eq!(limiter.admit("b", RATE, 3), Ok(()), "other keys are not limited");
     assert_eq!(limiter.admit("a", RATE, 59_001), Err(1));
     assert_eq!(limiter.admit("a", RATE, 60_000), Ok(()));
     assert_eq!(limiter.admit("b", RATE, 60_000), Ok(()));
 }
 
 #[test]
-fn a_clock_that_is_set_back_holds_nobody_up() {
+fn setting_the_clock_back_limits_nobody() {
     let mut limiter = Limiter::default();
     for _ in 0..3 {
         limiter.admit("a", RATE, 1_000_000).unwrap();
@@ -46,7 +46,7 @@ fn a_clock_that_is_set_back_holds_nobody_up() {
 }
 
 #[test]
-fn a_flood_of_keys_is_bounded() {
+fn memory_is_bounded_under_a_flood_of_keys() {
     let mut limiter = Limiter::default();
     for number in 0..100_000 {
         limiter.admit(&format!("key {number}"), RATE, 7).unwrap();
@@ -56,7 +56,7 @@ fn a_flood_of_keys_is_bounded() {
 }
 
 #[test]
-fn ipv6_counts_by_its_64() {
+fn ipv6_addresses_count_by_their_64() {
     let network = |text: &str| network(text.parse().unwrap());
     assert_eq!(network("2001:db8:1:2:3:4:5:6"), network("2001:db8:1:2::1"));
     assert_ne!(network("2001:db8:1:2::1"), network("2001:db8:1:3::1"));
@@ -65,7 +65,7 @@ fn ipv6_counts_by_its_64() {
 }
 
 #[test]
-fn a_wide_network_is_the_24_of_ipv4_and_the_48_of_ipv6() {
+fn a_wide_network_is_a_24_on_ipv4_and_a_48_on_ipv6() {
     for (address, wide) in [
         ("198.51.100.7", "198.51.100.0/24"),
         ("::ffff:198.51.100.255", "198.51.100.0/24"),
@@ -80,7 +80,7 @@ fn a_wide_network_is_the_24_of_ipv4_and_the_48_of_ipv6() {
 }
 
 #[test]
-fn a_site_gets_ten_times_what_one_of_its_networks_gets() {
+fn a_site_may_send_ten_times_as_much_as_one_network() {
     let (mut limiter, rate) = (Limiter::default(), Rate { count: 3, window: 60_000 });
     let mut admit = |address: String, what: &str| limiter.admit_address(address.parse().unwrap(), what, rate, 0);
     for number in 0..10 {
@@ -89,7 +89,7 @@ fn a_site_gets_ten_times_what_one_of_its_networks_gets() {
         }
         assert_eq!(admit(format!("2001:db8:1:{number:x}::2"), "key"), Err(60));
     }
-    // What was refused has not counted; another network of the site is refused all the same.
+    // Refused requests were not counted, yet another network of the site is refused.
     assert_eq!(admit("2001:db8:1:ffff::1".to_owned(), "key"), Err(60));
     assert_eq!(admit("2001:db8:1:ffff::1".to_owned(), "other key"), Ok(()));
     assert_eq!(admit("2001:db8:2::1".to_owned(), "key"), Ok(()));
@@ -99,7 +99,7 @@ fn a_site_gets_ten_times_what_one_of_its_networks_gets() {
 }
 
 #[test]
-fn networks_that_come_and_go_do_not_push_their_site_out() {
+fn changing_networks_do_not_evict_their_site() {
     let (mut limiter, rate) = (Limiter::default(), Rate { count: 6_000, window: 60_000 });
     let admitted = (0..70_000_u64).filter(|number| {
         let (network, host) = (number % 20_000, number / 20_000);
@@ -110,7 +110,7 @@ fn networks_that_come_and_go_do_not_push_their_site_out() {
 }
 
 #[test]
-fn a_site_is_counted_to_a_bound() {
+fn the_count_of_a_site_is_capped() {
     let rate = |count| site_rate(Rate { count, window: 1 }).count;
     assert_eq!((rate(1), rate(5), rate(50_000), rate(200_000)), (10, 50, 100_000, 200_000));
     assert_eq!(site("192.0.2.1".parse().unwrap()), None);

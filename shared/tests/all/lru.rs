@@ -1,16 +1,16 @@
-//! The cache that is bounded in bytes.
+//! The LRU cache.
 
 use shared::lru::Lru;
 
 #[test]
-fn bytes_are_bounded_and_the_least_recently_used_goes() {
-    // Each of the four entries takes 512 bytes more, and its key twice.
+fn bytes_are_bounded_and_the_least_recently_used_is_evicted() {
+    // Each of the four entries takes 512 more bytes, and its key twice.
     let mut cache = Lru::new(3 * (1_000 + 512 + 2));
     for key in ["a", "b", "c"] {
         cache.insert(key.to_owned(), key, 1_000);
     }
     assert_eq!(cache.get("a"), Some(&mut "a"));
-    assert_eq!(cache.peek("b"), Some(&mut "b"), "which does not count as a use");
+    assert_eq!(cache.peek("b"), Some(&mut "b"), "a peek does not count as a use");
     cache.insert("d".to_owned(), "d", 1_000);
     assert_eq!(["a", "b", "c", "d"].map(|key| cache.get(key).is_some()), [true, false, true, true]);
     for number in 0..10_000 {

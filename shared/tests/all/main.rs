@@ -1,4 +1,4 @@
-//! The tests of `shared`, in one binary so that they link once. One module per area; `reference` is what `select` is compared with.
+//! The tests of `shared`, in one binary so that they link once. One module per area; `reference` is the model that `select` is compared with.
 
 mod checks;
 #[cfg(feature = "sqlx")]

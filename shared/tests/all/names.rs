@@ -1,4 +1,4 @@
-//! Ids, keys, labels, names and times are made by parsing, and only by parsing.
+//! Parsing of IDs, keys, labels, names and times.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ use std::str::FromStr;
 
 fn accepts<T: FromStr>(texts: &[&str]) {
     for text in texts {
-        assert!(text.parse::<T>().is_ok(), "{text:?} was refused");
+        assert!(text.parse::<T>().is_ok(), "{text:?} was rejected");
     }
 }
 
@@ -25,13 +25,13 @@ fn refuses<T: FromStr>(texts: &[&str]) {
 }
 
 #[test]
-fn a_deployment_key_is_10_to_100_of_its_characters() {
+fn a_deployment_key_has_10_to_100_allowed_characters() {
     accepts::<DeploymentKey>(&["abcdefghij", "AZaz09_-__", "-123456789", &"x".repeat(100)]);
     refuses::<DeploymentKey>(&["", "abcdefghi", "abcdefghij ", "abcdefghi.", "abcdefghié", &"x".repeat(101)]);
 }
 
 #[test]
-fn a_generated_key_is_43_characters_and_no_option() {
+fn a_generated_key_has_43_characters_and_no_leading_hyphen() {
     assert_eq!(DeploymentKey::from_random([0; 32]).as_str(), "A".repeat(43));
     let mut random = [0; 32];
     random[0] = 0xf8;
@@ -39,14 +39,14 @@ fn a_generated_key_is_43_characters_and_no_option() {
 }
 
 #[test]
-fn a_deployment_key_does_not_print_whole_in_debug_output() {
+fn debug_output_truncates_a_deployment_key() {
     let key = DeploymentKey::try_from("abcdefghijkl").unwrap();
     assert_eq!(format!("{key:?}"), "DeploymentKey(abcd…)");
     assert_eq!(key.to_string(), "abcdefghijkl");
 }
 
 #[test]
-fn a_label_is_v_and_a_number() {
+fn a_label_is_v_followed_by_a_number() {
     for (text, number) in [("v1", 1), ("v27", 27), ("v999999999", 999_999_999)] {
         let label: Label = text.parse().unwrap();
         assert_eq!((label.number(), label.to_string().as_str()), (number, text));
@@ -57,7 +57,7 @@ fn a_label_is_v_and_a_number() {
 }
 
 #[test]
-fn client_ids_and_binary_versions_are_short_plain_texts() {
+fn client_ids_and_binary_versions_are_short_without_control_characters() {
     accepts::<ClientId>(&["a", "日本-クライアント", &"é".repeat(128)]);
     refuses::<ClientId>(&["", "a\n", "\u{7f}", "\u{85}", &"é".repeat(129)]);
     accepts::<BinaryVersion>(&["1.0", "one point oh", &"1".repeat(100)]);
@@ -65,7 +65,7 @@ fn client_ids_and_binary_versions_are_short_plain_texts() {
 }
 
 #[test]
-fn a_client_id_is_stored_as_half_of_its_hash() {
+fn a_client_id_is_stored_as_the_first_half_of_its_hash() {
     let client: ClientId = "device-1".parse().unwrap();
     let mut digest = [0; 32];
     digest[..16].copy_from_slice(&client.digest());
@@ -84,13 +84,13 @@ fn a_name_is_stored_in_normalization_form_c() {
     assert_eq!(decomposed, Name::try_from("\u{e9}te\u{301}".to_owned()).unwrap());
     assert_eq!(decomposed.as_str(), "\u{e9}t\u{e9}");
     assert_eq!(serde_json::from_str::<Name>("\"e\u{301}t\u{e9}\"").unwrap(), decomposed);
-    // Counted in that form.
+    // The length is counted after normalization.
     accepts::<Name>(&[&"e\u{301}".repeat(255)]);
     refuses::<Name>(&[&"e\u{301}".repeat(256), &"e\u{301}".repeat(100_000)]);
 }
 
 #[test]
-fn a_name_has_no_characters_that_nobody_sees_or_that_turn_the_others() {
+fn a_name_has_no_invisible_or_direction_changing_characters() {
     let ranges = [0x61c..=0x61c, 0x200b..=0x200b, 0x200e..=0x200f, 0x2028..=0x202e, 0x2060..=0x2064, 0x2066..=0x2069, 0xfeff..=0xfeff];
     for character in ranges.into_iter().chain([0xe_0000..=0xe_007f]).flatten().filter_map(char::from_u32) {
         for name in [format!("a{character}b"), format!("{character}ab"), format!("ab{character}"), character.to_string()] {
@@ -98,7 +98,7 @@ fn a_name_has_no_characters_that_nobody_sees_or_that_turn_the_others() {
             assert!(shared::text::has_refused_character(&name), "{name:?}");
         }
     }
-    // Joiners have a use between letters, and one of them in emoji.
+    // Joiners are allowed between letters, and the zero-width joiner in emoji.
     let useful =
         ["می\u{200c}خواهم", "क्\u{200d}ष", "क्\u{200c}ष", "👩\u{200d}💻", "🏳\u{fe0f}\u{200d}🌈", "👩🏽\u{200d}🚀", "ok 👍🏽", "日本語", "עברית"];
     accepts::<Name>(&useful);
@@ -118,7 +118,7 @@ fn a_name_has_no_characters_that_nobody_sees_or_that_turn_the_others() {
 }
 
 #[test]
-fn a_name_to_look_up_may_be_one_from_before() {
+fn lookups_accept_names_that_are_no_longer_allowed() {
     for old in ["a\u{200b}b", "e\u{301}", "\u{202e}x"] {
         assert_eq!(Name::sought(old), Ok(old));
     }
@@ -130,7 +130,7 @@ fn a_name_to_look_up_may_be_one_from_before() {
 }
 
 #[test]
-fn what_differs_only_in_case_or_form_folds_to_the_same() {
+fn texts_that_differ_only_in_case_or_normalization_fold_to_the_same() {
     for (one, other) in [("STRASSE", "straße"), ("E\u{301}", "\u{e9}"), ("ΣΊΣΥΦΟΣ", "σίσυφος"), ("K\u{212a}", "kk")] {
         assert_eq!(shared::text::fold(one), shared::text::fold(other));
     }
@@ -138,7 +138,7 @@ fn what_differs_only_in_case_or_form_folds_to_the_same() {
 }
 
 #[test]
-fn what_people_wrote_is_isolated_where_it_could_turn_other_text() {
+fn text_that_could_reorder_its_surroundings_is_isolated() {
     for (text, isolated) in [
         ("plain, ünïcödé 図", "plain, ünïcödé 図"),
         ("עברית", "\u{2068}עברית\u{2069}"),
@@ -153,7 +153,7 @@ fn what_people_wrote_is_isolated_where_it_could_turn_other_text() {
 }
 
 #[test]
-fn a_longer_text_has_tabs_and_line_ends_and_no_other_controls() {
+fn longer_text_may_contain_tabs_and_line_breaks_but_no_other_controls() {
     assert_eq!(shared::text::check_prose("one\n\ttwo\r\nthree \u{202e}\u{200b}"), Ok(()));
     for control in ["\u{0}", "a\u{7}", "\u{1b}[2J", "\u{7f}", "\u{85}", "\u{9b}"] {
         assert!(shared::text::check_prose(control).is_err(), "{control:?}");
@@ -161,7 +161,7 @@ fn a_longer_text_has_tabs_and_line_ends_and_no_other_controls() {
 }
 
 #[test]
-fn an_id_is_a_uuid_in_lower_case() {
+fn an_id_is_a_lower_case_uuid() {
     accepts::<AppId>(&["0192d3a4-5b6c-7d8e-9f00-0123456789ab", "00000000-0000-0000-0000-000000000000"]);
     refuses::<AppId>(&[
         "",
@@ -175,7 +175,7 @@ fn an_id_is_a_uuid_in_lower_case() {
 }
 
 #[test]
-fn ids_sort_by_the_time_they_were_made() {
+fn ids_sort_by_creation_time() {
     let id = ReportId::v7(UnixMillis(1_769_851_800_000), [0xff; 10]);
     assert_eq!(id.as_str(), "019c1363-49c0-7fff-bfff-ffffffffffff");
     assert!(id < ReportId::v7(UnixMillis(1_769_851_800_001), [0; 10]));
@@ -183,7 +183,7 @@ fn ids_sort_by_the_time_they_were_made() {
 }
 
 #[test]
-fn times_are_written_as_the_interface_has_them() {
+fn times_are_formatted_as_in_the_api() {
     let cases = [
         (0, "1970-01-01T00:00:00.000Z"),
         (1_769_851_800_000, "2026-01-31T09:30:00.000Z"),
@@ -203,7 +203,7 @@ fn times_are_written_as_the_interface_has_them() {
 }
 
 #[test]
-fn days_are_read_as_they_are_written_and_nothing_else_is_a_day() {
+fn days_parse_only_in_the_format_they_are_written_in() {
     for (number, text) in [(0, "1970-01-01"), (20_484, "2026-01-31"), (11_016, "2000-02-29"), (-1, "1969-12-31"), (2_932_896, "9999-12-31")]
     {
         assert_eq!(UtcDay::try_from(text), Ok(UtcDay(number)), "{text}");
@@ -212,7 +212,7 @@ fn days_are_read_as_they_are_written_and_nothing_else_is_a_day() {
     for number in -800_000..800_000 {
         let day = UtcDay(number);
         let text = day.to_string();
-        // Until the year 0, and from the year 10,000 on, it takes more than four digits.
+        // Years below 0 and from 10,000 on take more than four digits.
         assert_eq!(UtcDay::try_from(text.as_str()).ok(), Some(day).filter(|_| !text.starts_with('-') && text.len() == 10), "{text}");
     }
     for wrong in [
@@ -251,7 +251,7 @@ fn days_are_read_as_they_are_written_and_nothing_else_is_a_day() {
 }
 
 #[test]
-fn a_blob_key_stands_in_urls_in_base64url() {
+fn a_blob_key_is_base64url_in_urls() {
     let key = BlobKey { app: AppId::v7(UnixMillis(0), [7; 10]), sha256: Sha256Hex::of(b"") };
     assert_eq!(key.to_string(), format!("{}/{}", key.app, key.sha256));
     assert_eq!(BlobKey::from_encoded(&key.encoded()), Ok(key.clone()));
@@ -262,14 +262,14 @@ fn a_blob_key_stands_in_urls_in_base64url() {
 }
 
 #[test]
-fn a_snapshot_lies_under_its_deployment_key() {
+fn the_kv_key_of_a_snapshot_contains_the_deployment_key() {
     let key = DeploymentKey::try_from("abcdefghij").unwrap();
     assert_eq!(snapshot_key(&key), "deployment/abcdefghij");
     assert_eq!(SnapshotKey(&key).suffix(), "abcdefghij");
     assert_eq!(serde_json::to_string(&SnapshotMetadata { version: 7 }).unwrap(), r#"{"version":7}"#);
 }
 
-/// A text that parses is written as it was, read back as the same, and refused by serde when it does not parse.
+/// Asserts that text which parses formats to the same text and survives serde, and that serde rejects text which does not parse.
 fn survives<T>(text: &str) -> Result<(), TestCaseError>
 where
     T: FromStr + ToString + Serialize + DeserializeOwned + PartialEq + Debug,
@@ -277,7 +277,7 @@ where
     survives_as::<T>(text, text)
 }
 
-/// The same of a text that is written in another form.
+/// The same for text that formats differently.
 fn survives_as<T>(text: &str, normal: &str) -> Result<(), TestCaseError>
 where
     T: FromStr + ToString + Serialize + DeserializeOwned + PartialEq + Debug,
@@ -318,20 +318,20 @@ proptest! {
     }
 
     #[test]
-    fn every_made_id_parses(millis: i64, dice: [u8; 10]) {
-        let id = AppId::v7(UnixMillis(millis), dice);
+    fn every_created_id_parses(millis: i64, random: [u8; 10]) {
+        let id = AppId::v7(UnixMillis(millis), random);
         prop_assert_eq!(AppId::try_from(id.as_str()), Ok(id));
     }
 
     #[test]
-    fn every_made_key_parses(random: [u8; 32]) {
+    fn every_generated_key_parses(random: [u8; 32]) {
         let key = DeploymentKey::from_random(random);
         prop_assert!(!key.as_str().starts_with('-'));
         prop_assert_eq!(DeploymentKey::try_from(key.as_str()), Ok(key));
     }
 
     #[test]
-    fn every_time_can_be_written(millis: i64) {
+    fn every_time_can_be_formatted(millis: i64) {
         prop_assert!(UnixMillis(millis).iso8601().ends_with('Z'));
     }
 }

@@ -1,4 +1,4 @@
-//! Manifests and package hashes are those that clients compute.
+//! Manifests and package hashes match those that clients compute.
 
 use proptest::prelude::*;
 use shared::Invalid;
@@ -20,7 +20,7 @@ const SIGNATURE: (&str, &str) = ("CodePush/.codepushrelease", "header.claims.sig
 const V2_HASH: &str = "c30e7b33d7e96775f8fa19604daac949e03e5134d5287f21571f6ba178931893";
 
 #[test]
-fn the_published_hashes_are_computed() {
+fn hashes_equal_the_published_ones() {
     let cases: [(&[(&str, &str)], &str); 8] = [
         (&[V1, IMAGE], "e969abcffffbdb76a4136e96f7eec3d7051ee65f86d8d762bfb6caf044247cd5"),
         (&[V2, IMAGE], V2_HASH),
@@ -37,7 +37,7 @@ fn the_published_hashes_are_computed() {
 }
 
 #[test]
-fn single_files_and_their_parts_hash_as_they_are() {
+fn single_files_and_package_files_hash_by_their_bytes() {
     assert_eq!(Sha256Hex::of(b"v4\n").as_str(), "e37ea1753db1b5df392e1cd344303873a97bc863d7371ad5f388e01ec5071e6a");
     let manifest = manifest(&[V2, IMAGE]);
     let hash = |name| manifest.get(name).unwrap().as_str();
@@ -45,7 +45,7 @@ fn single_files_and_their_parts_hash_as_they_are() {
     assert_eq!(hash("CodePush/assets/a.png"), "2d4566582844690f8634a8b2534ea5221560038c6c0650c99140759bad603ae2");
 }
 
-/// The hash made by hand: the JSON of the sorted lines is given.
+/// The expected hash, from hand-sorted lines.
 fn hash_of_lines(lines: &[&str], contents: &str) -> Sha256Hex {
     let hash = Sha256Hex::of(contents.as_bytes());
     let lines: Vec<String> = lines.iter().map(|line| format!("\"{line}:{hash}\"")).collect();
@@ -58,7 +58,7 @@ fn whole_lines_are_sorted_by_utf16_code_units() {
     let sorted = ["CodePush/A", "CodePush/_", "CodePush/a.js.map", "CodePush/a.js", "CodePush/a/b"];
     let files: Vec<_> = names.iter().map(|name| (*name, "same")).collect();
     assert_eq!(manifest(&files).package_hash(), hash_of_lines(&sorted, "same"));
-    // U+FF5E comes after U+1F600 in UTF-16, where the latter begins with D83D, and before it in UTF-8.
+    // U+FF5E comes after U+1F600 in UTF-16, where the latter starts with D83D, but before it in UTF-8.
     let files = [("\u{ff5e}", "same"), ("\u{1f600}", "same")];
     assert_eq!(manifest(&files).package_hash(), hash_of_lines(&["\u{1f600}", "\u{ff5e}"], "same"));
 }
@@ -78,7 +78,7 @@ fn names_are_escaped_as_javascript_does() {
 }
 
 #[test]
-fn what_clients_never_see_is_not_in_the_manifest() {
+fn the_manifest_excludes_files_that_clients_never_see() {
     let mut manifest = Manifest::new();
     let hash = Sha256Hex::of(b"");
     for ignored in ["CodePush/", "a\\", "__MACOSX/a", "__MACOSX\\a", ".DS_Store", "a/.DS_Store", "a\\.DS_Store"] {
@@ -111,7 +111,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_manifest_survives_its_stored_form(files: Vec<(String, Vec<u8>)>) {
+    fn every_manifest_survives_a_round_trip(files: Vec<(String, Vec<u8>)>) {
         let mut manifest = Manifest::new();
         for (name, contents) in &files {
             manifest.insert(name, Sha256Hex::of(contents));

@@ -1,4 +1,4 @@
-//! The acquisition paths, and what every answer on them carries.
+//! The acquisition paths and their response headers.
 
 use proptest::prelude::*;
 use shared::wire::headers;
@@ -7,7 +7,7 @@ use shared::wire::problem::Problem;
 use std::collections::HashSet;
 
 #[test]
-fn every_path_of_the_interface_is_known_with_and_without_a_leading_version() {
+fn every_acquisition_path_is_known_with_and_without_a_version_prefix() {
     let paths = [
         ("/v1/public/svc/update_check", Job::Check, Case::Snake),
         ("/v1/public/svc/report_status/deploy", Job::DeployReport, Case::Snake),
@@ -36,7 +36,7 @@ fn every_path_of_the_interface_is_known_with_and_without_a_leading_version() {
 }
 
 #[test]
-fn other_paths_are_none_of_them() {
+fn other_paths_are_not_acquisition_paths() {
     for path in [
         "",
         "/",
@@ -58,7 +58,7 @@ fn other_paths_are_none_of_them() {
 }
 
 #[test]
-fn the_table_lists_each_path_once_and_as_it_is_found() {
+fn the_table_lists_each_path_once_with_the_endpoint_found_for_it() {
     let table = all();
     assert_eq!(table.len(), 36);
     assert_eq!(table.iter().map(|(path, _)| path).collect::<HashSet<_>>().len(), 36);
@@ -77,7 +77,7 @@ fn a_deprecated_path_names_its_successor() {
 }
 
 #[test]
-fn answers_may_be_read_from_web_views_and_are_never_cached() {
+fn web_views_may_read_responses_and_responses_are_never_cached() {
     let headers = headers::acquisition(&endpoint("/updateCheck").unwrap());
     let expected = [
         ("Content-Type", "application/json"),
@@ -95,7 +95,7 @@ fn answers_may_be_read_from_web_views_and_are_never_cached() {
         headers::bundle(expires_in).into_iter().filter(|(name, _)| *name == "Cache-Control").map(|(_, value)| value).collect::<Vec<_>>()
     };
     assert_eq!(kept(90_000_000), ["public, max-age=86400, immutable, no-transform"]);
-    // Never beyond the address's own end.
+    // Never past the expiration of the URL.
     assert_eq!(kept(59_999), ["public, max-age=59, immutable, no-transform"]);
     assert_eq!(kept(0), ["public, max-age=0, immutable, no-transform"]);
 }

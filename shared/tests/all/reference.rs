@@ -1,5 +1,5 @@
-//! The selection as the wire reference lists it (2.1 to 2.7), transcribed line by line over the full history, and what a decision of
-//! `shared` looks like in the same terms. Deliberately naive: it is what the real one is compared with.
+//! A model of the selection, transcribed line by line from the wire reference (2.1 to 2.7), and a function that reads a decision of `shared` in the
+//! same terms. It is naive on purpose, because tests compare the real selection with it.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ use shared::version::{AppVersion, Range, gtr};
 use shared::wire::check::{DownloadUrls, answer};
 use shared::wire::path::Case;
 
-/// An answer in the terms of both.
+/// An answer, from the model or from `shared`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "they are the wire's members")]
 pub(crate) struct Answer {
@@ -30,7 +30,7 @@ pub(crate) struct Answer {
     pub(crate) update_app_version: bool,
 }
 
-/// Wire 2.2, once over the history. The second value is the rollout of the chosen release.
+/// Wire 2.2: one scan over the history. The second value is the rollout of the chosen release.
 fn scan(newest_first: &[HistoryRelease], request: &CheckRequest, ignore_rollouts: bool) -> (Answer, Option<u8>) {
     let mut result = Answer { description: Some(String::new()), ..Answer::default() };
     let version = request.app_version.version();
@@ -47,7 +47,7 @@ fn scan(newest_first: &[HistoryRelease], request: &CheckRequest, ignore_rollouts
     let mut latest_enabled: Option<&HistoryRelease> = None;
     let mut force = false;
     for release in newest_first {
-        // Without `(!label && !hash)`: a fresh client is never found.
+        // Without `(!label && !hash)`: a new device is on no release.
         found = found
             || (label.is_some() && label == Some(release.label.to_string().as_str()))
             || (label.is_none() && hash.is_some() && hash == Some(release.package_hash.as_str()));
@@ -86,7 +86,7 @@ fn scan(newest_first: &[HistoryRelease], request: &CheckRequest, ignore_rollouts
     result.description.clone_from(&chosen.description);
     result.blob = diff.map_or(&chosen.blob, |diff| &diff.blob).to_string();
     result.size = diff.map_or(chosen.size, |diff| diff.size);
-    // 2.1: the version as it was sent, for both packages.
+    // 2.1: the version as sent, for both packages.
     request.app_version.sent().clone_into(&mut result.app_version);
     (result, chosen.rollout)
 }
@@ -124,13 +124,13 @@ pub(crate) fn header() -> SnapshotHeader {
     SnapshotHeader { deployment: DeploymentId::v7(made, [1; 10]), app: AppId::v7(made, [2; 10]), version: 5, made }
 }
 
-/// The snapshot of a history, as the edge has it.
+/// The snapshot of a history, as parsed by the edge.
 pub(crate) fn published(newest_first: &[HistoryRelease]) -> Snapshot {
     let text = Snapshot::publish(&header(), newest_first).unwrap();
     Snapshot::parse(text.as_bytes()).unwrap()
 }
 
-/// What `shared` answers, read back from the JSON of both cases.
+/// The answer of `shared`, parsed from the JSON of both dialects.
 pub(crate) fn answered(snapshot: &Snapshot, request: &CheckRequest) -> (Answer, Reason) {
     let decision = select(snapshot, request);
     if let Outcome::Update { release, .. } = &decision.outcome {
@@ -164,7 +164,7 @@ pub(crate) fn answered(snapshot: &Snapshot, request: &CheckRequest) -> (Answer, 
         }
     };
     let snake = read(Case::Snake);
-    assert_eq!(snake, read(Case::Camel), "the cases differ");
+    assert_eq!(snake, read(Case::Camel), "the dialects differ");
     (snake, decision.reason)
 }
 
@@ -191,7 +191,7 @@ const CAMEL: [&str; 9] = [
     "updateAppVersion",
 ];
 
-/// The hash of the package named by a letter or a number.
+/// The hash of a package, named by a letter or a number.
 pub(crate) fn hash(name: impl std::fmt::Display) -> Sha256Hex {
     Sha256Hex::of(format!("package {name}").as_bytes())
 }
@@ -227,7 +227,7 @@ const VERSIONS: [&str; 12] =
     ["1", "1.0", "1.0.0", "v1.0.0", "1.0.0+abc", "1.2.5", "1.2.7", "2.0.0", "9.9.9", "1.0.0-beta", "1.2.0-rc.2", "0.9.0"];
 
 prop_compose! {
-    /// A release of any kind, its label still to be given.
+    /// Any release; the caller sets the label.
     fn any_release()(
         range in one_of(&RANGES),
         package in 0_u32..7,
@@ -251,7 +251,7 @@ prop_compose! {
     }
 }
 
-/// Up to 14 releases, newest first; some labels are missing, as after a cleared history.
+/// Up to 14 releases, newest first. Some labels are missing, as after clearing the history.
 pub(crate) fn any_history() -> impl Strategy<Value = Vec<HistoryRelease>> {
     prop::collection::vec((any_release(), 1_u32..3), 0..14).prop_map(|entries| {
         let mut number = 0;
@@ -268,7 +268,7 @@ pub(crate) fn any_history() -> impl Strategy<Value = Vec<HistoryRelease>> {
 }
 
 prop_compose! {
-    /// A client of any kind: fresh, known by hash, by label or by both, with and without id.
+    /// Any device: new, or identified by hash, by label or by both, with and without a client ID.
     pub(crate) fn any_request()(
         version in one_of(&VERSIONS),
         package_hash in prop_oneof![

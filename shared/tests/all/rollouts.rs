@@ -1,11 +1,11 @@
-//! The rollout bucket is the reference's, to the bit.
+//! The rollout bucket equals the reference's exactly.
 
 use proptest::prelude::*;
 use shared::keys::Label;
 use shared::rollout::{bucket, is_selected};
 
 #[test]
-fn the_published_buckets_are_computed() {
+fn buckets_equal_the_published_ones() {
     let cases = [
         ("device-1-v1", 30),
         ("device-1-v27", 4),
@@ -31,7 +31,7 @@ fn the_published_buckets_are_computed() {
 }
 
 #[test]
-fn about_as_many_clients_are_in_as_the_percentage_says() {
+fn the_share_of_selected_devices_is_close_to_the_percentage() {
     let label = Label::new(7).unwrap();
     for percentage in [1, 10, 25, 50, 90] {
         let selected = (0..20_000).filter(|number| is_selected(&format!("{number:08x}-client"), &label, percentage)).count();
@@ -44,7 +44,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_client_stays_in_as_the_percentage_grows(client: String, number in 1_u32..1_000_000) {
+    fn a_device_stays_selected_as_the_percentage_grows(client: String, number in 1_u32..1_000_000) {
         let label = Label::new(number).unwrap();
         let at = bucket(&format!("{client}-{label}"));
         prop_assert!(at < 100);

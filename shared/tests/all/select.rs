@@ -1,4 +1,4 @@
-//! Every client gets what the reference would give it: the golden table of the wire reference (2.6), and random histories.
+//! Devices get the same update as from the reference: the golden table of the wire reference (2.6), and random histories.
 
 use crate::reference::{Answer, answered, any_history, any_request, expected, hash, published, release, request};
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use shared::rollout::bucket;
 use shared::select::{CheckRequest, Reason};
 use shared::snapshot::{DiffSource, HistoryRelease};
 
-/// A history from its oldest release on: `v1:^1.2.0`, then flags: `m` mandatory, `x` disabled, `%25` rollout, `=A` contents.
+/// A history, oldest release first: a range, a colon, then flags: `m` mandatory, `x` disabled, `%25` rollout, `=A` contents.
 fn history(oldest_first: &[&str]) -> Vec<HistoryRelease> {
     let mut releases: Vec<_> = oldest_first
         .iter()
@@ -30,7 +30,7 @@ fn history(oldest_first: &[&str]) -> Vec<HistoryRelease> {
     releases
 }
 
-/// A client on the release with this number.
+/// A request from a device on the release with this number.
 fn on(app_version: &str, history: &[HistoryRelease], number: u32) -> CheckRequest {
     let release = history.iter().find(|release| release.label.number() == number);
     CheckRequest {
@@ -40,14 +40,14 @@ fn on(app_version: &str, history: &[HistoryRelease], number: u32) -> CheckReques
     }
 }
 
-/// The answer of both, compared.
+/// The answer, after asserting that `shared` and the model agree.
 fn ask(history: &[HistoryRelease], request: &CheckRequest) -> (Answer, Reason) {
     let (answer, reason) = answered(&published(history), request);
     assert_eq!(answer, expected(history, request), "{request:?}");
     (answer, reason)
 }
 
-/// Asserts an update to `label` with the client's own version in it.
+/// Asserts an update to `label` that echoes the sent version.
 fn updates(history: &[HistoryRelease], request: &CheckRequest, label: &str, is_mandatory: bool) -> (Answer, Reason) {
     let (answer, reason) = ask(history, request);
     let expected = (true, label, is_mandatory, request.app_version.sent(), false, false);
@@ -78,7 +78,7 @@ fn an_empty_history_has_no_update() {
 }
 
 #[test]
-fn ranges_decide_whom_a_release_is_for() {
+fn ranges_decide_which_versions_get_a_release() {
     for (range, version) in
         [("^1.2.0", "1.3.0"), ("1.2", "1.2.7"), ("1.2.x", "1.2.9"), ("1", "1.9.9"), ("1.2 - 1.4", "1.4.9"), ("1.0.0", "1.0.0+abc")]
     {
@@ -91,14 +91,14 @@ fn ranges_decide_whom_a_release_is_for() {
 }
 
 #[test]
-fn a_release_for_a_newer_binary_asks_for_that_binary() {
+fn a_release_for_a_newer_app_version_asks_for_that_version() {
     let history = history(&["1.0.0", "2.0.0"]);
     updates(&history, &request("1.0.0"), "v1", false);
     assert_eq!(stays(&history, &on("1.0.0", &history, 1), false, true, "2.0.0"), Reason::UpToDate);
 }
 
 #[test]
-fn a_disabled_release_is_as_good_as_gone() {
+fn a_disabled_release_is_ignored() {
     assert_eq!(stays(&history(&["1.0.0:x"]), &request("1.0.0"), true, false, ""), Reason::NothingEnabled);
     let history = history(&["1.0.0", "1.0.0:x"]);
     updates(&history, &on("1.0.0", &history, 2), "v1", false);
@@ -116,7 +116,7 @@ fn a_mandatory_release_in_between_makes_the_update_mandatory() {
 }
 
 #[test]
-fn mandatory_counts_over_the_whole_history_for_a_client_that_is_on_none() {
+fn every_mandatory_release_counts_for_a_device_on_no_release() {
     let history = history(&["1.0.0:m", "1.0.0"]);
     let unknown = CheckRequest { label: Some("v9".into()), package_hash: Some(hash("unknown").to_string()), ..request("1.0.0") };
     updates(&history, &unknown, "v2", true);
@@ -126,31 +126,31 @@ fn mandatory_counts_over_the_whole_history_for_a_client_that_is_on_none() {
 }
 
 #[test]
-fn a_client_that_sends_only_its_hash_is_found_by_it() {
+fn a_device_is_recognized_by_its_hash_alone() {
     let history = history(&["1.0.0:m", "1.0.0"]);
     let only_hash = |number| CheckRequest { label: None, ..on("1.0.0", &history, number) };
     updates(&history, &only_hash(1), "v2", false);
     stays(&history, &only_hash(2), false, false, "");
-    // A label that is wrong is not made up for by the hash.
+    // A hash does not make up for a wrong label.
     updates(&history, &CheckRequest { label: Some("v7".into()), ..only_hash(1) }, "v2", true);
-    // A label alone finds the release, but only a hash can say that nothing is newer.
+    // A label alone identifies the release, but only a hash shows that the device is up to date.
     updates(&history, &CheckRequest { package_hash: None, ..on("1.0.0", &history, 2) }, "v2", false);
 }
 
 #[test]
-fn a_rollback_to_the_same_contents_is_no_update_for_who_has_them() {
+fn a_rollback_to_contents_that_the_device_has_is_no_update() {
     let history = history(&["1.0.0:=A", "1.0.0:=B", "1.0.0:=A"]);
     updates(&history, &on("1.0.0", &history, 2), "v3", false);
     assert_eq!(stays(&history, &on("1.0.0", &history, 1), false, false, ""), Reason::UpToDate);
 }
 
-/// A client id that is in, or is not in, the first 25 percent for a label.
+/// A client ID inside or outside the first 25 percent for a label.
 fn client(label: &str, is_in: bool) -> Option<String> {
     (0..1_000).map(|number| format!("client-{number}")).find(|id| (bucket(&format!("{id}-{label}")) < 25) == is_in)
 }
 
 #[test]
-fn an_unfinished_rollout_goes_to_who_is_in_it() {
+fn an_unfinished_rollout_reaches_only_selected_devices() {
     let both = history(&["1.0.0", "1.0.0:%25"]);
     let on_first = on("1.0.0", &both, 1);
     assert_eq!(stays(&both, &on_first, false, false, ""), Reason::NoClientId);
@@ -158,7 +158,7 @@ fn an_unfinished_rollout_goes_to_who_is_in_it() {
     assert_eq!(stays(&both, &outside, false, false, ""), Reason::RolloutHeldBack);
     let inside = CheckRequest { client_id: client("v2", true), ..on_first };
     assert_eq!(updates(&both, &inside, "v2", false).1, Reason::InRollout);
-    // Who runs it already is not moved back.
+    // A device that already runs it is not moved back.
     assert_eq!(stays(&both, &on("1.0.0", &both, 2), false, false, ""), Reason::UpToDate);
 
     let only = history(&["1.0.0:%25"]);
@@ -170,7 +170,7 @@ fn an_unfinished_rollout_goes_to_who_is_in_it() {
 }
 
 #[test]
-fn the_version_is_echoed_as_sent_in_a_rollout_too() {
+fn the_version_is_echoed_as_sent_during_a_rollout() {
     let history = history(&["1.0.0", "1.0.0:%25"]);
     let inside = CheckRequest { client_id: client("v2", true), ..on("1.0", &history, 1) };
     assert_eq!(updates(&history, &inside, "v2", false).0.app_version, "1.0");
@@ -179,7 +179,7 @@ fn the_version_is_echoed_as_sent_in_a_rollout_too() {
 }
 
 #[test]
-fn a_client_with_the_source_of_a_diff_gets_the_diff() {
+fn a_device_with_the_source_package_gets_the_diff() {
     let mut history = history(&["1.0.0", "1.0.0"]);
     history[0].diffs = vec![DiffSource { source_hash: hash(1), blob: hash("diff"), size: 12 }];
     let (answer, _) = updates(&history, &on("1.0.0", &history, 1), "v2", false);
@@ -189,14 +189,14 @@ fn a_client_with_the_source_of_a_diff_gets_the_diff() {
 }
 
 #[test]
-fn a_companion_takes_releases_for_any_version() {
+fn a_companion_app_accepts_releases_for_any_version() {
     let companion = CheckRequest { is_companion: true, ..request("9.9.9") };
     updates(&history(&["1.0.0"]), &companion, "v1", false);
 }
 
 #[test]
-fn a_shadowed_mandatory_rollout_does_not_force_who_is_outside_of_rollouts() {
-    // The scan that passes over unfinished releases passes over v2, although it is shadowed by v3 and stands in short form.
+fn a_shadowed_mandatory_rollout_forces_no_update_outside_rollouts() {
+    // The scan without unfinished rollouts skips v2, although v3 shadows it and it has the short form.
     let history = history(&["1.0.0", "1.0.0:m %25", "1.0.0", "1.0.0:%25"]);
     let on_first = on("1.0.0", &history, 1);
     updates(&history, &on_first, "v3", false);
@@ -207,7 +207,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 10_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_client_of_every_history_gets_what_the_reference_gives(
+    fn every_device_gets_the_same_update_as_from_the_reference(
         history in any_history(),
         requests in prop::collection::vec(any_request(), 1..5),
     ) {

@@ -1,4 +1,4 @@
-//! Signatures hold for exactly what was signed, for their time.
+//! Signatures are valid only for what was signed, until they expire.
 
 use proptest::prelude::*;
 use shared::Invalid;
@@ -59,15 +59,15 @@ fn a_download_url_is_the_same_for_an_hour_and_valid_for_24_to_25() {
 }
 
 #[test]
-fn a_download_url_is_signed_as_the_interface_has_it() {
-    // HMAC-SHA256 over `blob "." expires`, computed by another implementation.
+fn a_download_url_is_signed_as_documented() {
+    // HMAC-SHA256 over `blob "." expires`, from another implementation.
     let key = BlobKey { app: AppId::try_from("00000000-0000-7000-8000-000000000000").unwrap(), sha256: Sha256Hex::of(b"") };
     let url = download_url(&DownloadUrls { base_url: "https://u.example", secret: NEW.as_bytes(), now: UnixMillis(0) }, &key);
     assert_eq!(url, include_str!("../vectors/download-url.txt").trim_end());
 }
 
 #[test]
-fn changed_or_foreign_download_urls_are_refused() {
+fn modified_or_foreign_download_urls_are_rejected() {
     let now = NOW;
     let [blob_text, expires, signature] = url_at(now, OLD);
     let both = secrets(&[NEW, OLD]).unwrap();
@@ -92,7 +92,7 @@ fn changed_or_foreign_download_urls_are_refused() {
 }
 
 #[test]
-fn an_internal_call_is_signed_as_the_interface_has_it() {
+fn an_internal_call_is_signed_as_documented() {
     let header = sign_call(&secrets(&[NEW]).unwrap(), "POST", "/internal/v1/reports?x=1", NOW, b"{}");
     assert_eq!(header, include_str!("../vectors/call-signature.txt").trim_end());
     let header = sign_address(&secrets(&[NEW]).unwrap(), "GET", "/v1/apps", NOW, "2001:db8::1");
@@ -100,7 +100,7 @@ fn an_internal_call_is_signed_as_the_interface_has_it() {
 }
 
 #[test]
-fn a_call_is_taken_once_signed_and_while_fresh() {
+fn a_call_is_accepted_only_if_signed_and_fresh() {
     let (old, both, new) = (secrets(&[OLD]).unwrap(), secrets(&[NEW, OLD]).unwrap(), secrets(&[NEW]).unwrap());
     let header = sign_call(&old, "POST", "/internal/v1/reports", NOW, b"{}");
     let check = |secrets: &Secrets, header: &str, millis: i64, body: &[u8]| {
@@ -121,7 +121,7 @@ fn a_call_is_taken_once_signed_and_while_fresh() {
 }
 
 #[test]
-fn a_call_is_judged_before_its_body_is_read() {
+fn a_call_is_verified_before_its_body_is_read() {
     let (old, new) = (secrets(&[OLD]).unwrap(), secrets(&[NEW]).unwrap());
     let header = sign_call(&old, "POST", "/internal/v1/reports", NOW, b"{}");
     let digest = shared::hash::sha256(b"{}");
@@ -132,7 +132,7 @@ fn a_call_is_judged_before_its_body_is_read() {
     assert_eq!(head(&old, &header, 300_001), CallSignature::Invalid);
     assert_eq!(head(&new, &header, 0), CallSignature::Invalid);
     assert_eq!(verify_call_head(&old, &header, "PUT", "/internal/v1/reports", NOW), CallSignature::Invalid);
-    // Another body's hash is no part of what was signed.
+    // The signature does not cover another body's hash.
     let other = header.replace(Sha256Hex::of(b"{}").as_str(), Sha256Hex::of(b"[]").as_ref());
     assert_ne!(other, header);
     assert_eq!(head(&old, &other, 0), CallSignature::Invalid);
@@ -142,7 +142,7 @@ fn a_call_is_judged_before_its_body_is_read() {
 }
 
 #[test]
-fn a_call_of_an_older_edge_says_so_when_its_body_is_there() {
+fn a_call_from_an_older_edge_is_verified_with_its_body() {
     let old = secrets(&[OLD]).unwrap();
     let header = sign_call(&old, "POST", "/internal/v1/reports", NOW, b"{}");
     let without = header.replace(&format!(",h={}", Sha256Hex::of(b"{}")), "");
@@ -153,7 +153,7 @@ fn a_call_of_an_older_edge_says_so_when_its_body_is_there() {
 }
 
 #[test]
-fn a_signature_of_one_kind_is_none_of_the_other() {
+fn a_signature_of_one_kind_is_invalid_for_the_other() {
     let secrets = secrets(&[OLD]).unwrap();
     let address = Sha256Hex::of(b"").to_string();
     let header = sign_address(&secrets, "GET", "/", NOW, &address);
@@ -178,7 +178,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_signed_verifies(method: String, path: String, now: i64, body: Vec<u8>, address: String) {
+    fn signed_messages_verify(method: String, path: String, now: i64, body: Vec<u8>, address: String) {
         let secrets = secrets(&[NEW, OLD]).unwrap();
         let now = UnixMillis(now);
         prop_assert!(verify_call(&secrets, &sign_call(&secrets, &method, &path, now, &body), &method, &path, now, &body));

@@ -1,4 +1,4 @@
-//! What the publisher writes is what the edge reads; nothing else is read.
+//! The edge reads exactly what the publisher writes, and rejects anything else.
 
 use crate::reference::{any_history, hash, header, published, release, request};
 use proptest::prelude::*;
@@ -24,7 +24,7 @@ fn the_header_is_kept() {
 }
 
 #[test]
-fn a_tombstone_is_told_from_an_empty_snapshot() {
+fn a_tombstone_differs_from_an_empty_snapshot() {
     let tombstone = Snapshot::parse(Snapshot::publish_tombstone(&header()).as_bytes()).unwrap();
     assert!(tombstone.is_tombstone());
     assert_eq!(tombstone.version(), 5);
@@ -35,9 +35,9 @@ fn a_tombstone_is_told_from_an_empty_snapshot() {
 #[test]
 fn releases_that_cannot_be_offered_have_the_short_form() {
     let mut history: Vec<_> = (1..=7).rev().map(|number| release(number, if number % 3 == 0 { "^2.0.0" } else { "1.0.0" })).collect();
-    history[0].rollout = Some(25); // v7, 1.0.0: does not cover what is below
+    history[0].rollout = Some(25); // v7, 1.0.0: does not shadow older releases
     history[1].is_disabled = true; // v6, ^2.0.0
-    history[2].rollout = Some(100); // v5, 1.0.0: covers v4, v2 and v1
+    history[2].rollout = Some(100); // v5, 1.0.0: shadows v4, v2 and v1
     history[3].rollout = Some(40); // v4
     history[3].is_mandatory = true;
     history[2].description = None;
@@ -61,7 +61,7 @@ fn releases_that_cannot_be_offered_have_the_short_form() {
     assert_eq!(document["r"], expected);
 }
 
-/// A thousand releases of five ranges, each a fifth disabled, mandatory or with an old rollout, with short notes and five diffs.
+/// A thousand releases with five ranges, short notes and five diffs each; a fifth each are disabled, mandatory or in an old rollout.
 fn long_history() -> Vec<HistoryRelease> {
     let ranges = ["1.0.0", "^1.2.0", "~2.0.3", ">=3.0.0 <3.5.0", "4.x"];
     let mut history: Vec<_> = (1..=1_000_u32)
@@ -96,7 +96,7 @@ fn a_thousand_releases_stay_under_256_kib() {
 }
 
 #[test]
-fn the_weight_grows_with_what_is_held() {
+fn the_weight_grows_with_the_contents() {
     let mut heavy = release(1, "1.0.0");
     heavy.description = Some("x".repeat(10_000));
     assert!(published(&[heavy]).weight() > 10_000);
@@ -107,7 +107,7 @@ fn the_weight_grows_with_what_is_held() {
 }
 
 #[test]
-fn what_no_stored_release_can_be_is_not_published() {
+fn impossible_releases_are_not_published() {
     let refused = |history: &[HistoryRelease]| Snapshot::publish(&header(), history).unwrap_err().to_string();
     let rollout = |rollout| HistoryRelease { rollout: Some(rollout), ..release(1, "1.0.0") };
     assert_eq!(refused(&[rollout(0)]), "release v1: its rollout is not from 1 to 100");
@@ -118,7 +118,7 @@ fn what_no_stored_release_can_be_is_not_published() {
     assert_eq!(refused(&[release(1, "1.0.0"), release(2, "1.0.0")]), labels);
 }
 
-/// A good document with one member replaced.
+/// A valid document with one member replaced.
 fn with(pointer: &str, value: Value) -> String {
     let mut document: Value = serde_json::from_str(&publish(&[release(2, "1.0.0"), release(1, "1.0.0")])).unwrap_or_default();
     if let Some(member) = document.pointer_mut(pointer) {
@@ -134,12 +134,12 @@ fn only_the_current_format_and_the_one_before_it_are_read() {
         let message = Snapshot::parse(with("/f", format.clone()).as_bytes()).unwrap_err().to_string();
         assert_eq!(message, format!("has format {format}; formats 1 to 1 are read"));
     }
-    // A newer format is named as such even where its members are others.
+    // The error names a newer format even if its members differ.
     assert_eq!(Snapshot::parse(br#"{"f":3,"new":[]}"#).unwrap_err().to_string(), "has format 3; formats 1 to 1 are read");
 }
 
 #[test]
-fn broken_documents_are_refused() {
+fn invalid_documents_are_rejected() {
     assert!(Snapshot::parse(with("/none", json!(0)).as_bytes()).is_ok());
     let cases = [
         with("/d", json!("x")),
@@ -156,7 +156,7 @@ fn broken_documents_are_refused() {
         with("/r/0/g", json!(-1)),
         with("/r/0/b", json!("abc")),
         with("/r/0/s", json!(-1)),
-        // A release that may be chosen must say what to download.
+        // A release that may be chosen must have a download.
         with("/r/0/s", json!(null)),
         with("/r/0", json!({"l": 2, "h": hash(2), "g": 0, "p": 0})),
         with("/r/0", json!({"l": 2, "h": hash(2), "g": 0, "p": 100})),
@@ -174,18 +174,18 @@ fn broken_documents_are_refused() {
 }
 
 #[test]
-fn texts_with_escapes_are_read() {
+fn strings_with_escapes_are_parsed() {
     let mut escaped = release(1, "1.0.0");
     escaped.description = Some("\"quoted\"\\\n\u{2028}é😀".into());
     let snapshot = published(&[escaped.clone()]);
     assert_eq!(snapshot.releases()[0].description(), escaped.description.as_deref());
-    // Escapes where this writer would write none.
+    // Escapes that our serializer would not write.
     let text = publish(&[escaped]).replace("1.0.0", "1\\u002e0.0");
     assert!(matches!(select(&Snapshot::parse(text.as_bytes()).unwrap(), &request("1.0.0")).outcome, Outcome::Update { .. }));
 }
 
 #[test]
-fn ranges_that_only_disabled_releases_have_are_left_out() {
+fn ranges_of_disabled_releases_only_are_omitted() {
     let disabled = |number, range| HistoryRelease { is_disabled: true, ..release(number, range) };
     let ranges = |history: &[HistoryRelease]| {
         let document: Value = serde_json::from_str(&publish(history)).unwrap_or_default();
@@ -199,7 +199,7 @@ fn ranges_that_only_disabled_releases_have_are_left_out() {
 }
 
 #[test]
-fn what_is_too_large_leaves_out_the_oldest_diffs_and_then_the_oldest_descriptions() {
+fn an_oversized_snapshot_drops_the_oldest_diffs_then_the_oldest_descriptions() {
     let history: Vec<_> = (1..=9_u32)
         .rev()
         .map(|number| {
@@ -210,8 +210,8 @@ fn what_is_too_large_leaves_out_the_oldest_diffs_and_then_the_oldest_description
         })
         .collect();
     let full = publish(&history).len();
-    let left = |most: usize| {
-        let text = Snapshot::publish_within(&header(), &history, most).unwrap();
+    let left = |max: usize| {
+        let text = Snapshot::publish_within(&header(), &history, max).unwrap();
         let snapshot = Snapshot::parse(text.as_bytes()).unwrap();
         let document: Value = serde_json::from_str(&text).unwrap_or_default();
         let count = |member: &str| document["r"].as_array().unwrap().iter().take_while(|release| release.get(member).is_some()).count();
@@ -219,17 +219,17 @@ fn what_is_too_large_leaves_out_the_oldest_diffs_and_then_the_oldest_description
             let asked = request(&format!("{number}.0.0"));
             matches!(select(&snapshot, &asked).outcome, Outcome::Update { .. })
         }));
-        (text.len() <= most, count("c"), count("n"))
+        (text.len() <= max, count("c"), count("n"))
     };
     assert_eq!(left(full), (true, 9, 9));
     assert_eq!(left(full - 1), (true, 8, 9), "one byte too many");
     assert_eq!(left(full - 9 * 140), (true, 0, 9), "every diff goes before the first description");
     let (fits, diffs, notes) = left(full - 9 * 140 - 2_000);
     assert!(fits && diffs == 0 && (6..9).contains(&notes), "{notes} descriptions are left");
-    assert_eq!(left(100), (false, 0, 0), "updates go out even so");
+    assert_eq!(left(100), (false, 0, 0), "updates are published anyway");
 }
 
-/// A release as its size is counted.
+/// The size-relevant properties of a release.
 fn sketch(release: &HistoryRelease) -> Sketch<'_> {
     let description = release.description.as_deref().map_or(0, json_length);
     Sketch { range: &release.range, is_disabled: release.is_disabled, rollout: release.rollout, description }
@@ -245,7 +245,7 @@ proptest! {
     }
 
     #[test]
-    fn no_damage_panics(history in any_history(), place: prop::sample::Index, byte: u8, cut: prop::sample::Index) {
+    fn corrupted_bytes_do_not_panic(history in any_history(), place: prop::sample::Index, byte: u8, cut: prop::sample::Index) {
         let mut bytes = publish(&history).into_bytes();
         let place = place.index(bytes.len());
         bytes[place] = byte;
@@ -256,7 +256,7 @@ proptest! {
     }
 
     #[test]
-    fn releases_survive_the_way(history in any_history()) {
+    fn releases_survive_a_round_trip(history in any_history()) {
         let snapshot = published(&history);
         prop_assert_eq!(snapshot.releases().len(), history.len());
         for (read, release) in snapshot.releases().iter().zip(&history) {
@@ -271,7 +271,7 @@ proptest! {
     }
 
     #[test]
-    fn the_size_is_counted_without_writing(history in any_history(), text: String) {
+    fn the_size_estimate_is_close_and_never_too_low(history in any_history(), text: String) {
         prop_assert_eq!(json_length(&text), serde_json::to_string(&text).unwrap().len() as u64);
         let mut history = history;
         for release in &mut history {
@@ -288,18 +288,18 @@ proptest! {
             prop_assert!(is_offered || read.description().is_none());
         }
         let flagged = sketches.iter().map(|sketch| Sketch { rollout: sketch.rollout.filter(|rollout| *rollout < 100).map(|_| 99), ..*sketch });
-        prop_assert_eq!(Size::of(flagged), size, "what flags say takes no space");
+        prop_assert_eq!(Size::of(flagged), size, "flags do not change the size");
     }
 
     #[test]
-    fn a_bound_is_kept_by_leaving_out_descriptions(history in any_history(), most in 0_usize..20_000) {
+    fn dropping_descriptions_keeps_the_size_limit(history in any_history(), max in 0_usize..20_000) {
         let mut bare = history.clone();
         for release in &mut bare {
             release.description = None;
             release.diffs.clear();
         }
-        let text = Snapshot::publish_within(&header(), &history, most).unwrap();
-        prop_assert!(text.len() <= most.max(publish(&bare).len()));
+        let text = Snapshot::publish_within(&header(), &history, max).unwrap();
+        prop_assert!(text.len() <= max.max(publish(&bare).len()));
         let snapshot = Snapshot::parse(text.as_bytes()).unwrap();
         prop_assert_eq!(snapshot.releases().len(), history.len());
     }

@@ -1,19 +1,19 @@
-//! Versions and ranges mean what they mean to node's `semver`.
+//! Versions and ranges behave as in node's `semver`.
 
 use proptest::prelude::*;
 use shared::version::{AppVersion, Range, gtr, parse_strict};
 
-/// One line per pair: `1` or `0` whether the version satisfies the range, `V` an invalid version, `R` an invalid range.
+/// One line per pair: `1` or `0` for whether the version satisfies the range, `V` for an invalid version, `R` for an invalid range.
 const PAIRS: &str = include_str!("../vectors/node-semver.tsv");
 
-/// Pairs found by random search, with the canonical text of the range and whether the version lies above it.
+/// Pairs found by random search, with the canonical range and whether the version is above it.
 const OUTSIDE: &str = include_str!("../vectors/node-semver-outside.tsv");
 
 #[test]
-fn every_published_pair_is_judged_as_node_does() {
+fn published_pairs_give_the_same_results_as_node() {
     let mut judged = 0;
     for line in PAIRS.lines().skip(1) {
-        let [version, range, expected] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line:?} has not three columns") };
+        let [version, range, expected] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line:?} does not have three columns") };
         match expected {
             "V" => assert!(parse_strict(version).is_none(), "{line:?}"),
             "R" => assert!(Range::parse(range).is_err(), "{line:?}"),
@@ -28,11 +28,11 @@ fn every_published_pair_is_judged_as_node_does() {
 }
 
 #[test]
-fn canonical_texts_and_versions_above_a_range_are_judged_as_node_does() {
+fn canonical_ranges_and_versions_above_a_range_match_node() {
     let mut judged = 0;
     for line in OUTSIDE.lines().skip(1) {
         let [version, range, canonical, satisfies, above] = line.split('\t').collect::<Vec<_>>()[..] else {
-            panic!("{line:?} has not five columns")
+            panic!("{line:?} does not have five columns")
         };
         let parsed = Range::parse(range);
         assert_eq!(parsed.as_ref().map_or("!", Range::canonical), canonical, "{line:?}");
@@ -47,7 +47,7 @@ fn canonical_texts_and_versions_above_a_range_are_judged_as_node_does() {
 }
 
 #[test]
-fn short_versions_are_filled_up_and_echoed_as_they_were_sent() {
+fn short_versions_are_padded_and_echoed_as_sent() {
     let cases = [
         ("1", "1.0.0"),
         ("1.0", "1.0.0"),
@@ -67,7 +67,7 @@ fn short_versions_are_filled_up_and_echoed_as_they_were_sent() {
 }
 
 #[test]
-fn what_is_no_version_is_refused() {
+fn invalid_versions_are_rejected() {
     let too_long = format!("1.2.3-{}", "a".repeat(251));
     let cases = [
         "",
@@ -103,7 +103,7 @@ fn what_is_no_version_is_refused() {
 }
 
 #[test]
-fn build_metadata_plays_no_part() {
+fn build_metadata_is_ignored() {
     let exact = Range::parse("1.2.3+one").unwrap();
     assert!(exact.satisfies(&parse_strict("1.2.3+two").unwrap()));
     assert_eq!(exact.canonical(), "1.2.3");
@@ -112,7 +112,7 @@ fn build_metadata_plays_no_part() {
 }
 
 #[test]
-fn an_exact_version_is_told_from_a_range() {
+fn exact_versions_are_distinguished_from_ranges() {
     for text in ["1.2.3", "v1.2.3", " 1.2.3 ", "1.2.3-beta+b", "0.0.0"] {
         let range = Range::parse(text).unwrap();
         assert_eq!(range.as_exact(), parse_strict(text).as_ref(), "{text:?}");
@@ -132,7 +132,7 @@ fn a_range_has_at_most_255_characters() {
     assert!(Range::parse(&format!("{long}^1.0.0")).is_err());
 }
 
-/// Texts of which many are nearly ranges.
+/// Text, much of it almost a valid range.
 fn range_like() -> impl Strategy<Value = String> {
     prop_oneof![
         any::<String>(),

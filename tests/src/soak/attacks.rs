@@ -97,7 +97,7 @@ pub async fn run() {
 
 async fn finish(serving: Serving) {
     let log = serving.stop().await;
-    assert!(log.contains("the program panicked"), "a panic is a line of the log");
+    assert!(log.contains("a thread panicked"), "a panic is a line of the log");
 }
 
 fn now() -> UnixMillis {

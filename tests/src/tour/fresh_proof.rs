@@ -1,12 +1,12 @@
-//! The page that asks for a fresh proof, before a form goes on.
+//! The reauthentication page.
 
 use super::Tour;
 use crate::Visit;
 
-/// As long as a session stays fresh, and a second.
+/// Longer than a session stays fresh, by a second.
 const LONG: i64 = 15 * 60_000 + 1_000;
 
-const HEADING: &str = "Confirm that it is you";
+const HEADING: &str = "Confirm it's you";
 
 impl<L: AsyncFnMut(&Visit, &str)> Tour<'_, L> {
     pub(super) async fn fresh_proof(&mut self) {
@@ -14,26 +14,26 @@ impl<L: AsyncFnMut(&Visit, &str)> Tour<'_, L> {
         self.send_late("fay").await;
         self.shown("reauthenticate", HEADING).await;
         self.visit.fill("password", "wrong").await;
-        self.refused("reauthenticate-refused", "Confirm", "The password is wrong.", HEADING).await;
+        self.refused("reauthenticate-refused", "Confirm", "The password is incorrect.", HEADING).await;
         let holder = self.app.with_totp("gus").await;
         self.send_late("gus").await;
         self.shown("reauthenticate-authenticator", HEADING).await;
         self.visit.fill("stepUpCode", &holder.wrong_code()).await;
-        self.refused("reauthenticate-authenticator-refused", "Confirm", "The code is wrong", HEADING).await;
-        // Whose only factor is a passkey, which this browser does not have.
+        self.refused("reauthenticate-authenticator-refused", "Confirm", "The code is incorrect", HEADING).await;
+        // The only factor is a passkey, which this browser does not have.
         self.send_late("eve").await;
         self.shown("reauthenticate-passkey", HEADING).await;
     }
 
-    /// Sends a form with a session that is no longer fresh.
+    /// Submits a form with a session that is not fresh.
     async fn send_late(&mut self, name: &str) {
         self.forget().await;
         self.visit.open("/dashboard/sign-in").await;
         self.sign_in(name).await;
         self.app.clock.advance(LONG);
-        self.open("/keys/new", "Make an access key").await;
+        self.open("/keys/new", "New access key").await;
         let key = self.words.key.clone();
         self.visit.fill("friendlyName", &key).await;
-        self.visit.press("Make the key").await;
+        self.visit.press("Create key").await;
     }
 }

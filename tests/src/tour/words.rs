@@ -1,35 +1,35 @@
-//! What people on a tour are called, and what they call their things.
+//! Names of people and things on a tour.
 
-/// The longest part of a host's name, in characters (RFC 1035, section 2.3.4).
+/// The maximum length of a label of a hostname, in characters (RFC 1035, section 2.3.4).
 const LABEL: usize = 63;
 
-/// Names. Those of accounts are what stands before `@example.com`.
+/// Names. Those of accounts are the part before `@example.com`.
 #[derive(Clone, Debug)]
 pub struct Words {
-    /// The account of whoever has just signed up.
+    /// The account of a user who has just signed up.
     pub(super) newcomer: String,
-    /// The account of whoever has everything.
+    /// The account of the user who has one of everything.
     pub(super) account: String,
-    /// Their name.
+    /// That user's name.
     pub(super) name: String,
-    /// One of their access keys.
+    /// One of that user's access keys.
     pub(super) key: String,
-    /// Another.
+    /// Another one.
     pub(super) other_key: String,
-    /// One of their API keys.
+    /// One of that user's API keys.
     pub(super) api_key: String,
-    /// Their passkey.
+    /// That user's passkey.
     pub(super) passkey: String,
-    /// Their machine.
+    /// That user's device.
     pub(super) machine: String,
-    /// What a command line says of its machine.
+    /// A CLI's hostname.
     pub(super) hostname: String,
     /// An app.
     pub(super) app: String,
 }
 
 impl Words {
-    /// As most people call things.
+    /// Typical names.
     pub fn plain() -> Self {
         Self {
             newcomer: "bob".to_owned(),
@@ -45,7 +45,7 @@ impl Words {
         }
     }
 
-    /// Long ones that are broken nowhere.
+    /// Long names without a place to break.
     pub fn long() -> Self {
         let of = |letters: &str, length: usize| letters.chars().cycle().take(length).collect::<String>();
         Self {

@@ -22,6 +22,7 @@ const TABLE: &[(&str, &str)] = &[
     ("DELETE /v1/apps/{app}/deployments/{deployment}", ""),
     ("POST /v1/apps/{app}/deployments/{deployment}/releases", ""),
     ("PATCH /v1/apps/{app}/deployments/{deployment}/release", "appVersion"),
+    ("PATCH /v1/apps/{app}/deployments/{deployment}/release", "clear"),
     ("PATCH /v1/apps/{app}/deployments/{deployment}/release", "description"),
     ("PATCH /v1/apps/{app}/deployments/{deployment}/release", "isDisabled"),
     ("PATCH /v1/apps/{app}/deployments/{deployment}/release", "isMandatory"),
@@ -204,10 +205,11 @@ async fn change(scene: &Scene<'_>, member: &str) {
     }
     let (info, before, value, after) = match member {
         "appVersion" => (one(), label("v2"), json!("2.x"), json!({ "label": "v1", "target_binary_range": "1.0.0" })),
-        "description" => {
+        "clear" | "description" => {
             let info = json!({ "appVersion": "1.0.0", "description": "old" });
-            let shown = |text: &str| json!({ "label": "v2", "description": text });
-            (info, shown("old"), json!("news"), shown("news"))
+            let shown = |text: Value| json!({ "label": "v2", "description": text });
+            let (value, after) = if member == "clear" { (json!(["description"]), Value::Null) } else { (json!("news"), json!("news")) };
+            (info, shown(json!("old")), value, shown(after))
         }
         "isDisabled" => (one(), label("v2"), json!(true), label("v1")),
         "isMandatory" => {

@@ -115,7 +115,7 @@ async fn a_batch_of_which_not_every_report_was_judged_is_sent_again() {
     let client = Client::new(&edge.base, None);
     client.post(DEPLOY, report(key)).await.assert(200);
     let retries = edge.output.until("reports.retry", |events| events.len() >= 2).await;
-    assert!(retries[0]["error"].as_str().unwrap().contains("0 were judged"), "{retries:?}");
+    assert!(retries[0]["error"].as_str().unwrap().contains("0 were processed"), "{retries:?}");
     for _ in 0..5 {
         client.post(DEPLOY, report(key)).await.assert(200);
     }

@@ -78,12 +78,12 @@ async fn dead_letters_are_counted_once_however_often_they_are_replayed_and_bad_o
     // Kept, so that they are replayed twice.
     for _ in 0..2 {
         let kept = replay(&app, &["--keep"]).await;
-        assert_eq!((kept.code, kept.out.as_str()), (Some(1), "dead letters counted: 121, left: 3\n"), "{kept:?}");
+        assert_eq!((kept.code, kept.out.as_str()), (Some(1), "dead letters counted: 121, remaining: 3\n"), "{kept:?}");
         assert_eq!(owner.metrics("app", "Production").await, counts(CLIENTS, 1));
         assert_eq!(app.edge.dead_letters().await, everything);
     }
     let last = replay(&app, &[]).await;
-    assert_eq!((last.code, last.out.as_str()), (Some(1), "dead letters counted: 121, left: 3\n"), "{last:?}");
+    assert_eq!((last.code, last.out.as_str()), (Some(1), "dead letters counted: 121, remaining: 3\n"), "{last:?}");
     for name in left {
         assert_eq!(last.err.lines().filter(|line| line.contains(name)).count(), 1, "{last:?}");
     }
@@ -92,7 +92,7 @@ async fn dead_letters_are_counted_once_however_often_they_are_replayed_and_bad_o
     expected.push("other/letter.json".to_owned());
     assert_eq!(app.edge.dead_letters().await, expected);
     let again = replay(&app, &[]).await;
-    assert_eq!(again.out, "dead letters counted: 0, left: 3\n", "{again:?}");
+    assert_eq!(again.out, "dead letters counted: 0, remaining: 3\n", "{again:?}");
 
     // The way of all others goes on.
     let late = json!({ "deployment_key": key, "app_version": "1.0.0", "label": "v1", "client_unique_id": "late" });

@@ -210,7 +210,7 @@ async fn without_a_setting_for_trusted_addresses_nothing_is_served() {
     assert_eq!(answer.await, 500);
     eventually("the reason", async || {
         let said = output.lines();
-        if said.iter().any(|line| line.contains("CLIENT_ADDRESS must be given")) { Ok(()) } else { Err(format!("{said:?}")) }
+        if said.iter().any(|line| line.contains("CLIENT_ADDRESS is required")) { Ok(()) } else { Err(format!("{said:?}")) }
     })
     .await;
 }

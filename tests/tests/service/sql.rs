@@ -1,7 +1,9 @@
-//! Every SQL statement of the control plane, prepared on the database of this run: a text that only the other one accepts fails here.
+//! Every SQL statement of the control plane, prepared on the database of this run: a text that only the other one accepts fails here. So does a table
+//! that several areas write.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::{iter, slice};
 
 use control::testing::server::{self, Either, listed, statements_of_one};
 use sqlx::{Executor, SqlSafeStr, Statement};
@@ -94,4 +96,65 @@ fn no_statement_is_outside_the_lists() {
     let known: Vec<_> = server::statements().into_iter().chain(of_one).map(|(name, statements)| (name, statements.len())).collect();
     let differences = statements.differences(&known);
     assert!(differences.is_empty(), "{differences:#?}");
+}
+
+/// The tables that a statement writes, or whose rows it locks.
+fn written(sql: &str) -> BTreeSet<&str> {
+    let words = sql.split(|character: char| !character.is_ascii_alphanumeric() && character != '_').filter(|word| !word.is_empty());
+    let words: Vec<&str> = iter::once("").chain(words).collect();
+    let locks = words.windows(2).any(|pair| matches!(pair, ["FOR" | "KEY", "UPDATE" | "SHARE"]));
+    let tables = words.windows(3).filter_map(|three| match *three {
+        // What follows `DO UPDATE` is SET, and a lock ends the statement.
+        [before, "UPDATE", table] => (!matches!(before, "DO" | "FOR" | "KEY")).then_some(table),
+        [_, "INTO", table] | ["DELETE", "FROM", table] => Some(table),
+        [_, "FROM" | "JOIN", table] if locks => Some(table),
+        _ => None,
+    });
+    // In capitals is the beginning of a subquery.
+    tables.filter(|table| table.starts_with(|first: char| first.is_ascii_lowercase())).collect()
+}
+
+/// The areas that write each table. An area is the first folder of a file's name in the lists.
+fn writers<'s>(lists: impl IntoIterator<Item = (&'s str, &'s [&'s str])>) -> BTreeMap<&'s str, BTreeSet<&'s str>> {
+    let mut writers: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (name, statements) in lists {
+        let area = name.split_once('/').map_or(name, |(area, _)| area);
+        for table in statements.iter().flat_map(|sql| written(sql)) {
+            writers.entry(table).or_default().insert(area);
+        }
+    }
+    writers
+}
+
+#[test]
+fn a_table_is_written_by_one_area() {
+    let of_one = [Dialect::Sqlite, Dialect::Postgres].into_iter().flat_map(statements_of_one);
+    let mut writers = writers(server::statements().into_iter().chain(of_one));
+    assert!(writers.len() >= 30, "{writers:#?}");
+    writers.retain(|_, areas| areas.len() > 1);
+    assert!(writers.is_empty(), "tables that several areas write: {writers:#?}");
+}
+
+#[test]
+fn a_table_that_several_areas_write_is_found() {
+    let ways = [
+        "INSERT INTO apps (id) VALUES ($1) ON CONFLICT (id) DO UPDATE SET id = excluded.id",
+        "INSERT OR REPLACE INTO apps (id) VALUES ($1)",
+        "UPDATE apps SET name = (SELECT email FROM accounts WHERE id = $1)",
+        "DELETE FROM apps WHERE owner_id IN (SELECT id FROM accounts)",
+        "WITH gone AS (DELETE FROM apps RETURNING id) SELECT id FROM gone JOIN accounts ON TRUE",
+        "SELECT 1 FROM apps FOR UPDATE",
+        "SELECT 1 FROM apps WHERE id = $1 FOR NO KEY UPDATE",
+    ];
+    for way in &ways {
+        assert_eq!(written(way), BTreeSet::from(["apps"]), "{way}");
+        let planted =
+            writers([("apps", &["DELETE FROM apps"][..]), ("apps/names", slice::from_ref(way)), ("accounts", &["SELECT id FROM apps"])]);
+        assert_eq!(planted, BTreeMap::from([("apps", BTreeSet::from(["apps"]))]), "{way}");
+        let planted = writers([("apps", &["DELETE FROM apps"][..]), ("accounts/names", slice::from_ref(way))]);
+        assert_eq!(planted, BTreeMap::from([("apps", BTreeSet::from(["accounts", "apps"]))]), "{way}");
+    }
+    let both = written("SELECT a.id FROM apps a JOIN accounts o ON o.id = a.owner_id FOR NO KEY UPDATE");
+    assert_eq!(both, BTreeSet::from(["accounts", "apps"]));
+    assert!(written("SELECT id FROM apps JOIN accounts ON TRUE").is_empty());
 }

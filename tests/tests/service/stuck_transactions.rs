@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+use tests::inside::free_writers;
 use tests::wait::until;
 use tests::{Db, Dialect, TestApp, on_write};
 
@@ -23,7 +24,7 @@ async fn changes_that_wait_for_one_that_is_stuck_keep_nobody_from_reading() {
             tokio::spawn(async move { ada.post("/v1/apps", json!({ "name": format!("app {number}") })).await })
         })
         .collect();
-    until("every connection that writes is taken", async || (app.db().free_writers() == 0).then_some(())).await;
+    until("every connection that writes is taken", async || (free_writers(app.db()) == 0).then_some(())).await;
     for path in ["/v1/apps", "/v1/apps/demo", "/v1/health", "/v1/account"] {
         ada.get(path).await.assert(200);
     }
@@ -63,5 +64,5 @@ async fn a_database_that_does_not_hold_every_text_is_refused_at_the_start() {
     let (address, _) = server.rsplit_once('/').unwrap();
     let refused = Db::open(&format!("{address}/{name}")).await.map(|_| ()).unwrap_err().to_string();
     connection.execute(AssertSqlSafe(format!("DROP DATABASE {name} WITH (FORCE)"))).await.unwrap();
-    assert_eq!(refused, "the database's encoding is SQL_ASCII: make one with the encoding UTF8");
+    assert_eq!(refused, "the database's encoding is SQL_ASCII: create a database with the encoding UTF8");
 }

@@ -1,7 +1,7 @@
-//! `wasm-bindgen`, as much of it as `worker-build` calls, on wasm-bindgen's own library.
+//! The part of the `wasm-bindgen` CLI that `worker-build` calls, on top of wasm-bindgen's own library.
 //!
-//! The program that wasm-bindgen publishes is not used: it also contains a test runner with an HTTP client and server, which take most of its
-//! build, and the lock file that it is published with cannot be resolved everywhere. This one is built from the workspace's lock file.
+//! The published program is not used: it also contains a test runner with an HTTP client and server, which take most of its build time, and its
+//! lock file cannot be resolved everywhere. This one is built from the workspace's lock file.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use clap::{Parser, ValueEnum};
 use wasm_bindgen_cli_support::Bindgen;
 
 /// The options that `worker-build` passes.
-#[expect(clippy::struct_excessive_bools, reason = "each is an option of the program that this one stands in for")]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of the program that this one replaces")]
 #[derive(Debug, Parser)]
 #[command(name = "wasm-bindgen")]
 struct Arguments {
@@ -31,7 +31,7 @@ struct Arguments {
     force_enable_abort_handler: bool,
 }
 
-/// The kinds of JavaScript that a Worker is made of.
+/// The kinds of JavaScript output that a Worker needs.
 #[derive(Clone, Debug, ValueEnum)]
 enum Target {
     Bundler,

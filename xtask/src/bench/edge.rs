@@ -1,7 +1,7 @@
-//! `cargo xtask bench edge`: how fast the edge answers a check from its memory, beside Workers that do nothing, and one in plain JavaScript.
+//! `cargo xtask bench edge`: measures update checks that the edge answers from memory, compared with empty Workers and one in plain JavaScript.
 //!
-//! Every Worker runs alone in a bare workerd. All take turns in each round, and what is compared are the ratios within a round, so that a
-//! machine that is busy with something else for a while disturbs all of them alike. The CPU time per request is disturbed the least.
+//! Every Worker runs alone in a plain workerd. All take turns in each round, and ratios are compared within a round, so that other load on the
+//! machine affects all of them alike. CPU time per request is affected the least.
 
 use std::{
     collections::BTreeMap,
@@ -32,57 +32,57 @@ use crate::{
 const CONNECTIONS: u32 = 16;
 const STARTS: usize = 5;
 const RELEASES: u32 = 50;
-/// The range of the newest release that is not disabled and its number: what the checks ask about.
+/// The number and range of the newest enabled release, which the checks request.
 const NEWEST: (u32, &str) = (49, "^1.2.0");
 const RANGES: [&str; 5] = ["1.0.0", "^1.2.0", "~2.0.3", ">=3.0.0 <3.5.0 || 3.6.x", "4.x"];
 
-/// How long it is measured.
+/// The command's options.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Rounds, in each of which every Worker takes its turn
+    /// Number of rounds; each Worker gets one turn per round
     #[arg(long, default_value_t = 5, value_parser = value_parser!(u32).range(1..))]
     rounds: u32,
-    /// Seconds of each turn
+    /// Seconds per turn
     #[arg(long, default_value_t = 10, value_parser = value_parser!(u32).range(1..))]
     seconds: u32,
 }
 
-/// One Worker that is measured.
+/// A Worker to measure.
 struct Subject {
     name: &'static str,
-    /// Names of its modules with the files they are copied from, the main one first.
+    /// The names of its modules and the files to copy them from, main module first.
     modules: Vec<(&'static str, PathBuf)>,
-    /// Asks it the questions below.
+    /// The requests to send.
     checks: Vec<Check>,
     is_edge: bool,
 }
 
-/// A question, and what must be in the answer.
+/// A request, and the text that the response must contain.
 struct Check {
     name: &'static str,
     path: String,
     expected: &'static str,
 }
 
-/// A Worker that runs.
+/// A running Worker.
 struct Running {
     leash: Leashed,
     port: u16,
 }
 
-/// What was measured of one question, round by round.
+/// The measurements of one check, per round.
 #[derive(Default)]
 struct Measured {
     rates: Vec<f64>,
     cpu_microseconds: Vec<f64>,
 }
 
-/// Measures, and prints the table.
+/// Measures and prints the table.
 pub(crate) fn run(session: &Session, options: &Options) -> Result<(), Failure> {
     let kit = Kit::for_worker(session)?;
     let (edge, empty) = (Recipe::edge(), Recipe::empty());
-    worker::make(session, &kit, &edge)?;
-    worker::make(session, &kit, &empty)?;
+    worker::build_recipe(session, &kit, &edge)?;
+    worker::build_recipe(session, &kit, &empty)?;
     let wrk = tools::Wrk::find(session)?;
     let folder = paths::target().join("bench-edge");
     fs::create_dir_all(&folder)?;
@@ -108,7 +108,7 @@ pub(crate) fn run(session: &Session, options: &Options) -> Result<(), Failure> {
 
     let mut measured: Vec<Vec<Measured>> =
         subjects.iter().map(|subject| subject.checks.iter().map(|_| Measured::default()).collect()).collect();
-    // The first seconds, in which workerd compiles what has become hot, count for nobody.
+    // The first seconds do not count, because workerd is still compiling hot code.
     for round in 0..=options.rounds {
         let seconds = if round == 0 { options.seconds.min(3) } else { options.seconds };
         say(if round == 0 { "warming up".to_owned() } else { format!("round {round} of {}", options.rounds) });
@@ -145,7 +145,7 @@ fn subjects(edge: &Recipe, empty: &Recipe) -> Vec<Subject> {
         expected: "\"is_available\":false",
     };
     let nothing = || vec![Check { name: "", path: "/".to_owned(), expected: "ok" }];
-    // The one in JavaScript knows no ranges, and is told the right one.
+    // The JavaScript Worker does not implement ranges, so the request names the right one.
     let hint = format!("&range={}", range.replace('^', "%5E"));
     let built = |recipe: &Recipe, name: &'static str| (name, recipe.folder.join(name));
     vec![
@@ -175,7 +175,7 @@ fn hash(number: u32) -> Sha256Hex {
     Sha256Hex::of(&number.to_le_bytes())
 }
 
-/// The text of a deployment's snapshot as the publisher writes it.
+/// The JSON of a deployment's snapshot as the publisher writes it.
 fn snapshot() -> Result<String, Failure> {
     let made = UnixMillis(1_769_851_800_000);
     let header = SnapshotHeader { deployment: DeploymentId::v7(made, [1; 10]), app: AppId::v7(made, [2; 10]), version: 1, made };
@@ -199,17 +199,17 @@ fn snapshot() -> Result<String, Failure> {
             })
         })
         .collect();
-    Snapshot::publish(&header, &releases).map_err(|fault| Failure::Said(fault.to_string()))
+    Snapshot::publish(&header, &releases).map_err(|fault| Failure::Message(fault.to_string()))
 }
 
-/// Writes the configuration of a workerd with this Worker alone. The edge gets KV from a second Worker, which is asked once in five seconds.
+/// Writes the configuration of a workerd with only this Worker. For the edge, a second Worker serves KV, which the edge reads every five seconds.
 fn configure(folder: &Path, subject: &Subject) -> Result<PathBuf, Failure> {
     let folder = folder.join(subject.name.replace(' ', "-"));
     fs::create_dir_all(&folder)?;
     fs::copy(folder.with_file_name("snapshot.json"), folder.join("snapshot.json"))?;
     let mut modules = Vec::new();
     for (name, file) in &subject.modules {
-        fs::copy(file, folder.join(name)).map_err(|error| Failure::Said(format!("{}: {error}", file.display())))?;
+        fs::copy(file, folder.join(name)).map_err(|error| Failure::Message(format!("{}: {error}", file.display())))?;
         let kind = if Path::new(name).extension().is_some_and(|extension| extension == "wasm") { "wasm" } else { "esModule" };
         modules.push(format!("(name = \"{name}\", {kind} = embed \"{name}\")"));
     }
@@ -251,7 +251,7 @@ fn start(session: &Session, config: &Path) -> Result<Running, Failure> {
     let mut leash = workerd.start(|line| say(format!("workerd: {line}")))?;
     while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
         if let Some(status) = leash.status() {
-            return Err(Failure::Said(format!("workerd ended with {status}")));
+            return Err(Failure::Message(format!("workerd exited with {status}")));
         }
         if session.is_interrupted() {
             return Err(Failure::Interrupted);
@@ -261,17 +261,17 @@ fn start(session: &Session, config: &Path) -> Result<Running, Failure> {
     Ok(Running { leash, port })
 }
 
-/// Milliseconds from a connection at a workerd that has just begun to listen to the whole first answer.
+/// The milliseconds from connecting to a workerd that has just started to listen until the first response is complete.
 fn first_answer(session: &Session, config: &Path, subject: &Subject) -> Result<f64, Failure> {
     let worker = start(session, config)?;
     let Some(check) = subject.checks.first() else { return Ok(0.0) };
-    #[expect(clippy::disallowed_methods, reason = "what is measured is this machine's time")]
+    #[expect(clippy::disallowed_methods, reason = "this measures wall-clock time")]
     let begin = std::time::Instant::now();
     verify(&worker, check)?;
     Ok(begin.elapsed().as_secs_f64() * 1000.0)
 }
 
-/// Asks once, and looks at the answer.
+/// Sends one request and checks the response.
 fn verify(worker: &Running, check: &Check) -> Result<(), Failure> {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, worker.port))?;
     write!(stream, "GET {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", check.path)?;
@@ -280,11 +280,11 @@ fn verify(worker: &Running, check: &Check) -> Result<(), Failure> {
     if answer.starts_with("HTTP/1.1 200 ") && answer.contains(check.expected) {
         Ok(())
     } else {
-        Err(Failure::Said(format!("{} was not answered with {}: {answer}", check.path, check.expected)))
+        Err(Failure::Message(format!("the response to {} does not contain {}: {answer}", check.path, check.expected)))
     }
 }
 
-/// Requests per second, and the microseconds of workerd's CPU time for each.
+/// Requests per second, and workerd's CPU time per request in microseconds.
 fn load(session: &Session, wrk: &tools::Wrk, worker: &Running, check: &Check, seconds: u32) -> Result<(f64, f64), Failure> {
     let mut command = wrk.command();
     command.args(["--threads", "1", "--connections", &CONNECTIONS.to_string(), "--duration", &format!("{seconds}s")]);
@@ -298,14 +298,14 @@ fn load(session: &Session, wrk: &tools::Wrk, worker: &Running, check: &Check, se
     let count = number(printed.lines().find_map(|line| line.trim().split_once(" requests in ")).map(|(count, _)| count));
     match (fault, rate.zip(count)) {
         (None, Some((rate, count))) => Ok((rate, spent * 1e6 / count)),
-        _ => Err(Failure::Said(format!("{}: not every answer was well:\n{printed}", check.path))),
+        _ => Err(Failure::Message(format!("{}: some requests failed:\n{printed}", check.path))),
     }
 }
 
-/// The CPU time that a process has used so far, where the system tells it as Linux does.
+/// The CPU time that a process has used so far; only on Linux.
 fn cpu_seconds(process: u32) -> Option<f64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name before it may hold spaces. Of what follows, fields 12 and 13 are the ticks in and under the program, a hundred in a second.
+    // The name before `)` may contain spaces. After it, fields 12 and 13 are user and system time in ticks, 100 per second.
     let (_, fields) = stat.rsplit_once(')')?;
     let ticks: Vec<f64> = fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse().ok()).collect();
     (ticks.len() == 2).then(|| ticks.iter().sum::<f64>() / 100.0)
@@ -314,7 +314,7 @@ fn cpu_seconds(process: u32) -> Option<f64> {
 fn print(subjects: &[Subject], measured: &[Vec<Measured>], first_answers: &[f64]) -> Result<(), Failure> {
     let baseline = measured.first().and_then(|checks| checks.first());
     let baseline: &[f64] = baseline.map(|measured| measured.rates.as_slice()).unwrap_or_default();
-    println!("| Worker | requests/s | of the empty Rust Worker (lowest, highest) | CPU µs/request | first answer ms | Wasm, gzipped |");
+    println!("| Worker | requests/s | % of empty Rust Worker (lowest–highest) | CPU µs/request | first response ms | Wasm, gzipped |");
     println!("|---|---|---|---|---|---|");
     for ((subject, checks), first_answer) in subjects.iter().zip(measured).zip(first_answers) {
         let wasm = subject.modules.iter().find(|(name, _)| *name == "index_bg.wasm").map(|(_, file)| worker::size(file)).transpose()?;
@@ -348,7 +348,7 @@ mod tests {
     use super::{Options, median, snapshot};
 
     #[test]
-    fn the_median_is_the_middle_or_between_the_two_in_the_middle() {
+    fn the_median_is_the_middle_value_or_the_mean_of_the_two_middle_values() {
         assert!((median(&[3.0, 1.0, 2.0]) - 2.0).abs() < f64::EPSILON);
         assert!((median(&[4.0, 1.0, 2.0, 3.0]) - 2.5).abs() < f64::EPSILON);
         assert!(median(&[]).is_nan());

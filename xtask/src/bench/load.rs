@@ -1,4 +1,4 @@
-//! The benchmarks of the control plane: built for release, and run against the program as it is shipped.
+//! Benchmarks of the control plane, run against a release build.
 
 use clap::Args;
 use xtask::paths;
@@ -7,16 +7,16 @@ use crate::session::{self, Failure, Session};
 use crate::tools::Kit;
 use crate::worker;
 
-/// How long update checks are measured.
+/// Options for update checks.
 #[derive(Debug, Args)]
 pub(crate) struct Checks {
-    /// Rounds, in each of which everything takes its turn
+    /// Number of rounds; each subject gets one turn per round
     #[arg(long, default_value_t = 5)]
     rounds: u64,
-    /// Seconds of each turn
+    /// Seconds per turn
     #[arg(long, default_value_t = 4)]
     seconds: u64,
-    /// Connections at once
+    /// Concurrent connections
     #[arg(long, default_value_t = 32)]
     connections: u64,
 }
@@ -27,22 +27,22 @@ impl Checks {
     }
 }
 
-/// How many reports are measured.
+/// Options for reports.
 #[derive(Debug, Args)]
 pub(crate) struct ReportLoad {
-    /// Rounds, in each of which everything takes its turn
+    /// Number of rounds; each subject gets one turn per round
     #[arg(long, default_value_t = 5)]
     rounds: u64,
-    /// Reports of each turn
+    /// Reports per turn
     #[arg(long, default_value_t = 20_000)]
     reports: u64,
-    /// Batches at once
+    /// Concurrent batches
     #[arg(long, default_value_t = 4)]
     batches: u64,
-    /// Connections at once
+    /// Concurrent connections
     #[arg(long, default_value_t = 256)]
     connections: u64,
-    /// Clients that are in the table before; without it a table of 10 thousand and one of 1 million
+    /// Devices that are already in the table; without this option, it runs with 10 thousand and with 1 million
     #[arg(long)]
     clients: Option<u64>,
 }
@@ -55,7 +55,7 @@ impl ReportLoad {
     }
 }
 
-/// Logins at once.
+/// Runs concurrent logins.
 pub(super) fn logins(session: &Session) -> Result<(), Failure> {
     session.run(session::cargo().args(["build", "--release", "--package", "control", "--bin", "updraft-control"]))?;
     let mut bench = session::cargo();
@@ -63,7 +63,7 @@ pub(super) fn logins(session: &Session) -> Result<(), Failure> {
     session.run(bench.env("UPDRAFT_CONTROL", paths::target().join("release/updraft-control")))
 }
 
-/// Update checks, or reports. The drivers judge the numbers.
+/// Runs update checks or reports. The load driver compares the results with their limits.
 pub(super) fn drive(session: &Session, name: &str, numbers: &[(&str, u64)]) -> Result<(), Failure> {
     let packages = ["--package", "control", "--bin", "updraft-control", "--package", "load", "--bin", "load"];
     session.run(session::cargo().args(["build", "--release"]).args(packages))?;
@@ -72,7 +72,7 @@ pub(super) fn drive(session: &Session, name: &str, numbers: &[(&str, u64)]) -> R
     session.run(driver.arg(name).args(numbers).env_remove("UPDRAFT_CONTROL"))
 }
 
-/// What a free account's longest history costs others, at the control plane and at the edge.
+/// Measures how the longest history of a free account affects others, at the control plane and at the edge.
 pub(super) fn attacks(session: &Session) -> Result<(), Failure> {
     worker::build_within_limit(session, &Kit::for_worker(session)?)?;
     session.run(session::cargo().args(["build", "--release", "--package", "control", "--bin", "updraft-control"]))?;

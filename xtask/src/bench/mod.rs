@@ -1,7 +1,7 @@
-//! `cargo xtask bench …`: how fast things are, beside what could be done at best. Each measurement compares within one run on one machine, so that
-//! ratios mean something on any.
+//! `cargo xtask bench …`: benchmarks, each with a baseline that shows the theoretical best. Both run on the same machine in the same run, so that
+//! ratios are meaningful on any machine.
 //!
-//! `edge` measures the Worker; `load` starts the drivers of `bench/load` and of `tests/benches`, which measure the control plane.
+//! `edge` measures the Worker; `load` starts the drivers in `bench/load` and `tests/benches`, which measure the control plane.
 
 mod edge;
 mod load;
@@ -10,23 +10,23 @@ use clap::Subcommand;
 
 use crate::session::{Failure, Session};
 
-/// What can be measured.
+/// The benchmarks.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Bench {
-    /// Requests per second and CPU time of an update check at the edge, beside Workers that do nothing; wrk is unpacked into the cache where it is
-    /// missing
+    /// Measure requests per second and CPU time of update checks at the edge, compared with empty Workers; if wrk is missing, it is unpacked into the
+    /// cache
     Edge(edge::Options),
-    /// Update checks at the control plane, beside a handler that does nothing, both built for release and held to one core
+    /// Measure update checks at the control plane, compared with an empty handler, both as release builds on one core
     Checks(load::Checks),
-    /// Reports at the control plane on SQLite, in batches and one by one, beside a bare loop over the same transactions
+    /// Measure reports at the control plane on SQLite, in batches and one by one, compared with a bare loop over the same transactions
     Reports(load::ReportLoad),
-    /// 200 logins at once, and what wrong passwords tell about who has an account, on the program built for release
+    /// Measure 200 concurrent logins on a release build, and whether timing with wrong passwords reveals who has an account
     Logins,
-    /// 900 promotions with the longest description: what checks of that key cost control and the edge then, and what another account's checks notice
+    /// Measure the cost of checks after 900 promotions with the longest description, at control and the edge, and the effect on another account
     Attacks,
 }
 
-/// Runs it.
+/// Runs a benchmark.
 pub(crate) fn run(session: &Session, bench: &Bench) -> Result<(), Failure> {
     match bench {
         Bench::Edge(options) => edge::run(session, options),

@@ -1,10 +1,10 @@
-//! `cargo xtask imports`, and a stage of `cargo xtask check`: which module of the control plane imports which, held against `control/imports.toml`.
+//! `cargo xtask imports`, also a stage of `cargo xtask check`: checks imports between modules of the control plane against `control/imports.toml`.
 //!
-//! Each file is parsed (`syntax`, `tokens`), each path followed to the file that defines what it names (`tree`, `resolve`, `references`), and judged
-//! (`violations`, `circles`), as is what other packages name (`outside`); exceptions would be in `control/imports-exceptions.txt`, which is empty (`exceptions`). Not here:
-//! dependencies between crates, which are cargo's. Start reading at [`Findings::new`].
+//! It parses each file (`syntax`, `tokens`), resolves each path to the file with the definition (`tree`, `resolve`, `references`), and checks the
+//! result (`violations`, `cycles`) and the paths that other packages use (`outside`). Exceptions would be in `control/imports-exceptions.txt`, which
+//! is empty (`exceptions`). Dependencies between crates are not checked here. Start reading at [`Findings::new`].
 
-mod circles;
+mod cycles;
 mod exceptions;
 mod outside;
 mod package;
@@ -31,28 +31,28 @@ use self::{
 };
 use crate::session::{Failure, Session};
 
-/// The folder of the package, in the repository.
+/// The package's directory in the repository.
 const PACKAGE: &str = "control";
-/// The rules, in that folder.
+/// The rules, in that directory.
 const RULES_FILE: &str = "imports.toml";
-/// The violations that are still allowed, in that folder. None are, where there is no such file.
+/// The violations that are still allowed, in that directory. Without this file, none are.
 const EXCEPTIONS_FILE: &str = "imports-exceptions.txt";
 
-/// The stage of `cargo xtask check`: says what is wrong, and in one line how much was looked at.
+/// The stage of `cargo xtask check`: prints problems, and the counts in one line.
 pub(crate) fn check(session: &Session) -> Result<(), Failure> {
     let findings = Findings::read()?;
     session.print(&findings.counted());
     findings.judge(session)
 }
 
-/// `cargo xtask imports`: the same with a summary.
+/// `cargo xtask imports`: prints problems and a summary.
 pub(crate) fn run(session: &Session) -> Result<(), Failure> {
     let findings = Findings::read()?;
     print(session, &findings.summary());
     findings.judge(session)
 }
 
-/// `cargo xtask imports --write`: replaces the list of exceptions by all violations.
+/// `cargo xtask imports --write`: replaces the list of exceptions with all violations.
 pub(crate) fn write(session: &Session) -> Result<(), Failure> {
     let findings = Findings::read()?;
     print(session, &findings.summary());
@@ -61,7 +61,7 @@ pub(crate) fn write(session: &Session) -> Result<(), Failure> {
     Ok(())
 }
 
-/// `cargo xtask imports --arrows`: which file needs which, for those who mend a circle.
+/// `cargo xtask imports --arrows`: lists which file depends on which, to help break a cycle.
 pub(crate) fn print_arrows(session: &Session) -> Result<(), Failure> {
     print(session, &Findings::read()?.arrows);
     Ok(())
@@ -77,69 +77,69 @@ fn folder() -> PathBuf {
     paths::root().join(PACKAGE)
 }
 
-/// The list of exceptions; empty where there is no file.
+/// The list of exceptions; empty if there is no file.
 fn list() -> Result<String, Failure> {
     let file = folder().join(EXCEPTIONS_FILE);
     if file.exists() { package::text(&file) } else { Ok(String::new()) }
 }
 
-/// What a package turned out to be like.
+/// The findings in a package.
 #[derive(Debug)]
 struct Findings {
-    /// How many files belong to a module.
+    /// The number of files that belong to a module.
     files: usize,
-    /// Files that belong to none. Those that only tests compile are among them.
+    /// Files that belong to no module, including test-only files.
     others: Vec<String>,
-    /// Each time that one file needs another.
+    /// Dependencies of one file on another.
     arrows: Vec<String>,
-    /// How many files each circle has; the largest first.
-    circles: Vec<usize>,
-    /// The files of the largest circle.
+    /// The sizes of the cycles in files, largest first.
+    cycles: Vec<usize>,
+    /// The files of the largest cycle.
     largest: Option<String>,
-    /// The broken rules, sorted.
+    /// The violations, sorted.
     violations: Vec<Violation>,
 }
 
 impl Findings {
     fn read() -> Result<Self, Failure> {
         let file = folder().join(RULES_FILE);
-        let rules = toml::from_str(&package::text(&file)?).map_err(|error| Failure::Said(format!("{}: {error}", file.display())))?;
+        let rules = toml::from_str(&package::text(&file)?).map_err(|error| Failure::Message(format!("{}: {error}", file.display())))?;
         Self::new(&Package::read(&folder())?, &rules)
     }
 
-    /// Judges a package by these rules.
+    /// Checks a package against these rules.
     fn new(package: &Package, rules: &Rules) -> Result<Self, Failure> {
         let tree = Tree::read(package, rules.banned_crates())?;
         let references = references::all(&tree);
-        let arrows = circles::arrows(&tree, &references);
-        let circles = circles::all(arrows.keys().copied());
-        let violations = violations::all(&Code { package, tree: &tree, references: &references, rules }, &circles);
+        let arrows = cycles::arrows(&tree, &references);
+        let cycles = cycles::all(arrows.keys().copied());
+        let violations = violations::all(&Code { package, tree: &tree, references: &references, rules }, &cycles);
         let files = tree.files();
         Ok(Self {
             files: files.len(),
             others: package.files.keys().filter(|file| !files.contains(file.as_str())).cloned().collect(),
             arrows: arrows.iter().map(|((from, to), named)| format!("{from} -> {to} ({named})")).collect(),
-            circles: circles.iter().map(Vec::len).collect(),
-            largest: circles.first().map(|circle| circles::described(circle)),
+            cycles: cycles.iter().map(Vec::len).collect(),
+            largest: cycles.first().map(|cycle| cycles::described(cycle)),
             violations,
         })
     }
 
-    /// Fails when these are not the violations that the list allows.
+    /// Fails if the violations differ from the list of exceptions.
     fn judge(&self, session: &Session) -> Result<(), Failure> {
         let problems = exceptions::compare(&self.violations, &list()?);
         print(session, &problems);
         match problems.len() {
             0 => Ok(()),
-            1 => Err(Failure::Said(format!("1 problem; the rules are in {PACKAGE}/{RULES_FILE}"))),
-            count => Err(Failure::Said(format!("{count} problems; the rules are in {PACKAGE}/{RULES_FILE}"))),
+            1 => Err(Failure::Message(format!("1 problem; the rules are in {PACKAGE}/{RULES_FILE}"))),
+            count => Err(Failure::Message(format!("{count} problems; the rules are in {PACKAGE}/{RULES_FILE}"))),
         }
     }
 
     fn counted(&self) -> String {
-        let largest = self.circles.first().unwrap_or(&1);
+        let largest = self.cycles.first().unwrap_or(&1);
         let (arrows, violations) = (self.arrows.len(), self.violations.len());
-        format!("{} files, {arrows} arrows between them, largest circle of {largest}, {violations} violations", self.files)
+        format!("{} files, {arrows} dependencies between them, largest cycle: {largest}, {violations} violations", self.files)
     }
 
     fn summary(&self) -> Vec<String> {
@@ -148,11 +148,11 @@ impl Findings {
             let count = self.violations.iter().filter(|violation| violation.rule == *rule).count();
             lines.push(format!("{rule:<14}{count:>5}"));
         }
-        let sizes = self.circles.iter().map(ToString::to_string).collect::<Vec<_>>();
-        lines.push(format!("files in each circle: {}", if sizes.is_empty() { "there is no circle".into() } else { sizes.join(", ") }));
+        let sizes = self.cycles.iter().map(ToString::to_string).collect::<Vec<_>>();
+        lines.push(format!("files in each cycle: {}", if sizes.is_empty() { "there are no cycles".into() } else { sizes.join(", ") }));
         lines.extend(self.largest.clone());
         if !self.others.is_empty() {
-            lines.push(format!("in no module, or only in tests: {}", self.others.join(", ")));
+            lines.push(format!("not in a module, or only in tests: {}", self.others.join(", ")));
         }
         lines
     }

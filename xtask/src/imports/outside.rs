@@ -1,11 +1,11 @@
-//! What other packages name of this one.
+//! The paths of this package that other packages use.
 
 use super::{
     syntax::Scope,
     tokens::{Mention, Tokens},
 };
 
-/// Each path of a file that begins with the library's name, tests included. A file that cannot be parsed has none: that is the compiler's matter.
+/// The paths in a file, including tests, that start with the library's name. A file that does not parse has none: the compiler reports it.
 pub(super) fn mentions(text: &str, library: &str) -> Vec<Mention> {
     let mut tokens = Tokens::default();
     if let Ok(stream) = text.parse() {
@@ -22,7 +22,7 @@ pub(super) fn mentions(text: &str, library: &str) -> Vec<Mention> {
     mentions
 }
 
-/// Adds what a `use` brings in that has one segment, and is no path for tokens: `use control as other`, `use control::*`.
+/// Adds imports with one segment, which `tokens` does not treat as paths: `use control as other`, `use control::*`.
 fn add_roots(scope: &Scope, mentions: &mut Vec<Mention>) {
     let roots = scope.imports.iter().filter(|import| import.segments.iter().filter(|segment| !segment.is_empty()).count() == 1);
     mentions.extend(roots.map(|import| Mention { segments: import.segments.clone(), line: import.line }));

@@ -1,4 +1,4 @@
-//! A package as it is on disk: its source files as text, and what its manifest says about names.
+//! A package on disk: its source files as text, and the names in its manifest.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,18 +15,18 @@ use crate::session::Failure;
 pub(super) struct Package {
     /// The name under which the program imports the library.
     pub(super) library: String,
-    /// The crates it depends on, as the code names them; those of tests alone are left out.
+    /// The crates that it depends on, as named in code, without test-only dependencies.
     pub(super) dependencies: BTreeSet<String>,
-    /// The text of each Rust file, by its path in `src`.
+    /// The text of each Rust file, by path in `src`.
     pub(super) files: BTreeMap<String, String>,
-    /// Files and folders directly in `src`.
+    /// Files and directories directly in `src`.
     pub(super) entries: BTreeSet<String>,
-    /// The text of each Rust file outside that can name the library, by its path in the workspace: of the packages that depend on it, and of its tests.
+    /// The text of each Rust file outside that can use the library, by path in the workspace: in packages that depend on it, and in its tests.
     pub(super) outside: BTreeMap<String, String>,
 }
 
 impl Package {
-    /// Reads the package in this folder.
+    /// Reads the package in this directory.
     pub(super) fn read(folder: &Path) -> Result<Self, Failure> {
         let Manifest { package, lib, dependencies, target, .. } = Manifest::read(folder)?;
         let package = package.map(|package| package.name).unwrap_or_default();
@@ -59,7 +59,7 @@ impl Package {
     }
 }
 
-/// Adds the Rust files of a folder; `within` is its path, with a slash at the end.
+/// Adds the Rust files in a directory; `within` is its path with a trailing slash.
 fn add(files: &mut BTreeMap<String, String>, folder: &Path, within: &str) -> Result<(), Failure> {
     for entry in entries(folder)? {
         let entry = entry?;
@@ -74,10 +74,10 @@ fn add(files: &mut BTreeMap<String, String>, folder: &Path, within: &str) -> Res
 }
 
 fn entries(folder: &Path) -> Result<fs::ReadDir, Failure> {
-    fs::read_dir(folder).map_err(|error| Failure::Said(format!("{}: {error}", folder.display())))
+    fs::read_dir(folder).map_err(|error| Failure::Message(format!("{}: {error}", folder.display())))
 }
 
-/// The parts of `Cargo.toml` that name something.
+/// The parts of `Cargo.toml` with names.
 #[derive(Deserialize)]
 struct Manifest {
     package: Option<Named>,
@@ -94,7 +94,7 @@ struct Manifest {
 impl Manifest {
     fn read(folder: &Path) -> Result<Self, Failure> {
         let manifest = folder.join("Cargo.toml");
-        toml::from_str(&text(&manifest)?).map_err(|error| Failure::Said(format!("{}: {error}", manifest.display())))
+        toml::from_str(&text(&manifest)?).map_err(|error| Failure::Message(format!("{}: {error}", manifest.display())))
     }
 
     fn depends_on(&self, package: &str) -> bool {
@@ -123,12 +123,12 @@ struct Target {
     dependencies: BTreeMap<String, toml::Value>,
 }
 
-/// A package's name as the code writes it.
+/// A package's name as written in code.
 fn in_code(name: &str) -> String {
     name.replace('-', "_")
 }
 
-/// The text of a file; a failure names the file.
+/// Reads a file; the error names the file.
 pub(super) fn text(path: &Path) -> Result<String, Failure> {
-    fs::read_to_string(path).map_err(|error| Failure::Said(format!("{}: {error}", path.display())))
+    fs::read_to_string(path).map_err(|error| Failure::Message(format!("{}: {error}", path.display())))
 }

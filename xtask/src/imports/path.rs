@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Such as `crate::domain::access`. In the program's own crate the first segment is `main` instead of `crate`.
+/// A path such as `crate::domain::access`. In the program's own crate, the first segment is `main` instead of `crate`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ItemPath(Vec<String>);
 
@@ -17,7 +17,7 @@ impl ItemPath {
         Self(vec!["main".into()])
     }
 
-    /// A path as rules write it: without `crate::`. `main` is the program, `lib` the library's root.
+    /// Parses a path as written in rules: without `crate::`. `main` is the program, `lib` the library's root.
     pub(super) fn from_rule(text: &str) -> Self {
         let path = text.split("::").filter(|segment| *segment != "crate").map(str::to_owned).collect::<Vec<_>>();
         match path.first().map(String::as_str) {
@@ -27,17 +27,17 @@ impl ItemPath {
         }
     }
 
-    /// What is named `name` in this module.
+    /// The path of `name` in this module.
     pub(super) fn child(&self, name: &str) -> Self {
         self.join(&[name.to_owned()])
     }
 
-    /// This path, and these segments after it.
+    /// This path with these segments appended.
     pub(super) fn join(&self, segments: &[String]) -> Self {
         Self(self.0.iter().chain(segments).cloned().collect())
     }
 
-    /// The module that this is in. None: it is a root.
+    /// The containing module; `None` for a root.
     pub(super) fn parent(&self) -> Option<Self> {
         match self.0.split_last() {
             Some((_, [])) | None => None,
@@ -55,7 +55,7 @@ impl ItemPath {
         self.0.first().is_some_and(|segment| segment == "crate")
     }
 
-    /// The segments, the crate's included.
+    /// The segments, including the crate's.
     pub(super) fn segments(&self) -> &[String] {
         &self.0
     }
@@ -65,7 +65,7 @@ impl ItemPath {
         self.0.starts_with(&other.0)
     }
 
-    /// The segments after `parent`. None: this is not in it.
+    /// The segments after `parent`; `None` if this is not in it.
     pub(super) fn after(&self, parent: &Self) -> Option<&[String]> {
         self.0.strip_prefix(parent.0.as_slice())
     }

@@ -1,4 +1,4 @@
-//! Every place that names something of another module, or of another crate.
+//! Every reference to another module or crate.
 
 use std::collections::BTreeSet;
 
@@ -8,23 +8,23 @@ use super::{
     tree::{Module, Tree},
 };
 
-/// Names that the language gives to modules.
+/// Keywords that name modules.
 const KEYWORDS: &[&str] = &["crate", "self", "super"];
 
-/// A place that names something.
+/// A reference to something.
 #[derive(Debug)]
 pub(super) struct Reference {
-    /// The module it is in.
+    /// The module that contains the reference.
     pub(super) from: ItemPath,
     /// The line of that module's file.
     pub(super) line: usize,
-    /// What it names, and by which paths.
+    /// What it refers to, and through which paths.
     pub(super) found: Found,
-    /// Whether the file here needs the file there. A re-export does not, nor does a name for a whole module: who uses them does.
+    /// Whether it makes this file depend on the other. A re-export or an import of a whole module does not; using it does.
     pub(super) is_arrow: bool,
 }
 
-/// All of a package, in the order of its modules.
+/// All references in a package, in the order of its modules.
 pub(super) fn all(tree: &Tree) -> Vec<Reference> {
     let mut references = Vec::new();
     for (path, module) in &tree.modules {
@@ -42,7 +42,7 @@ pub(super) fn all(tree: &Tree) -> Vec<Reference> {
         }
         for (name, line) in names_from_elsewhere(module) {
             let mut found = tree.resolve(path, &[name.to_owned()]);
-            // A variable that is called as another crate is.
+            // This may be a variable with the name of a crate.
             found.retain(|found| !matches!(&found.target, Target::External(path) if path.len() == 1));
             add(found, line, true);
         }
@@ -50,7 +50,7 @@ pub(super) fn all(tree: &Tree) -> Vec<Reference> {
     references
 }
 
-/// The names that stand alone in a module's code and may be those of a re-export or a glob; those of other imports are counted where they are imported.
+/// The single-segment names in a module's code that may come from a re-export or a glob. Names from other imports count where they are imported.
 fn names_from_elsewhere(module: &Module) -> impl Iterator<Item = (&str, usize)> {
     let scope = &module.scope;
     let has_glob = scope.imports.iter().any(|import| import.is_glob);
@@ -64,7 +64,7 @@ fn names_from_elsewhere(module: &Module) -> impl Iterator<Item = (&str, usize)> 
 }
 
 impl Reference {
-    /// The other crate that this names something of.
+    /// The other crate that this refers to.
     pub(super) fn external(&self) -> Option<&str> {
         match &self.found.target {
             Target::External(path) => path.first().map(String::as_str),
@@ -72,7 +72,7 @@ impl Reference {
         }
     }
 
-    /// The module that defines what this names. None: another crate does.
+    /// The module with the definition; `None` if it is in another crate.
     pub(super) fn module(&self) -> Option<&ItemPath> {
         match &self.found.target {
             Target::Module(module) | Target::Item { module, .. } => Some(module),
@@ -80,7 +80,7 @@ impl Reference {
         }
     }
 
-    /// Where this is and what it names, for people.
+    /// Describes the reference for people.
     pub(super) fn described(&self) -> String {
         let named = match &self.found.target {
             Target::Module(path) | Target::Item { path, .. } => path.to_string(),

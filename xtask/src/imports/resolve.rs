@@ -1,6 +1,6 @@
-//! What a path means: it is followed through modules, imports and re-exports to what it names.
+//! Resolves paths through modules, imports and re-exports to their definitions.
 //!
-//! A name may be several things, such as a module and a function: then all of them are found. Start reading at [`Tree::resolve`].
+//! If a name has several meanings, such as a module and a function, all of them are found. Start reading at [`Tree::resolve`].
 
 use std::collections::BTreeSet;
 
@@ -10,36 +10,36 @@ use super::{
     tree::{Module, Tree},
 };
 
-/// What a path leads to.
+/// The target of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     /// A module of this package.
     Module(ItemPath),
-    /// Something in a module of this package.
+    /// An item in a module of this package.
     Item {
         /// The module that defines it.
         module: ItemPath,
-        /// Its path, which goes on in the item: to a variant, to a method.
+        /// The path, which may continue into the item, such as to a variant or a method.
         path: ItemPath,
     },
-    /// Something of another crate: its path, that crate first.
+    /// Something in another crate: the path, starting with the crate.
     External(Vec<String>),
 }
 
-/// What a path leads to, and how.
+/// The target of a path, and the way to it.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
-    /// The end.
+    /// The target.
     pub(super) target: Target,
-    /// Each path that names it on the way, from the one that was written to the one of its definition.
+    /// Each path on the way, from the one in the code to the one of the definition.
     pub(super) hops: Vec<ItemPath>,
 }
 
-/// The names that are being looked up, so that imports in a circle end.
+/// The names that are being looked up, so that cyclic imports terminate.
 type Pending = BTreeSet<(ItemPath, String)>;
 
 impl Tree {
-    /// What a path leads to that is written in the module `from`.
+    /// Resolves a path in the module `from`.
     pub(super) fn resolve(&self, from: &ItemPath, segments: &[String]) -> Vec<Found> {
         self.follow(from, segments, &mut Pending::new())
     }
@@ -72,12 +72,12 @@ impl Tree {
         }
     }
 
-    /// Goes from a module along these names.
+    /// Follows these names from a module.
     fn walk(&self, module: ItemPath, segments: &[String], pending: &mut Pending) -> Vec<Found> {
         let mut found = vec![Found { target: Target::Module(module.clone()), hops: vec![module] }];
         for (at, segment) in segments.iter().enumerate() {
             found = found.into_iter().flat_map(|found| self.step(found, segment, pending)).collect();
-            // Only a module has more names in it, where a function is called the same.
+            // If a module and a function have the same name, only the module can contain the next name.
             if at + 1 < segments.len() && found.iter().any(|found| matches!(found.target, Target::Module(_))) {
                 found.retain(|found| !matches!(found.target, Target::Item { .. }));
             }
@@ -85,7 +85,7 @@ impl Tree {
         found
     }
 
-    /// One name further.
+    /// Follows one more name.
     fn step(&self, found: Found, segment: &str, pending: &mut Pending) -> Vec<Found> {
         let mut hops: Vec<ItemPath> = found.hops.iter().map(|hop| hop.child(segment)).collect();
         match found.target {
@@ -97,11 +97,11 @@ impl Tree {
             Target::Module(module) => {
                 let next = self.lookup(&module, segment, pending);
                 if next.is_empty() {
-                    // What a macro defines, for example: it is of this module in any case.
+                    // For example, an item that a macro defines: it is in this module in any case.
                     let path = module.child(segment);
                     return vec![Found { target: Target::Item { module, path }, hops }];
                 }
-                // An exported macro is at the crate's root by the language's rule, not because somebody put it there.
+                // An exported macro is at the crate's root by the rules of the language, not by a re-export.
                 if module == module.root() && self.macros.contains_key(segment) {
                     hops.clear();
                 }
@@ -112,7 +112,7 @@ impl Tree {
         }
     }
 
-    /// What a name is in a module.
+    /// Looks up a name in a module.
     fn lookup(&self, path: &ItemPath, name: &str, pending: &mut Pending) -> Vec<Found> {
         let Some(module) = self.modules.get(path) else { return Vec::new() };
         if !pending.insert((path.clone(), name.to_owned())) {
@@ -154,7 +154,7 @@ impl Tree {
         found
     }
 
-    /// What a name is in the module that a glob names. The variants of an enum are not looked for.
+    /// Looks up a name in the module of a glob import. Does not find enum variants.
     fn look_through(&self, from: &ItemPath, glob: &Import, name: &str, pending: &mut Pending) -> Vec<Found> {
         let mut found = Vec::new();
         for Found { target, hops } in self.follow(from, &glob.segments, pending) {

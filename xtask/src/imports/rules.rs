@@ -1,6 +1,6 @@
-//! The rules, as `imports.toml` has them. Paths are written without `crate::`; `main` is the program, `lib` the library's root.
+//! The rules in `imports.toml`. Paths are written without `crate::`; `main` is the program, `lib` the library's root.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
@@ -10,64 +10,77 @@ use super::path::ItemPath;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Rules {
-    /// The most files that may depend on each other in a circle.
+    /// The maximum number of files in a cycle.
     pub(super) largest_circle: usize,
-    /// The most files and folders directly in `src`.
+    /// The maximum number of files and directories directly in `src`.
     pub(super) root_entries: usize,
-    /// Where no public function has `serde_json::Value` in its signature.
+    /// Modules whose public functions must not have `serde_json::Value` in their signatures.
     #[serde(default)]
     pub(super) no_json_values: Vec<String>,
-    /// Each module at the root, with the others that it may name.
+    /// For each module at the root, the others that it may name.
     pub(super) floors: BTreeMap<String, Vec<String>>,
-    /// Modules that never name each other.
+    /// Groups of modules that must not name each other.
     #[serde(default)]
     pub(super) apart: Vec<Vec<String>>,
-    /// Modules that name only what is before them.
+    /// Lists of modules that may name only those before them.
     #[serde(default)]
     pub(super) ordered: Vec<Ordered>,
-    /// Modules, with the other crates that they never name.
+    /// For each module, the crates that it must not name.
     #[serde(default)]
     pub(super) banned: BTreeMap<String, Vec<String>>,
     /// Items that only some modules may name.
     #[serde(default)]
     pub(super) only: Vec<Only>,
-    /// What other packages may name, and the package's own tests: modules at the root.
+    /// Calls restricted to some files.
+    #[serde(default)]
+    pub(super) calls: Vec<Calls>,
+    /// The modules at the root that other packages and the package's own tests may name.
     #[serde(default)]
     pub(super) outside: Vec<String>,
 }
 
-/// Modules of one parent in an order.
+/// An order of modules with the same parent.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Ordered {
-    /// The module that all of them are in.
+    /// The parent of all of them.
     pub(super) parent: String,
     /// The modules, by name. Each may name those before it.
     pub(super) modules: Vec<String>,
-    /// What a module may name besides: paths in the parent, in which `*` is any module.
+    /// What a module may name in addition: paths in the parent, where `*` matches any module.
     #[serde(default)]
     pub(super) besides: BTreeMap<String, Vec<String>>,
 }
 
-/// An item that only some modules may name, besides those of the module that it is in.
+/// An item that only some modules may name, in addition to its own module.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Only {
-    /// The item's path. It need not exist yet.
+    /// The item's path.
     pub(super) item: String,
     /// The modules.
     pub(super) modules: Vec<String>,
 }
 
+/// A call restricted to some files.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Calls {
+    /// The call, as written in the code.
+    pub(super) call: String,
+    /// The files that contain it, by path in `src`.
+    pub(super) files: BTreeSet<String>,
+}
+
 impl Rules {
-    /// The crates that some module must not name.
+    /// The crates that at least one module must not name.
     pub(super) fn banned_crates(&self) -> impl Iterator<Item = &str> {
         self.banned.values().flatten().map(String::as_str)
     }
 }
 
 impl Ordered {
-    /// Whether the module called `from` may name this path of the parent, although it is not before it.
+    /// Whether the module `from` may name this path in the parent, although it is not before it.
     pub(super) fn allows(&self, from: &str, segments: &[String]) -> bool {
         self.besides.get(from).into_iter().flatten().any(|pattern| {
             let pattern: Vec<&str> = pattern.split("::").collect();

@@ -1,6 +1,6 @@
-//! One file, parsed: what each of its modules declares, imports and mentions. Nothing that only tests compile is in it.
+//! Parses a file: what each of its modules declares, imports and mentions. Test-only code is left out.
 //!
-//! Not here: what a path means. Start reading at [`Scope::parse`].
+//! Paths are resolved elsewhere. Start reading at [`Scope::parse`].
 
 use std::{collections::BTreeSet, mem};
 
@@ -17,16 +17,16 @@ use syn::{
 
 use super::tokens::{Tokens, name};
 
-/// A name that a `use` brings in.
+/// A name that a `use` imports.
 #[derive(Debug)]
 pub(super) struct Import {
-    /// The path, without the `*` of a glob. The first segment is empty in a path with a leading `::`.
+    /// The path, without the `*` of a glob. With a leading `::`, the first segment is empty.
     pub(super) segments: Vec<String>,
-    /// The name it has here. None: `_`, or a glob.
+    /// The local name; `None` for `_` and globs.
     pub(super) name: Option<String>,
-    /// Whether it brings in all names of a module or enum.
+    /// Whether it imports all names of a module or enum.
     pub(super) is_glob: bool,
-    /// Whether others may import it from here.
+    /// Whether other modules may import it from here.
     pub(super) is_re_export: bool,
     /// The line it is on.
     pub(super) line: usize,
@@ -52,22 +52,22 @@ pub(super) struct Declared {
     pub(super) path: Option<String>,
 }
 
-/// What one module contains.
+/// The contents of a module.
 #[derive(Debug, Default)]
 pub(super) struct Scope {
     /// The names of its items.
     pub(super) items: BTreeSet<String>,
     /// Macros that `#[macro_export]` puts at the crate's root.
     pub(super) exported_macros: BTreeSet<String>,
-    /// What it imports and re-exports, in functions too.
+    /// Its imports and re-exports, including those in functions.
     pub(super) imports: Vec<Import>,
-    /// What its code mentions.
+    /// The paths and names in its code.
     pub(super) tokens: Tokens,
     /// Its public functions and methods.
     pub(super) signatures: Vec<Signature>,
-    /// Modules whose contents are in the same file.
+    /// Modules in the same file.
     pub(super) inline: Vec<(String, Scope)>,
-    /// Modules that have a file of their own.
+    /// Modules in a separate file.
     pub(super) declared: Vec<Declared>,
 }
 
@@ -83,7 +83,7 @@ impl Scope {
         Ok(scope)
     }
 
-    /// Adds what another module of the same name contains: one is compiled on one system, one on another.
+    /// Merges another module with the same name, such as for another platform.
     pub(super) fn merge(&mut self, other: Self) {
         self.items.extend(other.items);
         self.imports.extend(other.imports);
@@ -178,7 +178,7 @@ impl Scope {
     }
 }
 
-/// Takes out of an item what only tests compile, and its `use` items, which [`Import`] describes better than tokens; and notes signatures.
+/// Removes test-only code and `use` items from an item, since [`Import`] represents imports better than tokens do; collects signatures.
 #[derive(Default)]
 struct Pruner {
     imports: Vec<ItemUse>,
@@ -260,7 +260,7 @@ fn defined(item: &Item) -> Option<String> {
     Some(name(ident))
 }
 
-/// Whether other modules may see it.
+/// Whether other modules can see it.
 fn is_visible(visibility: &Visibility) -> bool {
     !matches!(visibility, Visibility::Inherited)
 }
@@ -279,7 +279,7 @@ fn path_attribute(attribute: &Attribute) -> Option<String> {
     }
 }
 
-/// Whether only tests compile this. Its attributes are read from its tokens, since there is no other way that all kinds of syntax have.
+/// Whether this is test-only code. Parses attributes from tokens, the only way that works for all kinds of syntax.
 fn is_test(syntax: &impl ToTokens) -> bool {
     let attributes = |input: ParseStream| {
         let attributes = input.call(Attribute::parse_outer)?;
@@ -289,7 +289,7 @@ fn is_test(syntax: &impl ToTokens) -> bool {
     attributes.parse2(syntax.to_token_stream()).is_ok_and(|attributes: Vec<Attribute>| attributes.iter().any(is_for_tests))
 }
 
-/// Whether this is `#[cfg(test)]`, or a `cfg` that only holds in tests.
+/// Whether this is `#[cfg(test)]` or another `cfg` that is true only in tests.
 fn is_for_tests(attribute: &Attribute) -> bool {
     attribute.path().is_ident("cfg") && attribute.parse_args::<Meta>().is_ok_and(|condition| needs_test(&condition))
 }

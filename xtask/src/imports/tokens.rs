@@ -1,19 +1,19 @@
-//! Paths and names in tokens: also in those of macros and attributes, which `syn` does not parse.
+//! Finds paths and names in tokens, including those in macros and attributes, which `syn` does not parse.
 
 use std::collections::BTreeMap;
 
 use proc_macro2::{Delimiter, Group, Ident, Spacing, TokenStream, TokenTree};
 use syn::LitStr;
 
-/// Keywords that a path with a leading `::` may follow. After any other identifier, `::` continues a path.
+/// Keywords that may precede a path with a leading `::`. After any other identifier, `::` continues a path.
 const KEYWORDS: &[&str] = &[
     "as", "await", "break", "const", "dyn", "else", "for", "if", "impl", "in", "let", "match", "move", "mut", "pub", "ref", "return",
     "unsafe", "use", "where", "while",
 ];
-/// Keywords that a new name follows: it names nothing that exists already.
+/// Keywords before a new name, which is not a reference.
 const DEFINING: &[&str] = &["const", "enum", "fn", "let", "macro_rules", "mod", "static", "struct", "trait", "type", "union"];
 
-/// A path of at least two segments, as it is written.
+/// A path of at least two segments, as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mention {
     /// The first is empty in a path with a leading `::`.
@@ -22,31 +22,31 @@ pub(super) struct Mention {
     pub(super) line: usize,
 }
 
-/// What some tokens mention.
+/// The paths and names in some tokens.
 #[derive(Debug, Default)]
 pub(super) struct Tokens {
     /// Paths.
     pub(super) paths: Vec<Mention>,
-    /// Names that stand alone, each with the first line that has it.
+    /// Single-segment names, each with its first line.
     pub(super) names: BTreeMap<String, usize>,
 }
 
-/// Where tokens are.
+/// The context of tokens.
 #[derive(Clone, Copy, Default)]
 struct Place {
-    /// In an attribute whose texts may be paths, such as `#[serde(default = "Vec::new")]`.
+    /// In an attribute whose strings may be paths, such as `#[serde(default = "Vec::new")]`.
     is_attribute: bool,
-    /// The line of a text that the tokens were read from.
+    /// The line of the string that the tokens were parsed from.
     line: Option<usize>,
 }
 
 impl Tokens {
-    /// Adds what these tokens mention.
+    /// Adds the paths and names in these tokens.
     pub(super) fn add(&mut self, stream: TokenStream) {
         self.walk(stream, Place::default());
     }
 
-    /// Adds what other tokens mention.
+    /// Adds the paths and names of `other`.
     pub(super) fn merge(&mut self, other: Self) {
         self.paths.extend(other.paths);
         for (name, line) in other.names {
@@ -58,7 +58,7 @@ impl Tokens {
         let tokens: Vec<TokenTree> = stream.into_iter().collect();
         for (at, token) in tokens.iter().enumerate() {
             match token {
-                // The rest of a use tree in a macro, which was read with its beginning.
+                // The rest of a use tree in a macro, which was added with its start.
                 TokenTree::Group(group) if group.delimiter() == Delimiter::Brace && is_separator(at.checked_sub(2), &tokens) => {}
                 TokenTree::Group(group) => {
                     let is_attribute = place.is_attribute || may_name_paths(group, &tokens, at);
@@ -76,13 +76,13 @@ impl Tokens {
         }
     }
 
-    /// Adds the path whose next segment is at `at`. One that ends in a group of use trees is several.
+    /// Adds the path whose next segment is at `at`. If it ends in a group of use trees, adds each of them.
     fn add_path(&mut self, tokens: &[TokenTree], at: usize, mut segments: Vec<String>, line: usize) {
         let mut next = at;
         loop {
             match tokens.get(next) {
                 Some(TokenTree::Ident(ident)) => {
-                    // `a::{self, b}`: the first is `a`.
+                    // In `a::{self, b}`, the first is `a`.
                     if segments.is_empty() || ident != "self" {
                         segments.push(name(ident));
                     }
@@ -114,7 +114,7 @@ impl Tokens {
         }
     }
 
-    /// Adds a text of an attribute, if it is a path.
+    /// Adds a string in an attribute if it is a path.
     fn add_text(&mut self, literal: &str, line: usize) {
         let Ok(text) = syn::parse_str::<LitStr>(literal).map(|text| text.value()) else { return };
         let is_path = text.contains("::") && text.chars().all(|character| character.is_alphanumeric() || matches!(character, ':' | '_'));
@@ -141,7 +141,7 @@ fn is_separator(at: Option<usize>, tokens: &[TokenTree]) -> bool {
     is_joined && is_punct(tokens.get(at + 1), ':')
 }
 
-/// Whether the identifier at this position belongs to a path that begins before it.
+/// Whether the identifier at this position continues a path.
 fn continues(tokens: &[TokenTree], at: usize) -> bool {
     let token = |steps: usize| at.checked_sub(steps).and_then(|at| tokens.get(at));
     if !is_separator(at.checked_sub(2), tokens) {
@@ -149,13 +149,13 @@ fn continues(tokens: &[TokenTree], at: usize) -> bool {
     }
     match token(3) {
         Some(TokenTree::Ident(ident)) => !KEYWORDS.contains(&ident.to_string().as_str()),
-        // The end of generics, and not of an arrow.
+        // The end of generics, not of `->` or `=>`.
         Some(TokenTree::Punct(punct)) => punct.as_char() == '>' && !is_punct(token(4), '-') && !is_punct(token(4), '='),
         _ => false,
     }
 }
 
-/// Whether a name that stands alone is used here: it is no field, method, lifetime or definition.
+/// Whether a single-segment name is a reference, not a field, method, lifetime or definition.
 fn is_use(tokens: &[TokenTree], at: usize) -> bool {
     let token = |steps: usize| at.checked_sub(steps).and_then(|at| tokens.get(at));
     let is_defined = matches!(token(1), Some(TokenTree::Ident(ident)) if DEFINING.contains(&ident.to_string().as_str()));
@@ -164,7 +164,7 @@ fn is_use(tokens: &[TokenTree], at: usize) -> bool {
     !is_defined && !is_member && !is_label && !is_punct(token(1), '\'')
 }
 
-/// Whether this is the group of an attribute other than a comment.
+/// Whether this is the group of an attribute other than a doc comment.
 fn may_name_paths(group: &Group, tokens: &[TokenTree], at: usize) -> bool {
     let token = |steps: usize| at.checked_sub(steps).and_then(|at| tokens.get(at));
     let is_attribute = is_punct(token(1), '#') || (is_punct(token(1), '!') && is_punct(token(2), '#'));
@@ -172,7 +172,7 @@ fn may_name_paths(group: &Group, tokens: &[TokenTree], at: usize) -> bool {
     group.delimiter() == Delimiter::Bracket && is_attribute && !is_comment
 }
 
-/// The position after the generics that begin at `at`.
+/// The position after the generics that start at `at`.
 fn after_generics(tokens: &[TokenTree], at: usize) -> usize {
     let mut depth = 0_usize;
     let mut next = at;

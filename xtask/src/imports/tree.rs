@@ -1,4 +1,4 @@
-//! The modules of a package: its library from `lib.rs` on, and its program from `main.rs` on.
+//! The module tree of a package: the library from `lib.rs`, and the program from `main.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,16 +17,16 @@ const PROGRAM: &str = "main.rs";
 /// A module.
 #[derive(Debug)]
 pub(super) struct Module {
-    /// Its file, by its path in `src`.
+    /// The path of its file in `src`.
     pub(super) file: String,
-    /// What it contains.
+    /// Its contents.
     pub(super) scope: Scope,
 }
 
 /// All modules.
 #[derive(Debug)]
 pub(super) struct Tree {
-    /// Each by its path.
+    /// The modules, by path.
     pub(super) modules: BTreeMap<ItemPath, Module>,
     /// Exported macros, with the module that defines each.
     pub(super) macros: BTreeMap<String, ItemPath>,
@@ -37,7 +37,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Parses every file that a `mod` leads to from the two roots. `externals` are names of crates besides the manifest's.
+    /// Parses every file that is reachable through `mod` from the two roots. `externals` are crates in addition to the manifest's.
     pub(super) fn read<'a>(package: &Package, externals: impl IntoIterator<Item = &'a str>) -> Result<Self, Failure> {
         let mut tree = Self {
             modules: BTreeMap::new(),
@@ -51,12 +51,12 @@ impl Tree {
             }
         }
         if tree.modules.is_empty() {
-            return Err(Failure::Said(format!("there is neither {LIBRARY} nor {PROGRAM}")));
+            return Err(Failure::Message(format!("neither {LIBRARY} nor {PROGRAM} exists")));
         }
         Ok(tree)
     }
 
-    /// The module that a path is or is in.
+    /// The innermost module that contains a path, or the path itself if it is a module.
     pub(super) fn module_of(&self, path: &ItemPath) -> ItemPath {
         let mut module = path.clone();
         while !self.modules.contains_key(&module) {
@@ -73,12 +73,12 @@ impl Tree {
         self.modules.get(module).map_or("", |module| &module.file)
     }
 
-    /// The files that belong to a module. Those that only tests compile do not.
+    /// The files that belong to a module, without test-only files.
     pub(super) fn files(&self) -> BTreeSet<&str> {
         self.modules.values().map(|module| module.file.as_str()).collect()
     }
 
-    /// The modules directly in this one, by name.
+    /// The names of the modules directly in this one.
     pub(super) fn children(&self, parent: &ItemPath) -> BTreeSet<&str> {
         self.modules
             .keys()
@@ -89,14 +89,14 @@ impl Tree {
             .collect()
     }
 
-    /// Adds a module and those in it. `folder` is where its children's files are: empty, or with a slash at the end.
+    /// Adds a module and its submodules. `folder` is the directory of the submodules' files: empty, or with a trailing slash.
     fn add(&mut self, package: &Package, path: ItemPath, file: &str, folder: &str, mut scope: Scope) -> Result<(), Failure> {
         for (name, inline) in std::mem::take(&mut scope.inline) {
             self.add(package, path.child(&name), file, &format!("{folder}{name}/"), inline)?;
         }
         for declared in std::mem::take(&mut scope.declared) {
             let (file, folder) = locate(package, &declared, file, folder)
-                .ok_or_else(|| Failure::Said(format!("{file}: the file of `mod {};` was not found in {folder}", declared.name)))?;
+                .ok_or_else(|| Failure::Message(format!("{file}: could not find the file of `mod {};` in {folder}", declared.name)))?;
             let text = package.files.get(&file).map_or("", String::as_str);
             self.add(package, path.child(&declared.name), &file, &folder, parse(&file, text)?)?;
         }
@@ -109,7 +109,7 @@ impl Tree {
     }
 }
 
-/// The file of a declared module, and the folder of its children.
+/// The file of a declared module, and the directory of its submodules.
 fn locate(package: &Package, declared: &Declared, parent: &str, folder: &str) -> Option<(String, String)> {
     let name = &declared.name;
     let candidates = match &declared.path {
@@ -127,5 +127,5 @@ fn locate(package: &Package, declared: &Declared, parent: &str, folder: &str) ->
 }
 
 fn parse(file: &str, text: &str) -> Result<Scope, Failure> {
-    Scope::parse(text).map_err(|error| Failure::Said(format!("{file}:{}: {error}", error.span().start().line)))
+    Scope::parse(text).map_err(|error| Failure::Message(format!("{file}:{}: {error}", error.span().start().line)))
 }

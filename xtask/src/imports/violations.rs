@@ -1,9 +1,9 @@
-//! Where the rules are broken.
+//! Finds violations of the rules.
 
 use std::collections::BTreeMap;
 
 use super::{
-    circles, outside,
+    cycles, outside,
     package::Package,
     path::ItemPath,
     references::Reference,
@@ -13,33 +13,36 @@ use super::{
     tree::{Module, Tree},
 };
 
-/// A broken rule.
+/// A violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Violation {
-    /// The rule's name, with which the line begins.
+    /// The rule's name, which starts the line.
     pub(super) rule: &'static str,
-    /// The line that says it; in the list of exceptions too.
+    /// The line, as printed and as in the list of exceptions.
     pub(super) line: String,
-    /// What helps to find it.
+    /// Details that help to find it.
     pub(super) detail: String,
 }
 
-/// Each rule's name, in the order of the summary.
-pub(super) const RULES: &[&str] = &[FLOORS, APART, ORDERED, BANNED, ONLY, OUTSIDE, JSON, CIRCLE, ROOT];
+/// The names of the rules, in the order of the summary.
+pub(super) const RULES: &[&str] = &[FLOORS, APART, ORDERED, BANNED, ONLY, CALLS, OUTSIDE, JSON, CYCLE, ROOT, MISSING];
 
 const FLOORS: &str = "floors";
 const APART: &str = "apart";
 const ORDERED: &str = "ordered";
 const BANNED: &str = "banned";
 const ONLY: &str = "only";
+const CALLS: &str = "calls";
 const OUTSIDE: &str = "outside";
+/// A rule that names nothing checks nothing.
+const MISSING: &str = "missing";
 const JSON: &str = "json";
-/// Its line ends with a number of files.
-pub(super) const CIRCLE: &str = "circle";
-/// Its line ends with a number.
+/// The line ends with a number of files.
+pub(super) const CYCLE: &str = "cycle";
+/// The line ends with a number.
 pub(super) const ROOT: &str = "root entries";
 
-/// What the rules are about.
+/// The input of the checks.
 pub(super) struct Code<'a> {
     pub(super) package: &'a Package,
     pub(super) tree: &'a Tree,
@@ -47,34 +50,41 @@ pub(super) struct Code<'a> {
     pub(super) rules: &'a Rules,
 }
 
-/// All violations, each line once, sorted; but as many lines as circles.
-pub(super) fn all(code: &Code<'_>, circles: &[Vec<&str>]) -> Vec<Violation> {
-    let found =
-        [floors(code), apart(code), ordered(code), banned(code), only(code), outside(code), json(code), root(code)].into_iter().flatten();
+/// All violations, sorted and without duplicate lines, except that each cycle has its own line.
+pub(super) fn all(code: &Code<'_>, cycles: &[Vec<&str>]) -> Vec<Violation> {
+    let found = [
+        floors(code),
+        apart(code),
+        ordered(code),
+        banned(code),
+        only(code),
+        calls(code),
+        outside(code),
+        json(code),
+        root(code),
+        missing(code),
+    ];
     let mut lines: BTreeMap<String, Violation> = BTreeMap::new();
-    for violation in found {
+    for violation in found.into_iter().flatten() {
         lines.entry(violation.line.clone()).or_insert(violation);
     }
-    let large = circles.iter().filter(|circle| circle.len() > code.rules.largest_circle);
-    let circles = large.map(|circle| Violation {
-        rule: CIRCLE,
-        line: format!("{CIRCLE}: {} files", circle.len()),
-        detail: circles::described(circle),
-    });
-    let mut all: Vec<Violation> = lines.into_values().chain(circles).collect();
+    let large = cycles.iter().filter(|cycle| cycle.len() > code.rules.largest_circle);
+    let cycles =
+        large.map(|cycle| Violation { rule: CYCLE, line: format!("{CYCLE}: {} files", cycle.len()), detail: cycles::described(cycle) });
+    let mut all: Vec<Violation> = lines.into_values().chain(cycles).collect();
     all.sort_by(|one, next| one.line.cmp(&next.line));
     all
 }
 
 impl Code<'_> {
-    /// The violation of a rule by a reference: it names the module that `hop` is in.
+    /// The violation of a rule by a reference, with the module that contains `hop`.
     fn named(&self, rule: &'static str, reference: &Reference, hop: &ItemPath) -> Violation {
         let module = self.tree.module_of(hop);
         let line = format!("{rule}: {} names {module} ({})", self.tree.file(&reference.from), self.tree.file(&module));
         Violation { rule, line, detail: reference.described() }
     }
 
-    /// One violation for each reference in which `is_broken` holds for a path that it names something by; of several, the one nearest to the definition.
+    /// One violation for each reference with a path for which `is_broken` is true; if there are several, the one closest to the definition.
     fn find(&self, rule: &'static str, is_broken: impl Fn(&Reference, &ItemPath) -> bool) -> Vec<Violation> {
         let broken = |reference: &&Reference| reference.found.hops.iter().rev().find(|hop| is_broken(reference, hop)).cloned();
         self.references.iter().filter_map(|reference| broken(&reference).map(|hop| self.named(rule, reference, &hop))).collect()
@@ -132,7 +142,7 @@ fn in_order(code: &Code<'_>, order: &Ordered) -> Vec<Violation> {
         let module = code.tree.module_of(hop);
         let names = (reference.from.after(&parent).and_then(<[String]>::first), module.after(&parent).and_then(<[String]>::first));
         let (Some(from), Some(to)) = names else { return false };
-        // What is not in the list is reported as such.
+        // Modules that are not in the list are reported below.
         let is_later = matches!((place(from), place(to)), (Some(from), Some(to)) if from < to);
         let end = reference.found.hops.last().and_then(|end| end.after(&parent)).unwrap_or_default();
         is_later && !order.allows(from, end)
@@ -164,7 +174,7 @@ fn only(code: &Code<'_>) -> Vec<Violation> {
     let mut violations = Vec::new();
     for only in &code.rules.only {
         let item = ItemPath::from_rule(&only.item);
-        // Where it is re-exported from, too.
+        // Includes its re-exports.
         let names: Vec<ItemPath> =
             code.tree.resolve(&item.root(), item.segments()).into_iter().flat_map(|found| found.hops).chain([item.clone()]).collect();
         for reference in code.references.iter().filter(|reference| !only.allows(&reference.from)) {
@@ -175,6 +185,49 @@ fn only(code: &Code<'_>) -> Vec<Violation> {
         }
     }
     violations
+}
+
+fn calls(code: &Code<'_>) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for rule in &code.rules.calls {
+        let has_call = |line: &str| !line.trim_start().starts_with("//") && line.contains(&rule.call);
+        for (file, text) in &code.package.files {
+            let found = text.lines().position(has_call);
+            let problem = match (found, rule.files.contains(file)) {
+                (Some(_), false) => "calls",
+                (None, true) => "is listed but does not call",
+                _ => continue,
+            };
+            let detail = found.map(|line| format!("line {}", line + 1)).unwrap_or_default();
+            violations.push(Violation { rule: CALLS, line: format!("{CALLS}: {file} {problem} {}", rule.call), detail });
+        }
+    }
+    violations
+}
+
+/// Modules and items that a rule names and that do not exist.
+fn missing(code: &Code<'_>) -> Vec<Violation> {
+    let rules = code.rules;
+    let modules =
+        rules.only.iter().flat_map(|only| &only.modules).chain(rules.apart.iter().flatten()).map(|module| ItemPath::from_rule(module));
+    let areas = rules.ordered.iter().flat_map(|order| {
+        let parent = ItemPath::from_rule(&order.parent);
+        order.modules.iter().map(move |module| parent.child(module))
+    });
+    let is_module = |path: &ItemPath| code.tree.modules.contains_key(path);
+    let is_item = |path: &ItemPath| {
+        let is_in = |module: &ItemPath| path.after(module).is_some_and(|names| matches!(names, [name] if declares(code, module, name)));
+        is_module(path) || path.parent().is_some_and(|module| is_in(&module))
+    };
+    let items = rules.only.iter().map(|only| ItemPath::from_rule(&only.item)).filter(|item| !is_item(item));
+    let paths = modules.chain(areas).filter(|path| !is_module(path)).chain(items);
+    paths.map(|path| Violation { rule: MISSING, line: format!("{MISSING}: {path} does not exist"), detail: String::new() }).collect()
+}
+
+/// Whether a module defines or re-exports this name.
+fn declares(code: &Code<'_>, module: &ItemPath, name: &str) -> bool {
+    let scope = code.tree.modules.get(module).map(|module| &module.scope);
+    scope.is_some_and(|scope| scope.items.contains(name) || scope.imports.iter().any(|import| import.name.as_deref() == Some(name)))
 }
 
 fn outside(code: &Code<'_>) -> Vec<Violation> {

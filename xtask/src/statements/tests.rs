@@ -1,8 +1,8 @@
-//! Planted violations.
+//! Tests with planted violations.
 
 use super::*;
 
-/// What is wrong with a file.
+/// The violations in a file.
 fn violations(file: &str, text: &str) -> Vec<String> {
     let mut all = Statements::default();
     all.add(file, text);
@@ -11,15 +11,17 @@ fn violations(file: &str, text: &str) -> Vec<String> {
 
 #[track_caller]
 fn check(text: &str, violations_expected: &[&str]) {
-    let found = violations("domain/apps/repo.rs", text);
-    assert_eq!(found, violations_expected, "{text}");
+    let (mut found, mut expected) = (violations("domain/apps/repo.rs", text), violations_expected.to_vec());
+    found.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(found, expected, "{text}");
 }
 
-const OUTSIDE: &str = "domain/apps/repo.rs:2: a statement that is not in a list of its file";
-const TEXT: &str = "domain/apps/repo.rs:2: a text where a statement of a list is needed";
+const OUTSIDE: &str = "domain/apps/repo.rs:2: this statement is not in a list in its file";
+const TEXT: &str = "domain/apps/repo.rs:2: a string where a listed statement is required";
 
 #[test]
-fn statements_of_a_list_are_allowed() {
+fn listed_statements_are_allowed() {
     check(
         r#"
         macro_rules! apps { ($which:literal) => { concat!("SELECT id FROM apps WHERE ", $which) } }
@@ -45,7 +47,7 @@ fn statements_of_a_list_are_allowed() {
 }
 
 #[test]
-fn a_text_where_it_is_used_is_found() {
+fn a_statement_in_place_is_a_violation() {
     check("fn find() {\nsqlx::query_as(\"SELECT 1\").fetch_all(conn); }", &[OUTSIDE, TEXT]);
     check("fn find() {\nsqlx::query_as::<_, (i64,)>(\"select 1\").fetch_all(conn); }", &[TEXT]);
     check("fn find() {\non!(tx, |conn| conn.execute(\"PRAGMA optimize\").await) }", &[OUTSIDE, TEXT]);
@@ -54,13 +56,13 @@ fn a_text_where_it_is_used_is_found() {
     check("fn find() {\nconst ONE: &str = \"SELECT 1\"; }", &[OUTSIDE]);
     check(
         "fn find() {\nsqlx::query(concat!(\"SELECT \", \"1\")); }",
-        &[OUTSIDE, TEXT, "domain/apps/repo.rs:2: concat! where a statement of a list is needed"],
+        &[OUTSIDE, TEXT, "domain/apps/repo.rs:2: concat! where a listed statement is required"],
     );
 }
 
 #[test]
-fn a_constant_that_is_not_in_the_list_is_found() {
-    let unlisted = "domain/apps/repo.rs:2: ONE is in no list of this file";
+fn an_unlisted_constant_is_a_violation() {
+    let unlisted = "domain/apps/repo.rs:2: ONE is not in a list in this file";
     check("pub const SQL: &[&str] = &[TWO]; const TWO: &str = \"SELECT 2\";\nconst ONE: &str = \"SELECT 1\";", &[OUTSIDE]);
     check("pub const SQL: &[&str] = &[TWO]; const TWO: &str = \"SELECT 2\";\nfn find() { sqlx::query(ONE); }", &[unlisted]);
     check("fn find() {\nsqlx::query(other::ONE); }", &[unlisted]);
@@ -70,21 +72,21 @@ fn a_constant_that_is_not_in_the_list_is_found() {
     check("pub const SQL: &[&str] =\nOTHERS;", &["domain/apps/repo.rs:1: SQL is not written as a list"]);
     check(
         "macro_rules! one { () => {\n\"SELECT 1\" } } fn find() { sqlx::query(sql(one!())); }",
-        &[OUTSIDE, "domain/apps/repo.rs:2: one! where a statement of a list is needed"],
+        &[OUTSIDE, "domain/apps/repo.rs:2: one! where a listed statement is required"],
     );
 }
 
 #[test]
-fn what_makes_statements_is_found_outside_its_file() {
-    for maker in ["sqlx::QueryBuilder::new(text)", "sqlx::query(AssertSqlSafe(text))", "sqlx::raw_sql(text)"] {
-        let text = format!("fn find() {{\n{maker}; }}");
-        assert_eq!(violations("domain/apps/repo.rs", &text).len(), 1, "{maker}");
-        assert!(violations(MAKER, &text).is_empty(), "{maker}");
+fn creating_statements_is_a_violation_outside_the_one_file() {
+    for builder in ["sqlx::QueryBuilder::new(text)", "sqlx::query(AssertSqlSafe(text))", "sqlx::raw_sql(text)"] {
+        let text = format!("fn find() {{\n{builder}; }}");
+        assert_eq!(violations("domain/apps/repo.rs", &text).len(), 1, "{builder}");
+        assert!(violations(BUILDER_FILE, &text).is_empty(), "{builder}");
     }
 }
 
 #[test]
-fn a_file_that_the_program_does_not_know_is_found() {
+fn differences_from_the_lists_of_the_program_are_found() {
     let mut all = Statements::default();
     all.add("domain/apps/repo.rs", "pub const SQL: &[&str] = &[ONE, TWO]; pub const POSTGRES_SQL: &[&str] = &[THREE];");
     all.add("infra/db/mod.rs", "pub const SQLITE_SQL: &[&str] = &[ONE];");

@@ -1,4 +1,4 @@
-//! Callers: what a bearer token stands for. What kind of credential an operation asks for is in [`super::guard`].
+//! Callers, identified by bearer token. Which kinds of credentials an operation accepts is in [`super::guard`].
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use shared::time::UnixMillis;
 
 use crate::domain::accounts;
 use crate::domain::audit::{Actor, ClientAddress};
-use crate::domain::change::Change;
+use crate::domain::change::{self, Change};
 use crate::domain::context::{Context, Exceeded};
 use crate::domain::credentials::CredentialKind;
 use crate::domain::credentials::access_keys::repo::{self, KeyRow};
@@ -17,22 +17,22 @@ use crate::domain::credentials::session::{self, LAST_USED_EVERY};
 use crate::domain::credentials::token::{self, ApiKeyToken, TokenHash};
 use crate::domain::error::{Error, RateLimit, Refusal, Result, chain};
 use crate::domain::traces::{self, Trace};
-use crate::infra::db::ReadTx;
+use crate::infra::db::{ReadTx, WriteTx};
 
-/// How long a request waits for its use of the credential to be noted.
-const LONGEST_TOUCH: Duration = Duration::from_secs(1);
+/// How long a request waits while the use of its credential is recorded.
+const TOUCH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Which credential a caller has used.
+/// The credential that a caller used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CredentialId {
-    /// A session, a command line's credential or a named access key.
+    /// A session, a CLI credential or a named access key.
     AccessKey(AccessKeyId),
     /// An API key.
     ApiKey(ApiKeyId),
 }
 
 impl CredentialId {
-    /// The id as text; ids of both kinds are unique among all.
+    /// The ID as text. IDs are unique across both kinds.
     pub fn as_str(&self) -> &str {
         match self {
             Self::AccessKey(id) => id.as_str(),
@@ -59,7 +59,7 @@ impl SignedIn {
         &self.account
     }
 
-    /// The account's e-mail address.
+    /// The account's email address.
     pub fn email(&self) -> &str {
         &self.email
     }
@@ -79,49 +79,54 @@ impl SignedIn {
         self.scopes
     }
 
-    /// When the credential was made; of a session, when its owner signed in.
+    /// When the credential was created. For a session, this is when its owner signed in.
     pub fn created(&self) -> UnixMillis {
         self.created
     }
 
-    /// From where the request came.
+    /// Where the request came from.
     pub fn from(&self) -> ClientAddress {
         self.from
     }
 
-    /// The caller in the audit trail.
+    /// The caller as an actor in the audit trail.
     pub fn actor(&self) -> Actor {
         Actor::with_credential(&self.account, self.credential.as_str(), self.kind.in_trail(), self.from)
     }
 
-    /// Begins a change, and judges the credential again in it. Every change of a caller begins here, or at the guard's or grant's own `begin`: what stands
-    /// in the headers was judged before the body came, which may take long, and a credential that has ended since, or reaches less far, must change
-    /// nothing more. Errors: 401, and 403 for an API key that has lost a scope.
+    /// Begins a change, and checks the credential again inside it. Every change by a caller begins here, or in the `begin` of a guard or grant. The headers
+    /// were checked before the body arrived, which may take long; a credential that was revoked, expired or lost scopes since then must change nothing.
+    /// Errors: 401; 403 for an API key that has lost a scope.
     ///
-    /// It reads without locking: a credential's row that is held before its account's would make a circle with a new password.
+    /// It reads without locking. Locking a credential's row before its account's row could deadlock with a password change.
     pub async fn begin<'c>(&self, app: &'c Context) -> Result<Change<'c>> {
-        let mut change = Change::begin(app, self.actor()).await?;
+        let mut change = change::begin(app, self.actor()).await?;
         self.judge_whole(&mut change, app).await?;
         Ok(change)
     }
 
-    /// The same with the account's row held, for changes of the account and its credentials: they follow one another, always hold that row before any of
-    /// a credential, and what has ended this credential has ended it before the look at it, or waits.
+    /// Begins a change with the account's row locked, for changes to the account and its credentials. Such changes run one at a time and always lock this row
+    /// before any credential's row. A concurrent revocation of this credential has thus either happened before the check, or waits.
     pub async fn begin_holding_account<'c>(&self, app: &'c Context) -> Result<Change<'c>> {
         let mut tx = app.db.write().await?;
         accounts::repo::hold(&mut tx, &self.account).await?.ok_or(Error::Unauthenticated)?;
         self.judge_whole(&mut tx, app).await?;
-        // Its time is that after the wait for the row.
-        Ok(Change::over(app, tx, self.actor()))
+        // Created after the wait for the row, so its time is the time after that wait.
+        Ok(change::over(app, tx, self.actor()))
+    }
+
+    /// Continues as a change in a transaction in which [`SignedIn::judge`] has checked the credential.
+    pub fn change_in<'c>(&self, app: &'c Context, tx: WriteTx) -> Change<'c> {
+        change::over(app, tx, self.actor())
     }
 
     async fn judge_whole(&self, tx: &mut ReadTx, app: &Context) -> Result<()> {
         let now = self.judge(tx, app).await?;
-        // The request was let in by any of them.
+        // The request was admitted with all of these scopes.
         if self.scopes.is_within(now) { Ok(()) } else { Err(Error::Refused(Refusal::ScopesChanged)) }
     }
 
-    /// What the credential may be used for now; 401 when it has ended. Ask before work that costs much, too.
+    /// What the credential may be used for now; 401 when it was revoked or has expired. Also call this before expensive work.
     pub async fn judge(&self, tx: &mut ReadTx, app: &Context) -> Result<Scopes> {
         let now = app.now();
         let scopes = match &self.credential {
@@ -138,47 +143,47 @@ impl SignedIn {
     }
 }
 
-/// The caller whose dashboard session this is: what the dashboard's cookie holds, which no operation of the interface reads. Errors: 401, also for every
-/// other kind of credential; 429.
+/// The caller of a dashboard session. The token is in the dashboard's cookie, which no API operation reads. Errors: 401, also for every other kind of
+/// credential; 429.
 pub(crate) async fn by_dashboard_session(app: &Context, token: &str, from: ClientAddress) -> Result<SignedIn> {
-    let caller = by_access_key(app, token, from).await.map_err(Unfit::into_error)?;
+    let caller = by_access_key(app, token, from).await.map_err(Rejected::into_error)?;
     if caller.kind != CredentialKind::DashboardSession {
         return Err(Error::Unauthenticated);
     }
-    admit(app, caller)
+    count_request(app, caller)
 }
 
-/// The caller with this bearer token. Errors: 401, noted where the token looks like one of ours; 429.
+/// The caller with this bearer token. Errors: 401, recorded if the token looks like one of ours; 429.
 pub async fn by_bearer(app: &Context, token: Option<&str>, from: ClientAddress) -> Result<SignedIn> {
     let token = token.ok_or(Error::Unauthenticated)?;
     let found = match ApiKeyToken::parse(token) {
         Some(token) => by_api_key(app, &token, from).await,
         None => by_access_key(app, token, from).await,
     };
-    let unfit = match found {
-        Ok(caller) => return admit(app, caller),
-        Err(unfit) => unfit,
+    let rejected = match found {
+        Ok(caller) => return count_request(app, caller),
+        Err(rejected) => rejected,
     };
-    if let (Unfit::Token { outcome, account }, true) = (&unfit, token::has_known_prefix(token)) {
+    if let (Rejected::Token { outcome, account }, true) = (&rejected, token::has_known_prefix(token)) {
         traces::fail(app, Trace { event: traces::Event::Bearer, outcome, account: account.as_ref(), from });
     }
-    Err(unfit.into_error())
+    Err(rejected.into_error())
 }
 
-/// Why a token lets nobody in.
-enum Unfit {
-    /// It is none of ours, or no longer one.
+/// Why a token is not accepted.
+enum Rejected {
+    /// It is not one of ours, or no longer works.
     Token {
-        /// Why, in a word for the log.
+        /// The reason, as one word for the log.
         outcome: &'static str,
-        /// Whose it is or was, where that is known.
+        /// The account it belongs or belonged to, if known.
         account: Option<AccountId>,
     },
-    /// It could not be looked up.
+    /// The lookup failed.
     Failed(Error),
 }
 
-impl Unfit {
+impl Rejected {
     fn unknown(outcome: &'static str) -> Self {
         Self::Token { outcome, account: None }
     }
@@ -195,21 +200,21 @@ impl Unfit {
     }
 }
 
-impl From<Error> for Unfit {
+impl From<Error> for Rejected {
     fn from(error: Error) -> Self {
         Self::Failed(error)
     }
 }
 
-impl From<sqlx::Error> for Unfit {
+impl From<sqlx::Error> for Rejected {
     fn from(error: sqlx::Error) -> Self {
         Self::Failed(error.into())
     }
 }
 
-/// Counts a request of the caller, for its credential and for its account. Errors: 429.
-fn admit(app: &Context, caller: SignedIn) -> Result<SignedIn> {
-    // After the credential is known to be one: nobody else can use its allowance up.
+/// Counts a request against the limits of the caller's credential and account. Errors: 429.
+fn count_request(app: &Context, caller: SignedIn) -> Result<SignedIn> {
+    // Counted only after the credential is verified: nobody else can use up its allowance.
     let (limits, from, account) = (&app.settings.limits, Some(caller.from), Some(&caller.account));
     let exceeded = Exceeded { name: "management_api", limit: RateLimit::CredentialRequests, from, account };
     app.count(&app.callers, caller.credential.as_str(), limits.management, &exceeded)?;
@@ -218,20 +223,20 @@ fn admit(app: &Context, caller: SignedIn) -> Result<SignedIn> {
     Ok(caller)
 }
 
-async fn by_access_key(app: &Context, token: &str, from: ClientAddress) -> Result<SignedIn, Unfit> {
+async fn by_access_key(app: &Context, token: &str, from: ClientAddress) -> Result<SignedIn, Rejected> {
     if !token::is_access_key(token) {
-        return Err(Unfit::unknown("malformed"));
+        return Err(Rejected::unknown("malformed"));
     }
     let now = app.now();
     let mut tx = app.db.read().await?;
     let found = repo::find_by_hash(&mut tx, &TokenHash::of(token)).await?;
-    let KeyRow { key, email, suspended_time } = found.ok_or(Unfit::unknown("unknown"))?;
+    let KeyRow { key, email, suspended_time } = found.ok_or(Rejected::unknown("unknown"))?;
     drop(tx);
     if suspended_time.is_some() {
-        return Err(Unfit::of(key.account_id, "suspended"));
+        return Err(Rejected::of(key.account_id, "suspended"));
     }
     if !session::is_alive(&key, &app.settings.limits.sessions, now) {
-        return Err(Unfit::of(key.account_id, "expired"));
+        return Err(Rejected::of(key.account_id, "expired"));
     }
     let (kind, credential) = (key.kind(), CredentialId::AccessKey(key.id));
     if is_touch_due(key.last_used_time, now) {
@@ -240,19 +245,19 @@ async fn by_access_key(app: &Context, token: &str, from: ClientAddress) -> Resul
     Ok(SignedIn { kind, account: key.account_id, email, credential, scopes: Scopes::Unlimited, created: key.created_time, from })
 }
 
-async fn by_api_key(app: &Context, token: &ApiKeyToken<'_>, from: ClientAddress) -> Result<SignedIn, Unfit> {
+async fn by_api_key(app: &Context, token: &ApiKeyToken<'_>, from: ClientAddress) -> Result<SignedIn, Rejected> {
     let now = app.now();
     let mut tx = app.db.read().await?;
-    let row = api_keys::find_by_prefix(&mut tx, token.prefix()).await?.ok_or(Unfit::unknown("unknown"))?;
+    let row = api_keys::find_by_prefix(&mut tx, token.prefix()).await?.ok_or(Rejected::unknown("unknown"))?;
     drop(tx);
     if !token.hash().is_same_as(&row.key_hash) {
-        return Err(Unfit::of(row.account_id, "wrong_secret"));
+        return Err(Rejected::of(row.account_id, "wrong_secret"));
     }
     if row.suspended_time.is_some() {
-        return Err(Unfit::of(row.account_id, "suspended"));
+        return Err(Rejected::of(row.account_id, "suspended"));
     }
     if !row.key.is_alive(now) {
-        return Err(Unfit::of(row.account_id, "expired_or_revoked"));
+        return Err(Rejected::of(row.account_id, "expired_or_revoked"));
     }
     let (scopes, credential) = (Scopes::Only(row.key.scopes()?), CredentialId::ApiKey(row.key.id));
     if is_touch_due(row.key.last_used_time, now) {
@@ -269,9 +274,9 @@ async fn by_api_key(app: &Context, token: &ApiKeyToken<'_>, from: ClientAddress)
     })
 }
 
-/// Notes a use. Where that cannot be done at once it is left to the next request: whoever only reads is not to wait for those who write.
+/// Records a use of the credential. If that is not possible quickly, it is left to the next request: readers must not wait for writers.
 async fn touch(app: &Context, credential: &CredentialId, now: UnixMillis) {
-    let noted = tokio::time::timeout(LONGEST_TOUCH, async {
+    let touched = tokio::time::timeout(TOUCH_TIMEOUT, async {
         let mut tx = app.db.write().await?;
         match credential {
             CredentialId::AccessKey(id) => repo::touch(&mut tx, id, now).await?,
@@ -279,10 +284,10 @@ async fn touch(app: &Context, credential: &CredentialId, now: UnixMillis) {
         };
         tx.commit().await
     });
-    match noted.await {
+    match touched.await {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::warn!(cause = chain(&error), "the use of a credential could not be noted"),
-        Err(_) => tracing::warn!("the use of a credential was not noted: the database was busy"),
+        Ok(Err(error)) => tracing::warn!(cause = chain(&error), "could not record the last use of a credential"),
+        Err(_) => tracing::warn!("did not record the last use of a credential: the database was busy"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Rights as values: a handler that needs one takes it as an argument, and only this file can make it.
+//! Rights as values: a handler takes the right it needs as an argument, and only this file can create one.
 
 use std::marker::PhantomData;
 
@@ -8,21 +8,21 @@ use shared::text::nfc;
 use super::SignedIn;
 use crate::domain::access::apps::{self as repo, LockedRow};
 use crate::domain::access::names;
-use crate::domain::change::Change;
+use crate::domain::change::{self, Change};
 use crate::domain::context::Context;
 use crate::domain::credentials::scope::{Scope, Scopes};
 use crate::domain::error::{Error, Refusal, Result, Thing};
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::stored_text;
 
-/// What a collaborator is to an app.
+/// A collaborator's role on an app.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Owns the app.
     Owner,
     /// Manages deployments and collaborators.
     Admin,
-    /// Releases.
+    /// Creates releases.
     Developer,
     /// Reads.
     Viewer,
@@ -39,11 +39,11 @@ stored_text!(
 
 /// A permission on an app: one marker type each.
 pub trait Permission: Send + Sync + 'static {
-    /// Its name, as refusals give it.
+    /// Its name, as shown in refusals.
     const NAME: &'static str;
     /// Whether the role has it.
     fn held_by(role: Role) -> bool;
-    /// The scopes of which an API key needs one for it; with none of them, no API key has it.
+    /// The scopes that grant it to an API key: one is enough. If empty, no API key has it.
     const SCOPES: &'static [Scope];
 }
 
@@ -64,7 +64,7 @@ macro_rules! permissions {
             }
         )*
 
-        /// Every permission by its name: the roles that have it, and the scopes of which an API key needs one.
+        /// Every permission by name: the roles that have it, and the scopes of which an API key needs one.
         pub const PERMISSIONS: &[(&str, &[Role], &[Scope])] = &[$(($name, &[$(Role::$role),+], &[$($(Scope::$scope),+)?])),*];
     };
 }
@@ -72,7 +72,7 @@ macro_rules! permissions {
 permissions! {
     /// See the app, its deployments and its releases.
     ReadApp = "app.read": Owner | Admin | Developer | Viewer, by Read | Deploy | Apps;
-    /// See the counts.
+    /// See the metrics.
     ReadMetrics = "metrics.read": Owner | Admin | Developer | Viewer, by Read | Deploy | Apps;
     /// See deployment keys.
     ReadDeploymentKeys = "deploymentKeys.read": Owner | Admin | Developer, by Deploy | Apps;
@@ -84,15 +84,16 @@ permissions! {
     ManageApp = "apps.manage": Owner | Admin, by Apps;
     /// Add, change and remove collaborators.
     ManageCollaborators = "collaborators.manage": Owner | Admin, by;
-    /// Give up one's own access. A removal demands no more at first: whom it is about shows later, and others need [`ManageCollaborators`].
+    /// Give up one's own access. Removing a collaborator starts with this right: whose access it is shows later, and removing somebody else's needs
+    /// [`ManageCollaborators`].
     LeaveApp = "collaborators.leave": Owner | Admin | Developer | Viewer, by;
-    /// Accept the app for oneself.
+    /// Accept the app for one's own account.
     AcceptApp = "collaborators.accept": Owner | Admin | Developer | Viewer, by;
     /// Delete the app, transfer it.
     OwnApp = "apps.own": Owner, by;
 }
 
-/// The right `N` of the caller on the app that the path names.
+/// The right `N` of the caller on the app named in the path.
 #[derive(Clone, Debug)]
 pub struct AppGrant<N> {
     app: AppId,
@@ -110,17 +111,17 @@ impl<N> AppGrant<N> {
         &self.app
     }
 
-    /// The app's name as the caller wrote it, bare or long: an address in an answer must lead this caller to this app.
+    /// The app's name as the caller wrote it, bare or long. A URL in a response must lead this caller to this app.
     pub fn called(&self) -> &str {
         &self.called
     }
 
-    /// The account in whose namespace the app is: its owner, or the sender of a transfer that is not accepted yet. Limits are that account's.
+    /// The account whose namespace holds the app: its owner, or the sender of a transfer that is not accepted yet. Limits are that account's.
     pub fn namespace(&self) -> &AccountId {
         &self.namespace
     }
 
-    /// The caller.
+    /// The caller's account.
     pub fn account(&self) -> &AccountId {
         self.caller.account()
     }
@@ -130,34 +131,34 @@ impl<N> AppGrant<N> {
         &self.caller
     }
 
-    /// The caller's e-mail address.
+    /// The caller's email address.
     pub fn email(&self) -> &str {
         self.caller.email()
     }
 
-    /// Whether the caller also has another permission, for what an answer hides.
+    /// Whether the caller also has another permission. Decides what a response hides.
     pub fn also<M: Permission>(&self) -> bool {
         check::<M>(self.role, self.caller.scopes()).is_ok()
     }
 
-    /// Another permission, for operations of which only a part needs it; asked inside a change's own transaction, as the role is now. Errors: 403, 404.
+    /// Requires another permission, for operations of which only a part needs it. Checks the current role inside the change's transaction. Errors: 403, 404.
     pub async fn require<M: Permission>(&self, tx: &mut ReadTx) -> Result<()> {
         let role = repo::role(tx, &self.app, self.account()).await?.ok_or(Error::NotFound(Thing::App))?;
         check::<M>(role, self.caller.scopes())
     }
 }
 
-/// How a path names an app.
+/// How a path refers to an app.
 #[derive(Clone, Debug)]
 pub enum Named {
     /// By its name, bare or long.
     Name(String),
-    /// By its id: pages that mails lead to.
+    /// By its ID, as in links of mails.
     Id(String),
 }
 
 impl<N: Permission> AppGrant<N> {
-    /// The right of a caller on the app that it names. Errors: 404 without access to it, exactly as for one that is not there; 403 with too little.
+    /// The caller's right on the app. Errors: 404 without access, exactly as for a missing app; 403 with too few rights.
     pub async fn of(app: &Context, caller: SignedIn, named: Named) -> Result<Self> {
         let mut tx = app.db.read().await?;
         let (found, as_named) = match named {
@@ -177,33 +178,33 @@ impl<N: Permission> AppGrant<N> {
         })
     }
 
-    /// Begins a change, as [`SignedIn::begin`] does, and asks again for the credential, the role and the scopes: any of them may have been taken away
-    /// while the body came. Errors: 401, 404 and 403 as without the right.
+    /// Begins a change like [`SignedIn::begin`], and checks credential, role and scopes again: any of them may have been taken away while the body arrived.
+    /// Errors: 401, 404 and 403 as without the right.
     pub async fn begin<'c>(&self, app: &'c Context) -> Result<Change<'c>> {
-        let mut change = Change::begin(app, self.caller.actor()).await?;
+        let mut change = change::begin(app, self.caller.actor()).await?;
         self.judge(&mut change, app).await?;
         if self.is_only_share {
-            // The caller uses the name from now on, so that it comes to mean nothing else should this app lose it.
+            // The caller now uses the name: if this app loses it, the name must not come to mean another app.
             names::keep(&mut change, self.account(), &nfc(&self.called), &self.app).await?;
         }
         Ok(change)
     }
 
-    /// Whether the right is still there; with the errors of [`AppGrant::begin`]. Ask before work that costs much, too.
+    /// Checks that the right still exists; errors as in [`AppGrant::begin`]. Also call this before expensive work.
     pub async fn judge(&self, tx: &mut ReadTx, app: &Context) -> Result<()> {
         let scopes = self.caller.judge(tx, app).await?;
         let role = repo::role(tx, &self.app, self.account()).await?.ok_or(Error::NotFound(Thing::App))?;
         check::<N>(role, scopes)
     }
 
-    /// Asks again inside a change's own transaction: the caller may have lost the role since it began, while it waited for the app or the
-    /// deployment. Errors: 403, 404.
+    /// Checks again inside the change's transaction: the caller may have lost the role while it waited for the lock of the app or the deployment. Errors:
+    /// 403, 404.
     pub async fn confirm(&self, tx: &mut ReadTx) -> Result<()> {
         self.require::<N>(tx).await
     }
 
-    /// Locks the app until the transaction ends, and asks again. Changes of the app's name, owner, collaborators and deployments begin with it, and so
-    /// follow one another; what else they lock comes after, accounts first. Errors: 403, 404.
+    /// Locks the app until the transaction ends, and checks the right again. Changes to the app's name, owner, collaborators and deployments begin with this
+    /// lock, so they run one at a time. They take other locks after it, accounts first. Errors: 403, 404.
     pub async fn lock(&self, tx: &mut WriteTx) -> Result<LockedRow> {
         let app = repo::lock(tx, &self.app).await?.ok_or(Error::NotFound(Thing::App))?;
         self.confirm(tx).await?;

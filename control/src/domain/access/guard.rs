@@ -1,18 +1,18 @@
-//! What kind of credential an operation asks for, as values that only this file makes: a handler takes one as an argument, and what it does not take,
-//! the service function behind it cannot be called with.
+//! The kinds of credentials that an operation accepts, as values that only this file creates. A handler takes one as an argument; without it, the service
+//! function cannot be called.
 
 use std::ops::Deref;
 
 use shared::ids::AccessKeyId;
 
 use super::bearer::{CredentialId, SignedIn};
-use crate::domain::change::Change;
+use crate::domain::change::{self, Change};
 use crate::domain::context::Context;
 use crate::domain::credentials::CredentialKind;
 use crate::domain::credentials::scope::{Scope, Scopes};
 use crate::domain::error::{Error, Refusal, Result};
 
-/// A caller with any credential but an API key.
+/// A caller with any credential except an API key.
 #[derive(Clone, Debug)]
 pub struct NotApiKey(SignedIn);
 
@@ -34,7 +34,7 @@ impl Deref for NotApiKey {
     }
 }
 
-/// A caller that signed in, on the dashboard or for a command line. Named access keys and API keys are refused.
+/// A caller that signed in, on the dashboard or for a CLI. Named access keys and API keys are refused.
 #[derive(Clone, Debug)]
 pub struct LoginSession {
     caller: SignedIn,
@@ -42,7 +42,7 @@ pub struct LoginSession {
 }
 
 impl LoginSession {
-    /// The caller, when it signed in.
+    /// The caller, if it signed in.
     pub fn of(caller: &SignedIn) -> Option<Self> {
         match caller.credential() {
             CredentialId::AccessKey(id) if caller.kind().is_login() => Some(Self { session: id.clone(), caller: caller.clone() }),
@@ -50,7 +50,7 @@ impl LoginSession {
         }
     }
 
-    /// The same, or the refusal. Errors: 403.
+    /// The same, or an error. Errors: 403.
     pub fn require(caller: &SignedIn) -> Result<Self> {
         Self::of(caller).ok_or(Error::Refused(Refusal::NoLoginSession))
     }
@@ -69,12 +69,12 @@ impl Deref for LoginSession {
     }
 }
 
-/// A caller that signed in on the dashboard. Keys are refused as by [`LoginSession`], other sessions with a code that says what helps.
+/// A caller that signed in on the dashboard. Keys are refused as by [`LoginSession`]; other sessions get a code that says what to do.
 #[derive(Clone, Debug)]
 pub struct DashboardSession(LoginSession);
 
 impl DashboardSession {
-    /// The caller, when the session is the dashboard's; else the refusal. For operations of which only a part needs that.
+    /// The caller, if the session is a dashboard session; otherwise an error. For operations of which only a part needs that.
     pub fn of(caller: &LoginSession) -> Result<Self> {
         if caller.kind() == CredentialKind::DashboardSession { Ok(Self(caller.clone())) } else { Err(NO_DASHBOARD_SESSION) }
     }
@@ -88,13 +88,12 @@ impl Deref for DashboardSession {
     }
 }
 
-/// A caller that signed in on the dashboard, where every other credential, keys too, is told that the dashboard helps: making an API key asks for
-/// nothing else.
+/// A caller that signed in on the dashboard. Every other credential, including keys, is told to use the dashboard: creating an API key requires nothing else.
 #[derive(Clone, Debug)]
 pub struct DashboardSessionAlone(DashboardSession);
 
 impl DashboardSessionAlone {
-    /// The caller, when the session is the dashboard's. Errors: 403.
+    /// The caller, if the session is a dashboard session. Errors: 403.
     pub fn of(caller: &SignedIn) -> Result<Self> {
         if caller.kind() != CredentialKind::DashboardSession {
             return Err(NO_DASHBOARD_SESSION);
@@ -113,20 +112,20 @@ impl Deref for DashboardSessionAlone {
 
 const NO_DASHBOARD_SESSION: Error = Error::Refused(Refusal::NoDashboardSession);
 
-/// A caller that may make apps of its own.
+/// A caller that may create apps.
 #[derive(Clone, Debug)]
 pub struct AppCreator(SignedIn);
 
 impl AppCreator {
-    /// The caller, unless its API key does not have the scope. Errors: 403.
+    /// The caller, unless its API key lacks the scope. Errors: 403.
     pub fn of(caller: SignedIn) -> Result<Self> {
         Self::check(caller.scopes())?;
         Ok(Self(caller))
     }
 
-    /// As [`SignedIn::begin`]; of an API key's scopes only the one that it takes must still be there.
+    /// Like [`SignedIn::begin`], but of an API key's scopes only the required one must still be there.
     pub async fn begin<'c>(&self, app: &'c Context) -> Result<Change<'c>> {
-        let mut change = Change::begin(app, self.0.actor()).await?;
+        let mut change = change::begin(app, self.0.actor()).await?;
         Self::check(self.0.judge(&mut change, app).await?)?;
         Ok(change)
     }

@@ -1,12 +1,14 @@
-//! Apps as those who may reach them see them.
+//! Apps as their collaborators see them.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use shared::ids::AppId;
+use shared::ids::{AccountId, AppId};
 use shared::text::nfc;
 use shared::time::UnixMillis;
 
-use super::{SignedIn, apps as repo, collaborators};
+use super::SignedIn;
+use super::apps::{self as repo, AppRow};
+use super::collaborators::{self, CollaboratorRow};
 use crate::domain::access::Role;
 use crate::domain::accounts;
 use crate::domain::conflict::Conflict;
@@ -16,22 +18,22 @@ use crate::infra::db::{ReadTx, WriteTx};
 /// An app as one of its collaborators sees it.
 #[derive(Clone, Debug)]
 pub struct App {
-    /// Its id.
+    /// Its ID.
     pub id: AppId,
-    /// Its name as the caller may use it.
+    /// Its name, as the caller can use it.
     pub name: String,
-    /// When it was made.
+    /// When it was created.
     pub created_time: UnixMillis,
-    /// Its deployments' names, in order.
+    /// Its deployments' names, sorted.
     pub deployments: Vec<String>,
-    /// Who works on it.
+    /// Its collaborators.
     pub collaborators: Vec<Collaborator>,
 }
 
-/// Somebody who works on an app.
+/// A collaborator of an app.
 #[derive(Clone, Debug)]
 pub struct Collaborator {
-    /// The e-mail address.
+    /// The email.
     pub email: String,
     /// The role.
     pub permission: Role,
@@ -39,62 +41,74 @@ pub struct Collaborator {
     pub is_current_account: bool,
 }
 
-/// What is said of a name that another app of the account has.
+impl Collaborator {
+    /// Converts a row to what this account sees.
+    pub fn of(row: CollaboratorRow, account: &AccountId) -> Self {
+        Self { is_current_account: row.account_id == *account, email: row.email, permission: row.permission }
+    }
+}
+
+/// The conflict for a name that another app of the account has.
 pub fn taken(name: &str) -> Conflict {
     Conflict::AppName(name.to_owned())
 }
 
-/// Locks the accounts of the app's collaborators, so that what its name means to them changes in no other way until the transaction ends. The app must
-/// be locked.
+/// Locks the accounts of the app's collaborators, so that the meaning of its name to them cannot change otherwise until the transaction ends. The app must be
+/// locked.
 pub async fn lock_collaborators(tx: &mut WriteTx, app: &AppId) -> Result<()> {
     let accounts = collaborators::list(tx, app).await?;
-    // One that is deleted meanwhile has no names any more.
+    // An account that is deleted meanwhile has no names anymore.
     accounts::service::lock(tx, &mut accounts.iter().map(|row| &row.account_id).collect::<Vec<_>>()).await?;
     Ok(())
 }
 
-/// The caller's apps, by name. Of several apps of one name, the one that the bare name means is shown by it, the others as `ownerEmail:appName`, and so
-/// is every app that the caller has not accepted.
+/// The caller's apps, by name. Of apps with the same name, the one that the bare name means is shown with it, the others as `ownerEmail:appName`. So is every
+/// app that the caller has not accepted.
 pub async fn list(tx: &mut ReadTx, caller: &SignedIn) -> Result<Vec<App>> {
-    read(tx, caller, None).await
-}
-
-/// With what belongs to all of them, or to one alone. By what name each is shown depends on the names of the others.
-async fn read(tx: &mut ReadTx, caller: &SignedIn, only: Option<&AppId>) -> Result<Vec<App>> {
-    let mut deployments: BTreeMap<AppId, Vec<String>> = BTreeMap::new();
-    for (app, name) in repo::deployments_of(tx, caller.account(), only).await? {
-        deployments.entry(app).or_default().push(name);
-    }
-    for names in deployments.values_mut() {
-        names.sort();
+    let mut deployments: BTreeMap<AppId, BTreeSet<String>> = BTreeMap::new();
+    for (app, name) in repo::deployments_of(tx, caller.account()).await? {
+        deployments.entry(app).or_default().insert(name);
     }
     let mut collaborators: BTreeMap<AppId, Vec<Collaborator>> = BTreeMap::new();
-    for (app, email, permission) in repo::collaborators_of(tx, caller.account(), only).await? {
+    for (app, email, permission) in repo::collaborators_of(tx, caller.account()).await? {
         let is_current_account = email == caller.email();
         collaborators.entry(app).or_default().push(Collaborator { email, permission, is_current_account });
     }
-    // Names that were stored before they were normalized are told apart, but what is the caller's own comes before all others of whatever spelling.
-    let (mut spelled, mut is_own_first) = (HashSet::new(), HashMap::new());
-    let mut rows = repo::list(tx, caller.account()).await?;
-    // Sorted here, since databases sort text each in its own way.
-    rows.sort_by(|left, right| left.order().cmp(&right.order()));
-    let apps = rows.into_iter().map(|app| {
-        let is_bare = app.is_accepted()
-            && *is_own_first.entry(nfc(&app.name).into_owned()).or_insert(app.is_own) == app.is_own
-            && spelled.insert(app.name.clone());
-        let name = if is_bare { app.name } else { app.long_name() };
-        App {
-            name,
-            created_time: app.created_time,
-            deployments: deployments.remove(&app.id).unwrap_or_default(),
-            collaborators: collaborators.remove(&app.id).unwrap_or_default(),
-            id: app.id,
-        }
+    let apps = named(repo::list(tx, caller.account()).await?).map(|(row, name)| App {
+        name,
+        created_time: row.created_time,
+        deployments: deployments.remove(&row.id).unwrap_or_default().into_iter().collect(),
+        collaborators: collaborators.remove(&row.id).unwrap_or_default(),
+        id: row.id,
     });
     Ok(apps.collect())
 }
 
-/// One of the caller's apps, in the form of the list.
+/// Sorts the apps, and names each as the caller can use it.
+fn named(mut rows: Vec<AppRow>) -> impl Iterator<Item = (AppRow, String)> {
+    // Sorted here, because each database sorts text in its own way.
+    rows.sort_by(|left, right| left.order().cmp(&right.order()));
+    // Names stored before they were normalized count as different names. But the caller's own app comes first, whatever its spelling.
+    let (mut spelled, mut is_own_first) = (HashSet::new(), HashMap::new());
+    rows.into_iter().map(move |row| {
+        let is_bare = row.is_accepted()
+            && *is_own_first.entry(nfc(&row.name).into_owned()).or_insert(row.is_own) == row.is_own
+            && spelled.insert(row.name.clone());
+        let name = if is_bare { row.name.clone() } else { row.long_name() };
+        (row, name)
+    })
+}
+
+/// One of the caller's apps, in the same form as in the list.
 pub async fn find(tx: &mut ReadTx, caller: &SignedIn, app: &AppId) -> Result<App> {
-    read(tx, caller, Some(app)).await?.into_iter().find(|out| out.id == *app).ok_or(Error::NotFound(Thing::App))
+    let missing = || Error::NotFound(Thing::App);
+    let row = repo::find(tx, caller.account(), app).await?.ok_or_else(missing)?;
+    // The bare name always means an own app, and never one that is not accepted.
+    let is_clear = row.is_own || !row.is_accepted();
+    let rows = if is_clear { vec![row] } else { repo::namesakes(tx, caller.account(), &row.name).await? };
+    let (row, name) = named(rows).find(|(row, _)| row.id == *app).ok_or_else(missing)?;
+    let mut deployments = repo::deployments(tx, app).await?;
+    deployments.sort();
+    let collaborators = collaborators::list(tx, app).await?.into_iter().map(|row| Collaborator::of(row, caller.account())).collect();
+    Ok(App { id: row.id, name, created_time: row.created_time, deployments, collaborators })
 }

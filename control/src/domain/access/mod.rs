@@ -1,7 +1,8 @@
-//! Who is asking and what they may do: bearer credentials, guards, grants; and the tables behind the rights: apps, collaborators, names.
+//! Who is calling and what they may do: bearer credentials, guards, grants; and the tables behind these rights: apps, collaborators, names.
 //!
-//! No handler checks a right: it takes a value that only this area can make. Start reading at [`bearer`], [`guard`] and [`grant`].
+//! No handler checks a right: it takes a value that only this area can create. Start reading at [`bearer`], [`guard`] and [`grant`].
 
+pub mod anonymous;
 pub mod apps;
 pub mod bearer;
 pub mod collaborators;
@@ -10,6 +11,7 @@ pub mod grant;
 pub mod guard;
 pub mod listing;
 pub mod names;
+pub mod operator;
 
 pub use bearer::{CredentialId, SignedIn};
 pub use grant::{AppGrant, Permission, Role};

@@ -1,7 +1,7 @@
-//! Accounts: the rows, the rules about names, addresses and passwords, and how one is created.
+//! Accounts: rows, rules for names, addresses and passwords, and creation.
 //!
-//! How an account comes to be is in [`crate::domain::registration`], how its owner signs in in [`crate::domain::login`]; who may do what to an app is
-//! [`crate::domain::access`]'s. Start reading at [`service`].
+//! Registration is in [`crate::domain::registration`], sign-in in [`crate::domain::login`], and rights on apps are in [`crate::domain::access`]. Start
+//! reading at [`service`].
 
 pub mod common_passwords;
 pub mod password;

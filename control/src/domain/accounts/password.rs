@@ -1,4 +1,4 @@
-//! Passwords as people give them.
+//! Passwords as people enter them.
 
 use std::fmt;
 use std::ops::Deref;
@@ -8,7 +8,7 @@ use shared::Invalid;
 
 use super::strength;
 
-/// A password as somebody gives it who has one; whether it is good enough is judged when it is made. `Debug` does not print it.
+/// A password as entered, for example to sign in. Its strength is checked only when it is set. `Debug` does not print it.
 #[derive(Clone)]
 pub struct Password(String);
 

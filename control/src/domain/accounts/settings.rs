@@ -1,15 +1,15 @@
-//! What the operator decides about accounts, and how long registrations wait.
+//! The operator's limits for accounts, and how long registrations stay pending.
 
-/// What an account may have; each account keeps its own.
+/// Limits of an account; each account stores its own.
 #[derive(Clone, Copy, Debug)]
 pub struct AccountLimits {
-    /// API keys that are neither revoked nor expired.
+    /// Maximum number of API keys that are neither revoked nor expired.
     pub api_keys: u32,
     /// Days of daily history.
     pub retention_days: u32,
-    /// The largest bundle of its apps, in bytes.
+    /// Maximum bundle size of its apps, in bytes.
     pub upload_bytes: u64,
 }
 
-/// How long a registration waits, in milliseconds; its mail's link works for less.
+/// How long a registration stays pending, in milliseconds. The link in its mail expires earlier.
 pub const PENDING_LIFETIME: i64 = 7 * 86_400_000;

@@ -1,7 +1,7 @@
-//! Apps: created, listed, read, renamed, transferred and deleted. With whom they are shared is `collaborators`' matter.
+//! Apps: create, list, read, rename, transfer and delete. Sharing is in `collaborators`.
 //!
-//! A path names an app by its bare name, or as `ownerEmail:appName`; [`crate::domain::access::names::resolve`] decides which one that is. A bare name
-//! that an account has used comes to mean somebody else's app only when the account accepts that one.
+//! A path names an app by its bare name or as `ownerEmail:appName`; [`crate::domain::access::names::resolve`] finds the app. A bare name that an account has
+//! used means somebody else's app only after the account has accepted that app.
 
 pub mod events;
 pub mod service;

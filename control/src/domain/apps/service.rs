@@ -14,22 +14,24 @@ use crate::domain::context::Context;
 use crate::domain::deployments::service::{self as deployments, KeyChoice};
 use crate::domain::error::{Error, OrConflict, Result};
 use crate::domain::limits::quotas;
-use crate::domain::login::Fresh;
+use crate::domain::login::fresh;
+use crate::domain::releases::blob;
+use crate::domain::second_factors::Proof;
 use crate::infra::db::WriteTx;
 
-/// The deployments a new app gets unless it says otherwise, in order.
+/// The deployments of a new app by default, in order.
 const FIRST_DEPLOYMENTS: [&str; 2] = ["Production", "Staging"];
 
-/// An app to be made.
+/// An app to create.
 #[derive(Clone, Debug)]
 pub struct NewApp {
     /// Its name.
     pub name: Name,
-    /// Whether it has no deployments at first.
+    /// Whether to create it without deployments.
     pub has_no_deployments: bool,
 }
 
-/// Makes an app with its first deployments, owned by the caller. Errors: 409 when the caller has an app of that name, 429.
+/// Creates an app with its first deployments, owned by the caller. Errors: 409 when the caller has an app with that name, 429.
 pub async fn create(app: &Context, owner: &AppCreator, new: NewApp) -> Result<App> {
     let mut change = owner.begin(app).await?;
     let (account, name, now) = (owner.account(), new.name.as_str(), change.now());
@@ -38,7 +40,7 @@ pub async fn create(app: &Context, owner: &AppCreator, new: NewApp) -> Result<Ap
     }
     app.settings.limits.quotas.check_apps(&mut change, account).await?;
     let id = AppId::v7(now, app.dice.bytes()?);
-    // What others share by this name is no reason to refuse it: the bare name means the account's own app first.
+    // An app shared under this name is no reason to refuse it: the bare name means the account's own app first.
     repo::insert(&mut change, &id, account, name, now).await.or_conflict(|| taken(name))?;
     names::keep(&mut change, account, name, &id).await?;
     let first: &[&str] = if new.has_no_deployments { &[] } else { &FIRST_DEPLOYMENTS };
@@ -48,7 +50,7 @@ pub async fn create(app: &Context, owner: &AppCreator, new: NewApp) -> Result<Ap
     }
     let details = json!({ "name": name, "hasNoDeployments": new.has_no_deployments });
     change.commit(Event::new(Action::CreateApp, &id).of_app(&id).with(details)).await?;
-    // Known without reading it. The bare name means this app: it is the caller's own.
+    // No need to read it back. The bare name means this app, because it is the caller's own.
     Ok(App {
         id,
         name: new.name.into(),
@@ -58,7 +60,7 @@ pub async fn create(app: &Context, owner: &AppCreator, new: NewApp) -> Result<Ap
     })
 }
 
-/// Refuses a name that the app's owner uses for another app, or has used: somebody else must not decide what it means to the owner.
+/// Refuses a name that the app's owner uses, or has used, for another app: nobody else may change what that name means to the owner.
 async fn must_be_unused(tx: &mut WriteTx, owner: &AccountId, name: &str, app: &AppId) -> Result<()> {
     let reached = names::resolve(tx, owner, name).await?;
     if reached.is_some_and(|other| other.id != *app) || names::is_used(tx, owner, name, app).await? {
@@ -67,8 +69,8 @@ async fn must_be_unused(tx: &mut WriteTx, owner: &AccountId, name: &str, app: &A
     Ok(())
 }
 
-/// Gives the app another name. To its other collaborators what they call by that name already stays what it means. Errors: 409 when the owner has another
-/// app of that name, or somebody else gives a name that the owner uses for another app.
+/// Renames the app. For other collaborators, a name that they already use keeps its meaning. Errors: 409 when the owner has another app with that name, or
+/// when somebody else chooses a name that the owner uses for another app.
 pub async fn rename(app: &Context, grant: &AppGrant<ManageApp>, name: &Name) -> Result<App> {
     let mut change = grant.begin(app).await?;
     let (tx, name) = (&mut change, name.as_str());
@@ -89,17 +91,18 @@ pub async fn rename(app: &Context, grant: &AppGrant<ManageApp>, name: &Name) -> 
     Ok(renamed)
 }
 
-/// Deletes the app with its deployments and releases. What has no end of rows, the clients that reported and the counts, goes later, in steps
-/// ([`crate::domain::counting::gone`]); blobs stay for whoever clears unused ones away.
-pub async fn delete(app: &Context, grant: &AppGrant<OwnApp>, _fresh: Fresh) -> Result<()> {
+/// Deletes the app with its deployments and releases. Device rows and counts are unbounded, so they are deleted later in steps
+/// ([`crate::domain::counting::gone`]). Blobs stay until unused ones are cleaned up. Errors: those of [`fresh::admit`].
+pub async fn delete(app: &Context, grant: &AppGrant<OwnApp>, proof: Result<Option<Proof>>) -> Result<()> {
+    fresh::admit(app, grant.caller(), proof).await?;
     let mut change = grant.begin(app).await?;
     let (tx, now) = (&mut change, app.now());
     let row = grant.lock(tx).await?;
     lock_collaborators(tx, &row.id).await?;
     names::release(tx, &row.id, &row.name, grant.account(), None).await?;
     let keys = deployments::lock_all(tx, &row.id).await?;
-    crate::domain::deployments::repo::let_go_all(tx, &row.id, now).await?;
+    blob::touch_all(tx, &row.id, now).await?;
     repo::delete(tx, &row.id).await?;
-    deployments::bury(tx, keys, now).await?;
+    deployments::retire_keys(tx, keys, now).await?;
     change.commit(Event::new(Action::DeleteApp, &row.id).of_app(&row.id).with(json!({ "name": row.name }))).await
 }

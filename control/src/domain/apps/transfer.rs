@@ -1,5 +1,5 @@
-//! Transfers. The receiver has the rights of an owner at once; the app stays in the sender's namespace, with its keys and what it counts for, until the
-//! receiver has accepted it ([`crate::domain::collaborators::acceptance`]). Nobody is given a name, a key or a quota to fill without having asked for it.
+//! Transfers. The receiver gets the rights of an owner immediately. The app stays in the sender's namespace, with its keys and its share of the quotas, until
+//! the receiver accepts it ([`crate::domain::collaborators::acceptance`]). Nobody gets a name, a key or quota usage that they did not ask for.
 
 use serde_json::json;
 use shared::ids::AccountId;
@@ -14,20 +14,22 @@ use crate::domain::collaborators::{notice, service as sharing};
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::error::{Error, Result, Thing};
-use crate::domain::login::Fresh;
+use crate::domain::login::fresh;
 use crate::domain::mail::{Kind, Mail, ReturnedApp, Transfer, notices};
+use crate::domain::second_factors::Proof;
 use crate::infra::db::WriteTx;
 
-/// Gives the app to another account, and tells both. The owner so far becomes an Admin. An app that was not accepted can only be given back. Errors: 404
-/// when no verified account has the address, 409 when it owns the app, or the caller has not accepted it, 429.
-pub async fn transfer(app: &Context, grant: &AppGrant<OwnApp>, _fresh: Fresh, email: &str) -> Result<App> {
+/// Transfers the app to another account, and notifies both. The previous owner becomes an Admin. An unaccepted app can only be given back. Errors: 404 when
+/// no verified account has the address; 409 when that account already owns the app, or the caller has not accepted it; 429; those of [`fresh::admit`].
+pub async fn transfer(app: &Context, grant: &AppGrant<OwnApp>, proof: Result<Option<Proof>>, email: &str) -> Result<App> {
     let caller = grant.caller();
+    fresh::admit(app, caller, proof).await?;
     sharing::admit(app, caller).await?;
     let mut tx = grant.begin(app).await?;
     let row = grant.lock(&mut tx).await?;
     let found = accounts::repo::find_verified(&mut tx, email).await?;
     let gives_back = found.as_ref() == Some(&row.namespace_id) && row.namespace_id != *grant.account();
-    // Whether the address has an account is not told to those who cannot give the app to it.
+    // Only a caller who can transfer the app to an address learns whether it has an account.
     if row.namespace_id != *grant.account() && !gives_back {
         return Err(Error::Conflict(Conflict::NotAccepted));
     }
@@ -51,11 +53,11 @@ pub async fn transfer(app: &Context, grant: &AppGrant<OwnApp>, _fresh: Fresh, em
         app_id: Some(id.clone()),
     };
     if gives_back {
-        // The app was never in the account that gives it back.
+        // The app was never in the namespace of the account that gives it back.
         notices::put(&mut tx, app, &receiver, &Mail { to: email.to_owned(), kind: Kind::AppReturned(returned) }).await?;
     } else {
         notices::put(&mut tx, app, grant.account(), &Mail { to: sender, kind: Kind::AppGivenAway(given.clone()) }).await?;
-        // Until it is accepted, this is its only name to the receiver.
+        // The receiver's only name for the app until they accept it.
         let given = Transfer { app: format!("{}:{}", caller.email(), given.app), ..given };
         notice::tell(&mut tx, app, &receiver, &Mail { to: email.to_owned(), kind: Kind::AppReceived(given) }).await?;
     }
@@ -65,7 +67,7 @@ pub async fn transfer(app: &Context, grant: &AppGrant<OwnApp>, _fresh: Fresh, em
     Ok(out)
 }
 
-/// Changes who has the rights of the owner.
+/// Changes which account has the rights of the owner.
 async fn hand_over(tx: &mut WriteTx, app: &Context, from: &AccountId, to: &AccountId, row: &LockedRow) -> Result<()> {
     collaborators::set_role(tx, &row.id, from, Role::Admin).await?;
     if collaborators::set_role(tx, &row.id, to, Role::Owner).await? == 0 {

@@ -1,4 +1,4 @@
-//! Who did it.
+//! The actor of a change.
 
 use std::net::IpAddr;
 
@@ -6,7 +6,7 @@ use shared::ids::AccountId;
 
 use super::ClientAddress;
 
-/// Who makes a change, with what credential, and from where.
+/// Who makes a change, with which credential, and from where.
 #[derive(Clone, Debug)]
 pub struct Actor {
     pub(super) account: Option<AccountId>,
@@ -16,34 +16,34 @@ pub struct Actor {
 }
 
 impl Actor {
-    /// A caller with the credential of this id and kind.
-    pub fn with_credential(account: &AccountId, credential: &str, kind: &'static str, from: ClientAddress) -> Self {
+    /// A caller with a credential.
+    pub(in crate::domain) fn with_credential(account: &AccountId, credential: &str, kind: &'static str, from: ClientAddress) -> Self {
         Self { account: Some(account.clone()), credential: Some(credential.to_owned()), credential_kind: kind, address: Some(from.0) }
     }
 
     /// Somebody without a credential.
-    pub fn stranger(from: ClientAddress) -> Self {
+    pub(in crate::domain) fn anonymous(from: ClientAddress) -> Self {
         Self { account: None, credential: None, credential_kind: "none", address: Some(from.0) }
     }
 
-    /// Somebody without a credential who has shown to be the account's owner: by its password, or by the token of a mail.
-    pub fn owner(account: &AccountId, from: ClientAddress) -> Self {
-        Self { account: Some(account.clone()), ..Self::stranger(from) }
+    /// Somebody without a credential who proved to be the account's owner: by its password, or by the token of a mail.
+    pub(in crate::domain) fn owner(account: &AccountId, from: ClientAddress) -> Self {
+        Self { account: Some(account.clone()), ..Self::anonymous(from) }
     }
 
-    /// Several, from wherever they came.
-    pub fn many() -> Self {
+    /// Several actors, from any address.
+    pub(in crate::domain) fn many() -> Self {
         Self { account: None, credential: None, credential_kind: "none", address: None }
     }
 
-    /// Whoever runs the service, by its command line.
-    pub fn operator() -> Self {
+    /// The operator, by a command.
+    pub(in crate::domain) fn operator() -> Self {
         Self { account: None, credential: None, credential_kind: "operator", address: None }
     }
 }
 
 impl Actor {
-    /// From where; none of the operator.
+    /// The client address; none for the operator.
     pub fn address(&self) -> Option<IpAddr> {
         self.address
     }

@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 
-/// The client's address, as limits and the audit trail go by it: the edge's word for it where the edge has signed that, else
-/// the peer's, behind proxies that are trusted.
+/// The client's address for limits and the audit trail: the address signed by the edge if there is one, else the peer's, taking trusted proxies into account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ClientAddress(pub IpAddr);

@@ -1,9 +1,9 @@
-//! The audit trail: who did what from where, one row for each change, in the change's own transaction.
+//! The audit trail: who did what, from where. Each change writes one row in its own transaction.
 //!
-//! Each row's hash covers the row before it, so that none can be edited, removed or put in between without the chain breaking there; what remains
-//! possible to somebody who can write to the database is to cut rows off its end or to make the chain anew, which an earlier end, kept elsewhere, shows
-//! ([`Kept`]). Rows are never deleted, also when what they speak of is. No row has a secret, a token, or an e-mail address. Checks and reports of clients
-//! are not changes of this kind. Start reading at [`note`] and [`Action`].
+//! Each row's hash covers the previous row, so editing, removing or inserting a row breaks the chain there. Somebody who can write to the database can still
+//! cut rows off the end or rebuild the chain; an earlier head, stored elsewhere, reveals that ([`Kept`]). Rows are never deleted, even when their objects
+//! are. No row contains a secret, a token or an email address. Update checks and reports of devices are not audited. Start reading at [`note`] and
+//! [`Action`].
 
 mod actor;
 pub mod client_address;

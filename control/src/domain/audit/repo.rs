@@ -6,7 +6,7 @@ use shared::time::UnixMillis;
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
-// Locks the row until the transaction ends, so that two changes at once follow one another.
+// Locks the head row until the transaction ends, which serializes concurrent changes.
 const NEXT: &str = "UPDATE audit_head SET seq = seq + 1 WHERE id = 1 RETURNING seq, hash";
 const INSERT: &str = "INSERT INTO audit_events (seq, id, time, account_id, credential_id, credential_kind, client_address, action, object_kind, \
     object_id, app_id, details, hash) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
@@ -19,56 +19,56 @@ const OF_APP: &str = "SELECT e.seq, e.id, e.time, e.account_id, e.credential_id,
     WHERE e.app_id = $1 AND e.seq < $2 ORDER BY e.seq DESC LIMIT $3";
 const PLACE: &str = "SELECT seq FROM audit_events WHERE app_id = $1 AND id = $2";
 
-/// Every statement of this file.
+/// Every SQL statement in this file.
 pub const SQL: &[&str] = &[NEXT, INSERT, SET_HEAD, HEAD, FROM, OF_APP, PLACE];
 
 /// A row of the trail.
 #[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]
 pub struct EventRow {
-    /// Its place in the chain, from 1 without gaps.
+    /// Its place in the chain, starting at 1, without gaps.
     pub seq: i64,
-    /// Its id.
+    /// Its ID.
     pub id: AuditEventId,
     /// When it happened.
     pub time: UnixMillis,
-    /// Whose account did it; none for strangers and the operator.
+    /// The account that did it; none for callers without a credential and for the operator.
     pub account_id: Option<AccountId>,
-    /// The credential that it was done with.
+    /// The credential used.
     pub credential_id: Option<String>,
-    /// What kind of credential that is, `none` or `operator`.
+    /// The kind of that credential, or `none` or `operator`.
     pub credential_kind: String,
-    /// From where; none for the operator.
+    /// The client address; none for the operator.
     pub client_address: Option<String>,
     /// What was done.
     pub action: String,
-    /// To what kind of object.
+    /// The kind of object.
     pub object_kind: String,
-    /// The object's id; of an e-mail address its hash.
+    /// The object's ID; for an email address, its hash.
     pub object_id: String,
-    /// The app that it belongs to.
+    /// The app it belongs to.
     pub app_id: Option<AppId>,
-    /// More of it, a JSON object.
+    /// Details, a JSON object.
     pub details: String,
-    /// SHA-256 over the hash of the row before and everything above.
+    /// SHA-256 over the previous row's hash and all fields above.
     pub hash: String,
 }
 
-/// A row with the address that its account has now.
+/// A row with the current email of its account.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct ResolvedRow {
     /// The row.
     #[sqlx(flatten)]
     pub event: EventRow,
-    /// The account's e-mail address; none once it is deleted.
+    /// The account's email; none once the account is deleted.
     pub email: Option<String>,
 }
 
-/// Locks the end of the chain for a new row: gives that row's place and the hash before it.
+/// Locks the head of the chain for a new row. Returns that row's place and the hash before it.
 pub async fn next(tx: &mut WriteTx) -> sqlx::Result<(i64, String)> {
     on!(tx, |conn| sqlx::query_as(NEXT).fetch_one(conn).await)
 }
 
-/// Stores a row and makes it the end of the chain.
+/// Inserts a row and makes it the head of the chain.
 pub async fn append(tx: &mut WriteTx, row: &EventRow) -> sqlx::Result<()> {
     on_write!(tx, |conn| sqlx::query(INSERT)
         .bind(row.seq)
@@ -90,22 +90,22 @@ pub async fn append(tx: &mut WriteTx, row: &EventRow) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// The end of the chain: how many rows there are, and the last one's hash.
+/// The head of the chain: the number of rows, and the last one's hash.
 pub async fn head(tx: &mut ReadTx) -> sqlx::Result<Option<(i64, String)>> {
     on!(tx, |conn| sqlx::query_as(HEAD).fetch_optional(conn).await)
 }
 
-/// At most `count` rows from a place in the chain on.
+/// At most `count` rows, from this place in the chain onward.
 pub async fn from(tx: &mut ReadTx, seq: i64, count: i64) -> sqlx::Result<Vec<EventRow>> {
     on!(tx, |conn| sqlx::query_as(FROM).bind(seq).bind(count).fetch_all(conn).await)
 }
 
-/// At most `count` rows of an app that come before a place in the chain, newest first.
+/// At most `count` rows of an app before this place in the chain, newest first.
 pub async fn of_app(tx: &mut ReadTx, app: &AppId, before: i64, count: i64) -> sqlx::Result<Vec<ResolvedRow>> {
     on!(tx, |conn| sqlx::query_as(OF_APP).bind(app).bind(before).bind(count).fetch_all(conn).await)
 }
 
-/// The place of a row of an app.
+/// The place of an app's row in the chain.
 pub async fn place(tx: &mut ReadTx, app: &AppId, id: &AuditEventId) -> sqlx::Result<Option<i64>> {
     on!(tx, |conn| sqlx::query_scalar(PLACE).bind(app).bind(id).fetch_optional(conn).await)
 }

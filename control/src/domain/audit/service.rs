@@ -1,4 +1,4 @@
-//! The rules of the audit trail: how rows are added, and proven to be whole.
+//! The rules of the audit trail: appending rows and verifying the chain.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,11 +13,11 @@ use crate::domain::error::{Error, Result};
 use crate::infra::clock::Dice;
 use crate::infra::db::{ReadTx, WriteTx};
 
-/// Rows that a proof reads at once.
+/// Rows that verification reads at a time.
 const BATCH: i64 = 1_000;
 
-/// Writes one row. It must be the last statement before the commit: it locks the end of the chain, and whoever waited for another row's lock while
-/// holding that could wait in a circle.
+/// Writes one row. It must be the last statement before the commit: it locks the head of the chain, and waiting for another row's lock while holding it could
+/// deadlock.
 pub async fn note(tx: &mut WriteTx, actor: &Actor, event: Event<'_>, dice: &Dice, now: UnixMillis) -> Result<()> {
     let id = AuditEventId::v7(now, dice.bytes()?);
     let (seq, previous) = repo::next(tx).await?;
@@ -41,7 +41,7 @@ pub async fn note(tx: &mut WriteTx, actor: &Actor, event: Event<'_>, dice: &Dice
     Ok(())
 }
 
-/// The hash of a row that follows the one with the hash `previous`: over a JSON list, in which no two rows look alike.
+/// The hash of the row after the one with the hash `previous`. It is computed over a JSON array, so different rows cannot produce the same input.
 fn hash(previous: &str, row: &EventRow) -> Result<String> {
     let text = serde_json::to_string(&(
         (previous, row.seq, &row.id, row.time),
@@ -51,16 +51,16 @@ fn hash(previous: &str, row: &EventRow) -> Result<String> {
     Ok(Sha256Hex::of(text.map_err(Error::internal)?.as_bytes()).to_string())
 }
 
-/// The end of the chain as it once was, kept elsewhere: it shows rows that were cut off its end, and a chain that was made anew.
+/// An earlier head of the chain, stored elsewhere. It reveals rows cut off the end, and a chain that was rebuilt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// How many rows there were, at least 1.
+    /// The number of rows then, at least 1.
     pub rows: i64,
-    /// The hash of the last one, 64 hexadecimal digits.
+    /// The hash of the last row, 64 hexadecimal digits.
     pub hash: Sha256Hex,
 }
 
-/// A text that is no [`Kept`].
+/// The text is not a valid [`Kept`].
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("must be a number of rows, a colon, and the hash of the last one, as audit verify prints them")]
 pub struct NotKept;
@@ -75,34 +75,34 @@ impl FromStr for Kept {
     }
 }
 
-/// A chain without a fault.
+/// The result for a valid chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unbroken {
-    /// How many rows it has.
+    /// The number of rows.
     pub rows: i64,
-    /// The hash of the last one; empty when there is none.
+    /// The hash of the last row; empty when there are none.
     pub head: String,
 }
 
-/// The form in which an end is kept: [`Kept`] reads it.
+/// The format in which a head is stored; [`Kept`] parses it.
 impl fmt::Display for Unbroken {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}:{}", self.rows, self.head)
     }
 }
 
-/// The first place at which the chain does not hold.
+/// The first fault in the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Broken {
-    /// There is no such row, although later ones, the head or what was kept say so.
+    /// The row is missing, although later rows, the head or the stored head prove that it existed.
     Missing(i64),
-    /// The row stands before the first.
+    /// The row was inserted before the first one.
     Planted(i64, AuditEventId),
-    /// The row is not the one that was written, or not in the place where it was.
+    /// The row was modified or moved.
     Changed(i64, AuditEventId),
-    /// The head does not name the last row: rows were added without their hash, or the head was changed.
+    /// The head does not match the last row: rows were added without their hash, or the head was modified.
     Head(i64),
-    /// The row has another hash than the one that was kept: the chain was made anew.
+    /// The row's hash differs from the stored head: the chain was rebuilt.
     MadeAnew(i64),
 }
 
@@ -110,13 +110,16 @@ impl fmt::Display for Broken {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing(seq) => write!(formatter, "row {seq} of the audit trail is missing"),
-            Self::Planted(seq, id) => write!(formatter, "row {seq} of the audit trail ({id}) was put in before the first"),
-            Self::Changed(seq, id) => write!(formatter, "row {seq} of the audit trail ({id}) is not as it was written"),
+            Self::Planted(seq, id) => write!(formatter, "row {seq} of the audit trail ({id}) was inserted before the first row"),
+            Self::Changed(seq, id) => write!(formatter, "row {seq} of the audit trail ({id}) was modified or moved"),
             Self::Head(seq) => {
-                write!(formatter, "the audit trail has {seq} rows that fit together, but its head does not name the last of them")
+                write!(formatter, "the audit trail has {seq} consistent rows, but its head does not match the last one")
             }
             Self::MadeAnew(seq) => {
-                write!(formatter, "row {seq} of the audit trail fits to those before it, but it is not the one that was kept")
+                write!(
+                    formatter,
+                    "row {seq} of the audit trail matches the rows before it, but not the head that was kept: the chain was rebuilt"
+                )
             }
         }
     }
@@ -124,11 +127,11 @@ impl fmt::Display for Broken {
 
 impl std::error::Error for Broken {}
 
-/// Walks the whole chain and gives the first fault, if there is one. With an end that was `kept`, the chain must still hold it.
+/// Verifies the whole chain and returns the first fault, if any. If an earlier head is given in `kept`, the chain must contain it.
 pub async fn verify(tx: &mut ReadTx, kept: Option<&Kept>) -> Result<Result<Unbroken, Broken>> {
     let head = repo::head(tx).await?;
     let (mut seq, mut previous) = (0_i64, String::new());
-    // From the lowest number there can be: what stands before the first row is shown to an app's managers as any other.
+    // Starts at the lowest possible number: rows inserted before the first one would also be shown to an app's managers.
     let mut from = i64::MIN;
     loop {
         let rows = repo::from(tx, from, BATCH).await?;

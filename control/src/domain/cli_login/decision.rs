@@ -1,4 +1,4 @@
-//! The second step: somebody who is signed in on the dashboard finds a request, looks at it, and approves or denies it.
+//! Step two: somebody signed in to the dashboard finds a request, reviews it, and approves or denies it.
 
 use serde_json::json;
 use shared::ids::CliAuthorizationId;
@@ -8,9 +8,10 @@ use super::repo::{self, Decision};
 use super::request::{AuthorizationRow, Mode, State};
 use super::user_code::UserCode;
 use crate::domain::access::DashboardSession;
+use crate::domain::accounts;
 use crate::domain::audit::{Action, Event};
 use crate::domain::change::Change;
-use crate::domain::conflict::Conflict;
+use crate::domain::conflict::{Conflict, RequestEnd};
 use crate::domain::context::Context;
 use crate::domain::credentials::token::PlainToken;
 use crate::domain::error::{Error, RateLimit, Result, Thing};
@@ -21,27 +22,27 @@ use crate::domain::traces;
 
 const UNKNOWN: Error = Error::NotFound(Thing::Authorization);
 
-/// What was decided, for the one who decided. It cannot be printed: the redirect holds the code and the state.
+/// A decision, for the one who made it. It has no `Debug`, because the redirect contains the code and the state.
 pub struct Decided {
-    /// By which way the command line comes.
+    /// The flow that the CLI uses.
     pub mode: Mode,
-    /// Where the browser goes; none for devices.
+    /// Where to redirect the browser; none for the device flow.
     pub redirect_uri: Option<String>,
 }
 
-/// The pending request with this user code. Wrong ones are counted by account. Errors: 404, 429.
+/// The pending request with this user code. Wrong codes are counted per account. Errors: 404, 429.
 pub async fn resolve(app: &Context, caller: &DashboardSession, code: &UserCode) -> Result<CliAuthorizationId> {
     let rate = app.settings.limits.cli.resolves;
     let mut tx = app.db.write().await?;
     caller.judge(&mut tx, app).await?;
     let now = app.now();
-    // Its row stays locked, so that of any number of guesses at once no more than the limit learn whether they were right.
+    // The counter's row stays locked: of any number of concurrent guesses, no more than the limit learn whether they were right.
     let count = Count::lock(&mut tx, Limit::CliResolves, &Subject::account(caller.account()), now).await?;
     if let Some(seconds) = count.times().wait(rate, now) {
         traces::refused(app, caller.from(), Limit::CliResolves.as_str(), Some(caller.account()));
         return Err(Error::TooMany { limit: RateLimit::UserCodes, retry_after: seconds });
     }
-    let cancelled = repo::cancelled_time(&mut tx, caller.account()).await?;
+    let cancelled = accounts::repo::cli_cancelled_time(&mut tx, caller.account()).await?;
     let found = repo::find_by_user_code(&mut tx, code, now, cancelled).await?;
     if found.is_some() {
         count.leave(&mut tx).await?;
@@ -52,20 +53,20 @@ pub async fn resolve(app: &Context, caller: &DashboardSession, code: &UserCode) 
     found.ok_or(UNKNOWN)
 }
 
-/// A request, for whoever may decide on it or has decided, and where it stands for this account. Errors: 404.
+/// A request and its state as this account sees it, for anyone who may decide on it or has decided. Errors: 404.
 pub async fn read(app: &Context, caller: &DashboardSession, id: &CliAuthorizationId) -> Result<(AuthorizationRow, State)> {
     let mut tx = app.db.read().await?;
     let row = repo::find(&mut tx, id).await?.filter(|row| row.is_seen_by(caller.account())).ok_or(UNKNOWN)?;
     let state = row.state(app.now());
     let is_cancelled = match (state, &row.session_id) {
-        (State::Pending, _) => row.created_time <= repo::cancelled_time(&mut tx, caller.account()).await?,
+        (State::Pending, _) => row.created_time <= accounts::repo::cli_cancelled_time(&mut tx, caller.account()).await?,
         (State::Approved, Some(session)) => !is_session_alive(&mut tx, app, caller.account(), session).await?,
         _ => false,
     };
     Ok((row, if is_cancelled { State::Cancelled } else { state }))
 }
 
-/// Lets a command line in, by the session that says so. Errors: 404, 409 when it is no longer pending.
+/// Authorizes a CLI on behalf of the approving session. Errors: 404, 409 when the request is no longer pending.
 pub async fn approve(
     app: &Context,
     caller: &DashboardSession,
@@ -88,7 +89,7 @@ pub async fn approve(
     finish(change, Action::ApproveCliAuthorization, &row, decided).await
 }
 
-/// Refuses a command line. Errors: 404, 409 when it is no longer pending.
+/// Denies a CLI. Errors: 404, 409 when the request is no longer pending.
 pub async fn deny(app: &Context, caller: &DashboardSession, id: &CliAuthorizationId) -> Result<Decided> {
     let mut change = caller.begin_holding_account(app).await?;
     let row = decide(&mut change, caller, id, |_| Decision::Deny).await?;
@@ -96,7 +97,7 @@ pub async fn deny(app: &Context, caller: &DashboardSession, id: &CliAuthorizatio
     finish(change, Action::DenyCliAuthorization, &row, decided).await
 }
 
-/// Decides on a request that is pending, and gives it.
+/// Decides on a pending request, and returns it.
 async fn decide<'a>(
     tx: &mut Change<'_>,
     caller: &DashboardSession,
@@ -104,11 +105,11 @@ async fn decide<'a>(
     decision: impl FnOnce(Mode) -> Decision<'a>,
 ) -> Result<AuthorizationRow> {
     let app = tx.context();
-    let owner = repo::lock_account(tx, caller.account()).await?.ok_or(Error::Unauthenticated)?;
+    let owner = accounts::repo::hold(tx, caller.account()).await?.ok_or(Error::Unauthenticated)?;
     let row = repo::find(tx, id).await?.ok_or(UNKNOWN)?;
     let decision = decision(row.mode);
-    // The statement asks for itself whether the request is pending: another account may have decided since it was read.
-    if repo::decide(tx, id, caller.account(), &decision, app.now(), owner.cancelled()).await? > 0 {
+    // The statement itself checks that the request is pending: another account may have decided since it was read.
+    if repo::decide(tx, id, caller.account(), &decision, app.now(), owner.cli_cancelled_time()).await? > 0 {
         return Ok(row);
     }
     let row = repo::find(tx, id).await?.filter(|row| row.is_seen_by(caller.account())).ok_or(UNKNOWN)?;
@@ -116,15 +117,15 @@ async fn decide<'a>(
     Err(Error::Conflict(Conflict::NotPending(why(state))))
 }
 
-/// Why nobody can decide any more.
-fn why(state: State) -> &'static str {
+/// Why nobody can decide anymore.
+fn why(state: State) -> RequestEnd {
     match state {
-        State::Pending | State::Approved => "it is approved",
-        State::Consumed => "it is approved, and the command line is in",
-        State::Denied => "it is denied",
-        State::Expired => "its time has run out",
-        State::Cancelled => "a new password or the end of the session has cancelled it",
-        State::Ended => "it has ended",
+        State::Pending | State::Approved => RequestEnd::Approved,
+        State::Consumed => RequestEnd::Consumed,
+        State::Denied => RequestEnd::Denied,
+        State::Expired => RequestEnd::Expired,
+        State::Cancelled => RequestEnd::Cancelled,
+        State::Ended => RequestEnd::Ended,
     }
 }
 

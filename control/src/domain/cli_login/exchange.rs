@@ -1,17 +1,19 @@
-//! The third step: a command line exchanges what it has for a credential, or is told why not in the words of RFC 6749 part 5.2 and RFC 8628 part 3.5.
+//! Step three: a CLI exchanges its grant for a credential, or gets an error as defined by RFC 6749 section 5.2 and RFC 8628 section 3.5.
 //!
-//! A request is exchanged under the locks of its account and of itself, so that of any number at once one gets the credential. A code that comes again
-//! may have been caught by somebody else: its request ends, and so does the credential that was given for it.
+//! The exchange locks the account, then the request, so that of any number of concurrent exchanges one gets the credential. A reused code may have been
+//! intercepted: its request is ended, and the credential that it was exchanged for is revoked.
 
 use serde_json::{Value, json};
 use shared::api::cli_login::CliTokenError;
 use shared::ids::{AccessKeyId, AccountId};
 use shared::time::UnixMillis;
 
-use super::repo::{self, Owner};
+use super::repo;
 use super::request::{AuthorizationRow, Mode, State};
 use super::{notice, proof};
-use crate::domain::audit::{Action, Actor, ClientAddress, Event};
+use crate::domain::access::anonymous::Anonymous;
+use crate::domain::accounts::{self, repo::LockedRow};
+use crate::domain::audit::{Action, ClientAddress, Event};
 use crate::domain::change::Change;
 use crate::domain::context::Context;
 use crate::domain::credentials::token::{PlainToken, TokenHash};
@@ -22,28 +24,28 @@ use crate::domain::mail::Kind;
 use crate::domain::traces::{self, Trace};
 use crate::infra::db::{ReadTx, WriteTx};
 
-/// What a command line shows.
+/// What a CLI presents.
 pub enum Grant<'a> {
-    /// The code that its browser brought, and what shows that it is the one who asked.
+    /// The authorization code that the browser delivered, with proof that it was issued to this CLI.
     Code {
         /// The code.
         code: &'a str,
-        /// The rest.
+        /// The proof.
         proof: Proof<'a>,
     },
-    /// The code that it polls with.
+    /// The device code, when polling.
     Device {
         /// The code.
         device_code: &'a str,
     },
 }
 
-/// What shows that a code comes from the command line that asked for it.
+/// Proof that a code belongs to the CLI that requested it.
 #[derive(Clone, Copy)]
 pub struct Proof<'a> {
-    /// The secret whose hash it showed at first.
+    /// The secret whose hash was sent at the start (the PKCE verifier).
     pub verifier: &'a str,
-    /// The address that it gave at first.
+    /// The redirect URI that was sent at the start.
     pub redirect_uri: &'a str,
 }
 
@@ -55,16 +57,16 @@ impl Proof<'_> {
     }
 }
 
-/// The credential of a command line.
+/// A CLI's credential.
 #[derive(Debug)]
 pub struct Given {
-    /// Its id.
+    /// Its ID.
     pub id: AccessKeyId,
-    /// Its raw form, the only time it is known.
+    /// The plain token, which cannot be recovered later.
     pub token: PlainToken,
-    /// When it ends.
+    /// When it expires.
     pub expires: UnixMillis,
-    /// The account's e-mail address.
+    /// The account's email.
     pub email: String,
 }
 
@@ -72,7 +74,7 @@ pub struct Given {
 pub async fn exchange(app: &Context, from: ClientAddress, grant: &Grant<'_>) -> Result<Given> {
     let (row, given) = match grant {
         Grant::Code { code, proof } => {
-            admit_exchange(app, from).await?;
+            count_exchange(app, from).await?;
             let row = repo::find_by_code(&mut app.db.read().await?, &TokenHash::of(code)).await?;
             let given = match &row {
                 Some(row) => redeem(app, from, row, Some(*proof)).await,
@@ -92,32 +94,32 @@ pub async fn exchange(app: &Context, from: ClientAddress, grant: &Grant<'_>) -> 
     given
 }
 
-/// The refusal of what is no grant, noted: nothing else looks at it.
+/// Records and returns the error for a request that is not a valid grant; such a request is not processed further.
 pub fn refuse(app: &Context, from: ClientAddress, refusal: CliTokenError) -> Error {
     note(app, from, refusal, None);
     refusal.into()
 }
 
-/// Notes an exchange that failed. Polls that come early, or too often, have not.
+/// Records a failed exchange. Polls while the request is pending, and polls that are too fast, are not failures.
 fn note(app: &Context, from: ClientAddress, refusal: CliTokenError, row: Option<&AuthorizationRow>) {
     if matches!(refusal, CliTokenError::AuthorizationPending | CliTokenError::SlowDown) {
         return;
     }
     let account = row.and_then(|row| row.account_id.as_ref());
     let trace = Trace { event: traces::Event::Exchange, outcome: refusal.as_str(), account, from };
-    // A wrong proof, and a code that came again, have ended the request: that has a row of its own in the trail.
+    // A wrong proof or a reused code has ended the request, which has its own audit row.
     let is_ended = row.is_some_and(|row| row.mode == Mode::Pkce && matches!(row.state(app.now()), State::Approved | State::Consumed));
     if is_ended { traces::log(app, trace) } else { traces::fail(app, trace) }
 }
 
-async fn admit_exchange(app: &Context, from: ClientAddress) -> Result<()> {
+async fn count_exchange(app: &Context, from: ClientAddress) -> Result<()> {
     admit_stranger(app, from, Limit::CliTokens, app.settings.limits.cli.tokens).await
 }
 
-/// A poll that keeps its interval counts for nothing while the request may still be approved; any other counts.
+/// Polls at the right interval do not count against the limit while the request can still be approved. All other polls count.
 async fn poll(app: &Context, from: ClientAddress, row: Option<&AuthorizationRow>) -> Result<Given> {
     let Some(row) = row else {
-        admit_exchange(app, from).await?;
+        count_exchange(app, from).await?;
         return Err(CliTokenError::InvalidGrant.into());
     };
     let now = app.now();
@@ -129,10 +131,10 @@ async fn poll(app: &Context, from: ClientAddress, row: Option<&AuthorizationRow>
         if is_noted {
             return Err(CliTokenError::AuthorizationPending.into());
         }
-        // Another poll was faster, or the request was decided on.
+        // Another poll was faster, or the request has been decided.
     }
     if state != State::Approved || !is_paced {
-        admit_exchange(app, from).await?;
+        count_exchange(app, from).await?;
     }
     if state != State::Pending {
         return redeem(app, from, row, None).await;
@@ -143,23 +145,23 @@ async fn poll(app: &Context, from: ClientAddress, row: Option<&AuthorizationRow>
     Err(if is_slower { CliTokenError::SlowDown } else { CliTokenError::AuthorizationPending }.into())
 }
 
-/// Gives the credential of a request that is approved; `proof` comes with a code.
+/// Issues the credential of an approved request. An authorization code comes with a `proof`.
 async fn redeem(app: &Context, from: ClientAddress, found: &AuthorizationRow, proof: Option<Proof<'_>>) -> Result<Given> {
     let (mut tx, now) = (app.db.write().await?, app.now());
     let owner = match &found.account_id {
-        Some(account) => repo::lock_account(&mut tx, account).await?,
+        Some(account) => accounts::repo::hold(&mut tx, account).await?,
         None => None,
     };
     let row = repo::lock(&mut tx, &found.id).await?.ok_or(CliTokenError::InvalidGrant)?;
     match row.state(now) {
         State::Approved if proof.is_some_and(|proof| !proof.fits(&row)) => {
-            end(Change::over(app, tx, Actor::stranger(from)), &row, json!({ "reason": "wrong proof" })).await?;
+            end(Anonymous::at(from).change_in(app, tx), &row, json!({ "reason": "wrong proof" })).await?;
             Err(CliTokenError::InvalidGrant.into())
         }
-        State::Approved => give(tx, app, from, &row, owner).await,
-        // A device repeats a poll whose answer was lost; nobody but the device knows its code.
+        State::Approved => issue(tx, app, from, &row, owner).await,
+        // A device repeats a poll whose response was lost; only the device knows its code.
         State::Consumed if proof.is_some() => {
-            revoke(Change::over(app, tx, Actor::stranger(from)), from, &row, owner).await?;
+            revoke(Anonymous::at(from).change_in(app, tx), from, &row, owner).await?;
             Err(CliTokenError::InvalidGrant.into())
         }
         State::Consumed | State::Ended => Err(CliTokenError::InvalidGrant.into()),
@@ -169,7 +171,7 @@ async fn redeem(app: &Context, from: ClientAddress, found: &AuthorizationRow, pr
     }
 }
 
-async fn give(mut tx: WriteTx, app: &Context, from: ClientAddress, row: &AuthorizationRow, owner: Option<Owner>) -> Result<Given> {
+async fn issue(mut tx: WriteTx, app: &Context, from: ClientAddress, row: &AuthorizationRow, owner: Option<LockedRow>) -> Result<Given> {
     let (Some(owner), Some(account), Some(approved_by)) = (owner, &row.account_id, &row.session_id) else {
         return cancel(tx, row).await;
     };
@@ -177,7 +179,7 @@ async fn give(mut tx: WriteTx, app: &Context, from: ClientAddress, row: &Authori
         return cancel(tx, row).await;
     }
     let origin = row.mode.origin();
-    let mut change = Change::over(app, tx, Actor::owner(account, from));
+    let mut change = Anonymous::owner(account, from).change_in(app, tx);
     let issued = session::issue(&mut change, app, account, origin, from, &row.device).await?;
     repo::consume(&mut change, &row.id, &issued.id).await?;
     notice::put(&mut change, (account, &owner.email), from, vec![row.device.label()], Kind::MachineAdded).await?;
@@ -186,15 +188,15 @@ async fn give(mut tx: WriteTx, app: &Context, from: ClientAddress, row: &Authori
     Ok(Given { id: issued.id, token: issued.token, expires: issued.expires, email: owner.email })
 }
 
-/// Cancels a request whose approval is worth nothing any more, so that from now on its polls count.
+/// Cancels a request whose approval no longer works, so that its polls count against the limit from now on.
 async fn cancel(mut tx: WriteTx, row: &AuthorizationRow) -> Result<Given> {
     repo::cancel_one(&mut tx, &row.id).await?;
     tx.commit().await?;
     Err(CliTokenError::AccessDenied.into())
 }
 
-/// Ends the credential that was given for a code, since the code came again.
-async fn revoke(mut change: Change<'_>, from: ClientAddress, row: &AuthorizationRow, owner: Option<Owner>) -> Result<()> {
+/// Revokes the credential that a code was exchanged for, because the code was used again.
+async fn revoke(mut change: Change<'_>, from: ClientAddress, row: &AuthorizationRow, owner: Option<LockedRow>) -> Result<()> {
     let credential = row.account_id.as_ref().zip(row.credential_id.as_ref());
     let is_revoked = match credential {
         Some((account, credential)) => keys::repo::delete(&mut change, account, credential).await? > 0,
@@ -207,7 +209,7 @@ async fn revoke(mut change: Change<'_>, from: ClientAddress, row: &Authorization
     end(change, row, json!({ "reason": "replay", "revoked": revoked })).await
 }
 
-/// Whether a session can still be used: what it has approved depends on it until it is exchanged.
+/// Whether a session is still valid. A request it approved depends on it until the exchange.
 pub(crate) async fn is_session_alive(tx: &mut ReadTx, app: &Context, account: &AccountId, session: &AccessKeyId) -> Result<bool> {
     let found = keys::repo::find_usable(tx, account, session).await?;
     Ok(found.is_some_and(|session| session::is_alive(&session, &app.settings.limits.sessions, app.now())))

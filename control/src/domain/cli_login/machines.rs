@@ -18,7 +18,7 @@ pub async fn list(app: &Context, caller: &LoginSession) -> Result<Vec<Credential
     Ok(found.into_iter().filter(|found| is_machine(app, found)).collect())
 }
 
-/// Ends the credential of a machine and tells the owner. Errors: 404 for what is none of the caller's machines.
+/// Revokes an authorized device and notifies the owner. Errors: 404 if it is not one of the caller's.
 pub async fn remove(app: &Context, caller: &LoginSession, id: &AccessKeyId) -> Result<()> {
     let mut change = caller.begin_holding_account(app).await?;
     let machine = repo::find(&mut change, caller.account(), id).await?.filter(|found| is_machine(app, found)).ok_or(UNKNOWN)?;

@@ -1,15 +1,14 @@
-//! How command lines are let in: through a browser on the same machine, with a redirect to the command line (RFC 8252, RFC 7636), or by a code that the
-//! user copies into any browser (RFC 8628).
+//! How a CLI is authorized. Either a browser on the same machine redirects to the CLI (RFC 8252, RFC 7636), or the user enters a code in any browser (RFC
+//! 8628).
 //!
-//! A command line starts a request, somebody who is signed in on the dashboard approves or denies it, and the command line exchanges it for a
-//! credential. Nothing else gives that credential out. A request belongs to nobody before somebody decides on it. Afterwards it is the deciding
-//! account's alone, and it depends on the session that approved it until it is exchanged.
+//! The CLI starts a request, somebody signed in to the dashboard approves or denies it, and the CLI exchanges it for a credential. There is no other way to
+//! get such a credential. A request belongs to no account until somebody decides on it. Then it belongs to the deciding account only, and depends on the
+//! approving session until it is exchanged.
 //!
-//! A new password cancels what the account has approved. It also cancels what was waiting for anybody's decision, as far as this account is concerned:
-//! it can no longer approve a request that is older than its password.
+//! A new password cancels all requests that the account has approved. For this account it also cancels pending requests: the account cannot approve a request
+//! that is older than its password.
 //!
-//! `start`, `decision` and `exchange` hold the rules of the three steps, `machines` those of what is left of them, the credentials. Start reading at
-//! [`request::State`].
+//! `start`, `decision` and `exchange` are the three steps, `machines` manages the resulting credentials. Start reading at [`request::State`].
 
 pub mod decision;
 pub mod exchange;

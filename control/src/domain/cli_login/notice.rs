@@ -1,4 +1,4 @@
-//! What the owner of an account is told of machines that come and go.
+//! Mails to an account's owner about authorized devices that were added or revoked.
 
 use shared::ids::AccountId;
 
@@ -9,7 +9,7 @@ use crate::domain::credentials::access_keys::repo::Credential;
 use crate::domain::error::Result;
 use crate::domain::mail::{Kind, MachineNotice, Mail, notices};
 
-/// Tells the owner, an account and its address, of machines, by their names.
+/// Queues a mail to the owner (account and email) about devices, by name.
 pub(crate) async fn put(
     change: &mut Change<'_>,
     owner: (&AccountId, &str),
@@ -22,7 +22,7 @@ pub(crate) async fn put(
     notices::put(change, app, owner.0, &Mail { to: owner.1.to_owned(), kind: kind(notice) }).await
 }
 
-/// Tells the caller's account of those credentials that were command lines', in one mail; of others it is not told here.
+/// Queues one mail to the caller's account about those of the revoked credentials that belonged to CLIs. Other credentials are not mentioned.
 pub async fn put_removed(change: &mut Change<'_>, caller: &SignedIn, ended: &[&Credential]) -> Result<()> {
     let machines: Vec<String> = ended.iter().filter(|ended| ended.kind().is_cli()).map(|ended| ended.device().label()).collect();
     if machines.is_empty() {

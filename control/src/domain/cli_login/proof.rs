@@ -1,5 +1,4 @@
-//! Proof keys (RFC 7636): a command line shows the hash of a secret at first and the secret at the end, so that whoever catches the code in between has
-//! nothing of it. Only the method S256 is known.
+//! PKCE (RFC 7636): a CLI sends the hash of a secret first and the secret last, so an intercepted code is useless. Only the method S256 is supported.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,23 +9,23 @@ use subtle::ConstantTimeEq;
 /// The length of a challenge: 256 bits in base64url.
 const CHALLENGE: usize = 43;
 
-/// A challenge that a verifier can answer, as far as its form goes.
+/// Checks the format of a challenge.
 pub fn judge_challenge(challenge: &str) -> Result<&str, Invalid> {
     let is_sound = challenge.len() == CHALLENGE && challenge.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
     if is_sound { Ok(challenge) } else { Err(Invalid::from("must be 43 base64url characters: the SHA-256 of the verifier")) }
 }
 
-/// The one method.
+/// Checks that the method is S256.
 pub fn judge_method(method: &str) -> Result<(), Invalid> {
     if method == "S256" { Ok(()) } else { Err(Invalid::from("must be S256")) }
 }
 
-/// Whether this is a verifier, as far as its form goes (RFC 7636 part 4.1).
+/// Whether the text has the format of a verifier (RFC 7636 section 4.1).
 pub fn is_verifier(text: &str) -> bool {
     (43..=128).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte))
 }
 
-/// Whether the verifier answers the challenge, asked in a time that does not depend on where it differs.
+/// Whether the verifier matches the challenge, in constant time.
 pub fn answers(verifier: &str, challenge: &str) -> bool {
     URL_SAFE_NO_PAD.encode(Sha256::digest(verifier)).as_bytes().ct_eq(challenge.as_bytes()).into()
 }

@@ -1,23 +1,24 @@
-//! SQL of command lines' requests.
+//! SQL of CLI authorization requests.
 //!
-//! Whoever changes a request that is approved, or approves one, locks the account's row before the request's: so a new password and an exchange follow
-//! one another, and none of them waits in a circle.
+//! Lock order: to approve a request, or to change an approved one, lock the account's row before the request's. This serializes password changes and
+//! exchanges, and prevents deadlocks.
 
 use shared::ids::{AccessKeyId, AccountId, CliAuthorizationId};
 use shared::time::UnixMillis;
 
 use super::request::{AuthorizationRow, Mode};
 use super::user_code::UserCode;
+use crate::domain::accounts;
 use crate::domain::credentials::session::Device;
 use crate::domain::credentials::token::TokenHash;
 use crate::infra::db::expiry::Expiry;
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
-/// How long a device waits between two polls, in milliseconds, and how much longer after each that was too fast (RFC 8628 part 3.5).
+/// The poll interval in milliseconds, and the amount by which each poll that is too fast increases it (RFC 8628 section 3.5).
 pub const INTERVAL: i64 = 5_000;
 
-// A user code that another request has is no error: the caller makes another one.
+// A duplicate user code is not an error: the caller generates another one.
 const INSERT: &str = "INSERT INTO cli_authorizations (id, mode, status, code_challenge, redirect_uri, state, device_code_hash, user_code, \
     poll_interval, next_poll_time, device_id, device_name, client_name, client_version, client_platform, created_by, created_time, expires) \
     VALUES ($1, $2, 'pending', $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $9, $16) ON CONFLICT DO NOTHING";
@@ -32,8 +33,6 @@ const FIND_BY_DEVICE_CODE: &str = "SELECT id, mode, status, code_challenge, redi
     FROM cli_authorizations WHERE device_code_hash = $1";
 const FIND_BY_USER_CODE: &str =
     "SELECT id FROM cli_authorizations WHERE user_code = $1 AND status = 'pending' AND expires > $2 AND created_time > $3";
-const CANCELLED_TIME: &str = "SELECT cli_cancelled_time FROM accounts WHERE id = $1";
-const LOCK_ACCOUNT: &str = "SELECT email, cli_cancelled_time FROM accounts WHERE id = $1 FOR NO KEY UPDATE";
 const LOCK: &str = "SELECT id, mode, status, code_challenge, redirect_uri, state, code_expires, next_poll_time, device_id, device_name, client_name, \
     client_version, client_platform, created_by, created_time, expires, account_id, session_id, credential_id \
     FROM cli_authorizations WHERE id = $1 FOR NO KEY UPDATE";
@@ -45,7 +44,6 @@ const SLOW_DOWN: &str = "UPDATE cli_authorizations SET next_poll_time = $2 + pol
     WHERE id = $1 AND status = 'pending' AND expires > $2";
 const CONSUME: &str = "UPDATE cli_authorizations SET status = 'consumed', credential_id = $2 WHERE id = $1";
 const END: &str = "UPDATE cli_authorizations SET status = 'ended' WHERE id = $1";
-const NOTE_CANCELLED: &str = "UPDATE accounts SET cli_cancelled_time = $2 WHERE id = $1";
 const CANCEL: &str = "UPDATE cli_authorizations SET status = 'cancelled' WHERE account_id = $1 AND status = 'approved'";
 const CANCEL_ONE: &str = "UPDATE cli_authorizations SET status = 'cancelled' WHERE id = $1";
 
@@ -54,106 +52,86 @@ const EXPIRED: &str =
 const DELETE_EXPIRED: &str =
     "DELETE FROM cli_authorizations WHERE id = $1 AND id = $2 AND expires <= $3 AND (code_expires IS NULL OR code_expires <= $3)";
 
-/// Every statement of this file.
+/// Every SQL statement in this file.
 pub const SQL: &[&str] = &[
     INSERT,
     FIND,
     FIND_BY_CODE,
     FIND_BY_DEVICE_CODE,
     FIND_BY_USER_CODE,
-    CANCELLED_TIME,
-    LOCK_ACCOUNT,
     LOCK,
     DECIDE,
     POLL,
     SLOW_DOWN,
     CONSUME,
     END,
-    NOTE_CANCELLED,
     CANCEL,
     CANCEL_ONE,
     EXPIRED,
     DELETE_EXPIRED,
 ];
 
-/// How long a request of a command line is kept after its time has run out, in milliseconds: whoever asks for it is told so, and a code that comes
-/// again is known.
-const KEPT: i64 = 60 * 60_000;
+/// How long an expired request is kept, in milliseconds: a CLI that asks is told that it expired, and a reused code is recognized.
+const RETENTION: i64 = 60 * 60_000;
 
-/// Requests whose time has run out.
-pub const EXPIRY: Expiry = Expiry { due: EXPIRED, delete: DELETE_EXPIRED, after: KEPT };
+/// Deletion of expired requests.
+pub const EXPIRY: Expiry = Expiry { due: EXPIRED, delete: DELETE_EXPIRED, after: RETENTION };
 
-/// What a request has by the way that it comes. It cannot be printed, for the sake of the state.
-pub enum NewWay<'a> {
-    /// Through a browser on the same machine.
+/// The data of a new request, by flow. It has no `Debug`, because of the state.
+pub enum NewFlow<'a> {
+    /// Authorization code flow: through a browser on the same machine.
     Browser {
-        /// The hash of the verifier, base64url.
+        /// The hash of the verifier, base64url-encoded.
         code_challenge: &'a str,
-        /// Where the browser takes the code.
+        /// Where the browser delivers the code.
         redirect_uri: &'a str,
-        /// What the command line wants to see again.
+        /// The state that the redirect returns to the CLI.
         state: Option<&'a str>,
     },
-    /// By a code that the user copies.
+    /// Device flow: with a code that the user enters.
     Device {
-        /// The hash of what the command line polls with.
+        /// The hash of the code that the CLI polls with.
         device_code: &'a TokenHash,
-        /// What the user copies.
+        /// The code that the user enters.
         user_code: &'a UserCode,
     },
 }
 
-/// A request to be stored.
+/// A request to insert.
 pub struct NewAuthorizationRow<'a> {
-    /// Its id.
+    /// Its ID.
     pub id: &'a CliAuthorizationId,
-    /// By which way.
-    pub way: NewWay<'a>,
-    /// What the command line says of itself.
+    /// The flow and its data.
+    pub flow: NewFlow<'a>,
+    /// How the CLI describes itself.
     pub device: &'a Device,
-    /// The address it is made from.
+    /// The client address that created it.
     pub created_by: &'a str,
-    /// When it is made.
+    /// When it was created.
     pub created: UnixMillis,
-    /// Until when it can be decided on.
+    /// When it expires.
     pub expires: UnixMillis,
 }
 
-/// What is decided on a request.
+/// The decision on a request.
 #[derive(Debug)]
 pub enum Decision<'a> {
-    /// It is let in.
+    /// Approved.
     Approve {
-        /// The session that lets it in.
+        /// The session that approves it.
         session: &'a AccessKeyId,
-        /// The hash of its code and until when that is good; none for devices.
+        /// The hash of its code and when the code expires; none for the device flow.
         code: Option<(&'a TokenHash, UnixMillis)>,
     },
-    /// It is not.
+    /// Denied.
     Deny,
 }
 
-/// An account, whose row is locked until the transaction ends.
-#[derive(Debug, sqlx::FromRow)]
-pub struct Owner {
-    /// Its address.
-    pub email: String,
-    #[sqlx(rename = "cli_cancelled_time")]
-    cancelled: Option<UnixMillis>,
-}
-
-impl Owner {
-    /// The account cannot decide on requests that were made at this time or before.
-    pub fn cancelled(&self) -> UnixMillis {
-        self.cancelled.unwrap_or(UnixMillis(i64::MIN))
-    }
-}
-
-/// Stores a request; 0 rows when its user code is another one's.
+/// Inserts a request; 0 rows when its user code is taken.
 pub async fn insert(tx: &mut WriteTx, new: &NewAuthorizationRow<'_>) -> sqlx::Result<u64> {
-    let (mode, browser, device) = match &new.way {
-        NewWay::Browser { code_challenge, redirect_uri, state } => (Mode::Pkce, Some((*code_challenge, *redirect_uri, *state)), None),
-        NewWay::Device { device_code, user_code } => (Mode::Device, None, Some((device_code.as_str(), user_code.as_str()))),
+    let (mode, browser, device) = match &new.flow {
+        NewFlow::Browser { code_challenge, redirect_uri, state } => (Mode::Pkce, Some((*code_challenge, *redirect_uri, *state)), None),
+        NewFlow::Device { device_code, user_code } => (Mode::Device, None, Some((device_code.as_str(), user_code.as_str()))),
     };
     on_write!(tx, |conn| sqlx::query(INSERT)
         .bind(new.id)
@@ -181,17 +159,17 @@ pub async fn find(tx: &mut ReadTx, id: &CliAuthorizationId) -> sqlx::Result<Opti
     on!(tx, |conn| sqlx::query_as(FIND).bind(id).fetch_optional(conn).await)
 }
 
-/// The request that was approved with this code.
+/// The approved request with this authorization code.
 pub async fn find_by_code(tx: &mut ReadTx, code: &TokenHash) -> sqlx::Result<Option<AuthorizationRow>> {
     on!(tx, |conn| sqlx::query_as(FIND_BY_CODE).bind(code.as_str()).fetch_optional(conn).await)
 }
 
-/// The request that is polled for with this code.
+/// The request with this device code.
 pub async fn find_by_device_code(tx: &mut ReadTx, code: &TokenHash) -> sqlx::Result<Option<AuthorizationRow>> {
     on!(tx, |conn| sqlx::query_as(FIND_BY_DEVICE_CODE).bind(code.as_str()).fetch_optional(conn).await)
 }
 
-/// The pending request with this user code that was made after `cancelled`.
+/// The pending request with this user code, if it was created after `cancelled`.
 pub async fn find_by_user_code(
     tx: &mut ReadTx,
     code: &UserCode,
@@ -201,25 +179,13 @@ pub async fn find_by_user_code(
     on!(tx, |conn| sqlx::query_scalar(FIND_BY_USER_CODE).bind(code.as_str()).bind(now).bind(cancelled).fetch_optional(conn).await)
 }
 
-/// The account cannot decide on requests that were made at this time or before.
-pub async fn cancelled_time(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<UnixMillis> {
-    let found: Option<Option<UnixMillis>> = on!(tx, |conn| sqlx::query_scalar(CANCELLED_TIME).bind(account).fetch_optional(conn).await)?;
-    Ok(found.flatten().unwrap_or(UnixMillis(i64::MIN)))
-}
-
-/// Holds the account until the transaction ends; none when it is deleted.
-pub async fn lock_account(tx: &mut WriteTx, account: &AccountId) -> sqlx::Result<Option<Owner>> {
-    let lock = tx.locking(LOCK_ACCOUNT);
-    on!(tx, |conn| sqlx::query_as(lock).bind(account).fetch_optional(conn).await)
-}
-
-/// One request, which nobody else changes before this transaction ends.
+/// One request, locked until the transaction ends.
 pub async fn lock(tx: &mut WriteTx, id: &CliAuthorizationId) -> sqlx::Result<Option<AuthorizationRow>> {
     let lock = tx.locking(LOCK);
     on!(tx, |conn| sqlx::query_as(lock).bind(id).fetch_optional(conn).await)
 }
 
-/// Decides on a request; 0 rows when it is no longer pending, or when the account cannot decide on it.
+/// Decides on a request; 0 rows when it is no longer pending, or the account cannot decide on it.
 pub async fn decide(
     tx: &mut WriteTx,
     id: &CliAuthorizationId,
@@ -245,22 +211,22 @@ pub async fn decide(
         .await)
 }
 
-/// Notes a poll that keeps its interval; 0 rows when it does not, or when the request is no longer pending.
+/// Records a poll at the right interval; 0 rows when it is too fast, or the request is no longer pending.
 pub async fn poll(tx: &mut WriteTx, id: &CliAuthorizationId, now: UnixMillis) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(POLL).bind(id).bind(now).execute(conn).await)
 }
 
-/// Makes the interval longer; 0 rows when the request is no longer pending.
+/// Increases the poll interval; 0 rows when the request is no longer pending.
 pub async fn slow_down(tx: &mut WriteTx, id: &CliAuthorizationId, now: UnixMillis) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(SLOW_DOWN).bind(id).bind(now).bind(INTERVAL).execute(conn).await)
 }
 
-/// Notes what a locked request was exchanged for.
+/// Records what a locked request was exchanged for.
 pub async fn consume(tx: &mut WriteTx, id: &CliAuthorizationId, credential: &AccessKeyId) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(CONSUME).bind(id).bind(credential).execute(conn).await)
 }
 
-/// Ends a locked request, so that it is good for nothing more.
+/// Ends a locked request, so that it can no longer be used.
 pub async fn end(tx: &mut WriteTx, id: &CliAuthorizationId) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(END).bind(id).execute(conn).await)
 }
@@ -270,9 +236,9 @@ pub async fn cancel_one(tx: &mut WriteTx, id: &CliAuthorizationId) -> sqlx::Resu
     on_write!(tx, |conn| sqlx::query(CANCEL_ONE).bind(id).execute(conn).await)
 }
 
-/// Cancels what the account has approved, and for this account what is pending. The account's row must be locked already: by its new password.
+/// Cancels the account's approved requests, and for this account all pending ones. Its row must be locked already, by the password change.
 pub async fn cancel(tx: &mut WriteTx, account: &AccountId, now: UnixMillis) -> sqlx::Result<()> {
-    on_write!(tx, |conn| sqlx::query(NOTE_CANCELLED).bind(account).bind(now).execute(conn).await)?;
+    accounts::repo::note_cli_cancelled(tx, account, now).await?;
     on_write!(tx, |conn| sqlx::query(CANCEL).bind(account).execute(conn).await)?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A command line's request: what is stored of it, and where it stands.
+//! A CLI authorization request: its row and its state.
 
 use shared::ids::{AccessKeyId, AccountId, CliAuthorizationId};
 use shared::time::UnixMillis;
@@ -7,19 +7,19 @@ use super::redirect;
 use crate::domain::credentials::session::{Device, SessionOrigin};
 use crate::stored_text;
 
-/// By which way a command line wants to be let in.
+/// The flow by which a CLI requests authorization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Through a browser on the same machine, which takes a code back to the command line.
+    /// Authorization code with PKCE: a browser on the same machine delivers a code to the CLI.
     Pkce,
-    /// By a code that the user copies into a browser.
+    /// Device flow: the user enters a code in a browser.
     Device,
 }
 
 stored_text!(Mode, "must be pkce or device", Pkce = "pkce", Device = "device");
 
 impl Mode {
-    /// What a credential that comes by this way is.
+    /// The origin of a credential issued by this flow.
     pub fn origin(self) -> SessionOrigin {
         match self {
             Self::Pkce => SessionOrigin::CliBrowser,
@@ -28,22 +28,23 @@ impl Mode {
     }
 }
 
-/// Where a request stands. It begins pending; each of the others is the end but `Approved`, of which `Consumed`, `Expired`, `Cancelled` and `Ended` come.
+/// The state of a request. It starts as `Pending`. All other states are final except `Approved`, which leads to `Consumed`, `Expired`, `Cancelled` or
+/// `Ended`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Nobody has decided.
+    /// Not decided yet.
     Pending,
-    /// Somebody has approved it, and it waits to be exchanged.
+    /// Approved, waiting for the exchange.
     Approved,
-    /// It was exchanged for a credential.
+    /// Exchanged for a credential.
     Consumed,
-    /// Somebody has denied it.
+    /// Denied.
     Denied,
-    /// Its time ran out before it was decided or exchanged; what is stored is where it stood then.
+    /// It expired before it was decided or exchanged. The stored status is still the one from before.
     Expired,
-    /// The account that approved it has a new password, or the session that did has ended.
+    /// The approving account has a new password, or the approving session is no longer valid.
     Cancelled,
-    /// A wrong proof came with its code, or the code came again.
+    /// Its code came with a wrong proof, or was used twice.
     Ended,
 }
 
@@ -59,57 +60,57 @@ stored_text!(
     Ended = "ended"
 );
 
-/// A request as it is stored. It cannot be printed, for the sake of the state.
+/// A stored request. It has no `Debug`, because of the state.
 #[derive(Clone, sqlx::FromRow)]
 pub struct AuthorizationRow {
-    /// Its id.
+    /// Its ID.
     pub id: CliAuthorizationId,
-    /// By which way.
+    /// The flow.
     pub mode: Mode,
     status: State,
-    /// The hash of the verifier, base64url; none of devices.
+    /// The hash of the verifier, base64url-encoded; none for the device flow.
     pub code_challenge: Option<String>,
-    /// Where the browser takes the code; none of devices.
+    /// Where the browser delivers the code; none for the device flow.
     pub redirect_uri: Option<String>,
     state: Option<String>,
     code_expires: Option<UnixMillis>,
-    /// From when on a poll is not too fast.
+    /// The earliest time for the next poll.
     pub next_poll_time: UnixMillis,
-    /// What the command line says of itself.
+    /// How the CLI describes itself.
     #[sqlx(flatten)]
     pub device: Device,
-    /// The address it was made from.
+    /// The client address that created it.
     pub created_by: String,
-    /// When it was made.
+    /// When it was created.
     pub created_time: UnixMillis,
-    /// Until when it can be decided on, and exchanged by a device.
+    /// When it expires: until then it can be decided on, and exchanged in the device flow.
     pub expires: UnixMillis,
-    /// Who decided.
+    /// The account that decided.
     pub account_id: Option<AccountId>,
     /// The session that approved it.
     pub session_id: Option<AccessKeyId>,
-    /// What it was exchanged for.
+    /// The credential it was exchanged for.
     pub credential_id: Option<AccessKeyId>,
 }
 
 impl AuthorizationRow {
-    /// Where it stands.
+    /// The current state.
     pub fn state(&self, now: UnixMillis) -> State {
         match self.status {
             State::Pending if now < self.expires => State::Pending,
-            // A code has a time of its own, which may reach beyond the request's.
+            // A code has its own expiry, which may be later than the request's.
             State::Approved if now < self.code_expires.unwrap_or(self.expires) => State::Approved,
             State::Pending | State::Approved => State::Expired,
             decided => decided,
         }
     }
 
-    /// Whether the account may know of it: before somebody has decided whoever has its id, afterwards only who decided.
+    /// Whether the account may see it: before a decision, anyone with its ID; afterwards, only the account that decided.
     pub fn is_seen_by(&self, account: &AccountId) -> bool {
         self.account_id.as_ref().is_none_or(|decided| decided == account)
     }
 
-    /// Where the browser goes with this answer, which never is a credential; none of devices.
+    /// Where to redirect the browser with this result, which is never a credential; none for the device flow.
     pub fn redirect_with(&self, name: &str, value: &str) -> Option<String> {
         let parameters = [Some((name, value)), self.state.as_deref().map(|state| ("state", state))];
         let parameters: Vec<_> = parameters.into_iter().flatten().collect();

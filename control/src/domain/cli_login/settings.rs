@@ -2,19 +2,19 @@
 
 use shared::limit::Rate;
 
-/// Limits on the logins of command lines.
+/// Limits for authorizing CLIs.
 #[derive(Clone, Copy, Debug)]
 pub struct CliLimits {
-    /// Requests to be let in, of both ways together, per client address.
+    /// Authorization requests per client address, both flows together.
     pub starts: Rate,
-    /// Exchanges per client address; polls that keep their interval are not counted.
+    /// Exchanges per client address; polls at the right interval do not count.
     pub tokens: Rate,
     /// Wrong user codes per account.
     pub resolves: Rate,
-    /// How long a request can be approved, and exchanged by a device, in milliseconds.
+    /// How long a request can be approved, and exchanged in the device flow, in milliseconds.
     pub request: i64,
     /// How long an authorization code can be exchanged, in milliseconds.
     pub code: i64,
-    /// How old a login may be that approves for an account with a second factor, in milliseconds.
+    /// The maximum age of the login that approves, for an account with two-factor authentication, in milliseconds.
     pub freshness: i64,
 }

@@ -1,5 +1,5 @@
-//! The code that a user copies from a command line into a browser (RFC 8628 part 6.1): short, of consonants that are hard to confuse and make no words.
-//! It lets nobody in by itself; whoever has it can look at the request, and decide on it for an account of his own.
+//! The code that a user copies from a CLI into a browser (RFC 8628 section 6.1): short, made of consonants that are hard to confuse and form no words. The
+//! code alone grants no access: whoever has it can view the request, and decide on it for their own account.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,22 +8,22 @@ use shared::Invalid;
 
 use crate::infra::clock::Dice;
 
-/// What codes are made of.
+/// The alphabet.
 pub const LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
 
-/// How many letters: 34 bits.
+/// The number of letters: 34 bits.
 const LENGTH: usize = 8;
 
-/// A user code; shown with a dash in its middle.
+/// A user code; displayed with a dash in the middle.
 #[derive(Clone, PartialEq, Eq)]
 pub struct UserCode(String);
 
 impl UserCode {
-    /// A new one.
+    /// A new random code.
     pub fn random(dice: &Dice) -> Result<Self, getrandom::Error> {
         let mut text = String::new();
         while text.len() < LENGTH {
-            // 240 is twelve times 20: a byte from there on would make some letters likelier than others.
+            // 240 is twelve times 20; larger bytes would make some letters more likely than others.
             let bytes = dice.bytes::<16>()?.into_iter().filter(|byte| *byte < 240);
             let letters = bytes.filter_map(|byte| LETTERS.get(usize::from(byte) % LETTERS.len()));
             text.extend(letters.take(LENGTH - text.len()).map(|letter| char::from(*letter)));
@@ -31,24 +31,20 @@ impl UserCode {
         Ok(Self(text))
     }
 
-    /// The letters alone, as they are stored.
+    /// The letters without the dash, as stored.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// One as somebody typed it: in whatever case, with or without dashes and spaces.
+/// Parses a code as typed: any case, with or without dashes and spaces.
 impl FromStr for UserCode {
     type Err = Invalid;
 
     fn from_str(typed: &str) -> Result<Self, Invalid> {
         let text: String = typed.chars().filter(|letter| !matches!(letter, '-' | ' ')).map(|letter| letter.to_ascii_uppercase()).collect();
         let is_sound = text.len() == LENGTH && text.bytes().all(|letter| LETTERS.contains(&letter));
-        if is_sound {
-            Ok(Self(text))
-        } else {
-            Err(Invalid::from("must be eight letters such as BCDF-GHJK, as the command line shows them"))
-        }
+        if is_sound { Ok(Self(text)) } else { Err(Invalid::from("must be the eight letters that the CLI shows, such as BCDF-GHJK")) }
     }
 }
 

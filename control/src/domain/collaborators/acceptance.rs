@@ -1,5 +1,5 @@
-//! Accepting an app: its bare name may mean it from then on, and one that was transferred moves into the receiver's namespace. And its opposite for a
-//! transfer: the sender is the owner again.
+//! Accepting an app: from then on its bare name can refer to it, and a transferred app moves to the receiver's namespace. Also the opposite for a transfer:
+//! making the sender the owner again.
 
 use serde_json::json;
 use shared::ids::AccountId;
@@ -21,8 +21,8 @@ use crate::domain::mail::{Kind, Mail, ReturnedApp, notices};
 use crate::domain::releases::blob;
 use crate::infra::db::WriteTx;
 
-/// Accepts the app for the caller; once more changes nothing. Only a transferred app gets another name by it. Errors: 404, 409 when the caller has an app of
-/// that name, or a quota is reached.
+/// Accepts the app for the caller; accepting it again changes nothing. Only a transferred app can be renamed while accepting. Errors: 404, 409 when the
+/// caller has an app with that name, or a quota is reached.
 pub async fn accept(app: &Context, grant: &AppGrant<AcceptApp>, name: Option<&Name>) -> Result<App> {
     let mut tx = grant.begin(app).await?;
     let now = tx.now();
@@ -50,16 +50,16 @@ pub async fn accept(app: &Context, grant: &AppGrant<AcceptApp>, name: Option<&Na
     Ok(out)
 }
 
-/// Moves a transferred app into its receiver's namespace, with what it has stored and the keys of its deployments, also of those that it had.
+/// Moves a transferred app to its receiver's namespace, with its storage usage and its deployment keys, including those of deleted deployments.
 async fn take_over(tx: &mut WriteTx, app: &Context, row: &LockedRow, to: &AccountId, name: &str, now: UnixMillis) -> Result<()> {
     listing::lock_collaborators(tx, &row.id).await?;
-    // The account may be deleted meanwhile; its place among the collaborators is gone with it.
+    // The account may have been deleted meanwhile, and its collaborator row with it.
     apps::role(tx, &row.id, to).await?.ok_or(Error::Unauthenticated)?;
     let taken = || listing::taken(name);
     if apps::find_owned(tx, to, name).await?.is_some() {
         return Err(Error::Conflict(Conflict::AppNameToMove(name.to_owned())));
     }
-    // No release is made meanwhile: nobody else holds several of the app's blobs.
+    // No release can be created meanwhile: nothing else locks several of the app's blobs.
     deployments::lock_all(tx, &row.id).await?;
     app.settings.limits.quotas.check_received(tx, &row.id, &row.namespace_id, to).await?;
     blob::give(tx, &row.id, to).await?;
@@ -78,11 +78,11 @@ async fn take_over(tx: &mut WriteTx, app: &Context, row: &LockedRow, to: &Accoun
     Ok(())
 }
 
-/// Makes the senders of these apps their owners again. The account that they were transferred to must be locked; it loses its access in the same
-/// transaction. Tell the senders ([`tell_sender`]) after all of them.
+/// Makes the senders of these apps their owners again. The receiving account must be locked, and loses its access in the same transaction. Notify the senders
+/// ([`tell_sender`]) after all apps are processed.
 pub async fn give_back(tx: &mut WriteTx, apps: &[SharedRow], now: UnixMillis) -> Result<()> {
     for row in apps {
-        // A release before this one let senders leave.
+        // The previous release let senders leave.
         if repo::set_role(tx, &row.id, &row.namespace_id, Role::Owner).await? == 0 {
             repo::insert(tx, &row.id, &row.namespace_id, Role::Owner, now).await?;
         }
@@ -90,7 +90,7 @@ pub async fn give_back(tx: &mut WriteTx, apps: &[SharedRow], now: UnixMillis) ->
     Ok(())
 }
 
-/// Tells the sender of a transfer that the account with the address `from` did not want it.
+/// Notifies the sender of a transfer that the account with the email `from` declined it.
 pub async fn tell_sender(tx: &mut WriteTx, app: &Context, row: &SharedRow, from: &str) -> Result<()> {
     let kind = Kind::AppReturned(ReturnedApp { time: app.now(), app: row.name.clone(), from: from.to_owned() });
     notices::put(tx, app, &row.namespace_id, &Mail { to: row.owner_email.clone(), kind }).await

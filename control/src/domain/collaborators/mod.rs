@@ -1,6 +1,6 @@
-//! Who else works on an app: collaborators and their roles; and what they accept.
+//! Collaborators of an app: their roles, and what they accept.
 //!
-//! The owner is not changed here, but by a transfer ([`crate::domain::apps::transfer`]) that is accepted ([`acceptance`]). Start reading at [`service`].
+//! The owner changes only by a transfer ([`crate::domain::apps::transfer`]) that is accepted ([`acceptance`]). Start reading at [`service`].
 
 pub mod acceptance;
 pub mod notice;

@@ -1,4 +1,4 @@
-//! Mails to somebody whom another account reaches out to. Strangers cause them, so there are few a day for each receiver.
+//! Mails to somebody with whom another account shares an app. Anybody can cause them, so each receiver gets only a few a day.
 
 use shared::ids::AccountId;
 use shared::limit::Rate;
@@ -9,11 +9,10 @@ use crate::domain::limits::{self, Limit, Subject};
 use crate::domain::mail::{Mail, outbox};
 use crate::infra::db::WriteTx;
 
-/// Mails about apps that were shared with or transferred to one account.
+/// The limit of mails to one account about apps shared with it or transferred to it.
 const MAILS: Rate = Rate { count: 10, window: 86_400_000 };
 
-/// Puts a mail to an account, which is locked, into the outbox, unless it had as many as it may have. Call it after everything that is locked but the end of
-/// the audit trail, so that nobody waits in a circle.
+/// Queues a mail to a locked account, unless its limit is reached. Call it after taking all other locks except that of the audit trail, to prevent deadlocks.
 pub async fn tell(tx: &mut WriteTx, app: &Context, account: &AccountId, mail: &Mail) -> Result<()> {
     match limits::admit(tx, Limit::AppNotices, &Subject::account(account), MAILS, app.now()).await? {
         Ok(()) => outbox::put(tx, app, mail).await,

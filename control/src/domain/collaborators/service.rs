@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use shared::ids::AccountId;
+use shared::{FieldErrors, Invalid};
 
 use super::{acceptance, notice};
 use crate::domain::access::apps::LockedRow;
@@ -20,27 +21,36 @@ use crate::domain::second_factors::Proof;
 use crate::domain::{accounts, email as addresses, traces};
 use crate::infra::db::ReadTx;
 
-/// A role that may be given: [`prove`] alone makes one, after a fresh proof where the role needs that.
-#[derive(Clone, Copy, Debug)]
-pub struct GivenRole(Role);
+/// A role to give. Each part is validated separately: a proof that the role requires is verified before their errors are reported.
+pub struct GivenRole {
+    /// The role.
+    pub role: Result<Role, Invalid>,
+    /// A second-factor proof; required to give the role Admin in a session that is not fresh.
+    pub proof: Result<Option<Proof>, Invalid>,
+}
 
-/// The right to give this role, never the owner's: there is one owner, and another only by a transfer. Admin needs a fresh proof. Errors: 403 with
-/// `reauth_required`, 409, 429.
-pub async fn prove(app: &Context, caller: &SignedIn, role: Role, proof: Option<Proof>) -> Result<GivenRole> {
-    match role {
-        Role::Owner => return Err(owner_stays_owner()),
-        Role::Admin => drop(fresh::prove(app, caller, proof).await?),
-        Role::Developer | Role::Viewer => {}
+impl GivenRole {
+    /// The role, if the caller may give it. The Owner role cannot be given: there is one owner, who changes only by a transfer. Admin requires a fresh proof.
+    /// Errors: 403 with `reauth_required`, 400, 409, 429.
+    async fn judge(self, app: &Context, caller: &SignedIn) -> Result<Role> {
+        match self.role {
+            Ok(Role::Owner) => return Err(owner_stays_owner()),
+            Ok(Role::Admin) => fresh::prove(app, caller, Proof::parsed(&self.proof)).await?,
+            Ok(Role::Developer | Role::Viewer) | Err(_) => {}
+        }
+        let mut errors = FieldErrors::default();
+        let role = errors.take("permission", self.role);
+        errors.take("stepUp", self.proof);
+        role.filter(|_| errors.is_empty()).ok_or_else(|| errors.into())
     }
-    Ok(GivenRole(role))
 }
 
 fn owner_stays_owner() -> Error {
     Error::Conflict(Conflict::OwnersRole)
 }
 
-/// Counts that an account reaches out to another one: adds it, or gives it an app. Attempts count, too, since each tells whether an address has an
-/// account. Errors: 429.
+/// Counts an attempt to add a collaborator or to transfer an app. Failed attempts count too, because each reveals whether an address has an account. Errors:
+/// 429.
 pub async fn admit(app: &Context, caller: &SignedIn) -> Result<()> {
     let rate = app.settings.limits.collaborators;
     let admitted = limits::admit_alone(app, &Subject::account(caller.account()), Limit::Collaborators, rate).await?;
@@ -52,16 +62,13 @@ pub async fn admit(app: &Context, caller: &SignedIn) -> Result<()> {
 
 /// The app's collaborators.
 pub async fn list(tx: &mut ReadTx, grant: &AppGrant<ReadApp>) -> Result<Vec<Collaborator>> {
-    let of = |row: CollaboratorRow| Collaborator {
-        is_current_account: row.account_id == *grant.account(),
-        email: row.email,
-        permission: row.permission,
-    };
-    Ok(repo::list(tx, grant.app()).await?.into_iter().map(of).collect())
+    Ok(repo::list(tx, grant.app()).await?.into_iter().map(|row| Collaborator::of(row, grant.account())).collect())
 }
 
-/// Gives an account a role, and tells it. Errors: 404 when no verified account has the address, 409 when it has a role, 429.
-pub async fn add(app: &Context, grant: &AppGrant<ManageCollaborators>, GivenRole(role): GivenRole, email: &str) -> Result<()> {
+/// Gives an account a role, and notifies it. Returns the role. Errors: those of [`GivenRole`]; 404 when no verified account has the address, 409 when it
+/// already has a role, 429.
+pub async fn add(app: &Context, grant: &AppGrant<ManageCollaborators>, given: GivenRole, email: &str) -> Result<Role> {
+    let role = given.judge(app, grant.caller()).await?;
     admit(app, grant.caller()).await?;
     let mut tx = grant.begin(app).await?;
     let now = tx.now();
@@ -82,11 +89,13 @@ pub async fn add(app: &Context, grant: &AppGrant<ManageCollaborators>, GivenRole
         permission: role.as_str().to_owned(),
     };
     notice::tell(&mut tx, app, &account, &Mail { to: email.to_owned(), kind: Kind::AppShared(shared) }).await?;
-    tx.commit(Event::new(Action::AddCollaborator, &account).of_app(&row.id).with(json!({ "permission": role.as_str() }))).await
+    tx.commit(Event::new(Action::AddCollaborator, &account).of_app(&row.id).with(json!({ "permission": role.as_str() }))).await?;
+    Ok(role)
 }
 
-/// Changes a role, and gives the address of whose it is, as it is stored. Errors: 404, 409 for the owner's.
-pub async fn update(app: &Context, grant: &AppGrant<ManageCollaborators>, GivenRole(role): GivenRole, email: &str) -> Result<String> {
+/// Changes a role, and returns it with the collaborator's email as stored. Errors: those of [`GivenRole`]; 404, 409 for the owner's role.
+pub async fn update(app: &Context, grant: &AppGrant<ManageCollaborators>, given: GivenRole, email: &str) -> Result<(String, Role)> {
+    let role = given.judge(app, grant.caller()).await?;
     let mut tx = grant.begin(app).await?;
     let row = grant.lock(&mut tx).await?;
     let found = repo::find(&mut tx, &row.id, email).await?.ok_or(Error::NotFound(Thing::Collaborator))?;
@@ -95,24 +104,23 @@ pub async fn update(app: &Context, grant: &AppGrant<ManageCollaborators>, GivenR
     }
     let details = json!({ "permission": role.as_str(), "before": found.permission.as_str() });
     tx.commit(Event::new(Action::UpdateCollaborator, &found.account_id).of_app(&row.id).with(details)).await?;
-    Ok(found.email)
+    Ok((found.email, role))
 }
 
-/// Takes an account's access away; every collaborator may give up its own. The receiver of a transfer may, too, until
-/// it has accepted, and the sender may take its access away: then the sender is the owner again. Errors: 403, 404, 409 for the owner, and for the sender of a
-/// transfer that is not accepted.
+/// Removes an account's access; every collaborator may remove their own. Until a transfer is accepted, its receiver may decline it and its sender may take it
+/// back, which makes the sender the owner again. Errors: 403, 404, 409 for the owner, and for the sender of a transfer that is not accepted yet.
 pub async fn remove(app: &Context, grant: &AppGrant<LeaveApp>, email: &str) -> Result<()> {
     let mut change = grant.begin(app).await?;
     let tx = &mut change;
     let row = grant.lock(tx).await?;
     let is_oneself = email == addresses::sought(grant.email());
-    // The sender of a transfer that is not accepted may take it back, whatever role the receiver has given it.
+    // The sender of an unaccepted transfer may take it back, whatever role the receiver has given them.
     let is_sender = row.namespace_id == *grant.account();
     if !is_oneself && !is_sender {
         grant.require::<ManageCollaborators>(tx).await?;
     }
     let found = repo::find(tx, &row.id, email).await?.ok_or(Error::NotFound(Thing::Collaborator))?;
-    let details = if let Some(sender) = check_may_go(&row, &found, is_oneself || is_sender)? {
+    let details = if let Some(sender) = check_removable(&row, &found, is_oneself || is_sender)? {
         accounts::service::lock(tx, &mut [&found.account_id, sender]).await?;
         let returned = repo::find_shared(tx, &found.account_id, &row.id).await?.ok_or(Error::NotFound(Thing::App))?;
         acceptance::give_back(tx, std::slice::from_ref(&returned), app.now()).await?;
@@ -132,9 +140,9 @@ pub async fn remove(app: &Context, grant: &AppGrant<LeaveApp>, email: &str) -> R
     change.commit(Event::new(Action::RemoveCollaborator, &found.account_id).of_app(&row.id).with(details)).await
 }
 
-/// Whether a collaborator may lose its access. For the receiver of a transfer, who may decline it, or from whom the sender takes it back, this gives the
-/// sender.
-fn check_may_go<'r>(app: &'r LockedRow, found: &CollaboratorRow, may_decline: bool) -> Result<Option<&'r AccountId>> {
+/// Whether a collaborator may lose their access. Returns the sender if the collaborator is the receiver of an unaccepted transfer, which the receiver
+/// declines or the sender takes back.
+fn check_removable<'r>(app: &'r LockedRow, found: &CollaboratorRow, may_decline: bool) -> Result<Option<&'r AccountId>> {
     let (is_owner, has_name) = (found.permission == Role::Owner, found.account_id == app.namespace_id);
     if has_name && !is_owner {
         return Err(Error::Conflict(Conflict::SenderStays));

@@ -1,4 +1,4 @@
-//! What a client has reported of which label, as the compact JSON of `report_clients.flags`:
+//! What a device has reported about each label, as the compact JSON in `report_clients.flags`:
 //! `{"<deployment id>":{"e":<epoch>,"l":{"<label number>":<bits>}}}`.
 
 use std::collections::BTreeMap;
@@ -9,14 +9,14 @@ use shared::keys::Label;
 
 use super::rules::Epochs;
 
-/// One thing a client can report of a label; each counts once per client.
+/// What a device can report about a label; each counts once per device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Flag {
-    /// The release's file is on the device.
+    /// The device has downloaded the release.
     Downloaded,
     /// The release ran.
     Installed,
-    /// The device fell back from the release.
+    /// The device rolled back from the release.
     Failed,
 }
 
@@ -30,7 +30,7 @@ impl Flag {
     }
 }
 
-/// The flags of one client.
+/// The flags of one device.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Flags(BTreeMap<DeploymentId, DeploymentFlags>);
@@ -44,7 +44,7 @@ struct DeploymentFlags {
 }
 
 impl Flags {
-    /// Sets a flag; false when it was set. Flags of another epoch count as absent and go.
+    /// Sets a flag; false when it was already set. Flags of another epoch count as absent and are removed.
     pub fn raise(&mut self, deployment: &DeploymentId, epoch: i64, label: Label, flag: Flag) -> bool {
         let of = self.0.entry(deployment.clone()).or_insert_with(|| DeploymentFlags { epoch, labels: BTreeMap::new() });
         if of.epoch != epoch {
@@ -56,12 +56,12 @@ impl Flags {
         !was_set
     }
 
-    /// Drops what counts as absent: flags of deployments that are gone and of older epochs.
+    /// Removes what counts as absent: flags of deleted deployments and of older epochs.
     pub fn prune(&mut self, epochs: &Epochs) {
         self.0.retain(|deployment, of| epochs.get(deployment) == Some(&of.epoch));
     }
 
-    /// The deployments that have flags here.
+    /// The deployments with flags.
     pub fn deployments(&self) -> impl Iterator<Item = &DeploymentId> {
         self.0.keys()
     }

@@ -1,11 +1,10 @@
-//! What reports have left of apps, deployments and histories that are gone: a device's row each, counters, and the days of daily history. There can be
-//! millions, so whoever deletes an app leaves them, and they go in steps.
+//! Deletes what reports have left behind for deleted apps, deployments and histories: devices' rows, counters, and days of the daily history. These can be
+//! millions of rows, so deleting an app leaves them, and they are deleted in steps.
 //!
-//! Nobody notes what is gone: each step looks at the next apps and deployments that have such rows, round and round. A batch of reports that
-//! commits just after a deletion adds to rows of something gone, or makes them anew; the next round finds them. It lowers none of them: before it
-//! commits, it looks whether what it lowers is there still ([`crate::domain::counting::service`]), so that nothing must be kept here for batches under
-//! way. A device's row stays as long as its app does, also when the deployment that the device was in is deleted: it holds what the device has
-//! reported of the others, and which report came last.
+//! There is no list of what to delete: each step checks the next apps and deployments that have such rows, in an endless cycle. A batch that commits shortly
+//! after a deletion may still add to such rows or recreate them; the next cycle finds them. It never lowers them, because before it commits it checks that
+//! what it lowers still exists ([`crate::domain::counting::service`]). So this job need not spare rows for batches in progress. A device's row stays as long
+//! as its app, even when the deployment it was in is deleted: it records what the device has reported about other deployments, and which report came last.
 
 use shared::ids::{AppId, DeploymentId};
 
@@ -21,17 +20,17 @@ const HAS_OLD_COUNTERS: &str = "SELECT 1 FROM metric_counters WHERE deployment_i
 const NEXT_WITH_DAYS: &str = "SELECT m.deployment_id, d.counting_epoch FROM metric_days m LEFT JOIN deployments d ON d.id = m.deployment_id \
     WHERE m.deployment_id > $1 ORDER BY m.deployment_id LIMIT 1";
 const HAS_OLD_DAYS: &str = "SELECT 1 FROM metric_days WHERE deployment_id = $1 AND epoch < $2 LIMIT 1";
-// Batches of reports lock the same rows. A DELETE of several locks them in an order of its own, so these go one by one, in the order of the batches.
+// Batches of reports lock the same rows. A DELETE of several rows locks them in its own order, so they are deleted one by one, in the batches' order.
 const CLIENTS: &str = "SELECT client FROM report_clients WHERE app_id = $1 ORDER BY client LIMIT $2";
 const DELETE_CLIENT: &str = "DELETE FROM report_clients WHERE app_id = $1 AND client = $2";
 const OLD_COUNTERS: &str =
     "SELECT epoch, place FROM metric_counters WHERE deployment_id = $1 AND epoch < $2 ORDER BY epoch, place LIMIT $3";
 const DELETE_COUNTER: &str = "DELETE FROM metric_counters WHERE deployment_id = $1 AND epoch = $2 AND place = $3";
-// These are of nobody else's concern.
+// Nothing else locks these rows.
 const DELETE_DAYS: &str = "DELETE FROM metric_days WHERE deployment_id = $1 AND epoch < $2 \
     AND day IN (SELECT day FROM metric_days WHERE deployment_id = $1 AND epoch < $2 ORDER BY day LIMIT $3)";
 
-/// Every statement of this file.
+/// Every SQL statement in this file.
 pub const SQL: &[&str] = &[
     NEXT_APP,
     NEXT_COUNTED,
@@ -45,24 +44,24 @@ pub const SQL: &[&str] = &[
     DELETE_DAYS,
 ];
 
-/// Rows of a deployment and one of its counting epochs.
+/// The SQL for one kind of rows that belong to a deployment and a counting epoch.
 struct Kind {
-    /// Finds the next deployment that has some, and its current epoch.
+    /// Finds the next deployment with such rows, and its current epoch.
     next: &'static str,
-    /// Whether one has some of older epochs.
+    /// Whether a deployment has rows of older epochs.
     has_old: &'static str,
 }
 
 const COUNTERS: Kind = Kind { next: NEXT_COUNTED, has_old: HAS_OLD_COUNTERS };
 const DAYS: Kind = Kind { next: NEXT_WITH_DAYS, has_old: HAS_OLD_DAYS };
 
-/// Apps and deployments that one step looks at.
-const LOOKS: usize = 500;
+/// Apps and deployments that one step checks.
+const MAX_CHECKED: usize = 500;
 
-/// Rows that go in one transaction.
+/// Rows that are deleted in one transaction.
 const BATCH: i64 = 500;
 
-/// How far the round has come.
+/// The position in the cycle.
 #[derive(Debug, Default)]
 pub struct Round {
     app: String,
@@ -71,16 +70,16 @@ pub struct Round {
 }
 
 impl Round {
-    /// Looks at the next apps and deployments, and deletes what is left of those that are gone.
+    /// Checks the next apps and deployments, and deletes what is left of deleted ones.
     pub async fn step(&mut self, db: &Db) -> sqlx::Result<()> {
-        // Each batch in a transaction of its own, so that nobody waits for long.
+        // One transaction per batch, so that nobody waits long.
         for app in self.gone_apps(db).await? {
             while delete_clients(db, &app).await? > 0 {}
         }
-        for (deployment, epoch) in old(db, &COUNTERS, &mut self.counted).await? {
+        for (deployment, epoch) in outdated(db, &COUNTERS, &mut self.counted).await? {
             while delete_counters(db, &deployment, epoch).await? > 0 {}
         }
-        for (deployment, epoch) in old(db, &DAYS, &mut self.with_days).await? {
+        for (deployment, epoch) in outdated(db, &DAYS, &mut self.with_days).await? {
             while delete_days(db, &deployment, epoch).await? > 0 {}
         }
         Ok(())
@@ -88,7 +87,7 @@ impl Round {
 
     async fn gone_apps(&mut self, db: &Db) -> sqlx::Result<Vec<AppId>> {
         let (mut tx, mut gone) = (db.read().await?, Vec::new());
-        for _ in 0..LOOKS {
+        for _ in 0..MAX_CHECKED {
             let next: Option<(AppId, bool)> = on!(tx, |conn| sqlx::query_as(NEXT_APP).bind(&self.app).fetch_optional(conn).await)?;
             let Some((app, is_gone)) = next else {
                 self.app.clear();
@@ -101,10 +100,10 @@ impl Round {
     }
 }
 
-/// Those of the next deployments after `at` that have rows which count as absent, and below which epoch those are.
-async fn old(db: &Db, kind: &Kind, at: &mut String) -> sqlx::Result<Vec<(DeploymentId, i64)>> {
-    let (mut tx, mut old) = (db.read().await?, Vec::new());
-    for _ in 0..LOOKS {
+/// The next deployments after `at` that have outdated rows, each with the epoch below which rows are outdated.
+async fn outdated(db: &Db, kind: &Kind, at: &mut String) -> sqlx::Result<Vec<(DeploymentId, i64)>> {
+    let (mut tx, mut outdated) = (db.read().await?, Vec::new());
+    for _ in 0..MAX_CHECKED {
         let next: Option<(DeploymentId, Option<i64>)> =
             on!(tx, |conn| sqlx::query_as(kind.next).bind(at.as_str()).fetch_optional(conn).await)?;
         let Some((deployment, epoch)) = next else {
@@ -114,12 +113,12 @@ async fn old(db: &Db, kind: &Kind, at: &mut String) -> sqlx::Result<Vec<(Deploym
         deployment.as_str().clone_into(at);
         let epoch = epoch.unwrap_or(i64::MAX);
         let found: Option<i32> = on!(tx, |conn| sqlx::query_scalar(kind.has_old).bind(&deployment).bind(epoch).fetch_optional(conn).await)?;
-        old.extend(found.map(|_| (deployment, epoch)));
+        outdated.extend(found.map(|_| (deployment, epoch)));
     }
-    Ok(old)
+    Ok(outdated)
 }
 
-/// Gives how many there were.
+/// Returns how many were deleted.
 async fn delete_clients(db: &Db, app: &AppId) -> sqlx::Result<usize> {
     let mut tx = db.write().await?;
     let clients: Vec<Vec<u8>> = on!(tx, |conn| sqlx::query_scalar(CLIENTS).bind(app).bind(BATCH).fetch_all(conn).await)?;
@@ -130,12 +129,12 @@ async fn delete_clients(db: &Db, app: &AppId) -> sqlx::Result<usize> {
     Ok(clients.len())
 }
 
-/// Gives how many there were.
+/// Returns how many were deleted.
 async fn delete_counters(db: &Db, deployment: &DeploymentId, epoch: i64) -> sqlx::Result<usize> {
     let mut tx = db.write().await?;
     let mut counters: Vec<(i64, String)> =
         on!(tx, |conn| sqlx::query_as(OLD_COUNTERS).bind(deployment).bind(epoch).bind(BATCH).fetch_all(conn).await)?;
-    // The database may order names otherwise than batches do.
+    // The database may sort names differently than batches do.
     counters.sort_unstable();
     for (epoch, place) in &counters {
         on_write!(tx, |conn| sqlx::query(DELETE_COUNTER).bind(deployment).bind(epoch).bind(place).execute(conn).await)?;

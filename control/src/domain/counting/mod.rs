@@ -1,8 +1,8 @@
-//! Counting: what clients say they have loaded, run and left, and how that becomes counts.
+//! Counting: turns reports about downloaded, installed and failed releases into counts.
 //!
-//! `rules` has the rules without a database, `service` one transaction per batch, `versions` decides hourly which binary versions have a counter of their
-//! own, `counters` and `history` show the counts, now and by day. The bodies of clients are read in `shared::wire::report`; those who bring them are
-//! [`crate::http::devices`], [`crate::http::edge`] and [`crate::jobs::replay`]. Start reading at [`service::store`].
+//! `rules` has the rules without a database; `service` counts one batch per transaction; `versions` decides hourly which binary versions have their own
+//! counter; `counters` and `history` read the counts, current and daily. `shared::wire::report` parses the bodies. [`crate::http::devices`],
+//! [`crate::http::edge`] and [`crate::jobs::replay`] supply the reports. Start reading at [`service::store`].
 
 pub mod buckets;
 pub mod counters;
@@ -17,30 +17,30 @@ pub mod versions;
 use shared::ids::ReportId;
 use shared::wire::report::Dropped;
 
-/// What a report has come to in the database.
+/// What happened to a report in the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// It is counted, or was counted before.
     Counted,
-    /// Its deployment has no release with its label: it is counted nowhere.
+    /// Its deployment has no release with its label: it is not counted.
     NoRelease,
-    /// No deployment has its key, or no longer: it is counted nowhere.
+    /// No deployment has its key, or no longer has it: it is not counted.
     NoDeployment,
 }
 
-/// What became of a report; each is final, and an error is not.
+/// The final result for a report. Errors are not final.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Judgement {
-    /// It is counted, was counted before, or is of a label that does not exist, which is counted nowhere.
+    /// It is counted, was counted before, or its label does not exist, in which case it is not counted.
     Accepted,
-    /// It is not a report; the text says why.
+    /// It is not a valid report; the text says why.
     Dropped(String),
-    /// No deployment has its key, or no longer.
+    /// No deployment has its key, or no longer has it.
     UnknownDeployment,
 }
 
 impl From<Outcome> for Judgement {
-    /// Who reports a label that does not exist is not told so.
+    /// The sender is not told that a label does not exist.
     fn from(outcome: Outcome) -> Self {
         match outcome {
             Outcome::Counted | Outcome::NoRelease => Self::Accepted,
@@ -50,7 +50,7 @@ impl From<Outcome> for Judgement {
 }
 
 impl Judgement {
-    /// What to say of the report with this id; none when it is accepted.
+    /// The response entry for the report with this ID; none when it was accepted.
     pub fn dropped(self, id: &ReportId) -> Option<Dropped> {
         let reason = match self {
             Self::Accepted => return None,

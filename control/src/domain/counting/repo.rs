@@ -1,6 +1,6 @@
-//! SQL of counting: deployments and labels that exist, clients' rows, and the ids of reports without client.
+//! SQL of counting: existing deployments and labels, devices' rows, and the IDs of reports without a client ID.
 //!
-//! Lists are one statement per 500 values. Their texts differ with the number of values, so they are not kept prepared.
+//! Lists take one statement per 500 values. Their SQL text depends on the number of values, so they are not kept as prepared statements.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,14 +13,12 @@ use super::rules::{Client, Epochs, Place, Stamp};
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
-// A release that is being made, or a history that is being cleared, waits for this lock, and so does the next batch that needs it.
-const LOCK_DEPLOYMENT: &str = "SELECT 1 FROM deployments WHERE id = $1 FOR NO KEY UPDATE";
 const DELETE_IDS: &str =
     "DELETE FROM report_ids WHERE id IN (SELECT id FROM report_ids WHERE received_time < $1 ORDER BY received_time LIMIT $2)";
 
 const DEPLOYMENTS: &str = "SELECT id, app_id, deployment_key, counting_epoch, key_since FROM deployments WHERE deployment_key IN ([?])";
 const EPOCHS: &str = "SELECT id, counting_epoch FROM deployments WHERE id IN ([?])";
-// SQLite would answer (deployment_id, label) IN (VALUES …) by reading the whole index. It keeps the order of a CROSS JOIN.
+// SQLite would run (deployment_id, label) IN (VALUES …) by reading the whole index. It keeps the order of a CROSS JOIN.
 const KNOWN_LABELS: &str = "WITH wanted (deployment, number) AS (VALUES [(?, ?)]) SELECT deployment_id, label FROM wanted CROSS JOIN releases \
     WHERE deployment_id = deployment AND label = CAST(number AS BIGINT)";
 const INSERT_IDS: &str = "INSERT INTO report_ids (id, received_time) VALUES [(?, ?)] ON CONFLICT (id) DO NOTHING RETURNING id";
@@ -32,33 +30,33 @@ const WRITE_CLIENTS: &str = "INSERT INTO report_clients (app_id, client, deploym
     epoch = excluded.epoch, place = excluded.place, place_time = excluded.place_time, place_report = excluded.place_report, \
     flags = excluded.flags, binary_version = excluded.binary_version";
 
-/// Every statement of this file.
-pub const SQL: &[&str] = &[LOCK_DEPLOYMENT, DELETE_IDS, DEPLOYMENTS, EPOCHS, KNOWN_LABELS, INSERT_IDS, LOCK_CLIENTS, WRITE_CLIENTS];
+/// Every SQL statement in this file.
+pub const SQL: &[&str] = &[DELETE_IDS, DEPLOYMENTS, EPOCHS, KNOWN_LABELS, INSERT_IDS, LOCK_CLIENTS, WRITE_CLIENTS];
 
-/// Values in one statement.
+/// Maximum number of values in one statement.
 pub const CHUNK: usize = 500;
 
-/// The key of a client's row; rows are locked in this order.
+/// The key of a device's row; rows are locked in this order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ClientKey {
     /// The app.
     pub app: AppId,
-    /// The first 16 bytes of the SHA-256 of the client's id.
+    /// The first 16 bytes of the SHA-256 of the client ID.
     pub client: [u8; 16],
 }
 
 /// A deployment that exists.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct DeploymentRow {
-    /// Its id.
+    /// Its ID.
     pub id: DeploymentId,
     /// Its app.
     pub app_id: AppId,
     /// Its key.
     pub deployment_key: DeploymentKey,
-    /// Counters of an older epoch count as absent.
+    /// Its counting epoch; counters of an older epoch count as absent.
     pub counting_epoch: i64,
-    /// Reports from before this time are of a deleted deployment that had the key before.
+    /// Earlier reports belong to a deleted deployment that had the key before.
     pub key_since: UnixMillis,
 }
 
@@ -93,7 +91,7 @@ pub async fn deployments(tx: &mut ReadTx, keys: &BTreeSet<&DeploymentKey>) -> sq
     Ok(found)
 }
 
-/// The counting epochs of these deployments; those that are gone are missing.
+/// The counting epochs of these deployments; deleted deployments are missing.
 pub async fn epochs(tx: &mut ReadTx, ids: &BTreeSet<&DeploymentId>) -> sqlx::Result<Epochs> {
     let ids: Vec<_> = ids.iter().collect();
     let mut found = Epochs::new();
@@ -111,7 +109,7 @@ pub async fn epochs(tx: &mut ReadTx, ids: &BTreeSet<&DeploymentId>) -> sqlx::Res
     Ok(found)
 }
 
-/// Those of these releases that exist, as (deployment, number of the label).
+/// The existing ones among these releases, as (deployment, label number).
 pub async fn known_labels(tx: &mut ReadTx, wanted: &BTreeSet<(&DeploymentId, u32)>) -> sqlx::Result<BTreeSet<(DeploymentId, u32)>> {
     let wanted: Vec<_> = wanted.iter().collect();
     let mut found = BTreeSet::new();
@@ -129,13 +127,7 @@ pub async fn known_labels(tx: &mut ReadTx, wanted: &BTreeSet<(&DeploymentId, u32
     Ok(found)
 }
 
-/// Makes this transaction the only one that changes the deployment, until it ends.
-pub async fn lock_deployment(tx: &mut WriteTx, deployment: &DeploymentId) -> sqlx::Result<u64> {
-    let lock = tx.locking(LOCK_DEPLOYMENT);
-    on_write!(tx, |conn| sqlx::query(lock).bind(deployment).execute(conn).await)
-}
-
-/// Stores the ids of reports without client and gives those that were not known.
+/// Inserts the IDs of reports without a client ID, and returns those that are new.
 pub async fn insert_ids(tx: &mut WriteTx, ids: &BTreeSet<&ReportId>, now: UnixMillis) -> sqlx::Result<BTreeSet<ReportId>> {
     let ids: Vec<_> = ids.iter().collect();
     let mut new = BTreeSet::new();
@@ -153,15 +145,15 @@ pub async fn insert_ids(tx: &mut WriteTx, ids: &BTreeSet<&ReportId>, now: UnixMi
     Ok(new)
 }
 
-/// Forgets at most `most` ids that were stored before `before`, the oldest first; gives how many.
-pub async fn delete_ids(tx: &mut WriteTx, before: UnixMillis, most: i64) -> sqlx::Result<u64> {
-    on_write!(tx, |conn| sqlx::query(DELETE_IDS).bind(before).bind(most).execute(conn).await)
+/// Deletes at most `limit` IDs inserted before `before`, oldest first, and returns their number.
+pub async fn delete_ids(tx: &mut WriteTx, before: UnixMillis, limit: i64) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(DELETE_IDS).bind(before).bind(limit).execute(conn).await)
 }
 
-/// Reads the rows of these clients for change, and makes those that are missing. `keys` ascend.
+/// Locks and reads the rows of these devices, and creates missing ones. `keys` must ascend.
 ///
-/// It is an upsert that changes nothing, since a row that does not exist cannot be locked: on PostgreSQL two replicas that meet a new
-/// client at once would both read nothing and both count it. On SQLite, whose writer is alone, the same text is merely not needed.
+/// It is an upsert that changes nothing, because a missing row cannot be locked. On PostgreSQL, two replicas that see a new device at the same time would
+/// both read nothing and both count it. SQLite has a single writer and would not need it.
 pub async fn lock_clients<'k>(tx: &mut WriteTx, keys: impl Iterator<Item = &'k ClientKey>) -> sqlx::Result<BTreeMap<ClientKey, Client>> {
     let keys: Vec<_> = keys.collect();
     let mut found = BTreeMap::new();
@@ -193,7 +185,7 @@ impl ClientRow {
             "" => None,
             id => Some(Stamp { received: self.place_time, report: ReportId::try_from(id).map_err(decode)? }),
         };
-        // A row that cannot be read stops its batch: to count the client anew would be a wrong number that nobody notices.
+        // A row that cannot be parsed fails its batch: counting the device again would produce a wrong number that nobody notices.
         let flags: Flags = serde_json::from_str(&self.flags).map_err(decode)?;
         Ok((ClientKey { app: self.app_id, client }, Client { place, waiting: self.binary_version, newest, flags }))
     }
@@ -203,7 +195,7 @@ fn decode(error: impl std::error::Error + Send + Sync + 'static) -> sqlx::Error 
     sqlx::Error::Decode(Box::new(error))
 }
 
-/// Stores rows that [`lock_clients`] has read, in key order.
+/// Stores rows read by [`lock_clients`], in key order.
 pub async fn write_clients(tx: &mut WriteTx, clients: &[(ClientKey, Client)]) -> sqlx::Result<()> {
     for chunk in clients.chunks(CHUNK) {
         let mut rows = Vec::with_capacity(chunk.len());

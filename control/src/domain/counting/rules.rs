@@ -1,7 +1,7 @@
-//! The rules of counting without a database: what a client's row and the counters become when reports arrive.
+//! The rules of counting without a database: how reports change a device's row and the counters.
 //!
-//! The counters are a function of the set of reports. A client's place follows its newest success or binary report, which a maximum over
-//! (time of receipt, report id) finds in any order; a flag of a label is set once, whenever its report arrives. Both absorb repetition.
+//! The counters are a function of the set of reports. A device's place follows its newest success or binary report: the maximum of (time of receipt, report
+//! ID), in whatever order they arrive. Each flag of a label is set once. So repeated and reordered reports change nothing.
 
 use std::collections::BTreeMap;
 
@@ -14,40 +14,40 @@ use super::flags::{Flag, Flags};
 /// The counter of binary versions beyond the limit, and of those that look like a label.
 pub const OTHER: &str = "other";
 
-/// The counting epoch of each deployment that exists; a deployment that is missing here is gone.
+/// The counting epoch of each existing deployment; a missing deployment was deleted.
 pub type Epochs = BTreeMap<DeploymentId, i64>;
 
-/// Orders reports: by time of receipt, reports of the same millisecond by id.
+/// Orders reports by time of receipt; reports of the same millisecond by ID.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stamp {
-    /// When the report came in.
+    /// When the report arrived.
     pub received: UnixMillis,
-    /// Its id.
+    /// Its ID.
     pub report: ReportId,
 }
 
-/// One counter row: where a client can be. The order is the one in which rows are locked.
+/// One counter row: where a device can be. Rows are locked in this order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// The deployment.
     pub deployment: DeploymentId,
-    /// Its counting epoch; a row of an older one counts as absent.
+    /// Its counting epoch; a row of an older epoch counts as absent.
     pub epoch: i64,
-    /// A label, a binary version or [`OTHER`]: the counter's real name, so that leaving lowers the counter that entering raised.
+    /// A label, a binary version or [`OTHER`]: the actual counter, so that leaving lowers the same counter that entering raised.
     pub bucket: String,
 }
 
-/// What a report says of the client that sent it.
+/// What a report says about its device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// It runs the store binary that is counted in this bucket.
+    /// It runs the app store build that is counted in this bucket.
     Binary {
         /// The binary version, or [`OTHER`].
         bucket: String,
-        /// The binary version, where it is counted as [`OTHER`] for want of a place.
+        /// The binary version, if it is counted as [`OTHER`] for lack of a counter of its own.
         waiting: Option<String>,
     },
-    /// It has loaded, run or left the release. Running one makes it the client's place; a client that left one is where it was before.
+    /// It has downloaded, run or rolled back from the release. Running it makes it the device's place; after a rollback the device stays where it was.
     Release {
         /// The release.
         label: Label,
@@ -57,7 +57,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// The bucket that the client is in from now on; none when it stays where it is.
+    /// The device's new bucket; none if it does not move.
     fn bucket(&self) -> Option<String> {
         match self {
             Self::Binary { bucket, .. } => Some(bucket.clone()),
@@ -66,7 +66,7 @@ impl Event {
         }
     }
 
-    /// The binary version that waits for a place of its own.
+    /// The binary version that waits for its own counter.
     fn waiting(&self) -> Option<String> {
         match self {
             Self::Binary { waiting, .. } => waiting.clone(),
@@ -75,7 +75,7 @@ impl Event {
     }
 }
 
-/// A report of a known client on an existing deployment and, unless it is about a binary, an existing release.
+/// A report with a client ID, about an existing deployment and, unless it is about a binary, an existing release.
 #[derive(Clone, Debug)]
 pub struct Sighting {
     /// Its place in the order of reports.
@@ -84,27 +84,27 @@ pub struct Sighting {
     pub deployment: DeploymentId,
     /// The deployment's current epoch.
     pub epoch: i64,
-    /// What it says.
+    /// What it reports.
     pub event: Event,
 }
 
-/// What is stored of one client of one app.
+/// What is stored about one device of one app.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Client {
-    /// Where it is; none before its first success or binary report.
+    /// Its current place; none before its first success or binary report.
     pub place: Option<Place>,
-    /// Its binary version, where it is counted as [`OTHER`] for want of a place: should the version get one, the client goes there.
+    /// Its binary version, if that is counted as [`OTHER`] for lack of its own counter. If the version gets one, the device moves there.
     pub waiting: Option<String>,
-    /// The report that put it there. It stays in force when the place's deployment is cleared or deleted: an older report that is
-    /// delivered again after that must not move the client back.
+    /// The report that set the place. It stays when the place's deployment is cleared or deleted, so that an older report delivered again must not move the
+    /// device back.
     pub newest: Option<Stamp>,
-    /// What it has reported of which label.
+    /// What it has reported about each label.
     pub flags: Flags,
 }
 
 impl Client {
-    /// Takes in reports in any order and adds to `changes` what they do to the counters. `epochs` names every deployment of the
-    /// reports, of the place and of the flags that still exists. Gives whether the row changed.
+    /// Applies reports in any order, and adds their effect on the counters to `changes`. `epochs` contains every existing deployment of the reports, the
+    /// place and the flags. Returns whether the row changed.
     pub fn count(&mut self, sightings: &[Sighting], epochs: &Epochs, changes: &mut Changes) -> bool {
         let mut altered = false;
         for sighting in sightings {
@@ -130,8 +130,8 @@ impl Client {
         altered
     }
 
-    /// Counts the client, if it is in this place of a binary version, among the others, since the version loses its place. Gives whether it was there.
-    pub fn give_up(&mut self, place: &Place, changes: &mut Changes) -> bool {
+    /// Moves the device from this binary version's place to [`OTHER`], because the version loses its counter. Returns whether it was there.
+    pub fn lose_place(&mut self, place: &Place, changes: &mut Changes) -> bool {
         if self.place.as_ref() != Some(place) {
             return false;
         }
@@ -141,8 +141,8 @@ impl Client {
         true
     }
 
-    /// Counts the client, if it is among the others with the binary version of this place, there: the version has it now. Gives whether it was one of them.
-    pub fn take_up(&mut self, place: &Place, changes: &mut Changes) -> bool {
+    /// Moves the device from [`OTHER`] to this place, if it waits for it: its binary version now has a counter. Returns whether it was waiting.
+    pub fn gain_place(&mut self, place: &Place, changes: &mut Changes) -> bool {
         let is_other = |own: &Place| own.bucket == OTHER && own.deployment == place.deployment && own.epoch == place.epoch;
         if self.waiting.as_ref() != Some(&place.bucket) || !self.place.as_ref().is_some_and(is_other) {
             return false;
@@ -152,7 +152,7 @@ impl Client {
         true
     }
 
-    /// To another place of the same deployment and epoch.
+    /// Moves it to another place of the same deployment and epoch.
     fn shift(&mut self, place: Place, changes: &mut Changes) {
         if let Some(old) = self.place.replace(place.clone()) {
             changes.0.entry(old).or_default().active -= 1;
@@ -160,7 +160,7 @@ impl Client {
         changes.0.entry(place).or_default().active += 1;
     }
 
-    /// −1 where it was, unless that was cleared or deleted since, and +1 where it is.
+    /// −1 for the old place, unless that was cleared or deleted since; +1 for the new place.
     fn move_to(&mut self, place: Place, epochs: &Epochs, changes: &mut Changes) {
         if let Some(old) = self.place.take().filter(|old| epochs.get(&old.deployment) == Some(&old.epoch)) {
             changes.0.entry(old).or_default().active -= 1;
@@ -170,21 +170,21 @@ impl Client {
     }
 }
 
-/// What is added to one counter row.
+/// The increments of one counter row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Change {
-    /// Clients whose place it is.
+    /// Devices whose place it is.
     pub active: i64,
-    /// Clients, and reports without client, that have loaded the release.
+    /// Devices that have downloaded the release, plus reports without a client ID.
     pub downloaded: i64,
     /// … that have run it.
     pub installed: i64,
-    /// … that have fallen back from it.
+    /// … that have rolled back from it.
     pub failed: i64,
 }
 
 impl Change {
-    /// Counts one more of what the flag says.
+    /// Adds one to the counter of the flag.
     pub fn raise(&mut self, flag: Flag) {
         match flag {
             Flag::Downloaded => self.downloaded += 1,
@@ -194,12 +194,12 @@ impl Change {
     }
 }
 
-/// What one batch adds to the counters, in the order in which their rows are locked.
+/// The increments of one batch, in the order in which the counters are locked.
 #[derive(Clone, Debug, Default)]
 pub struct Changes(pub BTreeMap<Place, Change>);
 
 impl Changes {
-    /// The change of one counter, zero at first.
+    /// The increments of one counter, initially zero.
     pub fn at(&mut self, deployment: &DeploymentId, epoch: i64, bucket: String) -> &mut Change {
         self.0.entry(Place { deployment: deployment.clone(), epoch, bucket }).or_default()
     }

@@ -1,7 +1,7 @@
-//! How a batch of reports becomes counts: one transaction, in which nothing but [`rules`](super::rules) decides.
+//! Counts a batch of reports in one transaction, by the rules in [`rules`](super::rules).
 //!
-//! Locks are taken in one order by every batch: report ids, deployments (seldom), clients' rows, counters; each kind in key order and each by one
-//! statement (or several whose keys ascend). So two replicas can wait for each other but never in a circle, and nothing here retries a deadlock.
+//! All batches take locks in the same order: report IDs, deployments (rarely), devices' rows, counters. Each kind is locked in key order by one statement, or
+//! by several with ascending keys. So replicas can wait for each other but never deadlock, and nothing here retries a deadlock.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,37 +18,37 @@ use super::{Judgement, Outcome};
 use crate::domain::counting::counters as metrics;
 use crate::infra::db::{Db, WriteTx};
 
-/// How long the id of a report without client is kept: a day longer than the Queue keeps a message.
+/// How long the ID of a report without a client ID is kept: a day longer than the Queue keeps a message.
 const ID_LIFE_MILLIS: i64 = 15 * 86_400_000;
 
-/// Ids forgotten in one step.
-pub const PURGE_STEP: u64 = 1_000;
+/// Report ids that are deleted in one transaction.
+const PURGE_STEP: i64 = 1_000;
 
-/// Counts these reports and gives what became of each, in their order. On an error not all of them are stored; they may be given again.
-pub async fn store(db: &Db, most_binary_versions: u32, reports: &[Report], now: UnixMillis) -> sqlx::Result<Vec<Judgement>> {
-    let outcomes = outcomes(db, most_binary_versions, reports, now).await?;
+/// Counts these reports and returns the results in the same order. On an error, only some of them may be stored; the whole batch can be retried.
+pub async fn store(db: &Db, max_binary_versions: u32, reports: &[Report], now: UnixMillis) -> sqlx::Result<Vec<Judgement>> {
+    let outcomes = outcomes(db, max_binary_versions, reports, now).await?;
     outcomes.into_iter().map(|outcome| outcome.map(Judgement::from)).collect()
 }
 
-/// The same as [`store`], for who must know what is counted and what is not.
+/// Like [`store`], for callers that need to know which reports were counted.
 ///
-/// The reports share one transaction. When a row that one of them needs cannot be read, or the database does not take what one of them holds, each gets a transaction of its own: those beside it are not to
-/// wait for a repair. On the outer error, which any database fault but that is, not all of them are stored.
+/// The reports share one transaction. If a row that one of them needs cannot be parsed, or the database rejects a report's value, each report gets its own
+/// transaction: the others must not wait for a repair. The outer error is any other database failure; then only some of the reports may be stored.
 pub(crate) async fn outcomes(
     db: &Db,
-    most_binary_versions: u32,
+    max_binary_versions: u32,
     reports: &[Report],
     now: UnixMillis,
 ) -> sqlx::Result<Vec<sqlx::Result<Outcome>>> {
-    let most = usize::try_from(most_binary_versions).unwrap_or(usize::MAX);
-    match together(db, most, reports, now).await {
+    let max_named = usize::try_from(max_binary_versions).unwrap_or(usize::MAX);
+    match together(db, max_named, reports, now).await {
         Ok(outcomes) => return Ok(outcomes.into_iter().map(Ok).collect()),
         Err(error) if is_unreadable(&error) => {}
         Err(error) => return Err(error),
     }
     let mut outcomes = Vec::with_capacity(reports.len());
     for report in reports {
-        match together(db, most, std::slice::from_ref(report), now).await {
+        match together(db, max_named, std::slice::from_ref(report), now).await {
             Ok(outcome) => outcomes.extend(outcome.into_iter().map(Ok)),
             Err(error) if is_unreadable(&error) => outcomes.push(Err(error)),
             Err(error) => return Err(error),
@@ -57,21 +57,21 @@ pub(crate) async fn outcomes(
     Ok(outcomes)
 }
 
-/// Counts these reports in one transaction. On an error nothing is stored.
-async fn together(db: &Db, most: usize, reports: &[Report], now: UnixMillis) -> sqlx::Result<Vec<Outcome>> {
+/// Counts these reports in one transaction. On an error, nothing is stored.
+async fn together(db: &Db, max_named: usize, reports: &[Report], now: UnixMillis) -> sqlx::Result<Vec<Outcome>> {
     loop {
         let mut tx = db.write().await?;
-        // Without an answer a deployment was cleared or deleted under way: what was done is rolled back and done again. Only another such
-        // change, committed in between, can bring a further round.
-        if let Some(outcomes) = count(&mut tx, most, reports, now).await? {
+        // `None` means that a deployment was cleared or deleted meanwhile: roll back and count again. Only another such change, committed in between, can
+        // cause a further iteration.
+        if let Some(outcomes) = count(&mut tx, max_named, reports, now).await? {
             tx.commit().await?;
             return Ok(outcomes);
         }
     }
 }
 
-/// Whether the fault is what a row or a report holds: it is the same at every further try. Of those that the database finds, PostgreSQL's class 22 (data
-/// exceptions) is that.
+/// Whether the error is caused by the data in a row or report, so that retrying cannot help. For errors from the database, that is PostgreSQL's class 22
+/// (data exceptions).
 pub(crate) fn is_unreadable(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Decode(_) | sqlx::Error::ColumnDecode { .. } => true,
@@ -80,12 +80,15 @@ pub(crate) fn is_unreadable(error: &sqlx::Error) -> bool {
     }
 }
 
-/// Forgets ids that are old enough, at most [`PURGE_STEP`] of them; gives how many. A job calls it until it gives less.
-pub async fn purge(tx: &mut WriteTx, now: UnixMillis) -> sqlx::Result<u64> {
-    repo::delete_ids(tx, now.plus_millis(-ID_LIFE_MILLIS), i64::try_from(PURGE_STEP).unwrap_or(i64::MAX)).await
+/// Deletes report ids that are old enough, at most [`PURGE_STEP`] of them, in a transaction of its own. Returns whether there may be more.
+pub async fn purge(db: &Db, now: UnixMillis) -> sqlx::Result<bool> {
+    let mut tx = db.write().await?;
+    let deleted = repo::delete_ids(&mut tx, now.plus_millis(-ID_LIFE_MILLIS), PURGE_STEP).await?;
+    tx.commit().await?;
+    Ok(i64::try_from(deleted).unwrap_or(PURGE_STEP) >= PURGE_STEP)
 }
 
-/// A report that counts: its deployment exists and, unless it is about a binary, its release too.
+/// A report that can be counted: its deployment exists, and its release too unless it is about a binary.
 struct Countable<'r> {
     /// Its place in the batch.
     number: usize,
@@ -93,7 +96,7 @@ struct Countable<'r> {
     deployment: &'r DeploymentRow,
 }
 
-async fn count(tx: &mut WriteTx, most: usize, reports: &[Report], now: UnixMillis) -> sqlx::Result<Option<Vec<Outcome>>> {
+async fn count(tx: &mut WriteTx, max_named: usize, reports: &[Report], now: UnixMillis) -> sqlx::Result<Option<Vec<Outcome>>> {
     let keys = reports.iter().map(|report| &report.report.deployment_key).collect();
     let deployments = repo::deployments(tx, &keys).await?;
     let countable = countable(tx, &deployments, reports).await?;
@@ -102,11 +105,11 @@ async fn count(tx: &mut WriteTx, most: usize, reports: &[Report], now: UnixMilli
     let mut changes = Changes::default();
     count_anonymous(tx, &anonymous, now, &mut changes).await?;
     let binaries = identified.iter().filter_map(|item| item.binary()).collect();
-    let buckets = buckets::find(tx, &binaries, most, &mut changes).await?;
+    let buckets = buckets::find(tx, &binaries, max_named, &mut changes).await?;
     let sightings = sightings(&identified, &buckets);
     let mut clients = repo::lock_clients(tx, sightings.keys()).await?;
 
-    // Read after the clients are locked, so that no place can be of an epoch newer than the one known here.
+    // Read after locking the devices' rows, so that no place can have a newer epoch than the one read here.
     let counted: BTreeMap<&DeploymentId, i64> =
         countable.iter().map(|item| (&item.deployment.id, item.deployment.counting_epoch)).collect();
     let mut mentioned: BTreeSet<&DeploymentId> = counted.keys().copied().collect();
@@ -140,8 +143,8 @@ async fn count(tx: &mut WriteTx, most: usize, reports: &[Report], now: UnixMilli
     Ok(Some(reports.iter().enumerate().map(outcome).collect()))
 }
 
-/// Whether the counters that the batch lowers are still of their deployments' epochs, asked when their rows are locked. Those of older epochs are
-/// cleared away: a row that was gone already would have been made anew, below zero.
+/// Whether the counters that the batch lowers still belong to their deployments' epochs; checked once their rows are locked. Rows of older epochs get
+/// deleted, and the batch would recreate a deleted row with a negative value.
 async fn are_current(tx: &mut WriteTx, changes: &Changes, epochs: &Epochs) -> sqlx::Result<bool> {
     let lowered: BTreeSet<&DeploymentId> =
         changes.0.iter().filter(|(_, change)| change.active < 0).map(|(place, _)| &place.deployment).collect();
@@ -149,7 +152,7 @@ async fn are_current(tx: &mut WriteTx, changes: &Changes, epochs: &Epochs) -> sq
     Ok(lowered.into_iter().all(|deployment| now.get(deployment) == epochs.get(deployment)))
 }
 
-/// The deployment that a report is of, if that is there still: one that took the key over from another takes none of the other one's reports.
+/// The deployment that a report belongs to, if it still exists. A deployment that took over another's key gets none of the other's reports.
 fn deployment_of<'d>(deployments: &'d BTreeMap<DeploymentKey, DeploymentRow>, report: &Report) -> Option<&'d DeploymentRow> {
     deployments.get(&report.report.deployment_key).filter(|deployment| deployment.key_since <= report.received)
 }
@@ -170,7 +173,7 @@ async fn countable<'r>(
     Ok(countable)
 }
 
-/// A report without client is its own client that never comes back: its id takes the place of the flag, and it is nowhere active.
+/// A report without a client ID counts as a device that is never seen again: its report ID replaces the flag, and it is active nowhere.
 async fn count_anonymous(tx: &mut WriteTx, reports: &[&Countable<'_>], now: UnixMillis, changes: &mut Changes) -> sqlx::Result<()> {
     let by_id: BTreeMap<_, _> = reports.iter().filter_map(|item| Some((&item.report.id, (item.deployment, item.release()?)))).collect();
     let new = repo::insert_ids(tx, &by_id.keys().copied().collect(), now).await?;
@@ -180,7 +183,7 @@ async fn count_anonymous(tx: &mut WriteTx, reports: &[&Countable<'_>], now: Unix
     Ok(())
 }
 
-/// What the reports say, by client and in the order in which their rows are locked.
+/// The contents of the reports, by device, in the order in which the rows are locked.
 fn sightings(reports: &[&Countable<'_>], buckets: &Buckets) -> BTreeMap<ClientKey, Vec<Sighting>> {
     let mut sightings: BTreeMap<ClientKey, Vec<Sighting>> = BTreeMap::new();
     for item in reports {
@@ -211,7 +214,7 @@ impl Countable<'_> {
         }
     }
 
-    /// The binary that the report is about, under its own name.
+    /// The binary version that the report is about, as its own place.
     fn binary(&self) -> Option<Place> {
         match &self.report.report.event {
             Reported::Binary { app_version } => Some(Place {

@@ -1,10 +1,9 @@
-//! Which binary versions have a counter of their own, decided anew every hour: once all places of a deployment are taken, those with
-//! the most active devices have them, and the rest is counted as [`super::rules::OTHER`]. So nobody who invents versions keeps the real ones from being seen.
+//! Decides every hour which binary versions have their own counter. Once all of a deployment's places are taken, the versions with the most active devices
+//! get them, and the rest are counted as [`super::rules::OTHER`]. So invented versions cannot hide the real ones.
 //!
-//! A version that loses its place is left by its devices in steps, and one that gets a place is entered in steps; each step is one transaction, which locks
-//! what a batch of reports locks, in the same order. Between two steps every device is counted once, here or there. The next round finishes what was cut
-//! off, and mends what a batch has done meanwhile that had read the names before they changed.
-//! Replicas may run it at the same time.
+//! The devices of a version that loses or gets a place are moved in steps. Each step is one transaction, which takes the same locks as a batch of reports, in
+//! the same order. Between steps, every device is counted exactly once. The next round completes what was interrupted, and corrects the effects of batches
+//! that had read the names before they changed. Replicas may run this concurrently.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +17,7 @@ use super::rules::{Changes, Client, Place};
 use super::service::is_unreadable;
 use crate::domain::context::Context;
 use crate::domain::counting::counters as metrics;
+use crate::domain::deployments;
 use crate::domain::error::chain;
 use crate::infra::db::{Db, WriteTx};
 use crate::{on, on_write};
@@ -34,53 +34,49 @@ const DELETE_EMPTY: &str = "DELETE FROM metric_counters WHERE deployment_id = $1
 const CLIENTS_AT: &str = "SELECT client FROM report_clients WHERE app_id = ? AND client > ? AND deployment_id = ? AND epoch = ? \
     AND place IN ([?]) ORDER BY client LIMIT ?";
 
-/// Every statement of this file.
+/// Every SQL statement in this file.
 pub const SQL: &[&str] = &[NEXT, WAITING, CLIENTS_WAITING, DELETE_EMPTY, CLIENTS_AT];
 
-/// Devices that are counted elsewhere in one transaction.
+/// Devices that are moved in one transaction.
 const STEP: usize = CHUNK;
 
-/// A deployment some of whose devices have a binary version that waits for a place.
+/// A deployment with devices whose binary version waits for a place.
 struct Contested {
     deployment: DeploymentId,
     app: AppId,
     epoch: i64,
 }
 
-/// Which versions lose their places, and which get one if there is room.
+/// Which versions lose their place, and which get one if there is room.
 #[derive(Debug, PartialEq, Eq)]
 struct Exchange {
     losing: BTreeSet<String>,
     gaining: Vec<String>,
 }
 
-/// Compares the versions of each deployment in which one waits for a place. Returns the number of failures; each is logged.
+/// Compares the versions of each deployment in which a version waits for a place. Returns the number of failures; each is logged.
 pub async fn round(app: &Context) -> usize {
-    let most = usize::try_from(app.settings.limits.binary_versions).unwrap_or(usize::MAX);
+    let max_named = usize::try_from(app.settings.limits.binary_versions).unwrap_or(usize::MAX);
     let (mut after, mut failures) = (String::new(), 0);
     loop {
         let found = match next(&app.db, &mut after).await {
             Ok(Some(found)) => found,
             Ok(None) => return failures,
             Err(error) => {
-                tracing::warn!(cause = chain(&error), "binary versions could not be compared; tried again in a minute");
+                tracing::warn!(cause = chain(&error), "could not compare binary versions; will retry in a minute");
                 return failures + 1;
             }
         };
         let Some(contested) = found else { continue };
-        if let Err(error) = contested.settle(&app.db, most, app.now().utc_day()).await {
+        if let Err(error) = contested.settle(&app.db, max_named, app.now().utc_day()).await {
             let deployment = contested.deployment.as_str();
-            tracing::warn!(
-                deployment.id = deployment,
-                cause = chain(&error),
-                "binary versions could not be compared; tried again in a minute"
-            );
+            tracing::warn!(deployment.id = deployment, cause = chain(&error), "could not compare binary versions; will retry in a minute");
             failures += 1;
         }
     }
 }
 
-/// The next deployment after `at`; the inner value is none for one that is gone.
+/// The next deployment after `at`; the inner value is none for a deleted one.
 async fn next(db: &Db, at: &mut String) -> sqlx::Result<Option<Option<Contested>>> {
     let mut tx = db.read().await?;
     let row: Option<(DeploymentId, Option<AppId>, Option<i64>)> =
@@ -90,12 +86,12 @@ async fn next(db: &Db, at: &mut String) -> sqlx::Result<Option<Option<Contested>
     Ok(Some(app.zip(epoch).map(|(app, epoch)| Contested { deployment, app, epoch })))
 }
 
-/// Ranks versions by their active devices. Of equal ones those stay that have a place, so that nothing moves for nothing.
-fn compare(named: BTreeMap<String, i64>, waiting: Vec<(String, i64)>, most: usize) -> Exchange {
+/// Ranks versions by active devices. Among equals, those that have a place keep it, to avoid pointless moves.
+fn compare(named: BTreeMap<String, i64>, waiting: Vec<(String, i64)>, max_named: usize) -> Exchange {
     let mut all: Vec<_> = named.into_iter().map(|(version, active)| (Reverse(active), false, version)).collect();
     all.extend(waiting.into_iter().map(|(version, active)| (Reverse(active), true, version)));
     all.sort();
-    let beyond = all.split_off(most.min(all.len()));
+    let beyond = all.split_off(max_named.min(all.len()));
     Exchange {
         losing: beyond.into_iter().filter(|(_, is_waiting, _)| !is_waiting).map(|(.., version)| version).collect(),
         gaining: all.into_iter().filter(|(_, is_waiting, _)| *is_waiting).map(|(.., version)| version).collect(),
@@ -103,11 +99,11 @@ fn compare(named: BTreeMap<String, i64>, waiting: Vec<(String, i64)>, most: usiz
 }
 
 impl Contested {
-    async fn settle(&self, db: &Db, most: usize, today: UtcDay) -> sqlx::Result<()> {
-        let (exchange, mut arrived) = self.exchange(db, most).await?;
+    async fn settle(&self, db: &Db, max_named: usize, today: UtcDay) -> sqlx::Result<()> {
+        let (exchange, mut arrived) = self.exchange(db, max_named).await?;
         self.empty(db, &exchange.losing, today).await?;
         if !exchange.losing.is_empty() || !exchange.gaining.is_empty() {
-            arrived.extend(self.hand_over(db, &exchange, most, today).await?);
+            arrived.extend(self.hand_over(db, &exchange, max_named, today).await?);
         }
         for version in arrived.iter().filter(|version| !exchange.losing.contains(*version)) {
             self.fill(db, version, today).await?;
@@ -115,22 +111,22 @@ impl Contested {
         Ok(())
     }
 
-    /// What is to change, and the versions that have a place by now, although devices of theirs wait for it still.
-    async fn exchange(&self, db: &Db, most: usize) -> sqlx::Result<(Exchange, Vec<String>)> {
+    /// The pending exchange, and the versions that have a place but still have waiting devices.
+    async fn exchange(&self, db: &Db, max_named: usize) -> sqlx::Result<(Exchange, Vec<String>)> {
         let mut tx = db.read().await?;
         let counters = metrics::repo::list(&mut tx, &self.deployment, self.epoch).await?;
         let mut named: BTreeMap<_, _> = counters.into_iter().filter(|row| is_name(&row.place)).map(|row| (row.place, row.active)).collect();
-        let limit = i64::try_from(most).unwrap_or(i64::MAX);
+        let limit = i64::try_from(max_named).unwrap_or(i64::MAX);
         let waiting: Vec<(String, i64)> =
             on!(tx, |conn| sqlx::query_as(WAITING).bind(&self.deployment).bind(self.epoch).bind(limit).fetch_all(conn).await)?;
         let (arrived, waiting): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|(version, _)| named.contains_key(version));
         for (version, devices) in &arrived {
             *named.entry(version.clone()).or_default() += devices;
         }
-        Ok((compare(named, waiting, most), arrived.into_iter().map(|(version, _)| version).collect()))
+        Ok((compare(named, waiting, max_named), arrived.into_iter().map(|(version, _)| version).collect()))
     }
 
-    /// Counts the devices of these versions among the others.
+    /// Moves the devices of these versions to [`super::rules::OTHER`].
     async fn empty(&self, db: &Db, losing: &BTreeSet<String>, today: UtcDay) -> sqlx::Result<()> {
         let losing_now: Vec<&str> = losing.iter().map(String::as_str).collect();
         for versions in losing_now.chunks(CHUNK) {
@@ -139,18 +135,18 @@ impl Contested {
                 let clients = self.clients_at(db, versions, &after).await?;
                 let Some(last) = clients.last() else { break };
                 after.clone_from(last);
-                let give_up = |client: &mut Client, changes: &mut Changes| {
+                let lose_place = |client: &mut Client, changes: &mut Changes| {
                     let place = client.place.clone().filter(|place| losing.contains(&place.bucket));
-                    place.is_some_and(|place| self.is_ours(&place) && client.give_up(&place, changes))
+                    place.is_some_and(|place| self.is_ours(&place) && client.lose_place(&place, changes))
                 };
-                self.step(db, clients, None, today, give_up).await?;
+                self.step(db, clients, None, today, lose_place).await?;
             }
         }
         Ok(())
     }
 
-    /// Takes the places away that are empty now, and gives those that are free to the versions that are to have one. Gives which got one.
-    async fn hand_over(&self, db: &Db, exchange: &Exchange, most: usize, today: UtcDay) -> sqlx::Result<Vec<String>> {
+    /// Deletes the losing versions' counters that are now empty, and gives free places to the gaining versions. Returns which got one.
+    async fn hand_over(&self, db: &Db, exchange: &Exchange, max_named: usize, today: UtcDay) -> sqlx::Result<Vec<String>> {
         let mut tx = db.write().await?;
         if !self.lock(&mut tx).await? {
             return Ok(Vec::new());
@@ -159,7 +155,7 @@ impl Contested {
             on_write!(tx, |conn| sqlx::query(DELETE_EMPTY).bind(&self.deployment).bind(self.epoch).bind(version).execute(conn).await)?;
         }
         let places = metrics::repo::places(&mut tx, &self.deployment, self.epoch).await?;
-        let room = most.saturating_sub(places.iter().filter(|place| is_name(place)).count());
+        let room = max_named.saturating_sub(places.iter().filter(|place| is_name(place)).count());
         let given: Vec<String> = exchange.gaining.iter().filter(|version| !places.contains(version)).take(room).cloned().collect();
         let mut changes = Changes::default();
         for version in &given {
@@ -170,7 +166,7 @@ impl Contested {
         Ok(given)
     }
 
-    /// Counts the devices that wait for this version's place there.
+    /// Moves the devices that wait for this version's place to it.
     async fn fill(&self, db: &Db, version: &str, today: UtcDay) -> sqlx::Result<()> {
         let place = Place { deployment: self.deployment.clone(), epoch: self.epoch, bucket: version.to_owned() };
         let (mut after, limit) = (Vec::new(), i64::try_from(STEP).unwrap_or(i64::MAX));
@@ -187,11 +183,11 @@ impl Contested {
             drop(tx);
             let Some(last) = clients.last() else { return Ok(()) };
             after.clone_from(last);
-            self.step(db, clients, Some(&place), today, |client, changes| client.take_up(&place, changes)).await?;
+            self.step(db, clients, Some(&place), today, |client, changes| client.gain_place(&place, changes)).await?;
         }
     }
 
-    /// The next devices of the app that are in one of these places.
+    /// The app's next devices in one of these places.
     async fn clients_at(&self, db: &Db, places: &[&str], after: &[u8]) -> sqlx::Result<Vec<Vec<u8>>> {
         let mut tx = db.read().await?;
         let sql = tx.listed(CLIENTS_AT, places.len());
@@ -206,8 +202,8 @@ impl Contested {
         })
     }
 
-    /// Lets `shift` count each of these devices elsewhere, unless the deployment was cleared or deleted meanwhile, or has no such `target` any more. They
-    /// ascend. A device whose row cannot be read stays where it is, and does not hold up the others.
+    /// Applies `shift` to each of these devices, which must be in ascending order. Does nothing if the deployment was cleared or deleted meanwhile, or
+    /// `target` no longer exists. A device whose row cannot be parsed stays where it is, and does not block the others.
     async fn step(
         &self,
         db: &Db,
@@ -258,10 +254,9 @@ impl Contested {
         tx.commit().await
     }
 
-    /// Makes this the only transaction that changes the deployment. Gives whether it is still of this epoch.
+    /// Locks the deployment. Returns whether it still is of this epoch.
     async fn lock(&self, tx: &mut WriteTx) -> sqlx::Result<bool> {
-        repo::lock_deployment(tx, &self.deployment).await?;
-        Ok(repo::epochs(tx, &BTreeSet::from([&self.deployment])).await?.get(&self.deployment) == Some(&self.epoch))
+        Ok(deployments::repo::lock(tx, &self.deployment).await?.is_some_and(|row| row.counting_epoch == self.epoch))
     }
 
     fn is_ours(&self, place: &Place) -> bool {

@@ -1,15 +1,17 @@
-//! What kinds of credentials there are.
+//! The kinds of credentials.
 
-/// What a credential is, by how it came to be.
+use shared::api::access_keys::CredentialOrigin;
+
+/// The kind of a credential, by its origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CredentialKind {
-    /// A login on the dashboard, or with an e-mail address and a password.
+    /// A login on the dashboard, or with an email address and a password.
     DashboardSession,
-    /// A command line that was let in through the browser.
+    /// A CLI authorized through a browser on the same machine.
     CliBrowser,
-    /// A command line that was let in by a device code.
+    /// A CLI authorized with a device code.
     CliDevice,
-    /// A login from before origins were kept: a session, but not one of the dashboard.
+    /// A login from before origins were stored: a session, but not a dashboard session.
     SessionWithoutOrigin,
     /// A named access key.
     NamedKey,
@@ -18,7 +20,8 @@ pub enum CredentialKind {
 }
 
 impl CredentialKind {
-    /// The kind of a stored credential that is no API key: those have a table of their own. An origin that this version does not know is not taken for more than a session.
+    /// The kind of a stored credential other than an API key (those have their own table). An origin unknown to this version gets no more rights than a
+    /// session without an origin.
     pub fn of(is_session: bool, origin: Option<&str>) -> Self {
         match (origin, is_session) {
             (Some("dashboard_session"), _) => Self::DashboardSession,
@@ -29,17 +32,17 @@ impl CredentialKind {
         }
     }
 
-    /// `credentialOrigin` in answers and in the database; none of named keys and of sessions without one.
-    pub fn origin(self) -> Option<&'static str> {
+    /// `credentialOrigin` in responses and in the database; none for named keys, API keys and sessions without an origin.
+    pub fn origin(self) -> Option<CredentialOrigin> {
         match self {
-            Self::DashboardSession => Some("dashboard_session"),
-            Self::CliBrowser => Some("cli_browser"),
-            Self::CliDevice => Some("cli_device"),
+            Self::DashboardSession => Some(CredentialOrigin::DashboardSession),
+            Self::CliBrowser => Some(CredentialOrigin::CliBrowser),
+            Self::CliDevice => Some(CredentialOrigin::CliDevice),
             Self::SessionWithoutOrigin | Self::NamedKey | Self::ApiKey => None,
         }
     }
 
-    /// Its name in the audit trail: not [`CredentialKind::origin`], which named keys and old sessions have none of.
+    /// Its name in the audit trail. This is not [`CredentialKind::origin`], which some kinds do not have.
     pub fn in_trail(self) -> &'static str {
         match self {
             Self::DashboardSession => "dashboard_session",
@@ -51,12 +54,12 @@ impl CredentialKind {
         }
     }
 
-    /// Whether somebody signed in for it, on the dashboard or for a command line.
+    /// Whether somebody signed in to get it, on the dashboard or for a CLI.
     pub fn is_login(self) -> bool {
         !matches!(self, Self::NamedKey | Self::ApiKey)
     }
 
-    /// Whether it is a command line's.
+    /// Whether it belongs to a CLI.
     pub fn is_cli(self) -> bool {
         matches!(self, Self::CliBrowser | Self::CliDevice)
     }

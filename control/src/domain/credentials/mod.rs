@@ -1,6 +1,6 @@
-//! What somebody shows to be let in: access keys, API keys, sessions, and the cookies that devices keep.
+//! Credentials: access keys, API keys, sessions, and device cookies.
 //!
-//! Who may do what with one is in [`crate::domain::access`]. Start reading at [`token`].
+//! What a credential allows is in [`crate::domain::access`]. Start reading at [`token`].
 
 pub mod access_keys;
 pub mod api_keys;

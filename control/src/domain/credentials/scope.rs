@@ -1,23 +1,23 @@
-//! What an API key may be used for.
+//! Scopes of API keys.
 
 use shared::Invalid;
 pub use shared::api::api_keys::Scope;
 
-/// What a credential may be used for.
+/// The scopes of a credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scopes {
-    /// Whatever its account may do: every credential but API keys.
+    /// Everything that the account may do: all credentials except API keys.
     Unlimited,
-    /// Of an API key: these, a set of bits of which at least one is there.
+    /// An API key's scopes.
     Only(ScopeSet),
 }
 
-/// The scopes of an API key: at least one.
+/// The scopes of an API key, as a set of bits with at least one set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScopeSet(u8);
 
 impl Scopes {
-    /// Whether the credential may be used for `scope`.
+    /// Whether the credential has `scope`.
     pub fn has(self, scope: Scope) -> bool {
         match self {
             Self::Unlimited => true,
@@ -25,7 +25,7 @@ impl Scopes {
         }
     }
 
-    /// Whether whatever this allows is allowed by `other`, too.
+    /// Whether `other` allows everything that this allows.
     pub fn is_within(self, other: Self) -> bool {
         match (self, other) {
             (_, Self::Unlimited) => true,
@@ -34,7 +34,7 @@ impl Scopes {
         }
     }
 
-    /// Whether the credential may be used for something that any of these scopes allows; for an empty list, only one that is not limited.
+    /// Whether the credential has any of these scopes. For an empty list, only an unlimited credential qualifies.
     pub fn has_any(self, scopes: &[Scope]) -> bool {
         self == Self::Unlimited || scopes.iter().any(|scope| self.has(*scope))
     }
@@ -49,23 +49,23 @@ fn bit(scope: Scope) -> u8 {
 }
 
 impl ScopeSet {
-    /// These scopes, in whatever order and however often; at least one.
+    /// A set of these scopes, in any order, with or without duplicates; at least one.
     pub fn of(scopes: impl IntoIterator<Item = Scope>) -> Result<Self, Invalid> {
         let bits = scopes.into_iter().fold(0, |bits, scope| bits | bit(scope));
         if bits == 0 { Err(Invalid::from(Scope::WRONG)) } else { Ok(Self(bits)) }
     }
 
-    /// The scopes of these names.
+    /// Parses the names of scopes.
     pub fn parse(names: &[&str]) -> Result<Self, Invalid> {
         Self::of(names.iter().map(|name| name.parse()).collect::<Result<Vec<_>, _>>()?)
     }
 
-    /// Whether `scope` is one of them.
+    /// Whether the set contains `scope`.
     pub fn has(self, scope: Scope) -> bool {
         self.0 & bit(scope) != 0
     }
 
-    /// Whether all of these are in `other`.
+    /// Whether `other` contains all of them.
     pub fn is_within(self, other: Self) -> bool {
         self.0 & !other.0 == 0
     }

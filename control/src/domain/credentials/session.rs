@@ -1,4 +1,4 @@
-//! Sessions: what a login gives, on the dashboard or for a command line. How one is used as a bearer credential is in [`crate::domain::access::bearer`].
+//! Sessions: what a login creates, on the dashboard or for a CLI. Authentication with one is in [`crate::domain::access::bearer`].
 
 use shared::ids::{AccessKeyId, AccountId};
 use shared::time::UnixMillis;
@@ -12,28 +12,28 @@ use crate::domain::credentials::settings::SessionLimits;
 use crate::domain::error::{Error, Result};
 use crate::infra::db::WriteTx;
 
-/// The latest time a credential may end at: the end of the year 9999.
+/// The latest possible expiry: the end of the year 9999.
 pub const LAST_EXPIRY: i64 = 253_402_300_799_999;
 
-/// Last-used times are written at most this often, in milliseconds.
+/// The minimum interval between two updates of a last-used time, in milliseconds.
 pub const LAST_USED_EVERY: i64 = 5 * 60_000;
 
-/// How many dashboard sessions an account has at most: the next one ends the oldest, so that logins do not fill the database.
-const MOST_DASHBOARD: i64 = 100;
+/// The maximum number of dashboard sessions per account. A further login deletes the oldest, so that logins cannot fill the database.
+const MAX_DASHBOARD_SESSIONS: i64 = 100;
 
-/// By which way somebody signed in.
+/// How somebody signed in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionOrigin {
-    /// An e-mail address and a password, or a passkey.
+    /// On the dashboard, with an email and a password, or with a passkey.
     Dashboard,
-    /// A command line, through the browser.
+    /// A CLI, through a browser on the same machine.
     CliBrowser,
-    /// A command line, by a device code.
+    /// A CLI, with a device code.
     CliDevice,
 }
 
 impl SessionOrigin {
-    /// What kind of credential it gives.
+    /// The kind of credential that it creates.
     pub fn kind(self) -> CredentialKind {
         match self {
             Self::Dashboard => CredentialKind::DashboardSession,
@@ -43,10 +43,10 @@ impl SessionOrigin {
     }
 }
 
-/// What a command line says of itself; nothing of it is known of a login on the dashboard.
+/// How a CLI describes itself and its machine; empty for a dashboard login.
 #[derive(Clone, Debug, Default, sqlx::FromRow)]
 pub struct Device {
-    /// The id that the command line gives itself, once per machine.
+    /// The ID that the CLI generated for the machine.
     #[sqlx(rename = "device_id")]
     pub id: Option<String>,
     /// The machine's name.
@@ -61,31 +61,31 @@ pub struct Device {
 }
 
 impl Device {
-    /// What its owner may know it by: `Ada's laptop (updraft 1.2.3, linux x64)`, as far as it says that.
+    /// A label for the owner: `Ada's laptop (updraft 1.2.3, linux x64)`, with the parts that are known.
     pub fn label(&self) -> String {
         let program: Vec<&str> = [&self.client_name, &self.client_version].into_iter().flatten().map(String::as_str).collect();
         let program = Some(program.join(" ")).filter(|program| !program.is_empty());
         let details: Vec<&str> = [program.as_deref(), self.client_platform.as_deref()].into_iter().flatten().collect();
-        let name = self.name.as_deref().unwrap_or("a machine without a name");
+        let name = self.name.as_deref().unwrap_or("an unnamed device");
         if details.is_empty() { name.to_owned() } else { format!("{name} ({})", details.join(", ")) }
     }
 }
 
-/// A session that was just made.
+/// A new session.
 #[derive(Debug)]
 pub struct Issued {
-    /// The credential's id.
+    /// The credential's ID.
     pub id: AccessKeyId,
-    /// Its raw form, the only time it is known.
+    /// The plain token, which cannot be recovered later.
     pub token: PlainToken,
-    /// When it ends at the latest.
+    /// When it expires; it may stop working earlier.
     pub expires: UnixMillis,
-    /// The sessions that it has ended, since there were too many.
+    /// Sessions deleted because there were too many.
     pub ended: Vec<AccessKeyId>,
 }
 
-/// Makes a session of the account: 14 days on the dashboard and 90 for a command line, unless the settings say otherwise. Of more than a hundred
-/// dashboard sessions the oldest end, for which the account's row must be held.
+/// Creates a session for the account. By default it lasts 14 days on the dashboard, 90 days for a CLI. Of more than a hundred dashboard sessions, the oldest
+/// are deleted, so the account's row must be locked.
 pub async fn issue(
     tx: &mut WriteTx,
     app: &Context,
@@ -112,22 +112,23 @@ pub async fn issue(
         device,
     };
     repo::insert(tx, &row).await.map_err(|error| match &error {
-        // The account was deleted between the check of its password and this.
+        // The account was deleted after its password was checked.
         sqlx::Error::Database(database) if database.is_foreign_key_violation() => Error::Unauthenticated,
         _ => Error::from(error),
     })?;
-    let ended = if kind.is_cli() { Vec::new() } else { repo::delete_oldest_dashboard(tx, account, &id, MOST_DASHBOARD - 1).await? };
+    let ended =
+        if kind.is_cli() { Vec::new() } else { repo::delete_oldest_dashboard(tx, account, &id, MAX_DASHBOARD_SESSIONS - 1).await? };
     Ok(Issued { id, token, expires, ended })
 }
 
-/// Whether a credential can still be used. A dashboard session also ends when nobody has used it for a while.
+/// Whether a credential is still valid. A dashboard session also expires when it is unused for a while.
 pub fn is_alive(key: &Credential, limits: &SessionLimits, now: UnixMillis) -> bool {
-    now < key.expires && (key.kind() != CredentialKind::DashboardSession || now < idle_end(key, limits))
+    now < key.expires && (key.kind() != CredentialKind::DashboardSession || now < idle_expiry(key, limits))
 }
 
-/// When a dashboard session ends unless it is used. Uses are noted once in a while only: one that came just before the next would have been
-/// noted must not be lost, so that a session in use never ends by this.
-fn idle_end(key: &Credential, limits: &SessionLimits) -> UnixMillis {
+/// When an unused dashboard session expires. Last-used times are updated only at intervals, so the interval is added: a session in use must never expire
+/// because its latest use was not recorded.
+fn idle_expiry(key: &Credential, limits: &SessionLimits) -> UnixMillis {
     match key.last_used_time {
         Some(used) => used.plus_millis(limits.idle.saturating_add(LAST_USED_EVERY)),
         None => key.created_time.plus_millis(limits.idle),

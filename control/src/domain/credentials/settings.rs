@@ -1,14 +1,14 @@
-//! What the operator decides about sessions.
+//! The operator's settings for sessions.
 
-/// How long sessions last, in milliseconds.
+/// Lifetimes of sessions, in milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionLimits {
     /// A dashboard session.
     pub dashboard: i64,
-    /// A dashboard session that nobody uses.
+    /// A dashboard session that is not used.
     pub idle: i64,
-    /// A command line's credential.
+    /// A CLI credential.
     pub cli: i64,
-    /// How old a login or a re-authentication may be that gives lasting access.
+    /// The maximum age of a login or re-authentication for operations that give lasting access.
     pub freshness: i64,
 }

@@ -1,9 +1,11 @@
-//! Deployments: the named channels of an app, each with the key that its clients present.
+//! Deployments: the named channels of an app, each with the key that its devices present.
 //!
-//! A key is never freed: `deployment_keys` has every one that ever was, with the account that alone may use it again: the owner of the app that had it
-//! last. A transfer hands the keys over with the app, since whoever has a key decides what the clients run that present it.
+//! Keys are never deleted: `deployment_keys` contains every key that was ever used, with the only account that may use it again. That is the owner of the app
+//! that had it last. A transfer hands over the keys with the app, because whoever has a key decides what the devices that present it run.
 //!
-//! Deployments are listed, read and renamed with their newest release in [`crate::domain::releases::current`]. Start reading at [`service`].
+//! [`crate::domain::releases::current`] lists, reads and renames deployments, each with its newest release, and clears and deletes them. Start reading at
+//! [`service`].
 
 pub mod repo;
 pub mod service;
+pub mod snapshots;

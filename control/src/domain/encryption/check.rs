@@ -1,9 +1,9 @@
-//! Whether this database belongs to the encryption keys that the process was given.
+//! Checks that the database belongs to the encryption keys given to the process.
 //!
-//! The database names each key that may have sealed something in it, with a value that shows whether a key of that name is the same. Starting with a new
-//! key to seal with adds its name; `keys rotate`, once nothing is left under the older ones, takes theirs away. A process that was started before may
-//! still seal with one of those: so each notes its key again every minute ([`note`]). A start reads these values alone, one for each key; `keys rotate`
-//! also asks all sealed values which keys they need.
+//! The database lists each key that may have encrypted something in it. A value stored with the ID shows whether a key with that ID is the same key. Starting
+//! with a new first key adds it. `keys rotate` removes the older ones once nothing is encrypted with them. Another process may still encrypt with an older
+//! first key, so each process records its key again every minute ([`note`]). Startup reads only this list; `keys rotate` also checks which keys all encrypted
+//! values need.
 
 use std::collections::BTreeMap;
 
@@ -24,18 +24,18 @@ const FIND: &str = "SELECT name, value FROM secret_checks WHERE name LIKE 'encry
 const INSERT: &str = "INSERT INTO secret_checks (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING";
 const DELETE_OTHERS: &str = "DELETE FROM secret_checks WHERE name LIKE 'encryption_key/%' AND name <> $1";
 
-/// Every statement of this file.
+/// Every SQL statement in this file.
 pub const SQL: &[&str] = &[FIND, INSERT, DELETE_OTHERS];
 
-/// Notes that the first key seals from now on, and refuses keys without one that the database names: what is sealed with that could never be read.
-/// Errors: 409, which names the key that is missing or another one.
+/// Records that the first key encrypts from now on. Refuses the keys if one that the database lists is missing, because data encrypted with it could never be
+/// read. Errors: 409, which names the key that is missing or different.
 pub async fn check(db: &Db, keys: &EncryptionKeys) -> Result<()> {
     let mut tx = db.write().await?;
     insert(&mut tx, keys).await?;
     let mut known = find(&mut tx).await?;
     for key in keys.all() {
         if known.remove(&name(key)).is_some_and(|stored| value(key).ok().as_ref() != Some(&stored)) {
-            return Err(refused(format!("this database was made with another key {}; give that one", key.id)));
+            return Err(Conflict::OtherEncryptionKey(key.id.clone()).into());
         }
     }
     match known.keys().next() {
@@ -44,13 +44,13 @@ pub async fn check(db: &Db, keys: &EncryptionKeys) -> Result<()> {
     }
 }
 
-/// The same, and refuses keys without one that any sealed value needs, whatever the database names. It reads every table.
+/// Like [`check`], but also refuses the keys if any encrypted value needs a missing one, whatever the database lists. It reads every table.
 pub async fn check_all(db: &Db, keys: &EncryptionKeys) -> Result<()> {
     check(db, keys).await?;
     sealed::missing_key(&mut db.read().await?, keys.all()).await?.map_or(Ok(()), |id| Err(needed(&id)))
 }
 
-/// Notes the key that this process seals with, should another have taken it for one that nobody uses any more.
+/// Records the key that this process encrypts with, in case another process has removed it as unused.
 pub async fn note(db: &Db, keys: &EncryptionKeys) -> Result<()> {
     let first = name(keys.first());
     if find(&mut db.read().await?).await?.contains_key(&first) {
@@ -67,10 +67,10 @@ async fn insert(tx: &mut WriteTx, keys: &EncryptionKeys) -> Result<u64> {
 }
 
 fn needed(id: &str) -> Error {
-    refused(format!("this database needs the key {id}, too: give it behind the others, or give it alone"))
+    Conflict::NoEncryptionKey(id.to_owned()).into()
 }
 
-/// Forgets every key but the first, unless something is still sealed with another; whether it did.
+/// Removes every key but the first from the list, unless something is still encrypted with another one. Returns whether it did.
 pub async fn forget_others(tx: &mut WriteTx, keys: &EncryptionKeys) -> Result<bool> {
     let first = keys.first();
     if sealed::missing_key(tx, std::slice::from_ref(first)).await?.is_some() {
@@ -83,10 +83,6 @@ pub async fn forget_others(tx: &mut WriteTx, keys: &EncryptionKeys) -> Result<bo
 async fn find(tx: &mut ReadTx) -> sqlx::Result<BTreeMap<String, String>> {
     let rows: Vec<(String, String)> = on!(tx, |conn| sqlx::query_as(FIND).fetch_all(conn).await)?;
     Ok(rows.into_iter().collect())
-}
-
-fn refused(reason: String) -> Error {
-    Error::Conflict(Conflict::EncryptionKeys(reason))
 }
 
 fn name(key: &EncryptionKey) -> String {

@@ -1,6 +1,6 @@
-//! Which encryption keys the database needs, and how one takes the place of another.
+//! Encryption keys: which ones the database needs, and key rotation.
 //!
-//! How a value is sealed is in [`crate::infra::crypto::seal`]. Start reading at [`sealed`].
+//! Encryption of a single value is in [`crate::infra::crypto::seal`]. Start reading at [`sealed`].
 
 pub mod check;
 pub mod rotation;

@@ -1,12 +1,12 @@
-//! `keys rotate`: encrypts with the first key what was encrypted with others, so that those can be taken away.
+//! `keys rotate`: re-encrypts with the first key everything that is encrypted with others, so that those can be removed.
 //!
-//! The service goes on meanwhile. Rows are moved one by one, each in a transaction of its own, and only as they were read. What is sealed, and where it
-//! stands, is [`sealed`]'s.
+//! The service keeps running meanwhile. Each row is updated in its own transaction, and only if it has not changed since it was read. [`sealed`] lists what
+//! is encrypted and where.
 
 use serde_json::json;
-use shared::time::UnixMillis;
 
-use crate::domain::audit::{self, Action, Actor, Event};
+use crate::domain::access::operator::Operator;
+use crate::domain::audit::{Action, Event};
 use crate::domain::conflict::Conflict;
 use crate::domain::encryption::check;
 use crate::domain::encryption::sealed::{self, Kind};
@@ -16,19 +16,19 @@ use crate::infra::crypto::keys::EncryptionKeys;
 use crate::infra::crypto::seal;
 use crate::infra::db::Db;
 
-/// How often the tables are walked until nothing is left: more is sealed with an older key only while another process still has that one first.
-const MOST_WALKS: usize = 5;
+/// Maximum number of passes over the tables. A further pass is needed only while another process still encrypts with an older first key.
+const MAX_PASSES: usize = 5;
 
-/// How many values were encrypted anew.
+/// How many values were re-encrypted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rotated {
-    /// Seeds of authenticator apps, also those that wait to be confirmed.
+    /// Seeds of authenticator apps, including unconfirmed ones.
     pub seeds: u64,
-    /// Keys of recovery codes, one per account that has codes.
+    /// Keys of recovery codes, one per account with codes.
     pub recovery_keys: u64,
-    /// Mails that wait to be sent.
+    /// Queued mails.
     pub mails: u64,
-    /// Challenges for passkeys that wait to be answered, or to be cleaned up.
+    /// Passkey challenges that are pending or not cleaned up yet.
     pub challenges: u64,
 }
 
@@ -43,30 +43,29 @@ impl Rotated {
     }
 }
 
-/// Moves everything to the first key, and forgets that others were ever used. Errors: keys that do not belong to this database; a value that none of
-/// them opens, which is then left as it is with all that follow; a process that goes on sealing with another key.
-pub async fn rotate(db: &Db, keys: &EncryptionKeys, dice: &Dice, now: UnixMillis) -> Result<Rotated> {
+/// Re-encrypts everything with the first key, and removes the other keys from the database's list. Errors: the keys do not belong to this database; none of
+/// them decrypts a value, which then stays unchanged with all that follow; another process keeps encrypting with an older key.
+pub async fn rotate(operator: &Operator<'_>, keys: &EncryptionKeys) -> Result<Rotated> {
+    let (db, dice) = (operator.db(), operator.dice());
     check::check_all(db, keys).await?;
     let mut rotated = Rotated::default();
-    for _ in 0..MOST_WALKS {
+    for _ in 0..MAX_PASSES {
         for kind in Kind::ALL {
-            *rotated.count(kind) += walk(db, keys, dice, kind).await?;
+            *rotated.count(kind) += reencrypt(db, keys, dice, kind).await?;
         }
-        let mut tx = db.write().await?;
-        if check::forget_others(&mut tx, keys).await? {
+        let mut change = operator.begin().await?;
+        if check::forget_others(&mut change, keys).await? {
             let Rotated { seeds, recovery_keys, mails, challenges } = rotated;
             let details = json!({ "seeds": seeds, "recoveryKeys": recovery_keys, "mails": mails, "challenges": challenges });
-            let event = Event::new(Action::RotateKeys, &keys.first().id).with(details);
-            audit::note(&mut tx, &Actor::operator(), event, dice, now).await?;
-            tx.commit().await?;
+            change.commit(Event::new(Action::RotateKeys, &keys.first().id).with(details)).await?;
             return Ok(rotated);
         }
     }
     Err(Error::Conflict(Conflict::KeysInUse))
 }
 
-/// Moves every row of a kind that is not under the first key; how many.
-async fn walk(db: &Db, keys: &EncryptionKeys, dice: &Dice, kind: Kind) -> Result<u64> {
+/// Re-encrypts all rows of a kind that are not under the first key. Returns how many.
+async fn reencrypt(db: &Db, keys: &EncryptionKeys, dice: &Dice, kind: Kind) -> Result<u64> {
     let (first, mut after, mut moved) = (keys.first(), String::new(), 0);
     loop {
         let rows = sealed::not_under(&mut db.read().await?, first, kind, &after).await?;
@@ -77,7 +76,7 @@ async fn walk(db: &Db, keys: &EncryptionKeys, dice: &Dice, kind: Kind) -> Result
             let plain = seal::open(keys.all(), &purpose, &row.sealed)?;
             let new = seal::seal(first, dice, &purpose, &plain)?;
             let mut tx = db.write().await?;
-            // One that was replaced or deleted meanwhile is no longer of interest.
+            // A row that was replaced or deleted meanwhile is skipped.
             moved += sealed::replace(&mut tx, kind, row, &new).await?;
             tx.commit().await?;
         }

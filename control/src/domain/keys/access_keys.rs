@@ -8,7 +8,7 @@ use shared::time::UnixMillis;
 use shared::{FieldErrors, Invalid};
 
 use crate::domain::access::{DashboardSession, LoginSession, NotApiKey, SignedIn};
-use crate::domain::audit::{self, Action, Actor, Event};
+use crate::domain::audit::{Action, Event};
 use crate::domain::change::Change;
 use crate::domain::cli_login::notice;
 use crate::domain::conflict::Conflict;
@@ -18,50 +18,52 @@ use crate::domain::credentials::access_keys::repo::{self, Credential, NewKeyRow}
 use crate::domain::credentials::session::{self, Device, LAST_EXPIRY};
 use crate::domain::credentials::token::PlainToken;
 use crate::domain::error::{Error, OrConflict, Result, Thing};
-use crate::domain::login::{Fresh, fresh};
+use crate::domain::login::fresh;
 use crate::domain::mail::{Key, KeyNotice, Kind, Mail, notices};
 use crate::domain::second_factors::{NewCredentials, Proof};
 use crate::infra::clock::Dice;
 use crate::infra::db::{ReadTx, WriteTx};
 
-/// The lifetime of a key that names none: 60 days, in milliseconds.
+/// The default lifetime of a key: 60 days, in milliseconds.
 pub const DEFAULT_TTL: i64 = 60 * 86_400_000;
 
-/// An access key to be made.
+/// An access key to create.
 #[derive(Clone, Debug)]
 pub struct NewAccessKey {
-    /// Its name, which [`judge_friendly_name`] gave.
+    /// Its name, as returned by [`judge_friendly_name`].
     pub friendly_name: String,
-    /// How long it is valid, in milliseconds, which [`judge_ttl`] let pass.
+    /// Its lifetime in milliseconds, checked by [`judge_ttl`].
     pub ttl: i64,
 }
 
-/// What is to change of a credential; what is `None` stays.
-#[derive(Clone, Debug)]
+/// Changes to a credential; `None` keeps the current value. Each part is validated separately: the rights for a new lifetime are checked before the errors
+/// are reported.
 pub struct AccessKeyPatch {
-    /// Its name, which [`judge_friendly_name`] gave.
-    pub friendly_name: Option<String>,
-    /// How long it is valid from now on, in milliseconds, which [`judge_ttl`] let pass.
-    pub ttl: Option<i64>,
+    /// Its name, as returned by [`judge_friendly_name`], or the errors in it and in members that only the surface parses.
+    pub friendly_name: Result<Option<String>, FieldErrors>,
+    /// Its lifetime from now on in milliseconds.
+    pub ttl: Result<Option<i64>, Invalid>,
+    /// A second-factor proof; required for a later expiry if the session is not fresh.
+    pub proof: Result<Option<Proof>, Invalid>,
 }
 
-/// A name as it is stored. It can stand in a path: clients resolve `.` and `..` before they send one.
+/// Validates a name and returns its stored form. It must be usable in a path: clients resolve `.` and `..` before sending.
 pub fn judge_friendly_name(name: &str) -> Result<String, Invalid> {
     let name = shared::text::name(name, 255).map(Cow::into_owned)?;
     if matches!(name.as_str(), "." | "..") { Err(Invalid::from("must not be . or ..")) } else { Ok(name) }
 }
 
-/// A lifetime that a key can have, in milliseconds.
+/// Validates a lifetime in milliseconds.
 pub fn judge_ttl(ttl: i64) -> Result<i64, Invalid> {
     if ttl >= 1 { Ok(ttl) } else { Err(Invalid::from("must be at least 1 ms")) }
 }
 
-fn end(ttl: i64, now: UnixMillis) -> UnixMillis {
+fn expiry(ttl: i64, now: UnixMillis) -> UnixMillis {
     UnixMillis(now.plus_millis(ttl).0.min(LAST_EXPIRY))
 }
 
-/// Makes a named access key and gives its raw form, the only time it is known. What comes after it must write the audit trail's row: the operator's
-/// command goes by [`create_by_operator`], requests by [`add`].
+/// Creates a named access key and returns the plain token, which cannot be recovered later. The surrounding change must write the audit row;
+/// [`add`] does it for requests.
 pub async fn create(
     tx: &mut WriteTx,
     account: &AccountId,
@@ -83,7 +85,7 @@ pub async fn create(
         friendly_name: &friendly_name,
         created_by,
         created: now,
-        expires: end(ttl, now),
+        expires: expiry(ttl, now),
         kind: CredentialKind::NamedKey,
         device: &Device::default(),
     };
@@ -91,34 +93,21 @@ pub async fn create(
     Ok(token)
 }
 
-/// [`create`] for the operator, who needs no e-mail to know of it; in the transaction's last statements.
-pub async fn create_by_operator(
-    tx: &mut WriteTx,
-    account: &AccountId,
-    friendly_name: &str,
-    ttl: i64,
-    dice: &Dice,
-    now: UnixMillis,
-) -> Result<PlainToken> {
-    let token = create(tx, account, friendly_name, "127.0.0.1", ttl, dice, now).await?;
-    let key = repo::find_by_name(tx, account, friendly_name).await?.ok_or(Error::NotFound(Thing::AccessKey))?;
-    let event = Event::new(Action::CreateAccessKey, &key.id).with(json!({ "friendlyName": friendly_name, "expires": key.expires }));
-    audit::note(tx, &Actor::operator(), event, dice, now).await?;
-    Ok(token)
-}
-
 fn taken(friendly_name: &str) -> Conflict {
     Conflict::AccessKeyName(friendly_name.to_owned())
 }
 
-/// Makes a named access key for a caller and tells the owner.
+/// Creates a named access key for a caller and notifies the owner. A session that is not fresh needs the proof, which is checked before errors in the key
+/// are reported. Errors: 403 with `reauth_required`; 400, 409, 429.
 pub async fn add(
     app: &Context,
     caller: &DashboardSession,
     _right: NewCredentials,
-    _fresh: Fresh,
-    NewAccessKey { friendly_name, ttl }: &NewAccessKey,
+    new: Result<NewAccessKey>,
+    proof: Option<&Proof>,
 ) -> Result<(Credential, PlainToken)> {
+    fresh::prove(app, caller, proof).await?;
+    let NewAccessKey { friendly_name, ttl } = &new?;
     let mut change = caller.begin_holding_account(app).await?;
     let (tx, now, from) = (&mut change, app.now(), caller.from().0.to_string());
     NewCredentials::of(tx, caller.account(), app).await?;
@@ -131,18 +120,18 @@ pub async fn add(
     Ok((key, token))
 }
 
-/// What the caller may see of its account's credentials: a login also sees sessions that have not ended, a key only named keys.
+/// The account's credentials that the caller may see: named keys, and for a login also valid sessions.
 pub async fn list(tx: &mut ReadTx, app: &Context, caller: &NotApiKey) -> Result<Vec<Credential>> {
     let found = repo::list(tx, caller.account()).await?;
     Ok(found.into_iter().filter(|key| is_seen_by(key, caller.kind(), app)).collect())
 }
 
 fn is_seen_by(key: &Credential, caller: CredentialKind, app: &Context) -> bool {
-    // A named key that has expired still holds its name; a session that has ended is only waiting to be forgotten.
+    // An expired named key still occupies its name; an expired session only waits for deletion.
     !key.kind().is_login() || (caller.is_login() && session::is_alive(key, &app.settings.limits.sessions, app.now()))
 }
 
-/// The caller's credential of this name, or 404.
+/// The caller's credential with this name. Errors: 404.
 pub async fn find(tx: &mut ReadTx, app: &Context, caller: &LoginSession, friendly_name: &str) -> Result<Credential> {
     find_seen(tx, app, caller.account(), caller.kind(), friendly_name).await
 }
@@ -152,54 +141,51 @@ async fn find_seen(tx: &mut ReadTx, app: &Context, account: &AccountId, caller: 
     found.filter(|key| is_seen_by(key, caller, app)).ok_or(Error::NotFound(Thing::AccessKey))
 }
 
-/// The guards of a new lifetime, as far as it can be read, before the other members are judged: whether a fresh proof was needed, and there. Errors: 403
-/// with the code that says what would help; 429.
-pub async fn prove(
-    app: &Context,
-    caller: &LoginSession,
-    friendly_name: &str,
-    ttl: &Result<Option<i64>, Invalid>,
-    proof: Option<Proof>,
-) -> Result<Option<Fresh>> {
-    if matches!(ttl, Ok(None)) {
-        return Ok(None);
+/// Checks the rights for a new lifetime, as far as it can be parsed, before the other members are validated. Requires a fresh proof if the key would expire
+/// later, and returns whether it did. Errors: 403 with the code that says what to do; 429.
+async fn prove(app: &Context, caller: &LoginSession, friendly_name: &str, patch: &AccessKeyPatch) -> Result<bool> {
+    if matches!(patch.ttl, Ok(None)) {
+        return Ok(false);
     }
     DashboardSession::of(caller)?;
     let mut tx = app.db.read().await?;
     NewCredentials::of(&mut tx, caller.account(), app).await?;
-    let Ok(Some(ttl)) = ttl else { return Ok(None) };
-    // What cannot be changed so is refused elsewhere.
+    let Ok(Some(ttl)) = patch.ttl else { return Ok(false) };
+    // Credentials that cannot be updated like this are refused elsewhere.
     let lasts_longer = match find(&mut tx, app, caller, friendly_name).await {
-        Ok(key) => !key.kind().is_login() && key.expires < end(*ttl, app.now()),
+        Ok(key) => !key.kind().is_login() && key.expires < expiry(ttl, app.now()),
         Err(Error::NotFound(_)) => false,
         Err(error) => return Err(error),
     };
     drop(tx);
-    if lasts_longer { fresh::prove(app, caller, proof).await.map(Some) } else { Ok(None) }
+    if lasts_longer {
+        fresh::prove(app, caller, Proof::parsed(&patch.proof)).await?;
+    }
+    Ok(lasts_longer)
 }
 
-/// Renames a credential, or gives a named key a new lifetime from now on, which is the dashboard's to do and like a new credential. One that ends later
-/// needs what [`prove`] gives. Errors: 404, 409; 403 with the code that says what would help.
-pub async fn update(
-    app: &Context,
-    caller: &LoginSession,
-    fresh: Option<Fresh>,
-    friendly_name: &str,
-    patch: &AccessKeyPatch,
-) -> Result<Credential> {
+/// Renames a credential, or gives a named key a new lifetime from now on. The latter requires the dashboard and the same rights as a new credential. A later
+/// expiry requires a fresh proof. Errors: 403 with the code that says what to do; 400, 404, 409, 429.
+pub async fn update(app: &Context, caller: &LoginSession, friendly_name: &str, patch: AccessKeyPatch) -> Result<Credential> {
+    let is_proven = prove(app, caller, friendly_name, &patch).await?;
+    let mut errors = FieldErrors::default();
+    let name = patch.friendly_name.map_err(|others| errors.extend(others)).ok();
+    let ttl = errors.take("ttl", patch.ttl.and_then(|ttl| ttl.map(judge_ttl).transpose()));
+    let proof = errors.take("stepUp", patch.proof);
+    let (Some(name), Some(ttl), Some(_)) = (name, ttl, proof) else { return Err(errors.into()) };
     let mut change = caller.begin_holding_account(app).await?;
-    let (tx, now, name) = (&mut change, app.now(), patch.friendly_name.as_deref());
-    if patch.ttl.is_some() {
+    let (tx, now, name) = (&mut change, app.now(), name.as_deref());
+    if ttl.is_some() {
         DashboardSession::of(caller)?;
         NewCredentials::of(tx, caller.account(), app).await?;
     }
     let before = find(tx, app, caller, friendly_name).await?;
-    if patch.ttl.is_some() && before.kind().is_login() {
+    if ttl.is_some() && before.kind().is_login() {
         return Err(Error::Conflict(Conflict::IsSession));
     }
-    let expires = patch.ttl.map(|ttl| end(ttl, now));
-    if fresh.is_none() && expires.is_some_and(|expires| before.expires < expires) {
-        // The key's end has moved at the same moment.
+    let expires = ttl.map(|ttl| expiry(ttl, now));
+    if !is_proven && expires.is_some_and(|expires| before.expires < expires) {
+        // A concurrent request changed the key's expiry.
         fresh::check(tx, app, caller).await?;
     }
     if repo::update(tx, &before.id, name, expires).await.or_conflict(|| taken(name.unwrap_or(friendly_name)))? == 0 {
@@ -212,7 +198,7 @@ pub async fn update(
     Ok(key)
 }
 
-/// Ends a credential. The owner is told of a named key, and of a command line's.
+/// Deletes a credential. The owner is notified if it is a named key or a CLI credential.
 pub async fn remove(app: &Context, caller: &NotApiKey, friendly_name: &str) -> Result<()> {
     let mut change = caller.begin_holding_account(app).await?;
     let tx = &mut change;

@@ -18,44 +18,48 @@ use crate::domain::credentials::scope::ScopeSet;
 use crate::domain::credentials::session::LAST_EXPIRY;
 use crate::domain::credentials::token::{ApiKeyToken, PlainToken};
 use crate::domain::error::{Error, Quota, Result, Thing};
-use crate::domain::login::{Fresh, fresh};
+use crate::domain::login::fresh;
 use crate::domain::mail::{Key, KeyNotice, Kind, Mail, notices};
 use crate::domain::second_factors::{NewCredentials, Proof};
 use crate::infra::db::{ReadTx, WriteTx};
 
-/// An API key to be made.
+/// An API key to create.
 #[derive(Clone, Debug)]
 pub struct NewApiKey {
-    /// Its name, which [`judge_name`] gave.
+    /// Its name, as returned by [`judge_name`].
     pub name: String,
-    /// What it may be used for.
+    /// Its scopes.
     pub scopes: ScopeSet,
-    /// When it ends.
+    /// Its expiry.
     pub end: End,
+    /// The id that [`new_id`] generated for the caller's account, so that a repeated request creates only one key. Without it, the key gets a new id.
+    pub id: Option<ApiKeyId>,
 }
 
-/// What is to change of an API key; what is `None` stays.
-#[derive(Clone, Debug)]
+/// Changes to an API key; `None` keeps the current value. Each part is validated separately: the rights for an update are checked before the errors are
+/// reported.
 pub struct ApiKeyPatch {
-    /// Its name, which [`judge_name`] gave.
-    pub name: Option<String>,
-    /// What it may be used for.
-    pub scopes: Option<ScopeSet>,
-    /// When it ends.
-    pub end: Option<End>,
+    /// Its name, as returned by [`judge_name`].
+    pub name: Result<Option<String>, Invalid>,
+    /// Its scopes.
+    pub scopes: Result<Option<ScopeSet>, Invalid>,
+    /// Its expiry.
+    pub end: Result<Option<End>, Invalid>,
+    /// A second-factor proof; required if the key would allow more and the session is not fresh.
+    pub proof: Result<Option<Proof>, Invalid>,
 }
 
-/// When an API key is to end.
+/// When an API key expires.
 #[derive(Clone, Copy, Debug)]
 pub enum End {
     /// Never.
     Never,
-    /// At this time, which [`End::judge`] let pass.
+    /// At this time, which [`End::judge`] has checked.
     At(UnixMillis),
 }
 
 impl End {
-    /// The same, unless a key cannot end then.
+    /// Returns it unchanged if it is a valid expiry.
     pub fn judge(self, now: UnixMillis) -> Result<Self, Invalid> {
         match self {
             Self::At(time) if time <= now => Err(Invalid::from("must be in the future")),
@@ -72,103 +76,96 @@ impl End {
     }
 }
 
-/// A name as it is stored.
+/// Validates a name and returns its stored form.
 pub fn judge_name(name: &str) -> Result<String, Invalid> {
     accounts::service::judge_name(name).map(Cow::into_owned)
 }
 
-/// Makes an API key, unless the account has as many as it may have, and gives its raw form, the only time it is known.
-pub async fn create(
-    app: &Context,
-    caller: &DashboardSessionAlone,
-    right: NewCredentials,
-    fresh: Fresh,
-    new: &NewApiKey,
-) -> Result<(ApiKey, PlainToken)> {
-    create_once(app, caller, (right, fresh), new, &new_id(app)?).await
-}
-
-/// An id for a key that is to be made.
+/// A new ID for a key.
 pub fn new_id(app: &Context) -> Result<ApiKeyId> {
     Ok(ApiKeyId::v7(app.now(), app.dice.bytes()?))
 }
 
-/// The same with an id that [`new_id`] made for the caller's account before, so that a request that comes twice makes one key. Errors: 409 when the account
-/// has a key with this id, and those of [`create`].
-pub async fn create_once(
+/// Creates an API key if the account's limit allows it. Returns the plain key, which cannot be recovered later. A session that is not fresh needs the proof,
+/// which is checked before errors in the key are reported. Errors: 403 with `reauth_required`; 400; 409 when the account has a key with this id; 429.
+pub async fn create(
     app: &Context,
     caller: &DashboardSessionAlone,
-    _rights: (NewCredentials, Fresh),
-    new: &NewApiKey,
-    id: &ApiKeyId,
+    _right: NewCredentials,
+    new: Result<NewApiKey>,
+    proof: Option<&Proof>,
 ) -> Result<(ApiKey, PlainToken)> {
+    fresh::prove(app, caller, proof).await?;
+    let new = new?;
+    let id = &new.id.map_or_else(|| new_id(app), Ok)?;
     let token = PlainToken::api_key(&app.dice)?;
-    let prefix = ApiKeyToken::parse(token.reveal()).ok_or_else(|| Error::internal("an API key was made in a wrong form"))?.prefix();
+    let prefix = ApiKeyToken::parse(token.reveal()).ok_or_else(|| Error::internal("a new API key has an invalid format"))?.prefix();
     let mut change = caller.begin_holding_account(app).await?;
     let (tx, account, created) = (&mut change, caller.account(), app.now());
     NewCredentials::of(tx, account, app).await?;
     if repo::find(tx, account, id.as_str()).await?.is_some() {
         return Err(Error::Conflict(Conflict::ApiKeyMade));
     }
-    admit_one_more(tx, account, created).await?;
+    check_quota(tx, account, created).await?;
     let (scopes, expires) = (new.scopes, new.end.time());
     let row = NewApiKeyRow { id, account, name: &new.name, prefix, hash: &token.hash(), scopes, expires, created };
     repo::insert(tx, &row).await?;
-    let made = repo::find(tx, account, id.as_str()).await?.ok_or(Error::NotFound(Thing::ApiKey))?;
-    tell(tx, caller, &made, Kind::KeyAdded).await?;
-    change.commit(Event::new(Action::CreateApiKey, &made.id).with(details(&made)?)).await?;
-    Ok((made, token))
+    let stored = repo::find(tx, account, id.as_str()).await?.ok_or(Error::NotFound(Thing::ApiKey))?;
+    tell(tx, caller, &stored, Kind::KeyAdded).await?;
+    change.commit(Event::new(Action::CreateApiKey, &stored.id).with(details(&stored)?)).await?;
+    Ok((stored, token))
 }
 
-/// How a key is to change, beside its name.
+/// How an update changes what a key allows.
 #[derive(Clone, Copy)]
-struct Reach {
-    /// Whether its end is to be another one.
-    moves_end: bool,
-    /// Whether it is to be able to do more, or for longer.
-    widens: bool,
+struct AccessChange {
+    /// Whether its expiry changes.
+    changes_expiry: bool,
+    /// Whether it will allow more, or expire later.
+    extends: bool,
 }
 
-impl Reach {
+impl AccessChange {
     fn of(before: &ApiKey, scopes: ScopeSet, expires: Option<UnixMillis>) -> Result<Self> {
         let lasts_longer = before.expires_time.is_some_and(|until| expires.is_none_or(|expires| until < expires));
-        Ok(Self { moves_end: expires != before.expires_time, widens: lasts_longer || !scopes.is_within(before.scopes()?) })
+        Ok(Self { changes_expiry: expires != before.expires_time, extends: lasts_longer || !scopes.is_within(before.scopes()?) })
     }
 
-    /// Refuses what needs the right to new credentials when the account does not have it. Errors: 403 with `mfa_setup_required`.
+    /// Requires the right to create credentials, if the update needs it. Errors: 403 with `mfa_setup_required`.
     async fn check_right(self, tx: &mut ReadTx, app: &Context, caller: &DashboardSession) -> Result<()> {
-        if self.moves_end || self.widens {
+        if self.changes_expiry || self.extends {
             NewCredentials::of(tx, caller.account(), app).await?;
         }
         Ok(())
     }
 }
 
-/// The guards of a change, as far as its members are right, before what is wrong with them is told: whether a fresh proof was needed, and there. What is
-/// not there needs none. Errors: 403 with the code that says what would help; 429.
-pub async fn prove(
-    app: &Context,
-    caller: &DashboardSession,
-    id: &str,
-    scopes: &Result<Option<ScopeSet>, Invalid>,
-    end: &Result<Option<End>, Invalid>,
-    proof: Option<Proof>,
-) -> Result<Option<Fresh>> {
+/// Checks the rights for an update, as far as its members can be parsed, before their errors are returned. Requires a fresh proof if the key would allow
+/// more, and returns whether it did. A missing key needs none. Errors: 403 with the code that says what to do; 429.
+async fn prove(app: &Context, caller: &DashboardSession, id: &str, patch: &ApiKeyPatch) -> Result<bool> {
     let mut tx = app.db.read().await?;
-    let Some(before) = repo::find(&mut tx, caller.account(), id).await? else { return Ok(None) };
-    let scopes = scopes.as_ref().ok().copied().flatten().unwrap_or(before.scopes()?);
-    let expires = end.as_ref().ok().copied().flatten().map_or(before.expires_time, End::time);
-    let reach = Reach::of(&before, scopes, expires)?;
-    reach.check_right(&mut tx, app, caller).await?;
+    let Some(before) = repo::find(&mut tx, caller.account(), id).await? else { return Ok(false) };
+    let scopes = patch.scopes.as_ref().ok().copied().flatten().unwrap_or(before.scopes()?);
+    let expires = patch.end.as_ref().ok().copied().flatten().map_or(before.expires_time, End::time);
+    let change_of_access = AccessChange::of(&before, scopes, expires)?;
+    change_of_access.check_right(&mut tx, app, caller).await?;
     drop(tx);
-    if reach.widens { fresh::prove(app, caller, proof).await.map(Some) } else { Ok(None) }
+    if change_of_access.extends {
+        fresh::prove(app, caller, Proof::parsed(&patch.proof)).await?;
+    }
+    Ok(change_of_access.extends)
 }
 
-/// Changes name, scopes and expiry as far as they are given; to reach further takes what [`prove`] gives. Errors: 400 when none is, 404, 409 when
-/// the key is revoked, 403 when it is to reach further or end at another time and the account has no right to that, or the session is not fresh.
-pub async fn update(app: &Context, caller: &DashboardSession, fresh: Option<Fresh>, id: &str, patch: &ApiKeyPatch) -> Result<ApiKey> {
-    if patch.name.is_none() && patch.scopes.is_none() && patch.end.is_none() {
-        return Err(Error::Invalid(FieldErrors::of_request("at least one of name, scopes and expires_at is needed")));
+/// Updates name, scopes and expiry. Errors: 403 with the code that says what to do when the key is extended or its expiry changed and the account lacks the
+/// right, or the session is not fresh; 400, also when no member is given; 404; 409 when the key is revoked; 429.
+pub async fn update(app: &Context, caller: &DashboardSession, id: &str, patch: ApiKeyPatch) -> Result<ApiKey> {
+    let is_proven = prove(app, caller, id, &patch).await?;
+    let mut errors = FieldErrors::default();
+    let (name, scopes) = (errors.take("name", patch.name), errors.take("scopes", patch.scopes));
+    let (end, proof) = (errors.take("expires_at", patch.end), errors.take("stepUp", patch.proof));
+    let (Some(name), Some(scopes), Some(end), Some(_)) = (name, scopes, end, proof) else { return Err(errors.into()) };
+    if name.is_none() && scopes.is_none() && end.is_none() {
+        return Err(Error::Invalid(FieldErrors::of_request("at least one of name, scopes and expires_at is required")));
     }
     let mut change = caller.begin_holding_account(app).await?;
     let (tx, now) = (&mut change, app.now());
@@ -176,16 +173,16 @@ pub async fn update(app: &Context, caller: &DashboardSession, fresh: Option<Fres
     if before.revoked_time.is_some() {
         return Err(Error::Conflict(Conflict::ApiKeyRevoked));
     }
-    let (name, scopes) = (patch.name.as_deref().unwrap_or(&before.name), patch.scopes.unwrap_or(before.scopes()?));
-    let expires = patch.end.map_or(before.expires_time, End::time);
-    let reach = Reach::of(&before, scopes, expires)?;
-    reach.check_right(tx, app, caller).await?;
-    if reach.widens && fresh.is_none() {
-        // The key was narrowed at the same moment.
+    let (name, scopes) = (name.as_deref().unwrap_or(&before.name), scopes.unwrap_or(before.scopes()?));
+    let expires = end.map_or(before.expires_time, End::time);
+    let change_of_access = AccessChange::of(&before, scopes, expires)?;
+    change_of_access.check_right(tx, app, caller).await?;
+    if change_of_access.extends && !is_proven {
+        // A concurrent request restricted the key.
         fresh::check(tx, app, caller).await?;
     }
     if !before.is_alive(now) && expires.is_none_or(|expires| now < expires) {
-        admit_one_more(tx, caller.account(), now).await?;
+        check_quota(tx, caller.account(), now).await?;
     }
     repo::update(tx, &before.id, name, scopes, expires, now).await?;
     let after = repo::find(tx, caller.account(), id).await?.ok_or(Error::NotFound(Thing::ApiKey))?;
@@ -195,7 +192,7 @@ pub async fn update(app: &Context, caller: &DashboardSession, fresh: Option<Fres
     Ok(after)
 }
 
-/// Revokes a key; once more changes nothing.
+/// Revokes a key; revoking it again changes nothing.
 pub async fn revoke(app: &Context, caller: &LoginSession, id: &str) -> Result<()> {
     let mut change = caller.begin_holding_account(app).await?;
     let tx = &mut change;
@@ -207,16 +204,16 @@ pub async fn revoke(app: &Context, caller: &LoginSession, id: &str) -> Result<()
     change.commit(Event::new(Action::RevokeApiKey, &key.id).with(details(&key)?)).await
 }
 
-/// Refuses when the account has as many keys as it may have. Holds the account's row, so that of many at once no more than that get through.
-async fn admit_one_more(tx: &mut WriteTx, account: &AccountId, now: UnixMillis) -> Result<()> {
-    let most = accounts::repo::hold(tx, account).await?.ok_or(Error::Unauthenticated)?;
-    if repo::count_alive(tx, account, now).await? >= most {
+/// Checks the limit of keys per account. Locks the account's row, so that concurrent requests cannot exceed it.
+async fn check_quota(tx: &mut WriteTx, account: &AccountId, now: UnixMillis) -> Result<()> {
+    let max = accounts::repo::hold(tx, account).await?.ok_or(Error::Unauthenticated)?.max_api_keys;
+    if repo::count_alive(tx, account, now).await? >= max {
         return Err(Error::Quota(Quota::ApiKeys));
     }
     Ok(())
 }
 
-/// What the audit trail says of a key.
+/// The audit details of a key.
 fn details(key: &ApiKey) -> Result<Value> {
     Ok(json!({ "name": key.name, "scopes": key.scopes()?.names(), "expires": key.expires_time }))
 }

@@ -1,6 +1,6 @@
-//! What is done with keys: access keys and API keys are created, changed, listed and taken away, and sessions are listed and ended.
+//! Use cases on keys: create, update, list and revoke access keys and API keys; list and revoke sessions.
 //!
-//! The tables are in [`crate::domain::credentials`]; how a key is used is in [`crate::domain::access::bearer`]. Start reading at [`access_keys`].
+//! The tables are in [`crate::domain::credentials`]; authentication with a key is in [`crate::domain::access::bearer`]. Start reading at [`access_keys`].
 
 pub mod access_keys;
 pub mod api_keys;

@@ -1,4 +1,4 @@
-//! The rules of an account's sessions: those of the dashboard and those that command lines hold.
+//! The rules of an account's sessions: dashboard sessions and CLI credentials.
 
 use serde_json::json;
 
@@ -10,18 +10,18 @@ use crate::domain::credentials::access_keys::repo::{self, Credential};
 use crate::domain::credentials::{device_cookies as device, session};
 use crate::domain::error::{Error, Result, Thing};
 
-/// The account's sessions that can still be used, those that command lines hold among them; oldest first.
+/// The account's valid sessions, including CLI credentials; oldest first.
 pub async fn list(app: &Context, caller: &LoginSession) -> Result<Vec<Credential>> {
     let sessions = repo::logins(&mut app.db.read().await?, caller.account()).await?;
     Ok(sessions.into_iter().filter(|found| is_alive(app, found)).collect())
 }
 
-/// Ends every dashboard session, or every other one, and tells how many could still be used. Errors: 401.
+/// Deletes every dashboard session, or all but the current one. Returns how many of them were still valid. Errors: 401.
 pub async fn end_dashboard(app: &Context, caller: &LoginSession, keeps_current: bool) -> Result<usize> {
     let keep = keeps_current.then(|| caller.credential());
     let mut change = caller.begin_holding_account(app).await?;
     let ended = repo::delete_dashboard(&mut change, caller.account(), keep).await?;
-    // What browsers keep beside their sessions is as old as those.
+    // Device cookies are deleted with the sessions of their browsers.
     device::repo::delete_all(&mut change, caller.account()).await?;
     let revoked = ended.iter().filter(|ended| is_alive(app, ended)).count();
     let details = json!({ "sessions": revoked, "keepCurrent": keeps_current });
@@ -29,7 +29,7 @@ pub async fn end_dashboard(app: &Context, caller: &LoginSession, keeps_current: 
     Ok(revoked)
 }
 
-/// Ends the session that the caller has, and tells the owner when it is a command line's. Errors: 401 when it has ended already.
+/// Deletes the caller's session, and notifies the owner if it is a CLI credential. Errors: 401 when it was deleted already.
 pub async fn end_current(app: &Context, caller: &LoginSession) -> Result<()> {
     let mut change = caller.begin_holding_account(app).await?;
     let ended = repo::find(&mut change, caller.account(), caller.credential()).await?.ok_or(Error::Unauthenticated)?;
@@ -40,12 +40,12 @@ pub async fn end_current(app: &Context, caller: &LoginSession) -> Result<()> {
     change.commit(Event::new(Action::EndSession, caller.credential())).await
 }
 
-/// Ends the sessions that were made from an address or by a machine of this name, and tells the owner of those of command lines. Errors: 404 when there
-/// is none that can still be used.
+/// Deletes the sessions that were created from this address or by a device with this name. Notifies the owner about CLI credentials. Errors: 404 when none of
+/// them is still valid.
 pub async fn end_from_source(app: &Context, caller: &LoginSession, source: &str) -> Result<()> {
     let mut change = caller.begin_holding_account(app).await?;
     let ended = repo::delete_from_source(&mut change, caller.account(), source).await?;
-    // Those that had ended by themselves are nobody's change; they are left to the job that forgets them.
+    // Expired ones are not part of this change: deleting them is the clean-up job's work.
     let ended: Vec<&Credential> = ended.iter().filter(|ended| is_alive(app, ended)).collect();
     if ended.is_empty() {
         return Err(Error::NotFound(Thing::Session));

@@ -1,4 +1,4 @@
-//! Counts by client address: of its network, and on IPv6 also of the site that the network belongs to.
+//! Rate-limit counts by client address: per network, and on IPv6 also per site, the larger block that the network belongs to.
 
 use std::net::IpAddr;
 
@@ -12,8 +12,8 @@ use crate::domain::error::Result;
 use crate::domain::traces;
 use crate::infra::db::{ReadTx, WriteTx};
 
-/// What one limit counted of a client's address, and of the site that it belongs to: a client with a /48 of IPv6 has 65,536 networks, and all of them
-/// together get ten times what one gets.
+/// What one limit has counted for a client's network and site. A client with an IPv6 /48 has 65,536 networks; together they get ten times the limit
+/// of one.
 #[derive(Clone, Debug)]
 pub struct AddressTimes {
     network: Times,
@@ -21,14 +21,14 @@ pub struct AddressTimes {
 }
 
 impl AddressTimes {
-    /// The seconds until one more may come from there, when there were as many as `rate` allows.
+    /// Seconds until the next request is allowed, if `rate` is used up.
     pub fn wait(&self, rate: Rate, now: UnixMillis) -> Option<u64> {
         let site = self.site.as_ref().and_then(|times| times.wait(site_rate(rate), now));
         self.network.wait(rate, now).max(site)
     }
 }
 
-/// The same with the rows locked.
+/// The same counts, with their rows locked.
 #[derive(Debug)]
 pub struct AddressCount {
     network: Count,
@@ -36,7 +36,7 @@ pub struct AddressCount {
 }
 
 impl AddressCount {
-    /// Locks the rows, the site's first, and reads them.
+    /// Locks and reads the rows, the site's row first.
     pub async fn lock(tx: &mut WriteTx, limit: Limit, address: IpAddr, now: UnixMillis) -> Result<Self> {
         let site = match Subject::site(address) {
             Some(subject) => Some(Count::lock(tx, limit, &subject, now).await?),
@@ -45,12 +45,12 @@ impl AddressCount {
         Ok(Self { network: Count::lock(tx, limit, &Subject::address(address), now).await?, site })
     }
 
-    /// What was counted.
+    /// The counts so far.
     pub fn times(&self) -> AddressTimes {
         AddressTimes { network: self.network.times.clone(), site: self.site.as_ref().map(|site| site.times.clone()) }
     }
 
-    /// Counts one more.
+    /// Counts one more event.
     pub async fn add(self, tx: &mut WriteTx, kept: Rate, now: UnixMillis) -> Result<()> {
         if let Some(site) = self.site {
             site.add(tx, site_rate(kept), now).await?;
@@ -59,7 +59,7 @@ impl AddressCount {
         Ok(())
     }
 
-    /// Leaves it as it was.
+    /// Releases the rows without counting.
     pub async fn leave(self, tx: &mut WriteTx) -> Result<()> {
         if let Some(site) = self.site {
             site.leave(tx).await?;
@@ -68,7 +68,7 @@ impl AddressCount {
     }
 }
 
-/// What one limit counted of a client's address so far.
+/// Reads what one limit has counted for a client's address.
 pub async fn find_address(tx: &mut ReadTx, limit: Limit, address: IpAddr) -> Result<AddressTimes> {
     let site = match Subject::site(address) {
         Some(subject) => Some(find(tx, limit, &subject).await?),
@@ -77,8 +77,8 @@ pub async fn find_address(tx: &mut ReadTx, limit: Limit, address: IpAddr) -> Res
     Ok(AddressTimes { network: find(tx, limit, &Subject::address(address)).await?, site })
 }
 
-/// [`super::admit`] for a request from an address, in a transaction of its own: what it admits counts, whatever becomes of it. A client over the limit is
-/// found out by reading, so that no flood of requests keeps others from writing.
+/// [`super::admit`] by client address, in its own transaction: the event counts even if the request fails later. A client over the limit is refused
+/// after a read only, so a flood of requests does not block writers.
 pub async fn admit_address(app: &Context, address: IpAddr, limit: Limit, rate: Rate) -> Result<Result<(), u64>> {
     let so_far = find_address(&mut app.db.read().await?, limit, address).await?;
     let mut refused = so_far.wait(rate, app.now());
@@ -96,7 +96,7 @@ pub async fn admit_address(app: &Context, address: IpAddr, limit: Limit, rate: R
     Ok(Err(seconds))
 }
 
-/// [`admit_address`] for a request of a stranger. Errors: 429.
+/// [`admit_address`] for an unauthenticated request. Errors: 429.
 pub async fn admit_stranger(app: &Context, from: ClientAddress, limit: Limit, rate: Rate) -> Result<()> {
     admit_address(app, from.0, limit, rate).await?.map_err(too_many)
 }

@@ -1,8 +1,8 @@
-//! How much one account may have: what is counted, and the refusal that names the quota and its value.
+//! Quotas: how much one account may have.
 //!
-//! Apps, deployments, collaborators and bytes count for the app's owner. Bytes are not given back: what a deleted app has stored stays, and counts on. A
-//! quota that was lowered touches nothing that exists. Each function is called in the transaction of the change, with the row held under which the counted
-//! rows are added, so that two at once cannot pass together.
+//! Apps, deployments, collaborators and bytes count for the app's owner. Bytes are never freed: what a deleted app stored is kept and still counts.
+//! Lowering a quota does not affect what exists. Each check runs in the change's transaction, with the parent row locked, so two concurrent changes
+//! cannot both pass.
 
 use shared::ids::{AccountId, AppId};
 use shared::limit::Rate;
@@ -20,7 +20,7 @@ const APPS: &str = "SELECT COUNT(*) FROM apps WHERE owner_id = $1";
 const DEPLOYMENTS: &str = "SELECT COUNT(*) FROM deployments WHERE app_id = $1";
 const KEPT_KEYS: &str = "SELECT COUNT(*) FROM deployment_keys WHERE account_id = $1 AND deployment_id IS NULL";
 const KEPT_KEYS_OF_APP: &str = "SELECT COUNT(*) FROM deployment_keys WHERE app_id = $1 AND account_id = $2 AND deployment_id IS NULL";
-// Without sessions and what CLIs hold: those have bounds of their own.
+// Excludes sessions and CLI credentials, which have limits of their own.
 const ACCESS_KEYS: &str = "SELECT COUNT(*) FROM access_keys WHERE account_id = $1 AND NOT is_session AND credential_origin IS NULL";
 const COLLABORATORS: &str = "SELECT COUNT(*) FROM collaborators WHERE app_id = $1";
 const STORED_BYTES: &str = "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM blobs WHERE account_id = $1";
@@ -32,24 +32,24 @@ const BYTES_OF_APP: &str = "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM b
 pub const SQL: &[&str] =
     &[APPS, DEPLOYMENTS, KEPT_KEYS, KEPT_KEYS_OF_APP, ACCESS_KEYS, COLLABORATORS, STORED_BYTES, STORED_BYTES_OF_OWNER, BYTES_OF_APP];
 
-/// Deployments that an account creates in a day: each leaves a key that is never given to anybody else.
+/// Deployments that an account may create per day: each leaves a key that is never reused.
 const DEPLOYMENTS_A_DAY: Rate = Rate { count: 200, window: 86_400_000 };
 
-/// New names that an account's apps get in a day: each is kept for every collaborator who has accepted the app.
+/// App renames that an account may do per day: each old name is kept for every collaborator who has accepted the app.
 const RENAMES_A_DAY: Rate = Rate { count: 200, window: 86_400_000 };
 
-/// Keys of deleted deployments that are kept for an account.
+/// Keys of deleted deployments kept per account.
 const MAX_KEPT_KEYS: i64 = 2_000;
 
 impl Quotas {
-    /// Refuses one more app of the account, whose row is held. Errors: 409.
+    /// Checks that the account may have one more app. Its row must be locked. Errors: 409.
     pub async fn check_apps(&self, tx: &mut ReadTx, owner: &AccountId) -> Result<()> {
         let count: i64 = on!(tx, |conn| sqlx::query_scalar(APPS).bind(owner).fetch_one(conn).await)?;
         check(count, self.apps, Quota::Apps)
     }
 
-    /// Refuses an app in the namespace of `from` that is to be in that of `to`, whose row is held: with the app go its stored bytes and the keys of its
-    /// deleted deployments. Errors: 409.
+    /// Checks that an app may move from `from` to `to`, whose row must be locked. The app takes its stored bytes and the keys of its deleted
+    /// deployments along. Errors: 409.
     pub async fn check_received(&self, tx: &mut ReadTx, app: &AppId, from: &AccountId, to: &AccountId) -> Result<()> {
         self.check_apps(tx, to).await?;
         let keys: i64 = on!(tx, |conn| sqlx::query_scalar(KEPT_KEYS_OF_APP).bind(app).bind(from).fetch_one(conn).await)?;
@@ -64,21 +64,21 @@ impl Quotas {
         Ok(())
     }
 
-    /// Refuses one more named access key of the account, whose row is held. Errors: 409.
+    /// Checks that the account may have one more named access key. Its row must be locked. Errors: 409.
     pub async fn check_access_keys(&self, tx: &mut ReadTx, account: &AccountId) -> Result<()> {
         let count: i64 = on!(tx, |conn| sqlx::query_scalar(ACCESS_KEYS).bind(account).fetch_one(conn).await)?;
         check(count, self.access_keys, Quota::AccessKeys)
     }
 
-    /// Refuses one more collaborator of the app, whose row is held. Errors: 409.
+    /// Checks that the app may have one more collaborator. Its row must be locked. Errors: 409.
     pub async fn check_collaborators(&self, tx: &mut ReadTx, app: &AppId) -> Result<()> {
         let count: i64 = on!(tx, |conn| sqlx::query_scalar(COLLABORATORS).bind(app).fetch_one(conn).await)?;
         check(count, self.collaborators, Quota::Collaborators)
     }
 
-    /// Refuses so many more bytes of bundles of the app when its owner would have stored more than its quota with them. Errors: 409.
+    /// Checks that `more` bytes of bundles fit into the storage quota of the app's owner. Errors: 409.
     pub async fn check_stored_bytes(&self, tx: &mut ReadTx, app: &AppId, more: u64) -> Result<()> {
-        // Of whoever owns it now: the app may have changed hands while the bundle came.
+        // The current owner: the app may have been transferred during the upload.
         let stored: i64 = on!(tx, |conn| sqlx::query_scalar(STORED_BYTES_OF_OWNER).bind(app).fetch_one(conn).await)?;
         self.check_bytes(stored.saturating_add(i64::try_from(more).unwrap_or(i64::MAX)))
     }
@@ -89,14 +89,14 @@ impl Quotas {
     }
 }
 
-/// Refuses one new name of an app too many that the account `by` gives within a day; counts this one. Errors: 409.
+/// Counts a rename by the account `by`, or refuses it if the daily limit is used up. Errors: 409.
 pub async fn admit_rename(app: &Context, tx: &mut WriteTx, by: &AccountId, actor: &Actor) -> Result<()> {
     let admitted = limits::admit(tx, Limit::Renames, &Subject::account(by), RENAMES_A_DAY, app.now()).await?;
     admitted.map_err(|_| refused(app, Limit::Renames, by, actor, Quota::RenamesADay(RENAMES_A_DAY.count)))
 }
 
-/// Refuses one more deployment of the app `of`, whose row is held, and one too many that the account `by` makes within a day, whoever owns the app; counts
-/// this one. One that reuses a kept key leaves fewer of those, so it is not refused for their number. Errors: 409.
+/// Checks that the app `of`, whose row is locked, may have one more deployment. Counts it against the daily limit of the account `by`, whoever owns
+/// the app. A deployment that reuses a kept key leaves fewer of those, so the limit on kept keys does not apply. Errors: 409.
 pub async fn admit_deployment(
     app: &Context,
     tx: &mut WriteTx,
@@ -110,18 +110,18 @@ pub async fn admit_deployment(
     if !reuses_key {
         check_kept_keys(tx, owner, 1).await?;
     }
-    // Nothing is locked after this count, so that nobody waits in a circle.
+    // Nothing is locked after this count, so it cannot deadlock.
     let admitted = limits::admit(tx, Limit::Deployments, &Subject::account(by), DEPLOYMENTS_A_DAY, app.now()).await?;
     admitted.map_err(|_| refused(app, Limit::Deployments, by, actor, Quota::DeploymentsADay(DEPLOYMENTS_A_DAY.count)))
 }
 
-/// Refuses so many more keys of deleted deployments of the account.
+/// Checks that the account may keep `more` keys of deleted deployments.
 async fn check_kept_keys(tx: &mut ReadTx, owner: &AccountId, more: i64) -> Result<()> {
     let kept: i64 = on!(tx, |conn| sqlx::query_scalar(KEPT_KEYS).bind(owner).fetch_one(conn).await)?;
     if kept.saturating_add(more) <= MAX_KEPT_KEYS { Ok(()) } else { Err(Error::Quota(Quota::KeptKeys(MAX_KEPT_KEYS))) }
 }
 
-/// The refusal of a limit by day, which leaves a line in the log like that of every limit.
+/// The refusal by a daily limit. It is logged like that of every rate limit.
 fn refused(app: &Context, limit: Limit, owner: &AccountId, actor: &Actor, quota: Quota) -> Error {
     if let Some(from) = actor.address() {
         traces::refused(app, ClientAddress(from), limit.as_str(), Some(owner));
@@ -129,6 +129,6 @@ fn refused(app: &Context, limit: Limit, owner: &AccountId, actor: &Actor, quota:
     Error::Quota(quota)
 }
 
-fn check(count: i64, most: u32, quota: fn(u32) -> Quota) -> Result<()> {
-    if count < i64::from(most) { Ok(()) } else { Err(Error::Quota(quota(most))) }
+fn check(count: i64, max: u32, quota: fn(u32) -> Quota) -> Result<()> {
+    if count < i64::from(max) { Ok(()) } else { Err(Error::Quota(quota(max))) }
 }

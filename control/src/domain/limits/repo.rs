@@ -6,7 +6,7 @@ use crate::infra::db::expiry::Expiry;
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
-// Locks the row, or makes it and so locks its key: two at once are serial on both databases.
+// Locks the row, or inserts it and so locks its key: concurrent transactions are serialized on both databases.
 const LOCK: &str = "INSERT INTO limit_counts (name, subject, times, forget_time) VALUES ($1, $2, '[]', $3) \
     ON CONFLICT (name, subject) DO UPDATE SET name = excluded.name RETURNING times";
 const FIND: &str = "SELECT times FROM limit_counts WHERE name = $1 AND subject = $2";
@@ -19,25 +19,25 @@ const DELETE_EXPIRED: &str = "DELETE FROM limit_counts WHERE name = $1 AND subje
 /// Every statement of this file.
 pub const SQL: &[&str] = &[LOCK, FIND, STORE, CLEAR, EXPIRED, DELETE_EXPIRED];
 
-/// Counts that no longer matter.
+/// Counts whose window has passed.
 pub const EXPIRY: Expiry = Expiry { due: EXPIRED, delete: DELETE_EXPIRED, after: 0 };
 
-/// The times of a row, a JSON list, which nobody else changes before this transaction ends.
+/// Locks a row and returns its times, a JSON list.
 pub async fn lock(tx: &mut WriteTx, name: &str, subject: &str, now: UnixMillis) -> sqlx::Result<String> {
     on!(tx, |conn| sqlx::query_scalar(LOCK).bind(name).bind(subject).bind(now).fetch_one(conn).await)
 }
 
-/// The times of a row as they are.
+/// Reads the times of a row, without a lock.
 pub async fn find(tx: &mut ReadTx, name: &str, subject: &str) -> sqlx::Result<Option<String>> {
     on!(tx, |conn| sqlx::query_scalar(FIND).bind(name).bind(subject).fetch_optional(conn).await)
 }
 
-/// Writes the times of a row, and when they no longer matter.
+/// Writes the times of a row, and when the row may be deleted.
 pub async fn store(tx: &mut WriteTx, name: &str, subject: &str, times: &str, forget: UnixMillis) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(STORE).bind(name).bind(subject).bind(times).bind(forget).execute(conn).await)
 }
 
-/// Forgets a row.
+/// Deletes a row.
 pub async fn clear(tx: &mut WriteTx, name: &str, subject: &str) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(CLEAR).bind(name).bind(subject).execute(conn).await)
 }

@@ -1,55 +1,55 @@
-//! What the operator decides about those who have no credential yet, and about what an account may have.
+//! Rate limits for unauthenticated requests, and account quotas. The operator sets both.
 
 use shared::limit::Rate;
 
-/// Limits on strangers.
+/// Rate limits for unauthenticated requests.
 #[derive(Clone, Copy, Debug)]
 pub struct StrangerLimits {
     /// Failed logins per client address.
     pub login_address: Rate,
-    /// Failed logins of one e-mail address before a challenge token is needed.
+    /// Failed logins per email address before a challenge token is required.
     pub login_challenge: Rate,
-    /// Failed logins of one e-mail address before it takes no more for a window's length; where no challenge is configured.
+    /// Failed logins per email address before logins are blocked for one window; used if no challenge is configured.
     pub login_stop: Rate,
     /// Registrations per client address.
     pub register: Rate,
     /// Requests for verification and reset mails per client address.
     pub mail_requests: Rate,
-    /// Mails about registrations per e-mail address and requesting network.
+    /// Registration mails per email address and requesting network.
     pub registration_mails: Rate,
-    /// Mails about registrations per e-mail address, whoever asks.
+    /// Registration mails per email address, from all networks.
     pub all_registration_mails: Rate,
-    /// Password resets per e-mail address.
+    /// Password reset mails per email address.
     pub reset_mails: Rate,
-    /// Failed proofs of a second factor per account.
+    /// Failed second-factor attempts per account.
     pub mfa_attempts: Rate,
-    /// Other requests without a credential per client address.
+    /// Other unauthenticated requests per client address.
     pub posts: Rate,
-    /// How long the link of a verification mail works, in milliseconds.
+    /// Lifetime of the link in a verification mail, in milliseconds.
     pub verify_token: i64,
-    /// How long the link of a reset mail works, in milliseconds.
+    /// Lifetime of the link in a password reset mail, in milliseconds.
     pub reset_token: i64,
 }
 
 impl StrangerLimits {
-    /// What must be remembered of one e-mail address's failed logins for either of the limits on them.
+    /// How many failed logins to keep per email address, so that both limits on them can be checked.
     pub fn login_memory(&self) -> Rate {
         let (challenge, stop) = (self.login_challenge, self.login_stop);
         Rate { count: challenge.count.max(stop.count), window: challenge.window.max(stop.window) }
     }
 }
 
-/// What an account may have; the same for all.
+/// Quotas of an account; the same for all accounts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quotas {
-    /// Apps that it owns.
+    /// Apps owned.
     pub apps: u32,
-    /// Deployments of one app.
+    /// Deployments per app.
     pub deployments: u32,
-    /// Named access keys, expired ones too: they hold their names.
+    /// Named access keys, including expired ones: their names stay taken.
     pub access_keys: u32,
-    /// Collaborators of one app, its owner included.
+    /// Collaborators per app, including its owner.
     pub collaborators: u32,
-    /// Bytes that it has stored: the bundles of its apps, those of deleted apps too.
+    /// Bytes stored: the bundles of its apps, including deleted apps.
     pub stored_bytes: u64,
 }

@@ -1,47 +1,47 @@
-//! How many of one kind of work each account has under way in this process.
+//! Limits how many operations of one kind each account has in progress in this process.
 //!
-//! What an account may begin in a time is counted elsewhere ([`App::count`](crate::domain::context::Context::count)); this is for what is large while it lasts.
+//! Rate limits are elsewhere ([`App::count`](crate::domain::context::Context::count)). This is for work that is expensive while it runs.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use shared::ids::AccountId;
 
-/// The counts; clones share them.
+/// Counts per account; clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct UnderWay(Arc<Mutex<HashMap<AccountId, u32>>>);
 
-/// One piece of work under way, until it is dropped.
+/// A slot for one operation, released on drop.
 #[derive(Debug)]
-pub struct Place {
+pub struct Slot {
     all: UnderWay,
     account: AccountId,
 }
 
 impl UnderWay {
-    /// A place for one more of the account; none when it has `most` under way.
-    pub fn enter(&self, account: &AccountId, most: u32) -> Option<Place> {
+    /// Takes a slot for the account; `None` if it already has `max` operations in progress.
+    pub fn enter(&self, account: &AccountId, max: u32) -> Option<Slot> {
         let mut counts = self.counts();
         let count = counts.get(account).copied().unwrap_or_default();
-        if count >= most {
+        if count >= max {
             return None;
         }
         counts.insert(account.clone(), count + 1);
-        Some(Place { all: self.clone(), account: account.clone() })
+        Some(Slot { all: self.clone(), account: account.clone() })
     }
 
-    /// How many the account has under way.
+    /// The number of operations the account has in progress.
     pub fn count(&self, account: &AccountId) -> u32 {
         self.counts().get(account).copied().unwrap_or_default()
     }
 
-    /// Nothing in here panics between two changes that belong together, so a poisoned lock is as good as any.
+    /// No code panics between related changes, so the data behind a poisoned lock is still valid.
     fn counts(&self) -> MutexGuard<'_, HashMap<AccountId, u32>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
         let mut counts = self.all.counts();
         match counts.get_mut(&self.account) {
@@ -57,7 +57,7 @@ mod tests {
     use shared::time::UnixMillis;
 
     #[test]
-    fn each_account_has_its_places_and_gets_them_back() {
+    fn each_account_has_its_own_slots_and_gets_them_back() {
         let under_way = UnderWay::default();
         let [ada, bob] = [1, 2].map(|number| AccountId::v7(UnixMillis(0), [number; 10]));
         let first = under_way.enter(&ada, 2);

@@ -1,4 +1,4 @@
-//! One guess at a password: what stands between it and the account, how it is compared, and how a wrong one is counted.
+//! One password attempt: the limits that protect the account, the comparison, and how a failure is counted.
 
 use shared::ids::AccountId;
 use shared::time::UnixMillis;
@@ -19,20 +19,20 @@ use crate::infra::db::WriteTx;
 
 const WRONG: Error = Error::WrongCredentials(Credentials::Password);
 
-/// What protects an account from guesses, besides the limit of each address.
+/// What protects an account from password guessing, besides the limit per address.
 #[derive(Clone, Copy)]
 pub(crate) enum Guard {
-    /// After a few failures a human must show to be one.
+    /// After a few failures, a human-verification challenge is required.
     Challenge { is_passed: bool },
-    /// After ten failures the account takes no more attempts for an hour.
+    /// After ten failures, the account is locked for an hour.
     Stop,
 }
 
-/// A refusal by one of the limits, and its name.
+/// The name of the limit that refused, and the refusal.
 type Refused = (&'static str, Error);
 
 impl Guard {
-    /// `is_known` lifts what guards the account, and not what guards it from an address.
+    /// `is_known` (a device cookie) bypasses the protection of the account, but not the limit of the address.
     fn check(self, app: &Context, address: &AddressTimes, account: &Times, is_known: bool, now: UnixMillis) -> Result<(), Refused> {
         let rates = &app.settings.limits.strangers;
         if let Some(seconds) = address.wait(rates.login_address, now) {
@@ -49,7 +49,7 @@ impl Guard {
     }
 }
 
-/// A guess at a password.
+/// A password attempt.
 #[derive(Clone, Copy)]
 pub(crate) struct Guess<'g> {
     pub(crate) from: ClientAddress,
@@ -57,12 +57,12 @@ pub(crate) struct Guess<'g> {
     pub(crate) password: &'g str,
     pub(crate) guard: Guard,
     pub(crate) device: &'g Device,
-    pub(crate) whose: Whose,
+    pub(crate) passwords: Passwords,
 }
 
 impl Guess<'_> {
-    /// Notes a refusal by a limit. To be asked for a challenge is none.
-    fn note(&self, app: &Context, (limit, error): Refused) -> Error {
+    /// Logs a refusal by a limit. A request for a challenge is not logged.
+    fn log_refusal(&self, app: &Context, (limit, error): Refused) -> Error {
         if matches!(error, Error::TooMany { .. }) {
             traces::refused(app, self.from, limit, None);
         }
@@ -74,44 +74,45 @@ pub(crate) fn too_many(seconds: u64) -> Error {
     Error::TooMany { limit: RateLimit::FailedLogins, retry_after: seconds }
 }
 
-/// Refuses what would be refused anyway, before it costs a hash. Gives the device cookie that is the account's.
-pub(crate) async fn look(app: &Context, guess: &Guess<'_>) -> Result<Option<TokenHash>> {
+/// Checks the limits before spending time on a hash. Returns the device cookie if it belongs to the account.
+pub(crate) async fn check_limits(app: &Context, guess: &Guess<'_>) -> Result<Option<TokenHash>> {
     let (mut tx, now) = (app.db.read().await?, app.now());
     let address = limits::find_address(&mut tx, Limit::LoginAddress, guess.from.0).await?;
     let account = limits::find(&mut tx, Limit::LoginAccount, &Subject::email(guess.email)).await?;
     let device = guess.device.find(&mut tx, guess.email, now).await?;
-    guess.guard.check(app, &address, &account, device.is_some(), now).map_err(|refused| guess.note(app, refused))?;
+    guess.guard.check(app, &address, &account, device.is_some(), now).map_err(|refused| guess.log_refusal(app, refused))?;
     Ok(device)
 }
 
-/// An account whose password was given, and its hash as it is stored now.
-pub(crate) struct Right {
+/// A correct password: its account, and the hash as it is stored now.
+pub(crate) struct Verified {
     pub(crate) account: AccountId,
     pub(crate) hash: String,
-    /// The account's failed logins, locked: to be forgotten by a success.
+    /// The account's failed logins, locked; cleared on success.
     pub(crate) failures: Count,
-    /// Whether a device cookie of the account came with it.
+    /// Whether the request had a device cookie of the account.
     pub(crate) has_device: bool,
 }
 
-/// Whose password may have been given.
+/// Whose passwords to compare with.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Whose {
-    /// The account's, or that of a registration of the same address.
-    Anybodys,
-    /// The account's: its owner is signed in.
-    TheAccounts,
+pub(crate) enum Passwords {
+    /// The account's, and that of a registration for the same address.
+    AccountOrRegistration,
+    /// Only the account's: its owner is signed in.
+    AccountOnly,
 }
 
-/// Compares the password, and counts. Gives the open transaction in which the account is held with the hash that was compared.
-pub(crate) async fn settle(app: &Context, guess: &Guess<'_>) -> Result<(WriteTx, Right)> {
+/// Compares the password, and counts a failure. On success, returns the open transaction; it has locked the account and checked that the hash is
+/// still the one compared.
+pub(crate) async fn verify(app: &Context, guess: &Guess<'_>) -> Result<(WriteTx, Verified)> {
     let Guess { from, email, password, .. } = *guess;
-    // Another login may put a newer hash of the same password in the place of the one that was compared; then the new one is.
+    // A concurrent login may replace the hash with a newer hash of the same password; then compare once more.
     for _ in 0..2 {
         let turn = app.password_turn(from).await?;
-        // While this waited for its turn, others may have used up the limits.
-        let device = look(app, guess).await?;
-        let (account, pending) = find(app, email, guess.whose).await?;
+        // While this waited for its turn, other attempts may have used up the limits.
+        let device = check_limits(app, guess).await?;
+        let (account, pending) = find(app, email, guess.passwords).await?;
         let stored = account.as_ref().map(|(_, hash)| hash.as_str());
         let (verdict, is_pending) = turn.verify_both(password, stored, pending.as_deref()).await?;
         let new_hash =
@@ -124,7 +125,7 @@ pub(crate) async fn settle(app: &Context, guess: &Guess<'_>) -> Result<(WriteTx,
             None => None,
         };
         let checked = guess.guard.check(app, &at_address.times(), at_account.times(), shown.is_some(), now);
-        checked.map_err(|refused| guess.note(app, refused))?;
+        checked.map_err(|refused| guess.log_refusal(app, refused))?;
         let has_device = shown.is_some();
         if let Some((account, hash)) = account.as_ref().filter(|_| verdict.matches) {
             at_address.leave(&mut tx).await?;
@@ -132,29 +133,29 @@ pub(crate) async fn settle(app: &Context, guess: &Guess<'_>) -> Result<(WriteTx,
                 shown.leave(&mut tx).await?;
             }
             let new_hash = new_hash.unwrap_or_else(|| hash.clone());
-            // Also locks the account against a change of its password that is under way, and finds out about one that is over.
+            // Also locks the account against a concurrent password change, and detects one that has committed.
             if accounts::repo::replace_password(&mut tx, account, hash, &new_hash).await? > 0 {
-                return Ok((tx, Right { account: account.clone(), hash: new_hash, failures: at_account, has_device }));
+                return Ok((tx, Verified { account: account.clone(), hash: new_hash, failures: at_account, has_device }));
             }
             continue;
         }
-        // The password of a registration is a failure like any other: a stranger may have chosen it.
-        let failed = Failed { address: at_address, account: at_account, shown };
+        // The password of a registration counts as a failure too: someone else may have chosen it.
+        let failed = FailedLogin { address: at_address, account: at_account, shown };
         failed.count(tx, app, guess, account.map(|(account, _)| account), is_pending).await?;
         return Err(if is_pending { Error::Refused(Refusal::NotVerified) } else { WRONG });
     }
-    Err(Error::unavailable("an account's password changed while it was compared, and did so again"))
+    Err(Error::unavailable("the account's password changed twice during the comparison"))
 }
 
-/// What a failed login is counted by, locked.
-struct Failed {
+/// The locked counts of a failed login.
+struct FailedLogin {
     address: AddressCount,
     account: Count,
     shown: Option<Shown>,
 }
 
-impl Failed {
-    /// Counts it, commits, and notes it. Nothing that is written depends on whether the address has an account.
+impl FailedLogin {
+    /// Counts and commits the failure, then logs it. The writes do not depend on whether the address has an account.
     async fn count(self, mut tx: WriteTx, app: &Context, guess: &Guess<'_>, account: Option<AccountId>, is_pending: bool) -> Result<()> {
         let (rates, now) = (&app.settings.limits.strangers, app.now());
         self.address.add(&mut tx, rates.login_address, now).await?;
@@ -174,13 +175,14 @@ impl Failed {
     }
 }
 
-/// The address's account with its hash, and the hash of its newest registration or decoy. Asks the database the same, whether or not the address has an account.
-async fn find(app: &Context, email: &str, whose: Whose) -> Result<(Option<(AccountId, String)>, Option<String>)> {
+/// Finds the account of the address with its hash, and the hash of its newest registration or decoy. Runs the same queries whether or not the address
+/// has an account.
+async fn find(app: &Context, email: &str, passwords: Passwords) -> Result<(Option<(AccountId, String)>, Option<String>)> {
     let mut tx = app.db.read().await?;
     let account = repo::find_account(&mut tx, email).await?;
-    let pending = match whose {
-        Whose::Anybodys => repo::find_pending(&mut tx, email, app.now().plus_millis(-PENDING_LIFETIME)).await?,
-        Whose::TheAccounts => None,
+    let pending = match passwords {
+        Passwords::AccountOrRegistration => repo::find_pending(&mut tx, email, app.now().plus_millis(-PENDING_LIFETIME)).await?,
+        Passwords::AccountOnly => None,
     };
     Ok((account, pending))
 }

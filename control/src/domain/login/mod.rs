@@ -1,7 +1,7 @@
-//! Logging in with an e-mail address and a password, and the limits on guessing.
+//! Login with email address and password, and the limits on guessing.
 //!
-//! What a right password leads to where the account has a second factor is in [`pending`] and [`completion`], signing in with a passkey in [`passkeys`],
-//! showing the password again in [`fresh`]. Start reading at [`service::log_in`].
+//! Accounts with a second factor continue in [`pending`] and [`completion`]. Passkey login is in [`passkeys`], re-authentication in [`fresh`]. Start
+//! reading at [`service::log_in`].
 
 pub mod completion;
 pub mod fresh;
@@ -11,5 +11,5 @@ pub mod pending;
 pub mod repo;
 pub mod service;
 
-pub use fresh::{Fresh, RecentLogin};
+pub use fresh::RecentLogin;
 pub use pending::Attempt;

@@ -1,8 +1,8 @@
-//! Mails to people: the kinds there are, with the facts in each, and the outbox in which they wait.
+//! Emails: their kinds, with the data of each, and the outbox in which they wait.
 //!
-//! Whoever decides on a mail puts it into the outbox in the decision's own transaction ([`outbox::put`]) and wakes the sender after the commit
-//! ([`crate::infra::wake::Wake`]); nothing is sent from inside a transaction, and nothing that was decided is lost. `notices` says how many
-//! of a kind are sent. Wording and sending are [`crate::jobs::mail`]'s, the two ways out are in [`crate::infra::mail`]. Start reading at [`Kind`].
+//! A use case puts its mail into the outbox in its own transaction ([`outbox::put`]) and wakes the sender after the commit
+//! ([`crate::infra::wake::Wake`]). So nothing is sent from inside a transaction, and no mail is lost. `notices` limits how many mails of a
+//! kind are sent. Texts and sending are in [`crate::jobs::mail`], the two transports in [`crate::infra::mail`]. Start reading at [`Kind`].
 
 pub mod notices;
 pub mod outbox;
@@ -12,148 +12,150 @@ use shared::ids::AppId;
 use shared::time::UnixMillis;
 
 use crate::domain::settings::Settings;
+use crate::domain::traces::Notice;
 
-/// A mail that was decided on.
+/// A mail to send.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Mail {
-    /// The address it goes to.
+    /// The recipient's email address.
     pub to: String,
-    /// What it says.
+    /// What it is about.
     pub kind: Kind,
 }
 
-/// What a mail says. A mail waits in the database in this form, also across an update of the program: a field that is added needs a default.
+/// The kind of a mail, with its data. The outbox stores it in this form, also across upgrades: a new field needs a default.
 ///
-/// No mail repeats what a stranger wrote into a registration, such as a name: it would go, in this service's name, to whomever the stranger likes.
+/// No mail repeats what someone entered when they signed up, such as a name. Otherwise a stranger could send any text to any address in the name of
+/// this service.
 #[derive(Clone, Serialize, Deserialize)]
 pub enum Kind {
-    /// Somebody registered this address: show the token to make the account.
+    /// Someone signed up with this address. The link's token creates the account.
     VerifyEmail {
         /// From [`verify_email_link`].
         link: String,
         /// How long the link can be used, in milliseconds.
         lifetime: i64,
-        /// When it was registered.
+        /// When the address was registered.
         time: UnixMillis,
-        /// The client's address then.
+        /// The client's address at that time.
         address: String,
     },
-    /// Somebody registered this address, which has an account already.
+    /// Someone signed up with this address, which already has an account.
     AlreadyRegistered,
-    /// Somebody asked for a password reset of this address, which may have no account. Never sent: what becomes of it is decided by the job that sends
-    /// mails, so that the request does the same whoever has the address.
+    /// Someone asked for a password reset of this address, which may have no account. Never sent: the job that sends mails decides what to send
+    /// instead, so that the request does the same work for every address.
     ForgotPassword,
-    /// Somebody forgot the password.
+    /// A password reset was requested.
     ResetPassword {
         /// From [`reset_password_link`].
         link: String,
         /// How long the link can be used, in milliseconds.
         lifetime: i64,
     },
-    /// The owner gave a new password in place of the old one.
+    /// The owner changed the password.
     PasswordChanged(NewPassword),
     /// The password was replaced by a reset.
     PasswordReset(NewPassword),
-    /// There is one more key.
+    /// A key was created.
     KeyAdded(KeyNotice),
-    /// A key is gone or revoked.
+    /// A key was deleted or revoked.
     KeyRemoved(KeyNotice),
-    /// A command line was let in.
+    /// A device was authorized.
     MachineAdded(MachineNotice),
-    /// Command lines' credentials were ended.
+    /// Authorized devices were revoked.
     MachineRemoved(MachineNotice),
-    /// There is one more second factor, or another authenticator app.
+    /// A second factor was added, or the authenticator app was replaced.
     FactorAdded {
-        /// Which.
+        /// Which one.
         factor: FactorNotice,
-        /// Whether it turned second factors on.
+        /// Whether it turned two-factor authentication on.
         is_first: bool,
     },
-    /// A second factor is gone.
+    /// A second factor was removed.
     FactorRemoved {
-        /// Which.
+        /// Which one.
         factor: FactorNotice,
-        /// Whether it turned second factors off.
+        /// Whether it turned two-factor authentication off.
         is_last: bool,
     },
-    /// The operator has removed every second factor.
+    /// The operator removed every second factor.
     FactorsRemoved {
         /// When.
         time: UnixMillis,
     },
-    /// The operator has suspended the account.
+    /// The operator suspended the account.
     AccountSuspended {
         /// When.
         time: UnixMillis,
     },
-    /// The operator has ended the suspension.
+    /// The operator reinstated the account.
     AccountReinstated {
         /// When.
         time: UnixMillis,
     },
-    /// The operator has signed the account out everywhere.
+    /// The operator signed the account out everywhere.
     SessionsEnded {
         /// When.
         time: UnixMillis,
-        /// The names of the keys that were deleted and revoked with it.
+        /// The names of the keys that were also deleted or revoked.
         keys: Vec<String>,
     },
-    /// The operator has cleared what failed logins had stopped.
+    /// The operator lifted the stops that followed failed logins.
     AccountUnlocked {
         /// When.
         time: UnixMillis,
     },
-    /// Somebody gave the right password and a wrong second factor.
+    /// Someone entered the right password and a wrong second factor.
     WrongFactor(Circumstances),
-    /// Failed logins have stopped the account for a while.
+    /// Failed logins locked the account for a while.
     LoginStopped(Circumstances),
-    /// Failed second factors have stopped the account's codes.
+    /// Failed second factors disabled the account's codes.
     CodesStopped(Circumstances),
-    /// Somebody signed in from a network and with a browser that are new.
+    /// Someone signed in from a new network with a new browser.
     SignedInFromNewNetwork(Circumstances),
-    /// There were more notices of a kind than are sent by themselves.
+    /// A summary of notices over the rate limit.
     MoreNotices {
-        /// Their kind.
-        kind: notices::Notice,
-        /// How many were not sent.
+        /// The kind of the notices.
+        kind: Notice,
+        /// How many were held back.
         count: i64,
-        /// When the first of them was due.
+        /// When the first of them was held back.
         since: UnixMillis,
     },
-    /// There are new recovery codes.
+    /// The recovery codes were regenerated.
     RecoveryCodesReplaced {
         /// When.
         time: UnixMillis,
         /// The client's address.
         address: String,
     },
-    /// Somebody logged in with a recovery code.
+    /// Someone signed in with a recovery code.
     RecoveryCodeUsed {
         /// When.
         time: UnixMillis,
         /// The client's address.
         address: String,
-        /// How many codes are left.
+        /// How many unused codes are left.
         remaining: i64,
     },
-    /// An app of the owner's is another's.
+    /// To the sender of a transfer: the app has a new owner.
     AppGivenAway(Transfer),
-    /// Another's app is the owner's, once it is accepted.
+    /// To the receiver of a transfer, who can accept the app.
     AppReceived(Transfer),
-    /// An app that the owner has transferred is the owner's again.
+    /// To the sender of a transfer: the receiver did not keep the app.
     AppReturned(ReturnedApp),
-    /// Somebody has given the owner access to an app.
+    /// To an account that was added to an app.
     AppShared(SharedApp),
-    /// The operator has given a deployment of the owner's another key.
+    /// The operator gave a deployment another key.
     DeploymentKeyChanged(NewDeploymentKey),
-    /// The operator has taken a key that none of the owner's deployments used.
+    /// The operator released a key that none of the account's deployments used.
     DeploymentKeyReleased {
         /// When.
         time: UnixMillis,
-        /// The key: nothing else says which one it was.
+        /// The key. No deployment's name can identify it.
         key: String,
     },
-    /// The account is gone.
+    /// The account was deleted.
     AccountDeleted {
         /// When.
         time: UnixMillis,
@@ -171,24 +173,24 @@ pub struct Circumstances {
     pub address: String,
 }
 
-/// The circumstances of a new password.
+/// A new password.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NewPassword {
     /// When.
     pub time: UnixMillis,
     /// The client's address.
     pub address: String,
-    /// The names of the access keys and API keys that stay valid.
+    /// The names of the access keys and API keys that still work.
     pub keys: Vec<String>,
-    /// The second factors that stay.
+    /// The second factors that remain.
     #[serde(default)]
     pub factors: Vec<String>,
-    /// How many keys were revoked with the old password; `None` when nobody asked for it.
+    /// How many keys the reset revoked. `None` if revoking was not requested.
     #[serde(default)]
     pub revoked_keys: Option<u64>,
 }
 
-/// Which kind of key a mail is about.
+/// The kind of a key.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum Key {
     /// A named access key.
@@ -197,31 +199,31 @@ pub enum Key {
     Api,
 }
 
-/// The circumstances of a key that was added or removed.
+/// A key that was created, deleted or revoked.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct KeyNotice {
     /// When.
     pub time: UnixMillis,
     /// The client's address.
     pub address: String,
-    /// What kind it is.
+    /// Its kind.
     pub key: Key,
     /// Its name.
     pub name: String,
 }
 
-/// The circumstances of machines whose command lines were let in, or are no longer.
+/// Devices that were authorized or revoked.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MachineNotice {
     /// When.
     pub time: UnixMillis,
     /// The client's address.
     pub address: String,
-    /// What they say of themselves.
+    /// The names that the devices reported.
     pub machines: Vec<String>,
 }
 
-/// Which kind of second factor a mail is about.
+/// The kind of a second factor.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum FactorKind {
     /// The authenticator app.
@@ -230,20 +232,20 @@ pub enum FactorKind {
     Passkey,
 }
 
-/// The circumstances of a second factor that was added or removed.
+/// A second factor that was added or removed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FactorNotice {
     /// When.
     pub time: UnixMillis,
     /// The client's address.
     pub address: String,
-    /// What kind it is.
+    /// Its kind.
     pub factor: FactorKind,
-    /// The name of a passkey.
+    /// The name, if it is a passkey.
     pub name: Option<String>,
 }
 
-/// A deployment that the operator has given another key.
+/// A deployment to which the operator gave another key.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NewDeploymentKey {
     /// When.
@@ -252,11 +254,11 @@ pub struct NewDeploymentKey {
     pub app: String,
     /// The deployment's name.
     pub deployment: String,
-    /// Whether the key that it had was taken from it, and a new one took its place; else it was given the key of its devices.
+    /// True: its old key was taken away and replaced by a new one. False: it was given the key that its devices have.
     pub was_taken: bool,
 }
 
-/// The circumstances of a transfer.
+/// A transfer of an app.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Transfer {
     /// When.
@@ -265,42 +267,42 @@ pub struct Transfer {
     pub address: String,
     /// The app's name.
     pub app: String,
-    /// The address of the account that had it.
+    /// The email address of the previous owner.
     pub from: String,
-    /// The address of the account that has it.
+    /// The email address of the new owner.
     pub to: String,
-    /// The app's id, for the pages on which it is accepted and left.
+    /// The app's id, for the links to accept and leave it.
     #[serde(default)]
     pub app_id: Option<AppId>,
 }
 
-/// An app that came back from the receiver of a transfer.
+/// A transferred app that returned to its sender.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct ReturnedApp {
     /// When.
     pub time: UnixMillis,
     /// The app's name.
     pub app: String,
-    /// The address of the account that did not want it.
+    /// The email address of the receiver.
     pub from: String,
 }
 
-/// An app that was shared with the owner of an account.
+/// An app that was shared with an account.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct SharedApp {
     /// When.
     pub time: UnixMillis,
-    /// The app's name, in the long form.
+    /// The app's name, in its long form.
     pub app: String,
-    /// Its id, for the pages on which it is accepted and left.
+    /// Its id, for the links to accept and leave it.
     pub app_id: AppId,
-    /// The address of the account that shared it.
+    /// The email address of the account that shared it.
     pub from: String,
     /// The role.
     pub permission: String,
 }
 
-/// Neither the address nor a token is printed.
+/// Prints neither the address nor a token.
 impl std::fmt::Debug for Mail {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Mail").field("kind", &self.kind).finish_non_exhaustive()
@@ -345,12 +347,12 @@ impl std::fmt::Debug for Kind {
     }
 }
 
-/// The page that verifies an address. The token stands behind `#`, which browsers keep to themselves: no server's log has it.
+/// The page that verifies an email address. The token is in the fragment, which browsers do not send, so that no server logs it.
 pub fn verify_email_link(settings: &Settings, token: &str) -> String {
     format!("{}/verify-email#token={token}", settings.dashboard_url)
 }
 
-/// The page that takes a new password.
+/// The page that resets the password.
 pub fn reset_password_link(settings: &Settings, token: &str) -> String {
     format!("{}/reset-password#token={token}", settings.dashboard_url)
 }

@@ -1,6 +1,6 @@
-//! How mails come into the outbox, and what they say there: sealed, since some carry a token.
+//! Mails in the outbox. They are sealed, since some contain a token.
 //!
-//! A sender that dies with a mail under way leaves its lease behind, and the mail is sent again when that has run out, under the same `Message-ID`.
+//! If a sender dies while it sends a mail, the mail is sent again with the same `Message-ID` once the lease has expired.
 
 use std::sync::atomic::{AtomicU16, Ordering};
 
@@ -16,15 +16,15 @@ use crate::infra::crypto::keys::EncryptionKeys;
 use crate::infra::crypto::seal;
 use crate::infra::db::WriteTx;
 
-/// Counts the mails of this process, so that mails of the same millisecond keep their order.
+/// Counts the mails of this process, so that mails of the same millisecond stay in order.
 static PUT: AtomicU16 = AtomicU16::new(0);
 
-/// Puts a mail into the outbox, in the transaction of what it is about. Wake the sender after the commit: [`Context::mailer`].
+/// Puts a mail into the outbox, in the transaction of the change it is about. Wake the sender after the commit: [`Context::mailer`].
 pub async fn put(tx: &mut WriteTx, app: &Context, mail: &Mail) -> Result<()> {
     put_at(tx, &app.settings.encryption_keys, &app.dice, app.now(), mail).await
 }
 
-/// The same where the service is not running; it sends the mail when it is.
+/// The same for commands that run without the service. The mail is sent when the service runs.
 pub async fn put_at(tx: &mut WriteTx, keys: &EncryptionKeys, dice: &Dice, now: UnixMillis, mail: &Mail) -> Result<()> {
     let id = id(now, dice.bytes()?);
     let plain = serde_json::to_vec(mail).map_err(Error::internal)?;
@@ -32,22 +32,22 @@ pub async fn put_at(tx: &mut WriteTx, keys: &EncryptionKeys, dice: &Dice, now: U
     Ok(outbox::enqueue(tx, Work { kind: Kind::Mail, key: id.as_str(), payload: Some(&sealed), due: now }, now).await?)
 }
 
-/// An id whose random part begins with a count.
+/// An id whose random part begins with the count.
 fn id(now: UnixMillis, mut dice: [u8; 10]) -> MailId {
     let [high, low] = PUT.fetch_add(1, Ordering::Relaxed).to_be_bytes();
-    // The version and the variant take six bits of the first three bytes, so the count begins behind them.
+    // The version and the variant take six bits of the first three bytes, so the count follows them.
     for (to, from) in dice.iter_mut().zip([0, 0, 0, high, low]) {
         *to = from;
     }
     MailId::v7(now, dice)
 }
 
-/// What the mail with this id is sealed for.
+/// The purpose that the mail with this id is sealed for.
 pub fn purpose(id: &str) -> String {
     format!("mail/{id}")
 }
 
-/// The mail in a leased row.
+/// Opens the mail of a leased row.
 pub(crate) fn open(lease: &Lease, keys: &EncryptionKeys) -> Result<Mail> {
     let sealed = lease.payload.as_deref().ok_or_else(|| Error::internal("a mail without contents is in the outbox"))?;
     let plain = seal::open(keys.all(), &purpose(&lease.key), sealed)?;
@@ -60,7 +60,7 @@ mod tests {
     use shared::time::UnixMillis;
 
     #[test]
-    fn ids_of_one_millisecond_are_in_the_order_of_their_making() {
+    fn ids_of_one_millisecond_are_in_creation_order() {
         let now = UnixMillis(1_700_000_000_000);
         let ids: Vec<_> = (0..300).map(|number: u32| id(now, [u8::try_from(number % 256).unwrap(); 10])).collect();
         assert!(ids.is_sorted());

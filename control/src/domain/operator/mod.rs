@@ -1,14 +1,15 @@
-//! What the operator does by the commands of the program: about accounts that were taken over, and about deployment keys that somebody has squatted.
+//! Operator commands: for accounts that were taken over, and for squatted deployment keys.
 //!
-//! Each is audited and told by mail. Start reading at [`accounts`].
+//! Each command writes an audit row and mails the owner. Start reading at [`accounts`].
 
+pub mod access_keys;
 pub mod accounts;
 pub mod deployment_keys;
 
 use crate::domain::email::Email;
 use crate::domain::error::{Error, Result};
 
-/// An e-mail address as it was typed. Errors: 400.
+/// Parses an email address as typed. Errors: 400.
 pub fn email(text: &str) -> Result<Email> {
     text.parse().map_err(|fault| Error::invalid("email", fault))
 }

@@ -1,20 +1,21 @@
-//! Moves rows of the previous release's two outboxes to the one outbox. Processes of that release run on until they are replaced; a row that they have
-//! leased is theirs until the lease expires. Moving takes a row out of one table and puts it into the other in one transaction, so that
-//! whoever is faster, it or a claim, is the only one to have the row. A mail keeps its id, and with it its `Message-ID`.
+//! Moves rows from the previous release's two outbox tables to the single outbox. Processes of that release run until they are replaced, and a row
+//! they have leased is theirs until the lease expires. Each move deletes the row from one table and inserts it into the other in one transaction. So
+//! a row goes either to the move or to a concurrent claim. A mail keeps its id, and so its `Message-ID`.
 //!
-//! **A key can stand in both tables**, and a process of each release can then write its snapshot at once. KV still ends with the newest, because the argument
-//! at [`crate::jobs::snapshots`] holds for each row by itself, and what its rows compare is the one version in `deployment_keys`:
-//! - Every write is made under a row that outlasts it: a row is closed only by its owner, who has seen the write end, and finds the version that was written
-//!   to be the newest. If it is, what arrived last under this row is the newest; a later change opens a row. If it is not, this row has the key written
-//!   again, whatever became of the other row. So the write that arrives last of all cannot have been of an older version.
-//! - A write whose end nobody saw leaves its row open and unsettled, in either table. Moving keeps that: the later of both times counts, and a lease that ran
-//!   out counts as a write under way, as it does for a claim.
-//! - A row is never moved onto one that is leased. Its owner goes by the `unsettled_until` that it has read, and might close the row too soon.
-//! - A process that stood still, and finds its row moved away, raises the version and opens a row in its own table. That one is moved like any other.
+//! **A key can have a row in both tables**, and a process of each release can then write its snapshot at the same time. KV still ends with the newest
+//! snapshot, because the argument in [`crate::jobs::snapshots`] holds for each row separately, and both rows compare with the one version in
+//! `deployment_keys`:
+//! - Every write is made under a row that outlasts it. Only its owner closes a row: after it has seen the write end and found the written version to
+//!   be the newest. If it is, the last write to arrive under this row is the newest; a later change opens a row again. If it is not, this row has the
+//!   key written again, whatever happens to the other row. So the last write of all to arrive cannot be of an older version.
+//! - A write with an unknown outcome leaves its row open and unsettled, in either table. Moving keeps that: the later of both times applies, and an
+//!   expired lease counts as a write in progress, as it does for a claim.
+//! - A row is never moved onto a leased row. That row's owner uses the `unsettled_until` it has read, and might close the row too soon.
+//! - A process that was paused and finds its row moved raises the version and opens a row in its own table. That row is moved like any other.
 //!
-//! What two rows do not keep is the second between two writes of a key; KV refuses the one that comes too soon, and that is repeated.
+//! Two rows do not keep one second between two writes of a key. KV rejects the write that comes too soon, and it is retried.
 //!
-//! Nobody waits in a circle: both releases lock a deployment key before its row, this locks the old row before the new one, and all go by the order of keys.
+//! No deadlock: both releases lock a deployment key before its row, this code locks the old row before the new one, and all go in key order.
 
 use shared::time::UnixMillis;
 
@@ -22,32 +23,37 @@ use super::{Kind, SETTLING};
 use crate::infra::db::Db;
 use crate::{on, on_write};
 
-/// Rows that are moved in one transaction.
+/// Rows moved per transaction.
 const BATCH: i64 = 100;
 
 const MAILS: &str = "SELECT id FROM mail_outbox WHERE lease_until <= $1 ORDER BY id LIMIT $2";
 const SNAPSHOTS: &str = "SELECT deployment_key FROM snapshot_outbox WHERE lease_until <= $1 AND NOT EXISTS (SELECT 1 FROM outbox o \
     WHERE o.kind = 'snapshot' AND o.key = snapshot_outbox.deployment_key AND o.lease_owner IS NOT NULL) ORDER BY deployment_key LIMIT $2";
-// Each repeats the condition on the lease: a process of the release before this one may have been faster.
+// Each repeats the lease condition: a process of the previous release may have claimed the row first.
 const TAKE_MAIL: &str = "DELETE FROM mail_outbox WHERE id = $1 AND lease_until <= $2 RETURNING sealed, created_time, next_attempt_time, attempts, \
     CASE WHEN lease_owner IS NULL THEN CAST(0 AS BIGINT) ELSE CAST($3 AS BIGINT) END";
 const TAKE_SNAPSHOT: &str = "DELETE FROM snapshot_outbox WHERE deployment_key = $1 AND lease_until <= $2 \
     RETURNING CAST(NULL AS BYTEA), created_time, next_attempt_time, attempts, \
     CASE WHEN lease_owner IS NULL THEN unsettled_until ELSE CAST($3 AS BIGINT) END";
-// A row that is open keeps when it is due.
+// An open row keeps its due time.
 const PUT: &str = "INSERT INTO outbox (kind, key, payload, created_time, next_attempt_time, attempts, lease_owner, lease_until, unsettled_until) \
     VALUES ($1, $2, $3, $4, $5, $6, NULL, 0, $7) ON CONFLICT (kind, key) DO UPDATE SET \
     created_time = CASE WHEN excluded.created_time < outbox.created_time THEN excluded.created_time ELSE outbox.created_time END, \
     unsettled_until = CASE WHEN excluded.unsettled_until > outbox.unsettled_until THEN excluded.unsettled_until ELSE outbox.unsettled_until END \
     WHERE outbox.lease_owner IS NULL";
+/// A page of mails, for [`crate::domain::encryption::sealed`].
+pub const SEALED_MAILS: &str = "SELECT id, sealed FROM mail_outbox \
+    WHERE id > $1 AND substr(sealed, 1, CAST($2 AS INTEGER)) <> $3 ORDER BY id LIMIT $4";
+/// Re-encrypts a mail.
+pub const MOVE_MAIL: &str = "UPDATE mail_outbox SET sealed = $3 WHERE id = $1 AND sealed = $2";
 
 /// Every statement of this file.
-pub const SQL: &[&str] = &[MAILS, SNAPSHOTS, TAKE_MAIL, TAKE_SNAPSHOT, PUT];
+pub const SQL: &[&str] = &[MAILS, SNAPSHOTS, TAKE_MAIL, TAKE_SNAPSHOT, PUT, SEALED_MAILS, MOVE_MAIL];
 
-/// The payload, when it was written, when it is due, how often it failed, until when it is unsettled.
+/// Payload, creation time, due time, failed attempts, and until when it is unsettled.
 type Taken = (Option<Vec<u8>>, UnixMillis, UnixMillis, i64, UnixMillis);
 
-/// Moves rows that nobody holds; whether there may be more.
+/// Moves unleased rows. Returns whether there may be more.
 pub async fn adopt(db: &Db, now: UnixMillis) -> sqlx::Result<bool> {
     let mails = step(db, now, Kind::Mail, MAILS, TAKE_MAIL).await?;
     Ok(step(db, now, Kind::Snapshot, SNAPSHOTS, TAKE_SNAPSHOT).await? || mails)
@@ -67,7 +73,7 @@ async fn step(db: &Db, now: UnixMillis, kind: Kind, list: &'static str, take: &'
         let taken: Option<Taken> = on!(tx, |conn| sqlx::query_as(take).bind(key).bind(now).bind(settled).fetch_optional(conn).await)?;
         let Some((payload, created, next, attempts, unsettled)) = taken else { continue };
         let put = on_write!(tx, |conn| sqlx::query(PUT)
-            .bind(kind.name())
+            .bind(kind.as_str())
             .bind(key)
             .bind(&payload)
             .bind(created)
@@ -77,7 +83,7 @@ async fn step(db: &Db, now: UnixMillis, kind: Kind, list: &'static str, take: &'
             .execute(conn)
             .await)?;
         if put == 0 {
-            // It was leased meanwhile; what this transaction has moved stays where it was, until the next time.
+            // The target row was leased meanwhile. Roll back; the next run retries.
             return Ok(false);
         }
     }

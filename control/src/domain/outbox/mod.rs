@@ -1,28 +1,27 @@
-//! What is to be done after a commit: rows that a change writes in its own transaction, and that jobs work off, each kind its own.
+//! The outbox: work to do after a commit. A change writes the row in its own transaction; a job per kind processes it.
 //!
-//! A row is worked on by the owner of its lease alone, and deleted once the work is done. An owner that dies leaves its lease behind; when that has run out,
-//! another does the work again. So work must bear being done twice. A new kind of work is a [`Kind`] and a job that claims it by [`crate::jobs::queue`].
-//! Start reading at [`enqueue`].
+//! Only the owner of a row's lease works on it, and deletes it when done. If the owner dies, its lease expires and another process repeats the work,
+//! so work must be idempotent. A new kind of work is a [`Kind`] and a job that claims it through [`crate::jobs::queue`]. Start reading at
+//! [`enqueue`].
 
 pub mod adoption;
-pub mod snapshots;
 
 use shared::time::UnixMillis;
 
 use crate::infra::db::{ReadTx, WriteTx};
-use crate::{on, on_write};
+use crate::{on, on_write, stored_text};
 
-/// What its owner lost track of (no answer, or a process that ended) has taken effect after this many milliseconds, or never will.
+/// An operation whose outcome is unknown (no answer, or the process died) has taken effect after this many milliseconds, or never will.
 pub const SETTLING: i64 = 30_000;
 
-// A row that backs off after failures keeps its time: the work would fail like before.
+// A row in back-off keeps its due time: the work would fail again.
 const OPEN: &str = "INSERT INTO outbox (kind, key, payload, created_time, next_attempt_time, attempts, lease_owner, lease_until, unsettled_until) \
     VALUES ($1, $2, $3, $4, $5, 0, NULL, 0, 0) ON CONFLICT (kind, key) DO UPDATE SET next_attempt_time = \
     CASE WHEN outbox.attempts = 0 AND excluded.next_attempt_time < outbox.next_attempt_time \
     THEN excluded.next_attempt_time ELSE outbox.next_attempt_time END";
 const DUE: &str = "SELECT key FROM outbox WHERE kind = $1 AND next_attempt_time <= $2 AND lease_until <= $2 \
     ORDER BY next_attempt_time, key LIMIT $3";
-// Repeats the conditions of DUE: another may have been faster. An owner whose lease ran out may have work under way.
+// Repeats the conditions of DUE: another process may have claimed the row. If a lease expired, its owner may still have work in progress.
 const CLAIM: &str = "UPDATE outbox SET lease_owner = $3, lease_until = $4, \
     unsettled_until = CASE WHEN lease_owner IS NULL THEN unsettled_until ELSE $5 END \
     WHERE kind = $1 AND key = $2 AND next_attempt_time <= $6 AND lease_until <= $6 \
@@ -30,83 +29,83 @@ const CLAIM: &str = "UPDATE outbox SET lease_owner = $3, lease_until = $4, \
 const FREE: &str = "UPDATE outbox SET lease_owner = NULL, lease_until = 0 WHERE kind = $1 AND key = $2 AND lease_owner = $3";
 const BACK_OFF: &str = "UPDATE outbox SET lease_owner = NULL, lease_until = 0, attempts = attempts + 1, next_attempt_time = $4, \
     unsettled_until = CASE WHEN unsettled_until < $5 THEN $5 ELSE unsettled_until END WHERE kind = $1 AND key = $2 AND lease_owner = $3";
+const REQUEUE: &str = "UPDATE outbox SET lease_owner = NULL, lease_until = 0, attempts = 0, next_attempt_time = $4 \
+    WHERE kind = $1 AND key = $2 AND lease_owner = $3";
+const MARK_UNSETTLED: &str = "UPDATE outbox SET unsettled_until = $3 WHERE kind = $1 AND key = $2 AND unsettled_until < $3";
 const CLOSE: &str = "DELETE FROM outbox WHERE kind = $1 AND key = $2 AND lease_owner = $3";
 const OLDEST: &str = "SELECT MIN(created_time) FROM outbox WHERE kind = $1";
+/// A page of mails, for [`crate::domain::encryption::sealed`].
+pub const MAILS: &str = "SELECT key, payload FROM outbox \
+    WHERE kind = 'mail' AND key > $1 AND substr(payload, 1, CAST($2 AS INTEGER)) <> $3 ORDER BY key LIMIT $4";
+/// Re-encrypts a mail.
+pub const MOVE_MAIL: &str = "UPDATE outbox SET payload = $3 WHERE kind = 'mail' AND key = $1 AND payload = $2";
 
 /// Every statement of this file.
-pub const SQL: &[&str] = &[OPEN, DUE, CLAIM, FREE, BACK_OFF, CLOSE, OLDEST];
+pub const SQL: &[&str] = &[OPEN, DUE, CLAIM, FREE, BACK_OFF, REQUEUE, MARK_UNSETTLED, CLOSE, OLDEST, MAILS, MOVE_MAIL];
 
 /// A kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A mail to be sent. The key is its id, the payload the sealed mail.
+    /// A mail to send. The key is its id, the payload the encrypted mail.
     Mail,
-    /// A deployment key whose newest snapshot KV may not have; no payload.
+    /// A deployment key whose newest snapshot may be missing in KV; no payload.
     Snapshot,
 }
 
-impl Kind {
-    /// What its rows are marked with.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Mail => "mail",
-            Self::Snapshot => "snapshot",
-        }
-    }
-}
+stored_text!(Kind, "must be mail or snapshot", Mail = "mail", Snapshot = "snapshot");
 
-/// Something to be done.
+/// A unit of work.
 #[derive(Clone, Copy, Debug)]
 pub struct Work<'w> {
     /// Its kind.
     pub kind: Kind,
-    /// What tells it apart from other work of its kind.
+    /// Identifies it among work of its kind.
     pub key: &'w str,
-    /// What doing it takes beside the key.
+    /// The data it needs besides the key.
     pub payload: Option<&'w [u8]>,
-    /// When it may be done.
+    /// The earliest time to do it.
     pub due: UnixMillis,
 }
 
-/// Writes the row, in the transaction of what the work follows from; wake its job after the commit. A row that is open keeps its age and payload, and is due
-/// at the earlier of both times. Its owner, if there is one, may be about to close it: a kind that is asked for again while it is open must notice that
-/// itself, as [`snapshots::written`] does.
+/// Writes the row in the caller's transaction; wake the job after the commit. An open row keeps its age and payload, and is due at the earlier of
+/// both times. Its owner, if any, may be about to close it: a kind that can be enqueued again while open must detect that itself, as
+/// [`crate::domain::deployments::snapshots::written`] does.
 pub async fn enqueue(tx: &mut WriteTx, work: Work<'_>, now: UnixMillis) -> sqlx::Result<()> {
     let Work { kind, key, payload, due } = work;
-    on_write!(tx, |conn| sqlx::query(OPEN).bind(kind.name()).bind(key).bind(payload).bind(now).bind(due).execute(conn).await)?;
+    on_write!(tx, |conn| sqlx::query(OPEN).bind(kind.as_str()).bind(key).bind(payload).bind(now).bind(due).execute(conn).await)?;
     Ok(())
 }
 
-/// When the oldest row of the kind was written that is still open.
+/// The creation time of the oldest open row of the kind.
 pub async fn oldest(tx: &mut ReadTx, kind: Kind) -> sqlx::Result<Option<UnixMillis>> {
-    on!(tx, |conn| sqlx::query_scalar(OLDEST).bind(kind.name()).fetch_one(conn).await)
+    on!(tx, |conn| sqlx::query_scalar(OLDEST).bind(kind.as_str()).fetch_one(conn).await)
 }
 
-/// A row that its owner alone may work on until the lease ends.
+/// A leased row. Only its owner may work on it until the lease expires.
 #[derive(Debug, sqlx::FromRow)]
 pub struct Lease {
-    kind: String,
-    /// What tells it apart from other work of its kind.
+    kind: Kind,
+    /// Identifies it among work of its kind.
     pub key: String,
-    /// What doing it takes beside the key.
+    /// The data it needs besides the key.
     pub payload: Option<Vec<u8>>,
-    /// When the row was written.
+    /// When the row was created.
     pub created_time: UnixMillis,
-    /// How often it failed since the last success.
+    /// Failed attempts since the last success.
     pub attempts: i64,
     owner: String,
-    /// When the lease ends.
+    /// When the lease expires.
     pub until: UnixMillis,
-    /// Until then, what an earlier attempt began may still take effect.
+    /// Until then, an earlier attempt may still take effect.
     pub unsettled_until: UnixMillis,
 }
 
-/// Keys of rows that are due and not leased, the longest due first; at most `limit`.
+/// The keys of at most `limit` rows that are due and not leased, longest due first.
 pub async fn due(tx: &mut ReadTx, kind: Kind, now: UnixMillis, limit: i64) -> sqlx::Result<Vec<String>> {
-    on!(tx, |conn| sqlx::query_scalar(DUE).bind(kind.name()).bind(now).bind(limit).fetch_all(conn).await)
+    on!(tx, |conn| sqlx::query_scalar(DUE).bind(kind.as_str()).bind(now).bind(limit).fetch_all(conn).await)
 }
 
-/// Leases those of `keys` that are still due to `owner` until `until`, in the order of the keys.
+/// Leases to `owner` until `until` those of `keys` that are still due, in key order.
 pub async fn claim(
     tx: &mut WriteTx,
     kind: Kind,
@@ -119,7 +118,7 @@ pub async fn claim(
     let mut leases = Vec::with_capacity(keys.len());
     for key in keys {
         let lease: Option<Lease> = on!(tx, |conn| sqlx::query_as(CLAIM)
-            .bind(kind.name())
+            .bind(kind.as_str())
             .bind(&key)
             .bind(owner)
             .bind(until)
@@ -132,24 +131,43 @@ pub async fn claim(
     Ok(leases)
 }
 
-/// Gives a lease back; nothing was begun.
+/// Releases a lease whose work was not started.
 pub async fn free(tx: &mut WriteTx, lease: &Lease) -> sqlx::Result<()> {
     let Lease { kind, key, owner, .. } = lease;
-    on_write!(tx, |conn| sqlx::query(FREE).bind(kind).bind(key).bind(owner).execute(conn).await)?;
+    on_write!(tx, |conn| sqlx::query(FREE).bind(kind.as_str()).bind(key).bind(owner).execute(conn).await)?;
     Ok(())
 }
 
-/// Deletes a row whose work is done or given up; `false` when the lease was lost, and the row is another's.
+/// Deletes a row whose work is done or given up. `false` if the lease was lost and another process owns the row.
 pub async fn close(tx: &mut WriteTx, lease: &Lease) -> sqlx::Result<bool> {
     let Lease { kind, key, owner, .. } = lease;
-    let closed = on_write!(tx, |conn| sqlx::query(CLOSE).bind(kind).bind(key).bind(owner).execute(conn).await)?;
+    let closed = on_write!(tx, |conn| sqlx::query(CLOSE).bind(kind.as_str()).bind(key).bind(owner).execute(conn).await)?;
     Ok(closed == 1)
 }
 
-/// Counts a failure and gives the row back, to be tried again at `next`; until `unsettled` the attempt may still take effect. `false` when the lease was lost.
+/// Counts a failure and releases the row, to be retried at `next`. Until `unsettled` the attempt may still take effect. `false` if the lease was
+/// lost.
 pub async fn back_off(tx: &mut WriteTx, lease: &Lease, next: UnixMillis, unsettled: UnixMillis) -> sqlx::Result<bool> {
     let Lease { kind, key, owner, .. } = lease;
-    let changed =
-        on_write!(tx, |conn| sqlx::query(BACK_OFF).bind(kind).bind(key).bind(owner).bind(next).bind(unsettled).execute(conn).await)?;
+    let changed = on_write!(tx, |conn| sqlx::query(BACK_OFF)
+        .bind(kind.as_str())
+        .bind(key)
+        .bind(owner)
+        .bind(next)
+        .bind(unsettled)
+        .execute(conn)
+        .await)?;
     Ok(changed == 1)
+}
+
+/// Releases the row after a success, to be done once more at `next`. `false` if the lease was lost.
+pub async fn requeue(tx: &mut WriteTx, lease: &Lease, next: UnixMillis) -> sqlx::Result<bool> {
+    let Lease { kind, key, owner, .. } = lease;
+    let changed = on_write!(tx, |conn| sqlx::query(REQUEUE).bind(kind.as_str()).bind(key).bind(owner).bind(next).execute(conn).await)?;
+    Ok(changed == 1)
+}
+
+/// Records on the row, whoever owns it now, that until `unsettled` an attempt under a lost lease may still take effect.
+pub async fn mark_unsettled(tx: &mut WriteTx, lease: &Lease, unsettled: UnixMillis) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(MARK_UNSETTLED).bind(lease.kind.as_str()).bind(&lease.key).bind(unsettled).execute(conn).await)
 }

@@ -1,6 +1,6 @@
-//! Passwords that were forgotten: a mail whose link takes a new one.
+//! Password reset by a mailed link.
 //!
-//! No answer tells whether an address has an account. Start reading at [`service::reset`].
+//! No response reveals whether an address has an account. Start reading at [`service::reset`].
 
 mod old_password;
 pub mod repo;

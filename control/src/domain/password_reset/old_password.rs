@@ -1,9 +1,9 @@
-//! What ends with a password that is replaced.
+//! What is revoked when a password is replaced.
 
 use shared::ids::{AccessKeyId, AccountId};
 use shared::time::UnixMillis;
 
-use crate::domain::accounts::repo;
+use super::repo;
 use crate::domain::audit::ClientAddress;
 use crate::domain::cli_login as cli;
 use crate::domain::credentials::{access_keys as keys, api_keys, device_cookies as device};
@@ -12,8 +12,8 @@ use crate::domain::mail::NewPassword;
 use crate::domain::second_factors::{factors, pending_logins};
 use crate::infra::db::WriteTx;
 
-/// Ends what the old password has let in: sessions but the one to keep, command lines' credentials and their requests, logins that wait for a second
-/// factor, the resets that were asked for, and device cookies. Gives what the owner is told.
+/// Revokes everything that the old password gave access to: sessions except `keep`, CLI credentials and CLI login requests, pending logins, password
+/// resets and device cookies. Returns the notice for the owner.
 pub async fn end_old_password(
     tx: &mut WriteTx,
     account: &AccountId,
@@ -22,7 +22,7 @@ pub async fn end_old_password(
     now: UnixMillis,
 ) -> Result<NewPassword> {
     keys::repo::delete_logins(tx, account, keep).await?;
-    repo::cancel_resets(tx, account).await?;
+    repo::cancel(tx, account).await?;
     cli::repo::cancel(tx, account, now).await?;
     pending_logins::cancel(tx, account).await?;
     device::repo::delete_all(tx, account).await?;

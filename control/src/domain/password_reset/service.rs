@@ -1,4 +1,4 @@
-//! The rules of password resets.
+//! Password reset.
 
 use serde_json::json;
 use shared::time::UnixMillis;
@@ -6,35 +6,35 @@ use shared::{FieldErrors, Invalid};
 
 use super::end_old_password;
 use super::repo;
+use crate::domain::access::anonymous::Anonymous;
 use crate::domain::accounts::{self, strength};
-use crate::domain::audit::{Action, Actor, ClientAddress, Event};
-use crate::domain::change::Change;
+use crate::domain::audit::{Action, ClientAddress, Event};
 use crate::domain::context::Context;
 use crate::domain::credentials::token::PlainToken;
 use crate::domain::credentials::{access_keys as keys, api_keys};
 use crate::domain::email::Email;
 use crate::domain::error::{Error, Result};
 use crate::domain::limits::{self, Limit, Subject};
+use crate::domain::login;
 use crate::domain::mail::{self, Kind, Mail, NewPassword};
 use crate::domain::registration::service::{admit, admit_human};
 use crate::domain::registration::{MailedToken, unknown_token};
-use crate::domain::second_factors::factors;
-use crate::domain::{cli_login as cli, login};
 use crate::infra::db::WriteTx;
 
-/// A new password in the place of a forgotten one, each part judged by itself: what is wrong with them is told with what is wrong with the password.
+/// A password reset request. Each field is validated separately, so that all field errors are reported together with those of the password's
+/// strength.
 pub struct Reset {
-    /// The token of the mail.
+    /// The token from the mail.
     pub token: Result<MailedToken, Invalid>,
-    /// The new password; whether it is good enough is judged in its turn.
+    /// The new password; its strength is checked later.
     pub password: Result<String, Invalid>,
-    /// Whether the account's access keys and API keys are revoked, too.
+    /// Whether to revoke the account's access keys and API keys too.
     pub revokes_keys: Result<bool, Invalid>,
 }
 
-/// Notes that somebody asks for a link that takes a new password: `answer` sends it, if there is an account. So this does the same for every address,
-/// and nobody learns whether there is one. Several links may be open; the first that is used closes the others. Errors: 400, 403 with a code when a
-/// challenge token is needed, 429.
+/// Records a request for a password reset link; `answer` sends it if there is an account. So this does the same work for every address and does not
+/// reveal whether it has an account. Several links may be open; using one closes the others. Errors: 400; 403 with a code if a challenge token is
+/// required; 429.
 pub async fn forgot(
     app: &Context,
     from: ClientAddress,
@@ -49,7 +49,7 @@ pub async fn forgot(
     admit_human(app, from, challenge_token.as_deref(), Limit::MailRequests, rates.mail_requests).await?;
 
     let event = Event::about_email(Action::ForgotPassword, &email);
-    let mut change = Change::begin(app, Actor::stranger(from)).await?;
+    let mut change = Anonymous::at(from).begin(app).await?;
     let now = change.now();
     if limits::admit(&mut change, Limit::ResetMails, &Subject::email(&email), rates.reset_mails, now).await?.is_ok() {
         mail::outbox::put(&mut change, app, &Mail { to: email.into(), kind: Kind::ForgotPassword }).await?;
@@ -57,14 +57,12 @@ pub async fn forgot(
     change.commit(event).await
 }
 
-/// Sends the link that somebody asked for at `asked`, if the address has an account and its password was not replaced since.
+/// Sends the link requested at `asked`, if the address has an account and its password was not replaced since.
 pub(crate) async fn answer(tx: &mut WriteTx, app: &Context, email: &str, asked: UnixMillis) -> Result<()> {
     let Some(account) = accounts::repo::find_by_email(tx, email).await? else { return Ok(()) };
-    // A new password cancels what was asked for before, such as this, and does so in its turn.
-    if accounts::repo::hold(tx, &account).await?.is_none() {
-        return Ok(());
-    }
-    if asked < cli::repo::cancelled_time(tx, &account).await? {
+    // A new password cancels earlier requests such as this one, and locks the account for that too.
+    let locked = accounts::repo::hold(tx, &account).await?;
+    if locked.is_none_or(|locked| asked < locked.cli_cancelled_time()) {
         return Ok(());
     }
     let (token, lifetime) = (PlainToken::mailed(&app.dice)?, app.settings.limits.strangers.reset_token);
@@ -73,9 +71,9 @@ pub(crate) async fn answer(tx: &mut WriteTx, app: &Context, email: &str, asked: 
     mail::outbox::put(tx, app, &Mail { to: email.to_owned(), kind }).await
 }
 
-/// Puts a new password in the place of the old one. It ends every session and every command line's credential, closes the other resets, forgives the
-/// failed logins, revokes the keys if that is asked for, and tells the owner, with the keys and factors that stay, which are given, too. Errors: 400 for
-/// a token that is not known, was used or is too old, and for a password that is too easily guessed, which leaves the token as it was; 429.
+/// Replaces the password. Ends all sessions and CLI credentials, closes the other resets, clears the failed logins, revokes keys if requested, and
+/// notifies the owner. The notice lists the keys and factors that remain, and is returned. Errors: 400 for a token that is unknown, used or expired,
+/// and for a weak password, which leaves the token unused; 429.
 pub async fn reset(app: &Context, from: ClientAddress, reset: Reset) -> Result<NewPassword> {
     let mut errors = FieldErrors::default();
     let token = errors.take("token", reset.token);
@@ -103,10 +101,10 @@ pub async fn reset(app: &Context, from: ClientAddress, reset: Reset) -> Result<N
     };
 
     let password_hash = app.password_turn(from).await?.hash(&password).await?;
-    let mut change = Change::begin(app, Actor::owner(&account, from)).await?;
+    let mut change = Anonymous::owner(&account, from).begin(app).await?;
     let now = change.now();
     login::service::forgive(&mut change, &row.email, now).await?;
-    // Whatever changed the password meanwhile has closed this reset, too; a login that only renewed its hash has not, and the link still works.
+    // A concurrent password change has closed this reset too. A login that only upgraded the hash has not, so the link still works.
     let is_new = accounts::repo::replace_password(&mut change, &account, &row.password_hash, &password_hash).await? > 0;
     if !is_new || !repo::use_up(&mut change, &token, now).await? {
         return Err(Error::invalid("token", unknown_token()));
@@ -118,7 +116,7 @@ pub async fn reset(app: &Context, from: ClientAddress, reset: Reset) -> Result<N
     } else {
         None
     };
-    factors::restart(&mut change, &account).await?;
+    accounts::repo::restart_factors(&mut change, &account).await?;
     let notice = NewPassword { revoked_keys, ..end_old_password(&mut change, &account, None, from, now).await? };
     mail::notices::put(&mut change, app, &account, &Mail { to: row.email, kind: Kind::PasswordReset(notice.clone()) }).await?;
     let mut event = Event::new(Action::ResetPassword, &account);

@@ -1,5 +1,5 @@
-//! What the owner of an account sees and changes of it: name, password, and that it is there at all.
+//! The owner's view of an account: name, password, deletion.
 //!
-//! The row is [`crate::domain::accounts`]'. Start reading at [`service`].
+//! The row is in [`crate::domain::accounts`]. Start reading at [`service`].
 
 pub mod service;

@@ -1,13 +1,14 @@
-//! The rules of an owner's own account.
+//! The caller's own account.
 
 use serde_json::json;
 use shared::{FieldErrors, Invalid};
 
 use crate::domain::access::{DashboardSession, SignedIn, collaborators};
+use crate::domain::accounts::Password;
 use crate::domain::accounts::repo::{self, AccountRow};
 use crate::domain::accounts::service::judge_password;
 use crate::domain::accounts::strength;
-use crate::domain::audit::{self, Action, Event};
+use crate::domain::audit::{Action, Event};
 use crate::domain::change::Change;
 use crate::domain::collaborators::acceptance;
 use crate::domain::conflict::Conflict;
@@ -34,30 +35,29 @@ pub async fn find(tx: &mut ReadTx, caller: &SignedIn) -> Result<Profile> {
     Ok(Profile { account, has_second_factor: second_factors::is_enabled(tx, caller.account()).await? })
 }
 
-/// What is to change of an account. What is wrong with the form of each is told together with whether the password is good enough, which takes a look at
-/// the account.
+/// An update of an account. Field errors are reported together with those of the password's strength, which needs the account.
 pub struct AccountChange {
-    /// The display name, when that changes.
+    /// The new display name, if it changes.
     pub name: Result<Option<String>, Invalid>,
-    /// The password, when that changes.
+    /// The password change, if any.
     pub password: Option<PasswordChange>,
-    /// A proof of a second factor; needed with a new password when the account has one.
+    /// A second-factor proof; required with a new password if the account has a second factor.
     pub proof: Result<Option<Proof>, Invalid>,
 }
 
-/// A new password, and the one so far.
+/// A new password and the current one.
 pub struct PasswordChange {
-    /// The new one.
+    /// The new password.
     pub new: Result<String, Invalid>,
-    /// The one so far.
-    pub current: Result<String, Invalid>,
+    /// The current password.
+    pub current: Result<Password, Invalid>,
 }
 
-/// Changes the name, the password, or both, as far as they are given. Errors: 400; 401 and 429 as of a login when the password so far is wrong; for a new
-/// password 403 with `step_up_required` without the proof of a second factor that the account has.
+/// Updates the name, the password, or both, as given. Errors: 400; 401 and 429 as for a login if the current password is wrong; for a new password,
+/// 403 with `step_up_required` if the account's second-factor proof is missing or wrong.
 pub async fn update(app: &Context, caller: &DashboardSession, AccountChange { name, password, proof }: AccountChange) -> Result<()> {
     if password.is_some() {
-        // A session that ended while the body came guesses no passwords.
+        // A session that was revoked while the body arrived must not be able to guess passwords.
         caller.judge(&mut app.db.read().await?, app).await?;
     }
     let mut errors = FieldErrors::default();
@@ -100,7 +100,7 @@ pub async fn update(app: &Context, caller: &DashboardSession, AccountChange { na
     change.commit(Event::new(Action::UpdateAccount, caller.account()).with(details)).await
 }
 
-/// Whether a password is good enough for the caller, whose name it is or is to be.
+/// Checks a new password's strength, given the caller's current or new name.
 async fn judge_new(
     app: &Context,
     caller: &DashboardSession,
@@ -113,9 +113,9 @@ async fn judge_new(
     Ok(judge_password(app, caller.from(), password, known).await?.and(new))
 }
 
-/// Deletes the caller's account. The keys of deployments that it ever had stay taken. Errors: 401 and 429 as of a login when the password is wrong, 403
-/// with `step_up_required` without the proof of a second factor that the account has, 409 while it owns apps, or has transferred some that nobody has
-/// accepted. Apps that were transferred to it and not accepted are their senders' again.
+/// Deletes the caller's account. Its deployment keys, past and present, stay taken. Apps transferred to it and not accepted go back to their senders.
+/// Errors: 401 and 429 as for a login if the password is wrong; 403 with `step_up_required` if the account's second-factor proof is missing or wrong;
+/// 409 while it owns apps or has transferred apps that are not accepted yet.
 pub async fn delete(app: &Context, caller: &DashboardSession, password: &str, proof: Option<&Proof>) -> Result<()> {
     caller.judge(&mut app.db.read().await?, app).await?;
     step_up::look(app, caller, proof).await?;
@@ -134,8 +134,8 @@ pub async fn delete(app: &Context, caller: &DashboardSession, password: &str, pr
     change.commit(Event::new(Action::DeleteAccount, caller.account())).await
 }
 
-/// Gives back what was transferred to an account that is about to go, whose row is held. Errors: 409 while others have not accepted what it has transferred
-/// itself.
+/// Returns apps that were transferred to an account about to be deleted, whose row is locked. Errors: 409 while apps that it transferred itself are
+/// not accepted yet.
 async fn give_apps_back(change: &mut Change<'_>, caller: &SignedIn) -> Result<()> {
     let (app, now) = (change.context(), change.now());
     if collaborators::outgoing(change, caller.account()).await? > 0 {
@@ -149,12 +149,12 @@ async fn give_apps_back(change: &mut Change<'_>, caller: &SignedIn) -> Result<()
     for row in returned {
         let details = json!({ "permission": row.permission.as_str(), "owner": row.namespace_id });
         let event = Event::new(Action::RemoveCollaborator, caller.account()).of_app(&row.id).with(details);
-        audit::note(change, &caller.actor(), event, &app.dice, now).await?;
+        change.note(event).await?;
     }
     Ok(())
 }
 
-/// Somebody else was faster, with the same password.
+/// A concurrent request with the same password was faster.
 fn changed_meanwhile() -> Error {
     Error::Conflict(Conflict::AccountChanged)
 }

@@ -1,5 +1,5 @@
-//! How many mails about registrations an e-mail address gets: so many for each network that asks, and so many in all. What strangers elsewhere ask for
-//! leaves the owner's own budget as it is.
+//! Limits on registration mails to an email address: per requesting network, and in total. Requests from other networks do not use up the owner's
+//! own limit.
 
 use shared::time::UnixMillis;
 
@@ -9,14 +9,14 @@ use crate::domain::error::Result;
 use crate::domain::limits::{Count, Limit, Subject};
 use crate::infra::db::WriteTx;
 
-/// Both counts of an address, locked until the transaction ends.
+/// Both counts for an email address, locked until the transaction ends.
 pub(crate) struct Budget {
     network: Count,
     all: Count,
 }
 
 impl Budget {
-    /// Locks the counts. Two at once about one address are serial from here on.
+    /// Locks the counts. Concurrent requests for one address are serialized from here on.
     pub(crate) async fn lock(tx: &mut WriteTx, from: ClientAddress, email: &str, now: UnixMillis) -> Result<Self> {
         let network = Count::lock(tx, Limit::RegistrationMails, &Subject::email_from(email, from.0), now).await?;
         let all = Count::lock(tx, Limit::AllRegistrationMails, &Subject::email(email), now).await?;
@@ -30,7 +30,7 @@ impl Budget {
         network.wait(limits.registration_mails, now).is_none() && all.wait(limits.all_registration_mails, now).is_none()
     }
 
-    /// Counts a mail.
+    /// Counts one mail.
     pub(crate) async fn take(self, tx: &mut WriteTx, app: &Context, now: UnixMillis) -> Result<()> {
         let limits = &app.settings.limits.strangers;
         self.network.add(tx, limits.registration_mails, now).await?;
@@ -38,7 +38,7 @@ impl Budget {
         Ok(())
     }
 
-    /// Leaves the counts as they were. Only mails that are sent count: else whoever asks in vain would use up those of the owner.
+    /// Releases the counts unchanged. Only sent mails count; otherwise requests that send nothing would use up the owner's mails.
     pub(crate) async fn leave(self, tx: &mut WriteTx) -> Result<()> {
         self.network.leave(tx).await?;
         self.all.leave(tx).await

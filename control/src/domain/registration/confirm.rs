@@ -1,7 +1,7 @@
-//! How a registration becomes an account: by the token of its mail, and on the page by a password.
+//! Turns a registration into an account: by the token of its mail, and on the page also by a password.
 //!
-//! Anybody can register any address, and the mail goes to its owner all the same. So the page asks the owner for the password, and one that is not the
-//! registered one either confirms nothing or takes its place: what a stranger chose never lets the stranger in.
+//! Anyone can register any address, and the mail still goes to the address's owner. So the page asks for the password. If it differs from the
+//! registered one, it either is refused or replaces that one: a password chosen by someone else never gives them access.
 
 use std::net::IpAddr;
 
@@ -12,11 +12,11 @@ use shared::{FieldErrors, Invalid};
 use super::repo::{self, RegistrationRow};
 use super::service::{admit, must_be_open};
 use super::{MailedToken, unknown_token};
+use crate::domain::access::anonymous::Anonymous;
 use crate::domain::accounts::service::{self as accounts, NewAccount};
 use crate::domain::accounts::settings::PENDING_LIFETIME;
 use crate::domain::accounts::{Password, strength};
-use crate::domain::audit::{Action, Actor, ClientAddress, Event};
-use crate::domain::change::Change;
+use crate::domain::audit::{Action, ClientAddress, Event};
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::email::Email;
@@ -24,14 +24,14 @@ use crate::domain::error::{Error, Result};
 use crate::domain::limits::Limit;
 use crate::infra::crypto::password;
 
-/// A registration that waits, as the page shows it to whoever has its token.
+/// A pending registration, as shown on the page to anyone with its token.
 #[derive(Debug)]
 pub struct Waiting {
-    /// The e-mail address.
+    /// The email address.
     pub email: String,
-    /// When it was registered.
+    /// When the registration was created.
     pub time: UnixMillis,
-    /// The client's address then.
+    /// The client address that registered.
     pub address: String,
     /// The network of that address.
     pub network: String,
@@ -44,19 +44,19 @@ impl From<RegistrationRow> for Waiting {
     }
 }
 
-/// What confirms a registration, each part judged by itself: what is wrong with several is told at once.
+/// A confirmation request. Each field is validated separately, so that all field errors are reported at once.
 #[derive(Debug)]
 pub struct Confirmation {
-    /// The token of the mail.
+    /// The token from the mail.
     pub token: Result<MailedToken, Invalid>,
-    /// The password that the account is to have; needed where it replaces the registered one.
+    /// The account's password; required if it replaces the registered one.
     pub password: Result<Option<Password>, Invalid>,
-    /// Whether another password than the registered one takes its place.
+    /// Whether a password that differs from the registered one replaces it.
     pub replaces: Result<bool, Invalid>,
 }
 
-/// What waits for this token, which is not used up by it. It counts like a confirmation. Errors: 403 when registration is closed, 400 for a token that
-/// is not known, was used, or is too old, 429.
+/// Finds the registration for this token without using up the token. It counts like a confirmation. Errors: 403 if registration is closed; 400 for a
+/// token that is unknown, used or expired; 429.
 pub async fn look_up(app: &Context, from: ClientAddress, token: Result<MailedToken, Invalid>) -> Result<Waiting> {
     must_be_open(app)?;
     let token = token.map_err(refused)?;
@@ -64,21 +64,21 @@ pub async fn look_up(app: &Context, from: ClientAddress, token: Result<MailedTok
     waiting(app, &token).await
 }
 
-/// The same after a confirmation that was refused and has counted.
+/// The same without counting, for after a refused confirmation.
 pub async fn waiting(app: &Context, token: &MailedToken) -> Result<Waiting> {
     Ok(find(app, token).await?.into())
 }
 
-/// Creates the account of the registration that the token belongs to; all registrations of its address become decoys. A password that is given must be
-/// the registered one, or replaces it and drops the registered name. Errors: 400 for a token that is not known, was used, or is too old, and for a
-/// replacement that is too easily guessed, 403 when registration is closed, 409 for another password, 429. What is refused leaves the token as it was.
+/// Creates the account for the token's registration; all registrations of its address become decoys. A given password must match the registered one;
+/// or it replaces that one and drops the registered name. Errors: 400 for a token that is unknown, used or expired, and for a weak replacement; 403
+/// if registration is closed; 409 for a different password; 429. A refusal leaves the token unused.
 pub async fn verify(app: &Context, from: ClientAddress, shown: Confirmation) -> Result<()> {
     must_be_open(app)?;
     let mut errors = FieldErrors::default();
     let token = errors.take("token", shown.token);
     let replaces = errors.take("replacePassword", shown.replaces);
     let password = match shown.password {
-        Ok(None) if replaces == Some(true) => Err(Invalid::from("is needed")),
+        Ok(None) if replaces == Some(true) => Err(Invalid::from("is required")),
         password => password,
     };
     let password = errors.take("password", password);
@@ -89,12 +89,12 @@ pub async fn verify(app: &Context, from: ClientAddress, shown: Confirmation) -> 
         None => None,
     };
 
-    let mut change = Change::begin(app, Actor::stranger(from)).await?;
+    let mut change = Anonymous::at(from).begin(app).await?;
     let now = change.now();
     let found = repo::find(&mut change, &token, now, now.plus_millis(-PENDING_LIFETIME)).await?;
     let row = found.ok_or_else(|| refused(unknown_token()))?;
-    // A login meets what was registered as before, so that a stranger who registered the address does not learn when it became an account. Only the password
-    // that the account takes over is not met a second time: once it is changed, it is no more than a wrong one.
+    // Logins still compare with the registered passwords, so that someone else who registered the address cannot tell when it became an account. Only
+    // the password that the account takes over is not compared twice: once it is changed, it is an ordinary wrong password.
     let own = if replacement.is_none() { Some(password::unmatched(&app.dice)?) } else { None };
     repo::retire(&mut change, &row.email, &token, own.as_deref()).await?;
     let (name, password_hash) = match replacement {
@@ -104,7 +104,7 @@ pub async fn verify(app: &Context, from: ClientAddress, shown: Confirmation) -> 
     let email = row.email.parse::<Email>().map_err(|fault| Error::invalid("email", fault))?;
     let limits = app.settings.limits.account;
     let account = NewAccount { email: &email, name: name.as_deref(), password_hash: &password_hash, limits };
-    // Of two tokens of one address that are shown at once, the one that makes the account was the first.
+    // Of two concurrent tokens for one address, the one that creates the account wins.
     let id = accounts::insert(&mut change, &account, &app.dice, now).await.map_err(|error| match error {
         Error::Conflict(_) => refused(unknown_token()),
         other => other,
@@ -112,7 +112,7 @@ pub async fn verify(app: &Context, from: ClientAddress, shown: Confirmation) -> 
     change.commit(Event::new(Action::CreateAccount, &id)).await
 }
 
-/// Compares a password with the registered one. Gives the hash of one that takes its place.
+/// Compares a password with the registered one. Returns the hash of a replacement.
 async fn compare(app: &Context, from: ClientAddress, row: &RegistrationRow, password: &str, replaces: bool) -> Result<Option<String>> {
     if app.password_turn(from).await?.verify(password, Some(&row.password_hash)).await?.matches {
         return Ok(None);

@@ -1,9 +1,9 @@
-//! Registrations: what waits for its e-mail address to be verified, and becomes an account then.
+//! Registrations: accounts that wait for their email address to be verified.
 //!
-//! Several may wait for one address: the token of a mail decides which it was, and the page behind the mail's link asks for a password, so that the
-//! account never gets one that a stranger chose. No answer tells whether an address has an account, or when it gets one: a registration of one that has is
-//! stored as a decoy, and what waits for an address becomes decoys when it gets its account.
-//! Start reading at [`service::register`].
+//! Several may be pending for one address. The token in the mail decides which one. The page behind the mail's link asks for the password, so the
+//! account never gets one that someone else chose. No response reveals whether or when an address gets an account: a registration for an address with
+//! an account is stored as a decoy, and pending registrations become decoys when the address gets its account. Start reading at
+//! [`service::register`].
 
 mod budget;
 pub mod confirm;

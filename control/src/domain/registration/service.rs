@@ -1,4 +1,4 @@
-//! The rules of registrations.
+//! Registration.
 
 use shared::ids::RegistrationId;
 use shared::limit::{Rate, wide_network};
@@ -7,11 +7,11 @@ use shared::{FieldErrors, Invalid};
 
 use super::budget::Budget;
 use super::repo::{self, NewRegistrationRow, Renewed};
+use crate::domain::access::anonymous::Anonymous;
 use crate::domain::accounts::service::judge_password;
 use crate::domain::accounts::settings::PENDING_LIFETIME;
 use crate::domain::accounts::strength;
-use crate::domain::audit::{Action, Actor, ClientAddress, Event};
-use crate::domain::change::Change;
+use crate::domain::audit::{Action, ClientAddress, Event};
 use crate::domain::context::Context;
 use crate::domain::credentials::token::PlainToken;
 use crate::domain::email::Email;
@@ -20,21 +20,21 @@ use crate::domain::limits::{self, Limit};
 use crate::domain::mail::{self, Kind, Mail};
 use crate::domain::{login, traces};
 
-/// What somebody sends who wants an account, each part judged by itself: what is wrong with them is told with what is wrong with the password.
+/// A registration request. Each field is validated separately, so that all field errors are reported together with those of the password's strength.
 pub struct NewRegistration {
-    /// The e-mail address, one that is to have an account.
+    /// The email address for the account.
     pub email: Result<Email, Invalid>,
     /// The display name.
     pub name: Result<Option<String>, Invalid>,
-    /// The password; whether it is good enough is judged in its turn.
+    /// The password; its strength is checked later.
     pub password: Result<String, Invalid>,
     /// The token of a human-verification challenge.
     pub challenge_token: Result<Option<String>, Invalid>,
 }
 
-/// Stores a registration, and mails the link that confirms it while the address has mails left. An address that has an account gets a decoy instead,
-/// and its owner a mail that says so. The work is the same in both cases. Errors: 403 when registration is closed, or with a code when a challenge token
-/// is needed, 400, 429.
+/// Stores a registration, and mails the link that confirms it if the address has mails left. For an address that has an account, it stores a decoy
+/// and mails the owner that the address is already registered. The work is the same in both cases. Errors: 403 if registration is closed, or with a
+/// code if a challenge token is required; 400; 429.
 pub async fn register(app: &Context, from: ClientAddress, new: NewRegistration) -> Result<()> {
     must_be_open(app)?;
     let mut errors = FieldErrors::default();
@@ -42,12 +42,12 @@ pub async fn register(app: &Context, from: ClientAddress, new: NewRegistration) 
     let name = errors.take("name", new.name);
     let challenge_token = errors.take("challengeToken", new.challenge_token);
     let mut password = errors.take("password", new.password);
-    // To judge a password takes a core for a moment: not for those who would be refused anyway.
-    if let Err(refusal) = look(app, from, challenge_token.as_ref().and_then(Option::as_deref)).await {
+    // Checking password strength is CPU-heavy: skip it if the request would be refused anyway.
+    if let Err(refusal) = refuse_early(app, from, challenge_token.as_ref().and_then(Option::as_deref)).await {
         return Err(if errors.is_empty() { refusal } else { Error::Invalid(errors) });
     }
     if let Some(text) = password {
-        // Each counts, also one that is refused and so is no registration.
+        // Each check counts, even if the password is refused and no registration follows.
         admit(app, from, Limit::Posts, app.settings.limits.strangers.posts).await?;
         let name = name.as_ref().and_then(Option::as_deref);
         let known = strength::context(&app.settings.addresses(), email.as_deref().unwrap_or_default(), name);
@@ -62,7 +62,7 @@ pub async fn register(app: &Context, from: ClientAddress, new: NewRegistration) 
 
     let password_hash = app.password_turn(from).await?.hash(&password).await?;
     let event = Event::about_email(Action::Register, &email);
-    let mut change = Change::begin(app, Actor::stranger(from)).await?;
+    let mut change = Anonymous::at(from).begin(app).await?;
     let now = change.now();
     let budget = Budget::lock(&mut change, from, &email, now).await?;
     let (token, lifetime) = (PlainToken::mailed(&app.dice)?, app.settings.limits.strangers.verify_token);
@@ -90,21 +90,22 @@ pub async fn register(app: &Context, from: ClientAddress, new: NewRegistration) 
     change.commit(event).await
 }
 
-/// The mail about a registration of this time from this client address.
+/// The verification mail for a registration made at this time from this client address.
 fn verification(app: &Context, token: &PlainToken, time: UnixMillis, address: String) -> Kind {
     let (link, lifetime) = (mail::verify_email_link(&app.settings, token.reveal()), app.settings.limits.strangers.verify_token);
     Kind::VerifyEmail { link, lifetime, time, address }
 }
 
-/// Sends the mail of a registration again with a new token, which voids the old one: of the newest from the caller's network, else of the newest. Of a
-/// decoy the account's owner is told again. Nobody learns whether there is one. Errors: 403 when registration is closed, 400, 429.
+/// Sends the verification mail again with a new token; the old one no longer works. Picks the newest registration from the caller's network, else the
+/// newest. For a decoy, the account's owner gets the "already registered" mail again. The response does not reveal whether there is a registration.
+/// Errors: 403 if registration is closed; 400; 429.
 pub async fn resend(app: &Context, from: ClientAddress, email: Result<Email, Invalid>) -> Result<()> {
     must_be_open(app)?;
     let email = email.map_err(|fault| Error::invalid("email", fault))?;
     let limits = &app.settings.limits.strangers;
     admit(app, from, Limit::MailRequests, limits.mail_requests).await?;
     let event = Event::about_email(Action::ResendVerification, &email);
-    let mut change = Change::begin(app, Actor::stranger(from)).await?;
+    let mut change = Anonymous::at(from).begin(app).await?;
     let now = change.now();
     let budget = Budget::lock(&mut change, from, &email, now).await?;
     let token = PlainToken::mailed(&app.dice)?;
@@ -114,7 +115,7 @@ pub async fn resend(app: &Context, from: ClientAddress, email: Result<Email, Inv
         if budget.has_mail(app, now) { repo::renew(&mut change, &email, from, since, &token.hash(), expires).await? } else { None };
     let kind = match renewed {
         Some(_) if has_account => Some(Kind::AlreadyRegistered),
-        // The account that the decoy was about has been deleted since.
+        // The decoy's account has been deleted since.
         Some(Renewed { is_decoy: true, .. }) | None => None,
         Some(Renewed { created_time, created_by, .. }) => Some(verification(app, &token, created_time, created_by)),
     };
@@ -131,8 +132,8 @@ pub(crate) fn must_be_open(app: &Context) -> Result<()> {
     app.settings.is_registration_open.then_some(()).ok_or(Error::Refused(Refusal::RegistrationClosed))
 }
 
-/// Refuses a registration that [`admit_human`] would refuse, without counting it, and before the verifier is asked.
-async fn look(app: &Context, from: ClientAddress, challenge_token: Option<&str>) -> Result<()> {
+/// Refuses a registration that [`admit_human`] would refuse, without counting it and before calling the verifier.
+async fn refuse_early(app: &Context, from: ClientAddress, challenge_token: Option<&str>) -> Result<()> {
     if challenge_token.is_none() {
         app.verify_challenge(None, from).await?;
     }
@@ -145,7 +146,8 @@ async fn look(app: &Context, from: ClientAddress, challenge_token: Option<&str>)
 
 pub(crate) use crate::domain::limits::admit_stranger as admit;
 
-/// The same where the stranger must be human, if challenges are configured; to be told so counts for nothing. Errors: 429, 403 with a code.
+/// Rate-limits an unauthenticated request that must also pass the challenge, if one is configured. A request refused for a missing token is not
+/// counted. Errors: 429; 403 with a code.
 pub(crate) async fn admit_human(app: &Context, from: ClientAddress, challenge_token: Option<&str>, limit: Limit, rate: Rate) -> Result<()> {
     if challenge_token.is_none() {
         app.verify_challenge(None, from).await?;

@@ -1,4 +1,4 @@
-//! Tokens of mails' links.
+//! Tokens in mailed links.
 
 use std::ops::Deref;
 use std::str::FromStr;
@@ -7,10 +7,10 @@ use shared::Invalid;
 
 use crate::domain::credentials::token::TokenHash;
 
-/// The longest token that is worth looking up, in bytes.
-const LONGEST: usize = 100;
+/// The longest token to look up, in bytes.
+const MAX_LENGTH: usize = 100;
 
-/// The token of a mail's link, by which a registration or a reset is looked up. What cannot be one is refused as any other that is not known.
+/// The token in a mailed link, which identifies a registration or a password reset. A malformed token gets the same error as an unknown one.
 #[derive(Clone, Debug)]
 pub struct MailedToken(TokenHash);
 
@@ -18,8 +18,8 @@ impl FromStr for MailedToken {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let is_sound = !text.is_empty() && text.len() <= LONGEST && text.is_ascii();
-        if is_sound { Ok(Self(TokenHash::of(text))) } else { Err(unknown_token()) }
+        let is_well_formed = !text.is_empty() && text.len() <= MAX_LENGTH && text.is_ascii();
+        if is_well_formed { Ok(Self(TokenHash::of(text))) } else { Err(unknown_token()) }
     }
 }
 
@@ -31,7 +31,7 @@ impl Deref for MailedToken {
     }
 }
 
-/// What is said of a token that is not known, was used, or is too old.
+/// The error for a token that is unknown, used or expired.
 pub(crate) fn unknown_token() -> Invalid {
-    Invalid::from("is not valid, was used, or is too old; ask for another mail")
+    Invalid::from("is not valid, was already used or has expired: request another email")
 }

@@ -1,17 +1,17 @@
-//! Blobs and their rows: stored before the release that refers to them, taken back when that release is refused.
+//! Blob rows. A blob is stored before the release that refers to it, and deleted again if that release is refused.
 //!
-//! A row has the account whose quota its bytes count for: the one in whose namespace its app is. A deleted app leaves its rows as they are, since its
-//! objects stay; an accepted transfer moves them ([`give`]).
+//! A row names the account whose quota its bytes count against: the owner of the namespace its app is in. Deleting an app keeps its rows, because its
+//! objects stay. Accepting a transfer moves them ([`give`]).
 
 use shared::hash::Sha256Hex;
-use shared::ids::{AccountId, AppId};
+use shared::ids::{AccountId, AppId, DeploymentId};
 use shared::time::UnixMillis;
 
 use crate::infra::db::WriteTx;
 use crate::{on, on_write};
 
-// The time also says who used the blob last, so it always grows: two uploads of the same bytes never share a value.
-// An app that was deleted meanwhile has no account any more: the upload is refused, and takes the row back.
+// The time also identifies the last use of the blob, so it always grows: two uploads of the same bytes never share a value. An app that was deleted
+// meanwhile has no account; the upload is then refused and deletes the row.
 const TOUCH: &str = "INSERT INTO blobs (app_id, sha256, size, last_used_time, deleting, account_id) \
     VALUES ($1, $2, $3, $4, FALSE, COALESCE((SELECT a.owner_id FROM apps a WHERE a.id = $1), '')) \
     ON CONFLICT (app_id, sha256) DO UPDATE SET deleting = FALSE, \
@@ -22,37 +22,55 @@ const DISCARD: &str = "DELETE FROM blobs WHERE app_id = $1 AND sha256 = $2 AND l
     AND NOT EXISTS (SELECT 1 FROM releases r WHERE r.app_id = $1 AND (r.blob_sha256 = $2 OR r.manifest_sha256 = $2)) \
     AND NOT EXISTS (SELECT 1 FROM release_diffs d JOIN releases r ON r.id = d.release_id WHERE r.app_id = $1 AND d.blob_sha256 = $2)";
 
-// The account is the app's of now: the app may have changed hands since the blob was stored, and an earlier release beside this one stores none. That it
-// changes hands at the same moment cannot be, since both hold the deployment.
+// The app's current owner: the app may have been transferred since the blob was stored, and an earlier release running beside this one stores no
+// account. A concurrent transfer is impossible, because both lock the deployment.
 const HOLD: &str = "UPDATE blobs SET last_used_time = last_used_time + 1, deleting = FALSE, \
     account_id = COALESCE((SELECT a.owner_id FROM apps a WHERE a.id = $1), account_id) WHERE app_id = $1 AND sha256 = $2";
 const GIVE: &str = "UPDATE blobs SET account_id = $2 WHERE app_id = $1";
+const TOUCH_RELEASED: &str = "UPDATE blobs SET last_used_time = CASE WHEN last_used_time >= $3 THEN last_used_time + 1 ELSE $3 END \
+    WHERE app_id = $1 AND sha256 IN (SELECT blob_sha256 FROM releases WHERE deployment_id = $2 \
+    UNION SELECT manifest_sha256 FROM releases WHERE deployment_id = $2 AND manifest_sha256 IS NOT NULL \
+    UNION SELECT d.blob_sha256 FROM release_diffs d JOIN releases r ON r.id = d.release_id WHERE r.deployment_id = $2)";
+const TOUCH_ALL: &str =
+    "UPDATE blobs SET last_used_time = CASE WHEN last_used_time >= $2 THEN last_used_time + 1 ELSE $2 END WHERE app_id = $1";
 
 /// Every statement of this file.
-pub const SQL: &[&str] = &[TOUCH, DISCARD, HOLD, GIVE];
+pub const SQL: &[&str] = &[TOUCH, DISCARD, HOLD, GIVE, TOUCH_RELEASED, TOUCH_ALL];
 
-/// Notes the blob's use before its object is looked for, and gives the stamp of this use.
+/// Records a use of the blob before its object is looked up, and returns the stamp of this use.
 pub async fn touch(tx: &mut WriteTx, app: &AppId, sha256: &Sha256Hex, size: i64, now: UnixMillis) -> sqlx::Result<i64> {
     on!(tx, |conn| sqlx::query_scalar(TOUCH).bind(app).bind(sha256).bind(size).bind(now).fetch_one(conn).await)
 }
 
-/// Holds the blob for a release that this transaction makes; false when it was taken back since it was stored, and must be stored again.
+/// Claims the blob for a release that this transaction creates; `false` if it was deleted since and must be stored again.
 ///
-/// It moves the stamp, so that whoever used the blob last before this cannot take it back any more, and it locks the row, so that a
-/// [`discard`] under way either has deleted it or will find the stamp moved.
+/// It advances the stamp, so that an earlier user can no longer delete the blob. It also locks the row, so a concurrent [`discard`] either has
+/// deleted it or will see the new stamp.
 pub async fn hold(tx: &mut WriteTx, app: &AppId, sha256: &Sha256Hex) -> sqlx::Result<bool> {
     let held = on_write!(tx, |conn| sqlx::query(HOLD).bind(app).bind(sha256).execute(conn).await)?;
     Ok(held == 1)
 }
 
-/// Deletes the row when nothing refers to the blob and nobody used it since `stamp`; whoever gets `true` deletes the object before the commit.
-/// Another upload of the same bytes waits for that commit when it notes its own use, and then writes the object again.
+/// Deletes the row if nothing refers to the blob and nobody used it since `stamp`. On `true`, the caller deletes the object before it commits. A
+/// concurrent upload of the same bytes waits for that commit when it records its own use, and then writes the object again.
 pub async fn discard(tx: &mut WriteTx, app: &AppId, sha256: &Sha256Hex, stamp: i64) -> sqlx::Result<bool> {
     let deleted = on_write!(tx, |conn| sqlx::query(DISCARD).bind(app).bind(sha256).bind(stamp).execute(conn).await)?;
     Ok(deleted == 1)
 }
 
-/// Makes the blobs of an app count for another account. All deployments of the app must be locked, so that nobody else has locked several of its blobs.
+/// Moves the blobs of an app to another account's quota. All deployments of the app must be locked, so that no other transaction holds locks on
+/// several of its blobs.
 pub async fn give(tx: &mut WriteTx, app: &AppId, to: &AccountId) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(GIVE).bind(app).bind(to).execute(conn).await)
+}
+
+/// Records now as the last use of the blobs of a deployment's releases, after which they are kept for a while. All deployments of the app must be locked, so
+/// that no other transaction has locked several of its blobs.
+pub async fn touch_released(tx: &mut WriteTx, app: &AppId, deployment: &DeploymentId, now: UnixMillis) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(TOUCH_RELEASED).bind(app).bind(deployment).bind(now).execute(conn).await)
+}
+
+/// Like [`touch_released`], for all blobs of an app.
+pub async fn touch_all(tx: &mut WriteTx, app: &AppId, now: UnixMillis) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(TOUCH_ALL).bind(app).bind(now).execute(conn).await)
 }

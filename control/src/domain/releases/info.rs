@@ -1,4 +1,4 @@
-//! What an upload, a promotion or a change says of a release.
+//! Release metadata in an upload, a promotion or an update.
 
 use std::str::FromStr;
 
@@ -16,6 +16,14 @@ const MAX_DESCRIPTION: usize = 10_000;
 pub struct Description(String);
 
 impl Description {
+    /// No text.
+    pub const EMPTY: Self = Self(String::new());
+
+    /// Whether there is no text.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -33,39 +41,39 @@ impl FromStr for Description {
     }
 }
 
-/// What an upload says of itself.
+/// The metadata of an upload.
 #[derive(Clone, Debug)]
 pub struct ReleaseInfo {
-    /// The binary versions it is for.
+    /// The app binary versions that it targets.
     pub app_version: Range,
     /// Release notes.
     pub description: Option<Description>,
-    /// Whether clients must take it.
+    /// Whether the update is mandatory.
     pub is_mandatory: bool,
-    /// Whether it is offered to nobody.
+    /// Whether it is disabled: offered to no device.
     pub is_disabled: bool,
-    /// To how many it is offered.
+    /// The share of devices that it is offered to.
     pub rollout: Percent,
 }
 
-/// The same with each member absent or not: what a change changes, and what a promotion does not inherit.
+/// The same with every member optional: what an update changes, and what a promotion overrides.
 #[derive(Clone, Debug, Default)]
 pub struct GivenInfo {
-    /// The binary versions it is for.
+    /// The app binary versions that it targets.
     pub app_version: Option<Range>,
-    /// Release notes.
+    /// Release notes; an empty text: none, and none to be inherited.
     pub description: Option<Description>,
-    /// Whether clients must take it.
+    /// Whether the update is mandatory.
     pub is_mandatory: Option<bool>,
-    /// Whether it is offered to nobody.
+    /// Whether it is disabled: offered to no device.
     pub is_disabled: Option<bool>,
-    /// To how many it is offered.
+    /// The share of devices that it is offered to.
     pub rollout: Option<Percent>,
-    /// The hash of its contents, as the sender has it.
+    /// The hash of its contents, according to the sender.
     pub package_hash: Option<PackageHash>,
 }
 
-/// A rollout as it is stored: everybody is none.
+/// A rollout as stored: 100% is `None`.
 pub fn stored_rollout(rollout: Percent) -> Option<i64> {
     (rollout != Percent::ALL).then(|| i64::from(rollout.get()))
 }

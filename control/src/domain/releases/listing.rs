@@ -1,4 +1,4 @@
-//! The list of a deployment's releases: in pages that stay where they are while releases are added, and filtered.
+//! Lists a deployment's releases, filtered and paged. Pages stay stable while releases are added.
 
 use super::repo::{self, ListFilter, ReleaseRow};
 use crate::domain::access::AppGrant;
@@ -7,19 +7,20 @@ use crate::domain::deployments::service as deployments;
 use crate::domain::error::Result;
 use crate::infra::db::ReadTx;
 
-/// Releases that are looked through at once for a text.
+/// Releases read per query when searching for a text.
 const BATCH: i64 = 200;
 
-/// Which part of the list is asked for.
+/// The requested part of the list.
 #[derive(Debug)]
 pub struct Page {
-    /// How many releases, 1 to 100.
+    /// The page size, 1 to 100.
     pub limit: u8,
-    /// The number of the label that it follows. Labels only grow and are never used again, so a place stays where it is, whatever is added or cleared away.
+    /// The label number that the page follows. Label numbers only grow and are never reused, so a position stays valid when releases are added or
+    /// deleted.
     pub after: Option<i64>,
-    /// Which releases, and in which order.
+    /// Filter and order.
     pub filter: ListFilter,
-    /// A text in the label or the description, in lower case.
+    /// The text to find in the label or the description, in lowercase.
     pub search: Option<String>,
 }
 
@@ -30,12 +31,12 @@ impl Page {
     }
 }
 
-/// A page, and the number of the label that the next one follows, where there is one. A text is looked for here and not in SQL, since databases fold cases
-/// each in its own way. Errors: 404.
+/// Returns a page, and the label number that the next page follows, if there is one. The text search runs here and not in SQL because the databases
+/// fold case differently. Errors: 404.
 pub async fn list(tx: &mut ReadTx, grant: &AppGrant<ReadApp>, deployment: &str, page: &Page) -> Result<(Vec<ReleaseRow>, Option<i64>)> {
     let deployment = deployments::find(tx, grant.app(), deployment).await?.id;
     let limit = usize::from(page.limit);
-    // One more than is shown, to know whether there is another page.
+    // One more than the page size, to know whether there is another page.
     let batch = if page.search.is_some() { BATCH } else { i64::from(page.limit) + 1 };
     let mut after = page.after.unwrap_or(if page.filter.is_ascending { 0 } else { i64::MAX });
     let mut found = Vec::new();

@@ -1,15 +1,15 @@
-//! How a release came to be.
+//! How a release was created.
 
 use crate::stored_text;
 
-/// How a release came to be.
+/// How a release was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReleaseMethod {
-    /// From bytes.
+    /// By uploading a file.
     Upload,
-    /// From a release of another deployment.
+    /// By promoting a release of another deployment.
     Promote,
-    /// From an earlier release of the same deployment.
+    /// By rolling back to an earlier release of the same deployment.
     Rollback,
 }
 

@@ -1,9 +1,14 @@
-//! Releases: uploaded, promoted, rolled back, changed, listed. Diffs are read but not made yet.
+//! Releases: upload, promotion, rollback, update, list. Diffs are read but not created yet.
 //!
-//! The way of an upload: [`upload::admit`] (is there room for it?) → [`upload::receive`] (its bytes to a temporary file, hashed and limited on the way) →
-//! [`archive`] (the zip is checked) → `blob` (stored) → [`service::make`] (rules, label, row, outbox: one transaction). Each other operation stands in
-//! a file of its own, with its rules; what makes a release ends in `service::add`. `size` bounds what one deployment and one account may cost, `current`
-//! shows deployments with their newest release.
+//! An upload goes through these steps:
+//! - [`upload::admit`]: is there room for it?
+//! - [`upload::receive`]: the bytes go to a temporary file, hashed and limited as they arrive.
+//! - [`archive`]: the ZIP is checked.
+//! - `blob`: the bytes are stored.
+//! - [`service::create`]: rules, label, row and outbox in one transaction.
+//!
+//! Every other operation has its own file, with its rules; all that create a release end in `service::add`. `size` limits what one deployment and one
+//! account may cost, `current` returns deployments with their newest release.
 
 pub mod allowance;
 pub mod archive;

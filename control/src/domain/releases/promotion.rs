@@ -1,11 +1,11 @@
-//! Promotion: a release of one deployment is released again in another deployment of the same app, with the same contents.
+//! Promotion: releases the contents of a release again, in another deployment of the same app.
 
 use serde_json::json;
 use shared::ids::ReleaseId;
 use shared::keys::Label;
 use shared::version::Range;
 
-use super::info::{Description, GivenInfo, stored_rollout};
+use super::info::{GivenInfo, stored_rollout};
 use super::repo::{self, ReleaseRow};
 use super::{ReleaseMethod, service};
 use crate::domain::access::AppGrant;
@@ -13,41 +13,40 @@ use crate::domain::access::grant::ManageReleases;
 use crate::domain::audit::{Action, Event};
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
-use crate::domain::deployments::repo::DeploymentRow;
+use crate::domain::deployments::repo::{DeploymentRow, next_label};
 use crate::domain::deployments::service as deployments;
 use crate::domain::error::{Error, Result, Thing};
 use crate::infra::db::ReadTx;
 
-/// A promotion to be made.
+/// A promotion request.
 #[derive(Debug)]
 pub struct Promotion {
-    /// The name of the deployment that the release comes from.
+    /// The name of the source deployment.
     pub from: String,
-    /// The name of the deployment that it goes to.
+    /// The name of the destination deployment.
     pub to: String,
-    /// Which release; the newest one that is not disabled unless given.
+    /// The release to promote; by default the newest that is not disabled.
     pub label: Option<Label>,
-    /// What differs from the release that is promoted.
+    /// Values that override those of the promoted release.
     pub overrides: GivenInfo,
 }
 
-/// Releases a release of one deployment again in another one of the app. Errors: 404 without such a deployment or release; 409 as the rules of releases
-/// say.
+/// Promotes a release to another deployment of the app. Errors: 404 if a deployment or the release does not exist; 409 by the rules for releases.
 ///
-/// The destination alone is locked. The source's release is read after that, once, and its contents never change; that it is changed, disabled or
-/// cleared away a moment later is the same as if that had come after the promotion.
+/// Only the destination is locked. The source's release is read once after that, and its contents never change. If it is updated, disabled or deleted
+/// a moment later, that is the same as if it happened after the promotion.
 pub async fn promote(app: &Context, grant: &AppGrant<ManageReleases>, promotion: &Promotion) -> Result<ReleaseRow> {
     let mut change = grant.begin(app).await?;
     let (now, tx) = (change.now(), &mut change);
     grant.confirm(tx).await?;
-    let destination = repo::next_label(tx, grant.app(), &promotion.to).await?;
+    let destination = next_label(tx, grant.app(), &promotion.to).await?;
     let source = deployments::find(tx, grant.app(), &promotion.from).await?;
     let destination = destination.ok_or(Error::NotFound(Thing::Destination))?;
     grant.confirm(tx).await?;
     if destination.id == source.id {
         return Err(Error::Conflict(Conflict::OwnDeployment));
     }
-    let from = promoted(tx, &source, promotion.label).await?;
+    let from = find_source(tx, &source, promotion.label).await?;
     let overrides = &promotion.overrides;
     if overrides.package_hash.as_ref().is_some_and(|hash| *hash != from.package_hash) {
         return Err(Error::Conflict(Conflict::OtherHash(from.label)));
@@ -56,12 +55,16 @@ pub async fn promote(app: &Context, grant: &AppGrant<ManageReleases>, promotion:
     let app_version = given_range.unwrap_or(&from.app_version).to_owned();
     let range = Range::parse(&app_version).map_err(Error::internal)?;
     service::check_release(&repo::ranges(tx, &destination.id).await?, &range, &from.package_hash)?;
-    let given_text = overrides.description.as_ref().map(Description::as_str).filter(|text| !text.is_empty());
+    let description = match &overrides.description {
+        Some(text) if text.is_empty() => None,
+        Some(text) => Some(text.as_str().to_owned()),
+        None => from.description,
+    };
     let row = ReleaseRow {
         id: ReleaseId::v7(now, app.dice.bytes()?),
         label: destination.last_label,
         app_version,
-        description: given_text.map(str::to_owned).or(from.description),
+        description,
         is_mandatory: overrides.is_mandatory.unwrap_or(from.is_mandatory),
         is_disabled: overrides.is_disabled.unwrap_or(from.is_disabled),
         rollout: overrides.rollout.and_then(stored_rollout),
@@ -85,12 +88,12 @@ pub async fn promote(app: &Context, grant: &AppGrant<ManageReleases>, promotion:
         "originalLabel": format!("v{}", from.label),
     });
     change.commit(Event::new(Action::PromoteRelease, &row.id).of_app(grant.app()).with(details)).await?;
-    tracing::info!(deployment.id = destination.id.as_str(), release.label = row.label, "a release was promoted");
+    tracing::info!(deployment.id = destination.id.as_str(), release.label = row.label, "release promoted");
     Ok(row)
 }
 
-/// The release that is to be promoted.
-async fn promoted(tx: &mut ReadTx, source: &DeploymentRow, label: Option<Label>) -> Result<ReleaseRow> {
+/// Finds the release to promote.
+async fn find_source(tx: &mut ReadTx, source: &DeploymentRow, label: Option<Label>) -> Result<ReleaseRow> {
     let Some(label) = label else {
         let found = repo::newest_enabled(tx, &source.id).await?;
         return found.ok_or_else(|| Error::Conflict(Conflict::NoEnabledRelease));

@@ -3,7 +3,6 @@
 use shared::hash::Sha256Hex;
 use shared::ids::{AppId, DeploymentId, ReleaseId};
 use shared::keys::Label;
-use shared::text::spellings;
 use shared::time::UnixMillis;
 
 use super::ReleaseMethod;
@@ -11,7 +10,7 @@ use crate::domain::releases::size::description_bytes;
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
-/// A query of releases, whole; what follows names which ones.
+/// A query for full release rows; the arguments are the conditions.
 macro_rules! releases {
     ($($which:literal),+) => {
         concat!(
@@ -22,21 +21,19 @@ macro_rules! releases {
     };
 }
 
-/// A query of a deployment's releases, `$1`, whole; what follows names which ones.
+/// A query for full release rows of the deployment `$1`.
 macro_rules! releases_where {
     ($which:literal) => {
         releases!("deployment_id = $1 ", $which)
     };
 }
 
-const NEXT_LABEL: &str = "UPDATE deployments SET last_label = last_label + 1 WHERE app_id = $1 AND name = $2 \
-    RETURNING id, deployment_key, last_label";
-const LOCK: &str = "SELECT id, deployment_key, last_label FROM deployments WHERE app_id = $1 AND name = $2 FOR NO KEY UPDATE";
 const INSERT: &str = "INSERT INTO releases (id, deployment_id, app_id, label, app_version, description, is_mandatory, is_disabled, rollout, \
     package_hash, blob_sha256, manifest_sha256, size, release_method, original_label, original_deployment, released_by, upload_time, \
     description_bytes) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)";
 const UPDATE: &str = "UPDATE releases SET app_version = $2, description = $3, is_mandatory = $4, is_disabled = $5, rollout = $6, \
     package_hash = $7, description_bytes = $8 WHERE id = $1";
+const DELETE_ALL: &str = "DELETE FROM releases WHERE deployment_id = $1";
 const HISTORY: &str = releases_where!("ORDER BY label");
 const NEWEST: &str = releases_where!("ORDER BY label DESC LIMIT 1");
 const NEWEST_OF_APP: &str = releases!(
@@ -65,10 +62,9 @@ const DIFFS_OF: &str = "SELECT release_id, source_hash, blob_sha256, size FROM r
 
 /// Every statement of this file.
 pub const SQL: &[&str] = &[
-    NEXT_LABEL,
-    LOCK,
     INSERT,
     UPDATE,
+    DELETE_ALL,
     HISTORY,
     NEWEST,
     NEWEST_OF_APP,
@@ -90,13 +86,13 @@ pub struct ReleaseRow {
     pub id: ReleaseId,
     /// The number of its label.
     pub label: i64,
-    /// The binary versions it is for, as given.
+    /// The app binary versions that it targets, as given.
     pub app_version: String,
     /// Release notes.
     pub description: Option<String>,
-    /// Whether clients must take it.
+    /// Whether the update is mandatory.
     pub is_mandatory: bool,
-    /// Whether it is offered to nobody.
+    /// Whether it is disabled: offered to no device.
     pub is_disabled: bool,
     /// 1-99 for a staged rollout.
     pub rollout: Option<i64>,
@@ -108,15 +104,15 @@ pub struct ReleaseRow {
     pub manifest_sha256: Option<Sha256Hex>,
     /// The bundle's size in bytes.
     pub size: i64,
-    /// How it came to be.
+    /// How it was created.
     pub release_method: ReleaseMethod,
-    /// The label it was made from.
+    /// The label of the release it was created from.
     pub original_label: Option<i64>,
     /// The deployment it was promoted from.
     pub original_deployment: Option<String>,
-    /// The address of the account that made it.
+    /// The email address of the account that created it.
     pub released_by: String,
-    /// When it was made.
+    /// When it was created.
     pub upload_time: UnixMillis,
 }
 
@@ -130,7 +126,7 @@ pub struct NewestRow {
     pub release: ReleaseRow,
 }
 
-/// A release to be stored.
+/// A release to store.
 #[derive(Debug)]
 pub struct NewReleaseRow<'a> {
     /// Its deployment.
@@ -141,16 +137,16 @@ pub struct NewReleaseRow<'a> {
     pub row: &'a ReleaseRow,
 }
 
-/// What the rules of a new release look at.
+/// What the rules for a new release need.
 #[derive(Debug, sqlx::FromRow)]
 pub struct RangeRow {
     /// The number of its label.
     pub label: i64,
-    /// The binary versions it is for.
+    /// The app binary versions that it targets.
     pub app_version: String,
     /// The hash of its contents.
     pub package_hash: Sha256Hex,
-    /// Whether it is offered to nobody.
+    /// Whether it is disabled: offered to no device.
     pub is_disabled: bool,
     /// 1-99 for a staged rollout.
     pub rollout: Option<i64>,
@@ -161,59 +157,27 @@ pub struct RangeRow {
 pub struct DiffRow {
     /// The release it leads to.
     pub release_id: ReleaseId,
-    /// The package hash that it starts from.
+    /// The hash of the package it applies to.
     pub source_hash: Sha256Hex,
-    /// The diff's bytes.
+    /// The diff's blob.
     pub blob_sha256: Sha256Hex,
-    /// Their number.
+    /// The diff's size in bytes.
     pub size: i64,
 }
 
-/// A deployment that this transaction has locked.
-#[derive(Debug, sqlx::FromRow)]
-pub struct LabelRow {
-    /// The deployment.
-    pub id: DeploymentId,
-    /// Its key.
-    pub deployment_key: String,
-    /// The number of the label that was taken last.
-    pub last_label: i64,
-}
-
-/// Which releases a page of the list is of; what is none is of no matter.
+/// The filter of the list; `None` matches all.
 #[derive(Debug, Default)]
 pub struct ListFilter {
-    /// From the oldest on, not from the newest.
+    /// Oldest first instead of newest first.
     pub is_ascending: bool,
-    /// The binary versions they are for, as given.
+    /// The app binary versions that they target, as given.
     pub app_version: Option<String>,
-    /// How they came to be.
+    /// How they were created.
     pub release_method: Option<ReleaseMethod>,
-    /// Whether they are offered to nobody.
+    /// Whether they are disabled.
     pub is_disabled: Option<bool>,
-    /// Whether clients must take them.
+    /// Whether they are mandatory.
     pub is_mandatory: Option<bool>,
-}
-
-/// Takes the next label. Every change of a deployment's releases begins with this statement or [`lock`]: it makes two changes at once serial on both
-/// databases, and what the rules read after it is the state they will change.
-pub async fn next_label(tx: &mut WriteTx, app: &AppId, deployment: &str) -> sqlx::Result<Option<LabelRow>> {
-    lock_by(NEXT_LABEL, tx, app, deployment).await
-}
-
-/// Locks the deployment for a change that makes no release.
-pub async fn lock(tx: &mut WriteTx, app: &AppId, deployment: &str) -> sqlx::Result<Option<LabelRow>> {
-    lock_by(tx.locking(LOCK), tx, app, deployment).await
-}
-
-async fn lock_by(sql: &'static str, tx: &mut WriteTx, app: &AppId, deployment: &str) -> sqlx::Result<Option<LabelRow>> {
-    for name in spellings(deployment) {
-        let found = on!(tx, |conn| sqlx::query_as(sql).bind(app).bind(name.as_ref()).fetch_optional(conn).await)?;
-        if found.is_some() {
-            return Ok(found);
-        }
-    }
-    Ok(None)
 }
 
 /// Stores a release.
@@ -243,7 +207,7 @@ pub async fn insert(tx: &mut WriteTx, new: &NewReleaseRow<'_>) -> sqlx::Result<u
         .await)
 }
 
-/// Stores what can change of a release.
+/// Stores the mutable columns of a release.
 pub async fn update(tx: &mut WriteTx, row: &ReleaseRow) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(UPDATE)
         .bind(&row.id)
@@ -256,6 +220,11 @@ pub async fn update(tx: &mut WriteTx, row: &ReleaseRow) -> sqlx::Result<u64> {
         .bind(description_bytes(row))
         .execute(conn)
         .await)
+}
+
+/// Deletes all releases of a deployment.
+pub async fn delete_all(tx: &mut WriteTx, deployment: &DeploymentId) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(DELETE_ALL).bind(deployment).execute(conn).await)
 }
 
 /// Every release of the deployment, oldest first.
@@ -273,12 +242,12 @@ pub async fn newest_of_app(tx: &mut ReadTx, app: &AppId) -> sqlx::Result<Vec<New
     on!(tx, |conn| sqlx::query_as(NEWEST_OF_APP).bind(app).fetch_all(conn).await)
 }
 
-/// Every diff to those.
+/// All diffs to the app's newest releases.
 pub async fn diffs_of_newest(tx: &mut ReadTx, app: &AppId) -> sqlx::Result<Vec<DiffRow>> {
     on!(tx, |conn| sqlx::query_as(DIFFS_OF_NEWEST).bind(app).fetch_all(conn).await)
 }
 
-/// The newest release of the deployment that is offered to somebody.
+/// The newest release of the deployment that is not disabled.
 pub async fn newest_enabled(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<Option<ReleaseRow>> {
     on!(tx, |conn| sqlx::query_as(NEWEST_ENABLED).bind(deployment).fetch_optional(conn).await)
 }
@@ -313,17 +282,17 @@ pub async fn list(
         .await)
 }
 
-/// What the rules look at, newest first.
+/// What the rules for a new release need, newest first.
 pub async fn ranges(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<Vec<RangeRow>> {
     on!(tx, |conn| sqlx::query_as(RANGES).bind(deployment).fetch_all(conn).await)
 }
 
-/// Every diff to a release of the deployment.
+/// All diffs to releases of the deployment.
 pub async fn diffs(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<Vec<DiffRow>> {
     on!(tx, |conn| sqlx::query_as(DIFFS).bind(deployment).fetch_all(conn).await)
 }
 
-/// Every diff to one release.
+/// All diffs to one release.
 pub async fn diffs_of(tx: &mut ReadTx, release: &ReleaseId) -> sqlx::Result<Vec<DiffRow>> {
     on!(tx, |conn| sqlx::query_as(DIFFS_OF).bind(release).fetch_all(conn).await)
 }

@@ -1,4 +1,4 @@
-//! Rollback: an earlier release of a deployment is released again, on top of the current one, which stays.
+//! Rollback: releases the contents of an earlier release again, on top of the current release, which stays.
 
 use serde_json::json;
 use shared::ids::ReleaseId;
@@ -12,15 +12,17 @@ use crate::domain::access::grant::ManageReleases;
 use crate::domain::audit::{Action, Event};
 use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
+use crate::domain::deployments::repo::next_label;
 use crate::domain::error::{Error, Result, Thing};
 
-/// Releases the contents of an earlier release again, enabled and for everybody: those of `target`, else of the release before the newest. It may be on top
-/// of an unfinished rollout: that is what it is for. Errors: 404 without such a release; 409 when it is the current one, or for other binary versions.
+/// Releases the contents of an earlier release again, enabled and for all devices: those of `target`, else of the release before the newest. It may
+/// be on top of an unfinished rollout: that is what it is for. Errors: 404 if the release does not exist; 409 if it is the current one or targets
+/// other binary versions.
 pub async fn roll_back(app: &Context, grant: &AppGrant<ManageReleases>, deployment: &str, target: Option<Label>) -> Result<ReleaseRow> {
     let mut change = grant.begin(app).await?;
     let (now, tx) = (change.now(), &mut change);
     grant.confirm(tx).await?;
-    let next = repo::next_label(tx, grant.app(), deployment).await?.ok_or(Error::NotFound(Thing::Deployment))?;
+    let next = next_label(tx, grant.app(), deployment).await?.ok_or(Error::NotFound(Thing::Deployment))?;
     grant.confirm(tx).await?;
     let current = repo::newest(tx, &next.id).await?;
     let to = match (&current, target) {
@@ -49,11 +51,11 @@ pub async fn roll_back(app: &Context, grant: &AppGrant<ManageReleases>, deployme
         ..to
     };
     if !service::add(tx, grant.app(), &next, &row).await? {
-        return Err(Error::internal("a blob is gone although a release refers to it"));
+        return Err(Error::internal("a blob is missing although a release refers to it"));
     }
     let details = json!({ "deployment": deployment, "label": format!("v{}", row.label), "originalLabel": format!("v{}", to.label) });
     change.commit(Event::new(Action::RollBackRelease, &row.id).of_app(grant.app()).with(details)).await?;
-    tracing::info!(deployment.id = next.id.as_str(), release.label = row.label, "a release was rolled back");
+    tracing::info!(deployment.id = next.id.as_str(), release.label = row.label, "release rolled back");
     Ok(row)
 }
 

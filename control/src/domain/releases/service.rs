@@ -1,34 +1,32 @@
-//! The rules of releases.
+//! The rules for releases.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use shared::hash::{PackageHash, Sha256Hex};
 use shared::ids::{AppId, DeploymentId, ReleaseId};
-use shared::keys::{DeploymentKey, Label};
-use shared::time::UnixMillis;
+use shared::keys::Label;
 use shared::version::Range;
 
 use super::info::{ReleaseInfo, stored_rollout};
-use super::repo::{self, DiffRow, LabelRow, NewReleaseRow, NewestRow, RangeRow, ReleaseRow};
+use super::repo::{self, DiffRow, NewReleaseRow, NewestRow, RangeRow, ReleaseRow};
 use super::{ReleaseMethod, blob};
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::{ManageReleases, ReadApp};
 use crate::domain::change::Change;
 use crate::domain::conflict::Conflict;
-use crate::domain::deployments::service as deployments;
+use crate::domain::deployments::{repo::LockedRow, repo::next_label, service as deployments, snapshots};
 use crate::domain::error::{Error, Result, Thing};
-use crate::domain::outbox::snapshots;
 use crate::domain::releases::size;
-use crate::infra::db::{ReadTx, WriteTx};
+use crate::infra::db::ReadTx;
 
-/// The contents of a release: stored bytes, and what they hash to.
+/// The contents of a release: its stored blobs and their hashes.
 #[derive(Clone, Debug)]
 pub struct StoredPackage {
     /// The hash of the contents.
     pub package_hash: PackageHash,
     /// The bundle.
     pub blob: Sha256Hex,
-    /// Its file manifest; a single-file package has none.
+    /// Its file manifest; `None` for a single-file package.
     pub manifest: Option<Sha256Hex>,
     /// The bundle's size in bytes.
     pub size: u64,
@@ -43,9 +41,9 @@ pub struct Release {
     pub diffs: Vec<DiffRow>,
 }
 
-/// Makes a release of an upload whose bytes are stored, and gives its deployment and it. None: a refused upload of the same bytes took the blob back. It must
-/// be stored again, and the change is not to be committed.
-pub async fn make(
+/// Creates a release from a stored upload. Returns its deployment and row. `None` if a refused upload of the same bytes deleted the blob: store it
+/// again, and do not commit the change.
+pub async fn create(
     change: &mut Change<'_>,
     grant: &AppGrant<ManageReleases>,
     deployment: &str,
@@ -53,8 +51,8 @@ pub async fn make(
     package: &StoredPackage,
 ) -> Result<Option<(DeploymentId, ReleaseRow)>> {
     grant.confirm(change).await?;
-    let next = repo::next_label(change, grant.app(), deployment).await?.ok_or(Error::NotFound(Thing::Deployment))?;
-    // Once more: this may have waited for the deployment.
+    let next = next_label(change, grant.app(), deployment).await?.ok_or(Error::NotFound(Thing::Deployment))?;
+    // Again: this may have waited for the deployment's lock.
     grant.confirm(change).await?;
     let earlier = repo::ranges(change, &next.id).await?;
     check_release(&earlier, &info.app_version, &package.package_hash)?;
@@ -80,30 +78,24 @@ pub async fn make(
     Ok(add(change, grant.app(), &next, &row).await?.then_some((next.id, row)))
 }
 
-/// Stores a release of a deployment that is locked, holds its blobs, and asks for its snapshot. `false`: a blob is gone, and the transaction is to
-/// be rolled back. Errors: 409 when the deployment has no room for it.
-pub(crate) async fn add(tx: &mut Change<'_>, of: &AppId, deployment: &LabelRow, row: &ReleaseRow) -> Result<bool> {
+/// Stores a release of a locked deployment, claims its blobs and enqueues its snapshot. `false` if a blob is gone: roll back. Errors: 409 if the
+/// deployment has no room for it.
+pub(crate) async fn add(tx: &mut Change<'_>, of: &AppId, deployment: &LockedRow, row: &ReleaseRow) -> Result<bool> {
     let app = tx.context();
     size::admit(tx, app, of, &deployment.id, size::Change::New(row)).await?;
-    // In one order, so that two releases which share both cannot wait for each other in a circle.
+    // In a fixed order, so that two releases that share both blobs cannot deadlock.
     for sha256 in row.manifest_sha256.iter().chain([&row.blob_sha256]).collect::<BTreeSet<_>>() {
         if !blob::hold(tx, of, sha256).await? {
             return Ok(false);
         }
     }
     repo::insert(tx, &NewReleaseRow { deployment: &deployment.id, app: of, row }).await?;
-    publish(tx, deployment, row.upload_time).await?;
+    snapshots::enqueue(tx, &deployment.deployment_key, row.upload_time).await?;
     Ok(true)
 }
 
-/// Asks for the snapshot of a deployment that is locked.
-pub(crate) async fn publish(tx: &mut WriteTx, deployment: &LabelRow, now: UnixMillis) -> Result<()> {
-    let key = DeploymentKey::try_from(deployment.deployment_key.as_str()).map_err(Error::internal)?;
-    snapshots::enqueue(tx, &key, now).await
-}
-
-/// Refuses a release while the newest one's rollout is unfinished, and one with the contents that the same binaries have already. Asked twice: before
-/// bytes are stored, to spare that work, and inside the transaction.
+/// Refuses a release while the newest one's rollout is unfinished, and a release with the same contents as the current one for the same binaries.
+/// Called twice: before bytes are stored, to save that work, and inside the transaction.
 pub fn check_release<'r>(earlier_newest_first: &'r [RangeRow], range: &Range, package_hash: &PackageHash) -> Result<()> {
     if let Some(newest) = earlier_newest_first.first()
         && newest.rollout.is_some()
@@ -111,9 +103,8 @@ pub fn check_release<'r>(earlier_newest_first: &'r [RangeRow], range: &Range, pa
     {
         return Err(Error::Conflict(Conflict::UnfinishedRollout(newest.label)));
     }
-    // An exact version looks at the newest release that is for it, a range only at the newest of all: what stands between may well be what
-    // makes the same contents needed once more.
-    // Each text is judged once, however many releases have it.
+    // An exact version is compared with the newest release that covers it, a range only with the newest of all: releases in between may be the reason
+    // why the same contents are needed again. Each distinct range text is evaluated once, however many releases have it.
     let mut judged = HashMap::new();
     let is_current = |release: &&'r RangeRow| {
         *judged.entry(release.app_version.as_str()).or_insert_with(|| {
@@ -131,7 +122,7 @@ pub fn check_release<'r>(earlier_newest_first: &'r [RangeRow], range: &Range, pa
     Ok(())
 }
 
-/// The releases of a deployment, oldest first. Errors: 404.
+/// Lists the releases of a deployment, oldest first. Errors: 404.
 pub async fn history(tx: &mut ReadTx, grant: &AppGrant<ReadApp>, deployment: &str) -> Result<Vec<Release>> {
     let deployment = deployments::find(tx, grant.app(), deployment).await?.id;
     let mut diffs = by_release(repo::diffs(tx, &deployment).await?);
@@ -155,7 +146,7 @@ pub async fn newest_of_app(tx: &mut ReadTx, app: &AppId) -> Result<BTreeMap<Depl
     Ok(rows.into_iter().map(of).collect())
 }
 
-/// The release of this label. Errors: 404.
+/// The release with this label. Errors: 404.
 pub async fn find(tx: &mut ReadTx, grant: &AppGrant<ReadApp>, deployment: &str, label: Label) -> Result<Release> {
     let deployment = deployments::find(tx, grant.app(), deployment).await?;
     let row = repo::find(tx, &deployment.id, label).await?.ok_or(Error::NotFound(Thing::Release))?;
@@ -168,8 +159,8 @@ pub async fn newest(tx: &mut ReadTx, deployment: &DeploymentId) -> Result<Option
     Ok(Some(Release { diffs: repo::diffs_of(tx, &row.id).await?, row }))
 }
 
-/// A label by its stored number.
+/// The label for a stored number.
 pub(crate) fn label(number: i64) -> Result<Label> {
     let label = u32::try_from(number).ok().and_then(Label::new);
-    label.ok_or_else(|| Error::internal(format!("a release is stored with the label number {number}")))
+    label.ok_or_else(|| Error::internal(format!("a stored release has the invalid label number {number}")))
 }

@@ -1,6 +1,6 @@
-//! An upload on its way: its bytes to a temporary file, hashed and limited while they come; checked; stored; committed.
+//! Uploads: the bytes go to a temporary file, hashed and limited as they arrive; then they are checked, stored and committed.
 //!
-//! Whatever refuses an upload, nothing of it remains: the temporary file goes when its guard is dropped, the blob by `take_back`.
+//! A refused upload leaves nothing behind: the temporary file is deleted when its guard is dropped, the blob by `take_back`.
 
 use std::io::{Seek, Write};
 use std::path::Path;
@@ -30,30 +30,30 @@ use crate::domain::context::Context;
 use crate::domain::deployments::service as deployments;
 use crate::domain::error::{Error, Result, Thing};
 
-/// What comes with the file besides, at most: boundaries, headers, `packageInfo`.
-const EXTRA: u64 = 1 << 20;
+/// The most that the body may hold besides the file: boundaries, headers, `packageInfo`.
+const BODY_OVERHEAD: u64 = 1 << 20;
 
-/// How often the bytes are stored before the upload is given up: each time but the last, another upload of the same bytes was refused just
-/// between this one's storing and its commit.
-const MOST_STORES: usize = 5;
+/// How often to store the bytes before giving up. Each retry means that another upload of the same bytes was refused between this upload's store and
+/// its commit.
+const MAX_STORES: usize = 5;
 
-/// An upload that may come.
+/// An upload that was accepted before its body is read.
 #[derive(Debug)]
 pub struct Admitted {
-    /// What the deployment's name means when the upload begins.
+    /// The deployment that the name refers to when the upload starts.
     deployment: DeploymentId,
-    /// The largest bundle, in bytes.
+    /// The largest bundle allowed, in bytes.
     pub limit: u64,
 }
 
 impl Admitted {
-    /// The largest body that a bundle may come in, in bytes.
+    /// The largest request body allowed, in bytes.
     pub fn largest_body(&self) -> u64 {
-        self.limit.saturating_add(EXTRA)
+        self.limit.saturating_add(BODY_OVERHEAD)
     }
 }
 
-/// A bundle that has arrived whole, as a temporary file.
+/// A complete bundle in a temporary file.
 #[derive(Debug)]
 pub struct Bundle {
     file: NamedTempFile,
@@ -61,18 +61,18 @@ pub struct Bundle {
     sha256: Sha256Hex,
 }
 
-/// An upload that has arrived whole.
+/// A complete upload.
 #[derive(Debug)]
 pub struct Received {
-    /// What was admitted.
+    /// The checks it passed before its body was read.
     pub admitted: Admitted,
     /// The bundle.
     pub bundle: Bundle,
-    /// What it says of itself.
+    /// Its metadata.
     pub info: ReleaseInfo,
 }
 
-/// Lets an upload come, whose body has this `length` where that is known, unless there is no room for it. Errors: 404, 409, 413.
+/// Checks whether there is room for an upload, before its body is read. `length` is the body's length, if known. Errors: 404, 409, 413.
 pub async fn admit(app: &Context, grant: &AppGrant<ManageReleases>, deployment: &str, length: Option<u64>) -> Result<Admitted> {
     let mut tx = app.db.read().await?;
     let row = deployments::find(&mut tx, grant.app(), deployment).await?;
@@ -81,13 +81,13 @@ pub async fn admit(app: &Context, grant: &AppGrant<ManageReleases>, deployment: 
     if length.is_some_and(|length| length > admitted.largest_body()) {
         return Err(too_large(admitted.limit));
     }
-    // Before the body takes any room here. How much of it is the file shows later, and is checked again then; one byte it has in any case.
-    let least = length.map_or(1, |length| length.saturating_sub(EXTRA).max(1));
-    app.settings.limits.quotas.check_stored_bytes(&mut tx, grant.app(), least).await?;
+    // Before the body takes any space here. How much of it is the file is only known later, and checked again then; it is at least one byte.
+    let min_bytes = length.map_or(1, |length| length.saturating_sub(BODY_OVERHEAD).max(1));
+    app.settings.limits.quotas.check_stored_bytes(&mut tx, grant.app(), min_bytes).await?;
     Ok(admitted)
 }
 
-/// Reads a bundle into a temporary file of the store. Errors: 413 when it is larger than admitted.
+/// Reads a bundle into a temporary file of the storage. Errors: 413 if it is larger than admitted.
 pub async fn receive(app: &Context, admitted: &Admitted, mut chunks: impl Stream<Item = Result<Bytes>> + Unpin) -> Result<Bundle> {
     let file = NamedTempFile::new_in(app.storage.temp_dir()).map_err(Error::unavailable)?;
     let mut writer = tokio::fs::File::from_std(file.reopen().map_err(Error::unavailable)?);
@@ -104,8 +104,8 @@ pub async fn receive(app: &Context, admitted: &Admitted, mut chunks: impl Stream
     Ok(Bundle { file, size, sha256: Sha256Hex::from_digest(hasher.finalize().into()) })
 }
 
-/// Makes a release of what has arrived. It is all of it or nothing, whether or not somebody still waits: what it needs, it owns. Errors: 400 for the file;
-/// 403, 404; 409 as the rules of releases say.
+/// Creates a release from a received upload. It is all or nothing, and runs to the end even if the client disconnects: it owns what it needs. Errors:
+/// 400 for the file; 403, 404; 409 by the rules for releases.
 pub async fn release(
     app: Arc<Context>,
     grant: AppGrant<ManageReleases>,
@@ -114,14 +114,14 @@ pub async fn release(
     received: Received,
 ) -> Result<ReleaseRow> {
     let stored = store_and_commit(&app, &grant, &deployment, received).await;
-    // The file is gone only now, whoever still waits.
+    // Only now: the file was on disk until here, even if the client disconnected.
     drop(allowance);
     let (deployment, row) = stored?;
-    tracing::info!(deployment.id = deployment.as_str(), release.label = row.label, release.size = row.size, "a release was uploaded");
+    tracing::info!(deployment.id = deployment.as_str(), release.label = row.label, release.size = row.size, "release uploaded");
     Ok(row)
 }
 
-/// Checks the file, stores it and makes the release.
+/// Checks the file, stores it and creates the release.
 async fn store_and_commit(
     app: &Context,
     grant: &AppGrant<ManageReleases>,
@@ -129,11 +129,11 @@ async fn store_and_commit(
     received: Received,
 ) -> Result<(DeploymentId, ReleaseRow)> {
     let Received { admitted, bundle: Bundle { file, size, sha256 }, info } = received;
-    // The body may have taken long. Whoever may no longer upload is not to cost an inspection; the transaction below asks again.
+    // The body may have taken a long time. A caller who lost the right to upload must not cost an inspection; the transaction below checks again.
     {
         let mut tx = app.db.read().await?;
         grant.judge(&mut tx, app).await?;
-        // Before anything is stored; again in the transaction, with what was stored meanwhile.
+        // Before anything is stored; checked again in the transaction, with what was stored meanwhile.
         app.settings.limits.quotas.check_stored_bytes(&mut tx, grant.app(), size).await?;
     }
     let (file, contents) = inspect(app, file, size, sha256.clone()).await?;
@@ -150,7 +150,7 @@ async fn store_and_commit(
         let row = deployments::find(&mut tx, grant.app(), deployment).await?;
         service::check_release(&repo::ranges(&mut tx, &row.id).await?, &info.app_version, &package.package_hash)?;
     }
-    for _ in 0..MOST_STORES {
+    for _ in 0..MAX_STORES {
         let mut stored = Vec::new();
         let committed = async {
             stored.push(store(app, grant, &package.blob, &file).await?);
@@ -158,10 +158,10 @@ async fn store_and_commit(
                 stored.push(store(app, grant, sha256, file).await?);
             }
             let mut change = grant.begin(app).await?;
-            // The bundle is among what is stored.
+            // The stored bytes already include the bundle.
             app.settings.limits.quotas.check_stored_bytes(&mut change, grant.app(), 0).await?;
-            let Some((released_in, row)) = service::make(&mut change, grant, deployment, &info, &package).await? else { return Ok(None) };
-            // Deployments that changed their names while the bundle came must not get each other's releases.
+            let Some((released_in, row)) = service::create(&mut change, grant, deployment, &info, &package).await? else { return Ok(None) };
+            // Deployments renamed during the upload must not get each other's releases.
             if released_in != admitted.deployment {
                 return Err(Error::NotFound(Thing::Deployment));
             }
@@ -180,11 +180,11 @@ async fn store_and_commit(
             }
         }
     }
-    Err(Error::unavailable("other uploads of the same bytes were refused again and again"))
+    Err(Error::unavailable("other uploads of the same bytes kept being refused"))
 }
 
-/// Inspects the file off the async threads, since inflating and hashing a large bundle takes seconds, and only so many files at once as there
-/// are cores: the permit goes with the work, which goes on when nobody waits for it any more.
+/// Inspects the file off the async threads, because inflating and hashing a large bundle takes seconds. At most as many files at once as there are
+/// cores: the permit moves into the task, which continues even if nobody waits for it anymore.
 async fn inspect(app: &Context, file: NamedTempFile, size: u64, sha256: Sha256Hex) -> Result<(NamedTempFile, Contents)> {
     let permit = Arc::clone(&app.inspections).acquire_owned().await.map_err(Error::internal)?;
     let limits = app.settings.limits.archive.clone();
@@ -200,7 +200,7 @@ async fn inspect(app: &Context, file: NamedTempFile, size: u64, sha256: Sha256He
     }
 }
 
-/// Notes the blob's use, then stores the object unless it is there; gives what [`take_back`] needs.
+/// Records the blob's use, then stores the object unless it exists. Returns what [`take_back`] needs.
 async fn store(app: &Context, grant: &AppGrant<ManageReleases>, sha256: &Sha256Hex, file: &NamedTempFile) -> Result<(Sha256Hex, i64)> {
     let size = file.as_file().metadata().map_err(Error::unavailable)?.len();
     let mut tx = app.db.write().await?;
@@ -211,7 +211,7 @@ async fn store(app: &Context, grant: &AppGrant<ManageReleases>, sha256: &Sha256H
         if app.storage.length(&key).await? == Some(size) {
             return Ok(());
         }
-        // The store takes away what it is given; the file itself is kept, in case the blob is gone again before the release holds it.
+        // Storage moves the file it is given; keep the original in case the blob is deleted before the release claims it.
         let given = file.path().with_extension("put");
         if tokio::fs::hard_link(file.path(), &given).await.is_err() {
             tokio::fs::copy(file.path(), &given).await?;
@@ -229,8 +229,8 @@ async fn store(app: &Context, grant: &AppGrant<ManageReleases>, sha256: &Sha256H
     Ok((sha256.clone(), stamp))
 }
 
-/// Removes a blob that a refused upload stored, unless something else uses it. A failure is only logged: the upload is refused already, and the
-/// row without references is what a clean-up goes by.
+/// Deletes a blob stored by a refused upload, unless something else uses it. A failure is only logged: the upload is refused already, and the
+/// clean-up works from rows without references.
 async fn take_back(app: &Context, grant: &AppGrant<ManageReleases>, sha256: &Sha256Hex, stamp: i64) {
     let removed = async {
         let mut tx = app.db.write().await?;
@@ -242,7 +242,7 @@ async fn take_back(app: &Context, grant: &AppGrant<ManageReleases>, sha256: &Sha
         Ok::<(), Error>(())
     };
     if let Err(error) = removed.await {
-        tracing::warn!(cause = %crate::domain::error::chain(&error), "a refused upload's blob could not be removed");
+        tracing::warn!(cause = %crate::domain::error::chain(&error), "failed to delete the blob of a refused upload");
     }
 }
 
@@ -259,7 +259,7 @@ async fn write_manifest(folder: &Path, manifest: &Manifest) -> Result<(NamedTemp
     Ok((written.await.map_err(Error::internal)?.map_err(Error::unavailable)?, sha256))
 }
 
-/// The refusal of a bundle that is larger than it may be. 413.
+/// The error for a bundle that is too large. 413.
 pub fn too_large(limit: u64) -> Error {
     Error::TooLarge(FieldErrors::of("package", format!("must be at most {limit} bytes")))
 }

@@ -1,24 +1,20 @@
-//! What follows from adding and removing second factors, and the operator's removal of them all.
+//! What follows from adding or removing second factors, and the operator's removal of all of them.
 
-use serde_json::json;
-use shared::time::UnixMillis;
+use shared::ids::AccountId;
 
-use super::factors::{Factors, find, restart};
+use super::factors::{Factors, find};
 use super::recovery::service::Codes;
 use super::step_up::SteppedUp;
 use super::{passkeys, pending_logins, recovery, totp};
 use crate::domain::accounts;
-use crate::domain::audit::{self, Action, Actor, Event};
 use crate::domain::change::Change;
 use crate::domain::conflict::Conflict;
 use crate::domain::credentials::device_cookies as device;
-use crate::domain::error::{Error, Result, Thing};
-use crate::domain::mail::{FactorKind, FactorNotice, Kind, Mail, notices, outbox};
-use crate::infra::clock::Dice;
-use crate::infra::crypto::keys::EncryptionKeys;
+use crate::domain::error::{Error, Result};
+use crate::domain::mail::{FactorKind, FactorNotice, Kind, Mail, notices};
 use crate::infra::db::WriteTx;
 
-/// A factor that was added or removed, for the owner's notice.
+/// An added or removed factor, for the notice to the owner.
 #[derive(Clone, Copy, Debug)]
 pub enum Changed<'c> {
     /// The authenticator app.
@@ -27,64 +23,55 @@ pub enum Changed<'c> {
     Passkey(&'c str),
 }
 
-/// What follows from a factor that was just stored: the owner is told; and when it is the first one, there are recovery codes, which are to be shown.
-pub async fn added(change: &mut Change<'_>, held: &SteppedUp, changed: Changed<'_>) -> Result<Option<Codes>> {
-    let is_first = !held.were_on();
-    tell(change, held, changed, |factor| Kind::FactorAdded { factor, is_first }).await?;
-    if is_first { recovery::service::replace(change, held.account()).await.map(Some) } else { Ok(None) }
+/// Runs after a factor was stored: notifies the owner. For the first factor, also creates the recovery codes, which must be shown.
+pub async fn added(change: &mut Change<'_>, stepped_up: &SteppedUp, changed: Changed<'_>) -> Result<Option<Codes>> {
+    let is_first = !stepped_up.were_on();
+    notify(change, stepped_up, changed, |factor| Kind::FactorAdded { factor, is_first }).await?;
+    if is_first { recovery::service::replace(change, stepped_up.account()).await.map(Some) } else { Ok(None) }
 }
 
-/// What follows from a factor that was just deleted: the owner is told; and when it was the last one, recovery codes and logins that wait for a factor
-/// are gone, too. Whether second factors are still on.
-pub async fn removed(change: &mut Change<'_>, held: &SteppedUp, changed: Changed<'_>) -> Result<bool> {
-    let are_on = find(change, held.account()).await?.are_on();
-    device::repo::delete_all(change, held.account()).await?;
+/// Runs after a factor was deleted: notifies the owner. For the last factor, also deletes the recovery codes and pending logins. Returns whether
+/// second factors are still on.
+pub async fn removed(change: &mut Change<'_>, stepped_up: &SteppedUp, changed: Changed<'_>) -> Result<bool> {
+    let are_on = find(change, stepped_up.account()).await?.are_on();
+    device::repo::delete_all(change, stepped_up.account()).await?;
     if !are_on {
-        // Nothing is left to be guessed.
-        restart(change, held.account()).await?;
-        recovery::repo::delete_all(change, held.account()).await?;
-        pending_logins::cancel(change, held.account()).await?;
+        // There is nothing left to guess.
+        accounts::repo::restart_factors(change, stepped_up.account()).await?;
+        recovery::repo::delete_all(change, stepped_up.account()).await?;
+        pending_logins::cancel(change, stepped_up.account()).await?;
     }
-    tell(change, held, changed, |factor| Kind::FactorRemoved { factor, is_last: !are_on }).await?;
+    notify(change, stepped_up, changed, |factor| Kind::FactorRemoved { factor, is_last: !are_on }).await?;
     Ok(are_on)
 }
 
-/// Removes every second factor of the account with this address, with its recovery codes and the logins that wait for a factor, in the transaction's last
-/// statements, and tells the owner: for an operator whom somebody has convinced that they own the account and have lost them all. Sessions and keys stay.
-/// Errors: 404 without such an account; 409 when it has none.
-pub async fn remove_all(
-    tx: &mut WriteTx,
-    actor: &Actor,
-    email: &str,
-    keys: &EncryptionKeys,
-    dice: &Dice,
-    now: UnixMillis,
-) -> Result<Factors> {
-    let email = accounts::service::normalise_email(email)?;
-    let account = accounts::repo::find_by_email(tx, &email).await?.ok_or(Error::NotFound(Thing::Account))?;
-    accounts::repo::hold(tx, &account).await?.ok_or(Error::NotFound(Thing::Account))?;
-    let factors = find(tx, &account).await?;
+/// Removes every second factor of the account, which must be locked, with its recovery codes and pending logins; returns what there was. Errors: 409 if
+/// there is no second factor.
+pub async fn remove_all(tx: &mut WriteTx, account: &AccountId) -> Result<Factors> {
+    let factors = find(tx, account).await?;
     if !factors.are_on() {
         return Err(Error::Conflict(Conflict::NoFactors));
     }
-    passkeys::repo::delete_all(tx, &account).await?;
-    totp::repo::delete(tx, &account).await?;
-    recovery::repo::delete_all(tx, &account).await?;
-    pending_logins::cancel(tx, &account).await?;
-    device::repo::delete_all(tx, &account).await?;
-    restart(tx, &account).await?;
-    outbox::put_at(tx, keys, dice, now, &Mail { to: email, kind: Kind::FactorsRemoved { time: now } }).await?;
-    let details = json!({ "passkeys": factors.passkeys, "authenticators": factors.authenticators });
-    audit::note(tx, actor, Event::new(Action::RemoveSecondFactors, &account).with(details), dice, now).await?;
+    passkeys::repo::delete_all(tx, account).await?;
+    totp::repo::delete(tx, account).await?;
+    recovery::repo::delete_all(tx, account).await?;
+    pending_logins::cancel(tx, account).await?;
+    device::repo::delete_all(tx, account).await?;
+    accounts::repo::restart_factors(tx, account).await?;
     Ok(factors)
 }
 
-async fn tell(change: &mut Change<'_>, held: &SteppedUp, changed: Changed<'_>, kind: impl FnOnce(FactorNotice) -> Kind) -> Result<()> {
+async fn notify(
+    change: &mut Change<'_>,
+    stepped_up: &SteppedUp,
+    changed: Changed<'_>,
+    kind: impl FnOnce(FactorNotice) -> Kind,
+) -> Result<()> {
     let (what, name) = match changed {
         Changed::Authenticator => (FactorKind::Authenticator, None),
         Changed::Passkey(name) => (FactorKind::Passkey, Some(name.to_owned())),
     };
-    let notice = FactorNotice { time: change.now(), address: held.from().0.to_string(), factor: what, name };
+    let notice = FactorNotice { time: change.now(), address: stepped_up.from().0.to_string(), factor: what, name };
     let app = change.context();
-    notices::put(change, app, held.account(), &Mail { to: held.email().to_owned(), kind: kind(notice) }).await
+    notices::put(change, app, stepped_up.account(), &Mail { to: stepped_up.email().to_owned(), kind: kind(notice) }).await
 }

@@ -1,11 +1,12 @@
-//! An account whose second factors one transaction alone may try or change.
+//! An account locked by one transaction, which alone may try or change its second factors.
 //!
-//! Failures are counted, of all kinds of proof together. A success forgives none of them: else whoever guesses could go on each time the owner signs in.
-//! Beside that, 100 failures in a row, with no success between them, stop the account's codes; passkeys, which nobody guesses, go on.
+//! Failures of all kinds of proof count together. A success clears none of them: otherwise an attacker could continue each time the owner signs in.
+//! In addition, 100 consecutive failures, without a success in between, block the account's codes; passkeys, which cannot be guessed, still work.
 
 use shared::ids::AccountId;
 
 use super::factors::{self, Factors};
+use crate::domain::accounts;
 use crate::domain::audit::ClientAddress;
 use crate::domain::context::Context;
 use crate::domain::error::{Error, RateLimit, Result};
@@ -13,17 +14,10 @@ use crate::domain::limits::{Count, Limit, Subject};
 use crate::domain::traces::Warning;
 use crate::domain::traces::{self, Event, Trace};
 use crate::infra::db::WriteTx;
-use crate::on;
 
-// Locks the row until the transaction ends, as a new password or a deletion does.
-const HOLD: &str = "SELECT email FROM accounts WHERE id = $1 FOR NO KEY UPDATE";
-
-/// Every statement of this file.
-pub const SQL: &[&str] = &[HOLD];
-
-/// An account that is locked until the transaction ends, with what was counted of its attempts.
+/// An account that is locked until the transaction ends, with its counted attempts.
 #[derive(Debug)]
-pub struct Held {
+pub struct LockedAccount {
     account: AccountId,
     email: String,
     factors: Factors,
@@ -31,14 +25,12 @@ pub struct Held {
     from: ClientAddress,
 }
 
-impl Held {
-    /// Locks the account's attempts and then the account. Locks of client addresses and e-mail addresses come before. A row that counts nothing is left
-    /// to the clean-up. Errors: 401 when the account is gone.
+impl LockedAccount {
+    /// Locks the account's attempts, then the account. Lock client addresses and email addresses before. The clean-up deletes a row that counts
+    /// nothing. Errors: 401 if the account no longer exists.
     pub async fn lock(tx: &mut WriteTx, app: &Context, account: &AccountId, from: ClientAddress) -> Result<Self> {
         let attempts = Count::lock(tx, Limit::MfaAttempts, &Subject::account(account), app.now()).await?;
-        let hold = tx.locking(HOLD);
-        let email: Option<String> = on!(tx, |conn| sqlx::query_scalar(hold).bind(account).fetch_optional(conn).await)?;
-        let email = email.ok_or(Error::Unauthenticated)?;
+        let email = accounts::repo::hold(tx, account).await?.ok_or(Error::Unauthenticated)?.email;
         Ok(Self { account: account.clone(), email, factors: factors::find(tx, account).await?, attempts, from })
     }
 
@@ -47,22 +39,22 @@ impl Held {
         &self.account
     }
 
-    /// Its e-mail address.
+    /// Its email address.
     pub fn email(&self) -> &str {
         &self.email
     }
 
-    /// From where it is tried or changed.
+    /// The client address of the request.
     pub fn from(&self) -> ClientAddress {
         self.from
     }
 
-    /// The factors that it had when it was locked.
+    /// The factors it had when it was locked.
     pub fn factors(&self) -> &Factors {
         &self.factors
     }
 
-    /// Refuses a try when there were too many failures, however right it is. Errors: 429 with `retryAfterSeconds`.
+    /// Refuses an attempt, even a correct one, after too many failures. Errors: 429 with `retryAfterSeconds`.
     pub fn check_limit(&self, app: &Context) -> Result<()> {
         match self.attempts.times().wait(app.settings.limits.strangers.mfa_attempts, app.now()) {
             Some(seconds) => {
@@ -73,24 +65,46 @@ impl Held {
         }
     }
 
-    /// Whether codes of this account may be tried: not after too many failures in a row, however right the code is. Notes the refusal.
-    pub fn takes_codes(&self, app: &Context) -> bool {
-        let are_stopped = self.factors.codes_are_stopped();
-        if are_stopped {
+    /// Whether the account's codes may be tried: not after too many consecutive failures, even if the code is correct. Logs the refusal.
+    pub fn allows_codes(&self, app: &Context) -> bool {
+        let are_blocked = self.factors.codes_are_stopped();
+        if are_blocked {
             traces::refused(app, self.from, "failed_factors", Some(&self.account));
         }
-        !are_stopped
+        !are_blocked
     }
 
-    /// Counts a failure and commits: also what the failed try used up. Nothing else may have been changed in the transaction.
+    /// Counts a failure and commits, including what the failed attempt used up. Nothing else may have been changed in the transaction.
     pub async fn fail(self, mut tx: WriteTx, app: &Context, event: Event, outcome: &'static str) -> Result<()> {
-        self.attempts.add(&mut tx, app.settings.limits.strangers.mfa_attempts, app.now()).await?;
-        let is_last = factors::count_failure(&mut tx, &self.account).await?;
+        let failure = self.count_failure(&mut tx, app).await?;
         tx.commit().await?;
+        failure.report(app, event, outcome);
+        Ok(())
+    }
+
+    /// Counts a failure; report it after the commit.
+    pub async fn count_failure(self, tx: &mut WriteTx, app: &Context) -> Result<Failure> {
+        self.attempts.add(tx, app.settings.limits.strangers.mfa_attempts, app.now()).await?;
+        let is_last = accounts::repo::count_failed_factor(tx, &self.account).await?;
+        Ok(Failure { account: self.account, from: self.from, is_last })
+    }
+}
+
+/// A failure that was counted.
+#[derive(Debug)]
+pub struct Failure {
+    account: AccountId,
+    from: ClientAddress,
+    /// Whether it blocked the account's codes.
+    is_last: bool,
+}
+
+impl Failure {
+    /// Logs it, and warns the owner if it blocked the account's codes.
+    pub fn report(self, app: &Context, event: Event, outcome: &'static str) {
         traces::fail(app, Trace { event, outcome, account: Some(&self.account), from: self.from });
-        if is_last {
+        if self.is_last {
             traces::warn(app, &self.account, Warning::CodesStopped, self.from);
         }
-        Ok(())
     }
 }

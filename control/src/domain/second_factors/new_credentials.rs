@@ -1,4 +1,4 @@
-//! Who may get new credentials.
+//! The right to create credentials.
 
 use std::marker::PhantomData;
 
@@ -9,13 +9,13 @@ use crate::domain::context::Context;
 use crate::domain::error::{Error, Refusal, Result};
 use crate::infra::db::ReadTx;
 
-/// The right to new credentials and to wider ones. An account without a second factor has it until its time to set one up is over.
+/// The right to create credentials or widen their scopes. An account without a second factor has it until its deadline for setting one up.
 #[derive(Clone, Copy, Debug)]
 pub struct NewCredentials(PhantomData<()>);
 
 impl NewCredentials {
-    /// The right of an account, or the refusal. Operations of which only a part needs it ask here, and so does every one in its transaction, once more:
-    /// the time may have run out while the body came.
+    /// Returns the account's right, or the refusal. Called by operations of which only a part needs the right, and again in the transaction of each
+    /// operation: the deadline may have passed while the body arrived.
     pub async fn of(tx: &mut ReadTx, account: &AccountId, app: &Context) -> Result<Self> {
         if is_overdue(tx, account, app.now()).await? {
             return Err(Error::Refused(Refusal::NoSecondFactor));

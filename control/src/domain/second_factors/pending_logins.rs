@@ -14,7 +14,7 @@ const DELETE_OLDEST: &str = "DELETE FROM pending_logins WHERE account_id = $1 AN
     (SELECT id FROM pending_logins WHERE account_id = $1 ORDER BY created_time DESC, id DESC LIMIT $2)";
 const FIND: &str = "SELECT p.id, p.account_id, a.email, p.has_device FROM pending_logins p JOIN accounts a ON a.id = p.account_id \
     WHERE p.token_hash = $1 AND p.expires > $2";
-// Locks the row until the transaction ends; it does not come back when another attempt used it up, or it was cancelled.
+// Locks the row until the transaction ends. Returns no row if another attempt used it up or it was canceled.
 const TRY: &str = "UPDATE pending_logins SET attempts = attempts + 1 WHERE id = $1 AND expires > $2 RETURNING attempts";
 const DELETE: &str = "DELETE FROM pending_logins WHERE id = $1";
 const CANCEL: &str = "DELETE FROM pending_logins WHERE account_id = $1";
@@ -25,7 +25,7 @@ const DELETE_EXPIRED: &str = "DELETE FROM pending_logins WHERE id = $1 AND id = 
 /// Every statement of this file.
 pub const SQL: &[&str] = &[INSERT, DELETE_OLDEST, FIND, TRY, DELETE, CANCEL, EXPIRED, DELETE_EXPIRED];
 
-/// Logins that have ended.
+/// Expired pending logins.
 pub const EXPIRY: Expiry = Expiry { due: EXPIRED, delete: DELETE_EXPIRED, after: 0 };
 
 /// A login that waits for a second factor.
@@ -33,26 +33,26 @@ pub const EXPIRY: Expiry = Expiry { due: EXPIRED, delete: DELETE_EXPIRED, after:
 pub struct PendingLogin {
     /// Its id.
     pub id: PendingLoginId,
-    /// Whose it is.
+    /// The account.
     pub account_id: AccountId,
-    /// The account's e-mail address.
+    /// The account's email address.
     pub email: String,
     /// Whether a device cookie of the account came with the password.
     pub has_device: bool,
 }
 
-/// A pending login that was just made.
+/// A new pending login.
 #[derive(Debug)]
 pub struct Issued {
     /// Its id.
     pub id: PendingLoginId,
-    /// Its token, the only time it is known.
+    /// Its token, known only now.
     pub token: PlainToken,
-    /// When it ends.
+    /// When it expires.
     pub expires: UnixMillis,
 }
 
-/// Stores one.
+/// Stores a pending login.
 pub async fn insert(tx: &mut WriteTx, new: &Issued, account: &AccountId, now: UnixMillis, has_device: bool) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(INSERT)
         .bind(&new.id)
@@ -65,27 +65,27 @@ pub async fn insert(tx: &mut WriteTx, new: &Issued, account: &AccountId, now: Un
         .await)
 }
 
-/// Ends all of an account's but the newest `most`.
+/// Deletes all of an account's pending logins but the newest `most`.
 pub async fn delete_oldest(tx: &mut WriteTx, account: &AccountId, most: i64) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(DELETE_OLDEST).bind(account).bind(most).execute(conn).await)
 }
 
-/// The one with this token, unless it is over.
+/// Finds the pending login with this token, unless it has expired.
 pub async fn find(tx: &mut ReadTx, token: &TokenHash, now: UnixMillis) -> sqlx::Result<Option<PendingLogin>> {
     on!(tx, |conn| sqlx::query_as(FIND).bind(token.as_str()).bind(now).fetch_optional(conn).await)
 }
 
-/// Counts one more attempt, and gives their number; none when it is over.
+/// Counts an attempt and returns the number of attempts; `None` if the login has ended.
 pub async fn try_one(tx: &mut WriteTx, id: &PendingLoginId, now: UnixMillis) -> sqlx::Result<Option<i64>> {
     on!(tx, |conn| sqlx::query_scalar(TRY).bind(id).bind(now).fetch_optional(conn).await)
 }
 
-/// Ends one.
+/// Deletes a pending login.
 pub async fn delete(tx: &mut WriteTx, id: &PendingLoginId) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(DELETE).bind(id).execute(conn).await)
 }
 
-/// Ends all of an account's: for a new password, and when its last factor goes.
+/// Deletes all of an account's pending logins: after a password change, and when its last factor is removed.
 pub async fn cancel(tx: &mut WriteTx, account: &AccountId) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(CANCEL).bind(account).execute(conn).await)
 }

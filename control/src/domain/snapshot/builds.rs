@@ -1,9 +1,9 @@
-//! Builds snapshots: each version of each key once, by one worker that all who wait join.
+//! Builds snapshots: one worker per key builds each version once, for all requests that wait for it.
 //!
-//! A key has at most one worker. It builds for all who came before it began to read; who comes later finds what it built, or waits for its next round.
-//! So a deployment that changes all the time, or whose snapshot takes long, keeps one worker busy. Workers wait for turns, of which one account has a
-//! share and never all: however many deployments it has, it holds up nobody who asks for another account's. Start reading at [`Snapshots::join`] and
-//! [`Worker::run`].
+//! A key has at most one worker. A build serves all requests that arrived before it started to read; later ones find the result, or wait for the next
+//! build. So a deployment that changes constantly, or whose snapshot is slow to build, keeps only one worker busy. Workers wait for build slots, and
+//! one account can never take all of them: however many deployments it has, it does not delay other accounts. Start reading at [`Snapshots::join`]
+//! and [`Worker::run`].
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,27 +26,27 @@ use crate::domain::error::{Error, Result, chain};
 use crate::infra::clock::Clock;
 use crate::infra::db::Db;
 
-/// How long a build may take before those who wait for it are told that the service is unavailable.
-const LONGEST: Duration = Duration::from_secs(20);
+/// Build timeout. After it, waiting requests get an "unavailable" error.
+const BUILD_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// In which form a snapshot is wanted.
+/// The requested form of a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// The KV value.
     Text,
-    /// Parsed, for a check that is answered here.
+    /// Parsed, to answer an update check here.
     Parsed,
 }
 
-/// What a worker tells all who wait: none for a key that never was.
+/// The result for all waiting requests; `None` for a key that never existed.
 pub type Answer = Result<Option<Built>, Fault>;
 
-/// Why nothing was built, told to each who waited.
+/// Why a build failed, cloned for each waiting request.
 #[derive(Clone, Debug)]
 pub enum Fault {
-    /// The database could not be asked.
+    /// The database could not be read.
     Unavailable(Arc<str>),
-    /// What is stored makes no snapshot.
+    /// The stored data does not form a valid snapshot.
     Internal(Arc<str>),
 }
 
@@ -64,7 +64,7 @@ impl Fault {
     }
 }
 
-/// Snapshots in memory, and whoever builds those that are not.
+/// The snapshot cache, and the workers that fill it.
 #[derive(Clone, Debug)]
 pub struct Snapshots(Arc<Inner>);
 
@@ -73,7 +73,7 @@ struct Inner {
     source: Source,
     versions: Versions,
     cache: SnapshotCache,
-    /// Who waits, by key. A key that is here has a worker.
+    /// Waiting requests by key. A key in this map has a worker.
     waiting: Mutex<HashMap<DeploymentKey, Vec<Waiter>>>,
     turns: Turns,
     builds: AtomicU64,
@@ -86,7 +86,7 @@ struct Waiter {
     answer: oneshot::Sender<Answer>,
 }
 
-/// What a build reads from.
+/// The source that builds read from.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// The database.
@@ -94,80 +94,81 @@ pub struct Source {
     /// The time.
     pub clock: Clock,
     /// The largest snapshot, in bytes.
-    pub most_bytes: usize,
+    pub max_bytes: usize,
 }
 
 impl Source {
-    /// The service's own.
+    /// The service's own source.
     pub fn of(context: &Context) -> Self {
-        let most_bytes = usize::try_from(context.settings.limits.snapshot_bytes).unwrap_or(usize::MAX);
-        Self { db: context.db.clone(), clock: context.clock.clone(), most_bytes }
+        let max_bytes = usize::try_from(context.settings.limits.snapshot_bytes).unwrap_or(usize::MAX);
+        Self { db: context.db.clone(), clock: context.clock.clone(), max_bytes }
     }
 }
 
 impl Snapshots {
-    /// None yet; at most `max_bytes` are kept.
+    /// An empty cache of at most `max_bytes`.
     pub fn new(source: Source, max_bytes: usize) -> Self {
         let (waiting, turns, builds) = (Mutex::default(), Turns::default(), AtomicU64::new(0));
         Self(Arc::new(Inner { source, versions: Versions::default(), cache: SnapshotCache::new(max_bytes), waiting, turns, builds }))
     }
 
-    /// The parsed snapshot that answers for this key now, built from the database when its version changed. None: the key never was. A deleted
-    /// deployment's is a tombstone.
+    /// Returns the key's current parsed snapshot, built from the database if its version changed. `None` if the key never existed. A deleted
+    /// deployment has a tombstone.
     pub async fn current(&self, key: &DeploymentKey) -> Result<Option<Arc<Snapshot>>> {
         let Some(version) = self.version(key).await? else { return Ok(None) };
         if let Some(snapshot) = self.0.cache.parsed(key, version) {
             return Ok(Some(snapshot));
         }
-        // Apart, so that the future of a check that needs none of it stays small: large ones are moved and allocated at a cost that shows.
+        // Boxed, so that the future of a check that hits the cache stays small: moving and allocating large futures costs measurable time.
         let built = Box::pin(self.get(key, version, Form::Parsed)).await?;
         Ok(built.and_then(|built| built.snapshot))
     }
 
-    /// The KV value of this key now: its version and the JSON text, both of one moment. None: the key never was.
+    /// Returns the key's current KV value: its version and the JSON text, consistent with each other. `None` if the key never existed.
     pub async fn text(&self, key: &DeploymentKey) -> Result<Option<(i64, Bytes)>> {
         let Some(version) = self.version(key).await? else { return Ok(None) };
         let built = self.get(key, version, Form::Text).await?;
         Ok(built.map(|built| (built.version, built.text)))
     }
 
-    /// The version that the database names for the key now; none when the key never was.
+    /// Returns the key's current version in the database; `None` if the key never existed.
     pub async fn version(&self, key: &DeploymentKey) -> Result<Option<i64>> {
         self.0.versions.of(&self.0.source.db, key).await
     }
 
-    /// The bytes that are kept.
+    /// The size of the cache in bytes.
     pub fn bytes(&self) -> usize {
         self.0.cache.bytes()
     }
 
-    /// How many snapshots were built of what is stored since the start.
+    /// The number of snapshots built from the database since startup.
     pub fn builds(&self) -> u64 {
         self.0.builds.load(Ordering::Relaxed)
     }
 
-    /// Waits for a turn to build a snapshot of this account's.
+    /// Waits for a slot to build one of this account's snapshots.
     pub async fn turn(&self, account: &str) -> Option<Turn> {
         self.0.turns.take(account).await
     }
 
-    /// The key's snapshot, from memory or built. `version` is what the database named when the request had come in. None: the key never was.
+    /// Returns the key's snapshot from the cache or a build. `version` is the version read from the database after the request arrived. `None` if the
+    /// key never existed.
     async fn get(&self, key: &DeploymentKey, version: i64, form: Form) -> Result<Option<Built>> {
         if let Some(built) = self.ready(key, version, form) {
             return Ok(Some(built));
         }
         let (answer, worker) = self.join(key, version, form);
         if let Some(worker) = worker {
-            // A task of its own: the request that began it may be given up, and the others still want their answers.
+            // A separate task: the request that started it may be canceled, and others still wait for the result.
             tokio::spawn(worker.run());
         }
         match answer.await {
             Ok(answer) => answer.map_err(Fault::into_error),
-            Err(_) => Err(Error::unavailable("the build of a snapshot was given up")),
+            Err(_) => Err(Error::unavailable("the snapshot build was aborted")),
         }
     }
 
-    /// Waits with all others for the key's snapshot. Whoever is the first gets the worker, too, and must let it run.
+    /// Joins the requests that wait for the key's snapshot. The first caller also gets the worker, and must run it.
     pub fn join(&self, key: &DeploymentKey, version: i64, form: Form) -> (oneshot::Receiver<Answer>, Option<Worker>) {
         let (answer, answered) = oneshot::channel();
         let waiter = Waiter { version, form, answer };
@@ -186,59 +187,59 @@ impl Snapshots {
         self.0.cache.get(key, version).filter(|built| form == Form::Text || built.snapshot.is_some())
     }
 
-    /// Nothing in here panics between two changes that belong together, so a poisoned lock is as good as any.
+    /// No code panics between related changes, so the data behind a poisoned lock is still valid.
     fn waiting(&self) -> MutexGuard<'_, HashMap<DeploymentKey, Vec<Waiter>>> {
         self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Builds one key's snapshot for all who wait for it.
+/// Builds one key's snapshot for all waiting requests.
 #[derive(Debug)]
 pub struct Worker {
     snapshots: Snapshots,
     key: DeploymentKey,
-    /// Whether the key has no worker any more.
+    /// Whether the worker has left the map.
     is_over: bool,
 }
 
 impl Worker {
-    /// Builds until nobody waits.
+    /// Builds until no request waits.
     pub async fn run(mut self) {
         let snapshots = self.snapshots.clone();
         let source = &snapshots.0.source;
         let account = self.account(source).await.unwrap_or_default();
         loop {
-            // First the turn and then those who wait, so that all who came while this waited are answered by one build.
+            // Take the slot before the waiting requests, so that one build serves all that arrived in the meantime.
             let _turn = snapshots.turn(&account).await;
             let Some(mut waiters) = self.next() else { return };
-            // Whoever wants the version that the last round built has it.
-            waiters = waiters.into_iter().filter_map(|waiter| self.served(waiter)).collect();
+            // Serve requests for the version that the previous round built.
+            waiters = waiters.into_iter().filter_map(|waiter| self.serve(waiter)).collect();
             let Some(form) = waiters.iter().map(|waiter| waiter.form).reduce(|one, other| if one == Form::Parsed { one } else { other })
             else {
                 continue;
             };
-            let answer = match timeout(LONGEST, self.renew(source, form)).await {
+            let answer = match timeout(BUILD_TIMEOUT, self.build(source, form)).await {
                 Ok(built) => built.map_err(|error| Fault::of(&error)),
                 Err(elapsed) => Err(Fault::Unavailable(chain(&elapsed).into())),
             };
             for waiter in waiters {
-                // Whoever has gone needs no answer.
+                // A canceled request needs no answer.
                 drop(waiter.answer.send(answer.clone()));
             }
         }
     }
 
-    /// Whose key it is, asked before there is a turn: it costs one indexed read, and a build many. None when the database cannot say; the build, which
-    /// cannot be done then, either, tells all who wait why.
+    /// The key's account, read before taking a slot: it is one indexed read, while a build needs many. `None` if the database cannot be read; then
+    /// the build fails as well and reports why.
     async fn account(&self, source: &Source) -> Option<String> {
-        let looked = timeout(LONGEST, async {
+        let account = timeout(BUILD_TIMEOUT, async {
             let mut tx = source.db.read().await?;
             repo::find_account(&mut tx, &self.key).await
         });
-        looked.await.ok()?.ok()?
+        account.await.ok()?.ok()?
     }
 
-    /// Those who wait; none, and the end of this worker, when there are none.
+    /// Takes the waiting requests. If there are none, returns `None` and ends this worker.
     fn next(&mut self) -> Option<Vec<Waiter>> {
         let mut waiting = self.snapshots.waiting();
         let waiters = waiting.get_mut(&self.key).map(std::mem::take).unwrap_or_default();
@@ -250,16 +251,16 @@ impl Worker {
         Some(waiters)
     }
 
-    /// Answers from memory, or gives the waiter back.
-    fn served(&self, waiter: Waiter) -> Option<Waiter> {
+    /// Answers from the cache, or returns the waiter.
+    fn serve(&self, waiter: Waiter) -> Option<Waiter> {
         let Some(built) = self.snapshots.ready(&self.key, waiter.version, waiter.form) else { return Some(waiter) };
         drop(waiter.answer.send(Ok(Some(built))));
         None
     }
 
-    /// The snapshot of the version that the database names now, built unless it is in memory. All who wait asked before this, so it is as new as each of
-    /// them wants it; equal and not newer is what counts, since a restored database counts its versions from where it was.
-    async fn renew(&self, source: &Source, form: Form) -> Result<Option<Built>> {
+    /// Returns the snapshot of the database's current version, built unless it is cached. All waiting requests arrived before this read, so it is new
+    /// enough for each. Versions are compared for equality, not order: a restored database continues from an older version.
+    async fn build(&self, source: &Source, form: Form) -> Result<Option<Built>> {
         let mut tx = source.db.read().await?;
         let Some(row) = repo::find_key(&mut tx, &self.key).await? else { return Ok(None) };
         let known = self.snapshots.0.cache.get(&self.key, row.snapshot_version);
@@ -268,15 +269,15 @@ impl Worker {
         } else {
             let header = row.header(source.clock.now());
             let history = match row.deployment() {
-                Some(deployment) => Some(repo::history(&mut tx, deployment, source.most_bytes).await?),
+                Some(deployment) => Some(repo::history(&mut tx, deployment, source.max_bytes).await?),
                 None => None,
             };
             drop(tx);
             self.snapshots.0.builds.fetch_add(1, Ordering::Relaxed);
-            let (version, most_bytes) = (row.snapshot_version, source.most_bytes);
-            // Large ones take long enough to be noticed by everything else on this thread.
+            let (version, max_bytes) = (row.snapshot_version, source.max_bytes);
+            // Large snapshots would block the other tasks on this thread.
             let written = spawn_blocking(move || match history {
-                Some(history) => Snapshot::publish_within(&header, &history, most_bytes),
+                Some(history) => Snapshot::publish_within(&header, &history, max_bytes),
                 None => Ok(Snapshot::publish_tombstone(&header)),
             });
             let text = written.await.map_err(Error::internal)?.map_err(Error::internal)?;
@@ -293,7 +294,7 @@ impl Worker {
 }
 
 impl Drop for Worker {
-    /// Cut short, by a panic or the end of the runtime: those who wait are told, and the next request begins anew.
+    /// Runs early after a panic or runtime shutdown: waiting requests get an error, and the next request starts a new worker.
     fn drop(&mut self) {
         if !self.is_over {
             self.snapshots.waiting().remove(&self.key);

@@ -1,4 +1,4 @@
-//! Snapshots by deployment key; bounded in bytes, the least recently used goes first.
+//! An LRU cache of snapshots by deployment key, bounded in bytes.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,7 +14,7 @@ pub struct Built {
     pub version: i64,
     /// The KV value.
     pub text: Bytes,
-    /// The same, parsed; none before a check asked for it.
+    /// The parsed snapshot; `None` until a check needs it.
     pub snapshot: Option<Arc<Snapshot>>,
 }
 
@@ -24,7 +24,7 @@ impl Built {
     }
 }
 
-/// Snapshots of the deployments last asked for. A cache and never the truth: each is used only for the version that the database names.
+/// Recently used snapshots. A cache only: an entry is used only if its version is the database's current one.
 #[derive(Debug)]
 pub(crate) struct SnapshotCache(Mutex<Lru<DeploymentKey, Built>>);
 
@@ -34,34 +34,34 @@ impl SnapshotCache {
         Self(Mutex::new(Lru::new(max_bytes)))
     }
 
-    /// The key's snapshot, if it is there in this version.
+    /// The key's snapshot, if cached in this version.
     pub(crate) fn get(&self, key: &DeploymentKey, version: i64) -> Option<Built> {
         used(&mut self.locked(), key, version).cloned()
     }
 
-    /// The key's parsed snapshot, if it is there in this version.
+    /// The key's parsed snapshot, if cached in this version.
     pub(crate) fn parsed(&self, key: &DeploymentKey, version: i64) -> Option<Arc<Snapshot>> {
         used(&mut self.locked(), key, version)?.snapshot.clone()
     }
 
-    /// Keeps a snapshot in place of the one it held for the key.
+    /// Stores a snapshot, replacing the key's previous one.
     pub(crate) fn put(&self, key: &DeploymentKey, built: Built) {
         let weight = built.weight();
         self.locked().insert(key.clone(), built, weight);
     }
 
-    /// The bytes that it holds, as it counts them.
+    /// The size of all entries, as the cache counts it.
     pub(crate) fn bytes(&self) -> usize {
         self.locked().bytes()
     }
 
-    /// Nothing in here panics between two changes that belong together, so a poisoned lock is as good as any.
+    /// No code panics between related changes, so the data behind a poisoned lock is still valid.
     fn locked(&self) -> MutexGuard<'_, Lru<DeploymentKey, Built>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A snapshot, where it is of this version.
+/// The key's entry, if it has this version.
 fn used<'l>(cache: &'l mut Lru<DeploymentKey, Built>, key: &DeploymentKey, version: i64) -> Option<&'l Built> {
     cache.get(key).map(|built| &*built).filter(|built| built.version == version)
 }

@@ -1,9 +1,11 @@
-//! Snapshots: what the edge, and the devices' paths served here, answer from; made from the database's state.
+//! Snapshots of the database's state. The edge, and the device endpoints of this server, answer from them.
 //!
-//! `repo` reads the history, `builds` makes each version once, `turns` says whose turn that is, `cache` keeps it, `versions` says which of them are still
-//! right. What one deployment may cost is bounded by [`crate::domain::releases::size`], what KV lacks is noted in [`crate::domain::outbox::snapshots`].
-//! Pushing snapshots is [`crate::jobs::snapshots`]', repairing what nobody noted [`crate::jobs::reconcile`]'s; the snapshot's form and the selection are
-//! `shared`'s. Start reading at [`Snapshots::current`].
+//! `repo` reads the history, `builds` builds each version once, `turns` hands out build slots, `cache` keeps the results, `versions` reads which
+//! versions are current.
+//!
+//! [`crate::domain::releases::size`] limits a deployment's snapshot. [`crate::domain::deployments::snapshots`] records what KV lacks.
+//! [`crate::jobs::snapshots`] pushes snapshots, and [`crate::jobs::reconcile`] repairs what was never recorded. The snapshot format and the selection
+//! are in `shared`. Start reading at [`Snapshots::current`].
 
 mod builds;
 mod cache;

@@ -1,4 +1,4 @@
-//! SQL of what a snapshot is made from.
+//! SQL that reads the contents of a snapshot.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,15 +12,15 @@ use crate::domain::error::{Error, Result};
 use crate::infra::db::{Glance, ReadTx};
 use crate::on;
 
-/// Keys in one statement.
+/// Keys per statement.
 const CHUNK: usize = 500;
 
-/// Descriptions in one statement, so that not much more is read than has room.
+/// Descriptions per statement, so that not much more is read than fits.
 const DESCRIPTIONS_AT_ONCE: usize = 64;
 
 const FIND_KEY: &str = "SELECT app_id, deployment_id, last_deployment_id, snapshot_version FROM deployment_keys WHERE deployment_key = $1";
 const FIND_ACCOUNT: &str = "SELECT account_id FROM deployment_keys WHERE deployment_key = $1";
-// Answered by an index: rows have their long descriptions before what is wanted here.
+// Covered by an index: in the rows, long descriptions come before the columns needed here.
 const RELEASES: &str = "SELECT id, label, app_version, description_bytes, is_mandatory, is_disabled, rollout, package_hash, blob_sha256, size \
     FROM releases WHERE deployment_id = $1 ORDER BY label DESC";
 const DIFFS: &str = "SELECT d.release_id, d.source_hash, d.blob_sha256, d.size \
@@ -34,11 +34,11 @@ const VERSIONS: &str = "SELECT k.deployment_key, k.snapshot_version, k.snapshot_
 /// Every statement of this file.
 pub const SQL: &[&str] = &[FIND_KEY, FIND_ACCOUNT, RELEASES, DIFFS, VERSION, VERSIONS_OF, DESCRIPTIONS, VERSIONS];
 
-/// A deployment key, as far as its snapshot goes.
+/// The columns of a deployment key that its snapshot needs.
 #[derive(Debug, sqlx::FromRow)]
 pub struct KeyRow {
     app_id: AppId,
-    /// None once the deployment is gone.
+    /// `None` once the deployment is deleted.
     deployment_id: Option<DeploymentId>,
     last_deployment_id: DeploymentId,
     /// The version of its newest snapshot.
@@ -51,7 +51,7 @@ impl KeyRow {
         self.deployment_id.as_ref()
     }
 
-    /// What stands at the head of its snapshot.
+    /// The header of its snapshot.
     pub fn header(&self, made: UnixMillis) -> SnapshotHeader {
         SnapshotHeader { deployment: self.last_deployment_id.clone(), app: self.app_id.clone(), version: self.snapshot_version, made }
     }
@@ -62,7 +62,7 @@ struct ReleaseRow {
     id: String,
     label: i64,
     app_version: String,
-    /// None when the version before this one wrote the row.
+    /// `None` if the previous version wrote the row.
     description_bytes: Option<i64>,
     is_mandatory: bool,
     is_disabled: bool,
@@ -80,42 +80,42 @@ struct DiffRow {
     size: i64,
 }
 
-/// What is known of a key's version, for the comparison with KV.
+/// A key's version, to compare with KV.
 #[derive(Debug, sqlx::FromRow)]
 pub struct VersionRow {
     /// The key.
-    pub deployment_key: String,
+    pub deployment_key: DeploymentKey,
     /// The version of its newest snapshot.
     pub snapshot_version: i64,
-    /// When KV last took one.
+    /// When KV last accepted one.
     pub snapshot_written_time: UnixMillis,
-    /// The key again, when the outbox has a row of it.
+    /// The key again, if it has a row in the outbox.
     open: Option<String>,
 }
 
 impl VersionRow {
-    /// Whether the publisher is going to write it anyway.
+    /// Whether the publisher will write it anyway.
     pub fn is_open(&self) -> bool {
         self.open.is_some()
     }
 }
 
-/// The key's row, by one indexed read; none when the key never was.
+/// Finds the key's row with one indexed read; `None` if the key never existed.
 pub async fn find_key(tx: &mut ReadTx, key: &DeploymentKey) -> sqlx::Result<Option<KeyRow>> {
     on!(tx, |conn| sqlx::query_as(FIND_KEY).bind(key.as_str()).fetch_optional(conn).await)
 }
 
-/// The account that the key belongs to, as text: empty for a key that the operator has taken away from everybody.
+/// The key's account as text: empty for a key that the operator has freed.
 pub async fn find_account(tx: &mut ReadTx, key: &DeploymentKey) -> sqlx::Result<Option<String>> {
     on!(tx, |conn| sqlx::query_scalar(FIND_ACCOUNT).bind(key.as_str()).fetch_optional(conn).await)
 }
 
-/// The versions of these keys; those that never were are missing.
+/// The versions of these keys, without keys that never existed.
 pub async fn versions_of(glance: &mut Glance, keys: &BTreeSet<&DeploymentKey>) -> sqlx::Result<HashMap<DeploymentKey, i64>> {
     let keys: Vec<_> = keys.iter().copied().collect();
     let mut found = HashMap::with_capacity(keys.len());
     if let [key] = keys.as_slice() {
-        // Most of the time; so that there is one text that stays prepared.
+        // The common case: a fixed statement, which stays prepared.
         let version: Option<i64> = on!(glance, |conn| sqlx::query_scalar(VERSION).bind(key.as_str()).fetch_optional(conn).await)?;
         found.extend(version.map(|version| ((*key).clone(), version)));
         return Ok(found);
@@ -134,11 +134,11 @@ pub async fn versions_of(glance: &mut Glance, keys: &BTreeSet<&DeploymentKey>) -
     Ok(found)
 }
 
-/// The deployment's whole history, newest first, without the descriptions that a snapshot has no place for: those of releases that cannot be offered,
-/// and the oldest ones when all of them together take more than `most_bytes`.
-pub async fn history(tx: &mut ReadTx, deployment: &DeploymentId, most_bytes: usize) -> Result<Vec<HistoryRelease>> {
+/// The deployment's whole history, newest first. Leaves out descriptions that a snapshot has no room for: those of releases that cannot be offered,
+/// and the oldest ones if all together exceed `max_bytes`.
+pub async fn history(tx: &mut ReadTx, deployment: &DeploymentId, max_bytes: usize) -> Result<Vec<HistoryRelease>> {
     let rows: Vec<ReleaseRow> = on!(tx, |conn| sqlx::query_as(RELEASES).bind(deployment).fetch_all(conn).await)?;
-    let mut descriptions = descriptions(tx, &rows, most_bytes).await?;
+    let mut descriptions = descriptions(tx, &rows, max_bytes).await?;
     let diffs: Vec<DiffRow> = on!(tx, |conn| sqlx::query_as(DIFFS).bind(deployment).fetch_all(conn).await)?;
     let mut by_release: HashMap<String, Vec<DiffSource>> = HashMap::new();
     for diff in diffs {
@@ -148,7 +148,7 @@ pub async fn history(tx: &mut ReadTx, deployment: &DeploymentId, most_bytes: usi
     rows.into_iter()
         .map(|row| {
             Ok(HistoryRelease {
-                label: Label::new(number(row.label)?).ok_or_else(|| Error::internal("a stored label is out of bounds"))?,
+                label: Label::new(number(row.label)?).ok_or_else(|| Error::internal("a stored label is out of range"))?,
                 range: row.app_version,
                 package_hash: row.package_hash,
                 is_mandatory: row.is_mandatory,
@@ -163,8 +163,8 @@ pub async fn history(tx: &mut ReadTx, deployment: &DeploymentId, most_bytes: usi
         .collect()
 }
 
-/// The descriptions of releases that can be offered, by their ids: from the newest on, until they take `most_bytes`.
-async fn descriptions(tx: &mut ReadTx, newest_first: &[ReleaseRow], most_bytes: usize) -> Result<HashMap<String, String>> {
+/// The descriptions of releases that can be offered, by release id: from the newest on, until they exceed `max_bytes`.
+async fn descriptions(tx: &mut ReadTx, newest_first: &[ReleaseRow], max_bytes: usize) -> Result<HashMap<String, String>> {
     let sketches = newest_first.iter().map(|row| {
         let rollout = row.rollout.map(number).transpose()?;
         Ok(Sketch { range: &row.app_version, is_disabled: row.is_disabled, rollout, description: 0 })
@@ -184,19 +184,19 @@ async fn descriptions(tx: &mut ReadTx, newest_first: &[ReleaseRow], most_bytes: 
         })?;
         bytes += rows.iter().map(|(_, text)| json_length(text)).sum::<u64>();
         found.extend(rows);
-        if bytes > u64::try_from(most_bytes).unwrap_or(u64::MAX) {
+        if bytes > u64::try_from(max_bytes).unwrap_or(u64::MAX) {
             break;
         }
     }
     Ok(found)
 }
 
-/// Every key with its version, deleted deployments' included.
+/// Every key with its version, including those of deleted deployments.
 pub async fn versions(tx: &mut ReadTx) -> sqlx::Result<Vec<VersionRow>> {
     on!(tx, |conn| sqlx::query_as(VERSIONS).fetch_all(conn).await)
 }
 
-/// A stored number, in the type that its limits allow.
+/// Converts a stored number to a narrower type.
 fn number<T: TryFrom<i64, Error: std::error::Error + Send + Sync + 'static>>(stored: i64) -> Result<T> {
     T::try_from(stored).map_err(Error::internal)
 }

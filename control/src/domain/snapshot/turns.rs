@@ -1,38 +1,38 @@
-//! Turns to build snapshots: so many at once, handed out so that nobody with many deployments keeps the others waiting.
+//! Slots for building snapshots: a fixed number, handed out so that an account with many deployments does not delay the others.
 //!
-//! Of each owner no more than its share builds or is in the line for a turn; the rest of its builds wait for one of these. The line is first come, first
-//! served. So owners take turns, however many builds one of them asks for. Start reading at [`Turns::take`].
+//! Each owner may have only a limited share of its builds running or queued for a slot; the rest wait for that share. The queue is first come, first
+//! served. So owners alternate, however many builds one of them requests. Start reading at [`Turns::take`].
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Builds at once; fewer than there are connections that read.
+/// Concurrent builds; fewer than there are read connections.
 const BUILDS: usize = 4;
 
-/// Builds of one owner at once, so that one owner alone never takes all turns.
+/// Concurrent builds per owner, so that one owner never takes all slots.
 const BUILDS_OF_OWNER: usize = 2;
 
-/// Gives out the turns; clones share them.
+/// Hands out the slots; clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct Turns(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    line: Arc<Semaphore>,
-    /// Those who build or wait.
+    slots: Arc<Semaphore>,
+    /// Owners with a build that runs or waits.
     owners: Mutex<HashMap<String, Owner>>,
 }
 
 #[derive(Debug)]
 struct Owner {
     share: Arc<Semaphore>,
-    /// How many of its builds are under way or wait.
+    /// How many of its builds run or wait.
     builds: usize,
 }
 
-/// The turn to build, until it is dropped.
+/// A build slot, released on drop.
 #[derive(Debug)]
 pub struct Turn {
     _slot: OwnedSemaphorePermit,
@@ -40,7 +40,7 @@ pub struct Turn {
     _build: Build,
 }
 
-/// A build that is under way or waits. The owner is forgotten with the last one.
+/// A build that runs or waits. Dropping an owner's last one removes the owner.
 #[derive(Debug)]
 struct Build {
     turns: Turns,
@@ -49,17 +49,17 @@ struct Build {
 
 impl Default for Turns {
     fn default() -> Self {
-        Self(Arc::new(Inner { line: Arc::new(Semaphore::new(BUILDS)), owners: Mutex::default() }))
+        Self(Arc::new(Inner { slots: Arc::new(Semaphore::new(BUILDS)), owners: Mutex::default() }))
     }
 }
 
 impl Turns {
-    /// Waits for a turn. A waiter that is dropped leaves the queue.
+    /// Waits for a slot. A dropped waiter leaves the queue.
     pub(crate) async fn take(&self, owner: &str) -> Option<Turn> {
         let (build, share) = self.enter(owner);
-        // Neither of the two is ever closed.
+        // Neither semaphore is ever closed.
         let share = share.acquire_owned().await.ok()?;
-        let turn = Arc::clone(&self.0.line).acquire_owned().await.ok()?;
+        let turn = Arc::clone(&self.0.slots).acquire_owned().await.ok()?;
         Some(Turn { _slot: turn, _share: share, _build: build })
     }
 
@@ -71,7 +71,7 @@ impl Turns {
         (Build { turns: self.clone(), owner: owner.to_owned() }, Arc::clone(&known.share))
     }
 
-    /// Nothing in here panics between two changes that belong together, so a poisoned lock is as good as any.
+    /// No code panics between related changes, so the data behind a poisoned lock is still valid.
     fn owners(&self) -> MutexGuard<'_, HashMap<String, Owner>> {
         self.0.owners.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -97,75 +97,75 @@ mod tests {
 
     use super::*;
 
-    /// A build that waits for its turn.
+    /// A build that waits for a slot.
     type Waiting<'t> = Pin<Box<dyn Future<Output = Option<Turn>> + 't>>;
 
-    /// The turn, if it is there at once.
-    fn at_once(turns: &Turns, owner: &str) -> Option<Turn> {
+    /// A slot, if one is free now.
+    fn take_now(turns: &Turns, owner: &str) -> Option<Turn> {
         turns.take(owner).now_or_never().flatten()
     }
 
-    fn wait<'t>(turns: &'t Turns, owner: &'t str) -> Waiting<'t> {
+    fn queue<'t>(turns: &'t Turns, owner: &'t str) -> Waiting<'t> {
         let mut waiting: Waiting<'t> = Box::pin(turns.take(owner));
-        assert!(is_its_turn(&mut waiting).is_none(), "{owner} need not wait");
+        assert!(poll_turn(&mut waiting).is_none(), "{owner} does not have to wait");
         waiting
     }
 
-    fn is_its_turn(waiting: &mut Waiting<'_>) -> Option<Turn> {
+    fn poll_turn(waiting: &mut Waiting<'_>) -> Option<Turn> {
         waiting.now_or_never().flatten()
     }
 
     fn assert_idle(turns: &Turns) {
         assert!(turns.owners().is_empty());
-        assert_eq!(turns.0.line.available_permits(), BUILDS);
+        assert_eq!(turns.0.slots.available_permits(), BUILDS);
     }
 
     #[tokio::test]
-    async fn one_owner_never_has_all_turns() {
+    async fn one_owner_never_takes_all_slots() {
         let turns = Turns::default();
-        let mut held = vec![at_once(&turns, "mallory").unwrap(), at_once(&turns, "mallory").unwrap()];
-        let mut more = wait(&turns, "mallory");
+        let mut held = vec![take_now(&turns, "mallory").unwrap(), take_now(&turns, "mallory").unwrap()];
+        let mut more = queue(&turns, "mallory");
         for _ in 0..2 {
-            held.push(at_once(&turns, "ada").unwrap());
+            held.push(take_now(&turns, "ada").unwrap());
         }
-        assert!(at_once(&turns, "bob").is_none(), "there are four");
+        assert!(take_now(&turns, "bob").is_none(), "there are four slots");
         drop(held.remove(0));
-        let third = is_its_turn(&mut more);
+        let third = poll_turn(&mut more);
         assert!(third.is_some());
         drop((held, third, more));
         assert_idle(&turns);
     }
 
     #[tokio::test]
-    async fn owners_take_turns_however_many_builds_one_of_them_asks_for() {
+    async fn owners_alternate_however_many_builds_one_requests() {
         let turns = Turns::default();
-        let mut mallory = vec![at_once(&turns, "mallory").unwrap(), at_once(&turns, "mallory").unwrap()];
-        let eve = [at_once(&turns, "eve").unwrap(), at_once(&turns, "eve").unwrap()];
-        let mut hundred: Vec<_> = (0..100).map(|_| wait(&turns, "mallory")).collect();
-        let mut ada = wait(&turns, "ada");
-        // Hers came last, and is the next all the same.
+        let mut mallory = vec![take_now(&turns, "mallory").unwrap(), take_now(&turns, "mallory").unwrap()];
+        let eve = [take_now(&turns, "eve").unwrap(), take_now(&turns, "eve").unwrap()];
+        let mut hundred: Vec<_> = (0..100).map(|_| queue(&turns, "mallory")).collect();
+        let mut ada = queue(&turns, "ada");
+        // Ada's build came last and still is next.
         drop(mallory.remove(0));
-        assert!(is_its_turn(&mut hundred[0]).is_none());
-        let first = is_its_turn(&mut ada);
+        assert!(poll_turn(&mut hundred[0]).is_none());
+        let first = poll_turn(&mut ada);
         assert!(first.is_some());
-        // Then it is the turn of those who asked before, one after the other.
+        // Then the earlier requests follow, one after the other.
         drop(first);
-        let second = is_its_turn(&mut hundred[0]);
-        assert!(second.is_some() && is_its_turn(&mut hundred[1]).is_none());
+        let second = poll_turn(&mut hundred[0]);
+        assert!(second.is_some() && poll_turn(&mut hundred[1]).is_none());
         drop((mallory, eve, hundred, ada, second));
         assert_idle(&turns);
     }
 
     #[tokio::test]
-    async fn who_stops_waiting_takes_no_turn_along() {
+    async fn a_dropped_waiter_leaves_the_queue() {
         let turns = Turns::default();
-        let mut held: Vec<Turn> = ["mallory", "mallory", "eve", "eve"].map(|owner| at_once(&turns, owner).unwrap()).into();
-        let (share, line, mut last) = (wait(&turns, "mallory"), wait(&turns, "ada"), wait(&turns, "bob"));
+        let mut held: Vec<Turn> = ["mallory", "mallory", "eve", "eve"].map(|owner| take_now(&turns, owner).unwrap()).into();
+        let (share, slots, mut last) = (queue(&turns, "mallory"), queue(&turns, "ada"), queue(&turns, "bob"));
         drop(share);
-        // It is Ada's turn now; she goes without having looked.
+        // Ada's request has its slot now, but is dropped without being polled.
         drop(held.pop());
-        drop(line);
-        let turn = is_its_turn(&mut last);
+        drop(slots);
+        let turn = poll_turn(&mut last);
         assert!(turn.is_some());
         drop((held, turn, last));
         assert_idle(&turns);

@@ -1,9 +1,9 @@
-//! Group reads: which version the database names for a key, asked once for all checks that wait.
+//! Batched reads of snapshot versions: one statement for all waiting checks.
 //!
-//! A check is answered from a parsed snapshot in memory, but never from one that the database has replaced, whoever replaced it: this process, another
-//! replica, a restored copy. So each check asks for the version of its key. While one look is under way the next checks gather, and one statement
-//! answers them all: the more checks there are, the less a look costs each. A look begins after the checks that it answers came in, so that each sees
-//! every change that was committed before it was sent.
+//! A check is answered from a cached snapshot, but never from one that is outdated in the database, whoever replaced it: this process, another
+//! replica, or a restore. So each check reads the version of its key. While one read is in progress, the next checks queue up, and one statement
+//! answers them all: the more checks, the less each costs. A read starts after the checks that it answers have arrived, so each check sees every
+//! change committed before it was sent.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,109 +18,109 @@ use super::repo;
 use crate::domain::error::{Error, Result, chain};
 use crate::infra::db::{Db, Glance};
 
-/// How long a look may take, its repetition included, before those whom it is for are told that the service is unavailable; as long as one waits for a
-/// connection. A check that comes in while a look is under way waits for the end of that one first, so at most twice as long.
-const LONGEST: Duration = Duration::from_secs(10);
+/// Timeout of a read including its retry, after which its checks get an "unavailable" error; the same as the wait for a connection. A check that
+/// arrives during a read first waits for that one, so it waits at most twice as long.
+const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Looks on one connection in a row. The pool looks after connections only while it has them, and under steady load it would never have this one.
-const MOST_LOOKS: u32 = 1_000;
+/// Consecutive reads on one connection. The pool maintains connections only while it has them, and under steady load it would never get this one
+/// back.
+const MAX_READS: u32 = 1_000;
 
-/// The version of a key, none for a key that never was; or why the database could not be asked, shared by all whom the look was for.
+/// The version of a key (`None` if it never existed), or why the read failed, shared by all its checks.
 type Answer = Result<Option<i64>, Arc<str>>;
 
-/// The checks that wait for a look.
+/// The checks that wait for a read.
 #[derive(Clone, Debug, Default)]
 pub struct Versions(Arc<Mutex<Waiting>>);
 
 #[derive(Debug, Default)]
 struct Waiting {
-    asked: Vec<(DeploymentKey, oneshot::Sender<Answer>)>,
-    /// Whether somebody looks, and will look again for those who asked in between.
-    is_looking: bool,
+    checks: Vec<(DeploymentKey, oneshot::Sender<Answer>)>,
+    /// Whether a reader task is running. It also serves checks that arrive while it runs.
+    is_reading: bool,
 }
 
 impl Versions {
-    /// The version that the database names for the key now; none when the key never was. The error is
-    /// [`Unavailable`](Error::Unavailable).
+    /// Returns the key's current version in the database; `None` if the key never existed. The error is [`Unavailable`](Error::Unavailable).
     pub async fn of(&self, db: &Db, key: &DeploymentKey) -> Result<Option<i64>> {
         let (answer, answered) = oneshot::channel();
-        let looks_already = {
+        let has_reader = {
             let mut waiting = self.waiting();
-            waiting.asked.push((key.clone(), answer));
-            std::mem::replace(&mut waiting.is_looking, true)
+            waiting.checks.push((key.clone(), answer));
+            std::mem::replace(&mut waiting.is_reading, true)
         };
-        if !looks_already {
-            // A task of its own: the check that began it may be given up, and the others still want their answers.
-            tokio::spawn(Looker(Some(self.clone())).run(db.clone()));
+        if !has_reader {
+            // A separate task: the check that started it may be canceled, and others still wait for the result.
+            tokio::spawn(Reader(Some(self.clone())).run(db.clone()));
         }
         match answered.await {
             Ok(Ok(version)) => Ok(version),
             Ok(Err(cause)) => Err(Error::unavailable(cause.as_ref())),
-            Err(_) => Err(Error::unavailable("the look at the versions of snapshots was given up")),
+            Err(_) => Err(Error::unavailable("reading the snapshot versions was aborted")),
         }
     }
 
-    /// Nothing in here panics between two changes that belong together, so a poisoned lock is as good as any.
+    /// No code panics between related changes, so the data behind a poisoned lock is still valid.
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Whoever looks; none once it has said that it stops.
-struct Looker(Option<Versions>);
+/// The reader task; `None` once it has marked itself as stopped.
+struct Reader(Option<Versions>);
 
-impl Looker {
+impl Reader {
     async fn run(mut self, db: Db) {
-        // Kept from look to look, as long as somebody waits.
+        // The connection is reused as long as checks wait.
         let mut glance = None;
-        let mut looks = 0;
+        let mut reads = 0;
         loop {
-            // Requests that have arrived already are read first, and come along.
+            // Let requests that have already arrived join this batch.
             yield_now().await;
-            let Some(asked) = self.next() else { return };
-            let keys = asked.iter().map(|(key, _)| key).collect();
-            let looked = match timeout(LONGEST, look(&db, &mut glance, &keys)).await {
+            let Some(checks) = self.next() else { return };
+            let keys = checks.iter().map(|(key, _)| key).collect();
+            let result = match timeout(READ_TIMEOUT, read_versions(&db, &mut glance, &keys)).await {
                 Ok(Ok(versions)) => Ok(versions),
                 Ok(Err(error)) => Err(chain(&error)),
                 Err(elapsed) => Err(chain(&elapsed)),
             };
-            looks += 1;
-            if looked.is_err() || looks >= MOST_LOOKS {
-                // The connection may be lost; the pool knows what to do with it.
+            reads += 1;
+            if result.is_err() || reads >= MAX_READS {
+                // The connection may be broken; the pool handles that.
                 glance = None;
-                looks = 0;
+                reads = 0;
             }
-            answer(asked, looked);
+            answer(checks, result);
         }
     }
 
-    /// Those who wait; none, and the end of looking, when there are none.
+    /// Takes the waiting checks. If there are none, returns `None` and marks the reader as stopped.
     fn next(&mut self) -> Option<Vec<(DeploymentKey, oneshot::Sender<Answer>)>> {
         let mut waiting = self.0.as_ref()?.waiting();
-        if waiting.asked.is_empty() {
-            waiting.is_looking = false;
+        if waiting.checks.is_empty() {
+            waiting.is_reading = false;
             drop(waiting);
             self.0 = None;
             return None;
         }
-        Some(std::mem::take(&mut waiting.asked))
+        Some(std::mem::take(&mut waiting.checks))
     }
 }
 
-impl Drop for Looker {
-    /// Cut short, by a panic or the end of the runtime: those who wait are told, and the next check begins anew.
+impl Drop for Reader {
+    /// Runs early after a panic or runtime shutdown: waiting checks get an error, and the next check starts a new reader.
     fn drop(&mut self) {
         if let Some(versions) = &self.0 {
             let mut waiting = versions.waiting();
-            waiting.asked.clear();
-            waiting.is_looking = false;
+            waiting.checks.clear();
+            waiting.is_reading = false;
         }
     }
 }
 
-/// Asks for the versions of these keys, once more when the connection failed: it may have been lost since the pool gave it, as all are when the database
-/// starts anew, and those who wait have no part in that.
-async fn look(db: &Db, glance: &mut Option<Glance>, keys: &BTreeSet<&DeploymentKey>) -> sqlx::Result<HashMap<DeploymentKey, i64>> {
+/// Reads the versions of these keys, and retries once on a new connection: the kept one may have been lost, for example when the database restarted,
+/// and the waiting checks must not fail for that.
+async fn read_versions(db: &Db, glance: &mut Option<Glance>, keys: &BTreeSet<&DeploymentKey>) -> sqlx::Result<HashMap<DeploymentKey, i64>> {
     let taken = match glance {
         Some(glance) => glance,
         None => glance.insert(db.glance().await?),
@@ -128,16 +128,16 @@ async fn look(db: &Db, glance: &mut Option<Glance>, keys: &BTreeSet<&DeploymentK
     if let Ok(versions) = repo::versions_of(taken, keys).await {
         return Ok(versions);
     }
-    // Given back before another is asked for: there may be no other.
+    // Return the connection before taking another: the pool may have only one.
     *glance = None;
     repo::versions_of(glance.insert(db.glance().await?), keys).await
 }
 
-fn answer(asked: Vec<(DeploymentKey, oneshot::Sender<Answer>)>, looked: Result<HashMap<DeploymentKey, i64>, String>) {
-    let looked = looked.map_err(Arc::<str>::from);
-    for (key, answer) in asked {
-        let version = looked.as_ref().map(|versions| versions.get(&key).copied()).map_err(Arc::clone);
-        // Whoever has gone needs no answer.
+fn answer(checks: Vec<(DeploymentKey, oneshot::Sender<Answer>)>, result: Result<HashMap<DeploymentKey, i64>, String>) {
+    let result = result.map_err(Arc::<str>::from);
+    for (key, answer) in checks {
+        let version = result.as_ref().map(|versions| versions.get(&key).copied()).map_err(Arc::clone);
+        // A canceled check needs no answer.
         drop(answer.send(version));
     }
 }

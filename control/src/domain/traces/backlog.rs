@@ -1,4 +1,4 @@
-//! What was noted and is not written yet; [`crate::jobs::traces`] takes it away every second, or sooner.
+//! Failures and warnings not written yet; [`crate::jobs::traces`] takes them every second, or sooner.
 
 use std::collections::HashMap;
 
@@ -7,22 +7,22 @@ use shared::ids::AccountId;
 use super::event::{Event, Warning};
 use crate::domain::audit::client_address::ClientAddress;
 
-/// Kinds of failures of accounts, and warnings, that are remembered between two rounds of the job. What comes beyond it is in the log alone.
-const MOST: usize = 4_096;
+/// The most entries of each sort kept between two rounds of the job. Further failures are only in the log.
+const MAX_ENTRIES: usize = 4_096;
 
-/// Failures of one kind of one account.
+/// Failures of one kind for one account.
 #[derive(Debug)]
 pub(crate) struct Failures {
     pub(crate) event: Event,
     pub(crate) account: AccountId,
-    /// How the first of them failed.
+    /// The outcome of the first one.
     pub(crate) outcome: &'static str,
-    /// From where the first of them came.
+    /// The client address of the first one.
     pub(crate) from: ClientAddress,
     pub(crate) count: i64,
 }
 
-/// A mail that is to be decided on.
+/// A warning mail to decide on.
 #[derive(Debug)]
 pub(crate) struct Warned {
     pub(crate) account: AccountId,
@@ -34,7 +34,7 @@ pub(crate) struct Warned {
 pub(crate) struct Backlog {
     failures: HashMap<(Event, AccountId), Failures>,
     warnings: HashMap<(Warning, AccountId), Warned>,
-    /// Entries that the job has taken and not written yet.
+    /// Entries that the job has taken but not written yet.
     taken: usize,
 }
 
@@ -48,7 +48,7 @@ impl Backlog {
     }
 
     fn add(&mut self, more: Failures) {
-        let is_full = self.failures.len() >= MOST;
+        let is_full = self.failures.len() >= MAX_ENTRIES;
         let key = (more.event, more.account.clone());
         match self.failures.get_mut(&key) {
             Some(failures) => failures.count = failures.count.saturating_add(more.count),
@@ -58,12 +58,12 @@ impl Backlog {
     }
 
     pub(crate) fn warn(&mut self, account: &AccountId, warning: Warning, from: ClientAddress) {
-        if self.warnings.len() < MOST {
+        if self.warnings.len() < MAX_ENTRIES {
             self.warnings.entry((warning, account.clone())).or_insert_with(|| Warned { account: account.clone(), warning, from });
         }
     }
 
-    /// Takes everything; each entry is to be given to [`Backlog::done`] or one of the other two.
+    /// Takes everything. Pass each entry to [`Backlog::done`] or one of the two methods that give it back.
     pub(crate) fn take(&mut self) -> (Vec<Failures>, Vec<Warned>) {
         let failures: Vec<_> = self.failures.drain().map(|(_, failures)| failures).collect();
         let warnings: Vec<_> = self.warnings.drain().map(|(_, warned)| warned).collect();
@@ -71,18 +71,18 @@ impl Backlog {
         (failures, warnings)
     }
 
-    /// An entry that was taken is written.
+    /// Marks a taken entry as written.
     pub(crate) fn done(&mut self) {
         self.taken = self.taken.saturating_sub(1);
     }
 
-    /// Takes back failures that could not be written.
+    /// Returns failures that could not be written.
     pub(crate) fn give_back(&mut self, failures: Failures) {
         self.done();
         self.add(failures);
     }
 
-    /// Takes back a warning that could not be written.
+    /// Returns a warning that could not be written.
     pub(crate) fn give_warning_back(&mut self, warned: &Warned) {
         self.done();
         self.warn(&warned.account, warned.warning, warned.from);
@@ -100,14 +100,14 @@ mod tests {
     }
 
     #[test]
-    fn failures_of_one_kind_of_one_account_are_one_entry_and_there_are_not_too_many_entries() {
+    fn failures_of_one_kind_and_account_share_an_entry_and_entries_are_bounded() {
         let (mut backlog, from) = (Backlog::default(), ClientAddress(IpAddr::from([192, 0, 2, 1])));
         for number in 0..10_000_u16 {
             backlog.fail(Event::Bearer, "unknown", &account(number), from);
             backlog.fail(Event::Bearer, "unknown", &account(0), from);
             backlog.warn(&account(number), Warning::WrongFactor, from);
         }
-        assert_eq!((backlog.failures.len(), backlog.warnings.len()), (MOST, MOST));
+        assert_eq!((backlog.failures.len(), backlog.warnings.len()), (MAX_ENTRIES, MAX_ENTRIES));
         let (failures, warnings) = backlog.take();
         assert!(!backlog.is_empty());
         let first = failures.iter().find(|failures| failures.account == account(0)).unwrap();
@@ -118,6 +118,6 @@ mod tests {
         for _ in warnings {
             backlog.done();
         }
-        assert_eq!((backlog.taken, backlog.failures.len()), (0, MOST));
+        assert_eq!((backlog.taken, backlog.failures.len()), (0, MAX_ENTRIES));
     }
 }

@@ -1,42 +1,44 @@
-//! What fails, and what owners are warned of.
+//! Kinds of failures, of warnings to owners, and of notices that are held back.
+
+use serde::{Deserialize, Serialize};
 
 use crate::domain::audit::event::Action;
+use crate::stored_text;
 
 /// What failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
-    /// A login: a wrong address or password, or a passkey that was not accepted.
+    /// A login: wrong address or password, or a rejected passkey.
     Login,
-    /// The second factor of a pending login, or the code that confirms an authenticator app.
+    /// The second factor of a pending login, or the code that confirms a new authenticator app.
     SecondFactor,
-    /// The proof of a second factor by somebody who is signed in.
+    /// A second-factor proof by a signed-in user.
     StepUp,
-    /// The exchange of a command line.
+    /// A CLI token exchange.
     Exchange,
-    /// A bearer token that has one of our prefixes.
+    /// A bearer token with one of our prefixes.
     Bearer,
-    /// A signature of the edge that is not valid; the outcome says over what.
+    /// An invalid signature from the edge; the outcome says over what.
     EdgeSignature,
-    /// Whatever a limit refuses; the outcome names the limit.
+    /// A refusal by a limit; the outcome names the limit.
     Limit,
 }
 
-impl Event {
-    /// The name in the log.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Login => "login",
-            Self::SecondFactor => "second_factor",
-            Self::StepUp => "step_up",
-            Self::Exchange => "exchange",
-            Self::Bearer => "bearer",
-            Self::EdgeSignature => "edge_signature",
-            Self::Limit => "limit",
-        }
-    }
+stored_text!(
+    Event,
+    "must be a kind of failure",
+    Login = "login",
+    SecondFactor = "second_factor",
+    StepUp = "step_up",
+    Exchange = "exchange",
+    Bearer = "bearer",
+    EdgeSignature = "edge_signature",
+    Limit = "limit"
+);
 
-    /// How the audit trail calls it. What a limit refuses is not a failure of its own: those that used the limit up are in the trail. A signature of the
-    /// edge is of no account.
+impl Event {
+    /// The action in the audit trail. A refusal by a limit has none: the failures that used up the limit are in the trail. An edge signature belongs
+    /// to no account.
     pub(crate) fn action(self) -> Option<Action> {
         match self {
             Self::Login => Some(Action::FailLogIn),
@@ -47,22 +49,48 @@ impl Event {
             Self::EdgeSignature | Self::Limit => None,
         }
     }
-
-    /// The event that is tallied under this name.
-    pub(crate) fn of_tally(kind: &str) -> Option<Self> {
-        [Self::Login, Self::SecondFactor, Self::StepUp, Self::Exchange, Self::Bearer].into_iter().find(|event| event.as_str() == kind)
-    }
 }
 
-/// What there is to warn of.
+/// Reasons for a warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Warning {
-    /// Somebody knows the password and not the second factor.
+    /// Someone has the password but not the second factor.
     WrongFactor,
-    /// Failed logins have stopped the account for a while.
+    /// Failed logins have locked the account for a while.
     LoginStopped,
-    /// Failed second factors have stopped its codes.
+    /// Failed second factors have blocked its codes.
     CodesStopped,
-    /// Somebody signed in from a network that is new, with a browser that is new.
+    /// Someone signed in from a new network with a new browser.
     NewNetwork,
 }
+
+/// Kinds of notices to an owner, of which many are summed up in one mail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Notice {
+    /// New passwords.
+    Passwords,
+    /// Keys that were added.
+    KeysAdded,
+    /// Keys that were deleted or revoked.
+    KeysRemoved,
+    /// Devices that were authorized.
+    MachinesAdded,
+    /// Machines that were removed.
+    MachinesRemoved,
+    /// Second factors and recovery codes.
+    Factors,
+    /// Apps that were transferred.
+    Transfers,
+}
+
+stored_text!(
+    Notice,
+    "must be a kind of notice",
+    Passwords = "notice/passwords",
+    KeysAdded = "notice/keys_added",
+    KeysRemoved = "notice/keys_removed",
+    MachinesAdded = "notice/machines_added",
+    MachinesRemoved = "notice/machines_removed",
+    Factors = "notice/factors",
+    Transfers = "notice/transfers"
+);

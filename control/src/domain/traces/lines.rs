@@ -1,4 +1,4 @@
-//! How many lines the log gets of what fails: ten a minute for each network and event, and then one that sums up.
+//! Rate-limits log lines about failures: ten a minute for each network and event, then one summary line.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -6,25 +6,25 @@ use shared::time::UnixMillis;
 
 use super::event::Event;
 
-/// Lines of one network and event in a minute.
-const MOST: u64 = 10;
+/// Lines per minute for one network and event.
+const MAX_LINES: u64 = 10;
 
 /// A minute, in milliseconds.
 const WINDOW: i64 = 60_000;
 
-/// Networks and events that are counted by themselves. All others count together, so that a flood from everywhere fills neither the memory nor the log.
+/// Network and event pairs with a count of their own. All others share one, so that a distributed flood fills neither memory nor log.
 const MOST_KEYS: usize = 4_096;
 
-/// The network of those others.
+/// The network name for those others.
 const OTHERS: &str = "others";
 
 type Key = (Event, String);
 
-/// What was written in this minute.
+/// The lines written in the current minute.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     windows: HashMap<Key, Window>,
-    /// Windows by their beginning; all are equally long.
+    /// Windows by start time; all have the same length.
     order: VecDeque<(i64, Key)>,
 }
 
@@ -34,17 +34,17 @@ struct Window {
     count: u64,
 }
 
-/// Lines that were not written.
+/// Lines that were suppressed.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct LeftOut {
+pub(crate) struct Suppressed {
     pub(crate) event: Event,
     pub(crate) network: String,
     pub(crate) more: u64,
 }
 
 impl Lines {
-    /// Counts one more, and gives the network to name when the line is to be written.
-    pub(crate) fn admit(&mut self, event: Event, network: String, now: UnixMillis) -> Option<String> {
+    /// Counts one more line. Returns the network to log, or `None` to suppress the line.
+    pub(crate) fn count(&mut self, event: Event, network: String, now: UnixMillis) -> Option<String> {
         let mut key = (event, network);
         if !self.windows.contains_key(&key) && self.windows.len() >= MOST_KEYS {
             OTHERS.clone_into(&mut key.1);
@@ -54,33 +54,33 @@ impl Lines {
             Window { began: now.0, count: 0 }
         });
         window.count += 1;
-        (window.count <= MOST).then_some(key.1)
+        (window.count <= MAX_LINES).then_some(key.1)
     }
 
-    /// Forgets minutes that are over, or that a clock set back has left in the future, and gives what they have left out.
-    pub(crate) fn over(&mut self, now: UnixMillis) -> Vec<LeftOut> {
+    /// Removes windows that have ended, or that are in the future because the clock was set back. Returns what they suppressed.
+    pub(crate) fn take_ended(&mut self, now: UnixMillis) -> Vec<Suppressed> {
         self.forget(|began| !(0..WINDOW).contains(&now.0.saturating_sub(began)))
     }
 
-    /// Forgets all.
-    pub(crate) fn all(&mut self) -> Vec<LeftOut> {
+    /// Removes all windows, and returns what they suppressed.
+    pub(crate) fn take_all(&mut self) -> Vec<Suppressed> {
         self.forget(|_| true)
     }
 
-    fn forget(&mut self, is_over: impl Fn(i64) -> bool) -> Vec<LeftOut> {
-        let mut left_out = Vec::new();
+    fn forget(&mut self, has_ended: impl Fn(i64) -> bool) -> Vec<Suppressed> {
+        let mut suppressed = Vec::new();
         while let Some((began, _)) = self.order.front()
-            && is_over(*began)
+            && has_ended(*began)
             && let Some((began, key)) = self.order.pop_front()
             && let Some(window) = self.windows.remove(&key)
         {
-            debug_assert_eq!(window.began, began, "a window is in the order once");
-            let more = window.count.saturating_sub(MOST);
+            debug_assert_eq!(window.began, began, "each window is in the order once");
+            let more = window.count.saturating_sub(MAX_LINES);
             if more > 0 {
-                left_out.push(LeftOut { event: key.0, network: key.1, more });
+                suppressed.push(Suppressed { event: key.0, network: key.1, more });
             }
         }
-        left_out
+        suppressed
     }
 }
 
@@ -88,40 +88,40 @@ impl Lines {
 mod tests {
     use super::*;
 
-    fn of(event: Event, network: &str, more: u64) -> LeftOut {
-        LeftOut { event, network: network.to_owned(), more }
+    fn of(event: Event, network: &str, more: u64) -> Suppressed {
+        Suppressed { event, network: network.to_owned(), more }
     }
 
     #[test]
-    fn ten_lines_a_minute_and_then_one_that_sums_up() {
+    fn ten_lines_a_minute_and_then_a_summary() {
         let mut lines = Lines::default();
-        let mut admit = |event, network: &str, now| lines.admit(event, network.to_owned(), UnixMillis(now)).is_some();
-        assert!((0..10).all(|_| admit(Event::Login, "a", 5)));
-        assert!((0..90).all(|_| !admit(Event::Login, "a", 59_999)));
-        // Others have their own.
-        assert!(admit(Event::Bearer, "a", 6) && admit(Event::Login, "b", 7));
-        assert_eq!(lines.over(UnixMillis(60_004)), []);
-        assert_eq!(lines.over(UnixMillis(60_005)), [of(Event::Login, "a", 90)]);
-        assert!(lines.admit(Event::Login, "a".to_owned(), UnixMillis(60_005)).is_some());
-        assert_eq!(lines.all(), []);
+        let mut count = |event, network: &str, now| lines.count(event, network.to_owned(), UnixMillis(now)).is_some();
+        assert!((0..10).all(|_| count(Event::Login, "a", 5)));
+        assert!((0..90).all(|_| !count(Event::Login, "a", 59_999)));
+        // Other events and networks have their own windows.
+        assert!(count(Event::Bearer, "a", 6) && count(Event::Login, "b", 7));
+        assert_eq!(lines.take_ended(UnixMillis(60_004)), []);
+        assert_eq!(lines.take_ended(UnixMillis(60_005)), [of(Event::Login, "a", 90)]);
+        assert!(lines.count(Event::Login, "a".to_owned(), UnixMillis(60_005)).is_some());
+        assert_eq!(lines.take_all(), []);
         assert_eq!((lines.windows.len(), lines.order.len()), (0, 0));
     }
 
     #[test]
-    fn a_flood_from_everywhere_is_counted_together() {
+    fn a_distributed_flood_shares_one_count() {
         let mut lines = Lines::default();
         let count = MOST_KEYS + 1_000;
-        let written = (0..count).filter(|number| lines.admit(Event::Login, number.to_string(), UnixMillis(0)).is_some()).count();
+        let written = (0..count).filter(|number| lines.count(Event::Login, number.to_string(), UnixMillis(0)).is_some()).count();
         assert_eq!(written, MOST_KEYS + 10);
         assert_eq!(lines.windows.len(), MOST_KEYS + 1);
-        assert_eq!(lines.over(UnixMillis(60_000)), [of(Event::Login, OTHERS, 990)]);
+        assert_eq!(lines.take_ended(UnixMillis(60_000)), [of(Event::Login, OTHERS, 990)]);
     }
 
     #[test]
-    fn a_clock_that_is_set_back_leaves_nothing_behind() {
+    fn setting_the_clock_back_leaves_nothing_behind() {
         let mut lines = Lines::default();
-        lines.admit(Event::Login, "a".to_owned(), UnixMillis(90_000));
-        lines.over(UnixMillis(5));
+        lines.count(Event::Login, "a".to_owned(), UnixMillis(90_000));
+        lines.take_ended(UnixMillis(5));
         assert!(lines.windows.is_empty());
     }
 }

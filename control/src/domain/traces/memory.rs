@@ -1,4 +1,4 @@
-//! What this process has noted of failures, until the job writes it down.
+//! Failures that this process keeps in memory until the job writes them.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -9,23 +9,23 @@ use tokio::sync::Notify;
 
 use super::backlog::Backlog;
 use super::event::{Event, Warning};
-use super::lines::{LeftOut, Lines};
+use super::lines::{Lines, Suppressed};
 use crate::domain::audit::client_address::ClientAddress;
 
-/// One thing that failed. It has no place for anything that was typed.
+/// A failure. It has no field for anything that a user typed.
 #[derive(Clone, Copy, Debug)]
 pub struct Trace<'t> {
     /// What failed.
     pub event: Event,
-    /// How, in a word of the program's own.
+    /// How it failed: a fixed word, never user input.
     pub outcome: &'static str,
-    /// Whose account it was about, where that is known.
+    /// The account concerned, if known.
     pub account: Option<&'t AccountId>,
-    /// From where.
+    /// The client address.
     pub from: ClientAddress,
 }
 
-/// What this process has noted and not written yet, and how many lines the log had.
+/// Failures and warnings not written yet, and the counts of log lines.
 #[derive(Debug, Default)]
 pub struct Traces {
     lines: Mutex<Lines>,
@@ -34,17 +34,17 @@ pub struct Traces {
 }
 
 impl Traces {
-    /// Whether everything that was noted is written.
+    /// Whether everything has been written.
     pub fn is_idle(&self) -> bool {
         locked(&self.backlog).is_empty()
     }
 
-    /// Has the job look at once.
+    /// Wakes the job.
     pub fn wake(&self) {
         self.noted.notify_one();
     }
 
-    /// Notes a failure: a line in the log, and for a known account its audit trail.
+    /// Records a failure: a log line, and for a known account an audit row.
     pub(super) fn fail(&self, trace: &Trace<'_>, now: UnixMillis) {
         self.log(trace, now);
         if let (Some(account), Some(_)) = (trace.account, trace.event.action()) {
@@ -53,50 +53,50 @@ impl Traces {
         }
     }
 
-    /// Notes that a limit refused somebody; `limit` is its name.
+    /// Logs a refusal by a limit; `limit` is its name.
     pub fn refused(&self, from: ClientAddress, limit: &'static str, account: Option<&AccountId>, now: UnixMillis) {
         self.log(&Trace { event: Event::Limit, outcome: limit, account, from }, now);
     }
 
-    /// Has the owner told of something, by a mail of which there is one a day at most.
+    /// Queues a warning mail to the owner; at most one a day is sent per kind.
     pub(super) fn warn(&self, account: &AccountId, warning: Warning, from: ClientAddress) {
         locked(&self.backlog).warn(account, warning, from);
         self.wake();
     }
 
-    /// Writes a line into the log, unless this network had its share of this event in this minute.
+    /// Writes a log line, unless this network has used up its lines for this event in this minute.
     pub(super) fn log(&self, trace: &Trace<'_>, now: UnixMillis) {
         self.sum_up(now);
-        let Some(network) = locked(&self.lines).admit(trace.event, wide_network(trace.from.0), now) else { return };
+        let Some(network) = locked(&self.lines).count(trace.event, wide_network(trace.from.0), now) else { return };
         let (event, outcome) = (trace.event.as_str(), trace.outcome);
         if trace.event == Event::EdgeSignature {
-            // Somebody made it up, or an edge does not fit this process: its operator has to see that.
-            tracing::warn!(target: TARGET, event, outcome, network, "a signature of the edge is not valid: edge secret or clock");
+            // Either it is forged, or an edge is misconfigured; the operator has to see that.
+            tracing::warn!(target: TARGET, event, outcome, network, "invalid edge signature: check the edge secret and the clocks");
         } else {
             let account = trace.account.map(tracing::field::display);
             tracing::info!(target: TARGET, event, outcome, account.id = account, network, "refused");
         }
     }
 
-    /// Writes the lines that sum up minutes that are over.
+    /// Writes the summary lines of windows that have ended.
     pub(crate) fn sum_up(&self, now: UnixMillis) {
-        let over = locked(&self.lines).over(now);
-        over.iter().for_each(say);
+        let over = locked(&self.lines).take_ended(now);
+        over.iter().for_each(log_summary);
     }
 
-    /// The same for minutes that are not over, for a process that stops.
+    /// The same for all windows, when the process stops.
     pub(crate) fn sum_up_all(&self) {
-        let all = locked(&self.lines).all();
-        all.iter().for_each(say);
+        let all = locked(&self.lines).take_all();
+        all.iter().for_each(log_summary);
     }
 }
 
-/// By which the log can be filtered.
+/// The log target, for filtering.
 const TARGET: &str = "control::traces";
 
-fn say(left_out: &LeftOut) {
-    let (event, network, more) = (left_out.event.as_str(), left_out.network.as_str(), left_out.more);
-    tracing::info!(target: TARGET, event, outcome = "summed_up", network, more, "more of this kind were refused within a minute");
+fn log_summary(suppressed: &Suppressed) {
+    let (event, network, more) = (suppressed.event.as_str(), suppressed.network.as_str(), suppressed.more);
+    tracing::info!(target: TARGET, event, outcome = "summed_up", network, more, "more refusals of this kind within a minute");
 }
 
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

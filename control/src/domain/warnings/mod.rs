@@ -1,6 +1,6 @@
-//! What the owner of an account is warned of by mail: at most one mail a day of each kind. [`networks`] knows from where an account was signed in to.
+//! Security warnings to account owners by mail: at most one a day of each kind. [`networks`] remembers the networks that an account signed in from.
 //!
-//! Most of it is noted in memory by [`crate::domain::traces::warn`] and sent by [`crate::jobs::traces`]. Start reading at [`put`].
+//! Most warnings are recorded in memory by [`crate::domain::traces::warn`] and sent by [`crate::jobs::traces`]. Start reading at [`put`].
 
 pub mod networks;
 
@@ -17,10 +17,10 @@ use crate::domain::traces::Warning;
 use crate::domain::traces::backlog::Warned;
 use crate::infra::db::WriteTx;
 
-/// Mails of one kind to one owner.
+/// Warning mails per kind and owner.
 const RATE: Rate = Rate { count: 1, window: 86_400_000 };
 
-/// The name by which mails of a kind are counted.
+/// The name that a kind is counted under.
 fn name(warning: Warning) -> &'static str {
     match warning {
         Warning::WrongFactor => "wrong_factor",
@@ -39,7 +39,7 @@ fn kind(warning: Warning, circumstances: Circumstances) -> Kind {
     }
 }
 
-/// Puts the mail into the outbox, unless there was one of this kind within a day. The row of that limit is locked after that of the account.
+/// Puts the mail into the outbox, unless one of this kind was sent within a day. The limit's row is locked after the `accounts` row.
 pub async fn put(tx: &mut WriteTx, app: &Context, account: &AccountId, warning: Warning, from: ClientAddress) -> Result<()> {
     let Some(row) = accounts::repo::find(tx, account).await? else { return Ok(()) };
     let (now, subject) = (app.now(), Subject::of_kind(account, name(warning)));
@@ -50,7 +50,7 @@ pub async fn put(tx: &mut WriteTx, app: &Context, account: &AccountId, warning: 
     Ok(())
 }
 
-/// The same in a transaction of its own.
+/// The same in its own transaction.
 pub(crate) async fn send(app: &Context, warned: &Warned) -> Result<()> {
     let mut tx = app.db.write().await?;
     put(&mut tx, app, &warned.account, warned.warning, warned.from).await?;

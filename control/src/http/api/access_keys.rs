@@ -1,4 +1,4 @@
-//! The operations on access keys. Paths name one by its `friendlyName`; its raw form is in the answer to its creation only.
+//! Access key endpoints. Paths identify a key by its `friendlyName`. Only the response to its creation has the raw key.
 
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -13,7 +13,6 @@ use crate::domain::access::{DashboardSession, LoginSession, NotApiKey};
 use crate::domain::credentials::access_keys::repo::Credential;
 use crate::domain::error::Result;
 use crate::domain::keys::access_keys::{self as service, DEFAULT_TTL, judge_friendly_name, judge_ttl};
-use crate::domain::login::fresh;
 use crate::domain::second_factors::{NewCredentials, Proof};
 use crate::http::AppState;
 use crate::http::extract::{Json, KeyPath, encode_segment};
@@ -21,7 +20,7 @@ use crate::http::extract::{Json, KeyPath, encode_segment};
 fn present(of: Credential, name: Option<&str>) -> AccessKey {
     AccessKey {
         name: name.map(str::to_owned),
-        credential_origin: of.kind().origin().map(str::to_owned),
+        credential_origin: of.kind().origin(),
         is_session: of.is_session(),
         description: of.friendly_name.clone(),
         friendly_name: of.friendly_name,
@@ -36,9 +35,9 @@ fn present(of: Credential, name: Option<&str>) -> AccessKey {
     }
 }
 
-/// The raw key is the server's to make.
+/// Refuses a raw key from the client: the server generates it.
 fn refuse_raw_key(name: &Field<String>) -> Result<(), Invalid> {
-    if name.is_given() { Err(Invalid::from("must not be given: the key is made by the server")) } else { Ok(()) }
+    if name.is_given() { Err(Invalid::from("must not be set: the server generates the key")) } else { Ok(()) }
 }
 
 fn read(new: NewAccessKey) -> Result<service::NewAccessKey, FieldErrors> {
@@ -63,7 +62,9 @@ pub fn routes() -> OpenApiRouter<AppState> {
     ))
 }
 
-/// List the account's access keys, oldest first; to a login session also the sessions.
+/// List access keys.
+///
+/// Keys are sorted oldest first. A login session also sees the account's sessions.
 #[utoipa::path(
     get,
     path = "/v1/access-keys",
@@ -77,7 +78,9 @@ pub async fn list_access_keys(State(app): State<AppState>, caller: NotApiKey) ->
     Ok(Json(AccessKeysAnswer { access_keys }))
 }
 
-/// Create an access key. The answer shows its raw form, which is never shown again. The session must be fresh: `reauth_required`.
+/// Create an access key.
+///
+/// The response has the raw key, which is shown only once. Requires a fresh session: sign in or re-authenticate first (`reauth_required`).
 #[utoipa::path(
     post,
     path = "/v1/access-keys",
@@ -92,14 +95,17 @@ pub async fn create_access_key(
     right: NewCredentials,
     body: Result<Json<NewAccessKey>>,
 ) -> Result<impl IntoResponse> {
-    let (Json(new), fresh) = fresh::admit(&app, &caller, body, |Json(new)| Proof::early(&new.step_up)).await?;
-    let (key, token) = service::add(&app, &caller, right, fresh, &read(new)?).await?;
+    let proof = body.as_ref().ok().and_then(|Json(new)| Proof::early(&new.step_up));
+    let new = body.and_then(|Json(new)| Ok(read(new)?));
+    let (key, token) = service::add(&app, &caller, right, new, proof.as_ref()).await?;
     let location = format!("/v1/access-keys/{}", encode_segment(&key.friendly_name));
     let answer = AccessKeyAnswer { access_key: present(key, Some(token.reveal())) };
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(answer)))
 }
 
-/// Read an access key or a session.
+/// Get an access key.
+///
+/// Sessions can be read by their `friendlyName`, too.
 #[utoipa::path(
     get,
     path = "/v1/access-keys/{key}",
@@ -112,7 +118,9 @@ pub async fn get_access_key(State(app): State<AppState>, caller: LoginSession, K
     Ok(Json(AccessKeyAnswer { access_key: present(key, None) }))
 }
 
-/// Rename an access key or a session, or give an access key a new lifetime, which begins now. For a later end the session must be fresh.
+/// Update an access key.
+///
+/// Renames an access key or a session, or gives an access key a new `ttl`, which starts now. A later expiry requires a fresh session.
 #[utoipa::path(
     patch,
     path = "/v1/access-keys/{key}",
@@ -127,21 +135,23 @@ pub async fn update_access_key(
     KeyPath(name): KeyPath,
     Json(patch): Json<AccessKeyPatch>,
 ) -> Result<Json<AccessKeyAnswer>> {
-    let ttl = patch.ttl.optional();
-    let fresh = service::prove(&app, &caller, &name, &ttl, Proof::early(&patch.step_up)).await?;
     let mut errors = FieldErrors::default();
     errors.take("name", refuse_raw_key(&patch.name));
     let judged = patch.friendly_name.optional().and_then(|name| name.as_deref().map(judge_friendly_name).transpose());
     let friendly_name = errors.take("friendlyName", judged);
     errors.take("description", patch.description.optional());
-    let ttl = errors.take("ttl", ttl.and_then(|ttl| ttl.map(judge_ttl).transpose()));
-    errors.take("stepUp", Proof::judge(patch.step_up));
-    let (Some(friendly_name), Some(ttl), true) = (friendly_name, ttl, errors.is_empty()) else { return Err(errors.into()) };
-    let key = service::update(&app, &caller, fresh, &name, &service::AccessKeyPatch { friendly_name, ttl }).await?;
+    let patch = service::AccessKeyPatch {
+        friendly_name: friendly_name.filter(|_| errors.is_empty()).ok_or(errors),
+        ttl: patch.ttl.optional(),
+        proof: Proof::judge(patch.step_up),
+    };
+    let key = service::update(&app, &caller, &name, patch).await?;
     Ok(Json(AccessKeyAnswer { access_key: present(key, None) }))
 }
 
-/// Delete an access key, or end a session. An access key can delete access keys only, itself included.
+/// Delete an access key.
+///
+/// Also revokes a session. An access key can only delete access keys, including itself.
 #[utoipa::path(
     delete,
     path = "/v1/access-keys/{key}",

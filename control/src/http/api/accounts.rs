@@ -1,4 +1,4 @@
-//! The operations of a caller on its own account.
+//! Endpoints of the caller's own account.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -8,9 +8,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::domain::access::{DashboardSession, SignedIn};
+use crate::domain::accounts::Password;
 use crate::domain::accounts::service::judge_name;
 use crate::domain::error::Result;
-use crate::domain::login::fresh::judge_password;
 use crate::domain::profile::service::{self, AccountChange, PasswordChange, Profile};
 use crate::domain::second_factors::Proof;
 use crate::http::AppState;
@@ -24,7 +24,9 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .merge(super::sessions::routes())
 }
 
-/// Tell whether the credential is valid; 401 when it is not.
+/// Check a credential.
+///
+/// Returns 401 if the credential is not valid.
 #[utoipa::path(
     get,
     path = "/v1/authenticated",
@@ -36,7 +38,7 @@ pub async fn check_credential(_caller: SignedIn) -> Json<AuthenticatedAnswer> {
     Json(AuthenticatedAnswer { authenticated: true })
 }
 
-/// Read the caller's account.
+/// Get the authenticated account.
 #[utoipa::path(
     get,
     path = "/v1/account",
@@ -48,7 +50,7 @@ pub async fn get_account(State(app): State<AppState>, caller: SignedIn) -> Resul
     answer(&app, &caller).await
 }
 
-/// The answer with the caller's account.
+/// Responds with the caller's account.
 async fn answer(app: &AppState, caller: &SignedIn) -> Result<Json<AccountAnswer>> {
     let Profile { account, has_second_factor } = service::find(&mut app.db.read().await?, caller).await?;
     let quotas = app.settings.limits.quotas;
@@ -75,7 +77,9 @@ async fn answer(app: &AppState, caller: &SignedIn) -> Result<Json<AccountAnswer>
     }))
 }
 
-/// Change the display name, the password, or both. A new password ends every other session and the command lines' credentials.
+/// Update the account.
+///
+/// Changes the display name, the password, or both. A new password revokes all other sessions and all authorized devices.
 #[utoipa::path(
     patch,
     path = "/v1/account",
@@ -92,16 +96,16 @@ pub async fn update_account(
     let AccountPatch { name, password, current_password, step_up } = patch;
     let change = AccountChange {
         name: name.optional().and_then(|name| name.map(|name| Ok(judge_name(&name)?.into_owned())).transpose()),
-        password: password
-            .is_given()
-            .then(|| PasswordChange { new: password.required(), current: current_password.required().and_then(judge_password) }),
+        password: password.is_given().then(|| PasswordChange { new: password.required(), current: current_password.parse() }),
         proof: Proof::judge(step_up),
     };
     service::update(&app, &caller, change).await?;
     answer(&app, &caller).await
 }
 
-/// Delete the caller's account with its credentials. Its deployments' keys stay taken.
+/// Delete the account.
+///
+/// Also deletes its credentials. The keys of its deployments stay taken.
 #[utoipa::path(
     delete,
     path = "/v1/account",
@@ -116,7 +120,7 @@ pub async fn delete_account(
     Json(deletion): Json<AccountDeletion>,
 ) -> Result<StatusCode> {
     let mut errors = FieldErrors::default();
-    let password = errors.take("password", deletion.password.required().and_then(judge_password));
+    let password = errors.take("password", deletion.password.parse::<Password>());
     let proof = errors.take("stepUp", Proof::judge(deletion.step_up));
     let (Some(password), Some(proof)) = (password, proof) else { return Err(errors.into()) };
     service::delete(&app, &caller, &password, proof.as_ref()).await?;

@@ -1,4 +1,4 @@
-//! The operations on API keys. Their members are in snake case, for historical reasons.
+//! API key endpoints. Members are in `snake_case` for historical reasons.
 
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -17,7 +17,6 @@ use crate::domain::credentials::api_keys::repo;
 use crate::domain::credentials::scope::ScopeSet;
 use crate::domain::error::Result;
 use crate::domain::keys::api_keys::{self as service, End, judge_name};
-use crate::domain::login::fresh;
 use crate::domain::second_factors::{NewCredentials, Proof};
 use crate::http::AppState;
 use crate::http::extract::{Json, KeyPath};
@@ -37,7 +36,7 @@ fn present(of: repo::ApiKey, key: Option<&str>) -> Result<ApiKey> {
     })
 }
 
-/// A time to come, or none, where there is the member.
+/// Parses `expires_at`: absent, null (never expires) or a time in the future.
 fn read_end(expires_at: Field<String>, now: UnixMillis) -> Result<Option<End>, Invalid> {
     let wrong = || Invalid::from("must be a time such as 2026-01-31T09:30:00.000Z, or null");
     let text = match expires_at {
@@ -45,7 +44,7 @@ fn read_end(expires_at: Field<String>, now: UnixMillis) -> Result<Option<End>, I
         Field::Null => return Ok(Some(End::Never)),
         given => given.required()?,
     };
-    // The parser takes anything between date and time.
+    // The parser accepts any separator between date and time.
     if !matches!(text.as_bytes().get("2026-01-31".len()), Some(b'T' | b't')) {
         return Err(wrong());
     }
@@ -62,7 +61,7 @@ fn read(new: NewApiKey, now: UnixMillis) -> Result<service::NewApiKey, FieldErro
     errors.take("stepUp", Proof::judge(new.step_up));
     match (name, scopes, end) {
         (Some(name), Some(scopes), Some(end)) if errors.is_empty() => {
-            Ok(service::NewApiKey { name, scopes, end: end.unwrap_or(End::Never) })
+            Ok(service::NewApiKey { name, scopes, end: end.unwrap_or(End::Never), id: None })
         }
         _ => Err(errors),
     }
@@ -73,7 +72,9 @@ pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list_api_keys, create_api_key)).routes(routes!(update_api_key, revoke_api_key))
 }
 
-/// List the account's API keys, revoked ones included, oldest first.
+/// List API keys.
+///
+/// Keys are sorted oldest first. Revoked keys are included.
 #[utoipa::path(
     get,
     path = "/v1/api-keys",
@@ -87,7 +88,9 @@ pub async fn list_api_keys(State(app): State<AppState>, caller: NotApiKey) -> Re
     Ok(Json(ApiKeysAnswer { api_keys }))
 }
 
-/// Create an API key. The answer shows its raw form, which is never shown again. The session must be fresh: `reauth_required`.
+/// Create an API key.
+///
+/// The response has the raw key, which is shown only once. Requires a fresh session: sign in or re-authenticate first (`reauth_required`).
 #[utoipa::path(
     post,
     path = "/v1/api-keys",
@@ -102,13 +105,16 @@ pub async fn create_api_key(
     right: NewCredentials,
     body: Result<Json<NewApiKey>>,
 ) -> Result<impl IntoResponse> {
-    let (Json(new), fresh) = fresh::admit(&app, &caller, body, |Json(new)| Proof::early(&new.step_up)).await?;
-    let (key, token) = service::create(&app, &caller, right, fresh, &read(new, app.now())?).await?;
+    let proof = body.as_ref().ok().and_then(|Json(new)| Proof::early(&new.step_up));
+    let new = body.and_then(|Json(new)| Ok(read(new, app.now())?));
+    let (key, token) = service::create(&app, &caller, right, new, proof.as_ref()).await?;
     let location = format!("/v1/api-keys/{}", key.id);
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(present(key, Some(token.reveal()))?)))
 }
 
-/// Change an API key's name, scopes or expiry. One that is revoked stays as it is. For more scopes or a later expiry the session must be fresh.
+/// Update an API key.
+///
+/// Changes its name, scopes or expiry. A revoked key cannot be updated. More scopes or a later expiry require a fresh session.
 #[utoipa::path(
     patch,
     path = "/v1/api-keys/{key}",
@@ -123,20 +129,18 @@ pub async fn update_api_key(
     KeyPath(id): KeyPath,
     Json(patch): Json<ApiKeyPatch>,
 ) -> Result<Json<ApiKey>> {
-    let scopes = patch.scopes.optional().and_then(|scopes| scopes.map(ScopeSet::of).transpose());
-    let end = read_end(patch.expires_at, app.now());
-    let fresh = service::prove(&app, &caller, &id, &scopes, &end, Proof::early(&patch.step_up)).await?;
-    let mut errors = FieldErrors::default();
-    let judged = patch.name.optional().and_then(|name| name.as_deref().map(judge_name).transpose());
-    let name = errors.take("name", judged);
-    let (scopes, end) = (errors.take("scopes", scopes), errors.take("expires_at", end));
-    errors.take("stepUp", Proof::judge(patch.step_up));
-    let (Some(name), Some(scopes), Some(end), true) = (name, scopes, end, errors.is_empty()) else { return Err(errors.into()) };
-    let key = service::update(&app, &caller, fresh, &id, &service::ApiKeyPatch { name, scopes, end }).await?;
-    Ok(Json(present(key, None)?))
+    let patch = service::ApiKeyPatch {
+        name: patch.name.optional().and_then(|name| name.as_deref().map(judge_name).transpose()),
+        scopes: patch.scopes.optional().and_then(|scopes| scopes.map(ScopeSet::of).transpose()),
+        end: read_end(patch.expires_at, app.now()),
+        proof: Proof::judge(patch.step_up),
+    };
+    Ok(Json(present(service::update(&app, &caller, &id, patch).await?, None)?))
 }
 
-/// Revoke an API key: it can no longer be used, and stays in the list. Revoking it again is no error.
+/// Revoke an API key.
+///
+/// The key no longer works but stays in the list. Revoking it again succeeds.
 #[utoipa::path(
     delete,
     path = "/v1/api-keys/{key}",

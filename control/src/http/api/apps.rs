@@ -1,22 +1,21 @@
-//! The operations on apps.
+//! App endpoints.
 
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use shared::FieldErrors;
-use shared::api::apps::{App, AppAnswer, AppCollaborator, AppPatch, AppsAnswer, NewApp};
+use shared::api::apps::{self as api, App, AppAnswer, AppCollaborator, AppPatch, AppsAnswer, NewApp};
 use shared::api::second_factors::FactorChange;
 use shared::keys::Name;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::second_factors::proof_of;
 use crate::domain::access::grant::{ManageApp, OwnApp, ReadApp};
 use crate::domain::access::listing::{self, Collaborator};
-use crate::domain::access::{AppCreator, AppGrant, SignedIn};
+use crate::domain::access::{AppCreator, AppGrant, Role, SignedIn};
 use crate::domain::apps::{service, transfer};
 use crate::domain::error::Result;
-use crate::domain::login::{Fresh, fresh};
-use crate::domain::second_factors::Proof;
 use crate::http::AppState;
 use crate::http::extract::{EmailPath, Json, encode_segment};
 
@@ -28,7 +27,9 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(transfer_app))
 }
 
-/// List the apps that the caller can reach. An app that the caller has not accepted is listed as `owner@example.com:name`.
+/// List apps.
+///
+/// Lists the apps that the caller has access to. An app that the caller has not accepted is listed as `owner@example.com:name`.
 #[utoipa::path(
     get,
     path = "/v1/apps",
@@ -41,8 +42,10 @@ pub async fn list_apps(State(app): State<AppState>, caller: SignedIn) -> Result<
     Ok(Json(AppsAnswer { apps: apps.into_iter().map(present).collect() }))
 }
 
-/// Create an app; it gets the deployments Production and Staging unless told not to. What others share by the same name is no obstacle: the bare name
-/// means the caller's own app.
+/// Create an app.
+///
+/// Also creates the deployments Production and Staging, unless `manuallyProvisionDeployments` is true. An app of the same name that others share is no
+/// conflict: the bare name means the caller's own app.
 #[utoipa::path(
     post,
     path = "/v1/apps",
@@ -65,13 +68,13 @@ fn read(new: NewApp) -> Result<service::NewApp, FieldErrors> {
     }
 }
 
-/// The answer with an app that the caller reaches by another path from now on.
+/// Responds with an app that the caller now reaches by a new path.
 fn created(app: listing::App) -> impl IntoResponse {
     let location = format!("/v1/apps/{}", encode_segment(&app.name));
     (StatusCode::CREATED, [(header::LOCATION, location)], Json(AppAnswer { app: present(app) }))
 }
 
-/// An app on the wire.
+/// An app in its wire form.
 pub fn present(app: listing::App) -> App {
     App {
         name: app.name,
@@ -81,12 +84,22 @@ pub fn present(app: listing::App) -> App {
     }
 }
 
-/// A collaborator on the wire, by its address.
-pub fn present_collaborator(Collaborator { email, permission, is_current_account }: Collaborator) -> (String, AppCollaborator) {
-    (email, AppCollaborator { permission: permission.as_str().to_owned(), is_current_account })
+/// A role in its wire form.
+pub fn present_role(role: Role) -> api::Role {
+    match role {
+        Role::Owner => api::Role::Owner,
+        Role::Admin => api::Role::Admin,
+        Role::Developer => api::Role::Developer,
+        Role::Viewer => api::Role::Viewer,
+    }
 }
 
-/// Read an app.
+/// A collaborator in its wire form, with their email address.
+pub fn present_collaborator(Collaborator { email, permission, is_current_account }: Collaborator) -> (String, AppCollaborator) {
+    (email, AppCollaborator { permission: present_role(permission), is_current_account })
+}
+
+/// Get an app.
 #[utoipa::path(
     get,
     path = "/v1/apps/{app}",
@@ -99,8 +112,10 @@ pub async fn get_app(State(app): State<AppState>, grant: AppGrant<ReadApp>) -> R
     Ok(Json(AppAnswer { app: present(found) }))
 }
 
-/// Rename an app. A collaborator who has used the new name for another app reaches this one as `owner@example.com:name` until it is accepted again. Only the
-/// owner can give it a name that the owner has used for another app.
+/// Rename an app.
+///
+/// A collaborator who has used the new name for another app reaches this one as `owner@example.com:name` until they accept it again. Only the owner can
+/// choose a name that the owner has used for another app.
 #[utoipa::path(
     patch,
     path = "/v1/apps/{app}",
@@ -114,9 +129,12 @@ pub async fn rename_app(State(app): State<AppState>, grant: AppGrant<ManageApp>,
     Ok(Json(AppAnswer { app: present(service::rename(&app, &grant, &name).await?) }))
 }
 
-/// Delete an app with its deployments and releases. Its keys answer 404 from then on, and stay its owner's. Only the owner may, and no API key.
+/// Delete an app.
 ///
-/// A dashboard session must be fresh, or send a `stepUp` proof: `reauth_required`.
+/// Also deletes its deployments and releases. Update checks with its deployment keys then get 404, and the keys stay reserved for the owner. Only the
+/// owner can delete an app; API keys cannot.
+///
+/// A dashboard session must be fresh, or send a `stepUp` proof (`reauth_required`).
 #[utoipa::path(
     delete,
     path = "/v1/apps/{app}",
@@ -130,25 +148,19 @@ pub async fn delete_app(
     grant: AppGrant<OwnApp>,
     body: Result<Option<Json<FactorChange>>>,
 ) -> Result<StatusCode> {
-    service::delete(&app, &grant, fresh_for(&app, &grant, body).await?).await?;
+    service::delete(&app, &grant, body.and_then(proof_of)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The right to give an app away or delete it. A session that is too old is told so even when its body cannot be read.
-async fn fresh_for(app: &AppState, grant: &AppGrant<OwnApp>, body: Result<Option<Json<FactorChange>>>) -> Result<Fresh> {
-    let body = body.map(|body| body.map(|Json(change)| change).unwrap_or_default());
-    let (change, fresh) = fresh::admit(app, grant.caller(), body, |change| Proof::early(&change.step_up)).await?;
-    Proof::judge(change.step_up).map_err(|error| FieldErrors::of("stepUp", error))?;
-    Ok(fresh)
-}
-
-/// Transfer an app to another account, which has the rights of the owner at once. The owner so far becomes an Admin; both are told by mail. Only the owner
-/// may, and no API key. Each attempt counts against the limit of the caller's account.
+/// Transfer an app.
 ///
-/// Until the receiver accepts the app, it stays in the sender's account: its name, the keys of its deployments, and what it counts for. If the receiver
-/// leaves it or deletes the account, the sender is the owner again.
+/// The receiving account gets the rights of the owner at once, and the previous owner becomes an Admin. Both are notified by email. Only the owner can
+/// transfer an app; API keys cannot. Each attempt counts toward the rate limit of the caller's account.
 ///
-/// A dashboard session must be fresh, or send a `stepUp` proof: `reauth_required`.
+/// Until the receiver accepts the app, it stays in the sender's account, with its name, its deployment keys and its quota usage. If the receiver leaves
+/// the app or deletes their account first, the sender becomes the owner again.
+///
+/// A dashboard session must be fresh, or send a `stepUp` proof (`reauth_required`).
 #[utoipa::path(
     post,
     path = "/v1/apps/{app}/transfer/{email}",
@@ -163,6 +175,5 @@ pub async fn transfer_app(
     EmailPath(email): EmailPath,
     body: Result<Option<Json<FactorChange>>>,
 ) -> Result<impl IntoResponse> {
-    let fresh = fresh_for(&app, &grant, body).await?;
-    Ok(created(transfer::transfer(&app, &grant, fresh, &email).await?))
+    Ok(created(transfer::transfer(&app, &grant, body.and_then(proof_of), &email).await?))
 }

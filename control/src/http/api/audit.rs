@@ -1,4 +1,4 @@
-//! The audit trail of an app over HTTP.
+//! Audit endpoint of an app.
 
 use axum::extract::{RawQuery, State};
 use shared::FieldErrors;
@@ -14,11 +14,12 @@ use crate::domain::audit::repo::ResolvedRow;
 use crate::domain::error::{Error, Result};
 use crate::http::AppState;
 use crate::http::extract::Json;
+use crate::http::extract::query::{page_size, parameters};
 
-/// Events on a page that names no number.
+/// The default page size.
 const DEFAULT_LIMIT: u8 = 25;
 
-/// The most events on a page.
+/// The largest page size.
 const MAX_LIMIT: u8 = 100;
 
 /// The routes of this area.
@@ -26,15 +27,17 @@ pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list_events))
 }
 
-/// Read what happened to an app, newest first.
+/// List an app's audit events.
+///
+/// Events are sorted newest first.
 #[utoipa::path(
     get,
     path = "/v1/apps/{app}/audit",
     tag = "audit",
     security(("bearer" = ["apps.manage"])),
     params(
-        ("limit" = Option<u8>, Query, minimum = 1, maximum = 100, description = "How many events at most; 25 unless given"),
-        ("cursor" = Option<String>, Query, description = "`nextCursor` of the page before"),
+        ("limit" = Option<u8>, Query, minimum = 1, maximum = 100, description = "Maximum number of events. Default: 25"),
+        ("cursor" = Option<String>, Query, description = "`nextCursor` of the previous page"),
     ),
     responses((status = 200, body = AuditAnswer))
 )]
@@ -44,26 +47,19 @@ pub async fn list_events(State(app): State<AppState>, grant: AppGrant<ManageApp>
     Ok(Json(AuditAnswer { events: rows.into_iter().map(present).collect::<Result<_>>()?, next_cursor }))
 }
 
-/// Reads `limit` and `cursor`; empty is absent. Errors: every bad parameter.
+/// Reads `limit` and `cursor`. Empty means absent. Errors: every invalid parameter.
 fn read(query: &str) -> Result<Page, FieldErrors> {
-    let (mut limit, mut cursor, mut errors) = (Some(DEFAULT_LIMIT), None, FieldErrors::default());
-    for (name, value) in form_urlencoded::parse(query.as_bytes()).filter(|(_, value)| !value.is_empty()) {
-        match name.as_ref() {
-            "limit" => {
-                let number = value.parse().ok().filter(|number| (1..=MAX_LIMIT).contains(number));
-                limit = errors.take("limit", number.ok_or("must be a whole number from 1 to 100"));
-            }
-            "cursor" => cursor = errors.take("cursor", AuditEventId::try_from(value.as_ref()).map_err(|_| "is not one of this list")),
-            _ => {}
-        }
-    }
-    match limit {
-        Some(limit) if errors.is_empty() => Ok(Page { limit, cursor }),
+    let mut errors = FieldErrors::default();
+    let [limit, cursor] = parameters(query, ["limit", "cursor"], &mut errors);
+    let limit = errors.take("limit", page_size(limit, DEFAULT_LIMIT, MAX_LIMIT));
+    let cursor = cursor.map(|cursor| AuditEventId::try_from(cursor.as_ref()).map_err(|_| "is not one of this list")).transpose();
+    match (limit, errors.take("cursor", cursor)) {
+        (Some(limit), Some(cursor)) if errors.is_empty() => Ok(Page { limit, cursor }),
         _ => Err(errors),
     }
 }
 
-/// An event on the wire.
+/// An event in its wire form.
 fn present(ResolvedRow { event, email }: ResolvedRow) -> Result<AuditEvent> {
     Ok(AuditEvent {
         id: event.id,
@@ -75,19 +71,4 @@ fn present(ResolvedRow { event, email }: ResolvedRow) -> Result<AuditEvent> {
         object: AuditObject { kind: event.object_kind, id: event.object_id },
         details: serde_json::from_str(&event.details).map_err(Error::internal)?,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_page_is_25_events_unless_it_says_otherwise() {
-        assert_eq!(read("").unwrap(), Page { limit: 25, cursor: None });
-        assert_eq!(read("limit=&cursor=&more=1").unwrap(), Page { limit: 25, cursor: None });
-        assert_eq!(read("limit=100").unwrap(), Page { limit: 100, cursor: None });
-        for query in ["limit=0", "limit=101", "limit=-1", "limit=x", "limit=1.5", "cursor=x"] {
-            assert!(read(query).is_err(), "{query}");
-        }
-    }
 }

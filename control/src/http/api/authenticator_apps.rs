@@ -1,8 +1,9 @@
-//! Authenticator apps over HTTP.
+//! Authenticator app endpoints.
 
 use axum::Extension;
 use axum::extract::State;
 use shared::FieldErrors;
+use shared::api::login::IssuedSession;
 use shared::api::second_factors::{
     AuthenticatorConfirmed, AuthenticatorSetup, Confirmation, FactorChange, FactorRemoved, LoginCode, NoMembers,
 };
@@ -17,7 +18,6 @@ use crate::domain::second_factors::recovery::service::Codes;
 use crate::domain::second_factors::totp::service;
 use crate::domain::second_factors::{self, Proof};
 use crate::http::AppState;
-use crate::http::api::login::SessionOut;
 use crate::http::api::second_factors::{login_code, proof_of, removed};
 use crate::http::extract::Json;
 
@@ -30,9 +30,11 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(log_in_with_totp))
 }
 
-/// Begin to set up an authenticator app. It counts once a code of it is confirmed, within ten minutes; until then an earlier one stays in force.
+/// Start authenticator app setup.
 ///
-/// For the account's first factor the session must be fresh: `reauth_required`.
+/// The new app takes effect when one of its codes is confirmed within ten minutes. Until then, an existing authenticator app stays active.
+///
+/// For the account's first factor, the session must be fresh (`reauth_required`).
 #[utoipa::path(
     post,
     path = "/v1/mfa/totp/setup",
@@ -52,7 +54,9 @@ pub async fn set_up_totp(
     Ok(Json(AuthenticatorSetup { secret: seed.secret(), otpauth_url: seed.url()?, qr_code: seed.qr_code()? }))
 }
 
-/// Confirm the authenticator app that is being set up, with a code of it. The first factor of an account turns second factors on.
+/// Confirm authenticator app setup.
+///
+/// Send a code from the new authenticator app. The account's first factor turns two-factor authentication on.
 #[utoipa::path(
     post,
     path = "/v1/mfa/totp/confirm",
@@ -74,7 +78,9 @@ pub async fn confirm_totp(
     Ok(Json(AuthenticatorConfirmed { mfa_enabled: true, recovery_codes: codes.map(Codes::reveal) }))
 }
 
-/// Remove the authenticator app. Without another factor, second factors are off then, and the recovery codes are gone.
+/// Remove the authenticator app.
+///
+/// If no other factor remains, this turns two-factor authentication off and deletes the recovery codes.
 #[utoipa::path(
     delete,
     path = "/v1/mfa/totp",
@@ -93,19 +99,19 @@ pub async fn remove_totp(
     Ok(removed("the authenticator app was removed", mfa_enabled))
 }
 
-/// Complete a login with a code of the authenticator app.
+/// Complete a login with an authenticator code.
 #[utoipa::path(
     post,
     path = "/v1/auth/mfa/totp",
     tag = "mfa",
     request_body = LoginCode,
-    responses((status = 200, body = SessionOut), (status = 401), (status = 403), (status = 429))
+    responses((status = 200, body = IssuedSession), (status = 401), (status = 403), (status = 429))
 )]
 pub async fn log_in_with_totp(
     State(app): State<AppState>,
     Extension(from): Extension<ClientAddress>,
     Json(shown): Json<LoginCode>,
-) -> Result<Json<SessionOut>> {
+) -> Result<Json<IssuedSession>> {
     let (token, code) = login_code(shown)?;
     Ok(Json(completion::by_totp(&app, from, &token, &code).await?.into()))
 }

@@ -1,4 +1,4 @@
-//! What the approval screen asks for: the request, and what its user decides.
+//! Endpoints of the approval screen: read, approve or deny a CLI authorization.
 
 use axum::extract::State;
 use shared::FieldErrors;
@@ -60,7 +60,9 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(deny_authorization))
 }
 
-/// Find the request that a user code is of. Only a pending one is found.
+/// Find a CLI authorization by its user code.
+///
+/// Only a pending authorization is found.
 #[utoipa::path(
     post,
     path = "/v1/cli/authorizations/resolve",
@@ -78,7 +80,9 @@ pub async fn resolve_user_code(
     Ok(Json(CliResolved { authorization_id: decision::resolve(&app, &caller, &code).await? }))
 }
 
-/// Read a request for the approval screen. Once it is decided, only the account that decided can.
+/// Get a CLI authorization.
+///
+/// For the approval screen. After the decision, only the account that decided can read it.
 #[utoipa::path(
     get,
     path = "/v1/cli/authorizations/{authorization}",
@@ -95,8 +99,10 @@ pub async fn get_authorization(
     Ok(Json(present(row, state)))
 }
 
-/// Approve a request: the command line is let in to the caller's account. The session must be fresh, and with a second factor its login
-/// young: `reauth_required`.
+/// Approve a CLI authorization.
+///
+/// Gives the CLI access to the caller's account. Requires a fresh session; with two-factor authentication, the login itself must be recent
+/// (`reauth_required`).
 #[utoipa::path(
     post,
     path = "/v1/cli/authorizations/{authorization}/approve",
@@ -115,7 +121,9 @@ pub async fn approve_authorization(
     Ok(self::decided(CliStatus::Approved, decided))
 }
 
-/// Deny a request: the command line is told so, and is not let in.
+/// Deny a CLI authorization.
+///
+/// The CLI is told about it and gets no access.
 #[utoipa::path(
     post,
     path = "/v1/cli/authorizations/{authorization}/deny",

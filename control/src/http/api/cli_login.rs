@@ -1,4 +1,4 @@
-//! What command lines ask for: to start a request, and to exchange it.
+//! CLI endpoints: start an authorization and exchange it for a credential.
 
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -23,10 +23,10 @@ use crate::domain::error::{Error, Result};
 use crate::http::AppState;
 use crate::http::extract::Json;
 
-/// The header that holds the command line's version, where the body does not.
+/// The header with the CLI's version, used when the body has none.
 const VERSION: &str = "X-Svc-CLI-Version";
 
-/// What a command line says of itself: its machine's id and name, its own name, version and platform.
+/// What a CLI reports about itself: the id and name of its device, its own name, version and platform.
 fn device(errors: &mut FieldErrors, said: [Field<String>; 5], headers: &HeaderMap) -> Option<Device> {
     let [id, name, client_name, client_version, client_platform] = said;
     let mut label =
@@ -74,12 +74,14 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(exchange_authorization))
 }
 
-/// Start a request of a command line that has a browser on its machine. The browser brings it a code, which it exchanges.
+/// Start a browser CLI authorization.
+///
+/// For a CLI with a browser on the same machine. The browser hands the CLI a code, which the CLI exchanges for a credential.
 #[utoipa::path(
     post,
     path = "/v1/auth/cli/authorizations",
     tag = "cli-auth",
-    params(("X-Svc-CLI-Version" = Option<String>, Header, max_length = 255, description = "The `clientVersion`, where the body has none")),
+    params(("X-Svc-CLI-Version" = Option<String>, Header, max_length = 255, description = "The client version, used when the body has no `clientVersion`")),
     request_body = NewBrowserAuthorization,
     responses((status = 201, body = CliBrowserAuthorization), (status = 429))
 )]
@@ -110,12 +112,14 @@ pub async fn start_browser_authorization(
     Ok((StatusCode::CREATED, [(header::LOCATION, location(&started.id))], Json(answer)))
 }
 
-/// Start a request of a command line whose user has a browser somewhere else. It polls until the user has approved.
+/// Start a device-code CLI authorization.
+///
+/// For a CLI whose user has a browser on another machine. The CLI polls until the user approves.
 #[utoipa::path(
     post,
     path = "/v1/auth/cli/device",
     tag = "cli-auth",
-    params(("X-Svc-CLI-Version" = Option<String>, Header, max_length = 255, description = "The `clientVersion`, where the body has none")),
+    params(("X-Svc-CLI-Version" = Option<String>, Header, max_length = 255, description = "The client version, used when the body has no `clientVersion`")),
     request_body = NewDeviceAuthorization,
     responses((status = 201, body = CliDeviceAuthorization), (status = 429))
 )]
@@ -146,7 +150,10 @@ fn location(id: &CliAuthorizationId) -> String {
     format!("/v1/cli/authorizations/{id}")
 }
 
-/// Exchange an approved request for a credential: the only answer that has one. Devices poll here; `authorization_pending` and `slow_down` are no failures.
+/// Exchange a CLI authorization.
+///
+/// Returns the credential of an approved authorization; no other response has it. CLIs poll this endpoint in the device-code flow, where
+/// `authorization_pending` and `slow_down` are not failures.
 #[utoipa::path(
     post,
     path = "/v1/auth/cli/token",
@@ -154,8 +161,8 @@ fn location(id: &CliAuthorizationId) -> String {
     request_body = CliExchange,
     responses(
         (status = 200, body = CliCredential),
-        (status = 400, body = CliTokenProblem, description = "nothing was exchanged; why, \
-            is a word in `error`: `authorization_pending`, `slow_down`, `access_denied`, `expired_token`, `invalid_grant`, `invalid_request` or \
+        (status = 400, body = CliTokenProblem, description = "Nothing was exchanged. `error` \
+            is the reason: `authorization_pending`, `slow_down`, `access_denied`, `expired_token`, `invalid_grant`, `invalid_request` or \
             `unsupported_grant_type`"),
         (status = 429)
     )

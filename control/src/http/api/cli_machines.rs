@@ -1,7 +1,8 @@
-//! The machines that were let in: the credentials that command lines hold.
+//! Authorized devices: the credentials of CLIs.
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use shared::api::access_keys::CredentialOrigin;
 use shared::api::cli_login::{Machine, MachinesAnswer};
 use shared::ids::AccessKeyId;
 use utoipa_axum::router::OpenApiRouter;
@@ -17,7 +18,7 @@ use crate::http::extract::{CredentialPath, Json};
 fn present(of: Credential, current: &AccessKeyId) -> Machine {
     Machine {
         is_current: of.id == *current,
-        credential_origin: of.kind().origin().unwrap_or_default().to_owned(),
+        credential_origin: of.kind().origin().map_or("", CredentialOrigin::as_str).to_owned(),
         credential_id: of.id,
         device_id: of.device_id,
         device_name: of.device_name,
@@ -36,7 +37,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list_machines)).routes(routes!(remove_current_machine)).routes(routes!(remove_machine))
 }
 
-/// List the machines that were let in and still are.
+/// List authorized devices.
 #[utoipa::path(
     get,
     path = "/v1/cli/devices",
@@ -49,7 +50,9 @@ pub async fn list_machines(State(app): State<AppState>, caller: LoginSession) ->
     Ok(Json(MachinesAnswer { devices: machines.collect() }))
 }
 
-/// End the command line's credential that the request is made with; 404 when it is made with a session of the dashboard.
+/// Revoke the current device.
+///
+/// Revokes the CLI credential that the request uses. Returns 404 if the request uses a dashboard session.
 #[utoipa::path(
     delete,
     path = "/v1/cli/devices/current",
@@ -62,7 +65,7 @@ pub async fn remove_current_machine(State(app): State<AppState>, caller: LoginSe
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// End the credential of a machine.
+/// Revoke an authorized device.
 #[utoipa::path(
     delete,
     path = "/v1/cli/devices/{credential}",

@@ -1,4 +1,4 @@
-//! The operations on collaborators. Paths name one by its e-mail address.
+//! Collaborator endpoints. Paths identify a collaborator by email address.
 
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -14,7 +14,7 @@ use shared::{FieldErrors, Invalid};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::apps::{present, present_collaborator};
+use super::apps::{present, present_collaborator, present_role};
 use crate::domain::access::grant::{AcceptApp, LeaveApp, ManageCollaborators, ReadApp};
 use crate::domain::access::{AppGrant, Role};
 use crate::domain::collaborators::acceptance;
@@ -32,7 +32,9 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(accept_app))
 }
 
-/// List an app's collaborators, its owner among them.
+/// List collaborators.
+///
+/// Includes the app's owner.
 #[utoipa::path(
     get,
     path = "/v1/apps/{app}/collaborators",
@@ -45,34 +47,28 @@ pub async fn list_collaborators(State(app): State<AppState>, grant: AppGrant<Rea
     Ok(Json(CollaboratorsAnswer { collaborators: collaborators.into_iter().map(present_collaborator).collect() }))
 }
 
-/// The right to give the role, and the role. A proof that is needed is judged before what else is wrong with the body is told.
-async fn given(
-    app: &AppState,
-    grant: &AppGrant<ManageCollaborators>,
-    role: Result<AssignableRole, Invalid>,
-    step_up: Field<StepUpProof>,
-) -> Result<(GivenRole, &'static str)> {
+fn given(role: Result<AssignableRole, Invalid>, step_up: Field<StepUpProof>) -> GivenRole {
     let role = role.map(|role| match role {
         AssignableRole::Admin => Role::Admin,
         AssignableRole::Developer => Role::Developer,
         AssignableRole::Viewer => Role::Viewer,
     });
-    let given = match role {
-        Ok(role) => Some((service::prove(app, grant.caller(), role, Proof::early(&step_up)).await?, role.as_str())),
-        Err(_) => None,
-    };
-    let mut errors = FieldErrors::default();
-    errors.take("permission", role);
-    errors.take("stepUp", Proof::judge(step_up));
-    given.filter(|_| errors.is_empty()).ok_or_else(|| errors.into())
+    GivenRole { role, proof: Proof::judge(step_up) }
 }
 
-/// Add a collaborator, who has access at once and is told by mail. No API key may. Each attempt counts against the limit of the caller's account.
+fn answer(email: String, role: Role) -> Json<CollaboratorAnswer> {
+    Json(CollaboratorAnswer { collaborator: Collaborator { email, permission: present_role(role) } })
+}
+
+/// Add a collaborator.
 ///
-/// The collaborator reaches the app as `owner@example.com:name`, and by its bare name after accepting it. Somebody who never had an app of that name, and has
-/// only this one, does not need to accept it first.
+/// The collaborator gets access at once and is notified by email. API keys cannot add collaborators. Each attempt counts toward the rate limit of the
+/// caller's account.
 ///
-/// To give the role Admin, a dashboard session must be fresh, or send a `stepUp` proof: `reauth_required`.
+/// The collaborator reaches the app as `owner@example.com:name`, and by its bare name after accepting it. Someone who never had an app of that name, and
+/// has only this one, does not need to accept it first.
+///
+/// To assign the role Admin, a dashboard session must be fresh, or send a `stepUp` proof (`reauth_required`).
 #[utoipa::path(
     post,
     path = "/v1/apps/{app}/collaborators/{email}",
@@ -89,16 +85,16 @@ pub async fn add_collaborator(
 ) -> Result<impl IntoResponse> {
     let new = body.map(|Json(new)| new).unwrap_or_default();
     let role = new.permission.optional().map(|role| role.unwrap_or(AssignableRole::Developer));
-    let (role, permission) = given(&app, &grant, role, new.step_up).await?;
-    service::add(&app, &grant, role, &email).await?;
+    let role = service::add(&app, &grant, given(role, new.step_up), &email).await?;
     let location = format!("/v1/apps/{}/collaborators/{}", encode_segment(grant.called()), encode_segment(&email));
-    let collaborator = Collaborator { email, permission: permission.to_owned() };
-    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(CollaboratorAnswer { collaborator })))
+    Ok((StatusCode::CREATED, [(header::LOCATION, location)], answer(email, role)))
 }
 
-/// Change a collaborator's role, at once for all of its credentials. The owner's changes only by a transfer. No API key may.
+/// Update a collaborator's role.
 ///
-/// To give the role Admin, a dashboard session must be fresh, or send a `stepUp` proof: `reauth_required`.
+/// Applies at once to all of the collaborator's credentials. The owner's role changes only through a transfer. API keys cannot change roles.
+///
+/// To assign the role Admin, a dashboard session must be fresh, or send a `stepUp` proof (`reauth_required`).
 #[utoipa::path(
     patch,
     path = "/v1/apps/{app}/collaborators/{email}",
@@ -113,15 +109,16 @@ pub async fn update_collaborator(
     EmailPath(email): EmailPath,
     Json(patch): Json<CollaboratorPatch>,
 ) -> Result<Json<CollaboratorAnswer>> {
-    let (role, permission) = given(&app, &grant, patch.permission.required(), patch.step_up).await?;
-    let email = service::update(&app, &grant, role, &email).await?;
-    Ok(Json(CollaboratorAnswer { collaborator: Collaborator { email, permission: permission.to_owned() } }))
+    let (email, role) = service::update(&app, &grant, given(patch.permission.required(), patch.step_up), &email).await?;
+    Ok(answer(email, role))
 }
 
-/// Remove a collaborator, or leave the app, at once for all credentials of the account. The owner cannot go. No API key may.
+/// Remove a collaborator, or leave an app.
 ///
-/// To remove others takes `collaborators.manage`. Every collaborator has `collaborators.leave`, and may give up its own access. The receiver of a
-/// transfer may, too, until it has accepted the app: then the sender is the owner again.
+/// Applies at once to all of the account's credentials. The owner cannot be removed. API keys cannot remove collaborators.
+///
+/// Removing others requires `collaborators.manage`. Every collaborator has `collaborators.leave` and can give up their own access. So can the receiver
+/// of a transfer before accepting the app: the sender then becomes the owner again.
 #[utoipa::path(
     delete,
     path = "/v1/apps/{app}/collaborators/{email}",
@@ -129,9 +126,9 @@ pub async fn update_collaborator(
     security(("bearer" = ["collaborators.manage"]), ("bearer" = ["collaborators.leave"])),
     responses(
         (status = 204),
-        (status = 403, description = "the address is another one's, and the caller does not have `collaborators.manage`; or an API key asks"),
-        (status = 404, description = "there is no such app, or the address is no collaborator's"),
-        (status = 409, description = "the address is the owner's, or that of the sender of a transfer that is not accepted yet"),
+        (status = 403, description = "The address is not the caller's, and the caller does not have `collaborators.manage`; or the caller is an API key"),
+        (status = 404, description = "The app was not found, or the address is not a collaborator's"),
+        (status = 409, description = "The address is the owner's, or that of the sender of a transfer that is not accepted yet"),
     )
 )]
 pub async fn remove_collaborator(
@@ -143,11 +140,13 @@ pub async fn remove_collaborator(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Accept an app that others have shared with the caller: its bare name means it from then on, unless the caller uses that name for another app. No API key
-/// may.
+/// Accept an app.
 ///
-/// An app that was transferred to the caller moves into its account, with the keys of its deployments, and counts for its quotas. When the caller has an app
-/// of that name, give another `name`.
+/// Accepts an app that others shared with the caller. Its bare name then means this app, unless the caller uses that name for another app. API keys
+/// cannot accept apps.
+///
+/// An app that was transferred to the caller moves into the caller's account, with its deployment keys, and counts toward its quotas. If the caller
+/// already has an app of that name, send another `name`.
 #[utoipa::path(
     post,
     path = "/v1/apps/{app}/collaborators/me/accept",

@@ -1,4 +1,4 @@
-//! The operations on deployments.
+//! Deployment endpoints.
 
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -28,7 +28,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(clear_history))
 }
 
-/// List an app's deployments.
+/// List deployments.
 #[utoipa::path(
     get,
     path = "/v1/apps/{app}/deployments",
@@ -43,7 +43,7 @@ pub async fn list_deployments(State(app): State<AppState>, grant: AppGrant<ReadA
     Ok(Json(DeploymentsAnswer { deployments }))
 }
 
-/// A deployment on the wire.
+/// A deployment in its wire form.
 fn present(app: &AppId, (deployment, newest): Current, urls: &DownloadUrls<'_>) -> Result<Deployment> {
     Ok(Deployment {
         id: deployment.id,
@@ -54,7 +54,7 @@ fn present(app: &AppId, (deployment, newest): Current, urls: &DownloadUrls<'_>) 
     })
 }
 
-/// Create a deployment of an app.
+/// Create a deployment.
 #[utoipa::path(
     post,
     path = "/v1/apps/{app}/deployments",
@@ -84,7 +84,7 @@ fn read(new: NewDeployment) -> Result<service::NewDeployment, FieldErrors> {
     }
 }
 
-/// Read a deployment.
+/// Get a deployment.
 #[utoipa::path(
     get,
     path = "/v1/apps/{app}/deployments/{deployment}",
@@ -101,7 +101,9 @@ pub async fn get_deployment(
     Ok(Json(DeploymentAnswer { deployment: present(grant.app(), found, &app.download_urls())? }))
 }
 
-/// Rename a deployment. Its clients notice nothing: they know its key.
+/// Rename a deployment.
+///
+/// Devices are not affected: they use the deployment key.
 #[utoipa::path(
     patch,
     path = "/v1/apps/{app}/deployments/{deployment}",
@@ -121,7 +123,9 @@ pub async fn rename_deployment(
     Ok(Json(DeploymentAnswer { deployment: present(grant.app(), renamed, &app.download_urls())? }))
 }
 
-/// Delete a deployment with its releases. Its key answers 404 from then on; only the app's owner can use it again, for a new deployment.
+/// Delete a deployment.
+///
+/// Also deletes its releases. Update checks with its key then get 404. Only the app's owner can use the key again, for a new deployment.
 #[utoipa::path(
     delete,
     path = "/v1/apps/{app}/deployments/{deployment}",
@@ -134,11 +138,13 @@ pub async fn delete_deployment(
     grant: AppGrant<ManageDeployments>,
     DeploymentPath(name): DeploymentPath,
 ) -> Result<StatusCode> {
-    service::delete(&app, &grant, &name).await?;
+    current::delete(&app, &grant, &name).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Clear a deployment's release history: its releases and its counts go. Labels are never used again: the next release has the next one.
+/// Clear a deployment's release history.
+///
+/// Deletes its releases and metrics. Labels are never reused: numbering continues with the next release.
 #[utoipa::path(
     delete,
     path = "/v1/apps/{app}/deployments/{deployment}/history",
@@ -151,6 +157,6 @@ pub async fn clear_history(
     grant: AppGrant<ManageDeployments>,
     DeploymentPath(name): DeploymentPath,
 ) -> Result<StatusCode> {
-    service::clear(&app, &grant, &name).await?;
+    current::clear(&app, &grant, &name).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -1,4 +1,4 @@
-//! Whether the service is up, and whether it can do its work.
+//! Health endpoints.
 
 use std::io;
 use std::sync::Arc;
@@ -20,28 +20,30 @@ use crate::http::AppState;
 use crate::http::extract::Json;
 use crate::http::layer::RequestIdHeader;
 
-/// How long an answer is repeated without another look, in milliseconds.
+/// How long the result of the checks is cached, in milliseconds.
 const CACHE_AGE: i64 = 5_000;
-/// An outbox row older than this means that the edge lags behind, in milliseconds.
+/// The edge is degraded if an outbox row is older than this, in milliseconds.
 const EDGE_LAG: i64 = 60_000;
-/// A check that takes longer has failed.
+/// The timeout of a check.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The routes of this area.
 pub fn routes() -> OpenApiRouter<AppState> {
-    // `/health` is for probes that expect no more than this word; it is no part of the interface.
+    // `/health` is for probes that expect only this word. It is not part of the API.
     OpenApiRouter::new().routes(routes!(get_health)).route("/health", get(async || "Healthy"))
 }
 
-/// Is the service ready? With `?live`: does the process answer? 503 when the database or the store fails.
+/// Check the service's health.
+///
+/// Returns 503 if the database or the bundle storage fails. With `?live`, runs no checks: any response means that the process is alive.
 #[utoipa::path(
     get,
     path = "/v1/health",
     tag = "health",
-    params(("live" = Option<String>, Query, description = "with any value, or none: only whether the process answers, without checks")),
+    params(("live" = Option<String>, Query, description = "With any value or none: run no checks")),
     responses(
         (status = 200, body = Health),
-        (status = 503, body = Health, description = "the database or the store cannot be reached; the members of an error are there, too"),
+        (status = 503, body = Health, description = "The database or the bundle storage cannot be reached. The body also has the members of an error"),
     )
 )]
 async fn get_health(State(app): State<AppState>, request: Request) -> Response {
@@ -60,7 +62,7 @@ async fn get_health(State(app): State<AppState>, request: Request) -> Response {
     if checks.database == CheckResult::Ok && checks.storage == CheckResult::Ok {
         return Json(answer("ok", Some(checks))).into_response();
     }
-    let error = Some("the service is unavailable for the moment, try again".to_owned());
+    let error = Some("the service is temporarily unavailable: try again".to_owned());
     let request_id = Some(request.extensions().get::<RequestIdHeader>().map(|id| id.0.to_string()).unwrap_or_default());
     let mut response = Json(Health { error, request_id, ..answer("unavailable", Some(checks)) }).into_response();
     *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
@@ -96,16 +98,16 @@ async fn checks(app: &AppState) -> Arc<Checks> {
 }
 
 fn slow() -> io::Error {
-    io::Error::new(io::ErrorKind::TimedOut, "no answer within five seconds")
+    io::Error::new(io::ErrorKind::TimedOut, "no response within five seconds")
 }
 
-/// Reads the outbox, which proves the database as well as any other table.
+/// Reads the outbox. Any table would do to check the database.
 async fn oldest(app: &Context) -> Result<Option<UnixMillis>, Error> {
     let mut tx = app.db.read().await?;
     Ok(outbox::oldest(&mut tx, Kind::Snapshot).await?)
 }
 
-/// Without the database nobody knows how far the edge lags, and nothing is pushed.
+/// The edge's state. Degraded if the database fails: the lag is unknown, and nothing is pushed.
 fn edge(app: &Context, oldest: Result<&Option<UnixMillis>, &Error>, now: UnixMillis) -> CheckResult {
     if !app.settings.has_edge {
         return CheckResult::Off;

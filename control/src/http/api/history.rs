@@ -1,6 +1,8 @@
-//! The operation that shows daily history.
+//! Daily metrics endpoint.
 //!
-//! It is sent a few days at a time, as they are read, and only as fast as they are taken.
+//! The response is streamed: a few days are read at a time, only as fast as the client takes them.
+
+use std::borrow::Cow;
 
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
@@ -19,6 +21,7 @@ use crate::domain::counting::history::days::{self, Asked, Counts, Days};
 use crate::domain::error::{Cause, Error, Result, chain};
 use crate::http::AppState;
 use crate::http::extract::DeploymentPath;
+use crate::http::extract::query::parameters;
 use crate::infra::db::Db;
 
 /// The route of this file.
@@ -26,16 +29,18 @@ pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(read_metrics_history))
 }
 
-/// Read the daily history of a deployment's counts: each day's values by release label, and how much more they are than the day before. Days for which
-/// nothing is stored are absent. The range ends where there is no history, at the retention of the app's owner, and today.
+/// Get a deployment's daily metrics.
+///
+/// Returns each day's counts by release label and their change since the day before. Days without data are omitted. The range is clamped to the start of
+/// the history, the retention of the app's owner, and today.
 #[utoipa::path(
     get,
     path = "/v1/apps/{app}/deployments/{deployment}/metrics/history",
     tag = "metrics",
     security(("bearer" = ["metrics.read"])),
     params(
-        ("from" = Option<String>, Query, format = Date, description = "The first UTC day, `2026-01-31`; 30 days before `to` with it unless given"),
-        ("to" = Option<String>, Query, format = Date, description = "The last UTC day; today unless given"),
+        ("from" = Option<String>, Query, format = Date, description = "The first UTC day, such as `2026-01-31`. Default: the 30 days that end with `to`"),
+        ("to" = Option<String>, Query, format = Date, description = "The last UTC day. Default: today"),
     ),
     responses((status = 200, body = MetricsHistoryAnswer))
 )]
@@ -54,23 +59,19 @@ pub async fn read_metrics_history(
         days: history.first.into_iter().map(present).collect(),
     };
     let mut opening = serde_json::to_vec(&answer).map_err(Error::internal)?;
-    // The other days come before the last brackets.
+    // The other days go before the closing brackets.
     opening.truncate(opening.len().saturating_sub(CLOSING.len()));
     let sending = Sending { is_first: answer.days.is_empty(), days: history.rest, db: app.db.clone() };
     let body = Body::from_stream(stream::try_unfold(Part::Opening(opening, sending), Part::send));
     Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
 }
 
-/// Reads the query; empty is absent. Errors: every bad parameter.
+/// Reads the query. Empty means absent. Errors: every invalid parameter.
 fn read(query: &str) -> Result<Asked, FieldErrors> {
-    let (mut asked, mut errors) = (Asked::default(), FieldErrors::default());
-    for (name, value) in form_urlencoded::parse(query.as_bytes()).filter(|(_, value)| !value.is_empty()) {
-        match name.as_ref() {
-            "from" => asked.from = errors.take("from", UtcDay::try_from(value.as_ref())),
-            "to" => asked.to = errors.take("to", UtcDay::try_from(value.as_ref())),
-            _ => {}
-        }
-    }
+    let mut errors = FieldErrors::default();
+    let [from, to] = parameters(query, ["from", "to"], &mut errors);
+    let mut day = |name, value: Option<Cow<'_, str>>| errors.take(name, value.as_deref().map(UtcDay::try_from).transpose()).flatten();
+    let asked = Asked { from: day("from", from), to: day("to", to) };
     if let (Some(from), Some(to)) = (asked.from, asked.to)
         && from > to
     {
@@ -79,7 +80,7 @@ fn read(query: &str) -> Result<Asked, FieldErrors> {
     if errors.is_empty() { Ok(asked) } else { Err(errors) }
 }
 
-/// How an answer ends.
+/// The end of a response.
 const CLOSING: &str = "]}";
 
 /// The days that are still to be sent.
@@ -90,7 +91,7 @@ struct Sending {
     is_first: bool,
 }
 
-/// What is sent next.
+/// What to send next.
 enum Part {
     Opening(Vec<u8>, Sending),
     Days(Sending),
@@ -98,14 +99,14 @@ enum Part {
 }
 
 impl Part {
-    /// Gives what is sent now, and what is sent after it. A fault ends the connection before the answer's end, which no client takes for a whole one.
+    /// The bytes to send now, and what to send next. An error closes the connection before the end, so that no client takes the response for complete.
     async fn send(self) -> Result<Option<(Vec<u8>, Self)>, Cause> {
         let (mut bytes, sending) = match self {
             Self::Opening(bytes, sending) => (bytes, sending),
             Self::Days(mut sending) => {
                 let bytes = sending.next().await;
-                let bytes =
-                    bytes.inspect_err(|error| tracing::warn!(cause = %chain(error.as_ref()), "an answer of daily history ended early"))?;
+                let bytes = bytes
+                    .inspect_err(|error| tracing::warn!(cause = %chain(error.as_ref()), "a response with daily metrics was cut off"))?;
                 (bytes, sending)
             }
             Self::Nothing => return Ok(None),
@@ -119,7 +120,7 @@ impl Part {
 }
 
 impl Sending {
-    /// Reads some days, and gives them as members of a JSON array that has those before them.
+    /// Reads some days and serializes them as further elements of the JSON array.
     async fn next(&mut self) -> Result<Vec<u8>, Cause> {
         let mut bytes = Vec::new();
         for day in self.days.next(&self.db).await? {
@@ -132,7 +133,7 @@ impl Sending {
     }
 }
 
-/// A day on the wire.
+/// A day in its wire form.
 fn present(day: days::Day) -> Day {
     let labels = day.labels.into_iter().map(|(label, Counts { now, before })| {
         let counts = DayCounts {

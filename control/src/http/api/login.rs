@@ -1,8 +1,7 @@
-//! The login over HTTP.
+//! Login endpoint.
 
 use axum::Extension;
 use axum::extract::State;
-pub use shared::api::login::IssuedSession as SessionOut;
 use shared::api::login::{IssuedSession, LoginAnswer, NewLogin, PendingLogin};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -30,7 +29,9 @@ pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(log_in))
 }
 
-/// Log in with an e-mail address and a password. Where the account has a second factor, the answer is a login that waits for it.
+/// Log in with an email address and a password.
+///
+/// If the account uses two-factor authentication, the response is a pending login, which a second factor completes.
 #[utoipa::path(
     post,
     path = "/v1/auth/login",
@@ -55,7 +56,7 @@ pub async fn log_in(
             mfa_required: true,
             pending_token: pending.token.reveal().to_owned(),
             expires: pending.expires,
-            methods: methods.into_iter().map(str::to_owned).collect(),
+            methods,
         }),
     }))
 }

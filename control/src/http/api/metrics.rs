@@ -1,4 +1,4 @@
-//! The operations on counts.
+//! Metrics endpoints.
 
 use axum::extract::State;
 use shared::api::metrics::{Counts, MetricsAnswer};
@@ -18,7 +18,9 @@ pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(read_metrics)).merge(history::routes())
 }
 
-/// Read the counts of a deployment: every label and binary version that was reported since the history was last cleared, those at zero included.
+/// Get a deployment's metrics.
+///
+/// Has every label and binary version that was reported since the history was last cleared, including those at zero.
 #[utoipa::path(
     get,
     path = "/v1/apps/{app}/deployments/{deployment}/metrics",

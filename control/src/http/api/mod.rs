@@ -1,6 +1,6 @@
-//! The interface under `/v1`: one file for each resource, with its handlers. The types of bodies are in [`shared::api`].
+//! The API under `/v1`: one file per resource, with its handlers. The types of bodies are in [`shared::api`].
 //!
-//! The rules are in [`crate::domain`]. The routes are collected in [`crate::server::router`].
+//! Business rules are in [`crate::domain`]. [`crate::server::router`] collects the routes.
 
 pub mod access_keys;
 pub mod accounts;

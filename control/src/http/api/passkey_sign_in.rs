@@ -1,13 +1,10 @@
-//! Signing in with a passkey over HTTP.
+//! Passkey sign-in endpoints.
 
 use axum::Extension;
 use axum::extract::State;
-use serde::Serialize;
-use serde_json::Value;
 use shared::FieldErrors;
-use shared::api::login::{LoginAssertion, SignInAssertion, WaitingLogin};
+use shared::api::login::{IssuedSession, LoginAssertion, SignInAssertion, SignInOptions, WaitingLogin};
 use shared::api::second_factors::{NoMembers, WebAuthnOptions};
-use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -16,19 +13,7 @@ use crate::domain::credentials::device_cookies::Device;
 use crate::domain::error::Result;
 use crate::domain::login::passkeys::service;
 use crate::http::AppState;
-use crate::http::api::login::SessionOut;
 use crate::http::extract::Json;
-
-/// What the browser is to be given, and the challenge in it.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = SignInOptions)]
-pub struct SignInOptionsOut {
-    challenge_id: String,
-    /// WebAuthn request options in their JSON form, for any passkey of this service.
-    #[schema(value_type = Object)]
-    options: Value,
-}
 
 /// The routes of this area.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -39,7 +24,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(sign_in_with_passkey))
 }
 
-/// Ask what a passkey is to sign to complete a login.
+/// Get passkey options for a pending login.
 #[utoipa::path(
     post,
     path = "/v1/auth/mfa/options",
@@ -62,13 +47,13 @@ pub async fn start_passkey_login(
     path = "/v1/auth/mfa/verify",
     tag = "mfa",
     request_body = LoginAssertion,
-    responses((status = 200, body = SessionOut), (status = 401), (status = 429), (status = 501))
+    responses((status = 200, body = IssuedSession), (status = 401), (status = 429), (status = 501))
 )]
 pub async fn log_in_with_passkey(
     State(app): State<AppState>,
     Extension(from): Extension<ClientAddress>,
     Json(shown): Json<LoginAssertion>,
-) -> Result<Json<SessionOut>> {
+) -> Result<Json<IssuedSession>> {
     let mut errors = FieldErrors::default();
     let token = errors.take("pendingToken", shown.pending_token.filled());
     let response = errors.take("response", shown.response.required());
@@ -76,36 +61,38 @@ pub async fn log_in_with_passkey(
     Ok(Json(service::complete_pending(&app, from, &token, &response.into()).await?.into()))
 }
 
-/// Ask what a passkey is to sign to log in without a password.
+/// Get passkey options for a passwordless sign-in.
 #[utoipa::path(
     post,
     path = "/v1/auth/passkey/options",
     tag = "mfa",
     request_body = NoMembers,
-    responses((status = 200, body = SignInOptionsOut), (status = 429), (status = 501))
+    responses((status = 200, body = SignInOptions), (status = 429), (status = 501))
 )]
 pub async fn start_passkey_sign_in(
     State(app): State<AppState>,
     Extension(from): Extension<ClientAddress>,
     Json(NoMembers {}): Json<NoMembers>,
-) -> Result<Json<SignInOptionsOut>> {
+) -> Result<Json<SignInOptions>> {
     let asked = service::ask_anybody(&app, from).await?;
-    Ok(Json(SignInOptionsOut { challenge_id: asked.challenge_id, options: asked.options.into() }))
+    Ok(Json(SignInOptions { challenge_id: asked.challenge_id, options: asked.options.into() }))
 }
 
-/// Log in with a passkey alone: it has verified its user, and so is both factors.
+/// Sign in with a passkey.
+///
+/// No password is needed: a passkey with user verification counts as both factors.
 #[utoipa::path(
     post,
     path = "/v1/auth/passkey/verify",
     tag = "mfa",
     request_body = SignInAssertion,
-    responses((status = 200, body = SessionOut), (status = 401), (status = 429), (status = 501))
+    responses((status = 200, body = IssuedSession), (status = 401), (status = 429), (status = 501))
 )]
 pub async fn sign_in_with_passkey(
     State(app): State<AppState>,
     Extension(from): Extension<ClientAddress>,
     Json(shown): Json<SignInAssertion>,
-) -> Result<Json<SessionOut>> {
+) -> Result<Json<IssuedSession>> {
     let mut errors = FieldErrors::default();
     let challenge_id = errors.take("challengeId", shown.challenge_id.filled());
     let response = errors.take("response", shown.response.required());

@@ -1,15 +1,16 @@
-//! Passkeys over HTTP.
+//! Passkey endpoints.
 
 use axum::extract::State;
 use shared::FieldErrors;
 use shared::api::second_factors::{
-    FactorChange, FactorRemoved, NewPasskey, Passkey, PasskeyAdded, PasskeyAnswer, PasskeyPatch, PasskeysAnswer, WebAuthnOptions,
+    DeviceType, FactorChange, FactorRemoved, NewPasskey, Passkey, PasskeyAdded, PasskeyAnswer, PasskeyPatch, PasskeysAnswer,
+    WebAuthnOptions,
 };
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::domain::access::{DashboardSession, LoginSession};
-use crate::domain::error::{Error, Result};
+use crate::domain::error::Result;
 use crate::domain::second_factors::Proof;
 use crate::domain::second_factors::passkeys::repo::PasskeyRow;
 use crate::domain::second_factors::passkeys::{Answer, proof, service};
@@ -19,16 +20,16 @@ use crate::http::api::passkey_sign_in;
 use crate::http::api::second_factors::{proof_of, removed};
 use crate::http::extract::{Json, PasskeyPath};
 
-fn present(row: PasskeyRow) -> Result<Passkey> {
-    Ok(Passkey {
+fn present(row: PasskeyRow) -> Passkey {
+    Passkey {
         id: row.id,
         name: row.name,
-        device_type: if row.is_backup_eligible { "multiDevice" } else { "singleDevice" }.to_owned(),
+        device_type: if row.is_backup_eligible { DeviceType::MultiDevice } else { DeviceType::SingleDevice },
         backed_up: row.is_backed_up,
-        transports: serde_json::from_str(&row.transports).map_err(Error::internal)?,
+        transports: row.transports.0,
         created_at: row.created_time.iso8601(),
         last_used_at: row.last_used_time.iso8601(),
-    })
+    }
 }
 
 /// The routes of this area.
@@ -42,9 +43,11 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .merge(passkey_sign_in::routes())
 }
 
-/// Ask what a new passkey is to be made by. The options are good for five minutes and one response, and void what the session was given before.
+/// Get options to register a passkey.
 ///
-/// For the account's first factor the session must be fresh: `reauth_required`.
+/// The options are valid for five minutes and one response. They replace earlier options of this session.
+///
+/// For the account's first factor, the session must be fresh (`reauth_required`).
 #[utoipa::path(
     post,
     path = "/v1/mfa/passkeys/register/options",
@@ -56,7 +59,9 @@ pub async fn start_passkey_registration(State(app): State<AppState>, caller: Das
     Ok(Json(WebAuthnOptions { options: service::ask(&app, &caller).await?.into() }))
 }
 
-/// Add the passkey that the browser has made. The first factor of an account turns second factors on.
+/// Register a passkey.
+///
+/// Send the browser's registration response. The account's first factor turns two-factor authentication on.
 #[utoipa::path(
     post,
     path = "/v1/mfa/passkeys/register/verify",
@@ -68,7 +73,7 @@ pub async fn start_passkey_registration(State(app): State<AppState>, caller: Das
 pub async fn add_passkey(State(app): State<AppState>, caller: DashboardSession, Json(new): Json<NewPasskey>) -> Result<Json<PasskeyAdded>> {
     let added = service::add(&app, &caller, read(new)).await?;
     let recovery_codes = added.codes.map(Codes::reveal);
-    Ok(Json(PasskeyAdded { passkey: present(added.passkey)?, mfa_enabled: true, recovery_codes }))
+    Ok(Json(PasskeyAdded { passkey: present(added.passkey), mfa_enabled: true, recovery_codes }))
 }
 
 fn read(new: NewPasskey) -> Result<service::NewPasskey, FieldErrors> {
@@ -82,7 +87,9 @@ fn read(new: NewPasskey) -> Result<service::NewPasskey, FieldErrors> {
     }
 }
 
-/// List the account's passkeys, oldest first.
+/// List passkeys.
+///
+/// Passkeys are sorted oldest first.
 #[utoipa::path(
     get,
     path = "/v1/mfa/passkeys",
@@ -92,7 +99,7 @@ fn read(new: NewPasskey) -> Result<service::NewPasskey, FieldErrors> {
 )]
 pub async fn list_passkeys(State(app): State<AppState>, caller: LoginSession) -> Result<Json<PasskeysAnswer>> {
     let rows = service::list(&mut app.db.read().await?, &caller).await?;
-    Ok(Json(PasskeysAnswer { passkeys: rows.into_iter().map(present).collect::<Result<_>>()? }))
+    Ok(Json(PasskeysAnswer { passkeys: rows.into_iter().map(present).collect() }))
 }
 
 /// Rename a passkey.
@@ -112,10 +119,12 @@ pub async fn rename_passkey(
 ) -> Result<Json<PasskeyAnswer>> {
     let name = patch.name.parse().map_err(|error| FieldErrors::of("name", error))?;
     let row = service::rename(&app, &caller, &id, &name).await?;
-    Ok(Json(PasskeyAnswer { passkey: present(row)? }))
+    Ok(Json(PasskeyAnswer { passkey: present(row) }))
 }
 
-/// Remove a passkey. Without another factor, second factors are off then, and the recovery codes are gone.
+/// Remove a passkey.
+///
+/// If no other factor remains, this turns two-factor authentication off and deletes the recovery codes.
 #[utoipa::path(
     delete,
     path = "/v1/mfa/passkeys/{passkey}",
@@ -135,7 +144,9 @@ pub async fn remove_passkey(
     Ok(removed("the passkey was removed", mfa_enabled))
 }
 
-/// Ask what a passkey is to sign for a `stepUp` proof of this session. The options are good for five minutes and one response, and void earlier ones.
+/// Get passkey options for a step-up proof.
+///
+/// The options are valid for five minutes and one response of this session. They replace earlier options.
 #[utoipa::path(
     post,
     path = "/v1/mfa/step-up/options",

@@ -1,4 +1,4 @@
-//! Password resets over HTTP.
+//! Password reset endpoints.
 
 use axum::Extension;
 use axum::extract::State;
@@ -21,7 +21,9 @@ pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(forgot_password)).routes(routes!(reset_password))
 }
 
-/// Ask for a mail with a link that takes a new password. The answer is the same whether or not there is an account.
+/// Request a password reset email.
+///
+/// The response is the same whether or not the address has an account.
 #[utoipa::path(
     post,
     path = "/v1/auth/forgot-password",
@@ -36,11 +38,13 @@ pub async fn forgot_password(
 ) -> Result<(StatusCode, Json<Message>)> {
     let challenge_token = forgotten.challenge_token.optional().and_then(judge_challenge_token);
     service::forgot(&app, from, forgotten.email.parse(), challenge_token).await?;
-    Ok((StatusCode::ACCEPTED, say("if this address has an account, a mail is on its way")))
+    Ok((StatusCode::ACCEPTED, say("if this address has an account, an email with a reset link is on its way")))
 }
 
-/// Put a new password in the place of a forgotten one, with the token of the mail. It ends every session, and with `revokeKeys` every access key and API
-/// key. Second factors stay.
+/// Reset a password.
+///
+/// Send the token from the email. This revokes all sessions and authorized devices, and with `revokeKeys` also all access keys and API keys. Second
+/// factors stay.
 #[utoipa::path(
     post,
     path = "/v1/auth/reset-password",
@@ -59,5 +63,5 @@ pub async fn reset_password(
         revokes_keys: reset.revoke_keys.optional().map(Option::unwrap_or_default),
     };
     service::reset(&app, from, reset).await?;
-    Ok(say("the password is new, and every session has ended: log in with it"))
+    Ok(say("the password was reset and all sessions were revoked: sign in with the new password"))
 }

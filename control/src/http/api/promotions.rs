@@ -1,4 +1,4 @@
-//! The operation that promotes a release.
+//! Promotion endpoint.
 
 use axum::extract::State;
 use axum::response::IntoResponse;
@@ -22,7 +22,9 @@ pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(promote_release))
 }
 
-/// Promote a release of this deployment to another one of the app. A change of the release that comes later does not follow it there.
+/// Promote a release.
+///
+/// Copies a release of this deployment to another deployment of the app. Later updates of the source release do not change the copy.
 #[utoipa::path(
     post,
     path = "/v1/apps/{app}/deployments/{deployment}/promotions",
@@ -31,13 +33,12 @@ pub fn routes() -> OpenApiRouter<AppState> {
     request_body = NewPromotion,
     responses(
         (status = 201, body = ReleaseAnswer),
-        (status = 404, description = "there is no such app, deployment, destination or release"),
+        (status = 404, description = "The app, deployment, destination or release was not found"),
         (
             status = 409,
-            description = "the destination is the source, the newest release there is in an unfinished rollout, or its current release for these \
-                versions has the same contents; the source has no release that is enabled, or the one asked for is disabled; the packageHash is \
-                not that of the release; the release was deleted at the same moment; the destination has no room for another release, range of \
-                versions or description"
+            description = "The destination is the source, its newest release is in an unfinished rollout, or its current release for this `appVersion` \
+                has the same contents; the source has no enabled release, or the requested one is disabled; the `packageHash` does not match the \
+                release; the release was deleted at the same time; or the destination has reached its limit of releases, version ranges or size"
         ),
     )
 )]

@@ -1,4 +1,4 @@
-//! Re-authentication over HTTP.
+//! Re-authentication endpoint.
 
 use axum::extract::State;
 use shared::FieldErrors;
@@ -8,7 +8,7 @@ use utoipa_axum::routes;
 
 use crate::domain::access::DashboardSession;
 use crate::domain::error::Result;
-use crate::domain::login::fresh::{self, judge_password};
+use crate::domain::login::fresh;
 use crate::domain::second_factors::Proof;
 use crate::http::AppState;
 use crate::http::extract::Json;
@@ -18,9 +18,10 @@ pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(reauthenticate))
 }
 
-/// Re-authenticate a dashboard session, so that it may create keys and give other lasting access for 15 minutes. It makes no other session fresh.
+/// Re-authenticate a dashboard session.
 ///
-/// A wrong password counts as a failed login.
+/// Makes the session fresh: for 15 minutes it can create keys and give other lasting access. Other sessions are not affected. A wrong password counts as
+/// a failed login.
 #[utoipa::path(
     post,
     path = "/v1/auth/reauthenticate",
@@ -39,7 +40,7 @@ pub async fn reauthenticate(
 
 fn read(again: Reauthentication) -> Result<fresh::Reauthentication, FieldErrors> {
     let mut errors = FieldErrors::default();
-    let password = errors.take("password", again.password.optional().and_then(|password| password.map(judge_password).transpose()));
+    let password = errors.take("password", again.password.parse_optional());
     let proof = errors.take("stepUp", Proof::judge(again.step_up));
     match (password, proof) {
         (Some(password), Some(proof)) => Ok(fresh::Reauthentication { password, proof }),

@@ -1,10 +1,9 @@
-//! Recovery codes over HTTP.
+//! Recovery code endpoints.
 
 use axum::Extension;
 use axum::extract::State;
-use serde::Serialize;
+use shared::api::login::RecoveredSession;
 use shared::api::second_factors::{FactorChange, LoginCode, RecoveryCodes};
-use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -14,26 +13,17 @@ use crate::domain::error::Result;
 use crate::domain::login::completion;
 use crate::domain::second_factors::recovery::service;
 use crate::http::AppState;
-use crate::http::api::login::SessionOut;
 use crate::http::api::second_factors::{login_code, proof_of};
 use crate::http::extract::Json;
-
-/// A session, and what is left of the recovery codes.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = RecoveredSession)]
-pub struct RecoveredOut {
-    #[serde(flatten)]
-    session: SessionOut,
-    recovery_codes_remaining: i64,
-}
 
 /// The routes of this area.
 pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(replace_recovery_codes)).routes(routes!(log_in_with_recovery_code))
 }
 
-/// Make new recovery codes; the ones before are worth nothing then.
+/// Regenerate recovery codes.
+///
+/// The previous codes no longer work.
 #[utoipa::path(
     post,
     path = "/v1/mfa/recovery-codes",
@@ -52,20 +42,22 @@ pub async fn replace_recovery_codes(
     Ok(Json(RecoveryCodes { recovery_codes: codes.reveal() }))
 }
 
-/// Complete a login with a recovery code, which is used up.
+/// Complete a login with a recovery code.
+///
+/// Each code works only once.
 #[utoipa::path(
     post,
     path = "/v1/auth/mfa/recovery",
     tag = "mfa",
     request_body = LoginCode,
-    responses((status = 200, body = RecoveredOut), (status = 401), (status = 403), (status = 429))
+    responses((status = 200, body = RecoveredSession), (status = 401), (status = 403), (status = 429))
 )]
 pub async fn log_in_with_recovery_code(
     State(app): State<AppState>,
     Extension(from): Extension<ClientAddress>,
     Json(shown): Json<LoginCode>,
-) -> Result<Json<RecoveredOut>> {
+) -> Result<Json<RecoveredSession>> {
     let (token, code) = login_code(shown)?;
     let (logged_in, recovery_codes_remaining) = completion::by_recovery_code(&app, from, &token, &code).await?;
-    Ok(Json(RecoveredOut { session: logged_in.into(), recovery_codes_remaining }))
+    Ok(Json(RecoveredSession { session: logged_in.into(), recovery_codes_remaining }))
 }

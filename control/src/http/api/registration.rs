@@ -1,4 +1,4 @@
-//! Registrations over HTTP.
+//! Registration endpoints.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ use crate::domain::registration::{confirm, service};
 use crate::http::AppState;
 use crate::http::extract::Json;
 
-/// An answer that says `message`.
+/// A response with this message.
 pub fn say(message: &str) -> Json<Message> {
     Json(Message { message: message.to_owned() })
 }
@@ -28,7 +28,9 @@ pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(register)).routes(routes!(verify_email)).routes(routes!(resend_verification))
 }
 
-/// Register an e-mail address. The answer is the same whether or not it has an account; a mail tells its owner.
+/// Register an account.
+///
+/// Sends a verification email. The response is the same if the address already has an account; its owner is notified by email.
 #[utoipa::path(
     post,
     path = "/v1/auth/register",
@@ -48,11 +50,13 @@ pub async fn register(
         challenge_token: new.challenge_token.optional().and_then(judge_challenge_token),
     };
     service::register(&app, from, new).await?;
-    Ok((StatusCode::ACCEPTED, say("a mail is on its way: open its link to verify the address")))
+    Ok((StatusCode::ACCEPTED, say("a verification email is on its way: open its link to verify the address")))
 }
 
-/// Verify an e-mail address with the token of its mail; this creates the account. A password other than the registered one is 409 and leaves the
-/// token as it is, unless `replacePassword` is true.
+/// Verify an email address.
+///
+/// Creates the account. Send the token from the verification email. A `password` that differs from the registered one gets 409 and does not use up the
+/// token, unless `replacePassword` is true.
 #[utoipa::path(
     post,
     path = "/v1/auth/verify-email",
@@ -71,11 +75,13 @@ pub async fn verify_email(
         replaces: shown.replace_password.optional().map(Option::unwrap_or_default),
     };
     confirm::verify(&app, from, shown).await?;
-    Ok(say("the address is verified: log in with it"))
+    Ok(say("the address is verified: you can now sign in"))
 }
 
-/// Send the verification mail again, with a new link: for the newest registration from your network, else for the newest. The answer is the same
-/// whether or not a registration waits.
+/// Resend the verification email.
+///
+/// The email has a new link for the newest registration from your network, or else for the newest registration. The response is the same whether or not
+/// a registration is pending.
 #[utoipa::path(
     post,
     path = "/v1/auth/resend-verification",
@@ -89,5 +95,5 @@ pub async fn resend_verification(
     Json(resend): Json<Resend>,
 ) -> Result<(StatusCode, Json<Message>)> {
     service::resend(&app, from, resend.email.parse()).await?;
-    Ok((StatusCode::ACCEPTED, say("if a registration waits for this address, a mail is on its way")))
+    Ok((StatusCode::ACCEPTED, say("if a registration is pending for this address, a verification email is on its way")))
 }

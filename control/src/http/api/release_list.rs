@@ -1,4 +1,4 @@
-//! The list of a deployment's releases.
+//! Release list endpoint.
 
 use axum::extract::{RawQuery, State};
 use base64::Engine;
@@ -17,22 +17,23 @@ use crate::domain::releases::listing::{self, Page};
 use crate::domain::releases::repo::{ListFilter, ReleaseRow};
 use crate::domain::releases::service::label;
 use crate::http::AppState;
+use crate::http::extract::query::{page_size, parameters};
 use crate::http::extract::{DeploymentPath, Json};
 
-/// Releases on a page that names no number.
+/// The default page size.
 const DEFAULT_LIMIT: u8 = 25;
 
-/// The most releases on a page.
+/// The largest page size.
 const MAX_LIMIT: u8 = 100;
 
-/// The order of a list. It is for the document only.
+/// The order of a list, for the OpenAPI document only.
 #[derive(ToSchema)]
 #[schema(rename_all = "lowercase")]
-#[expect(dead_code, reason = "no value is made of what only describes")]
+#[expect(dead_code, reason = "only describes; never constructed")]
 enum Order {
-    /// From the oldest on.
+    /// Oldest first.
     Asc,
-    /// From the newest on.
+    /// Newest first.
     Desc,
 }
 
@@ -41,21 +42,23 @@ pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list_releases))
 }
 
-/// List a deployment's releases, newest first unless the query says otherwise. Releases that are added meanwhile move nothing to another page.
+/// List releases.
+///
+/// Releases are sorted newest first by default. New releases do not shift the pages that follow.
 #[utoipa::path(
     get,
     path = "/v1/apps/{app}/deployments/{deployment}/releases",
     tag = "releases",
     security(("bearer" = ["app.read"])),
     params(
-        ("limit" = Option<u8>, Query, minimum = 1, maximum = 100, description = "How many releases at most; 25 unless given"),
-        ("cursor" = Option<String>, Query, description = "`nextCursor` of the page before; the order must be the same"),
-        ("appVersion" = Option<String>, Query, description = "Only those for exactly this version or range, as it was given"),
-        ("releaseMethod" = inline(Option<ReleaseMethod>), Query, description = "Only those that came to be so"),
-        ("isDisabled" = Option<bool>, Query, description = "Only those that are offered to nobody, or only the others"),
-        ("isMandatory" = Option<bool>, Query, description = "Only those that clients must take, or only the others"),
-        ("search" = Option<String>, Query, description = "Only those with this text in the label or the description, in upper or lower case"),
-        ("order" = inline(Option<Order>), Query, description = "By age; `desc` unless given"),
+        ("limit" = Option<u8>, Query, minimum = 1, maximum = 100, description = "Maximum number of releases. Default: 25"),
+        ("cursor" = Option<String>, Query, description = "`nextCursor` of the previous page, with the same `order`"),
+        ("appVersion" = Option<String>, Query, description = "Only releases with exactly this `appVersion`"),
+        ("releaseMethod" = inline(Option<ReleaseMethod>), Query, description = "Only releases created by this method"),
+        ("isDisabled" = Option<bool>, Query, description = "Only disabled releases, or only enabled ones"),
+        ("isMandatory" = Option<bool>, Query, description = "Only mandatory releases, or only optional ones"),
+        ("search" = Option<String>, Query, description = "Only releases with this text in the label or description. Case-insensitive"),
+        ("order" = inline(Option<Order>), Query, description = "Sort order by age. Default: `desc`"),
     ),
     responses((status = 200, body = ReleasesAnswer))
 )]
@@ -89,35 +92,32 @@ fn present(row: ReleaseRow) -> Result<ListedRelease> {
     })
 }
 
-/// Reads the query; empty is absent. Errors: every bad parameter.
+/// Reads the query. Empty means absent. Errors: every invalid parameter.
 fn read(query: &str) -> Result<Page, FieldErrors> {
-    let (mut page, mut cursor, mut errors) =
-        (Page { limit: DEFAULT_LIMIT, after: None, filter: ListFilter::default(), search: None }, None, FieldErrors::default());
-    for (name, value) in form_urlencoded::parse(query.as_bytes()).filter(|(_, value)| !value.is_empty()) {
-        match name.as_ref() {
-            "limit" => {
-                let number = value.parse().ok().filter(|number| (1..=MAX_LIMIT).contains(number));
-                page.limit = errors.take("limit", number.ok_or("must be a whole number from 1 to 100")).unwrap_or(DEFAULT_LIMIT);
-            }
-            "order" => {
-                let is_ascending = match value.as_ref() {
-                    "asc" => Ok(true),
-                    "desc" => Ok(false),
-                    _ => Err("must be asc or desc"),
-                };
-                page.filter.is_ascending = errors.take("order", is_ascending).unwrap_or(false);
-            }
-            "cursor" => cursor = Some(value.into_owned()),
-            "appVersion" => page.filter.app_version = errors.take("appVersion", storable(&value)),
-            "releaseMethod" => page.filter.release_method = errors.take("releaseMethod", value.parse()),
-            "isDisabled" => page.filter.is_disabled = errors.take("isDisabled", flag(&value)),
-            "isMandatory" => page.filter.is_mandatory = errors.take("isMandatory", flag(&value)),
-            "search" => page.search = Some(value.to_lowercase()),
-            _ => {}
+    let mut errors = FieldErrors::default();
+    let names = ["limit", "order", "cursor", "appVersion", "releaseMethod", "isDisabled", "isMandatory", "search"];
+    let [limit, order, cursor, app_version, method, disabled, mandatory, search] = parameters(query, names, &mut errors);
+    let is_ascending = match order.as_deref() {
+        None | Some("desc") => false,
+        Some("asc") => true,
+        Some(_) => {
+            errors.add("order", "must be asc or desc");
+            false
         }
-    }
-    let after = cursor.map(|cursor| place(&cursor, page.filter.is_ascending).ok_or("is not one of this list and order")).transpose();
-    page.after = errors.take("cursor", after).flatten();
+    };
+    let after = cursor.map(|cursor| place(&cursor, is_ascending).ok_or("is not one of this list and order")).transpose();
+    let page = Page {
+        limit: errors.take("limit", page_size(limit, DEFAULT_LIMIT, MAX_LIMIT)).unwrap_or(DEFAULT_LIMIT),
+        filter: ListFilter {
+            is_ascending,
+            app_version: errors.take("appVersion", app_version.as_deref().map(storable).transpose()).flatten(),
+            release_method: errors.take("releaseMethod", method.as_deref().map(str::parse).transpose()).flatten(),
+            is_disabled: errors.take("isDisabled", disabled.as_deref().map(flag).transpose()).flatten(),
+            is_mandatory: errors.take("isMandatory", mandatory.as_deref().map(flag).transpose()).flatten(),
+        },
+        search: search.map(|text| text.to_lowercase()),
+        after: errors.take("cursor", after).flatten(),
+    };
     if errors.is_empty() { Ok(page) } else { Err(errors) }
 }
 
@@ -125,7 +125,7 @@ fn flag(value: &str) -> Result<bool, &'static str> {
     value.parse().map_err(|_| "must be true or false")
 }
 
-/// A text that the database can compare with: PostgreSQL knows no NUL.
+/// A text that the database can compare with: PostgreSQL refuses NUL.
 fn storable(value: &str) -> Result<String, Invalid> {
     if value.contains('\0') { Err(Invalid::from("must not contain a NUL character")) } else { Ok(value.to_owned()) }
 }
@@ -134,12 +134,12 @@ fn order(is_ascending: bool) -> &'static str {
     if is_ascending { "asc" } else { "desc" }
 }
 
-/// The place after the label with this number, as the next page's cursor says it.
+/// The cursor of the page that begins after the label with this number.
 fn cursor(after: i64, is_ascending: bool) -> String {
     URL_SAFE_NO_PAD.encode(format!("{} {after}", order(is_ascending)))
 }
 
-/// The place that a cursor of this order says.
+/// The number of the label in a cursor of this order.
 fn place(cursor: &str, is_ascending: bool) -> Option<i64> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
     let (order_then, after) = std::str::from_utf8(&bytes).ok()?.split_once(' ')?;

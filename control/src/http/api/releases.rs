@@ -1,4 +1,4 @@
-//! The operations on releases.
+//! Release endpoints.
 
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -29,7 +29,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(get_release)).routes(routes!(get_history)).routes(routes!(patch_release))
 }
 
-/// A release on the wire, with signed addresses.
+/// A release in its wire form, with signed URLs.
 pub(super) fn present(app: &AppId, release: service::Release, urls: &DownloadUrls<'_>) -> Result<Release> {
     let service::Release { row, diffs } = release;
     let url = |sha256: &Sha256Hex| download_url(urls, &BlobKey { app: app.clone(), sha256: sha256.clone() });
@@ -56,7 +56,7 @@ pub(super) fn present(app: &AppId, release: service::Release, urls: &DownloadUrl
     })
 }
 
-/// How a release came to be, on the wire.
+/// A release method in its wire form.
 pub(super) fn present_method(method: domain::ReleaseMethod) -> ReleaseMethod {
     match method {
         domain::ReleaseMethod::Upload => ReleaseMethod::Upload,
@@ -65,7 +65,7 @@ pub(super) fn present_method(method: domain::ReleaseMethod) -> ReleaseMethod {
     }
 }
 
-/// The answer to whatever makes a release, which no diff leads to yet.
+/// Responds with a new release, which has no diffs yet.
 pub(super) fn created(
     app: &AppState,
     grant: &AppGrant<ManageReleases>,
@@ -78,7 +78,7 @@ pub(super) fn created(
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(ReleaseAnswer { package })))
 }
 
-/// Read a release.
+/// Get a release.
 #[utoipa::path(
     get,
     path = "/v1/apps/{app}/deployments/{deployment}/releases/{label}",
@@ -96,7 +96,9 @@ pub async fn get_release(
     Ok(Json(ReleaseAnswer { package: present(grant.app(), found, &app.download_urls())? }))
 }
 
-/// Read a deployment's releases, oldest first.
+/// Get a deployment's release history.
+///
+/// Releases are sorted oldest first.
 #[utoipa::path(
     get,
     path = "/v1/apps/{app}/deployments/{deployment}/history",
@@ -115,7 +117,7 @@ pub async fn get_history(
     Ok(Json(HistoryAnswer { history }))
 }
 
-/// Change what a release says of itself.
+/// Update a release.
 #[utoipa::path(
     patch,
     path = "/v1/apps/{app}/deployments/{deployment}/release",
@@ -124,13 +126,13 @@ pub async fn get_history(
     request_body = ReleasePatch,
     responses(
         (status = 200, body = ReleaseAnswer),
-        (status = 204, description = "the release is so already"),
-        (status = 404, description = "there is no such app, deployment or release"),
+        (status = 204, description = "Nothing changed"),
+        (status = 404, description = "The app, deployment or release was not found"),
         (
             status = 409,
-            description = "the rollout would become lower, or it is complete: for everybody, or of a release that is not the newest; a release that is \
-                not the newest would be enabled with an unfinished rollout; the description is a promoted release's; the hash is another one's; the deployment \
-                has no room for a longer description or another range of versions"
+            description = "The rollout would decrease, or cannot change because the release is fully rolled out or not the newest; a release that is not \
+                the newest would be enabled with an unfinished rollout; the description is a promoted release's; the hash does not match the contents; or \
+                the deployment has reached its limit of version ranges or size"
         ),
     )
 )]

@@ -1,4 +1,4 @@
-//! The operation that rolls a deployment back.
+//! Rollback endpoint.
 
 use axum::extract::State;
 use axum::response::IntoResponse;
@@ -20,7 +20,9 @@ pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(roll_back_release))
 }
 
-/// Roll back to an earlier release: a new one with its contents, enabled and for everybody. The body may be left out.
+/// Roll back to an earlier release.
+///
+/// Creates a new release with the target's contents, enabled and fully rolled out. The body is optional.
 #[utoipa::path(
     post,
     path = "/v1/apps/{app}/deployments/{deployment}/rollbacks",
@@ -29,8 +31,9 @@ pub fn routes() -> OpenApiRouter<AppState> {
     request_body = Option<NewRollback>,
     responses(
         (status = 201, body = ReleaseAnswer),
-        (status = 404, description = "there is no such app, deployment or release, or no release before the newest"),
-        (status = 409, description = "the release is the current one, or it is for other binary versions than that one; the deployment has no room for another release, or for the range of versions of a disabled one"),
+        (status = 404, description = "The app, deployment or release was not found, or there is no release before the newest"),
+        (status = 409, description = "The target is the current release, or has another `appVersion`; or the deployment has reached its limit of \
+            releases, or of version ranges if the target is disabled"),
     )
 )]
 pub async fn roll_back_release(

@@ -1,4 +1,4 @@
-//! What an account has of second factors, and what several kinds of them share.
+//! The two-factor authentication status, and code that several kinds of factors share.
 
 use axum::extract::State;
 use shared::FieldErrors;
@@ -21,13 +21,13 @@ pub fn login_code(body: LoginCode) -> Result<(String, String)> {
     token.zip(code).ok_or_else(|| errors.into())
 }
 
-/// The proof in a body that may be left out. Errors: 400.
+/// The proof in an optional body. Errors: 400.
 pub fn proof_of(body: Option<Json<FactorChange>>) -> Result<Option<Proof>> {
     let change = body.map(|Json(change)| change).unwrap_or_default();
     Proof::judge(change.step_up).map_err(|error| Error::invalid("stepUp", error))
 }
 
-/// The answer that a factor was removed.
+/// Responds that a factor was removed.
 pub fn removed(message: &str, mfa_enabled: bool) -> Json<FactorRemoved> {
     Json(FactorRemoved { message: message.to_owned(), mfa_enabled })
 }
@@ -41,7 +41,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .merge(passkeys::routes())
 }
 
-/// Read which second factors the account has.
+/// Get the account's two-factor authentication status.
 #[utoipa::path(
     get,
     path = "/v1/mfa",
@@ -53,7 +53,7 @@ pub async fn get_mfa(State(app): State<AppState>, caller: LoginSession) -> Resul
     let (found, mfa_setup_deadline) = factors::overview(&mut app.db.read().await?, caller.account()).await?;
     Ok(Json(Mfa {
         mfa_enabled: found.are_on(),
-        methods: found.methods(&app).into_iter().map(str::to_owned).collect(),
+        methods: found.methods(&app),
         passkeys: found.passkeys,
         recovery_codes_remaining: found.recovery_codes,
         mfa_setup_required: !found.are_on(),

@@ -1,4 +1,4 @@
-//! The operations on an account's sessions: those of the dashboard and those that command lines hold.
+//! Session endpoints: dashboard sessions and CLI sessions.
 
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
@@ -17,7 +17,7 @@ use crate::http::extract::{Json, SourcePath};
 fn present(of: Credential, current: &AccessKeyId) -> Session {
     Session {
         is_current: of.id == *current,
-        credential_origin: of.kind().origin().map(str::to_owned),
+        credential_origin: of.kind().origin(),
         id: of.id,
         created_by: of.created_by,
         created_time: of.created_time,
@@ -37,7 +37,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(end_sessions_from_source))
 }
 
-/// List the sessions that can still be used.
+/// List active sessions.
 #[utoipa::path(
     get,
     path = "/v1/account/sessions",
@@ -50,13 +50,15 @@ pub async fn list_sessions(State(app): State<AppState>, caller: LoginSession) ->
     Ok(Json(SessionsAnswer { sessions: sessions.collect() }))
 }
 
-/// End every dashboard session; with `?keepCurrent=true` every other one.
+/// Revoke all dashboard sessions.
+///
+/// With `?keepCurrent=true`, all but the current one.
 #[utoipa::path(
     delete,
     path = "/v1/account/sessions",
     tag = "account",
     security(("bearer" = ["login session"])),
-    params(("keepCurrent" = Option<bool>, Query, description = "`true`: not the one that the request is made with")),
+    params(("keepCurrent" = Option<bool>, Query, description = "`true`: keep the session that the request uses")),
     responses((status = 200, body = RevokedAnswer))
 )]
 pub async fn end_dashboard_sessions(
@@ -68,7 +70,7 @@ pub async fn end_dashboard_sessions(
     Ok(Json(RevokedAnswer { revoked: service::end_dashboard(&app, &caller, keeps).await? }))
 }
 
-/// End the session that the request is made with.
+/// Revoke the current session.
 #[utoipa::path(
     delete,
     path = "/v1/account/sessions/current",
@@ -81,7 +83,9 @@ pub async fn end_current_session(State(app): State<AppState>, caller: LoginSessi
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// End the sessions that were made from an address or by a machine of this name.
+/// Revoke sessions by source.
+///
+/// Revokes the sessions that were created from this client address, or by the device with this name.
 #[utoipa::path(
     delete,
     path = "/v1/sessions/{source}",
@@ -98,7 +102,7 @@ pub async fn end_sessions_from_source(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The query's `keepCurrent`. A wrong value must not end the session of somebody who meant to keep it.
+/// The query's `keepCurrent`. An invalid value is refused: ignoring it could revoke a session that was meant to be kept.
 fn keeps_current(query: &str) -> Result<bool> {
     let mut given = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "keepCurrent");
     match (given.next().as_ref().map(|(_, value)| value.as_ref()), given.next()) {

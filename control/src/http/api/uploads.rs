@@ -1,4 +1,4 @@
-//! The operation that uploads a release: a multipart body, whose parts are read as they come in.
+//! Upload endpoint. The parts of the multipart body are read as a stream.
 
 use std::sync::Arc;
 
@@ -25,28 +25,30 @@ use crate::http::AppState;
 use crate::http::extract::DeploymentPath;
 use crate::http::extract::meter::{self, Meter};
 
-/// The largest `packageInfo`, in bytes: a description of 10,000 UTF-16 units, every one of them escaped, and the rest.
+/// The largest `packageInfo`, in bytes. Fits a description of 10,000 UTF-16 units, all escaped, and the other members.
 const MAX_INFO: usize = 128 << 10;
 
-/// The parts of an upload, in any order. It is for the document only: the parts are read as they come in.
+/// The parts of an upload, in any order. For the OpenAPI document only: the parts are read as a stream.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
-#[expect(dead_code, reason = "no value is made of what only describes")]
+#[expect(dead_code, reason = "only describes; never constructed")]
 struct ReleaseUpload {
-    /// The bundle: a zip, or any other single file.
+    /// The bundle: a ZIP archive, or any other single file.
     #[schema(value_type = String, format = Binary)]
     package: Vec<u8>,
-    /// What the upload says of itself: a JSON text.
+    /// The release's metadata as JSON text.
     package_info: NewRelease,
 }
 
 /// The route of this file.
 pub fn routes() -> OpenApiRouter<AppState> {
-    // The upload counts its own bytes while it streams them to disk; the framework's limit is for bodies held in memory.
+    // The upload limits its bytes while it streams them to disk. The framework's limit is for bodies in memory.
     OpenApiRouter::new().routes(routes!(create_release).layer(DefaultBodyLimit::disable()))
 }
 
-/// Upload a release: multipart with the parts `package` (the bundle) and `packageInfo` (JSON), in any order.
+/// Upload a release.
+///
+/// Send a multipart body with the parts `package` (the bundle) and `packageInfo` (JSON), in any order.
 #[utoipa::path(
     post,
     path = "/v1/apps/{app}/deployments/{deployment}/releases",
@@ -57,8 +59,8 @@ pub fn routes() -> OpenApiRouter<AppState> {
         (status = 201, body = ReleaseAnswer),
         (
             status = 409,
-            description = "the newest release is in an unfinished rollout, or the current release for these versions has the same contents; the deployment \
-                has no room for another release, range of versions or description, or the owner's quota of stored bytes for another bundle"
+            description = "The newest release is in an unfinished rollout, or the current release for this `appVersion` has the same contents; or the \
+                deployment has reached its limit of releases, version ranges or size, or its owner the storage quota"
         ),
     )
 )]
@@ -71,17 +73,17 @@ pub async fn create_release(
 ) -> Result<impl IntoResponse> {
     let received = receive(&app, &grant, &deployment, request).await?;
     let release = upload::release(Arc::clone(&app.context), grant.clone(), allowance, deployment.clone(), received);
-    // All of it or nothing, even if the client goes away now.
+    // All or nothing, even if the client disconnects now.
     let row = app.work.run(release).await?;
     created(&app, &grant, &deployment, row)
 }
 
-/// Reads the multipart body, unless its head says already that there is no room for it.
+/// Reads the multipart body, unless its headers already show that it is too large.
 async fn receive(app: &AppState, grant: &AppGrant<ManageReleases>, deployment: &str, request: Request) -> Result<Received> {
     let length = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     let admitted = upload::admit(app, grant, deployment, length).await?;
     let limit = admitted.limit;
-    // Nothing at all is of no wrong type; it only lacks both parts.
+    // An empty body is not a wrong media type: it lacks both parts.
     if request.body().is_end_stream() {
         return Err(missing(true, Some(no_info())).into());
     }
@@ -97,7 +99,7 @@ async fn receive(app: &AppState, grant: &AppGrant<ManageReleases>, deployment: &
             Some("packageInfo") if info.is_none() => info = Some(package_info::of_upload(&receive_info(field, &meter, limit).await?)),
             Some(name @ ("package" | "packageInfo")) => {
                 let field = if name == "package" { "package" } else { "packageInfo" };
-                return Err(Error::invalid(field, "stands there twice"));
+                return Err(Error::invalid(field, "must be sent only once"));
             }
             _ => skip(field, &meter, limit).await?,
         }
@@ -115,12 +117,12 @@ async fn receive(app: &AppState, grant: &AppGrant<ManageReleases>, deployment: &
 }
 
 fn no_info() -> FieldErrors {
-    FieldErrors::of("packageInfo", "a part with JSON text is needed")
+    FieldErrors::of("packageInfo", "a part with JSON text is required")
 }
 
-/// What is wrong with the parts: whether there is no file, and what is wrong with the other one.
+/// The errors of both parts: a missing file, and those of `packageInfo`.
 fn missing(has_no_file: bool, info: Option<FieldErrors>) -> FieldErrors {
-    let mut errors = if has_no_file { FieldErrors::of("package", "a file part is needed") } else { FieldErrors::default() };
+    let mut errors = if has_no_file { FieldErrors::of("package", "a file part is required") } else { FieldErrors::default() };
     errors.extend(info.unwrap_or_default());
     errors
 }
@@ -136,7 +138,7 @@ async fn receive_info(field: Field<'_>, meter: &Meter, limit: u64) -> Result<Vec
     Ok(text)
 }
 
-/// A part that nobody asked for is read past, within the bundle's limit.
+/// Skips an unknown part, within the bundle's limit.
 async fn skip(field: Field<'_>, meter: &Meter, limit: u64) -> Result<()> {
     let (mut chunks, mut size) = (field.map(|chunk| meter.take(chunk, limit)), 0_u64);
     while let Some(chunk) = chunks.try_next().await? {

@@ -1,4 +1,4 @@
-//! The account: its name, its password, its end.
+//! Account settings: name, password, deletion.
 
 use askama::Template;
 use axum::extract::State;
@@ -14,13 +14,13 @@ use super::session;
 use super::shared_apps::{self, SharedApps};
 use super::step_up::{self, StepUp};
 use crate::domain::access::{DashboardSession, apps};
+use crate::domain::accounts::Password;
 use crate::domain::accounts::repo::AccountRow;
 use crate::domain::accounts::service::judge_name;
 use crate::domain::error::{Error, Result};
-use crate::domain::login::fresh::judge_password;
 use crate::domain::profile::service::{self, AccountChange, PasswordChange, Profile};
 use crate::http::AppState;
-use crate::infra::dates::day;
+use crate::infra::dates::RelativeTime;
 
 #[derive(Template)]
 #[template(path = "dashboard/account.html")]
@@ -29,7 +29,7 @@ struct AccountPage<'p> {
     form: &'p Form,
     account: &'p AccountRow,
     has_second_factor: bool,
-    since: String,
+    created: RelativeTime,
     largest: String,
     shared: SharedApps,
 }
@@ -50,18 +50,18 @@ struct Deletion<'p> {
     form: &'p Form,
     step_up: &'p StepUp,
     email: &'p str,
-    /// The apps that keep it from ending.
+    /// The account's apps, which block the deletion.
     apps: Vec<String>,
 }
 
-/// A size as people read it: whole mebibytes where it is that many.
+/// A size for people: in MiB where that is a whole number.
 fn size(bytes: i64) -> String {
     const MEBIBYTE: i64 = 1 << 20;
     if bytes % MEBIBYTE == 0 { format!("{} MiB", bytes / MEBIBYTE) } else { format!("{bytes} bytes") }
 }
 
 fn name_form(name: &str) -> Form {
-    Form::of([Field::text("name", "Your name").hint("Others see it beside what you do.").autocomplete("name").value(name)])
+    Form::of([Field::text("name", "Your name").hint("Shown to others next to your activity.").autocomplete("name").value(name)])
 }
 
 async fn account_page(app: &AppState, frame: &Frame, session: &DashboardSession, form: Option<&Form>) -> Result<Response> {
@@ -71,8 +71,8 @@ async fn account_page(app: &AppState, frame: &Frame, session: &DashboardSession,
     drop(tx);
     let shown = name_form(account.name.as_deref().unwrap_or_default());
     let form = form.unwrap_or(&shown);
-    let (since, largest) = (day(account.created_time), size(account.max_upload_bytes));
-    form.page(&AccountPage { frame, form, account: &account, has_second_factor, since, largest, shared })
+    let (created, largest) = (RelativeTime::of(account.created_time, frame.now()), size(account.max_upload_bytes));
+    form.page(&AccountPage { frame, form, account: &account, has_second_factor, created, largest, shared })
 }
 
 pub(super) async fn show(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> Result<Response> {
@@ -80,16 +80,16 @@ pub(super) async fn show(State(app): State<AppState>, frame: Frame, session: Das
 }
 
 pub(super) async fn rename(State(app): State<AppState>, frame: Frame, session: DashboardSession, sent: Fields) -> Result<Response> {
-    // A form without the field would change nothing, and say that it did.
+    // Without the field, nothing would change, but the page would report success.
     let changed = match sent.get("name") {
         Some(name) => {
             let name = judge_name(name).map(|name| Some(name.into_owned()));
             service::update(&app, &session, AccountChange { name, password: None, proof: Ok(None) }).await
         }
-        None => Err(Error::invalid("name", "is needed")),
+        None => Err(Error::invalid("name", "is required")),
     };
     match changed {
-        Ok(()) => frame.redirect_saying("/account", &Flash::good("Your name is changed.")),
+        Ok(()) => frame.redirect_saying("/account", &Flash::good("Your name was updated.")),
         Err(error) => {
             let form = name_form(sent.text("name")).refuse(error)?;
             account_page(&app, &frame, &session, Some(&form)).await
@@ -97,25 +97,25 @@ pub(super) async fn rename(State(app): State<AppState>, frame: Frame, session: D
     }
 }
 
-/// The password that somebody has, in this field.
-fn given_password(sent: &Fields, field: &str) -> Result<String, Invalid> {
-    sent.get(field).map(str::to_owned).ok_or(Invalid::from("is needed")).and_then(judge_password)
+/// The current password, from this field.
+fn given_password(sent: &Fields, field: &str) -> Result<Password, Invalid> {
+    sent.get(field).ok_or(Invalid::from("is required")).and_then(str::parse)
 }
 
 fn password_form() -> Form {
-    let fields = [Field::password("currentPassword", "Your password so far"), Field::new_password("password", "New password")];
+    let fields = [Field::password("currentPassword", "Current password"), Field::new_password("password", "New password")];
     Form::of(fields)
 }
 
-/// What a service refused: a wrong password at its field, a missing proof at that of the second factor, everything else as forms do.
+/// Shows a refusal: a wrong password at its field, a missing proof at the two-factor field, everything else as other forms do.
 fn refuse(step_up: &mut StepUp, mut form: Form, sent: &Fields, error: Error, password: &'static str) -> Result<Form> {
     if !matches!(error, Error::WrongCredentials(_)) {
         return step_up.refuse(form, sent, error);
     }
     for field in form.fields.iter_mut().filter(|field| field.name == password) {
-        field.error = Some("The password is wrong.".to_owned());
+        field.error = Some("The password is incorrect.".to_owned());
     }
-    Ok(form.refuse_saying(StatusCode::UNAUTHORIZED, "Nothing was changed."))
+    Ok(form.refuse_saying(StatusCode::UNAUTHORIZED, "No changes were made."))
 }
 
 pub(super) async fn show_password(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> Result<Response> {
@@ -129,17 +129,17 @@ pub(super) async fn change_password(
     session: DashboardSession,
     sent: Fields,
 ) -> Result<Response> {
-    // A form without the field would change nothing, and say that it did.
+    // Without the field, nothing would change, but the page would report success.
     let changed = match sent.get("password") {
         Some(new) => {
             let password = Some(PasswordChange { new: Ok(new.to_owned()), current: given_password(&sent, "currentPassword") });
             service::update(&app, &session, AccountChange { name: Ok(None), password, proof: Ok(step_up::proof(&sent)) }).await
         }
-        None => Err(Error::invalid("password", "is needed")),
+        None => Err(Error::invalid("password", "is required")),
     };
     match changed {
         Ok(()) => {
-            let text = "Your password is new. Your other sessions and your command lines have to sign in again; keys stay.";
+            let text = "Your password was changed. Your other sessions and authorized devices were signed out. Keys still work.";
             frame.redirect_saying("/account", &Flash::good(text))
         }
         Err(error) => {
@@ -170,7 +170,7 @@ pub(super) async fn delete(State(app): State<AppState>, frame: Frame, session: D
         Err(error) => Err(Error::invalid("password", error)),
     };
     match deleted {
-        Ok(()) => session::end(&frame, frame.redirect_saying("/sign-in?again", &Flash::good("Your account is deleted."))?),
+        Ok(()) => session::end(&frame, frame.redirect_saying("/sign-in?again", &Flash::good("Your account was deleted."))?),
         Err(error) => {
             let mut step_up = StepUp::of(&app, &session).await?;
             let form = refuse(&mut step_up, deletion_form(), &sent, error, "password")?;

@@ -1,4 +1,4 @@
-//! API keys: for programs, cut down to scopes.
+//! API keys: for automation, limited to scopes.
 
 use askama::Template;
 use axum::extract::State;
@@ -16,34 +16,32 @@ use super::fields::Fields;
 use super::flash::Flash;
 use super::form::{Field, Form};
 use super::frame::Frame;
-use super::keys::{Made, SHOWN_DAY};
+use super::keys::{Created, SHOWN_DAY};
 use super::{until, view};
 use crate::domain::access::{DashboardSession, DashboardSessionAlone, LoginSession};
 use crate::domain::credentials::api_keys::repo::{self, ApiKey};
 use crate::domain::credentials::scope::{Scope, ScopeSet};
 use crate::domain::error::{Error, Result, Thing};
 use crate::domain::keys::api_keys::{self as service, ApiKeyPatch, End, NewApiKey, judge_name};
-use crate::domain::login::fresh;
 use crate::domain::second_factors::NewCredentials;
 use crate::http::AppState;
 use crate::http::extract::KeyPath;
 use crate::infra::crypto::seal;
-use crate::infra::dates::{end, moment};
+use crate::infra::dates::RelativeTime;
 use crate::infra::db::ReadTx;
 
-/// An API key, as pages show it.
+/// An API key as pages show it.
 pub(super) struct Shown {
     pub(super) page: String,
     pub(super) name: String,
     pub(super) prefix: String,
     pub(super) scopes: String,
-    pub(super) used: String,
-    pub(super) until: String,
+    pub(super) used: Option<RelativeTime>,
+    pub(super) expires: Option<RelativeTime>,
     pub(super) is_revoked: bool,
-    pub(super) is_over: bool,
 }
 
-/// The account's API keys, revoked ones last.
+/// The account's API keys; revoked ones come last.
 pub(super) async fn list(tx: &mut ReadTx, frame: &Frame, session: &DashboardSession) -> Result<Vec<Shown>> {
     let mut keys = repo::list(tx, session.account()).await?;
     keys.sort_by_key(|key| key.revoked_time.is_some());
@@ -51,10 +49,9 @@ pub(super) async fn list(tx: &mut ReadTx, frame: &Frame, session: &DashboardSess
         Ok(Shown {
             page: frame.path(&page_of(key.id.as_str())),
             scopes: key.scopes()?.names().join(", "),
-            used: key.last_used_time.map_or_else(|| "not yet".to_owned(), moment),
-            until: until_of(&key),
+            used: key.last_used_time.map(|used| RelativeTime::of(used, frame.now())),
+            expires: expiry_of(frame, &key),
             is_revoked: key.revoked_time.is_some(),
-            is_over: !key.is_alive(frame.now()),
             name: key.name,
             prefix: key.key_prefix,
         })
@@ -66,7 +63,7 @@ fn page_of(id: &str) -> String {
     format!("/keys/api/{id}")
 }
 
-/// A scope as a box to tick.
+/// A scope as a checkbox.
 struct Choice {
     /// The field's name.
     name: &'static str,
@@ -79,8 +76,8 @@ fn choices(is_ticked: impl Fn(Scope, &str) -> bool) -> Vec<Choice> {
     let choice = |scope: Scope| {
         let (name, text) = match scope {
             Scope::Deploy => ("scopeDeploy", "upload, promote and roll back releases"),
-            Scope::Read => ("scopeRead", "look at apps, releases and metrics"),
-            Scope::Apps => ("scopeApps", "make and manage apps and deployments"),
+            Scope::Read => ("scopeRead", "read apps, releases and metrics"),
+            Scope::Apps => ("scopeApps", "create and manage apps and deployments"),
         };
         Choice { name, scope, text, is_ticked: is_ticked(scope, name) }
     };
@@ -99,7 +96,7 @@ fn ticked(choices: &[Choice]) -> impl Iterator<Item = Scope> {
     choices.iter().filter(|choice| choice.is_ticked).map(|choice| choice.scope)
 }
 
-/// The end of the day that a form has; never when it has none.
+/// The end of the day in a form; `Never` when the form has no day.
 fn read_end(day: &str) -> Result<End> {
     if day.is_empty() {
         return Ok(End::Never);
@@ -107,15 +104,16 @@ fn read_end(day: &str) -> Result<End> {
     until::end_of(day).map(End::At).map_err(|fault| Error::invalid("expires_at", fault))
 }
 
-/// The key of a form that ends so.
-fn read_new(sent: &Fields, choices: &[Choice], end: End, now: UnixMillis) -> Result<NewApiKey, FieldErrors> {
+/// The new key in a form, with this id.
+fn read_new(sent: &Fields, choices: &[Choice], id: Result<ApiKeyId>, now: UnixMillis) -> Result<NewApiKey> {
+    let (end, id) = (read_end(sent.text("expires_at"))?, Some(id?));
     let mut errors = FieldErrors::default();
-    let name = errors.take("name", sent.get("name").ok_or(Invalid::from("is needed")).and_then(judge_name));
+    let name = errors.take("name", sent.get("name").ok_or(Invalid::from("is required")).and_then(judge_name));
     let scopes = errors.take("scopes", ScopeSet::of(ticked(choices)));
     let end = errors.take("expires_at", end.judge(now));
     match (name, scopes, end) {
-        (Some(name), Some(scopes), Some(end)) => Ok(NewApiKey { name, scopes, end }),
-        _ => Err(errors),
+        (Some(name), Some(scopes), Some(end)) => Ok(NewApiKey { name, scopes, end, id }),
+        _ => Err(errors.into()),
     }
 }
 
@@ -126,33 +124,33 @@ struct KeyPage<'p> {
     form: &'p Form,
     name: Field,
     end: Field,
-    /// What is wrong with the choice.
+    /// What is wrong with the choice of scopes.
     fault: Option<String>,
     choices: Vec<Choice>,
     obstacle: Option<Obstacle>,
-    /// What makes it one key however often the form is sent; of a key that is to be made.
+    /// The idempotency value of a form for a new key.
     once: Option<String>,
-    /// Where it is sent.
+    /// Where the form is sent.
     page: String,
-    /// The key when there is one already.
+    /// The key that is edited; `None` for a new one.
     key: Option<Existing<'p>>,
 }
 
-/// A key that is changed.
+/// A key that is edited.
 struct Existing<'p> {
     name: &'p str,
-    /// Until when it works now.
-    until: String,
-    /// The day that the form was shown with at first.
+    /// When it expires before the edit.
+    expires: Option<RelativeTime>,
+    /// The day that the form showed at first.
     shown_day: String,
-    /// The scopes that the form was shown with at first.
+    /// The scopes that the form showed at first.
     shown_scopes: String,
 }
 
-/// The field with the scopes that a form was shown with at first.
+/// The field with the scopes that a form showed at first.
 const SHOWN_SCOPES: &str = "shownScopes";
 
-/// The ticked scopes as one text.
+/// The checked scopes as one text.
 fn text_of(choices: &[Choice]) -> String {
     ticked(choices).map(Scope::as_str).collect::<Vec<_>>().join(" ")
 }
@@ -165,20 +163,20 @@ impl<'p> KeyPage<'p> {
 }
 
 fn key_form(name: &str, day: &str) -> Form {
-    let name = Field::text("name", "Name").hint("So that you know it again, such as the program that it is for.").value(name);
-    let end = Field { hint: "To the end of that day, in UTC; without a day it has no end.", ..until::field("expires_at", day) };
-    Form::of([name, Field::text("scopes", "What it may do"), end.optional()])
+    let name = Field::text("name", "Name").hint("What the key is for, such as the name of the program.").value(name);
+    let end = Field { hint: "The end of this day in UTC. Leave it empty for a key that never expires.", ..until::field("expires_at", day) };
+    Form::of([name, Field::text("scopes", "Scopes"), end.optional()])
 }
 
-/// Says at each field what is wrong with it; of the boxes, in words of the page.
+/// Shows each error at its field; the error of the checkboxes in words of this page.
 fn refuse(sent: &Fields, error: Error, now: UnixMillis) -> Result<Form> {
     let day = sent.text("expires_at");
     let form = until::refuse(key_form(sent.text("name"), day), error, ("expires_at", day), now)?;
-    Ok(form.in_words("scopes", "Choose what it may do: one or more."))
+    Ok(form.in_words("scopes", "Choose at least one scope."))
 }
 
-/// The field with the id of the key that a form makes, sealed for the account: nobody chooses ids, and a form that is sent again, as by loading the answer
-/// again, makes no second key.
+/// The field with the id of the key that a form creates, encrypted for the account. Nobody can choose an id, and a form that is sent twice (by a reload)
+/// creates one key only.
 const ONCE: &str = "once";
 
 fn purpose_of_once(session: &LoginSession) -> String {
@@ -191,12 +189,12 @@ fn once(app: &AppState, session: &LoginSession) -> Result<String> {
     Ok(URL_SAFE_NO_PAD.encode(sealed))
 }
 
-/// The id that a form has. Errors: 400 when it has none that was made for it.
+/// The key's id from a form. Errors: 400 when the form has no id that was created for this account.
 fn sent_id(app: &AppState, session: &LoginSession, sent: &Fields) -> Result<ApiKeyId> {
     let sealed = URL_SAFE_NO_PAD.decode(sent.text(ONCE)).ok();
     let plain = sealed.and_then(|sealed| seal::open(app.settings.encryption_keys.all(), &purpose_of_once(session), &sealed).ok());
     let id = plain.and_then(|plain| ApiKeyId::try_from(String::from_utf8(plain).ok()?).ok());
-    id.ok_or_else(|| Error::Invalid(FieldErrors::of_request("This form is out of date: send it again")))
+    id.ok_or_else(|| Error::Invalid(FieldErrors::of_request("This form has expired: submit it again")))
 }
 
 pub(super) async fn show_new(
@@ -211,31 +209,23 @@ pub(super) async fn show_new(
     form.page(&KeyPage { obstacle, once, ..KeyPage::new(&frame, &form, sent_choices(&Fields::default())) })
 }
 
-pub(super) async fn make(
+pub(super) async fn create(
     State(app): State<AppState>,
     frame: Frame,
     session: DashboardSessionAlone,
     right: NewCredentials,
     sent: Fields,
 ) -> Result<Response> {
-    let fresh = fresh::prove(&app, &session, None).await?;
     let choices = sent_choices(&sent);
-    let read = || {
-        let (end, id) = (read_end(sent.text("expires_at"))?, sent_id(&app, &session, &sent)?);
-        Result::Ok((read_new(&sent, &choices, end, app.now())?, id))
-    };
-    let made = match read() {
-        Ok((new, id)) => service::create_once(&app, &session, (right, fresh), &new, &id).await,
-        Err(error) => Err(error),
-    };
-    match made {
+    let new = read_new(&sent, &choices, sent_id(&app, &session, &sent), app.now());
+    match service::create(&app, &session, right, new, None).await {
         Ok((key, token)) => {
-            let text = "It can do what its scopes allow, on the apps that you reach: keep it like a password.";
-            view::page(&Made { frame: &frame, name: &key.name, key: token.reveal(), text })
+            let text = "It has access to your apps within its scopes. Store it like a password.";
+            view::page(&Created { frame: &frame, name: &key.name, key: token.reveal(), text })
         }
         Err(Error::Conflict(_)) => {
             let text =
-                "That form was sent before; the key that it made is in the list. It is shown once: if you did not copy it, revoke it.";
+                "You submitted this form already, and its key is in the list. A key is shown only once: if you did not copy it, revoke it.";
             frame.redirect_saying("/keys", &Flash::good(text))
         }
         Err(error) => {
@@ -251,9 +241,9 @@ async fn find(app: &AppState, session: &DashboardSession, id: &str) -> Result<Ap
     found.ok_or(Error::NotFound(Thing::ApiKey))
 }
 
-/// Until when a key works, in words.
-fn until_of(key: &ApiKey) -> String {
-    key.expires_time.map_or_else(|| "no end".to_owned(), end)
+/// When a key expires, if ever.
+fn expiry_of(frame: &Frame, key: &ApiKey) -> Option<RelativeTime> {
+    key.expires_time.map(|expires| RelativeTime::of(expires, frame.now()))
 }
 
 fn day_of(key: &ApiKey) -> String {
@@ -269,27 +259,23 @@ pub(super) async fn show_one(
     let key = find(&app, &session, &id).await?;
     let form = key_form(&key.name, &day_of(&key));
     let (page, choices) = (frame.path(&page_of(&id)), choices_of(key.scopes()?));
-    let existing = Existing { name: &key.name, until: until_of(&key), shown_day: day_of(&key), shown_scopes: text_of(&choices) };
+    let existing = Existing { name: &key.name, expires: expiry_of(&frame, &key), shown_day: day_of(&key), shown_scopes: text_of(&choices) };
     form.page(&KeyPage { page, key: Some(existing), ..KeyPage::new(&frame, &form, choices) })
 }
 
-/// Changes a key as a form says. What is as it was shown changes nothing, whatever it has become meanwhile; a day then leaves the time of day as it was,
-/// too.
+/// Updates a key from a form. A field that still has the value it was shown with changes nothing, even if the key has changed since then. So an
+/// untouched day also keeps the expiry's time of day.
 async fn update(app: &AppState, session: &DashboardSession, id: &str, sent: &Fields, choices: &[Choice]) -> Result<ApiKey> {
     let (day, now) = (sent.text("expires_at"), app.now());
     let end = if sent.get(SHOWN_DAY) == Some(day) { None } else { Some(read_end(day)?) };
     let end = end.map(|end| end.judge(now)).transpose();
     let is_same = sent.get(SHOWN_SCOPES) == Some(text_of(choices).as_str());
     let scopes = (!is_same).then(|| ScopeSet::of(ticked(choices))).transpose();
-    let fresh = service::prove(app, session, id, &scopes, &end, None).await?;
-    let mut errors = FieldErrors::default();
-    let name = errors.take("name", sent.get("name").map(judge_name).transpose());
-    let (scopes, end) = (errors.take("scopes", scopes), errors.take("expires_at", end));
-    let (Some(name), Some(scopes), Some(end)) = (name, scopes, end) else { return Err(errors.into()) };
-    service::update(app, session, fresh, id, &ApiKeyPatch { name, scopes, end }).await
+    let name = sent.get("name").map(judge_name).transpose();
+    service::update(app, session, id, ApiKeyPatch { name, scopes, end, proof: Ok(None) }).await
 }
 
-pub(super) async fn change(
+pub(super) async fn edit(
     State(app): State<AppState>,
     frame: Frame,
     session: DashboardSession,
@@ -299,12 +285,12 @@ pub(super) async fn change(
     let key = find(&app, &session, &id).await?;
     let choices = sent_choices(&sent);
     match update(&app, &session, &id, &sent, &choices).await {
-        Ok(key) => frame.redirect_saying("/keys", &Flash::good(format!("The API key {} is changed.", isolate(&key.name)))),
+        Ok(key) => frame.redirect_saying("/keys", &Flash::good(format!("The API key {} was updated.", isolate(&key.name)))),
         Err(error) => {
             let form = refuse(&sent, error, app.now())?;
             let page = frame.path(&page_of(&id));
             let (shown_day, shown_scopes) = (sent.text(SHOWN_DAY).to_owned(), sent.text(SHOWN_SCOPES).to_owned());
-            let existing = Existing { name: &key.name, until: until_of(&key), shown_day, shown_scopes };
+            let existing = Existing { name: &key.name, expires: expiry_of(&frame, &key), shown_day, shown_scopes };
             form.page(&KeyPage { page, key: Some(existing), ..KeyPage::new(&frame, &form, choices) })
         }
     }
@@ -321,8 +307,8 @@ pub(super) async fn show_revocation(
         frame: &frame,
         page: frame.path(&format!("{}/revoke", page_of(&id))),
         title: format!("Revoke the API key {}?", isolate(&key.name)),
-        text: "Whatever uses it is refused at once, and it cannot be brought back. It stays in the list.",
-        button: "Revoke it",
+        text: "Programs that use it lose access immediately. You cannot undo this. The key stays in the list.",
+        button: "Revoke key",
         back: "/keys",
     };
     question.ask()
@@ -331,5 +317,5 @@ pub(super) async fn show_revocation(
 pub(super) async fn revoke(State(app): State<AppState>, frame: Frame, session: DashboardSession, KeyPath(id): KeyPath) -> Result<Response> {
     let key = find(&app, &session, &id).await?;
     service::revoke(&app, &session, &id).await?;
-    frame.redirect_saying("/keys", &Flash::good(format!("The API key {} is revoked.", isolate(&key.name))))
+    frame.redirect_saying("/keys", &Flash::good(format!("The API key {} was revoked.", isolate(&key.name))))
 }

@@ -1,4 +1,4 @@
-//! The files that pages are made of: embedded, and named by their contents, so that a browser may keep them for ever.
+//! The pages' static files: embedded, with a content hash in their names, so that browsers can cache them forever.
 
 use std::sync::LazyLock;
 
@@ -9,24 +9,24 @@ use shared::hash::Sha256Hex;
 use crate::domain::error::{Error, Result, Thing};
 use crate::http::extract::Path;
 
-/// Every file: its name, its type, what it holds.
+/// Every file: name, media type, contents.
 const FILES: &[(&str, &str, &[u8])] = &[
     ("dashboard.css", "text/css; charset=utf-8", include_bytes!("../../../assets/dashboard/dashboard.css")),
     ("icon.svg", "image/svg+xml", include_bytes!("../../../assets/dashboard/icon.svg")),
-    // Of every page: dialogs, toasts, buttons that copy, forms that are sent once.
+    // Every page: dialogs, toasts, copy buttons, protection against double submits.
     ("dashboard.js", JAVASCRIPT, include_bytes!("../../../assets/dashboard/dashboard.js")),
-    // Of the pages that mails lead to: takes the token out of the address.
+    // Pages that mails link to: moves the token out of the URL.
     ("token.js", JAVASCRIPT, include_bytes!("../../../assets/dashboard/token.js")),
-    // Of pages with passkeys: asks the browser for one.
+    // Pages with passkeys: asks the browser for one.
     ("passkeys.js", JAVASCRIPT, include_bytes!("../../../assets/dashboard/passkeys.js")),
-    // Of pages that are changed in part: htmx 4.0.1 (htmx.org, BSD Zero Clause License), as its npm package has it.
+    // Pages with partial updates: htmx 4.0.1 (htmx.org, BSD Zero Clause License), unchanged from its npm package.
     ("htmx.min.js", JAVASCRIPT, include_bytes!("../../../assets/dashboard/htmx.min.js")),
-    // Of pages with questions: shows them as dialogs.
+    // Pages with confirmations: shows them as dialogs.
     ("dialogs.js", JAVASCRIPT, include_bytes!("../../../assets/dashboard/dialogs.js")),
     ("print.js", JAVASCRIPT, include_bytes!("../../../assets/dashboard/print.js")),
-    // Of the page on which a command line is let in: a moment to look at it.
+    // The page that authorizes a CLI: enables the button after a short delay.
     ("decide.js", JAVASCRIPT, include_bytes!("../../../assets/dashboard/decide.js")),
-    // Of the page after a command line was approved or denied: leads back to it.
+    // The page after a decision on a CLI: redirects back to the CLI.
     ("terminal.js", JAVASCRIPT, include_bytes!("../../../assets/dashboard/terminal.js")),
 ];
 
@@ -48,12 +48,12 @@ static SERVED: LazyLock<Vec<Served>> = LazyLock::new(|| {
     FILES.iter().map(serve).collect()
 });
 
-/// The name under which a file is served. One that is not in the list has none; a test looks at every page for that.
+/// The name under which a file is served, or `none` for an unknown file; a test checks every page for that.
 pub fn hashed(name: &str) -> &str {
     SERVED.iter().find(|file| file.name == name).map_or("none", |file| &file.hashed)
 }
 
-/// Reads a file.
+/// Serves a file.
 pub async fn get(Path(file): Path<String>) -> Result<impl IntoResponse> {
     let file = SERVED.iter().find(|served| served.hashed == file).ok_or(Error::NotFound(Thing::File))?;
     let headers: [(HeaderName, HeaderValue); 3] = [

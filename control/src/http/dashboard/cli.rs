@@ -1,7 +1,7 @@
-//! Command lines that ask to be let in: the code that leads to a request, the request, and what became of it.
+//! Authorizing CLIs: entering the code of a request, deciding on the request, and its outcome.
 //!
-//! Nothing is decided by opening a page, nor by a link that has the code in it: only a pressed button decides. A request by a code is let in only by a form
-//! that has this code: whoever follows a link to the request's own page has compared nothing, and may look and deny.
+//! Opening a page decides nothing, nor does a link with the code in it: only a button does. A request with a user code is approved only by a form that has
+//! this code. A visitor who followed a link to the request's own page has compared no code, and may only look and deny.
 
 use std::net::IpAddr;
 
@@ -24,100 +24,96 @@ use crate::domain::cli_login::decision::{self, Decided};
 use crate::domain::cli_login::request::{self, AuthorizationRow, Mode};
 use crate::domain::cli_login::user_code::UserCode;
 use crate::domain::conflict::Conflict;
-use crate::domain::error::{Code, Error, Result};
+use crate::domain::error::{Error, Refusal, Result};
 use crate::domain::login::RecentLogin;
 use crate::domain::second_factors as mfa;
 use crate::domain::second_factors::NewCredentials;
 use crate::http::AppState;
 use crate::http::extract::AuthorizationPath;
-use crate::infra::dates::moment;
+use crate::infra::dates::{RelativeTime, relative};
 
-/// A way out of what keeps somebody from going on.
+/// Why the visitor cannot continue, and what to do about it.
 #[derive(Clone, Debug)]
 pub(super) struct Obstacle {
-    /// What it is.
+    /// The reason.
     pub(super) text: &'static str,
-    /// What helps.
+    /// The label of the link that helps.
     pub(super) label: &'static str,
-    /// Where that is.
+    /// The link's address.
     pub(super) address: String,
 }
 
 impl Obstacle {
-    /// What a refusal says of an account without a second factor, or of a login that is too old where a re-authentication does not help; other refusals are
-    /// given back. `here` is the page to come back to.
+    /// The obstacle for an account without a second factor, or for a login that is too old where reauthentication does not help. Other refusals are
+    /// returned as errors. `here` is the page to return to.
     pub(super) fn of(frame: &Frame, error: Error, here: &str) -> Result<Self> {
-        match error.code() {
-            Some(Code::MfaSetupRequired) => Ok(Self {
-                text: "The time to set up a second factor is over: set one up first. You come back to this page then.",
-                label: "Set up a second factor",
+        match error {
+            Error::Refused(Refusal::NoSecondFactor) => Ok(Self {
+                text: "Your account requires two-factor authentication. Set it up first; then you return to this page.",
+                label: "Set up two-factor authentication",
                 address: refusal::set_up(frame, Some(here)),
             }),
-            Some(Code::ReauthRequired) => Ok(Self {
-                text: "You signed in some time ago. To let a command line in, sign in once more: you come back to this page.",
+            error if error.asks_for_login() => Ok(Self {
+                text: "You signed in a while ago. Sign in again to authorize the CLI; then you return to this page.",
                 label: "Sign in again",
                 address: frame.site().with_next("/sign-in?again", Some(here)),
             }),
-            _ => Err(error),
+            error => Err(error),
         }
     }
 }
 
-/// The right to let a command line in, or why this session does not have it: whoever lacks it may still look, and deny. Take it after the session.
-pub(super) struct Leave(Result<(NewCredentials, RecentLogin)>);
+/// The right to approve a CLI, or why this session does not have it. Without it, the visitor may still look and deny. Extract it after the session.
+pub(super) struct ApprovalRight(Result<(NewCredentials, RecentLogin)>);
 
-impl FromRequestParts<AppState> for Leave {
+impl FromRequestParts<AppState> for ApprovalRight {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self> {
-        Ok(Self(leave(parts, app).await))
+        Ok(Self(approval_right(parts, app).await))
     }
 }
 
-async fn leave(parts: &mut Parts, app: &AppState) -> Result<(NewCredentials, RecentLogin)> {
+async fn approval_right(parts: &mut Parts, app: &AppState) -> Result<(NewCredentials, RecentLogin)> {
     let right = NewCredentials::from_request_parts(parts, app).await?;
     Ok((right, RecentLogin::from_request_parts(parts, app).await?))
 }
 
-/// What the page says of whoever asks.
-struct Asker {
-    machine: Option<String>,
+/// What the page shows about the requesting CLI.
+struct Requester {
+    device: Option<String>,
     program: Option<String>,
     platform: Option<String>,
     address: String,
-    /// Whether its network is the browser's.
-    is_here: bool,
-    /// Whether its network is known to be another one.
-    is_elsewhere: bool,
-    asked: String,
-    until: String,
-    /// Where the browser takes the answer.
-    listens_at: Option<String>,
+    /// Whether it is in the browser's network.
+    is_same_network: bool,
+    /// Whether it is known to be in another network.
+    is_other_network: bool,
+    /// Where the browser sends the answer.
+    redirect_uri: Option<String>,
 }
 
-impl Asker {
+impl Requester {
     fn of(frame: &Frame, row: AuthorizationRow, from: ClientAddress) -> Self {
         let version = row.device.client_version.map(|version| format!(" {version}")).unwrap_or_default();
-        // Behind a proxy that does not say for whom it asks, all addresses are the proxy's: they tell nothing.
+        // Behind a proxy that does not forward client addresses, every address is the proxy's and says nothing.
         let address = row.created_by.parse().ok().filter(|address| frame.site().is_plain() || !is_inner(*address));
-        // As limits take two addresses for the same. Of one address by IPv4 and another by IPv6 nothing can be said: a machine may have both.
+        // Compared as rate limits compare addresses. IPv4 and IPv6 cannot be compared: a device may have both.
         let is_comparable = |address: &IpAddr| address.to_canonical().is_ipv4() == from.0.to_canonical().is_ipv4();
-        let is_here = address.filter(is_comparable).map(|address| network(address) == network(from.0));
+        let is_same = address.filter(is_comparable).map(|address| network(address) == network(from.0));
         Self {
-            machine: row.device.name,
+            device: row.device.name,
             program: row.device.client_name.map(|name| format!("{name}{version}")),
             platform: row.device.client_platform,
             address: row.created_by,
-            is_here: is_here == Some(true),
-            is_elsewhere: is_here == Some(false),
-            asked: moment(row.created_time),
-            until: moment(row.expires),
-            listens_at: row.redirect_uri,
+            is_same_network: is_same == Some(true),
+            is_other_network: is_same == Some(false),
+            redirect_uri: row.redirect_uri,
         }
     }
 }
 
-/// Whether an address is of this machine, or of a network that is not the internet.
+/// Whether an address is loopback, private or link-local.
 fn is_inner(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => address.is_loopback() || address.is_private() || address.is_link_local(),
@@ -131,25 +127,29 @@ struct RequestPage<'p> {
     frame: &'p Frame,
     page: &'p str,
     email: &'p str,
-    /// Where somebody else signs in and comes back.
+    /// Where another account signs in and returns.
     again: String,
-    asker: &'p Asker,
+    requester: &'p Requester,
+    requested: RelativeTime,
+    expires: RelativeTime,
+    /// When the CLI's access would expire, such as `in 90 days`.
+    access_expires: String,
     obstacle: Option<Obstacle>,
-    /// Whether it is let in only by the code that its terminal shows, which was not given.
+    /// Whether it can be approved only with the code in its terminal, which was not entered.
     wants_code: bool,
-    /// The code that was given, and leads to it.
+    /// The code that was entered for it.
     user_code: Option<String>,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Template)]
 #[template(path = "dashboard/cli_settled.html")]
 struct Settled<'p> {
     frame: &'p Frame,
     title: &'static str,
     text: &'static str,
-    is_in: bool,
-    /// Where the command line waits for the browser. The code is in it, so no page has it twice.
+    is_approved: bool,
+    /// Where the CLI waits for the browser. It contains the code, so only one page ever has it.
     back: Option<String>,
 }
 
@@ -162,7 +162,7 @@ struct Activate<'p> {
 }
 
 fn activate_form(code: &str) -> Form {
-    let hint = "Eight letters, as your terminal shows them. Dashes and capitals do not matter.";
+    let hint = "The eight letters in your terminal. Dashes and case do not matter.";
     Form::of([Field::text("userCode", "Code").hint(hint).value(code).class("user-code").focused()])
 }
 
@@ -177,7 +177,7 @@ pub(super) async fn activate(
     State(app): State<AppState>,
     frame: Frame,
     session: DashboardSession,
-    Leave(leave): Leave,
+    ApprovalRight(right): ApprovalRight,
     from: ClientAddress,
     sent: Fields,
 ) -> Result<Response> {
@@ -187,9 +187,9 @@ pub(super) async fn activate(
     };
     let form = activate_form(sent.text("userCode"));
     let form = match found {
-        Ok(id) => return request_page(&app, &frame, &session, leave.err(), from, &id, code_of(&sent).as_ref()).await,
+        Ok(id) => return request_page(&app, &frame, &session, right.err(), from, &id, code_of(&sent).as_ref()).await,
         Err(Error::NotFound(_)) => {
-            let text = "No command line waits for this code: it is mistyped, too old, or somebody has decided already.";
+            let text = "No CLI is waiting for this code. It may be mistyped, expired, or already approved or denied.";
             form.refuse(Error::invalid("userCode", "is not known"))?.in_words("userCode", text)
         }
         Err(error) => form.refuse(error)?,
@@ -197,14 +197,14 @@ pub(super) async fn activate(
     form.page(&Activate { frame: &frame, form: &form, is_filled_in: false })
 }
 
-/// The page to which a form of this area belongs that has a code, with the code; opening it decides nothing. `None` for every other form.
-pub(super) fn way_back(frame: &Frame, sent: &Fields) -> Option<String> {
+/// The page of a form here that has a code, with the code; opening it decides nothing. `None` for every other form.
+pub(super) fn return_page(frame: &Frame, sent: &Fields) -> Option<String> {
     let is_ours = frame.is_at("/activate") || frame.is_at("/cli/authorize");
     code_of(sent).filter(|_| is_ours).map(|code| frame.path(&page_by(&code)))
 }
 
 fn typed(sent: &Fields) -> Result<UserCode> {
-    let typed = sent.get("userCode").ok_or(Invalid::from("is needed"));
+    let typed = sent.get("userCode").ok_or(Invalid::from("is required"));
     typed.and_then(str::parse).map_err(|fault| Error::invalid("userCode", fault))
 }
 
@@ -216,7 +216,7 @@ fn page_of(id: &CliAuthorizationId) -> String {
     format!("/cli/authorize/{id}")
 }
 
-/// Where somebody who has shown this code comes back to the request.
+/// Where a visitor who entered this code returns to the request.
 fn page_by(code: &UserCode) -> String {
     format!("/activate?user_code={code}")
 }
@@ -225,21 +225,20 @@ pub(super) async fn show(
     State(app): State<AppState>,
     frame: Frame,
     session: DashboardSession,
-    Leave(leave): Leave,
+    ApprovalRight(right): ApprovalRight,
     from: ClientAddress,
     id: Result<AuthorizationPath, Error>,
 ) -> Result<Response> {
     let Ok(AuthorizationPath(id)) = id else { return unknown(&frame) };
-    request_page(&app, &frame, &session, leave.err(), from, &id, None).await
+    request_page(&app, &frame, &session, right.err(), from, &id, None).await
 }
 
-/// Whether a re-authentication helps against this refusal: of an account with a second factor the login's age alone counts.
+/// Whether reauthentication helps against this refusal. With a second factor it does not: only the login's age counts.
 async fn is_helped(app: &AppState, session: &DashboardSession, error: &Error) -> Result<bool> {
-    let is_too_old = error.code() == Some(Code::ReauthRequired);
-    Ok(is_too_old && !mfa::is_enabled(&mut app.db.read().await?, session.account()).await?)
+    Ok(error.asks_for_login() && !mfa::is_enabled(&mut app.db.read().await?, session.account()).await?)
 }
 
-/// A request, and what may be done with it: `hindrance` is what keeps the session from letting it in, `code` the user code that led to it.
+/// A request with its decision buttons. `hindrance` is why the session cannot approve it, `code` the user code that was entered for it.
 async fn request_page(
     app: &AppState,
     frame: &Frame,
@@ -259,28 +258,42 @@ async fn request_page(
     }
     let wants_code = mode == Mode::Device && code.is_none();
     let (page, here) = (frame.path(&page_of(id)), frame.path(&code.map_or_else(|| page_of(id), page_by)));
-    // What a re-authentication helps against is asked for when the button is pressed.
+    // Where reauthentication helps, it is asked for when the button is pressed.
     let hindrance = match hindrance {
         Some(error) if is_helped(app, session, &error).await? => None,
         hindrance => hindrance,
     };
     let obstacle = hindrance.map(|error| Obstacle::of(frame, error, &here)).transpose()?;
-    let asker = Asker::of(frame, row, from);
+    let (requested, expires) = (RelativeTime::of(row.created_time, frame.now()), RelativeTime::of(row.expires, frame.now()));
+    let access_expires = relative(frame.now().plus_millis(app.settings.limits.sessions.cli), frame.now());
+    let client = Requester::of(frame, row, from);
     let again = frame.site().with_next("/sign-in?again", Some(&here));
     let user_code = code.map(UserCode::to_string);
-    view::page(&RequestPage { frame, page: &page, email: session.email(), again, asker: &asker, obstacle, wants_code, user_code })
+    view::page(&RequestPage {
+        frame,
+        page: &page,
+        email: session.email(),
+        again,
+        requester: &client,
+        requested,
+        expires,
+        access_expires,
+        obstacle,
+        wants_code,
+        user_code,
+    })
 }
 
 pub(super) async fn decide(
     State(app): State<AppState>,
     frame: Frame,
     session: DashboardSession,
-    Leave(leave): Leave,
+    ApprovalRight(right): ApprovalRight,
     id: Result<AuthorizationPath, Error>,
     sent: Fields,
 ) -> Result<Response> {
     let Ok(AuthorizationPath(id)) = id else { return unknown(&frame) };
-    let decided = match (sent.text("decision"), leave) {
+    let decided = match (sent.text("decision"), right) {
         ("approve", Ok((right, recent))) => match check_code(&app, &session, &id, &sent).await {
             Ok(()) => decision::approve(&app, &session, right, recent, &id).await,
             Err(error) => Err(error),
@@ -290,11 +303,11 @@ pub(super) async fn decide(
         _ => Err(Error::invalid("decision", "must be approve or deny")),
     };
     match decided {
-        Ok(Decided { redirect_uri: Some(back), .. }) => view::page(&on_the_way(&frame, sent.text("decision") == "approve", back)),
-        // The page says where it stands, or what helps.
+        Ok(Decided { redirect_uri: Some(back), .. }) => view::page(&redirecting(&frame, sent.text("decision") == "approve", back)),
+        // The page shows the state, or what helps.
         Ok(_) | Err(Error::Conflict(_)) => frame.redirect(&page_of(&id)),
         Err(error) if is_helped(&app, &session, &error).await? => Err(error),
-        Err(error) if matches!(error.code(), Some(Code::MfaSetupRequired | Code::ReauthRequired)) => {
+        Err(error) if error.asks_for_login() || matches!(error, Error::Refused(Refusal::NoSecondFactor)) => {
             frame.redirect(&code_of(&sent).map_or_else(|| page_of(&id), |code| page_by(&code)))
         }
         Err(Error::NotFound(_)) => unknown(&frame),
@@ -302,8 +315,8 @@ pub(super) async fn decide(
     }
 }
 
-/// Whether whoever lets a request in has the code that its terminal shows, where it has one: a press on a button tells nothing, for another site may have
-/// led to it. Errors: 404, 409 when the code is not this request's or nothing waits for a decision, 429.
+/// Checks that an approval has the code in the terminal, where the request has one. A pressed button alone proves nothing: another site may have led to
+/// it. Errors: 404, 409 when the code belongs to another request or the request is no longer pending, 429.
 async fn check_code(app: &AppState, session: &DashboardSession, id: &CliAuthorizationId, sent: &Fields) -> Result<()> {
     let (row, state) = decision::read(app, session, id).await?;
     if row.mode == Mode::Pkce {
@@ -321,44 +334,44 @@ async fn check_code(app: &AppState, session: &DashboardSession, id: &CliAuthoriz
     }
 }
 
-/// What is answered to a decision that the browser takes back to the command line: a link, and a script that follows it. A redirect is not followed after
-/// a form, for forms may lead to our own pages only.
-fn on_the_way(frame: &Frame, is_approved: bool, back: String) -> Settled<'_> {
+/// The page that brings a decision back to the CLI: a link, and a script that follows it. A redirect would not be followed, since the policy `form-action`
+/// limits forms to our own pages.
+fn redirecting(frame: &Frame, is_approved: bool, back: String) -> Settled<'_> {
     let (title, text) = if is_approved {
-        ("You have let it in", "One step is left: your browser tells your terminal. The link works for a minute, once.")
+        ("CLI authorized", "One step left: open the link to finish in your terminal. It works once, for one minute.")
     } else {
-        ("You have denied it", "It is not let in. Your browser can tell your terminal, so that it stops waiting.")
+        ("Request denied", "The CLI was not authorized. Open the link so that your terminal stops waiting.")
     };
-    Settled { frame, title, text, is_in: is_approved, back: Some(back) }
+    Settled { frame, title, text, is_approved, back: Some(back) }
 }
 
-/// A request that nobody can decide on any more, for the account that did, or for everybody when its time ran out.
+/// A request that was decided, for the account that did so; or one that expired, for everybody.
 fn settled(frame: &Frame, mode: Mode, state: request::State) -> Settled<'_> {
     let (title, text) = match (state, mode) {
         (request::State::Pending | request::State::Approved, Mode::Device) => {
-            ("You have let it in", "Done: go back to your terminal. It notices within some seconds. You can close this page.")
+            ("CLI authorized", "Return to your terminal. It continues within a few seconds. You can close this page.")
         }
         (request::State::Pending | request::State::Approved, Mode::Pkce) => {
-            ("You have let it in", "Your browser has taken the answer to your terminal. If your terminal still waits, start again there.")
+            ("CLI authorized", "Your browser sent the answer to your terminal. If the terminal is still waiting, start again there.")
         }
-        (request::State::Consumed, _) => ("It is in", "Done: go back to your terminal. You can close this page."),
-        (request::State::Denied, _) => ("You have denied it", "This command line is not let in. You can close this page."),
-        (request::State::Expired, _) => ("Its time has run out", "A request waits for some minutes only. Start again in your terminal."),
+        (request::State::Consumed, _) => ("CLI signed in", "Return to your terminal. You can close this page."),
+        (request::State::Denied, _) => ("Request denied", "The CLI was not authorized. You can close this page."),
+        (request::State::Expired, _) => ("Request expired", "A request expires after a few minutes. Start again in your terminal."),
         (request::State::Cancelled, _) => (
-            "It was cancelled",
-            "A new password, or the end of the session that let it in, has cancelled it. Start again in your terminal.",
+            "Request canceled",
+            "The password was changed, or the session that approved the request was signed out. Start again in your terminal.",
         ),
         (request::State::Ended, _) => {
             let text =
-                "Its code came a second time, or with a wrong proof, so it lets nobody in. If that was not you, look at your machines.";
-            ("It has ended", text)
+                "Its code was used twice or with a wrong proof, so it no longer works. If this was not you, check your authorized devices.";
+            ("Request revoked", text)
         }
     };
-    let is_in = matches!(state, request::State::Approved | request::State::Consumed);
-    Settled { frame, title, text, is_in, back: None }
+    let is_approved = matches!(state, request::State::Approved | request::State::Consumed);
+    Settled { frame, title, text, is_approved, back: None }
 }
 
 fn unknown(frame: &Frame) -> Result<Response> {
-    let text = "It may be too old, somebody else may have decided on it, or the address is not whole. Start again in your terminal.";
-    view::page_with(StatusCode::NOT_FOUND, &Settled { frame, title: "There is no such request", text, is_in: false, back: None })
+    let text = "It may have expired, another account may have decided on it, or the link is incomplete. Start again in your terminal.";
+    view::page_with(StatusCode::NOT_FOUND, &Settled { frame, title: "Request not found", text, is_approved: false, back: None })
 }

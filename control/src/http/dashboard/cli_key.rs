@@ -1,4 +1,4 @@
-//! A key to paste, for command lines that cannot be let in and ask for an access key instead.
+//! Access keys for older CLIs, which cannot be authorized and ask for a key to paste.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use axum::extract::{RawQuery, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use shared::Invalid;
+use shared::{FieldErrors, Invalid};
 
 use super::cli::Obstacle;
 use super::fields::Fields;
@@ -18,13 +18,12 @@ use super::view;
 use crate::domain::access::{DashboardSession, NotApiKey};
 use crate::domain::error::{Error, Result};
 use crate::domain::keys::access_keys::{self as service, DEFAULT_TTL, NewAccessKey, judge_friendly_name};
-use crate::domain::login::fresh;
 use crate::domain::second_factors::NewCredentials;
 use crate::http::AppState;
-use crate::infra::dates::moment;
+use crate::infra::dates::RelativeTime;
 
-/// The longest name of a machine, in characters (RFC 1035 section 2.3.4 has 63 for each of its parts).
-const LONGEST: usize = 64;
+/// The maximum length of a hostname, in characters (RFC 1035, section 2.3.4: 63 for each label).
+const MAX_HOSTNAME: usize = 64;
 
 #[derive(Template)]
 #[template(path = "dashboard/cli_key.html")]
@@ -36,35 +35,35 @@ struct KeyPage<'p> {
     obstacle: Option<Obstacle>,
 }
 
-/// It has no `Debug`: the raw key is in it.
+/// Not `Debug`: it contains the raw key.
 #[derive(Template)]
 #[template(path = "dashboard/cli_key_made.html")]
-struct KeyMade<'p> {
+struct KeyCreated<'p> {
     frame: &'p Frame,
     name: &'p str,
     key: &'p str,
-    until: String,
+    expires: RelativeTime,
     server: &'p str,
 }
 
-/// A machine's name as somebody wrote it into an address; nothing when it does not look like one, for the page would say it in a sentence of its own.
+/// The hostname from a link; empty when it does not look like one, since the page quotes it in a sentence of its own.
 fn hostname_of(text: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_' | ' ');
     let name = text.trim();
-    if name.len() <= LONGEST && name.chars().all(is_plain) { name.to_owned() } else { String::new() }
+    if name.len() <= MAX_HOSTNAME && name.chars().all(is_plain) { name.to_owned() } else { String::new() }
 }
 
 fn key_form(name: &str) -> Form {
-    Form::of([Field::text("friendlyName", "Name of the key").hint("So that you know it when you see your keys.").value(name)])
+    Form::of([Field::text("friendlyName", "Key name").hint("Helps you recognize the key in your list.").value(name)])
 }
 
-/// The name that a form has for a key.
-pub(super) fn friendly_name(sent: &Fields) -> Result<String> {
-    let judged = sent.get("friendlyName").ok_or(Invalid::from("is needed")).and_then(judge_friendly_name);
-    judged.map_err(|fault| Error::invalid("friendlyName", fault))
+/// The key's name from a form.
+pub(super) fn friendly_name(sent: &Fields) -> Result<String, FieldErrors> {
+    let judged = sent.get("friendlyName").ok_or(Invalid::from("is required")).and_then(judge_friendly_name);
+    judged.map_err(|fault| FieldErrors::of("friendlyName", fault))
 }
 
-/// The machine's name, or that with a number, so that no key of the account has it.
+/// The hostname, with a number added if a key of the account has that name already.
 async fn free_name(app: &AppState, caller: &NotApiKey, hostname: &str) -> Result<String> {
     let keys = service::list(&mut app.db.read().await?, app, caller).await?;
     let taken: HashSet<&str> = keys.iter().map(|key| key.friendly_name.as_str()).collect();
@@ -77,8 +76,7 @@ async fn free_name(app: &AppState, caller: &NotApiKey, hostname: &str) -> Result
 
 const DAYS: i64 = DEFAULT_TTL / 86_400_000;
 
-/// The addresses that command lines of CodePush open in a browser, behind the address that they were given, for somebody who is to come back with a key:
-/// `login` and `register` and, to add another way to sign in, `link` (wire part 4.1).
+/// The paths below the server's address that CodePush CLIs open in a browser to get a key: `login`, `register` and, to add another sign-in method, `link`.
 pub(super) fn logins() -> Router<AppState> {
     ["login", "register", "link"].into_iter().fold(Router::new(), |router, name| {
         router.route(&format!("/auth/{name}"), get(to_key)).route(&format!("/v1/auth/{name}"), get(to_key))
@@ -91,8 +89,8 @@ async fn to_key(State(app): State<AppState>, RawQuery(query): RawQuery) -> Resul
     Ok((StatusCode::SEE_OTHER, [(header::LOCATION, location)]).into_response())
 }
 
-/// The page with a form's machine; `None` for every other form.
-pub(super) fn way_back(frame: &Frame, sent: &Fields) -> Option<String> {
+/// The page with the hostname of a form; `None` for every other form.
+pub(super) fn return_page(frame: &Frame, sent: &Fields) -> Option<String> {
     let hostname = hostname_of(sent.text("hostname"));
     (frame.is_at("/cli/key") && !hostname.is_empty()).then(|| page_of(&hostname)).map(|page| frame.path(&page))
 }
@@ -101,7 +99,7 @@ fn page_of(hostname: &str) -> String {
     format!("/cli/key?{}", form_urlencoded::Serializer::new(String::new()).append_pair("hostname", hostname).finish())
 }
 
-/// The machine's name in a query.
+/// The hostname in a query.
 fn hostname_asked(query: Option<&str>) -> String {
     let mut pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
     pairs.find(|(name, _)| name == "hostname").map(|(_, hostname)| hostname_of(&hostname)).unwrap_or_default()
@@ -121,24 +119,20 @@ pub(super) async fn show(
     form.page(&KeyPage { frame: &frame, form: &form, hostname: &hostname, days: DAYS, obstacle })
 }
 
-pub(super) async fn make(
+pub(super) async fn create(
     State(app): State<AppState>,
     frame: Frame,
     session: DashboardSession,
     right: NewCredentials,
     sent: Fields,
 ) -> Result<Response> {
-    let fresh = fresh::prove(&app, &session, None).await?;
-    let made = match friendly_name(&sent) {
-        Ok(friendly_name) => service::add(&app, &session, right, fresh, &NewAccessKey { friendly_name, ttl: DEFAULT_TTL }).await,
-        Err(error) => Err(error),
-    };
-    match made {
+    let new = friendly_name(&sent).map(|friendly_name| NewAccessKey { friendly_name, ttl: DEFAULT_TTL });
+    match service::add(&app, &session, right, new.map_err(Error::from), None).await {
         Ok((key, token)) => {
-            // Command lines put their paths behind what they are told.
+            // CLIs append their paths to this address.
             let server = format!("{}/v1", app.settings.base_url);
-            let (name, until) = (&key.friendly_name, moment(key.expires));
-            view::page(&KeyMade { frame: &frame, name, key: token.reveal(), until, server: &server })
+            let (name, expires) = (&key.friendly_name, RelativeTime::of(key.expires, app.now()));
+            view::page(&KeyCreated { frame: &frame, name, key: token.reveal(), expires, server: &server })
         }
         Err(error) => {
             let form = key_form(sent.text("friendlyName")).refuse(error)?;

@@ -1,4 +1,4 @@
-//! Questions before what cannot be undone: a page with one button, which other pages also show as a dialog.
+//! Confirmations of actions that cannot be undone: a page with one button, which other pages also show as a dialog.
 
 use askama::Template;
 use axum::response::Response;
@@ -7,22 +7,22 @@ use super::frame::Frame;
 use super::view;
 use crate::domain::error::Result;
 
-/// A question.
+/// A confirmation.
 #[derive(Template)]
 #[template(path = "dashboard/confirm.html")]
 pub(super) struct Question<'p> {
     pub(super) frame: &'p Frame,
-    /// Where the answer is sent.
+    /// Where the form is sent.
     pub(super) page: String,
     pub(super) title: String,
     pub(super) text: &'static str,
     pub(super) button: &'static str,
-    /// The page to which whoever leaves it goes back.
+    /// The page that *Cancel* leads to.
     pub(super) back: &'static str,
 }
 
 impl Question<'_> {
-    /// The page.
+    /// Renders the page.
     pub(super) fn ask(&self) -> Result<Response> {
         view::page(self)
     }

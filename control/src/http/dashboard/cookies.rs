@@ -1,4 +1,4 @@
-//! The dashboard's cookies: their names, their flags, how they come and how they go.
+//! The dashboard's cookies: names, flags, setting and removing.
 
 use std::fmt;
 
@@ -12,18 +12,18 @@ use crate::domain::error::{Error, Result};
 pub enum Cookie {
     /// The session.
     Session,
-    /// What the forms of somebody without a session are bound to.
+    /// The secret that the CSRF token of a visitor without a session is derived from.
     Form,
-    /// A login that waits for a second factor.
+    /// A login that still needs a second factor.
     Pending,
-    /// What the next page says once.
+    /// The flash message for the next page.
     Flash,
-    /// That accounts were signed in to with this browser; read by the sign-in pages alone.
+    /// Which accounts signed in with this browser. Only the sign-in pages read it.
     Device,
 }
 
 impl Cookie {
-    /// The name. `__Host-` keeps other hosts and other paths from setting it, and needs TLS; on http on this machine there is none.
+    /// The name. `__Host-` keeps other hosts and paths from setting the cookie, but it needs TLS: plain HTTP on this machine goes without.
     pub fn name(self, site: &Site) -> &'static str {
         match (self, site.is_plain()) {
             (Self::Session, false) => "__Host-updraft",
@@ -39,16 +39,16 @@ impl Cookie {
         }
     }
 
-    /// Its value in a request: a text that must not be printed.
+    /// Its value in a request, which must not be printed.
     pub fn read(self, site: &Site, headers: &HeaderMap) -> Option<Value> {
-        // One by one: any host of the domain can set a cookie that is no text, and that must not hide ours.
+        // Parsed one by one: any host of the domain can set a cookie that is not text, and it must not hide ours.
         let pairs = headers.get_all(header::COOKIE).into_iter().flat_map(|value| value.as_bytes().split(|byte| *byte == b';'));
         let pairs = pairs.filter_map(|pair| std::str::from_utf8(pair).ok().filter(|pair| pair.is_ascii()));
         let mut named = pairs.filter_map(|pair| pair.trim().split_once('=')).filter(|(name, _)| *name == self.name(site));
         named.next().map(|(_, value)| Value(value.to_owned())).filter(|value| !value.0.is_empty())
     }
 
-    /// The header that sets it for `seconds`, or until the browser is closed. `value` is plain ASCII.
+    /// The header that sets it for `seconds`, or until the browser closes. `value` is plain ASCII.
     pub fn set(self, site: &Site, value: &str, seconds: Option<i64>) -> Result<HeaderValue> {
         let name = self.name(site);
         let age = seconds.map(|seconds| format!("; Max-Age={}", seconds.max(0))).unwrap_or_default();
@@ -56,7 +56,7 @@ impl Cookie {
         HeaderValue::try_from(format!("{name}={value}{age}; Path=/; HttpOnly; SameSite=Lax{secure}")).map_err(Error::internal)
     }
 
-    /// The header that ends it.
+    /// The header that removes it.
     pub fn end(self, site: &Site) -> Result<HeaderValue> {
         self.set(site, "", Some(0))
     }

@@ -1,7 +1,7 @@
-//! Requests that change something come from our own pages, and from nowhere else.
+//! CSRF protection: requests that change something must come from our own pages.
 //!
-//! Two things must hold: the browser says that one of our pages sent the request, and the request carries a token that only a page made for this very
-//! browser has. The token is made of the session, or, for those who have none, of a cookie that they were given with the form.
+//! Two things must hold: the browser says that one of our pages sent the request, and the request has a token that only a page rendered for this browser
+//! has. The token is derived from the session, or, without one, from a cookie that was set with the form.
 
 use axum::http::{HeaderMap, header};
 use base64::Engine;
@@ -13,24 +13,24 @@ use subtle::ConstantTimeEq;
 use super::site::Site;
 use crate::domain::error::{Error, Result};
 
-/// The form's field that carries the token.
+/// The form field with the token.
 pub const FIELD: &str = "csrf";
 
-/// The header that carries it where a script sends something that is no form.
+/// The header with the token, for scripts that do not send a form.
 pub const HEADER: &str = "x-csrf-token";
 
-/// The token that belongs to a cookie's value. It tells nothing about the value: a page may hold it.
+/// The token for a cookie's value. It reveals nothing about the value, so a page may contain it.
 pub fn token(secret: &str) -> Result<String> {
     let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).map_err(Error::internal)?;
     mac.update(b"updraft-csrf-v1");
     Ok(URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes()))
 }
 
-/// What is answered (403) to a form that is not ours, or without its token.
-pub const REFUSED: &str = "this did not come from the page that it should come from, the page is out of date, \
-    or your browser keeps no cookies for this site: go back, reload it, and try again";
+/// The refusal (403) of a form from elsewhere or without its token.
+pub const REFUSED: &str = "this form did not come from its own page, the page is out of date, or your browser blocks cookies for this site: \
+    go back, reload the page, and try again";
 
-/// Whether the browser says that a page of ours sent the request: `Sec-Fetch-Site`, or, from browsers and addresses without it, `Origin`.
+/// Whether the browser says that one of our pages sent the request: by `Sec-Fetch-Site`, or by `Origin` where the browser does not send that.
 pub fn is_own_sender(site: &Site, headers: &HeaderMap) -> bool {
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     match text("sec-fetch-site") {
@@ -39,7 +39,7 @@ pub fn is_own_sender(site: &Site, headers: &HeaderMap) -> bool {
     }
 }
 
-/// Whether the token belongs to one of these cookies' values.
+/// Whether the token matches one of these cookie values.
 pub fn is_token_of<'s>(shown: Option<&str>, secrets: impl IntoIterator<Item = &'s str>) -> Result<bool> {
     let Some(shown) = shown else { return Ok(false) };
     for secret in secrets {

@@ -1,4 +1,4 @@
-//! The design system, shown on a page of its own, for whoever makes another page.
+//! The design system on a page of its own, for developers who build pages.
 
 use askama::Template;
 use axum::response::Response;
@@ -18,12 +18,12 @@ struct Design<'p> {
 
 pub(super) async fn show(frame: Frame) -> Result<Response> {
     let fields = [
-        Field::text("design-name", "Name").hint("What others see.").optional(),
-        Field::email("design-email", "E-mail address").value("ada@example.com"),
+        Field::text("design-name", "Name").hint("Shown to others.").optional(),
+        Field::email("design-email", "Email address").value("ada@example.com"),
     ];
     let mut bad = Field::code("design-code", "Code").value("12");
     bad.error = Some("Code must be 6 digits.".to_owned());
     let mut refused = Form::of([bad]);
-    refused.refusal = Some("This is how a refusal looks that no field is to blame for.".to_owned());
+    refused.refusal = Some("This is an error that belongs to no field.".to_owned());
     view::page(&Design { frame: &frame, form: Form::of(fields), refused })
 }

@@ -1,4 +1,4 @@
-//! The fields of a form that was sent.
+//! The fields of a submitted form.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, header};
 
 use crate::domain::error::{Error, Result};
 
-/// What a form's fields hold; the first of those that have the same name. `Debug` prints no values: passwords are among them.
+/// A form's fields; of duplicates, the first. `Debug` prints no values, since they include passwords.
 #[derive(Clone, Default)]
 pub struct Fields(HashMap<String, String>);
 
@@ -19,7 +19,7 @@ impl std::fmt::Debug for Fields {
 }
 
 impl Fields {
-    /// The fields of a body; none when it is no form's.
+    /// The fields of a body; empty when the body is not a form.
     pub(super) fn of(headers: &HeaderMap, body: &[u8]) -> Self {
         let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         if !kind.to_ascii_lowercase().starts_with("application/x-www-form-urlencoded") {
@@ -32,22 +32,22 @@ impl Fields {
         Self(fields)
     }
 
-    /// A field's text, when the form has it.
+    /// A field's text, or `None` when the form does not have it.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 
-    /// A field's text; nothing when the form does not have it.
+    /// A field's text; empty when the form does not have it.
     pub fn text(&self, name: &str) -> &str {
         self.get(name).unwrap_or_default()
     }
 
-    /// Whether a box was ticked, or a button with this name was the one that sent the form.
+    /// Whether a checkbox was checked, or the button with this name submitted the form.
     pub fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 
-    /// Every field but these, by name.
+    /// Every field except these, sorted by name.
     pub(super) fn without(&self, names: &[&str]) -> Vec<(&str, &str)> {
         let mut left: Vec<(&str, &str)> = self.0.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         left.retain(|(name, _)| !names.contains(name));
@@ -56,7 +56,7 @@ impl Fields {
     }
 }
 
-/// The fields of a form that was sent; take it like any other part of the request.
+/// An extractor, like those for other parts of a request.
 impl<S: Send + Sync> FromRequestParts<S> for Fields {
     type Rejection = Error;
 

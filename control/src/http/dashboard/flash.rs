@@ -1,4 +1,4 @@
-//! What the page after a redirect says once. It travels in a cookie, sealed: nobody else can make one, and nobody reads it on the way.
+//! Flash messages: what the page after a redirect shows once. They travel in an encrypted cookie, so that nobody can forge or read them.
 
 use axum::http::{HeaderMap, HeaderValue};
 use base64::Engine;
@@ -10,44 +10,44 @@ use crate::domain::context::Context;
 use crate::domain::error::Result;
 use crate::infra::crypto::seal;
 
-/// What it is sealed for.
+/// The purpose that the encryption is bound to.
 const PURPOSE: &str = "dashboard/flash";
 
-/// How long it waits for its page, in seconds.
+/// How long the cookie lives, in seconds.
 const LIFETIME: i64 = 60;
 
-/// The longest text, in characters: a cookie has about four thousand bytes.
-const LONGEST: usize = 400;
+/// The maximum length of the text, in characters: a cookie is limited to about 4,000 bytes.
+const MAX_LENGTH: usize = 400;
 
-/// A message of one line.
+/// A one-line message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flash {
-    /// Whether it says that something went wrong.
+    /// Whether it reports a failure.
     pub is_bad: bool,
-    /// What it says; pages escape it.
+    /// The text; pages escape it.
     pub text: String,
 }
 
 impl Flash {
-    /// Something was done.
+    /// A success.
     pub fn good(text: impl Into<String>) -> Self {
         Self { is_bad: false, text: text.into() }
     }
 
-    /// Something was not done.
+    /// A failure.
     pub fn bad(text: impl Into<String>) -> Self {
         Self { is_bad: true, text: text.into() }
     }
 
     /// The header that sets the cookie.
     pub(super) fn set(&self, app: &Context, site: &Site) -> Result<HeaderValue> {
-        let text: String = self.text.chars().take(LONGEST).collect();
+        let text: String = self.text.chars().take(MAX_LENGTH).collect();
         let plain = format!("{}{text}", if self.is_bad { '!' } else { '.' });
         let sealed = seal::seal(app.settings.encryption_keys.first(), &app.dice, PURPOSE, plain.as_bytes())?;
         Cookie::Flash.set(site, &URL_SAFE_NO_PAD.encode(sealed), Some(LIFETIME))
     }
 
-    /// The message of a request; what cannot be opened is none.
+    /// The message of a request; `None` when it cannot be decrypted.
     pub(super) fn read(app: &Context, site: &Site, headers: &HeaderMap) -> Option<Self> {
         let sealed = URL_SAFE_NO_PAD.decode(Cookie::Flash.read(site, headers)?.0).ok()?;
         let plain = String::from_utf8(seal::open(app.settings.encryption_keys.all(), PURPOSE, &sealed).ok()?).ok()?;

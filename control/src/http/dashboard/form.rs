@@ -1,4 +1,4 @@
-//! Forms: their fields, and what is said at each when a service refuses what was sent.
+//! Forms: their fields, and the errors at each field when a service refuses the input.
 
 use std::any::Any;
 
@@ -7,33 +7,33 @@ use axum::http::{StatusCode, header};
 use axum::response::Response;
 
 use super::view::{self, sentence, wait};
-use crate::domain::error::{Code, Error, Result};
+use crate::domain::error::{Error, Result};
 use shared::{FieldError, FieldErrors};
 
-/// A field and what is shown with it. Templates show it by `form::field` of `dashboard/form.html`.
+/// A field and what is shown with it. Templates show it with `ui::field` of `dashboard/ui.html`.
 #[derive(Clone, Debug, Default)]
 pub struct Field {
-    /// Its name: the same as that of the member of the interface, so that faults find their field.
+    /// Its name: that of the API's member, so that errors find their field.
     pub name: &'static str,
     /// Its label.
     pub label: &'static str,
     /// Its type, such as `email`.
     pub kind: &'static str,
-    /// What it holds. Of passwords nothing is shown again.
+    /// Its value. Passwords are never shown again.
     pub value: String,
-    /// What browsers and password managers may fill in.
+    /// The `autocomplete` attribute, for browsers and password managers.
     pub autocomplete: &'static str,
-    /// What helps to fill it in.
+    /// A hint on how to fill it in.
     pub hint: &'static str,
-    /// What is wrong with it.
+    /// The error.
     pub error: Option<String>,
     /// Whether it may be left empty.
     pub is_optional: bool,
-    /// Whether the page begins there.
+    /// Whether it has the initial focus.
     pub has_focus: bool,
-    /// The keys that phones show: `numeric` for codes.
+    /// The keyboard that phones show: `numeric` for codes.
     pub input_mode: &'static str,
-    /// A class of its own, for a script or a style.
+    /// A class for a script or a style.
     pub class: &'static str,
 }
 
@@ -43,69 +43,69 @@ impl Field {
         Self { name, label, kind: "text", autocomplete: "off", ..Self::default() }
     }
 
-    /// An e-mail address, which is the account's name.
+    /// An email address, which is the user name.
     pub fn email(name: &'static str, label: &'static str) -> Self {
         Self { kind: "email", autocomplete: "username", ..Self::text(name, label) }
     }
 
-    /// The password that somebody has.
+    /// The current password.
     pub fn password(name: &'static str, label: &'static str) -> Self {
         Self { kind: "password", autocomplete: "current-password", ..Self::text(name, label) }
     }
 
-    /// A password that is to be made.
+    /// A new password.
     pub fn new_password(name: &'static str, label: &'static str) -> Self {
-        let hint = "12 characters or more, and hard to guess: a few unrelated words make a good one.";
+        let hint = "At least 12 characters and hard to guess. A few unrelated words work well.";
         Self { autocomplete: "new-password", hint, ..Self::password(name, label) }
     }
 
-    /// A code of an authenticator app.
+    /// A code from an authenticator app.
     pub fn code(name: &'static str, label: &'static str) -> Self {
         Self { autocomplete: "one-time-code", input_mode: "numeric", ..Self::text(name, label) }
     }
 
-    /// What it holds.
+    /// Sets the value.
     #[must_use]
     pub fn value(self, value: &str) -> Self {
         Self { value: value.to_owned(), ..self }
     }
 
-    /// What helps to fill it in.
+    /// Sets the hint.
     #[must_use]
     pub fn hint(self, hint: &'static str) -> Self {
         Self { hint, ..self }
     }
 
-    /// What browsers may fill in.
+    /// Sets `autocomplete`.
     #[must_use]
     pub fn autocomplete(self, autocomplete: &'static str) -> Self {
         Self { autocomplete, ..self }
     }
 
-    /// It may be left empty.
+    /// Makes it optional.
     #[must_use]
     pub fn optional(self) -> Self {
         Self { is_optional: true, ..self }
     }
 
-    /// The page begins there.
+    /// Gives it the initial focus.
     #[must_use]
     pub fn focused(self) -> Self {
         Self { has_focus: true, ..self }
     }
 
-    /// A class of its own.
+    /// Sets the class.
     #[must_use]
     pub fn class(self, class: &'static str) -> Self {
         Self { class, ..self }
     }
 
-    /// The text that an input shows.
+    /// The value that the input shows.
     pub fn shown(&self) -> &str {
         if self.kind == "password" { "" } else { &self.value }
     }
 
-    /// The ids of what is said about it, for `aria-describedby`.
+    /// The ids of its hint and error, for `aria-describedby`.
     pub fn described_by(&self) -> String {
         let parts = [(!self.hint.is_empty(), "hint"), (self.error.is_some(), "error")];
         let ids: Vec<String> = parts.iter().filter(|(is_there, _)| *is_there).map(|(_, part)| format!("{}-{part}", self.name)).collect();
@@ -113,14 +113,14 @@ impl Field {
     }
 }
 
-/// A form: its fields in order, and why it was refused.
+/// A form: its fields in order, and the reason for a refusal.
 #[derive(Clone, Debug, Default)]
 pub struct Form {
     /// The fields.
     pub fields: Vec<Field>,
-    /// What is wrong that no field is to blame for.
+    /// An error that belongs to no field.
     pub refusal: Option<String>,
-    /// Whether the page begins at what is said of the refusal: where no field is to blame.
+    /// Whether the error summary has the initial focus: when no field has an error.
     pub has_focus: bool,
     /// The page's status.
     status: StatusCode,
@@ -138,27 +138,27 @@ impl Form {
         self.refusal.is_some() || self.has_faults()
     }
 
-    /// Whether something is wrong with a field.
+    /// Whether a field has an error.
     pub fn has_faults(&self) -> bool {
         self.fields.iter().any(|field| field.error.is_some())
     }
 
-    /// The field of this name, for pages that set their fields one by one.
+    /// The field with this name, for pages that place their fields one by one.
     pub fn field(&self, name: &str) -> Field {
         self.fields.iter().find(|field| field.name == name).cloned().unwrap_or_default()
     }
 
-    /// Says at each field what a service says of it, and everything else above the form. What is no answer to what was sent (an ended session, one that is
-    /// too old for this, a fault of ours) is given back: it has a page of its own.
+    /// Shows a service's errors at their fields, and all others above the form. Errors that are not about the input are returned, since they have pages
+    /// of their own: an expired session, one that is not fresh enough, an internal error.
     pub fn refuse(mut self, error: Error) -> Result<Self> {
         self.status = error.status();
         match &error {
-            Error::Invalid(errors) => self.blame(errors),
+            Error::Invalid(errors) => self.place_errors(errors),
             Error::TooMany { limit, retry_after } => {
                 self.refusal = Some(format!("{} Try again in {}.", sentence(&limit.to_string()), wait(*retry_after)));
                 self.retry_after = Some(*retry_after);
             }
-            _ if error.code() == Some(Code::ReauthRequired) => return Err(error),
+            _ if error.asks_for_login() => return Err(error),
             Error::WrongCredentials(_) | Error::Refused(_) | Error::Conflict(_) | Error::Quota(_) | Error::NotConfigured(_) => {
                 self.refusal = Some(sentence(&error.to_string()));
             }
@@ -168,8 +168,7 @@ impl Form {
         Ok(self)
     }
 
-    /// Whoever cannot see the page hears the summary first; the cursor then stands where something is to be done, or, where no field is to blame, at what
-    /// is said.
+    /// Focuses the first field with an error, or the summary when there is none. Screen readers announce the summary first.
     fn place_focus(&mut self) {
         let first_bad = self.fields.iter().position(|field| field.error.is_some());
         for (place, field) in self.fields.iter_mut().enumerate() {
@@ -178,7 +177,7 @@ impl Form {
         self.has_focus = first_bad.is_none();
     }
 
-    /// Says this of a field that is at fault, in the place of what the service said.
+    /// Replaces the error of a field, if it has one.
     #[must_use]
     pub fn in_words(mut self, name: &str, text: &str) -> Self {
         for field in self.fields.iter_mut().filter(|field| field.name == name && field.error.is_some()) {
@@ -187,7 +186,7 @@ impl Form {
         self
     }
 
-    /// The page begins elsewhere: at a field that is none of these.
+    /// Removes the initial focus, for a page that focuses another field.
     #[must_use]
     pub fn unfocused(mut self) -> Self {
         self.has_focus = false;
@@ -195,7 +194,7 @@ impl Form {
         self
     }
 
-    /// The same in words of the page's own.
+    /// Refuses the form in the page's own words.
     #[must_use]
     pub fn refuse_saying(mut self, status: StatusCode, text: impl Into<String>) -> Self {
         self.status = status;
@@ -204,7 +203,7 @@ impl Form {
         self
     }
 
-    /// The same for what is wrong with its only field.
+    /// The same for an error of its only field.
     #[must_use]
     pub fn refuse_field(mut self, status: StatusCode, fault: &str, text: impl Into<String>) -> Self {
         for field in &mut self.fields {
@@ -213,7 +212,7 @@ impl Form {
         self.refuse_saying(status, text)
     }
 
-    /// The page that shows it, with the status of its refusal.
+    /// Renders the page, with the status of the refusal.
     pub fn page(&self, template: &impl Template) -> Result<Response> {
         let is_refused = self.is_refused();
         let values: [(&str, &dyn Any); 1] = [(view::IS_REFUSED, &is_refused)];
@@ -225,8 +224,8 @@ impl Form {
         Ok(response)
     }
 
-    /// Says of each field what is wrong with it; what is wrong with none of them stands above the form.
-    fn blame(&mut self, errors: &FieldErrors) {
+    /// Places each error at its field; errors of other fields go above the form.
+    fn place_errors(&mut self, errors: &FieldErrors) {
         let mut others = Vec::new();
         for FieldError { field: name, error } in errors.iter() {
             match self.fields.iter_mut().find(|field| field.name == *name) {

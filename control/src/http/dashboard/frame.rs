@@ -1,6 +1,6 @@
-//! What surrounds every page: who looks at it, what its forms carry, what it says once, and what its headers are.
+//! The context of every page: who is signed in, the CSRF token, the flash message, links and redirects.
 //!
-//! `pipeline` creates it. A credential in the headers is ignored here, and the cookie is ignored elsewhere.
+//! `pipeline` creates it. Pages ignore a credential in the headers, and everything else ignores the cookie.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::domain::error::{Error, Result};
 use crate::domain::second_factors::passkeys;
 use crate::http::AppState;
 
-/// What a page shows besides its own contents. Every template has one, by the name `frame`.
+/// What a page shows besides its own content. Every template has it as `frame`.
 #[derive(Clone, Debug)]
 pub struct Frame(pub(super) Arc<Inner>);
 
@@ -33,42 +33,42 @@ pub(super) struct Inner {
 }
 
 impl Frame {
-    /// Where the pages stand.
+    /// The address of the pages.
     pub fn site(&self) -> &Site {
         &self.0.site
     }
 
-    /// Who is signed in.
+    /// Who is signed in, if anyone.
     pub fn visitor(&self) -> Option<&Visitor> {
         self.0.visitor.as_ref()
     }
 
-    /// What forms carry in the field `csrf`, and scripts in the header `X-CSRF-Token`.
+    /// The CSRF token, which forms send in the field `csrf` and scripts in the header `X-CSRF-Token`.
     pub fn csrf(&self) -> &str {
         &self.0.csrf
     }
 
-    /// What the page says once.
+    /// The flash message.
     pub fn flash(&self) -> Option<&Flash> {
         self.0.flash.as_ref()
     }
 
-    /// The path and query of the page, as they were asked for.
+    /// The requested path and query.
     pub fn here(&self) -> &str {
         &self.0.path
     }
 
-    /// The address of a page, such as `/sign-in`.
+    /// The path of a page, such as `/sign-in`, below the dashboard's base path.
     pub fn path(&self, page: &str) -> String {
         self.0.site.path(page)
     }
 
-    /// The address of a file that pages are made of.
+    /// The path of a static file.
     pub fn asset(&self, name: &str) -> String {
         self.0.site.asset(name)
     }
 
-    /// Whether passkeys can be used at this address.
+    /// Whether passkeys work at this address.
     pub fn has_passkeys(&self) -> bool {
         passkeys::is_configured(&self.0.app)
     }
@@ -78,43 +78,43 @@ impl Frame {
         self.0.app.now()
     }
 
-    /// Whether the page, or one beneath it, is shown: for the navigation.
+    /// Whether this is the page, or one below it: for the navigation.
     pub fn is_at(&self, page: &str) -> bool {
         let (here, page_path) = (self.0.path.split('?').next().unwrap_or_default(), self.path(page));
         here == page_path || (page != "/" && here.strip_prefix(&page_path).is_some_and(|rest| rest.starts_with('/')))
     }
 
-    /// The pages of the navigation.
-    #[expect(clippy::unused_self, reason = "templates ask the frame for whatever surrounds a page")]
+    /// The pages in the navigation.
+    #[expect(clippy::unused_self, reason = "templates get everything around a page from the frame")]
     pub fn navigation(&self) -> &'static [(&'static str, &'static str)] {
         view::NAVIGATION
     }
 
-    /// Leads to a page of ours (303), as after every form that did what it should.
+    /// Redirects to a page of ours (303), as every successful form does.
     pub fn redirect(&self, page: &str) -> Result<Response> {
         self.redirect_to(&self.path(page))
     }
 
-    /// The same, to a page that says something once.
+    /// Redirects to a page that shows a flash message.
     pub fn redirect_saying(&self, page: &str, flash: &Flash) -> Result<Response> {
         let cookie = flash.set(&self.0.app, &self.0.site)?;
         Ok(session::with_cookies(self.redirect(page)?, [cookie]))
     }
 
-    /// The same to an address that was made by [`Site::path`], [`Site::with_next`] or [`Site::next`].
-    #[expect(clippy::unused_self, reason = "pages say `frame.redirect_to` as they say `frame.redirect`")]
+    /// Redirects to an address from [`Site::path`], [`Site::with_next`] or [`Site::next`].
+    #[expect(clippy::unused_self, reason = "pages call `frame.redirect_to` as they call `frame.redirect`")]
     pub fn redirect_to(&self, address: &str) -> Result<Response> {
         let location = HeaderValue::try_from(address).map_err(Error::internal)?;
         Ok((StatusCode::SEE_OTHER, [(header::LOCATION, location)]).into_response())
     }
 
-    /// What this response says once, on the page that it leads to.
+    /// Adds a flash message, which the page that this response leads to shows.
     pub fn saying(&self, response: Response, flash: &Flash) -> Result<Response> {
         Ok(session::with_cookies(response, [flash.set(&self.0.app, &self.0.site)?]))
     }
 }
 
-/// Every page has one.
+/// Every page has a frame.
 impl<S: Send + Sync> FromRequestParts<S> for Frame {
     type Rejection = Error;
 

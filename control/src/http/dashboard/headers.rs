@@ -1,4 +1,4 @@
-//! What browsers are told about pages: what may run in them, who may show them, what they may tell others.
+//! Security headers of pages: content security policy, framing, referrer, caching.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::Response;
@@ -6,29 +6,29 @@ use axum::response::Response;
 use super::site::Site;
 use crate::domain::error::{Error, Result};
 
-/// What a page needs besides what every page may do; an extension of its response.
+/// What a page needs beyond the default policy; an extension of its response.
 #[derive(Clone, Debug, Default)]
 pub struct Needs {
-    /// An origin whose script may run, and make a frame: the human-verification challenge.
+    /// The origin of the human-verification challenge, whose script may run and open a frame.
     pub challenge: Option<String>,
-    /// Pictures as data addresses: QR codes.
+    /// Whether it has images as data URLs: QR codes.
     pub has_data_images: bool,
 }
 
 impl Needs {
-    /// A response with these needs.
+    /// Adds these needs to a response.
     pub fn put(self, mut response: Response) -> Response {
         response.extensions_mut().insert(self);
         response
     }
 }
 
-/// Sets the headers of a page.
+/// Sets the headers.
 pub(super) fn set(site: &Site, needs: &Needs, headers: &mut HeaderMap) -> Result<()> {
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::try_from(policy(site, needs)).map_err(Error::internal)?);
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    // For browsers that do not know `frame-ancestors`.
+    // For browsers without `frame-ancestors`.
     headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
     headers.insert(HeaderName::from_static("cross-origin-opener-policy"), HeaderValue::from_static("same-origin"));
     headers.insert(HeaderName::from_static("cross-origin-resource-policy"), HeaderValue::from_static("same-origin"));
@@ -37,8 +37,8 @@ pub(super) fn set(site: &Site, needs: &Needs, headers: &mut HeaderMap) -> Result
     Ok(())
 }
 
-/// Scripts come from the folder of our own files, which holds nothing that anybody uploaded; styles and all else from here; nothing stands in a page
-/// itself.
+/// The content security policy. Scripts load only from our static files, which contain no uploads; styles and everything else load from our origin.
+/// Nothing is inline.
 fn policy(site: &Site, needs: &Needs) -> String {
     let scripts = format!("{}{}", site.origin(), site.path("/assets/"));
     let (challenge, frames) = match &needs.challenge {

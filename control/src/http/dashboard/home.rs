@@ -1,4 +1,4 @@
-//! The first page: where everything is.
+//! The home page: links to all others.
 
 use askama::Template;
 use axum::response::Response;

@@ -1,5 +1,5 @@
-//! Keys: access keys, which can do what their owner can, and API keys, which are cut down to scopes ([`super::api_keys`]). A raw key is in the answer to
-//! the form that made it, and nowhere else.
+//! Keys: access keys, which have their owner's rights, and API keys, which are limited to scopes ([`super::api_keys`]). Only the response to the form that
+//! created a key contains the raw key.
 
 use askama::Template;
 use axum::extract::State;
@@ -19,11 +19,10 @@ use crate::domain::access::{DashboardSession, NotApiKey};
 use crate::domain::credentials::access_keys::repo::Credential;
 use crate::domain::error::{Error, Result, Thing};
 use crate::domain::keys::access_keys::{self as service, AccessKeyPatch, DEFAULT_TTL, NewAccessKey};
-use crate::domain::login::fresh;
 use crate::domain::second_factors::NewCredentials;
 use crate::http::AppState;
 use crate::http::extract::{KeyPath, encode_segment};
-use crate::infra::dates::{day, end, moment};
+use crate::infra::dates::RelativeTime;
 
 #[derive(Template)]
 #[template(path = "dashboard/keys.html")]
@@ -33,26 +32,25 @@ struct KeysPage<'p> {
     api_keys: Vec<api_keys::Shown>,
 }
 
-/// An access key, as the page shows it.
+/// An access key as the page shows it.
 struct Shown {
     page: String,
     name: String,
-    made: String,
+    created: RelativeTime,
     address: String,
-    used: String,
-    until: String,
-    is_over: bool,
+    used: Option<RelativeTime>,
+    expires: Option<RelativeTime>,
 }
 
 impl Shown {
     fn of(frame: &Frame, key: Credential) -> Self {
+        let relative = |time: UnixMillis| RelativeTime::of(time, frame.now());
         Self {
             page: frame.path(&page_of(&key.friendly_name)),
-            made: day(key.created_time),
+            created: relative(key.created_time),
             address: key.created_by,
-            used: key.last_used_time.map_or_else(|| "not yet".to_owned(), moment),
-            until: end(key.expires),
-            is_over: key.expires <= frame.now(),
+            used: key.last_used_time.map(relative),
+            expires: Some(relative(key.expires)),
             name: key.friendly_name,
         }
     }
@@ -68,25 +66,25 @@ struct New<'p> {
 
 #[derive(Template)]
 #[template(path = "dashboard/key.html")]
-struct Change<'p> {
+struct Edit<'p> {
     frame: &'p Frame,
     form: &'p Form,
     page: String,
     name: &'p str,
-    /// Until when it works now.
-    until: String,
-    /// The day that the form was shown with at first.
+    /// When it expires before the edit.
+    expires: Option<RelativeTime>,
+    /// The day that the form showed at first.
     shown_day: &'p str,
 }
 
-/// A key that was just made. It has no `Debug`: the raw key is in it.
+/// A key that was just created. Not `Debug`: it contains the raw key.
 #[derive(Template)]
 #[template(path = "dashboard/key_made.html")]
-pub(super) struct Made<'p> {
+pub(super) struct Created<'p> {
     pub(super) frame: &'p Frame,
     pub(super) name: &'p str,
     pub(super) key: &'p str,
-    /// What is said of its use.
+    /// What the key can do.
     pub(super) text: &'static str,
 }
 
@@ -103,13 +101,13 @@ fn page_of(name: &str) -> String {
 }
 
 fn name_field(name: &str) -> Field {
-    Field::text("friendlyName", "Name").hint("So that you know it again, such as the machine that it is for.").value(name)
+    Field::text("friendlyName", "Name").hint("Where you use the key, such as the name of the device.").value(name)
 }
 
-/// The field with the day that a form was shown with at first.
+/// The field with the day that a form showed at first.
 pub(super) const SHOWN_DAY: &str = "shownDay";
 
-/// How long a key lives that is to end with this day.
+/// The lifetime of a key that expires at the end of this day.
 fn ttl(day: &str, now: UnixMillis) -> Result<i64> {
     let ttl = until::end_of(day).map(|end| end.0 - now.0).map_err(|fault| Error::invalid("ttl", fault))?;
     if ttl > 0 { Ok(ttl) } else { Err(Error::invalid("ttl", "must be in the future")) }
@@ -140,22 +138,17 @@ pub(super) async fn show_new(
     form.page(&New { frame: &frame, form: &form, obstacle })
 }
 
-pub(super) async fn make(
+pub(super) async fn create(
     State(app): State<AppState>,
     frame: Frame,
     session: DashboardSession,
     right: NewCredentials,
     sent: Fields,
 ) -> Result<Response> {
-    let fresh = fresh::prove(&app, &session, None).await?;
-    let made = match read_new(&sent, app.now()) {
-        Ok(new) => service::add(&app, &session, right, fresh, &new).await,
-        Err(error) => Err(error),
-    };
-    match made {
+    match service::add(&app, &session, right, read_new(&sent, app.now()), None).await {
         Ok((key, token)) => {
-            let text = "It can do what you can, for command lines and programs of yours: keep it like a password.";
-            view::page(&Made { frame: &frame, name: &key.friendly_name, key: token.reveal(), text })
+            let text = "It has full access to your apps. Store it like a password.";
+            view::page(&Created { frame: &frame, name: &key.friendly_name, key: token.reveal(), text })
         }
         Err(error) => {
             let form = refuse(&sent, error, app.now())?;
@@ -164,7 +157,7 @@ pub(super) async fn make(
     }
 }
 
-/// The access key of this name; sessions have names, too, and a page of their own.
+/// The access key with this name. Sessions have names too, but are on another page.
 async fn find(app: &AppState, session: &DashboardSession, name: &str) -> Result<Credential> {
     let found = service::find(&mut app.db.read().await?, app, session, name).await?;
     Some(found).filter(|key| !key.kind().is_login()).ok_or(Error::NotFound(Thing::AccessKey))
@@ -179,20 +172,20 @@ pub(super) async fn show_one(
     let key = find(&app, &session, &name).await?;
     let day = until::shown(key.expires);
     let form = new_form(&key.friendly_name, &day);
-    form.page(&Change { frame: &frame, form: &form, page: page_of(&name), name: &name, until: end(key.expires), shown_day: &day })
+    let expires = Some(RelativeTime::of(key.expires, frame.now()));
+    form.page(&Edit { frame: &frame, form: &form, page: page_of(&name), name: &name, expires, shown_day: &day })
 }
 
-/// Changes the key of this name as a form says.
+/// Updates the key with this name from a form.
 async fn update(app: &AppState, session: &DashboardSession, name: &str, sent: &Fields) -> Result<Credential> {
     let day = sent.text("ttl");
-    // The day as it was shown changes nothing, whatever it has become meanwhile: a lifetime begins anew otherwise.
+    // An untouched day changes nothing, even if the key has changed since the form was shown: any other day starts a new lifetime.
     let ttl = if sent.get(SHOWN_DAY) == Some(day) { None } else { Some(ttl(day, app.now())?) };
-    let fresh = service::prove(app, session, name, &Ok(ttl), None).await?;
-    let friendly_name = sent.has("friendlyName").then(|| friendly_name(sent)).transpose()?;
-    service::update(app, session, fresh, name, &AccessKeyPatch { friendly_name, ttl }).await
+    let friendly_name = sent.has("friendlyName").then(|| friendly_name(sent)).transpose();
+    service::update(app, session, name, AccessKeyPatch { friendly_name, ttl: Ok(ttl), proof: Ok(None) }).await
 }
 
-pub(super) async fn change(
+pub(super) async fn edit(
     State(app): State<AppState>,
     frame: Frame,
     session: DashboardSession,
@@ -201,11 +194,11 @@ pub(super) async fn change(
 ) -> Result<Response> {
     let key = find(&app, &session, &name).await?;
     match update(&app, &session, &name, &sent).await {
-        Ok(key) => frame.redirect_saying("/keys", &Flash::good(format!("The key {} is changed.", isolate(&key.friendly_name)))),
+        Ok(key) => frame.redirect_saying("/keys", &Flash::good(format!("The key {} was updated.", isolate(&key.friendly_name)))),
         Err(error) => {
             let form = refuse(&sent, error, app.now())?;
-            let shown_day = sent.text(SHOWN_DAY);
-            form.page(&Change { frame: &frame, form: &form, page: page_of(&name), name: &name, until: end(key.expires), shown_day })
+            let (expires, shown_day) = (Some(RelativeTime::of(key.expires, frame.now())), sent.text(SHOWN_DAY));
+            form.page(&Edit { frame: &frame, form: &form, page: page_of(&name), name: &name, expires, shown_day })
         }
     }
 }
@@ -221,8 +214,8 @@ pub(super) async fn show_deletion(
         frame: &frame,
         page: frame.path(&format!("{}/delete", page_of(&name))),
         title: format!("Delete the key {}?", isolate(&name)),
-        text: "Whatever uses it is refused at once, and it cannot be brought back.",
-        button: "Delete it",
+        text: "CLIs and programs that use it lose access immediately. You cannot undo this.",
+        button: "Delete key",
         back: "/keys",
     };
     question.ask()
@@ -237,5 +230,5 @@ pub(super) async fn delete(
 ) -> Result<Response> {
     find(&app, &session, &name).await?;
     service::remove(&app, &caller, &name).await?;
-    frame.redirect_saying("/keys", &Flash::good(format!("The key {} is deleted.", isolate(&name))))
+    frame.redirect_saying("/keys", &Flash::good(format!("The key {} was deleted.", isolate(&name))))
 }

@@ -1,8 +1,8 @@
-//! The dashboard: pages for people, rendered here, on the same services and grants as the interface.
+//! The dashboard: server-rendered pages, on the same services and grants as the API.
 //!
-//! Everything a page needs comes with [`frame::Frame`]: who is signed in, what forms carry, what is said once. What surrounds every page (the session's cookie,
-//! the defence against forged requests, the headers, the pages of refusals) is `pipeline`'s and cannot be forgotten by a page. Rules of the business are
-//! not here: a handler calls a service as the interface's handlers do. Start reading at [`pages`] and [`frame`].
+//! [`frame::Frame`] has everything that a page needs: who is signed in, the CSRF token, the flash message. `pipeline` wraps every page with the session
+//! cookie, CSRF protection, headers and error pages, so that no page can forget them. Business rules are not here: a handler calls a service, as API
+//! handlers do. Start reading at [`pages`] and [`frame`].
 
 mod account;
 mod api_keys;
@@ -50,16 +50,16 @@ use crate::domain::error::{Error, Result};
 use crate::http::AppState;
 use crate::http::layer as web;
 
-/// Pages by their paths, which a test compares with those that it has looked at.
+/// Pages by path. A test checks that it has visited each of them.
 #[derive(Debug, Default)]
 pub struct Pages {
     router: Router<AppState>,
-    /// The paths, as routes have them.
+    /// The paths, as in the routes.
     pub paths: Vec<&'static str>,
 }
 
 impl Pages {
-    /// One more page.
+    /// Adds a page.
     fn page(mut self, path: &'static str, methods: MethodRouter<AppState>) -> Self {
         self.router = self.router.route(path, methods);
         self.paths.push(path);
@@ -69,7 +69,7 @@ impl Pages {
 
 /// Every page.
 pub fn pages() -> Pages {
-    // What pages are made of is for whoever makes them: a program built for release does not show it.
+    // The design system is for developers: release builds do not serve it.
     let first = if cfg!(debug_assertions) { Pages::default().page("/design", get(design::show)) } else { Pages::default() };
     first
         .page("/", get(home::show))
@@ -94,7 +94,7 @@ pub fn pages() -> Pages {
         .page("/security/passkeys/options", post(factors::passkeys::options))
         .page("/security/passkeys/{passkey}", get(factors::passkeys::show).post(factors::passkeys::rename))
         .page("/security/passkeys/{passkey}/remove", get(factors::passkeys::show_removal).post(factors::passkeys::remove))
-        .page("/security/recovery-codes", get(factors::recovery::show).post(factors::recovery::make))
+        .page("/security/recovery-codes", get(factors::recovery::show).post(factors::recovery::create))
         .page("/security/recovery-codes/download", post(factors::recovery::download))
         .page("/account", get(account::show).post(account::rename))
         .page("/account/password", get(account::show_password).post(account::change_password))
@@ -102,39 +102,39 @@ pub fn pages() -> Pages {
         .page("/account/apps/{app_id}/accept", get(shared_apps::show_acceptance).post(shared_apps::accept))
         .page("/account/apps/{app_id}/leave", get(shared_apps::show_leaving).post(shared_apps::leave))
         .page("/sessions", get(sessions::show))
-        .page("/sessions/{credential}/end", post(sessions::end))
-        .page("/sessions/end-others", post(sessions::end_others))
+        .page("/sessions/{credential}/end", post(sessions::revoke))
+        .page("/sessions/end-others", post(sessions::revoke_others))
         .page("/keys", get(keys::show))
-        .page("/keys/new", get(keys::show_new).post(keys::make))
-        .page("/keys/access/{key}", get(keys::show_one).post(keys::change))
+        .page("/keys/new", get(keys::show_new).post(keys::create))
+        .page("/keys/access/{key}", get(keys::show_one).post(keys::edit))
         .page("/keys/access/{key}/delete", get(keys::show_deletion).post(keys::delete))
-        .page("/keys/api/new", get(api_keys::show_new).post(api_keys::make))
-        .page("/keys/api/{key}", get(api_keys::show_one).post(api_keys::change))
+        .page("/keys/api/new", get(api_keys::show_new).post(api_keys::create))
+        .page("/keys/api/{key}", get(api_keys::show_one).post(api_keys::edit))
         .page("/keys/api/{key}/revoke", get(api_keys::show_revocation).post(api_keys::revoke))
         .page("/activate", get(cli::show_activate).post(cli::activate))
         .page("/cli/authorize/{authorization}", get(cli::show).post(cli::decide))
-        .page("/cli/key", get(cli_key::show).post(cli_key::make))
+        .page("/cli/key", get(cli_key::show).post(cli_key::create))
 }
 
-/// The routes of this area, where the settings want them; the root leads there.
+/// The dashboard's routes, at the path in the settings. The root redirects there.
 pub fn routes(app: &AppState) -> Router<AppState> {
     let site = Site::of(&app.settings, &app.front.settings);
-    let surrounded = |router: Router<AppState>| {
+    let wrapped = |router: Router<AppState>| {
         router
             .method_not_allowed_fallback(web::wrong_method)
             .layer(middleware::from_fn_with_state((app.clone(), site.clone()), pipeline::run))
     };
     let files = Router::new().route("/assets/{file}", get(assets::get)).route("/csp-report", post(reports::post));
     if site.base().is_empty() {
-        // Beside the interface: what is no page is answered as the interface answers it.
-        return surrounded(pages().router).merge(files).merge(cli_key::logins());
+        // Pages share the root with the API, so the API answers unknown paths.
+        return wrapped(pages().router).merge(files).merge(cli_key::logins());
     }
-    let pages = surrounded(pages().router.fallback(web::not_found)).merge(files);
+    let pages = wrapped(pages().router.fallback(web::not_found)).merge(files);
     let address = app.settings.dashboard_url.clone();
     Router::new().route("/", get(async move || to_dashboard(&address))).merge(cli_key::logins()).nest(site.base(), pages)
 }
 
-/// Leads from the service's address to the dashboard.
+/// Redirects from the service's address to the dashboard.
 fn to_dashboard(address: &str) -> Result<Response> {
     let location = HeaderValue::try_from(address).map_err(Error::internal)?;
     Ok((StatusCode::SEE_OTHER, [(header::LOCATION, location)]).into_response())

@@ -1,6 +1,6 @@
 //! Signing in with a passkey: instead of a password, or as the second step.
 //!
-//! A script asks the browser and sends what it answers by the page's own form, so that each refusal is the page again.
+//! A script asks the browser for the passkey and submits the answer through the page's own form, so that a refusal shows the page again.
 
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
@@ -10,31 +10,31 @@ use super::fields::Fields;
 use super::frame::Frame;
 use super::second_factor::{self, Pending};
 use super::session::{self, Before};
-use super::sign_in::{self, Asked, next_of};
+use super::sign_in::{self, SignInQuery, next_of};
 use super::step_up;
 use crate::domain::audit::ClientAddress;
 use crate::domain::error::Result;
 use crate::domain::login::passkeys::service;
 use crate::http::AppState;
 
-/// Asks anybody for a passkey.
+/// Returns the options for a passkey, to any visitor.
 pub(super) async fn options(State(app): State<AppState>, from: ClientAddress) -> Result<Response> {
-    let asked = service::ask_anybody(&app, from).await;
-    step_up::asked(asked.map(|asked| json!({ "challengeId": asked.challenge_id, "options": asked.options })))
+    let challenge = service::ask_anybody(&app, from).await;
+    step_up::options_response(challenge.map(|asked| json!({ "challengeId": asked.challenge_id, "options": asked.options })))
 }
 
-/// A refusal is shown at the address that the form was sent to: whoever opens that gets the page with the form.
+/// A refusal is shown at the address that the form was sent to, so opening that address redirects to the page with the form.
 pub(super) async fn show(frame: Frame, RawQuery(query): RawQuery) -> Result<Response> {
-    lead_to(&frame, "/sign-in", query.as_deref())
+    redirect_to_form(&frame, "/sign-in", query.as_deref())
 }
 
-/// The same of the second step.
+/// The same for the second step.
 pub(super) async fn show_pending(frame: Frame, RawQuery(query): RawQuery) -> Result<Response> {
-    lead_to(&frame, "/sign-in/second-factor", query.as_deref())
+    redirect_to_form(&frame, "/sign-in/second-factor", query.as_deref())
 }
 
-fn lead_to(frame: &Frame, page: &str, query: Option<&str>) -> Result<Response> {
-    let Asked { next, .. } = Asked::of(frame, query);
+fn redirect_to_form(frame: &Frame, page: &str, query: Option<&str>) -> Result<Response> {
+    let SignInQuery { next, .. } = SignInQuery::of(frame, query);
     frame.redirect_to(&frame.site().with_next(page, next.as_deref()))
 }
 
@@ -53,10 +53,10 @@ pub(super) async fn submit(
     }
 }
 
-/// Asks whoever has shown a right password for one of the account's passkeys.
+/// Returns the options for one of the account's passkeys, after the right password.
 pub(super) async fn pending_options(State(app): State<AppState>, from: ClientAddress, pending: Pending) -> Result<Response> {
-    let asked = service::ask_pending(&app, from, &pending.0).await;
-    step_up::asked(asked.map(|options| json!({ "options": options })))
+    let options = service::ask_pending(&app, from, &pending.0).await;
+    step_up::options_response(options.map(|options| json!({ "options": options })))
 }
 
 pub(super) async fn complete(

@@ -1,4 +1,4 @@
-//! A password that was forgotten, and the page that the mail leads to.
+//! Resetting a forgotten password: the form, and the page that the mail links to.
 
 use askama::Template;
 use axum::extract::{RawQuery, State};
@@ -8,7 +8,7 @@ use super::fields::Fields;
 use super::flash::Flash;
 use super::form::{Field, Form};
 use super::frame::Frame;
-use super::sign_in::{Asked, next_of};
+use super::sign_in::{SignInQuery, next_of};
 use super::sign_up::{challenge_token, has_challenge, needed, refuse_challenged, say_token, token_field, token_of, with_challenge};
 use super::view;
 use crate::domain::audit::ClientAddress;
@@ -31,11 +31,11 @@ struct Forgot<'p> {
 struct ResetPassword<'p> {
     frame: &'p Frame,
     form: &'p Form,
-    /// Whether the box is ticked.
+    /// Whether the checkbox is checked.
     revokes_keys: bool,
 }
 
-/// What is left of what could be used before the reset.
+/// The keys and second factors that still work after the reset.
 #[derive(Template)]
 #[template(path = "dashboard/reset_password_done.html")]
 struct Done<'p> {
@@ -44,11 +44,11 @@ struct Done<'p> {
 }
 
 fn forgot_form(sent: &Fields) -> Form {
-    Form::of([Field::email("email", "E-mail address").value(sent.text("email"))])
+    Form::of([Field::email("email", "Email address").value(sent.text("email"))])
 }
 
 pub(super) async fn show_forgotten(frame: Frame, RawQuery(query): RawQuery) -> Result<Response> {
-    let Asked { next, .. } = Asked::of(&frame, query.as_deref());
+    let SignInQuery { next, .. } = SignInQuery::of(&frame, query.as_deref());
     let sent = Fields::default();
     let (form, has_challenge) = (forgot_form(&sent), has_challenge(&frame, &sent, None));
     Ok(with_challenge(&frame, form.page(&Forgot { frame: &frame, form: &form, next, has_challenge })?, has_challenge))
@@ -59,7 +59,7 @@ pub(super) async fn forget(State(app): State<AppState>, frame: Frame, from: Clie
     let email = needed(&sent, "email").and_then(str::parse);
     match service::forgot(&app, from, email, challenge_token(&sent)).await {
         Ok(()) => {
-            let text = "If this address has an account, a mail is on its way. Open its link to choose a new password.";
+            let text = "If this address has an account, we sent an email. Open its link to choose a new password.";
             let response = frame.redirect_to(&frame.site().with_next("/sign-in?again", next.as_deref()))?;
             frame.saying(response, &Flash::good(text))
         }
@@ -86,7 +86,7 @@ pub(super) async fn reset(State(app): State<AppState>, frame: Frame, from: Clien
     match service::reset(&app, from, Reset { token, password, revokes_keys: Ok(revokes_keys) }).await {
         Ok(kept) => view::page(&Done { frame: &frame, kept: &kept }),
         Err(error) => {
-            let form = say_token(reset_form(&sent).refuse(error)?, "ask for another mail");
+            let form = say_token(reset_form(&sent).refuse(error)?, "Request a new email");
             form.page(&ResetPassword { frame: &frame, form: &form, revokes_keys })
         }
     }

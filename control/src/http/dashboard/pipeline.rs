@@ -1,4 +1,4 @@
-//! What every request of a page goes through, so that no page can forget any of it: who asks, where a form comes from, what the answer sets.
+//! The middleware of every page, so that no page can forget any of it: session, CSRF check, headers and cookies.
 
 use std::sync::Arc;
 
@@ -23,32 +23,32 @@ use crate::http::AppState;
 use crate::http::extract::read_body;
 use crate::http::layer::{SentPath, problem};
 
-/// The largest form, in bytes.
-const MOST_FORM: usize = 64 << 10;
+/// The maximum size of a form, in bytes.
+const MAX_FORM: usize = 64 << 10;
 
-/// The cookies of a request, and what came of them.
-struct Given {
+/// The cookies of a request, and what they resolved to.
+struct RequestCookies {
     session: Option<Value>,
     form: Option<Value>,
-    /// A form cookie that this response is to set.
+    /// A form cookie for this response to set.
     new_form: Option<String>,
     caller: Option<SignedIn>,
 }
 
-/// Makes the frame, runs the handler, and dresses its answer as a page.
+/// Creates the frame, runs the handler, and renders refusals as pages.
 pub(super) async fn run(State((app, site)): State<(AppState, Site)>, mut request: Request, next: Next) -> Response {
-    // A bearer credential is for the interface; here only the cookie counts.
+    // Bearer credentials are for the API; pages accept only the cookie.
     request.headers_mut().remove(header::AUTHORIZATION);
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
     let path = request.extensions().get::<SentPath>().map(|sent| sent.0.to_string()).unwrap_or_default();
-    // Elsewhere the cookie stays: an answer that comes late would take away the session that the browser has got meanwhile.
+    // Only the sign-in page removes a dead session cookie: elsewhere a late response would remove a session that the browser got meanwhile.
     let is_sign_in = *request.method() == Method::GET && path.split('?').next() == Some(site.path("/sign-in").as_str());
     let from = request.extensions().get().copied();
     let (frame, given, begun) = begin(&app, &site, request.headers(), from, path).await;
     let mut is_ended = is_sign_in && given.session.is_some() && given.caller.is_none() && begun.is_ok();
     let mut sent = (!is_read).then(Fields::default);
     let answer = match begun {
-        Ok(()) => match admit(&site, &given, request, is_read).await {
+        Ok(()) => match check_csrf(&site, &given, request, is_read).await {
             Ok(None) => problem::refused(StatusCode::FORBIDDEN, csrf::REFUSED),
             Ok(Some(mut request)) => {
                 if let Some(fields) = request.extensions().get::<Fields>() {
@@ -75,13 +75,19 @@ pub(super) async fn run(State((app, site)): State<(AppState, Site)>, mut request
     }
 }
 
-/// Finds out who asks. There is a frame in any case, also for the page that says what went wrong.
-async fn begin(app: &AppState, site: &Site, headers: &HeaderMap, from: Option<ClientAddress>, path: String) -> (Frame, Given, Result<()>) {
+/// Finds the session. There is always a frame, since the error page needs one too.
+async fn begin(
+    app: &AppState,
+    site: &Site,
+    headers: &HeaderMap,
+    from: Option<ClientAddress>,
+    path: String,
+) -> (Frame, RequestCookies, Result<()>) {
     let session = Cookie::Session.read(site, headers);
-    let mut given = Given { form: Cookie::Form.read(site, headers), session, new_form: None, caller: None };
+    let mut given = RequestCookies { form: Cookie::Form.read(site, headers), session, new_form: None, caller: None };
     let mut inner =
         Inner { app: app.clone(), site: site.clone(), visitor: None, csrf: String::new(), flash: Flash::read(app, site, headers), path };
-    let mut make = async || {
+    let mut resolve = async || {
         let from = from.ok_or_else(|| Error::internal("a request without a client address"))?;
         if let Some(token) = &given.session
             && let Some((caller, visitor)) = session::find(app, &token.0, from).await?
@@ -101,12 +107,12 @@ async fn begin(app: &AppState, site: &Site, headers: &HeaderMap, from: Option<Cl
         };
         Ok(())
     };
-    let begun = make().await;
+    let begun = resolve().await;
     (Frame(Arc::new(inner)), given, begun)
 }
 
-/// The request again; nothing when it changes something and does not come from a page of ours. Errors: those of a body.
-async fn admit(site: &Site, given: &Given, request: Request, is_read: bool) -> Result<Option<Request>> {
+/// The CSRF check: returns the request, or `None` when it changes something and does not come from one of our pages. Errors: those of a body.
+async fn check_csrf(site: &Site, given: &RequestCookies, request: Request, is_read: bool) -> Result<Option<Request>> {
     if is_read {
         return Ok(Some(request));
     }
@@ -116,7 +122,7 @@ async fn admit(site: &Site, given: &Given, request: Request, is_read: bool) -> R
     let (mut parts, mut body) = request.into_parts();
     let mut shown = parts.headers.get(csrf::HEADER).and_then(|value| value.to_str().ok()).map(str::to_owned);
     if shown.is_none() {
-        let bytes = read_body(&parts.headers, body, MOST_FORM).await?;
+        let bytes = read_body(&parts.headers, body, MAX_FORM).await?;
         let fields = Fields::of(&parts.headers, &bytes);
         shown = fields.get(csrf::FIELD).map(str::to_owned);
         parts.extensions.insert(fields);
@@ -124,14 +130,14 @@ async fn admit(site: &Site, given: &Given, request: Request, is_read: bool) -> R
     }
     let session = given.session.as_ref().map(|value| value.0.as_str());
     let form = given.form.as_ref().map(|value| value.0.as_str());
-    // Of somebody who is signed in, the session's alone. One that ended while its page was open still tells that the page was ours.
+    // A signed-in visitor needs the session's token. The token of a session that ended while its page was open still shows that the page was ours.
     let secrets = if given.caller.is_some() { [session, None] } else { [form, session] };
     let is_ours = csrf::is_token_of(shown.as_deref(), secrets.into_iter().flatten())?;
     Ok(is_ours.then(|| Request::from_parts(parts, body)))
 }
 
-/// Sets the headers of a page, and the cookies that follow from what it was.
-fn finish(site: &Site, frame: &Frame, given: &Given, is_ended: bool, response: &mut Response, needs: &Needs) -> Result<()> {
+/// Sets a page's headers and cookies.
+fn finish(site: &Site, frame: &Frame, given: &RequestCookies, is_ended: bool, response: &mut Response, needs: &Needs) -> Result<()> {
     headers::set(site, needs, response.headers_mut())?;
     let is_html = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
     let mut cookies = Vec::new();
@@ -141,7 +147,7 @@ fn finish(site: &Site, frame: &Frame, given: &Given, is_ended: bool, response: &
     if is_html && let Some(secret) = given.new_form.as_ref().filter(|_| !session::sets(site, response, Cookie::Form)) {
         cookies.push(Cookie::Form.set(site, secret, None)?);
     }
-    // It was said.
+    // The flash message was shown.
     if is_html && frame.flash().is_some() && !session::sets(site, response, Cookie::Flash) {
         cookies.push(Cookie::Flash.end(site)?);
     }

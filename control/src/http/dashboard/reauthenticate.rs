@@ -1,8 +1,8 @@
-//! Fresh proofs for forms: one that its session is too old for is not lost. Its answer asks for the password or a second factor, holds what was typed, and
-//! is sent to the same page, which goes on.
+//! Reauthentication: a form whose session is not fresh enough is not lost. The response asks for the password or a second factor, keeps the form's input,
+//! and submits it to the same page, which then continues.
 //!
-//! Nothing travels in an address, and the page asks for nothing but what it was sent itself: what comes from elsewhere never gets here ([`super::csrf`]).
-//! A handler needs to do nothing for it but give the refusal back.
+//! Nothing is passed in a URL. The page holds only what was sent to it, and requests from elsewhere never get here ([`super::csrf`]). A handler only has to
+//! return the refusal.
 
 use askama::Template;
 use axum::extract::Request;
@@ -17,45 +17,45 @@ use super::frame::Frame;
 use super::step_up::{self, StepUp};
 use super::{csrf, refusal, view};
 use crate::domain::access::{DashboardSession, LoginSession, SignedIn};
-use crate::domain::error::{Code, Error, Result};
-use crate::domain::login::fresh::{self, Reauthentication, judge_password};
+use crate::domain::error::{Error, Refusal, Result};
+use crate::domain::login::fresh::{self, Reauthentication};
 use crate::http::AppState;
 use crate::http::layer::problem::ProblemText;
 
-/// The form's field by which a form is the answer to the page.
+/// The form field that marks a form as submitted from this page.
 const MARK: &str = "reauthenticate";
 
-/// The form's field for the password: the same as the member of the interface.
+/// The form field for the password, named like the API's member.
 const PASSWORD: &str = "password";
 
-/// What the page never holds: what it asks for itself, passwords, and what a browser made of a passkey.
+/// Fields that the page never keeps: those it asks for itself, passwords, and passkey answers.
 const NOT_KEPT: &[&str] = &[csrf::FIELD, MARK, PASSWORD, "currentPassword", "username", "response", step_up::CODE, step_up::ANSWER];
 
-/// Whether a form has come by the page, with the proof that was asked for.
+/// Whether a form was submitted from this page, with the proof.
 pub(super) fn is_answer(sent: &Fields) -> bool {
     sent.has(MARK)
 }
 
 #[derive(Template)]
 #[template(path = "dashboard/reauthenticate.html")]
-struct Ask<'p> {
+struct Reauthenticate<'p> {
     frame: &'p Frame,
     form: &'p Form,
     step_up: &'p StepUp,
     email: &'p str,
-    /// Where it is sent: where the form was sent.
+    /// Where the form is sent: to its original page.
     page: &'p str,
-    /// What is to go on.
+    /// What continues afterwards.
     purpose: &'static str,
-    /// What was typed.
+    /// The form's input.
     kept: Vec<(&'p str, &'p str)>,
-    /// The page of the form.
+    /// The form's page.
     back: String,
-    /// Where somebody signs in who cannot give the proof.
+    /// Where a user who cannot give the proof signs in.
     sign_in: String,
 }
 
-/// Runs the handler of a page. A form that has a proof makes its session fresh first; one that its session is too old for is answered with the page.
+/// Runs a page's handler. A form with a proof makes its session fresh first. A form whose session is not fresh gets this page as its response.
 pub(super) async fn run(
     app: &AppState,
     frame: &Frame,
@@ -74,7 +74,8 @@ pub(super) async fn run(
         }
     }
     let answer = next.run(request).await;
-    let is_too_old = answer.extensions().get::<ProblemText>().is_some_and(|problem| problem.code == Some(Code::ReauthRequired));
+    let refusal = answer.extensions().get::<ProblemText>().and_then(|problem| problem.refusal.as_ref());
+    let is_too_old = matches!(refusal, Some(Refusal::NotFresh | Refusal::LoginTooOld));
     if !is_too_old {
         return answer;
     }
@@ -89,23 +90,23 @@ fn password_form() -> Form {
     Form::of([Field::password(PASSWORD, "Your password").focused()])
 }
 
-/// Makes the session fresh; or the page again, which says what was wrong.
+/// Makes the session fresh, or shows the page again with the error.
 async fn settle(app: &AppState, frame: &Frame, session: &DashboardSession, sent: &Fields) -> Result<Option<Response>> {
-    let password = sent.get(PASSWORD).map(|text| judge_password(text.to_owned())).transpose();
+    let password = sent.get(PASSWORD).map(str::parse).transpose();
     let again = password.map(|password| Reauthentication { password, proof: step_up::proof(sent) });
     let again = again.map_err(|error| FieldErrors::of(PASSWORD, error));
     let Err(error) = fresh::reauthenticate(app, session, again).await else { return Ok(None) };
     let mut step_up = StepUp::of(app, session).await?.beside_another_way();
     let form = match error {
         Error::WrongCredentials(_) => {
-            password_form().refuse_field(StatusCode::UNAUTHORIZED, "The password is wrong.", "Nothing was done yet.")
+            password_form().refuse_field(StatusCode::UNAUTHORIZED, "The password is incorrect.", "No changes were made.")
         }
         error => step_up.refuse(password_form(), sent, error)?,
     };
     page(frame, session, sent, &form, &step_up, None).map(Some)
 }
 
-/// The page; with `status` unless its form was refused, which has one.
+/// The page, with `status`, or with the status of its refused form.
 fn page(
     frame: &Frame,
     session: &DashboardSession,
@@ -115,9 +116,9 @@ fn page(
     status: Option<StatusCode>,
 ) -> Result<Response> {
     let page = frame.here().split('?').next().unwrap_or_default();
-    let back = refusal::way_back(frame, sent);
+    let back = refusal::return_page(frame, sent);
     let sign_in = frame.site().with_next("/sign-in?again", back.as_deref());
-    let ask = Ask {
+    let template = Reauthenticate {
         frame,
         form,
         step_up,
@@ -129,21 +130,21 @@ fn page(
         sign_in,
     };
     match status {
-        Some(status) => view::page_with(status, &ask),
-        None => form.page(&ask),
+        Some(status) => view::page_with(status, &template),
+        None => form.page(&template),
     }
 }
 
-/// What a form is for, as the page says it.
+/// What a form is for, in the page's words.
 fn purpose(frame: &Frame) -> &'static str {
     const PURPOSES: &[(&str, &str)] = &[
         ("/keys/new", "create the access key"),
         ("/cli/key", "create the access key"),
-        ("/keys/access", "let the access key work for longer"),
+        ("/keys/access", "extend the access key"),
         ("/keys/api/new", "create the API key"),
-        ("/keys/api", "give the API key more scopes or more time"),
+        ("/keys/api", "extend the API key or add scopes"),
         ("/cli/authorize", "authorize the CLI"),
         ("/security", "set up two-factor authentication"),
     ];
-    PURPOSES.iter().find(|(page, _)| frame.is_at(page)).map_or("go on", |(_, purpose)| purpose)
+    PURPOSES.iter().find(|(page, _)| frame.is_at(page)).map_or("continue", |(_, purpose)| purpose)
 }

@@ -1,4 +1,4 @@
-//! What browsers report of pages that broke their own policy: one line for the log, with nothing in it that somebody wrote.
+//! Content security policy reports from browsers: each becomes one log line, without any text from the report.
 
 use std::sync::PoisonError;
 
@@ -12,10 +12,10 @@ use crate::domain::{limits, traces};
 use crate::http::AppState;
 use crate::http::extract::read_body;
 
-/// The largest report, in bytes.
-const MOST: usize = 16 << 10;
+/// The maximum size of a report, in bytes.
+const MAX_REPORT: usize = 16 << 10;
 
-/// The directives that can be broken (Content Security Policy level 3).
+/// The directives that a page can violate (Content Security Policy Level 3).
 const DIRECTIVES: [&str; 14] = [
     "default-src",
     "script-src",
@@ -34,21 +34,21 @@ const DIRECTIVES: [&str; 14] = [
 ];
 
 pub(super) async fn post(State(app): State<AppState>, from: ClientAddress, request: Request) -> Result<StatusCode> {
-    admit(&app, from).map_err(limits::too_many)?;
+    check_limit(&app, from).map_err(limits::too_many)?;
     let (parts, body) = request.into_parts();
-    let body = read_body(&parts.headers, body, MOST).await?;
-    tracing::warn!(directive = directive(&body), "a browser reports that a page of the dashboard broke its content security policy");
+    let body = read_body(&parts.headers, body, MAX_REPORT).await?;
+    tracing::warn!(directive = directive(&body), "a browser reported a content security policy violation on a dashboard page");
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Anybody may send some, as with other requests without a credential. Counted in memory: a restart may forget them, for they change nothing.
-fn admit(app: &AppState, from: ClientAddress) -> Result<(), u64> {
+/// The rate limit for unauthenticated requests. Counted in memory: a restart may forget the counts, since reports change nothing.
+fn check_limit(app: &AppState, from: ClientAddress) -> Result<(), u64> {
     let mut reports = app.front.policy_reports.lock().unwrap_or_else(PoisonError::into_inner);
     let admitted = reports.admit_address(from.0, "", app.settings.limits.strangers.posts, app.now().as_millis());
     admitted.inspect_err(|_| traces::refused(app, from, "policy_reports", None))
 }
 
-/// Which rule was broken, when it is one that there is.
+/// The violated directive, if it is a known one.
 fn directive(body: &[u8]) -> &'static str {
     let report: Value = serde_json::from_slice(body).unwrap_or_default();
     let named = report.pointer("/csp-report/effective-directive").or(report.pointer("/csp-report/violated-directive"));

@@ -1,4 +1,4 @@
-//! Who looks at a page: the session in the cookie, read here and nowhere else, and how it begins and ends.
+//! The session cookie: read only here, and set and removed at sign-in and sign-out.
 
 use std::borrow::Cow;
 
@@ -23,42 +23,42 @@ use crate::domain::keys::sessions;
 use crate::domain::login::service::LoggedIn;
 use crate::domain::second_factors::factors;
 use crate::http::AppState;
-use crate::infra::dates;
+use crate::infra::dates::RelativeTime;
 
-/// Somebody who is signed in, as every page shows it.
+/// The signed-in visitor, as every page shows it.
 #[derive(Clone, Debug)]
 pub struct Visitor {
-    /// The account's e-mail address.
+    /// The account's email address.
     pub email: String,
     /// The display name.
     pub name: Option<String>,
-    /// Until when the account may be without a second factor; `None` when it has one.
+    /// When the account will require a second factor; `None` when it has one.
     pub deadline: Option<UnixMillis>,
 }
 
 impl Visitor {
-    /// The name, or the address where there is none, for a sentence of ours.
+    /// The name, or the address if there is none, isolated for use in a sentence.
     pub fn called(&self) -> Cow<'_, str> {
         isolate(self.name.as_deref().unwrap_or(&self.email))
     }
 
-    /// Until when the account may be without a second factor, in words.
-    pub fn deadline_moment(&self) -> String {
-        self.deadline.map(dates::moment).unwrap_or_default()
+    /// The deadline to set up a second factor, as pages show it.
+    pub fn mfa_deadline(&self, frame: &Frame) -> Option<RelativeTime> {
+        self.deadline.map(|deadline| RelativeTime::of(deadline, frame.now()))
     }
 
-    /// Whether the time to set up a second factor is over.
+    /// Whether the deadline to set up a second factor has passed.
     pub fn is_overdue(&self, frame: &Frame) -> bool {
         self.deadline.is_some_and(|deadline| frame.now() > deadline)
     }
 }
 
-/// What a browser that signs in has from before: a session, if it has one, and its device cookie.
+/// What a browser has before it signs in: maybe a session, and its device cookie.
 #[derive(Clone, Debug)]
 pub struct Before {
     /// The session.
     pub session: Option<DashboardSession>,
-    /// What the device cookie holds.
+    /// The content of the device cookie.
     pub device: Device,
 }
 
@@ -76,7 +76,7 @@ impl FromRequestParts<AppState> for Before {
     }
 }
 
-/// The caller whose session this is, and what pages show of it; nobody when the session has ended. Errors: 429, 503.
+/// The session's caller, and what pages show about it; `None` when the session has expired or was revoked. Errors: 429, 503.
 pub(super) async fn find(app: &Context, token: &str, from: ClientAddress) -> Result<Option<(SignedIn, Visitor)>> {
     let caller = match bearer::by_dashboard_session(app, token, from).await {
         Err(Error::Unauthenticated) => return Ok(None),
@@ -89,8 +89,8 @@ pub(super) async fn find(app: &Context, token: &str, from: ClientAddress) -> Res
     Ok(Some((caller, Visitor { email: account.email, name: account.name, deadline })))
 }
 
-/// The answer to a login that succeeded: the new session's cookie, in the place of the one that the browser had, which ends; the device cookie; and the
-/// way to the page that was asked for, or the first.
+/// The response to a successful login: the cookie of the new session, which replaces and revokes the browser's previous one; the device cookie; and a
+/// redirect to the requested page, or to the home page.
 pub(super) async fn begin(app: &Context, frame: &Frame, before: Before, logged_in: &LoggedIn, next: Option<&str>) -> Result<Response> {
     if let Some(session) = before.session {
         match sessions::end_current(app, &session).await {
@@ -108,12 +108,12 @@ pub(super) async fn begin(app: &Context, frame: &Frame, before: Before, logged_i
     Ok(with_cookies(response, [cookie, device, Cookie::Pending.end(site)?, Cookie::Form.end(site)?]))
 }
 
-/// The answer to a sign-out: no session, and the way to the sign-in page.
+/// Removes the session cookie, after a sign-out.
 pub(super) fn end(frame: &Frame, response: Response) -> Result<Response> {
     Ok(with_cookies(response, [Cookie::Session.end(frame.site())?]))
 }
 
-/// A response that sets these cookies, too.
+/// Adds cookies to a response.
 pub(super) fn with_cookies(response: Response, cookies: impl IntoIterator<Item = HeaderValue>) -> Response {
     let mut response = response;
     for cookie in cookies {
@@ -122,7 +122,7 @@ pub(super) fn with_cookies(response: Response, cookies: impl IntoIterator<Item =
     response
 }
 
-/// Whether a cookie of this kind is set or ended by the response already.
+/// Whether the response already sets or removes this cookie.
 pub(super) fn sets(site: &Site, response: &Response, cookie: Cookie) -> bool {
     let name = cookie.name(site);
     let set = response.headers().get_all(header::SET_COOKIE);

@@ -1,9 +1,10 @@
-//! Where somebody is signed in, and the machines whose command lines were let in; and how each ends.
+//! Dashboard sessions and authorized devices, and revoking them.
 
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use shared::text::isolate;
+use shared::time::UnixMillis;
 
 use super::flash::Flash;
 use super::frame::Frame;
@@ -16,42 +17,42 @@ use crate::domain::error::{Error, Result};
 use crate::domain::keys::{access_keys, sessions as service};
 use crate::http::AppState;
 use crate::http::extract::CredentialPath;
-use crate::infra::dates::moment;
+use crate::infra::dates::RelativeTime;
 
 #[derive(Template)]
 #[template(path = "dashboard/sessions.html")]
 struct SessionsPage<'p> {
     frame: &'p Frame,
     sessions: Vec<Shown>,
-    machines: Vec<Shown>,
+    devices: Vec<Shown>,
     has_others: bool,
 }
 
-/// A session, as the page shows it.
+/// A session or an authorized device, as the page shows it.
 struct Shown {
-    /// Where its end is sent.
-    end: String,
-    /// What its owner may know it by.
+    /// Where its revocation is sent.
+    revoke: String,
+    /// The name of an authorized device.
     label: String,
     address: String,
-    since: String,
-    used: String,
-    until: String,
+    created: RelativeTime,
+    used: Option<RelativeTime>,
+    expires: RelativeTime,
     is_current: bool,
-    /// Whether the end of all others would end it.
+    /// Whether revoking all other sessions would revoke it.
     is_other: bool,
 }
 
 impl Shown {
     fn of(frame: &Frame, session: &DashboardSession, found: &Credential) -> Self {
-        let is_machine = found.kind().is_cli();
+        let relative = |time: UnixMillis| RelativeTime::of(time, frame.now());
         Self {
-            end: frame.path(&format!("/sessions/{}/end", found.id)),
-            label: if is_machine { found.device().label() } else { "Signed in".to_owned() },
+            revoke: frame.path(&format!("/sessions/{}/end", found.id)),
+            label: if found.kind().is_cli() { found.device().label() } else { String::new() },
             address: found.created_by.clone(),
-            since: moment(found.created_time),
-            used: found.last_used_time.map_or_else(|| "not yet".to_owned(), moment),
-            until: moment(found.expires),
+            created: relative(found.created_time),
+            used: found.last_used_time.map(relative),
+            expires: relative(found.expires),
             is_current: found.id == *session.credential(),
             is_other: found.kind() == CredentialKind::DashboardSession && found.id != *session.credential(),
         }
@@ -60,14 +61,14 @@ impl Shown {
 
 pub(super) async fn show(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> Result<Response> {
     let found = service::list(&app, &session).await?;
-    let (machines, sessions): (Vec<_>, Vec<_>) = found.iter().rev().partition(|found| found.kind().is_cli());
+    let (devices, sessions): (Vec<_>, Vec<_>) = found.iter().rev().partition(|found| found.kind().is_cli());
     let shown = |found: Vec<&Credential>| found.into_iter().map(|found| Shown::of(&frame, &session, found)).collect::<Vec<_>>();
-    let (sessions, machines) = (shown(sessions), shown(machines));
+    let (sessions, devices) = (shown(sessions), shown(devices));
     let has_others = sessions.iter().any(|shown| shown.is_other);
-    view::page(&SessionsPage { frame: &frame, sessions, machines, has_others })
+    view::page(&SessionsPage { frame: &frame, sessions, devices, has_others })
 }
 
-pub(super) async fn end(
+pub(super) async fn revoke(
     State(app): State<AppState>,
     frame: Frame,
     session: DashboardSession,
@@ -76,29 +77,29 @@ pub(super) async fn end(
 ) -> Result<Response> {
     let found = service::list(&app, &session).await?;
     let found = credential.ok().and_then(|CredentialPath(id)| found.into_iter().find(|found| found.id == id));
-    // What ended meanwhile is what was wanted.
-    let Some(found) = found else { return frame.redirect_saying("/sessions", &Flash::good("It has ended already.")) };
+    // It was revoked meanwhile, which is what the user wanted.
+    let Some(found) = found else { return frame.redirect_saying("/sessions", &Flash::good("It was already signed out.")) };
     if found.id == *session.credential() {
         service::end_current(&app, &session).await?;
         return session::end(&frame, frame.redirect_saying("/sign-in", &Flash::good("You are signed out."))?);
     }
-    let (ended, text) = if found.kind().is_cli() {
-        (machines::remove(&app, &session, &found.id).await, format!("{} is signed out.", isolate(&found.device().label())))
+    let (revoked, text) = if found.kind().is_cli() {
+        (machines::remove(&app, &session, &found.id).await, format!("{} was signed out.", isolate(&found.device().label())))
     } else {
-        (access_keys::remove(&app, &caller, &found.friendly_name).await, "The session is ended.".to_owned())
+        (access_keys::remove(&app, &caller, &found.friendly_name).await, "The session was revoked.".to_owned())
     };
-    match ended {
+    match revoked {
         Ok(()) => frame.redirect_saying("/sessions", &Flash::good(text)),
-        Err(Error::NotFound(_)) => frame.redirect_saying("/sessions", &Flash::good("It has ended already.")),
+        Err(Error::NotFound(_)) => frame.redirect_saying("/sessions", &Flash::good("It was already signed out.")),
         Err(error) => Err(error),
     }
 }
 
-pub(super) async fn end_others(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> Result<Response> {
+pub(super) async fn revoke_others(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> Result<Response> {
     let text = match service::end_dashboard(&app, &session, true).await? {
-        0 => "There was no other session.".to_owned(),
-        1 => "1 other session is ended.".to_owned(),
-        ended => format!("{ended} other sessions are ended."),
+        0 => "There were no other sessions.".to_owned(),
+        1 => "1 other session was revoked.".to_owned(),
+        revoked => format!("{revoked} other sessions were revoked."),
     };
     frame.redirect_saying("/sessions", &Flash::good(text))
 }

@@ -1,5 +1,5 @@
-//! Apps that others share with the account: a list on the account's page, and the pages on which one is accepted or left. Mails lead to those. They act
-//! only on a press of their button, since mail scanners open links.
+//! Apps that others share with the account: a list on the account page, and the pages to accept or leave one. Mails link to those pages. Only a button on
+//! them changes anything, since mail scanners open links.
 
 use askama::Template;
 use axum::extract::State;
@@ -20,8 +20,8 @@ use crate::domain::error::{Error, Result, Thing};
 use crate::http::AppState;
 use crate::infra::db::ReadTx;
 
-/// The most apps that the list shows: others decide how many there are.
-const MOST_SHOWN: i64 = 50;
+/// The maximum number of apps in the list, since others decide how many there are.
+const MAX_SHOWN: i64 = 50;
 
 /// Apps that others share with the account.
 pub(super) struct SharedApps {
@@ -30,9 +30,9 @@ pub(super) struct SharedApps {
     pub(super) has_more: bool,
 }
 
-/// One of them, as pages show it.
+/// A shared app as pages show it.
 pub(super) struct Shown {
-    /// The name that leads to it in any case.
+    /// The name that always resolves to it.
     pub(super) name: String,
     pub(super) role: &'static str,
     pub(super) is_waiting: bool,
@@ -65,18 +65,18 @@ struct Accept<'p> {
 
 /// The list.
 pub(super) async fn list(tx: &mut ReadTx, frame: &Frame, session: &DashboardSession) -> Result<SharedApps> {
-    let rows = repo::shared(tx, session.account(), MOST_SHOWN + 1).await?;
-    let most = usize::try_from(MOST_SHOWN).unwrap_or(usize::MAX);
-    Ok(SharedApps { has_more: rows.len() > most, apps: rows.iter().take(most).map(|row| Shown::of(frame, row)).collect() })
+    let rows = repo::shared(tx, session.account(), MAX_SHOWN + 1).await?;
+    let max = usize::try_from(MAX_SHOWN).unwrap_or(usize::MAX);
+    Ok(SharedApps { has_more: rows.len() > max, apps: rows.iter().take(max).map(|row| Shown::of(frame, row)).collect() })
 }
 
 async fn find<N>(app: &AppState, grant: &AppGrant<N>) -> Result<Option<SharedRow>> {
     Ok(repo::find_shared(&mut app.db.read().await?, grant.account(), grant.app()).await?)
 }
 
-/// The form that accepts an app. Only one that was transferred can get another name by it.
+/// The form that accepts an app. Only a transferred app can get another name with it.
 fn form(row: &SharedRow) -> Form {
-    let name = Field::text("name", "Name").hint("Change it when you have an app of this name already.").value(&row.name);
+    let name = Field::text("name", "Name").hint("Change it if you already have an app with this name.").value(&row.name);
     if row.is_transfer() { Form::of([name]) } else { Form::default() }
 }
 
@@ -84,8 +84,8 @@ fn page(frame: &Frame, row: &SharedRow, form: &Form) -> Result<Response> {
     form.page(&Accept { frame, form, app: Shown::of(frame, row), bare: row.name.clone() })
 }
 
-fn accepted_before(frame: &Frame) -> Result<Response> {
-    frame.redirect_saying("/account", &Flash::good("You have accepted this app already."))
+fn already_accepted(frame: &Frame) -> Result<Response> {
+    frame.redirect_saying("/account", &Flash::good("You already accepted this app."))
 }
 
 pub(super) async fn show_acceptance(
@@ -96,7 +96,7 @@ pub(super) async fn show_acceptance(
 ) -> Result<Response> {
     match find(&app, &grant).await? {
         Some(row) if row.is_waiting() => page(&frame, &row, &form(&row)),
-        _ => accepted_before(&frame),
+        _ => already_accepted(&frame),
     }
 }
 
@@ -107,8 +107,8 @@ pub(super) async fn accept(
     grant: AppGrant<AcceptApp>,
     sent: Fields,
 ) -> Result<Response> {
-    let Some(row) = find(&app, &grant).await?.filter(SharedRow::is_waiting) else { return accepted_before(&frame) };
-    // The page has asked about something else: the app was transferred meanwhile, which costs quotas, or given back.
+    let Some(row) = find(&app, &grant).await?.filter(SharedRow::is_waiting) else { return already_accepted(&frame) };
+    // The page asked about another role: the app was transferred meanwhile, which counts against quotas, or the transfer was withdrawn.
     if sent.text("role") != row.permission.as_str() {
         return frame
             .redirect_saying(&format!("/account/apps/{}/accept", row.id), &Flash::bad("Your role has changed. Read this page again."));
@@ -138,7 +138,8 @@ pub(super) async fn show_leaving(
 ) -> Result<Response> {
     let row = find(&app, &grant).await?.ok_or(Error::NotFound(Thing::App))?;
     let shown = Shown::of(&frame, &row);
-    let text = if shown.is_transfer { "You lose access at once. It belongs to its sender again." } else { "You lose access at once." };
+    let text =
+        if shown.is_transfer { "You lose access immediately. The app goes back to its sender." } else { "You lose access immediately." };
     let (page, title) = (shown.leave, format!("Leave the app {}?", shown.name));
     Question { frame: &frame, page, title, text, button: "Leave app", back: "/account" }.ask()
 }

@@ -1,4 +1,4 @@
-//! Signing in with an e-mail address and a password, and signing out.
+//! Signing in with an email address and a password, and signing out.
 
 use askama::Template;
 use axum::extract::{RawQuery, State};
@@ -14,7 +14,7 @@ use super::sign_up::{challenge_token, needed, refuse_challenged, with_challenge}
 use super::step_up;
 use crate::domain::access::DashboardSession;
 use crate::domain::audit::ClientAddress;
-use crate::domain::error::{Code, Error, Refusal, Result};
+use crate::domain::error::{Error, Refusal, Result};
 use crate::domain::keys::sessions;
 use crate::domain::login::service::{self, Login, Outcome};
 use crate::http::AppState;
@@ -27,38 +27,38 @@ struct SignIn<'p> {
     next: Option<String>,
     is_again: bool,
     has_challenge: bool,
-    /// Whether the password was right, and the address is not confirmed yet.
+    /// Whether the password was right but the address is not confirmed yet.
     is_unconfirmed: bool,
 }
 
-/// What the address of a sign-in page says besides.
+/// The query of a sign-in page.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Asked {
-    /// Where to go then; an address of ours.
+pub(super) struct SignInQuery {
+    /// Where to go afterwards; an address of ours.
     pub(super) next: Option<String>,
-    /// Whether somebody who is signed in is to sign in once more.
+    /// Whether a signed-in user signs in again.
     pub(super) is_again: bool,
-    /// Whether it may be somebody else who does.
+    /// Whether that may be another user.
     is_other: bool,
 }
 
-impl Asked {
-    /// Reads a query.
+impl SignInQuery {
+    /// Parses a query.
     pub(super) fn of(frame: &Frame, query: Option<&str>) -> Self {
-        let mut asked = Self::default();
+        let mut parsed = Self::default();
         for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
             match name.as_ref() {
-                "next" => asked.next = frame.site().next(&value).map(str::to_owned),
-                "again" => asked.is_again = true,
-                "other" => (asked.is_again, asked.is_other) = (true, true),
+                "next" => parsed.next = frame.site().next(&value).map(str::to_owned),
+                "again" => parsed.is_again = true,
+                "other" => (parsed.is_again, parsed.is_other) = (true, true),
                 _ => {}
             }
         }
-        asked
+        parsed
     }
 }
 
-/// The way back that a form carries.
+/// The page to go to afterwards, from a form.
 pub(super) fn next_of(frame: &Frame, sent: &Fields) -> Option<String> {
     sent.get("next").and_then(|next| frame.site().next(next)).map(str::to_owned)
 }
@@ -71,21 +71,21 @@ impl<'p> SignIn<'p> {
 
 fn sign_in_form(email: &str) -> Form {
     let password = Field::password("password", "Password");
-    Form::of([Field::email("email", "E-mail address").value(email), if email.is_empty() { password } else { password.focused() }])
+    Form::of([Field::email("email", "Email address").value(email), if email.is_empty() { password } else { password.focused() }])
 }
 
 pub(super) async fn show(frame: Frame, RawQuery(query): RawQuery) -> Result<Response> {
-    let Asked { next, is_again, is_other } = Asked::of(&frame, query.as_deref());
+    let SignInQuery { next, is_again, is_other } = SignInQuery::of(&frame, query.as_deref());
     if frame.visitor().is_some() && !is_again {
         return frame.redirect_to(next.as_deref().unwrap_or(&frame.path("/")));
     }
-    // Whoever comes from a mail has not been in, and may have another account than this browser.
+    // A visitor who comes from a mail may have another account than this browser's session.
     let again = frame.visitor().map(|visitor| visitor.email.as_str()).filter(|_| !is_other);
     let form = sign_in_form(again.unwrap_or_default());
     form.page(&SignIn { is_again: again.is_some(), ..SignIn::new(&frame, &form, next) })
 }
 
-/// The page again, after a passkey was refused.
+/// The page again after a passkey was refused.
 pub(super) fn refused(frame: &Frame, before: &Before, next: Option<String>, error: Error) -> Result<Response> {
     let form = step_up::refuse_passkey(sign_in_form(""), error)?;
     form.page(&SignIn { is_again: before.session.is_some(), ..SignIn::new(frame, &form, next) })
@@ -114,7 +114,7 @@ pub(super) async fn submit(
             Ok(session::with_cookies(frame.redirect_to(&page)?, [cookie]))
         }
         Err(error) => {
-            let has_challenge = error.code() == Some(Code::ChallengeRequired) || sent.has("challengeToken");
+            let has_challenge = error.asks_for_challenge() || sent.has("challengeToken");
             let is_unconfirmed = matches!(error, Error::Refused(Refusal::NotVerified));
             let form = refuse_challenged(sign_in_form(sent.text("email")), error)?;
             let is_again = before.session.is_some();

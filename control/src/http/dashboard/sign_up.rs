@@ -1,4 +1,4 @@
-//! Signing up: the form, the mail that follows, and the page that the mail leads to.
+//! Signing up: the form, the mail, and the page that the mail links to.
 
 use std::borrow::Cow;
 
@@ -13,17 +13,17 @@ use super::flash::Flash;
 use super::form::{Field, Form};
 use super::frame::Frame;
 use super::headers::Needs;
-use super::sign_in::{Asked, next_of};
+use super::sign_in::{SignInQuery, next_of};
 use crate::domain::accounts::service::judge_name;
 use crate::domain::audit::ClientAddress;
 use crate::domain::email::Email;
-use crate::domain::error::{Code, Error, Result};
+use crate::domain::error::{Error, Result};
 use crate::domain::login::service::judge_challenge_token;
 use crate::domain::registration::MailedToken;
 use crate::domain::registration::confirm::{self, Confirmation, Waiting};
 use crate::domain::registration::service::{self, NewRegistration};
 use crate::http::AppState;
-use crate::infra::dates::second;
+use crate::infra::dates::{RelativeTime, second};
 
 #[derive(Template)]
 #[template(path = "dashboard/sign_up.html")]
@@ -40,7 +40,7 @@ struct Sent<'p> {
     frame: &'p Frame,
     form: &'p Form,
     next: Option<String>,
-    /// Whether somebody asks for another mail, and none is on its way.
+    /// Whether the visitor asks for another mail, and none was sent yet.
     is_again: bool,
 }
 
@@ -56,35 +56,35 @@ fn sign_up_form(sent: &Fields) -> Form {
         Field::text("name", "Name")
             .value(sent.text("name"))
             .autocomplete("name")
-            .hint("How others see you. You can change it later.")
+            .hint("Shown to others. You can change it later.")
             .optional(),
-        Field::email("email", "E-mail address").value(sent.text("email")),
+        Field::email("email", "Email address").value(sent.text("email")),
         Field::new_password("password", "Password"),
     ])
 }
 
 /// A field's text. Errors: the form does not have it.
 pub(super) fn needed<'s>(sent: &'s Fields, name: &str) -> Result<&'s str, Invalid> {
-    sent.get(name).ok_or(Invalid::from("is needed"))
+    sent.get(name).ok_or(Invalid::from("is required"))
 }
 
-/// A field's text without the space around it; an empty field is none.
+/// A field's trimmed text; `None` when it is empty.
 pub(super) fn filled<'s>(sent: &'s Fields, name: &str) -> Option<&'s str> {
     sent.get(name).map(str::trim).filter(|text| !text.is_empty())
 }
 
-/// What the challenge of a form for strangers gave.
+/// The token of the human-verification challenge in a form.
 pub(super) fn challenge_token(sent: &Fields) -> Result<Option<String>, Invalid> {
     judge_challenge_token(filled(sent, "challengeToken").map(str::to_owned))
 }
 
-/// Whether a form for strangers has the challenge. Its script is somebody else's: it runs for whoever is signed in only when there is no way without.
+/// Whether a form that needs no session shows the challenge. Its script is a third party's, so for signed-in visitors it runs only when it is required.
 pub(super) fn has_challenge(frame: &Frame, sent: &Fields, error: Option<&Error>) -> bool {
-    let is_asked_for = error.and_then(Error::code) == Some(Code::ChallengeRequired);
-    frame.visitor().is_none() || is_asked_for || sent.has("challengeToken")
+    let is_required = error.is_some_and(Error::asks_for_challenge);
+    frame.visitor().is_none() || is_required || sent.has("challengeToken")
 }
 
-/// The page that shows a form with the challenge, when it has one and there is one.
+/// Allows the challenge on a page, if the form has one and one is configured.
 pub(super) fn with_challenge(frame: &Frame, page: Response, has_challenge: bool) -> Response {
     match frame.site().widget().filter(|_| has_challenge) {
         Some(widget) => Needs { challenge: Some(widget.origin.clone()), ..Needs::default() }.put(page),
@@ -92,17 +92,17 @@ pub(super) fn with_challenge(frame: &Frame, page: Response, has_challenge: bool)
     }
 }
 
-/// A refusal of a form with a challenge, in words that say what to do with it.
+/// Shows a refusal; for a missing challenge it says what to do.
 pub(super) fn refuse_challenged(form: Form, error: Error) -> Result<Form> {
-    if error.code() != Some(Code::ChallengeRequired) {
+    if !error.asks_for_challenge() {
         return form.refuse(error);
     }
-    let text = "Show that you are human: do what the box above the button asks for, and send the form again.";
+    let text = "Confirm that you are human: complete the challenge above the button, and submit the form again.";
     Ok(form.refuse_saying(StatusCode::FORBIDDEN, text))
 }
 
 pub(super) async fn show(frame: Frame, RawQuery(query): RawQuery) -> Result<Response> {
-    let Asked { next, .. } = Asked::of(&frame, query.as_deref());
+    let SignInQuery { next, .. } = SignInQuery::of(&frame, query.as_deref());
     let sent = Fields::default();
     let (form, has_challenge) = (sign_up_form(&sent), has_challenge(&frame, &sent, None));
     Ok(with_challenge(&frame, form.page(&SignUp { frame: &frame, form: &form, next, has_challenge })?, has_challenge))
@@ -127,11 +127,11 @@ pub(super) async fn submit(State(app): State<AppState>, frame: Frame, from: Clie
 }
 
 fn sent_form(sent: &Fields) -> Form {
-    Form::of([Field::email("email", "E-mail address").value(sent.text("email"))])
+    Form::of([Field::email("email", "Email address").value(sent.text("email"))])
 }
 
 pub(super) async fn show_sent(frame: Frame, RawQuery(query): RawQuery) -> Result<Response> {
-    let Asked { next, is_again, .. } = Asked::of(&frame, query.as_deref());
+    let SignInQuery { next, is_again, .. } = SignInQuery::of(&frame, query.as_deref());
     let form = sent_form(&Fields::default());
     form.page(&Sent { frame: &frame, form: &form, next, is_again })
 }
@@ -140,7 +140,7 @@ pub(super) async fn send_again(State(app): State<AppState>, frame: Frame, from: 
     let next = next_of(&frame, &sent);
     match service::resend(&app, from, needed(&sent, "email").and_then(str::parse)).await {
         Ok(()) => {
-            let text = "If a sign-up waits for this address, another mail is on its way. Once it has come, only its link works.";
+            let text = "If this address has a pending sign-up, we sent another email. Only the link in the latest email works.";
             let response = frame.redirect_to(&frame.site().with_next("/sign-up/sent", next.as_deref()))?;
             frame.saying(response, &Flash::good(text))
         }
@@ -151,34 +151,33 @@ pub(super) async fn send_again(State(app): State<AppState>, frame: Frame, from: 
     }
 }
 
-/// The second press: what waits for the token, and the password.
+/// The second step of the confirmation: the pending registration, and the password.
 #[derive(Template)]
 #[template(path = "dashboard/verify_email_password.html")]
 struct Confirm<'p> {
     frame: &'p Frame,
     form: &'p Form,
     waiting: &'p Waiting,
-    /// When it was registered, in words.
-    time: String,
+    registered: RelativeTime,
     token: &'p str,
-    /// Whether the password was another one, which may take the place of the registered one.
+    /// Whether the password differs from the registered one, and may replace it.
     is_other: bool,
 }
 
-/// The token of a mail as it was sent.
+/// The token of a mail, from a form.
 pub(super) fn token_of(sent: &Fields) -> Result<MailedToken, Invalid> {
-    filled(sent, "token").ok_or(Invalid::from("is needed")).and_then(str::parse)
+    filled(sent, "token").ok_or(Invalid::from("is required")).and_then(str::parse)
 }
 
-/// The field for the token of a mail: filled in from the link's address by a script, or by hand.
+/// The field for the token of a mail, filled in from the link by a script, or by hand.
 pub(super) fn token_field(sent: &Fields) -> Field {
-    let hint = "What stands behind #token= in the link of the mail. If your browser runs scripts, it is filled in.";
+    let hint = "The part after #token= in the link in the email. Filled in automatically if your browser runs JavaScript.";
     Field::text("token", "Token").value(sent.text("token")).hint(hint).class("token")
 }
 
-/// Says of a token what somebody understands who has only followed a link; `help` is what helps.
+/// Replaces the error of a token with one for a visitor who only followed a link; `help` is what to do.
 pub(super) fn say_token(form: Form, help: &str) -> Form {
-    form.in_words("token", &format!("This link is not valid, was used already, or is too old: {help}."))
+    form.in_words("token", &format!("This link is invalid, expired or already used. {help}."))
 }
 
 fn verify_form(sent: &Fields) -> Form {
@@ -190,16 +189,16 @@ pub(super) async fn show_verify(frame: Frame) -> Result<Response> {
     form.page(&Verify { frame: &frame, form: &form })
 }
 
-/// The first press sends the token alone, the second one the password with it.
+/// The first submission has only the token; the second has the password as well.
 pub(super) async fn verify(State(app): State<AppState>, frame: Frame, from: ClientAddress, sent: Fields) -> Result<Response> {
     let token = token_of(&sent);
     let refused = |error: Error| {
-        let form = say_token(verify_form(&sent).refuse(error)?, "have another mail sent");
+        let form = say_token(verify_form(&sent).refuse(error)?, "Request a new email");
         form.page(&Verify { frame: &frame, form: &form })
     };
     let ask = |form: &Form, waiting: &Waiting, is_other: bool| {
-        let time = second(waiting.time);
-        form.page(&Confirm { frame: &frame, form, waiting, time, token: sent.text("token").trim(), is_other })
+        let registered = RelativeTime { exact: second(waiting.time), ..RelativeTime::of(waiting.time, app.now()) };
+        form.page(&Confirm { frame: &frame, form, waiting, registered, token: sent.text("token").trim(), is_other })
     };
     if !sent.has("password") {
         return match confirm::look_up(&app, from, token).await {
@@ -211,12 +210,12 @@ pub(super) async fn verify(State(app): State<AppState>, frame: Frame, from: Clie
     let password = sent.text("password").parse().map(Some);
     let error = match confirm::verify(&app, from, Confirmation { token: token.clone(), password, replaces: Ok(replaces) }).await {
         Ok(()) => {
-            let text = "Your e-mail address is confirmed, and your account is there. Sign in with it.";
+            let text = "Your email address is confirmed and your account was created. Sign in.";
             return frame.redirect_saying("/sign-in?other", &Flash::good(text));
         }
         Err(error) => error,
     };
-    // Whoever has sent too much begins again later; and a token that is over has nothing to show.
+    // A rate-limited visitor starts again later, and an expired token has nothing to show.
     let waiting = match (&error, &token) {
         (Error::TooMany { .. }, _) | (_, Err(_)) => return refused(error),
         (_, Ok(token)) => match confirm::waiting(&app, token).await {
@@ -225,7 +224,7 @@ pub(super) async fn verify(State(app): State<AppState>, frame: Frame, from: Clie
         },
     };
     if let Error::Conflict(_) = error {
-        let text = "This is not the password of this registration. Try again, or type it again and choose “Use this password instead”.";
+        let text = "This is not the password that you signed up with. Try again, or enter it again and choose “Use this password instead”.";
         return ask(&password_form().refuse_saying(StatusCode::CONFLICT, text), &waiting, true);
     }
     ask(&password_form().refuse(error)?, &waiting, replaces)

@@ -1,4 +1,4 @@
-//! Where the pages stand, and what follows from that.
+//! The address of the pages, and what follows from it.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use crate::http::HttpSettings;
 use crate::http::reserved::is_taken;
 use crate::infra::loopback::is_loopback_address;
 
-/// The longest way back that a page takes along, in bytes.
+/// The maximum length of a `next` address, in bytes.
 pub const LONGEST_NEXT: usize = 512;
 
-/// The pages' place; clones share it.
+/// The pages' address; clones share it.
 #[derive(Clone, Debug)]
 pub struct Site(Arc<Inner>);
 
@@ -28,19 +28,19 @@ struct Inner {
     widget: Option<Widget>,
 }
 
-/// The human-verification challenge, as pages show it.
+/// The human-verification challenge as pages show it.
 #[derive(Clone, Debug)]
 pub struct Widget {
     /// The public key.
     pub site_key: String,
     /// The script's address.
     pub script: String,
-    /// The origin of the script and of the frame that it makes.
+    /// The origin of the script and of the frame that it opens.
     pub origin: String,
 }
 
 impl Site {
-    /// The place that the settings name.
+    /// The address in the settings.
     pub fn of(settings: &Settings, http: &HttpSettings) -> Self {
         let url = Url::parse(&settings.dashboard_url).ok();
         let path = url.as_ref().map_or("/dashboard", Url::path);
@@ -59,27 +59,27 @@ impl Site {
         }))
     }
 
-    /// What every path of a page begins with: `/dashboard`, or nothing where pages stand at the root.
+    /// The base path of every page: `/dashboard`, or empty when pages are at the root.
     pub fn base(&self) -> &str {
         &self.0.base
     }
 
-    /// The origin that browsers name for the pages.
+    /// The pages' origin.
     pub fn origin(&self) -> &str {
         &self.0.origin
     }
 
-    /// Whether pages are reached without TLS on this machine alone. Everywhere else cookies travel encrypted or not at all.
+    /// Whether pages are served over plain HTTP to this machine only. Everywhere else cookies need TLS.
     pub fn is_plain(&self) -> bool {
         self.0.is_plain
     }
 
-    /// Whether pages are to be reached without TLS from other machines: browsers then keep none of their cookies.
+    /// Whether pages are served over plain HTTP to other machines, where browsers reject their cookies.
     pub fn is_unsafe(&self) -> bool {
         self.0.is_unsafe
     }
 
-    /// Whether strangers may register.
+    /// Whether registration is open.
     pub fn has_registration(&self) -> bool {
         self.0.has_registration
     }
@@ -89,7 +89,7 @@ impl Site {
         self.0.widget.as_ref()
     }
 
-    /// The address of a page: `page` begins with a slash, and is that alone for the first page.
+    /// The path of a page. `page` starts with a slash; the home page is `/`.
     pub fn path(&self, page: &str) -> String {
         match (self.base(), page) {
             ("", page) => page.to_owned(),
@@ -98,33 +98,32 @@ impl Site {
         }
     }
 
-    /// The address of a file that pages are made of, by its name in `control/assets`.
+    /// The path of a static file, by its name in `control/assets`.
     pub fn asset(&self, name: &str) -> String {
         self.path(&format!("/assets/{}", assets::hashed(name)))
     }
 
-    /// The address of a page to which whoever has to do something else first comes back, when it is one of ours: an address that leads anywhere else
-    /// is none.
+    /// A `next` address, if it is a page of ours; `None` for an address that leads anywhere else.
     pub fn next<'n>(&self, next: &'n str) -> Option<&'n str> {
         let path = next.split('?').next().unwrap_or_default();
         let rest = path.strip_prefix(self.base())?;
         let is_ours = rest.starts_with('/') || (rest.is_empty() && !path.is_empty());
-        // Browsers read a backslash as a slash, and two slashes as the beginning of another host; dots lead out of the folder.
+        // Browsers read a backslash as a slash, and two slashes as the start of another host; dots lead out of the folder.
         let is_plain = next.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\' && byte != b'#');
         let leads_out =
             path.contains("//") || path.split('/').any(|segment| segment.to_ascii_lowercase().replace("%2e", ".").starts_with('.'));
-        // Where pages stand at the root, bundles and the interface stand beside them.
+        // When pages are at the root, bundles and the API are next to them.
         let is_page = !is_taken(path);
         (is_ours && is_page && is_plain && !leads_out && next.len() <= LONGEST_NEXT).then_some(next)
     }
 
-    /// A page with a way back from it.
+    /// The path of a page with a `next` address.
     pub fn with_next(&self, page: &str, next: Option<&str>) -> String {
         let mut path = self.path(page);
         if let Some(next) = next {
             let next: String = form_urlencoded::byte_serialize(next.as_bytes()).collect();
             let mark = if page.contains('?') { '&' } else { '?' };
-            // Writing into a text does not fail.
+            // Writing to a string does not fail.
             let _ = write!(path, "{mark}next={next}");
         }
         path

@@ -1,4 +1,4 @@
-//! The day until which a key is valid, as forms ask for it: the key works to the end of that day, in UTC.
+//! A key's expiry date in forms: the key expires at the end of that day in UTC.
 
 use shared::Invalid;
 use shared::time::{UnixMillis, UtcDay};
@@ -6,26 +6,26 @@ use shared::time::{UnixMillis, UtcDay};
 use super::form::{Field, Form};
 use crate::domain::error::{Error, Result};
 
-/// A form's field for such a day.
+/// The form field for the date.
 pub(super) fn field(name: &'static str, value: &str) -> Field {
-    Field { kind: "date", hint: "To the end of that day, in UTC.", ..Field::text(name, "Valid until").value(value) }
+    Field { kind: "date", hint: "The end of this day in UTC.", ..Field::text(name, "Expiration date").value(value) }
 }
 
-/// The day of a time as a field holds it: `2026-12-03`.
+/// The day of a time in the format of the field: `2026-12-03`.
 pub(super) fn shown(time: UnixMillis) -> String {
     time.utc_date()
 }
 
-/// The end of a day that a field holds.
+/// The end of the day in a field.
 pub(super) fn end_of(day: &str) -> Result<UnixMillis, Invalid> {
-    UtcDay::try_from(day).map(UtcDay::end).map_err(|_| Invalid::from("must be a day such as 2026-12-03"))
+    UtcDay::try_from(day).map(UtcDay::end).map_err(|_| Invalid::from("must be a date such as 2026-12-03"))
 }
 
-/// Says what was wrong; of the field's day, where that is over, in words of the page.
+/// Shows what was wrong; a date in the past in words of the page.
 pub(super) fn refuse(form: Form, error: Error, (name, day): (&str, &str), now: UnixMillis) -> Result<Form> {
-    let is_over = end_of(day).is_ok_and(|end| end <= now);
+    let is_past = end_of(day).is_ok_and(|end| end <= now);
     let form = form.refuse(error)?;
-    Ok(if is_over { form.in_words(name, "Choose a day that is not over.") } else { form })
+    Ok(if is_past { form.in_words(name, "Choose a date in the future.") } else { form })
 }
 
 #[cfg(test)]

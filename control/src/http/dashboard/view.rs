@@ -1,4 +1,4 @@
-//! Templates to responses, and the words that pages share.
+//! Rendering templates, and text that pages share.
 
 use askama::Template;
 use axum::http::{StatusCode, header};
@@ -6,22 +6,27 @@ use axum::response::{IntoResponse, Response};
 
 use crate::domain::error::{Error, Result};
 
-/// The pages of the navigation, for whoever is signed in: the label and the page. Each stands here once it is there.
-pub const NAVIGATION: &[(&str, &str)] =
-    &[("Home", "/"), ("Account", "/account"), ("Second factors", "/security"), ("Sessions and machines", "/sessions"), ("Keys", "/keys")];
+/// The navigation for signed-in visitors: label and page.
+pub const NAVIGATION: &[(&str, &str)] = &[
+    ("Home", "/"),
+    ("Account", "/account"),
+    ("Two-factor authentication", "/security"),
+    ("Sessions and devices", "/sessions"),
+    ("Keys", "/keys"),
+];
 
-/// What is behind a page of the navigation, as the first page says it.
+/// The description of a page in the navigation, for the home page.
 pub fn about(page: &str) -> &'static str {
     match page {
-        "/account" => "Your name, your password, what the account may have.",
-        "/security" => "Passkeys, an authenticator app, recovery codes.",
-        "/sessions" => "Where you are signed in, and which machines may use your account.",
-        "/keys" => "Access keys for you, API keys for programs.",
+        "/account" => "Your name, password, shared apps and limits.",
+        "/security" => "Passkeys, authenticator app and recovery codes.",
+        "/sessions" => "Where you are signed in, and which devices can use your account.",
+        "/keys" => "Access keys for your CLIs, API keys for CI and other automation.",
         _ => "",
     }
 }
 
-/// A page.
+/// A page with status 200.
 pub fn page(template: &impl Template) -> Result<Response> {
     page_with(StatusCode::OK, template)
 }
@@ -31,15 +36,15 @@ pub fn page_with(status: StatusCode, template: &impl Template) -> Result<Respons
     Ok(html(status, template.render().map_err(Error::internal)?))
 }
 
-/// The value by which a template is told that the page shows a form that was refused: its title says so first.
+/// The template value that says whether the page shows a refused form; the page's title then starts with `Error`.
 pub const IS_REFUSED: &str = "is_refused";
 
-/// A page that was rendered.
+/// The response with rendered HTML.
 pub(super) fn html(status: StatusCode, html: String) -> Response {
     (status, [(header::CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response()
 }
 
-/// How long to wait, for people: never less than it is.
+/// A waiting time in words, rounded up.
 pub fn wait(seconds: u64) -> String {
     let (number, unit) = match seconds {
         0..=90 => (seconds.max(1), "second"),
@@ -49,7 +54,7 @@ pub fn wait(seconds: u64) -> String {
     if number == 1 { format!("1 {unit}") } else { format!("{number} {unit}s") }
 }
 
-/// A fault's or a refusal's words as a sentence.
+/// An error text as a sentence.
 pub fn sentence(text: &str) -> String {
     let mut characters = text.chars();
     let first: String = characters.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The bytes behind every download address.
+//! Serves the bytes of bundles, by their signed download URLs.
 
 use axum::Router;
 use axum::body::Body;
@@ -20,10 +20,10 @@ use crate::http::extract::Path;
 use crate::http::layer::problem;
 use shared::wire::range::{Wanted, names_tag, wanted};
 
-/// Bytes read from the store at once.
+/// Bytes read from storage at once.
 const CHUNK: usize = 64 << 10;
 
-/// The path of bundles.
+/// The route of bundles.
 pub(crate) fn routes() -> Router<AppState> {
     let served = get(async |State(app): State<AppState>, blob: Result<Path<String>>, uri: Uri, method: Method, headers: HeaderMap| {
         let answer = match blob {
@@ -36,13 +36,13 @@ pub(crate) fn routes() -> Router<AppState> {
     Router::new().route(&format!("{BUNDLES}{{blob}}"), served)
 }
 
-/// An error with the headers of this path: other origins may read it, and nobody keeps it.
+/// An error with the headers of this path: CORS allows other origins to read it, and nobody caches it.
 fn refuse(mut response: Response) -> Response {
     put(response.headers_mut(), &prepared(headers::preflight(BUNDLE_METHODS)));
     response
 }
 
-/// Serves a bundle, or a part of it, to whoever holds a valid address of it.
+/// Serves a bundle, or a range of it, to anyone with a valid signed URL.
 async fn serve(app: &AppState, blob: &str, query: &str, method: &Method, headers: &HeaderMap) -> Result<Response> {
     let (expires, signature) = (parameter(query, "expires"), parameter(query, "signature"));
     let Download { blob, expires_in } = match verify_download(&app.settings.download_secret, blob, expires, signature, app.now()) {
@@ -50,18 +50,18 @@ async fn serve(app: &AppState, blob: &str, query: &str, method: &Method, headers
         Err(refusal) => return Ok(refuse(problem::refused(StatusCode::FORBIDDEN, &refusal.to_string()))),
     };
     let length = app.storage.length(&blob).await.map_err(Error::unavailable)?.ok_or(Error::NotFound(Thing::Bundle))?;
-    // The object is named by its contents, so its name is the strongest tag there is.
+    // The object's name is the hash of its contents, so it is a strong ETag.
     let tag = format!("\"{}\"", blob.sha256);
-    let asked = |name: HeaderName| text(headers, &name);
-    if asked(header::IF_NONE_MATCH).is_some_and(|named| names_tag(named, &tag)) {
+    let header_text = |name: HeaderName| text(headers, &name);
+    if header_text(header::IF_NONE_MATCH).is_some_and(|named| names_tag(named, &tag)) {
         let mut response = answer(StatusCode::NOT_MODIFIED, &tag, expires_in, Body::empty());
-        // Left out, the framework would say 0 for HEAD; what is said must be the length of the 200 (RFC 9110, section 8.6).
+        // Set explicitly: for HEAD the framework would send 0, but it must be the length of the 200 (RFC 9110, section 8.6).
         response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
         return Ok(response);
     }
-    // A range is defined for GET alone, and only of the object that the client has a part of.
-    let is_same = asked(header::IF_RANGE).is_none_or(|held| held.trim() == tag);
-    let range = asked(header::RANGE).filter(|_| is_same && *method == Method::GET);
+    // Ranges apply only to GET, and with `If-Range` only if the client has a part of the same object.
+    let is_same = header_text(header::IF_RANGE).is_none_or(|held| held.trim() == tag);
+    let range = header_text(header::RANGE).filter(|_| is_same && *method == Method::GET);
     let (status, range) = match wanted(range, length) {
         Wanted::Whole => (StatusCode::OK, 0..length),
         Wanted::Part(range) => (StatusCode::PARTIAL_CONTENT, range),
@@ -79,7 +79,7 @@ async fn serve(app: &AppState, blob: &str, query: &str, method: &Method, headers
 }
 
 async fn stream(app: &AppState, blob: &BlobKey, range: std::ops::Range<u64>) -> Result<Body> {
-    // Blobs are immutable: what was measured a moment ago still has that length, unless it is gone.
+    // Blobs are immutable: the length read before is still valid, unless the blob was deleted meanwhile.
     let reader = app.storage.open(blob, Some(range)).await.map_err(Error::unavailable)?.ok_or(Error::NotFound(Thing::Bundle))?;
     Ok(Body::from_stream(ReaderStream::with_capacity(reader, CHUNK)))
 }
@@ -105,7 +105,7 @@ fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-/// The first value of a query parameter, as it stands: neither of the two ever needs escapes.
+/// The first value of a query parameter, not decoded: neither of the two ever needs escapes.
 fn parameter<'q>(query: &'q str, name: &str) -> &'q str {
     query.split('&').filter_map(|pair| pair.split_once('=')).find_map(|(key, value)| (key == name).then_some(value)).unwrap_or_default()
 }

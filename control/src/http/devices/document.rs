@@ -1,15 +1,14 @@
-//! What the interface's document says of the acquisition paths. Their answers are written by `shared`, so they are described here and not at a handler.
+//! The OpenAPI description of the acquisition paths. `shared` writes their responses, so they are described here and not at a handler.
 
 use serde_json::{Map, Value, json};
 use shared::wire::path::{Case, Endpoint, Job, all};
 
-/// The paths that stand in the document; the others are said to be the same.
+/// The path families that are listed in the document; the others are mentioned as aliases.
 const FAMILIES: [(&str, &str); 3] = [("/v1/public/svc/", ""), ("/v0.1/public/svc/", "_legacy"), ("/", "_variant")];
 
-/// What every operation says of the paths that are not listed.
-const ALIASES: &str = "The same is served under /v1/public/codepush and /v0.1/public/codepush (members in snake case) and under /v0.1/legacy (camel case), \
-    and each of these paths with /v1 before it. Every path takes the names of members in both cases; an empty value is taken as absent. OPTIONS is \
-    answered with 204 and what other origins may send.";
+/// What every operation says about the paths that are not listed.
+const ALIASES: &str = "Aliases: /v1/public/codepush and /v0.1/public/codepush (snake case), /v0.1/legacy (camel case), and each of these paths \
+    prefixed with /v1. Every path accepts field names in both cases. An empty value counts as missing. OPTIONS returns 204 with CORS headers.";
 
 /// The paths by name, each with its operation.
 pub fn paths() -> Map<String, Value> {
@@ -24,7 +23,7 @@ pub fn paths() -> Map<String, Value> {
     paths
 }
 
-/// Whether a path is of the family, and not of one whose prefix is longer.
+/// Whether a path belongs to the family, and not to one with a longer prefix.
 fn belongs(path: &str, prefix: &str) -> bool {
     path.strip_prefix(prefix).is_some_and(|rest| {
         let parts = rest.split('/').count();
@@ -34,9 +33,9 @@ fn belongs(path: &str, prefix: &str) -> bool {
 
 fn operation(endpoint: &Endpoint, suffix: &str) -> Value {
     let (name, summary) = match endpoint.job {
-        Job::Check => ("check_for_update", "Is there an update for this client?"),
-        Job::DeployReport => ("report_deploy", "Say that a release or a binary runs, or that a release failed."),
-        Job::DownloadReport => ("report_download", "Say that a release was downloaded."),
+        Job::Check => ("check_for_update", "Check for an update."),
+        Job::DeployReport => ("report_deploy", "Report that a release or a binary runs, or that a release failed."),
+        Job::DownloadReport => ("report_download", "Report that a release was downloaded."),
     };
     let about = match endpoint.successor {
         Some(successor) => format!("Use {successor} instead. {ALIASES}"),
@@ -45,10 +44,10 @@ fn operation(endpoint: &Endpoint, suffix: &str) -> Value {
     let mut operation = json!({
         "operationId": format!("{name}{suffix}"), "tags": ["acquisition"], "summary": summary, "description": about,
         "deprecated": endpoint.successor.is_some(),
-        "responses": { "400": {}, "404": { "description": "no deployment has this key, or no longer" } },
+        "responses": { "400": {}, "404": { "description": "no deployment has this key" } },
     });
     let (answer, question) = match (endpoint.job, endpoint.case) {
-        // The question of a check is its query.
+        // A check has query parameters and no body.
         (Job::Check, Case::Snake) => ("UpdateAnswer", ""),
         (Job::Check, Case::Camel) => ("UpdateAnswerCamelCase", ""),
         (Job::DeployReport, Case::Snake) => ("ReportTaken", "DeployReport"),
@@ -63,7 +62,7 @@ fn operation(endpoint: &Endpoint, suffix: &str) -> Value {
             members.insert("requestBody".to_owned(), json!({ "required": true, "content": json_content(question) }));
         }
         if let Some(responses) = members.get_mut("responses").and_then(Value::as_object_mut) {
-            responses.insert("200".to_owned(), json!({ "description": "the answer", "content": json_content(answer) }));
+            responses.insert("200".to_owned(), json!({ "description": "success", "content": json_content(answer) }));
             if endpoint.job != Job::Check {
                 responses.insert("429".to_owned(), json!({}));
             }
@@ -76,7 +75,7 @@ fn json_content(schema: &str) -> Value {
     json!({ "application/json": { "schema": { "$ref": format!("#/components/schemas/{schema}") } } })
 }
 
-/// A name in the case of the path.
+/// The name in the case that the path uses.
 fn name(case: Case, snake: &'static str, camel: &'static str) -> &'static str {
     match case {
         Case::Snake => snake,
@@ -85,7 +84,7 @@ fn name(case: Case, snake: &'static str, camel: &'static str) -> &'static str {
 }
 
 fn key_schema() -> Value {
-    json!({ "type": "string", "pattern": "^[A-Za-z0-9_-]{10,100}$", "description": "The deployment's key" })
+    json!({ "type": "string", "pattern": "^[A-Za-z0-9_-]{10,100}$", "description": "The deployment key" })
 }
 
 fn label_schema() -> Value {
@@ -100,12 +99,12 @@ fn check_parameters(case: Case) -> Vec<Value> {
         (
             named("app_version", "appVersion"),
             true,
-            json!({ "type": "string", "minLength": 1, "description": "The binary's version", "examples": ["1.0.0"] }),
+            json!({ "type": "string", "minLength": 1, "description": "The version of the app binary", "examples": ["1.0.0"] }),
         ),
-        (named("package_hash", "packageHash"), false, text("The hash of the release that runs")),
-        ("label", false, text("The label of the release that runs")),
-        (named("client_unique_id", "clientUniqueId"), false, text("The client; decides whether it is in a rollout")),
-        (named("is_companion", "isCompanion"), false, text("`true`: whatever the binary's version")),
+        (named("package_hash", "packageHash"), false, text("The package hash of the installed release")),
+        ("label", false, text("The label of the installed release")),
+        (named("client_unique_id", "clientUniqueId"), false, text("The device's ID; decides whether it is part of a rollout")),
+        (named("is_companion", "isCompanion"), false, text("`true` ignores the version of the app binary")),
     ]
     .into_iter()
     .map(|(name, is_required, schema)| {
@@ -119,20 +118,20 @@ fn bundle() -> Value {
     let file = json!({ "application/octet-stream": { "schema": { "type": "string", "format": "binary" } } });
     let parameter = |name: &str, text: &str| json!({ "name": name, "in": "query", "required": true, "description": text, "schema": { "type": "string" } });
     json!({
-        "operationId": "get_bundle", "tags": ["acquisition"], "summary": "Read a bundle, or a part of it.",
-        "description": "The address comes out of the answer to a check, or out of a release; it is valid for a day. One range is served.",
-        "parameters": [parameter("expires", "As the address has it"), parameter("signature", "As the address has it")],
+        "operationId": "get_bundle", "tags": ["acquisition"], "summary": "Download a bundle, or a range of it.",
+        "description": "Use the signed URL from an update check or a release. It expires after a day. Only single ranges are supported.",
+        "parameters": [parameter("expires", "Taken from the signed URL"), parameter("signature", "Taken from the signed URL")],
         "responses": {
             "200": { "description": "the bundle", "content": file },
-            "206": { "description": "the part that was asked for", "content": file },
-            "304": { "description": "the client has it already" },
-            "403": { "description": "the address is not valid, or no longer" },
-            "416": { "description": "the range lies outside the file" },
+            "206": { "description": "the requested range", "content": file },
+            "304": { "description": "the client's copy is current" },
+            "403": { "description": "the URL is invalid or expired" },
+            "416": { "description": "the range is outside the file" },
         },
     })
 }
 
-/// The schemas of these paths, in both cases.
+/// The schemas of these paths, in snake case and camel case.
 pub fn schemas() -> Map<String, Value> {
     let mut schemas = Map::new();
     for (case, suffix) in [(Case::Snake, ""), (Case::Camel, "CamelCase")] {
@@ -176,15 +175,15 @@ fn deploy_report(case: Case) -> Value {
         (named("deployment_key", "deploymentKey"), named("app_version", "appVersion"), named("client_unique_id", "clientUniqueId"));
     json!({
         "type": "object", "required": [key, version],
-        "description": "Without label it is about the store's binary; with label, an absent status means success.",
+        "description": "Without a label, the report is about the app store build. With a label, a missing status means success.",
         "properties": {
             key: key_schema(),
-            version: { "type": "string", "minLength": 1, "maxLength": 100, "description": "The binary's version" },
-            client: { "type": "string", "minLength": 1, "maxLength": 128, "description": "The client" },
+            version: { "type": "string", "minLength": 1, "maxLength": 100, "description": "The version of the app binary" },
+            client: { "type": "string", "minLength": 1, "maxLength": 128, "description": "The device's ID" },
             "label": label_schema(),
             "status": { "type": "string", "enum": ["DeploymentSucceeded", "DeploymentFailed"] },
-            named("previous_deployment_key", "previousDeploymentKey"): { "type": "string", "description": "Taken and ignored" },
-            named("previous_label_or_app_version", "previousLabelOrAppVersion"): { "type": "string", "description": "Taken and ignored" },
+            named("previous_deployment_key", "previousDeploymentKey"): { "type": "string", "description": "Accepted and ignored" },
+            named("previous_label_or_app_version", "previousLabelOrAppVersion"): { "type": "string", "description": "Accepted and ignored" },
         },
         "example": { key: "0123456789abcdef", version: "1.0.0", client: "device-1", "label": "v1", "status": "DeploymentSucceeded" },
     })
@@ -197,7 +196,7 @@ fn download_report(case: Case) -> Value {
         "type": "object", "required": [key, "label"],
         "properties": {
             key: key_schema(),
-            client: { "type": "string", "minLength": 1, "maxLength": 128, "description": "The client" },
+            client: { "type": "string", "minLength": 1, "maxLength": 128, "description": "The device's ID" },
             "label": label_schema(),
         },
         "example": { key: "0123456789abcdef", client: "device-1", "label": "v1" },

@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 use shared::ids::ReportId;
+use shared::keys::DeploymentKey;
 use shared::report::Report;
 use shared::select::select;
 use shared::wire::path::{self, Endpoint, Job};
@@ -24,7 +25,7 @@ use crate::http::AppState;
 use crate::http::extract::{check_type, read_body};
 use shared::FieldErrors;
 
-/// Every acquisition path but that of bundles.
+/// Every acquisition path except that of bundles.
 pub(crate) fn routes() -> Router<AppState> {
     path::all().into_iter().fold(Router::new(), |router, (path, endpoint)| router.route(&path, methods(endpoint)))
 }
@@ -48,7 +49,7 @@ fn methods(endpoint: Endpoint) -> MethodRouter<AppState> {
     })
 }
 
-/// The answer with the headers of its path, errors included; the layers around the router write the envelope.
+/// Adds the headers of the path to a response, including errors. The layers around the router write the error envelope.
 pub(crate) fn dress(headers: &HeaderMap, answer: Result<String>) -> Response {
     match answer {
         Ok(text) => {
@@ -64,7 +65,7 @@ pub(crate) fn dress(headers: &HeaderMap, answer: Result<String>) -> Response {
     }
 }
 
-/// Is there an update for this client? `query` as it was sent.
+/// Answers an update check. `query` is the raw query string.
 pub(crate) async fn check_for_update(app: &AppState, endpoint: &Endpoint, query: &str) -> Result<String> {
     let request = check::parse_query(query)?;
     let snapshot = app.snapshots.current(&request.deployment_key).await?;
@@ -73,7 +74,12 @@ pub(crate) async fn check_for_update(app: &AppState, endpoint: &Endpoint, query:
     Ok(check::answer(endpoint.case, &request, &snapshot, &decision, &app.download_urls()))
 }
 
-/// Takes in what a client says it downloaded, runs, or could not run. Answered once it is committed.
+/// Whether the key belonged to a deployment that was deleted.
+async fn is_deleted(app: &AppState, key: &DeploymentKey) -> Result<bool> {
+    Ok(app.snapshots.current(key).await?.is_some_and(|snapshot| snapshot.is_tombstone()))
+}
+
+/// Accepts a report of a download, an installation or a failure. Answered after the commit.
 async fn take_report(app: &AppState, endpoint: &Endpoint, request: Request) -> Result<String> {
     let (parts, body) = request.into_parts();
     let body = read_body(&parts.headers, body, MAX_JSON_BODY).await?;
@@ -86,9 +92,12 @@ async fn take_report(app: &AppState, endpoint: &Endpoint, request: Request) -> R
         app.count_address(&app.front.reporters, from, new.deployment_key.as_str(), limits.reports, &exceeded("reports"))?;
         app.count_address(&app.front.reporting_addresses, from, "", limits.address_reports, &exceeded("reports_address"))?;
     }
+    let key = new.deployment_key.clone();
     let report = Report { id: ReportId::v7(received, app.dice.bytes()?), received, report: new };
     match app.front.collector.submit(report).await? {
         Judgement::Accepted => Ok(REPORT_OK.to_owned()),
+        // An SDK keeps a refused report and sends it again at every start.
+        Judgement::UnknownDeployment if is_deleted(app, &key).await? => Ok(REPORT_OK.to_owned()),
         Judgement::UnknownDeployment => Err(Error::NotFound(Thing::Deployment)),
         Judgement::Dropped(reason) => Err(Error::Invalid(FieldErrors::of_request(reason))),
     }

@@ -1,7 +1,7 @@
-//! The paths that devices ask, served natively: update checks, reports, the bytes of bundles, and one snapshot at a time for the edge.
+//! The endpoints for devices, served natively: update checks, reports, bundles, and single snapshots for the edge.
 //!
-//! What is answered, and with which headers, is `shared`'s, so that it is the same at the edge. Most checks are answered by [`Quick`], before the
-//! router; direct reports go through [`Collector`]. How reports are counted is [`crate::domain::counting`]'s. Start reading at [`routes`].
+//! `shared` defines responses and headers, so that the edge's are the same. [`Quick`] answers most checks before the router; direct reports go
+//! through [`Collector`]. How reports are counted is in [`crate::domain::counting`]. Start reading at [`routes`].
 
 mod bundle;
 pub mod collector;
@@ -29,16 +29,16 @@ pub fn routes() -> Router<AppState> {
     http::routes().merge(bundle::routes()).route("/internal/v1/snapshots/{key}", internal("GET, HEAD").get(get_snapshot))
 }
 
-/// One snapshot as KV would give it, for an edge that finds none there. Tombstones too; 404 for a key that never was.
+/// Returns one snapshot as KV stores it, for an edge that finds none there. Includes tombstones; 404 for a key that never existed.
 async fn get_snapshot(State(app): State<AppState>, key: Result<Path<String>>, _call: InternalCall) -> Result<Response> {
-    // Told to those who sign alone, like everything here.
+    // Checked after the signature: unsigned calls learn nothing, not even that the key is malformed.
     let Path(key) = key?;
     let key = DeploymentKey::try_from(key).map_err(|invalid| Error::invalid("deployment key", invalid))?;
     let (_, text) = app.snapshots.text(&key).await?.ok_or(Error::NotFound(Thing::Deployment))?;
     Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
 }
 
-/// 204 to OPTIONS; `methods` are the path's.
+/// The 204 for OPTIONS; `methods` are the path's.
 fn preflight(methods: &'static str) -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();
     put(response.headers_mut(), &prepared(headers::preflight(methods)));
@@ -46,23 +46,23 @@ fn preflight(methods: &'static str) -> Response {
     response
 }
 
-/// 405; `methods` are the path's.
+/// The 405; `methods` are the path's.
 fn wrong_method(methods: &'static str) -> Response {
     let mut response = problem::wrong_method();
     response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(methods));
     response
 }
 
-/// Headers of `shared`'s, as this server takes them. What a path answers many times a second is made once.
+/// Converts the headers of `shared` into a header map. Called once per path where responses are frequent.
 fn prepared<V: AsRef<str>>(headers: Vec<(&'static str, V)>) -> HeaderMap {
     let pairs = headers.into_iter().filter_map(|(name, value)| {
-        // Names and values are constants of `shared`, all of them in order.
+        // Names and values are constants of `shared`, all of them valid.
         Some((HeaderName::from_bytes(name.as_bytes()).ok()?, HeaderValue::from_str(value.as_ref()).ok()?))
     });
     pairs.collect()
 }
 
-/// Sets headers; in place of those that are there under the same name.
+/// Sets headers, replacing existing ones of the same name.
 fn put(to: &mut HeaderMap, headers: &HeaderMap) {
     for (name, value) in headers {
         to.insert(name.clone(), value.clone());

@@ -1,7 +1,7 @@
-//! The short way of an update check: answered before the router and the layers around it, which cost more than the check.
+//! The fast path for update checks: answered before the router and the layers around it, which cost more than the check.
 //!
-//! It is taken by plain checks alone: GET, exactly a path of the table, without a body and without the edge's word for an address. Everything else, and
-//! all that the layers must judge, goes the long way, where the same function answers. A test asks both ways the same.
+//! Only plain checks take it: GET, exactly a path of the table, no body, and no client address from the edge. Everything else goes through the router
+//! and the layers, where the same function answers. A test compares the answers of both.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -23,15 +23,15 @@ use super::prepared;
 use crate::http::AppState;
 use crate::http::layer as web;
 
-/// The whole service, with the short way in front of the long one.
+/// The whole service: the fast path in front of the router.
 #[derive(Clone, Debug)]
 pub struct Quick {
     app: AppState,
     checks: Arc<HashMap<String, Arc<Check>>>,
-    long: web::Service,
+    full: web::Service,
 }
 
-/// A path of checks.
+/// An update check's path.
 #[derive(Debug)]
 struct Check {
     endpoint: Endpoint,
@@ -39,17 +39,17 @@ struct Check {
 }
 
 impl Quick {
-    /// Puts the short way in front of `long`.
-    pub fn new(app: AppState, long: web::Service) -> Self {
+    /// Puts the fast path in front of `full`.
+    pub fn new(app: AppState, full: web::Service) -> Self {
         let checks = path::all().into_iter().filter(|(_, endpoint)| endpoint.job == Job::Check);
         let checks =
             checks.map(|(path, endpoint)| (path, Arc::new(Check { endpoint, headers: prepared(headers::acquisition(&endpoint)) })));
-        Self { app, checks: Arc::new(checks.collect()), long }
+        Self { app, checks: Arc::new(checks.collect()), full }
     }
 
-    /// The path's, when the request may go the short way.
+    /// The check of the request's path, if the request may take the fast path.
     fn check(&self, request: &Request) -> Option<Arc<Check>> {
-        let is_plain = *request.method() == Method::GET && request.body().is_end_stream() && !web::speaks_for_a_client(request.headers());
+        let is_plain = *request.method() == Method::GET && request.body().is_end_stream() && !web::claims_client_address(request.headers());
         self.checks.get(request.uri().path()).filter(|_| is_plain).cloned()
     }
 }
@@ -60,11 +60,11 @@ impl tower::Service<Request> for Quick {
     type Future = Either<BoxFuture<'static, Result<Response, Infallible>>, <web::Service as tower::Service<Request>>::Future>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        tower::Service::<Request>::poll_ready(&mut self.long, context)
+        tower::Service::<Request>::poll_ready(&mut self.full, context)
     }
 
     fn call(&mut self, request: Request) -> Self::Future {
-        let Some(check) = self.check(&request) else { return Either::Right(self.long.call(request)) };
+        let Some(check) = self.check(&request) else { return Either::Right(self.full.call(request)) };
         let (app, uri) = (self.app.clone(), request.into_parts().0.uri);
         let answer = async move {
             let checking = check_for_update(&app, &check.endpoint, uri.query().unwrap_or_default());

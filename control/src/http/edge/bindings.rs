@@ -1,6 +1,6 @@
-//! What a Worker on a bare workerd asks of its KV namespace and its Queue, which are this process: the edge without Cloudflare.
+//! The KV namespace and the Queue of a Worker on a self-hosted workerd, served by this process: the edge without Cloudflare.
 //!
-//! Served on a listener of its own, on this machine's loopback address alone, because a binding carries no credential. workerd turns `get` into
+//! Served on a separate listener, on a loopback address only, because a binding carries no credential. workerd turns `get` into
 //! `GET /<name, percent-encoded>?urlencoded=true&cache_ttl=30`, where 404 means "missing" and any other failure makes it throw, and `send` into
 //! `POST /message`, where anything but 200 makes it throw. Start reading at [`service`].
 
@@ -19,16 +19,16 @@ use crate::http::AppState;
 use crate::http::{edge, extract, layer};
 use crate::infra::loopback::is_loopback;
 
-/// The header in which a KV value's metadata travels, as JSON.
+/// The header with a KV value's metadata, as JSON.
 const METADATA: &str = "cf-kv-metadata";
 
-/// The host of workerd's calls to a binding.
+/// The `Host` of workerd's calls to a binding.
 const BINDING_HOST: &str = "fake-host";
 
-/// The largest message that a Queue takes, in bytes; a report is a tenth of it.
+/// The maximum size of a Queue message, in bytes; a report is a tenth of it.
 const MAX_MESSAGE: usize = 128_000;
 
-/// What `send` resolves with. Nothing is ever waiting here: what is answered is counted.
+/// What `send` resolves with. There is never a backlog: a report is counted before the response.
 const SENT: &str = r#"{"metadata":{"metrics":{"backlogCount":0,"backlogBytes":0,"oldestMessageTimestamp":0}}}"#;
 
 /// The whole service of this listener.
@@ -43,20 +43,20 @@ pub fn service(state: &AppState) -> layer::Service {
     layer::layer(router, state)
 }
 
-/// A page in a browser on this machine reaches loopback addresses, too, and by a name of its own that it lets point here. What it sends says where it
-/// comes from, or that it was meant for another host; a Worker's binding never does.
+/// Refuses requests from web pages. A browser on this machine can reach loopback addresses, also through a hostile DNS name that points here (DNS
+/// rebinding). Its requests name their origin or another host; those of a Worker's binding never do.
 async fn refuse_pages(request: Request, next: Next) -> Response {
     let headers = request.headers();
     let is_of_page = headers.contains_key(header::ORIGIN) || headers.get_all("sec-fetch-site").iter().any(|site| site != "none");
     let mut hosts = headers.get_all(header::HOST).iter();
     let is_ours = hosts.next().is_some_and(|host| host.to_str().is_ok_and(is_own_host)) && hosts.next().is_none();
     if is_of_page || !is_ours {
-        return layer::problem::refused(StatusCode::FORBIDDEN, "no page may come here");
+        return layer::problem::refused(StatusCode::FORBIDDEN, "browsers cannot use this address");
     }
     next.run(request).await
 }
 
-/// Whether a `Host` is one that a Worker's binding has: this machine's, or the name that workerd gives to what has none.
+/// Whether a Worker's binding sends this `Host`: a loopback name, or workerd's placeholder for a binding without a host.
 fn is_own_host(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
@@ -65,7 +65,7 @@ fn is_own_host(host: &str) -> bool {
     name == BINDING_HOST || is_loopback(name)
 }
 
-/// A snapshot as the publisher writes it into KV, of this moment. Tombstones too; 404 for a key that never was.
+/// Returns the current snapshot as the publisher writes it to KV. Includes tombstones; 404 for a key that never existed.
 async fn get_value(State(app): State<AppState>, extract::Path(name): extract::Path<String>) -> Result<Response> {
     let missing = || Error::NotFound(Thing::Value);
     let key = name.strip_prefix(SnapshotKey::PREFIX).and_then(|key| DeploymentKey::try_from(key).ok()).ok_or_else(missing)?;
@@ -74,14 +74,15 @@ async fn get_value(State(app): State<AppState>, extract::Path(name): extract::Pa
     Ok(([(METADATA, metadata.as_str()), (header::CONTENT_TYPE.as_str(), "application/json")], text).into_response())
 }
 
-/// One report, answered once it is committed. One that cannot be counted, ever, is dropped: refused, it would be sent again for ever.
+/// Takes one report, answered after the commit. A report that can never be counted is dropped: if refused, it would be retried forever.
 async fn take_message(State(app): State<AppState>, request: Request) -> Result<Response> {
     let (parts, body) = request.into_parts();
     let body = extract::read_body(&parts.headers, body, MAX_MESSAGE).await?;
     let dropped = match edge::read(serde_json::from_slice(&body).unwrap_or(Value::Null)) {
         Ok(mut report) => {
             let id = report.id.clone();
-            // The edge's stamp is a moment old. Nobody signed it, and the newest decides where a device is: one that lies in the future would for ever.
+            // Replaces the edge's timestamp, which is a moment old and not signed. The newest report decides what a device runs: one with a timestamp in
+            // the future would do so forever.
             report.received = app.now();
             app.front.collector.submit(report).await?.dropped(&id)
         }

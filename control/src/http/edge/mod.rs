@@ -1,6 +1,6 @@
-//! What the edge asks of the control plane: signed calls, and the bindings of an edge without Cloudflare.
+//! Endpoints for the edge: signed calls, and the bindings of an edge without Cloudflare.
 //!
-//! What devices ask is in [`crate::http::devices`], how a call is verified in [`crate::http::extract::internal_call`]. Start reading at [`routes`].
+//! Endpoints for devices are in [`crate::http::devices`]; signatures are verified in [`crate::http::extract::internal_call`]. Start reading at [`routes`].
 
 pub mod bindings;
 pub mod reports;

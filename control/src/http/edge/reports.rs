@@ -1,4 +1,4 @@
-//! The batches that the edge's queue consumer posts.
+//! Batches of reports from the edge's queue consumer.
 
 use axum::Router;
 use axum::extract::State;
@@ -18,15 +18,15 @@ pub fn routes() -> Router<AppState> {
     Router::new().route("/internal/v1/reports", internal("POST").post(take_reports))
 }
 
-/// Count a batch of reports. Each is judged alone: one that cannot be counted, ever, is dropped and named in the answer. Any status but 200 says
-/// that not all of it was stored and that the batch is to be sent again.
+/// Count a batch of reports. Each report is handled on its own: one that can never be counted is dropped and named in the answer. Any status other
+/// than 200 means that not all of the batch was stored, and that it must be sent again.
 pub async fn take_reports(State(app): State<AppState>, call: InternalCall) -> Result<Json<BatchAnswer>> {
     let batch: ReportBatch = serde_json::from_slice(&call.body).map_err(|error| {
-        let text = format!("the body is not a batch of reports (line {}, column {})", error.line(), error.column());
+        let text = format!("the body is not a valid batch of reports (line {}, column {})", error.line(), error.column());
         Error::Invalid(FieldErrors::of_request(text))
     })?;
     if batch.reports.len() > MAX_BATCH_REPORTS {
-        return Err(Error::invalid("reports", format!("must be at most {MAX_BATCH_REPORTS}")));
+        return Err(Error::invalid("reports", format!("must have at most {MAX_BATCH_REPORTS} entries")));
     }
     let (mut reports, mut dropped) = (Vec::with_capacity(batch.reports.len()), Vec::new());
     for value in batch.reports {
@@ -47,14 +47,14 @@ pub async fn take_reports(State(app): State<AppState>, call: InternalCall) -> Re
     Ok(Json(BatchAnswer { accepted, dropped }))
 }
 
-/// The report that a value is, or why it will never be one.
+/// Parses a report, or says why it is invalid.
 pub fn read(value: Value) -> Result<Report, Dropped> {
-    // Only what has the form of an id is said back and logged as one.
+    // Only a well-formed id is returned and logged.
     let id = value.get("id").and_then(Value::as_str).and_then(|id| ReportId::try_from(id).ok());
     Report::from_value(value).map_err(|fault| Dropped { id: id.map(String::from).unwrap_or_default(), reason: fault.to_string() })
 }
 
-/// Logs what is counted nowhere: nobody sends it again.
+/// Logs dropped reports: nobody sends them again.
 pub fn note(dropped: &[Dropped]) {
     for Dropped { id, reason } in dropped {
         tracing::warn!(report.id = id, reason, "a report was dropped");

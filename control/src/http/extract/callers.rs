@@ -1,6 +1,6 @@
-//! Who is asking, and what they may do, as extractors: each finds its value by [`crate::domain::access`], which alone can make it.
+//! Extractors for callers and their permissions. Only [`crate::domain::access`] can create the values.
 //!
-//! `Authorization: Bearer`, and nothing else: never a cookie, never a query.
+//! Credentials come only from `Authorization: Bearer`, never from a cookie or a query parameter.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -10,7 +10,7 @@ use super::path::parameter;
 use crate::domain::access::bearer::by_bearer;
 use crate::domain::access::grant::Named;
 use crate::domain::access::{AppCreator, AppGrant, DashboardSession, DashboardSessionAlone, LoginSession, NotApiKey, Permission, SignedIn};
-use crate::domain::audit::{Actor, ClientAddress};
+use crate::domain::audit::ClientAddress;
 use crate::domain::error::{Error, Result};
 use crate::domain::login::RecentLogin;
 use crate::domain::releases::UploadAllowance;
@@ -35,16 +35,6 @@ impl FromRequestParts<AppState> for SignedIn {
         let signed_in = by_bearer(app, bearer(&parts.headers), from).await?;
         parts.extensions.insert(signed_in.clone());
         Ok(signed_in)
-    }
-}
-
-/// The caller of an operation that needs a credential, of whatever kind.
-impl FromRequestParts<AppState> for Actor {
-    type Rejection = Error;
-
-    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self> {
-        let signed_in = SignedIn::from_request_parts(parts, app).await?;
-        Ok(signed_in.actor())
     }
 }
 
@@ -93,7 +83,7 @@ impl<N: Permission> FromRequestParts<AppState> for AppGrant<N> {
 
     async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self> {
         let caller = SignedIn::from_request_parts(parts, app).await?;
-        // Pages that mails lead to name it by its id.
+        // Pages that mails link to use the app's id.
         let named = match parameter(parts, app, "app_id").await {
             Ok(id) => Named::Id(id),
             Err(_) => Named::Name(parameter(parts, app, "app").await?),
@@ -102,7 +92,7 @@ impl<N: Permission> FromRequestParts<AppState> for AppGrant<N> {
     }
 }
 
-/// Take it after the guard on the credential, whose refusal comes first.
+/// Extract it after the credential's guard, whose refusal comes first.
 impl FromRequestParts<AppState> for NewCredentials {
     type Rejection = Error;
 
@@ -112,7 +102,7 @@ impl FromRequestParts<AppState> for NewCredentials {
     }
 }
 
-/// Take it after the guard on the credential and after [`NewCredentials`], whose refusals come first.
+/// Extract it after the credential's guard and [`NewCredentials`], whose refusals come first.
 impl FromRequestParts<AppState> for RecentLogin {
     type Rejection = Error;
 
@@ -122,7 +112,7 @@ impl FromRequestParts<AppState> for RecentLogin {
     }
 }
 
-/// Take it after the grant, so that callers without the right to upload use up none.
+/// Extract it after the grant, so that callers without permission to upload do not use up the allowance.
 impl FromRequestParts<AppState> for UploadAllowance {
     type Rejection = Error;
 

@@ -1,6 +1,6 @@
-//! Calls of the edge: signed over method, path, time and body.
+//! Calls from the edge, signed over method, path, time and body.
 //!
-//! The signature is verified before a byte of the body is read, so that strangers cost no memory and find nothing here.
+//! The signature is verified before the body is read, so that unsigned requests cost no memory and learn nothing.
 
 use std::sync::Arc;
 
@@ -20,19 +20,19 @@ use crate::http::AppState;
 use crate::http::extract::read_body;
 use crate::http::layer::{SentPath, client_address, problem};
 
-/// The signature's header.
+/// The header with the signature.
 const SIGNATURE: &str = "x-updraft-signature";
 
-/// The largest body of an internal call: 2 MiB.
+/// The maximum body of an internal call: 2 MiB.
 const MAX_INTERNAL_BODY: usize = shared::wire::report::MAX_BATCH_BYTES;
 
-/// A call whose signature is valid. Without a valid one the path answers as if it were not there: strangers learn nothing.
+/// A call with a valid signature. Without one, the response is the 404 of an unknown path.
 #[derive(Debug)]
 pub struct InternalCall {
     /// The body.
     pub body: Vec<u8>,
-    /// Its turn, until the call is answered; none for an empty body.
-    _turn: Option<OwnedSemaphorePermit>,
+    /// The permit for the body, held until the call is answered; `None` for an empty body.
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
 impl FromRequest<AppState> for InternalCall {
@@ -41,15 +41,15 @@ impl FromRequest<AppState> for InternalCall {
     async fn from_request(request: Request, app: &AppState) -> Result<Self, Error> {
         let (parts, body) = request.into_parts();
         let is_empty = axum::body::HttpBody::is_end_stream(&body);
-        let (signature, turns) = match judge(app, &parts) {
+        let (signature, permits) = match verify_head(app, &parts) {
             signature @ CallSignature::Valid(_) => (signature, &app.front.internal.verified),
             CallSignature::NeedsBody => (CallSignature::NeedsBody, &app.front.internal.unverified),
             CallSignature::Invalid => return Err(refused(app, &parts)),
         };
-        let turn = if is_empty { None } else { Some(Arc::clone(turns).acquire_owned().await.map_err(Error::internal)?) };
+        let permit = if is_empty { None } else { Some(Arc::clone(permits).acquire_owned().await.map_err(Error::internal)?) };
         let bytes = read_body(&parts.headers, body, MAX_INTERNAL_BODY).await;
         let is_valid = match (signature, &bytes) {
-            // A caller with a valid signature may be told that it is too large, or ended early.
+            // A caller with a valid signature may learn that the body is too large or ended early.
             (CallSignature::Valid(_), Err(_)) => true,
             (CallSignature::Valid(digest), Ok(bytes)) => sha256(bytes) == digest,
             (_, Ok(bytes)) => is_signed(app, &parts, bytes),
@@ -59,19 +59,19 @@ impl FromRequest<AppState> for InternalCall {
             return Err(refused(app, &parts));
         }
         client_address::vouch(app, &parts.extensions);
-        Ok(Self { body: bytes?, _turn: turn })
+        Ok(Self { body: bytes?, _permit: permit })
     }
 }
 
-/// What the head says of the call.
-fn judge(app: &AppState, parts: &Parts) -> CallSignature {
-    let judged = with_signature(parts, |header, path| {
+/// Verifies the signature as far as possible without the body.
+fn verify_head(app: &AppState, parts: &Parts) -> CallSignature {
+    let verified = with_signature(parts, |header, path| {
         verify_call_head(&app.front.settings.edge_secret, header, parts.method.as_str(), path, app.now())
     });
-    judged.unwrap_or(CallSignature::Invalid)
+    verified.unwrap_or(CallSignature::Invalid)
 }
 
-/// Whether the call is signed with this body.
+/// Whether the signature is valid for this body.
 fn is_signed(app: &AppState, parts: &Parts, body: &[u8]) -> bool {
     let signed = with_signature(parts, |header, path| {
         verify_call(&app.front.settings.edge_secret, header, parts.method.as_str(), path, app.now(), body)
@@ -79,9 +79,9 @@ fn is_signed(app: &AppState, parts: &Parts, body: &[u8]) -> bool {
     signed.unwrap_or(false)
 }
 
-fn with_signature<T>(parts: &Parts, judge: impl FnOnce(&str, &str) -> T) -> Option<T> {
+fn with_signature<T>(parts: &Parts, verify: impl FnOnce(&str, &str) -> T) -> Option<T> {
     let header = parts.headers.get(SIGNATURE)?.to_str().ok()?;
-    Some(judge(header, parts.extensions.get::<SentPath>()?.0.as_str()))
+    Some(verify(header, parts.extensions.get::<SentPath>()?.0.as_str()))
 }
 
 fn refused(app: &AppState, parts: &Parts) -> Error {
@@ -91,7 +91,7 @@ fn refused(app: &AppState, parts: &Parts) -> Error {
     Error::NotFound(Thing::Path)
 }
 
-/// The beginning of an internal path's routes. Other methods are 405 with `allow` for signed calls, and 404 for all others.
+/// A route for an internal path, without its methods. Other methods get 405 with `allow` for signed calls, and 404 otherwise.
 pub fn internal(allow: &'static str) -> MethodRouter<AppState> {
     any(async move |State(app): State<AppState>, request: Request| wrong_method(&app, request, allow).await)
 }

@@ -1,16 +1,16 @@
-//! Turns for bodies of the edge's calls.
+//! Permits that limit how many bodies of the edge's calls are handled at once.
 
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-/// Bodies of verified calls that are read or worked on at once.
+/// Bodies of verified calls that are read or processed at once.
 const VERIFIED: usize = 16;
 
-/// The same for calls whose signature is without the body's hash. Strangers can send such as well, and then hold these up.
+/// The same for calls whose signature has no body hash. Anyone can send such calls, so they can only block each other.
 const UNVERIFIED: usize = 4;
 
-/// Turns for bodies of internal calls.
+/// Permits for bodies of internal calls.
 #[derive(Debug)]
 pub struct InternalSlots {
     pub(super) verified: Arc<Semaphore>,
@@ -24,7 +24,7 @@ impl Default for InternalSlots {
 }
 
 impl InternalSlots {
-    /// Turns that are free: for verified calls, and for the others.
+    /// Free permits: for verified calls, and for the others.
     pub fn free(&self) -> (usize, usize) {
         (self.verified.available_permits(), self.unverified.available_permits())
     }

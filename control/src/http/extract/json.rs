@@ -1,4 +1,4 @@
-//! JSON bodies: the content type, the size and the form are checked before a handler sees them.
+//! JSON bodies: content type, size and syntax are checked before a handler runs.
 
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ use shared::wire::report::{MAX_JSON_BODY, is_json};
 use crate::domain::error::Error;
 use shared::FieldErrors;
 
-const NO_OBJECT: &str = "the JSON body must be an object that names each member once";
+const NO_OBJECT: &str = "the body must be a JSON object that does not repeat a member";
 
-/// How long a client may take for a whole body, and so also how long it may send nothing: what a request was let in by must not be much older than what
-/// it asks for.
-const LONGEST_BODY: Duration = Duration::from_secs(30);
+/// Timeout for a whole body, and so also for a pause in it. The credential was checked before the body, and that check must not be much older than the
+/// change.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A JSON body in, or out.
+/// A JSON body of a request or a response.
 #[derive(Clone, Copy, Debug)]
 pub struct Json<T>(pub T);
 
@@ -30,11 +30,13 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
     type Rejection = Error;
 
     async fn from_request(request: Request, _state: &S) -> Result<Self, Error> {
-        parse(&read(request).await?).map(Self)
+        let bytes = read(request).await?;
+        // No body is an empty object: a required member is named as missing then.
+        parse(if bytes.is_empty() { b"{}" } else { &bytes }).map(Self)
     }
 }
 
-/// A body that may be left out altogether; null is the same.
+/// An optional body: empty or `null` is `None`.
 impl<T: DeserializeOwned, S: Send + Sync> OptionalFromRequest<S> for Json<T> {
     type Rejection = Error;
 
@@ -52,7 +54,7 @@ async fn read(request: Request) -> Result<Vec<u8>, Error> {
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
-    // The parser would take an array for an object with its members in order.
+    // The parser would accept an array as an object with its members in order.
     if bytes.trim_ascii_start().first() == Some(&b'[') && serde_json::from_slice::<IgnoredAny>(bytes).is_ok() {
         return Err(Error::Invalid(FieldErrors::of_request(NO_OBJECT)));
     }
@@ -69,7 +71,7 @@ impl<T: Serialize> IntoResponse for Json<T> {
     }
 }
 
-/// What is wrong, in words that carry none of the body's values.
+/// Describes the error without repeating values from the body.
 fn json_fault(error: &serde_json::Error) -> String {
     match error.classify() {
         serde_json::error::Category::Data => NO_OBJECT.to_owned(),
@@ -77,13 +79,13 @@ fn json_fault(error: &serde_json::Error) -> String {
     }
 }
 
-/// 415 when a body is present and says it is something else. A body without a content type is taken as JSON: old clients send none.
+/// Refuses a body with another content type (415). A body without a content type is parsed as JSON, because old clients send none.
 pub fn check_type(headers: &HeaderMap, body: &[u8]) -> Result<(), Error> {
     let Some(kind) = headers.get(header::CONTENT_TYPE).filter(|_| !body.is_empty()) else { return Ok(()) };
     if is_json(kind.to_str().unwrap_or_default()) { Ok(()) } else { Err(Error::WrongType("application/json")) }
 }
 
-/// Reads a body of at most `limit` bytes within half a minute; a larger one is 413, told before it is read when it says its length.
+/// Reads a body of at most `limit` bytes within half a minute. A larger one is 413, without reading it if it declares its length.
 pub async fn read_body(headers: &HeaderMap, body: Body, limit: usize) -> Result<Vec<u8>, Error> {
     let too_large = || Error::TooLarge(FieldErrors::of_request(too_large(limit)));
     let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()).and_then(|length| length.parse::<u64>().ok());
@@ -102,6 +104,6 @@ pub async fn read_body(headers: &HeaderMap, body: Body, limit: usize) -> Result<
         }
         Ok(bytes)
     };
-    let slow = |_| Error::Invalid(FieldErrors::of_request("the body ended early: it was not whole within half a minute"));
-    tokio::time::timeout(LONGEST_BODY, whole).await.map_err(slow)?
+    let slow = |_| Error::Invalid(FieldErrors::of_request("the body was not received within 30 seconds"));
+    tokio::time::timeout(BODY_TIMEOUT, whole).await.map_err(slow)?
 }

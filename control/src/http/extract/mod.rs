@@ -1,6 +1,6 @@
-//! What handlers are given: bodies, paths, callers with their rights, and calls of the edge, each refused in the envelope when it is wrong.
+//! Extractors: bodies, paths, callers with their permissions, and calls from the edge. Their refusals use the error envelope.
 //!
-//! Who is asking, and what they may do, is decided by [`crate::domain::access`]. Start reading at [`callers`] and [`json`].
+//! [`crate::domain::access`] decides who the caller is and what they may do. Start reading at [`callers`] and [`json`].
 
 pub mod callers;
 pub mod internal_call;
@@ -8,6 +8,7 @@ pub mod internal_slots;
 pub mod json;
 pub mod meter;
 pub mod path;
+pub mod query;
 
 pub use internal_call::{InternalCall, internal};
 pub use internal_slots::InternalSlots;

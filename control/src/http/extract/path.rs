@@ -1,4 +1,4 @@
-//! Path segments, percent-decoded once.
+//! Path parameters, percent-decoded once.
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
@@ -9,7 +9,7 @@ use shared::keys::Label;
 use crate::domain::email;
 use crate::domain::error::{Error, Thing};
 
-/// Path parameters that refuse in the envelope.
+/// Path parameters whose refusals use the error envelope.
 #[derive(Clone, Copy, Debug)]
 pub struct Path<T>(pub T);
 
@@ -45,12 +45,12 @@ impl<S: Send + Sync> FromRequestParts<S> for LabelPath {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
         let label = parameter(parts, state, "label").await?;
-        // What is no label is no release's.
+        // No release has an invalid label.
         Label::try_from(label.as_str()).map(Self).map_err(|_| Error::NotFound(Thing::Release))
     }
 }
 
-/// The `{email}` of a path, in the form in which addresses are stored. What is no address is nobody's.
+/// The `{email}` of a path, in the form in which addresses are stored. An invalid address matches no account.
 #[derive(Clone, Debug)]
 pub struct EmailPath(pub String);
 
@@ -62,7 +62,7 @@ impl<S: Send + Sync> FromRequestParts<S> for EmailPath {
     }
 }
 
-/// The `{createdBy}` of a path: a client's address or a machine's name.
+/// The `{createdBy}` of a path: a client address or a machine name.
 #[derive(Clone, Debug)]
 pub struct SourcePath(pub String);
 
@@ -86,7 +86,7 @@ impl<S: Send + Sync> FromRequestParts<S> for KeyPath {
     }
 }
 
-/// The `{authorizationId}` of a path. What is no such id names nothing.
+/// The `{authorizationId}` of a path. An invalid id is 404.
 #[derive(Clone, Debug)]
 pub struct AuthorizationPath(pub CliAuthorizationId);
 
@@ -99,7 +99,7 @@ impl<S: Send + Sync> FromRequestParts<S> for AuthorizationPath {
     }
 }
 
-/// The `{credentialId}` of a path. What is no such id names nothing.
+/// The `{credentialId}` of a path. An invalid id is 404.
 #[derive(Clone, Debug)]
 pub struct CredentialPath(pub AccessKeyId);
 
@@ -112,7 +112,7 @@ impl<S: Send + Sync> FromRequestParts<S> for CredentialPath {
     }
 }
 
-/// The `{passkeyId}` of a path; what is no id is one of nothing.
+/// The `{passkeyId}` of a path. An invalid id is 404.
 #[derive(Clone, Debug)]
 pub struct PasskeyPath(pub PasskeyId);
 
@@ -128,14 +128,14 @@ impl<S: Send + Sync> FromRequestParts<S> for PasskeyPath {
 pub(crate) async fn parameter<S: Send + Sync>(parts: &mut Parts, state: &S, name: &str) -> Result<String, Error> {
     let parameters = RawPathParams::from_request_parts(parts, state).await.map_err(|_| Error::NotFound(Thing::Path))?;
     let found = parameters.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_owned());
-    // Nothing has a NUL in its name, and PostgreSQL would not even compare one.
+    // No name contains NUL, and PostgreSQL refuses to compare a text with one.
     found.filter(|value| !value.contains('\0')).ok_or(Error::NotFound(Thing::Path))
 }
 
-/// What a path segment may hold unencoded: unreserved characters of RFC 3986, part 2.3.
+/// Characters that a path segment may contain unencoded: the unreserved ones of RFC 3986, section 2.3.
 const SEGMENT: &percent_encoding::AsciiSet = &percent_encoding::NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// A name as one path segment, for `Location`.
+/// Encodes a name as one path segment, for `Location`.
 pub fn encode_segment(name: &str) -> String {
     percent_encoding::utf8_percent_encode(name, SEGMENT).to_string()
 }

@@ -1,4 +1,4 @@
-//! Who is asking: finding the address that limits and the audit trail go by.
+//! Determines the client address that rate limits and the audit trail use.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -15,16 +15,16 @@ use crate::domain::traces::{self, Event, Trace};
 use crate::http::AppState;
 use shared::FieldErrors;
 
-/// The edge's word for the client's address.
+/// The header with the client address according to the edge.
 const ADDRESS: &str = "x-updraft-client-address";
-/// The edge's signature over it.
+/// The header with the edge's signature of that address.
 const SIGNATURE: &str = "x-updraft-address-signature";
 
-/// The client's address as the edge says it, with a signature that is valid.
+/// The client address from the edge, with a valid signature.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SignedAddress(IpAddr);
 
-/// As an extension of every request.
+/// Reads the extension that the middleware adds to every request.
 impl<S: Send + Sync> FromRequestParts<S> for ClientAddress {
     type Rejection = Error;
 
@@ -33,11 +33,11 @@ impl<S: Send + Sync> FromRequestParts<S> for ClientAddress {
     }
 }
 
-/// Finds the address, or refuses a forged one. The outermost layer has looked for a [`SignedAddress`].
+/// Determines the client address, or refuses a forged one. The outermost layer has already verified a [`SignedAddress`].
 pub(crate) async fn middleware(State(app): State<AppState>, mut request: Request, next: Next) -> Response {
     match address(&app, &request) {
         Ok(address) => {
-            if speaks_for_a_client(request.headers()) {
+            if claims_client_address(request.headers()) {
                 vouch(&app, request.extensions());
             }
             request.extensions_mut().insert(ClientAddress(address));
@@ -47,37 +47,37 @@ pub(crate) async fn middleware(State(app): State<AppState>, mut request: Request
     }
 }
 
-/// Notes that the one at the other end of the connection has the edge's secret.
+/// Records that the peer of the connection has the edge's secret.
 pub(crate) fn vouch(app: &AppState, extensions: &Extensions) {
     if let Some(peer) = peer(extensions) {
         app.front.vouched.note(peer, app.now());
     }
 }
 
-/// The other end of the connection.
+/// The address of the connection's peer.
 fn peer(extensions: &Extensions) -> Option<IpAddr> {
     extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip().to_canonical())
 }
 
-/// Whether the request says on whose behalf it comes, rightly or not.
-pub(crate) fn speaks_for_a_client(headers: &HeaderMap) -> bool {
+/// Whether the request claims to come from an edge on behalf of a client, validly or not.
+pub(crate) fn claims_client_address(headers: &HeaderMap) -> bool {
     headers.contains_key(ADDRESS) || headers.contains_key(SIGNATURE)
 }
 
 fn address(app: &AppState, request: &Request) -> Result<IpAddr, Error> {
-    if speaks_for_a_client(request.headers()) {
+    if claims_client_address(request.headers()) {
         return request.extensions().get::<SignedAddress>().map(|address| address.0).ok_or_else(|| {
             let from = ClientAddress(unsigned_address(app, request));
             traces::log(app, Trace { event: Event::EdgeSignature, outcome: "client_address", account: None, from });
-            Error::Invalid(FieldErrors::of_request("the edge's address signature is not valid: edge secret or clock"))
+            Error::Invalid(FieldErrors::of_request("the edge's address signature is not valid: check the edge secret or clock"))
         });
     }
     Ok(unsigned_address(app, request))
 }
 
-/// The address of a request that the edge has not signed.
+/// The client address of a request that the edge has not signed.
 fn unsigned_address(app: &AppState, request: &Request) -> IpAddr {
-    // Only a server bound to a socket knows a peer; a handler called without one (none is, outside tests) counts as local.
+    // Without a socket there is no peer, which happens only in tests; such a request counts as local.
     let peer = peer(request.extensions()).unwrap_or_else(|| IpAddr::from([127, 0, 0, 1]));
     let trusted = |address: IpAddr| app.front.settings.trusted_proxies.iter().any(|network| network.contains(&address));
     if !trusted(peer) {
@@ -86,7 +86,7 @@ fn unsigned_address(app: &AppState, request: &Request) -> IpAddr {
     forwarded(request.headers()).into_iter().rev().find(|address| !trusted(*address)).unwrap_or(peer)
 }
 
-/// What the edge says of the address, if it has signed that.
+/// The client address from the edge, if its signature is valid.
 pub(crate) fn signed(app: &AppState, request: &Request) -> Option<SignedAddress> {
     let text = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
     let (address, signature) = (text(ADDRESS)?, text(SIGNATURE)?);
@@ -100,11 +100,11 @@ pub(crate) fn signed(app: &AppState, request: &Request) -> Option<SignedAddress>
         address,
     );
     let address: IpAddr = address.parse().ok().filter(|_| valid)?;
-    // A socket for both families has IPv4 clients, too.
+    // A dual-stack socket reports IPv4 clients as mapped IPv6 addresses.
     Some(SignedAddress(address.to_canonical()))
 }
 
-/// The entries of `X-Forwarded-For`, in order; an entry that is no address ends what can be believed to its left.
+/// The entries of `X-Forwarded-For`, in order. An invalid entry discards everything to its left, which cannot be trusted.
 fn forwarded(headers: &HeaderMap) -> Vec<IpAddr> {
     let mut addresses = Vec::new();
     for value in headers.get_all("x-forwarded-for") {

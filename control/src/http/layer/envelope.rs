@@ -1,4 +1,4 @@
-//! The outermost layer: makes the request id, writes the error envelope, sets the headers that every answer carries.
+//! The outermost layer: creates the request id, writes the error envelope, and sets the headers of every response.
 
 use std::any::Any;
 
@@ -12,22 +12,22 @@ use shared::wire::headers::HSTS;
 use shared::wire::problem::Problem;
 
 use super::{client_address, linger};
-use crate::domain::error::{Code, Error, Thing};
+use crate::domain::error::{Code, Error, Refusal, Thing};
 use crate::http::AppState;
 use crate::http::layer::problem::{self, FailureCause, ProblemText};
 
 /// `X-Request-Id`.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// The id of the request under way, as an extension of it.
+/// The id of the current request, as an extension.
 #[derive(Clone, Debug)]
 pub struct RequestIdHeader(pub RequestId);
 
-/// Runs the request and dresses its answer.
+/// Runs the request and completes its response.
 pub(crate) async fn middleware(State(app): State<AppState>, mut request: Request, next: Next) -> Response {
     let id = new_id(&app);
     request.extensions_mut().insert(RequestIdHeader(id.clone()));
-    // Only what the edge has signed is read to its end before a refusal: a header without a valid signature changes nothing.
+    // Only the body of a request signed by the edge is read to its end before a refusal. A header without a valid signature has no effect.
     let signed = client_address::signed(&app, &request);
     let is_of_edge = signed.is_some();
     if let Some(address) = signed {
@@ -38,39 +38,40 @@ pub(crate) async fn middleware(State(app): State<AppState>, mut request: Request
     let is_refusal = response.status().is_client_error() || response.status().is_server_error();
     let is_unread = match (is_refusal, is_of_edge) {
         (false, _) => false,
-        (true, false) => rest.throw_away(),
-        (true, true) => rest.read_through().await,
+        (true, false) => rest.discard_in_background(),
+        (true, true) => rest.discard().await,
     };
     if is_unread {
-        // Unless told so, a client would send its next request on this connection, where nobody reads it.
+        // Without this header a client would send its next request on this connection, where nobody reads it.
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
-    dress(&app, &id, response)
+    complete(&app, &id, response)
 }
 
-/// Dresses an answer that was made without this layer.
+/// Completes a response that was created outside this layer.
 pub(crate) fn finish(app: &AppState, response: Response) -> Response {
-    dress(app, &new_id(app), response)
+    complete(app, &new_id(app), response)
 }
 
 fn new_id(app: &AppState) -> RequestId {
-    // Without randomness there is no id, and no answer without an id: one made of the time alone keeps the envelope's form in that one case.
+    // Every response needs an id. If the operating system provides no randomness, an id from the time alone keeps the envelope valid.
     app.request_id().unwrap_or_else(|_| RequestId::v7(app.now(), [0; 10]))
 }
 
-/// The headers of every answer, as they stand in one: for those that the HTTP library gives itself.
+/// The headers of every response as raw text, for the responses that the HTTP library writes itself.
 pub(crate) fn headers_of_all(app: &AppState) -> String {
     let id = new_id(app);
     let hsts = if app.settings.is_https() { format!("strict-transport-security: {HSTS}\r\n") } else { String::new() };
     format!("x-request-id: {}\r\nx-content-type-options: nosniff\r\ncache-control: no-store\r\n{hsts}", id.as_str())
 }
 
-fn dress(app: &AppState, id: &RequestId, mut response: Response) -> Response {
+fn complete(app: &AppState, id: &RequestId, mut response: Response) -> Response {
     if let Some(FailureCause(cause)) = response.extensions_mut().remove::<FailureCause>() {
         tracing::error!(request.id = id.as_str(), status = response.status().as_u16(), cause, "a request failed");
     }
-    if let Some(ProblemText { text, code, retry_after_seconds }) = problem_text(&mut response) {
-        let body = Problem { error: &text, request_id: id.as_str(), code: code.map(Code::as_str), retry_after_seconds }.to_json();
+    if let Some(ProblemText { text, refusal, retry_after_seconds }) = problem_text(&mut response) {
+        let code = refusal.as_ref().and_then(Refusal::code).map(Code::as_str);
+        let body = Problem { error: &text, request_id: id.as_str(), code, retry_after_seconds }.to_json();
         *response.body_mut() = Body::from(body);
         response.headers_mut().remove(header::CONTENT_LENGTH);
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -87,21 +88,21 @@ fn dress(app: &AppState, id: &RequestId, mut response: Response) -> Response {
     response
 }
 
-/// The text of a refusal: a handler's own, or a plain one for what a library refused.
+/// The text of a refusal: the handler's, or the status's reason if a library refused the request.
 fn problem_text(response: &mut Response) -> Option<ProblemText> {
     if let Some(problem) = response.extensions_mut().remove::<ProblemText>() {
         return Some(problem);
     }
     let status = response.status();
     let refused = status.is_client_error() || status.is_server_error();
-    // Pages say in their own words what was refused.
+    // Pages have their own error texts.
     let has_own_form = |kind: &HeaderValue| [&b"application/json"[..], b"text/html"].iter().any(|own| kind.as_bytes().starts_with(own));
     let is_own = response.headers().get(header::CONTENT_TYPE).is_some_and(has_own_form);
     let plain = || ProblemText::from(status.canonical_reason().unwrap_or("the request was refused").to_lowercase().as_str());
     (refused && !is_own).then(plain)
 }
 
-/// A panic costs one 500; its text goes to the log through the panic hook and never to the client.
+/// The 500 after a panic. The panic hook logs the message; the client never sees it.
 pub(crate) fn panicked(_panic: Box<dyn Any + Send + 'static>) -> Response {
     let mut response = StatusCode::INTERNAL_SERVER_ERROR.into_response();
     response.extensions_mut().insert(FailureCause("the handler panicked".to_owned()));
@@ -109,12 +110,12 @@ pub(crate) fn panicked(_panic: Box<dyn Any + Send + 'static>) -> Response {
     response
 }
 
-/// Path unknown.
+/// The 404 for an unknown path.
 pub async fn not_found() -> Error {
     Error::NotFound(Thing::Path)
 }
 
-/// Path known, method not.
+/// The 405 for a known path with another method.
 pub async fn wrong_method() -> Response {
     problem::wrong_method()
 }

@@ -1,6 +1,6 @@
-//! What surrounds every handler: the request id, the error envelope, security headers, the client's address; and the connections beneath.
+//! The layers around every handler: request id, error envelope, security headers, client address; and the connections below.
 //!
-//! What handlers are given is in [`crate::http::extract`]. Rules of the business are not here. Start reading at [`layer`].
+//! Extractors are in [`crate::http::extract`]. There are no business rules here. Start reading at [`layer`].
 
 pub mod client_address;
 pub mod connections;
@@ -8,7 +8,7 @@ mod envelope;
 mod linger;
 pub mod problem;
 
-pub(crate) use client_address::speaks_for_a_client;
+pub(crate) use client_address::claims_client_address;
 pub use envelope::{RequestIdHeader, not_found, wrong_method};
 pub(crate) use envelope::{finish, headers_of_all, panicked};
 
@@ -22,14 +22,14 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::http::AppState;
 
-/// The path and query as the client sent them, before trailing slashes were cut: what signatures are made over.
+/// The path and query as the client sent them, with trailing slashes. Signatures cover this form.
 #[derive(Clone, Debug)]
 pub struct SentPath(pub PathAndQuery);
 
-/// The router with everything that surrounds it.
+/// The router with all layers.
 pub type Service = MapRequest<Router, fn(Request) -> Request>;
 
-/// Puts the router into its layers.
+/// Adds the layers to the router.
 pub fn layer(router: Router, state: &AppState) -> Service {
     let router = router
         .layer(middleware::from_fn_with_state(state.clone(), client_address::middleware))
@@ -38,9 +38,9 @@ pub fn layer(router: Router, state: &AppState) -> Service {
     MapRequest::new(router, trim_trailing_slashes as fn(Request) -> Request)
 }
 
-/// Trailing slashes are accepted on every path.
+/// Removes trailing slashes, which every path accepts.
 fn trim_trailing_slashes(mut request: Request) -> Request {
-    // A handle to the same bytes, not a copy of them.
+    // Cheap: a handle to the same bytes.
     let sent = request.uri().path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
     let path = request.uri().path();
     let trimmed = path.trim_end_matches('/');

@@ -1,13 +1,13 @@
-//! What a client is told of an error: its status, and what the outermost layer writes into the error envelope.
+//! Maps errors to responses: the status, and what the outermost layer writes into the error envelope.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use shared::wire::problem::WRONG_METHOD;
 
-use crate::domain::error::{Code, Error, Quota, RateLimit, chain};
+use crate::domain::error::{Error, Quota, RateLimit, Refusal, chain};
 
 impl Error {
-    /// The status of the answer.
+    /// The status of the response.
     pub fn status(&self) -> StatusCode {
         match self {
             Self::NotFound(_) => StatusCode::NOT_FOUND,
@@ -25,14 +25,14 @@ impl Error {
     }
 }
 
-/// What the outermost layer writes into the error envelope; it alone knows the request id.
+/// The contents of the error envelope. The outermost layer writes it, because only that has the request id.
 #[derive(Clone, Debug, Default)]
 pub struct ProblemText {
-    /// What is wrong, for people.
+    /// The error message.
     pub text: String,
-    /// What is wrong, for programs.
-    pub code: Option<Code>,
-    /// In how many seconds to try again, where the body says so.
+    /// The rule that refused the request, for a 403. Its code is the machine-readable error code.
+    pub refusal: Option<Refusal>,
+    /// When to retry, in seconds, if the body says so.
     pub retry_after_seconds: Option<u64>,
 }
 
@@ -42,14 +42,14 @@ impl From<&str> for ProblemText {
     }
 }
 
-/// Why a request failed, on its way to the outermost layer, which logs it with the request's id.
+/// The cause of a failed request. The outermost layer logs it with the request id.
 #[derive(Clone, Debug)]
 pub struct FailureCause(pub String);
 
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
         let mut response = self.status().into_response();
-        let mut problem = ProblemText { text: self.to_string(), code: self.code(), retry_after_seconds: None };
+        let mut problem = ProblemText { text: self.to_string(), ..ProblemText::default() };
         if let Self::Unavailable(cause) | Self::Internal(cause) = &self {
             response.extensions_mut().insert(FailureCause(chain(cause.as_ref())));
         }
@@ -58,7 +58,7 @@ impl IntoResponse for Error {
                 response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
             Self::TooMany { limit, retry_after } => {
-                // The body says it, too, on login and second factors only.
+                // Only for logins and second factors, the body has it as well.
                 let is_in_body = matches!(limit, RateLimit::AddressLogins | RateLimit::FailedLogins | RateLimit::FailedFactors);
                 response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(*retry_after));
                 problem.retry_after_seconds = is_in_body.then_some(*retry_after);
@@ -66,6 +66,7 @@ impl IntoResponse for Error {
             Self::Busy | Self::Unavailable(_) => {
                 response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
             }
+            Self::Refused(refusal) => problem.refusal = Some(refusal.clone()),
             _ => {}
         }
         response.extensions_mut().insert(problem);
@@ -73,14 +74,14 @@ impl IntoResponse for Error {
     }
 }
 
-/// A refusal of this floor alone.
+/// A refusal by the HTTP layer itself.
 pub fn refused(status: StatusCode, text: &str) -> Response {
     let mut response = status.into_response();
     response.extensions_mut().insert(ProblemText::from(text));
     response
 }
 
-/// 405; who knows the methods adds `Allow`.
+/// The 405, without `Allow`: callers that know the methods add it.
 pub fn wrong_method() -> Response {
     refused(StatusCode::METHOD_NOT_ALLOWED, WRONG_METHOD)
 }

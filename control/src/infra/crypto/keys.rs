@@ -1,14 +1,14 @@
-//! The keys that encrypt what lies in the database.
+//! The keys that encrypt values in the database.
 
 use std::collections::HashSet;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// A key that encrypts authenticator seeds and waiting mails, with the id under which it is named in the database.
+/// A key that encrypts authenticator seeds and queued mails, with the id that refers to it in the database.
 #[derive(Clone)]
 pub struct EncryptionKey {
-    /// Names the key in what it encrypted, for rotation.
+    /// Stored with each encrypted value, for rotation.
     pub id: String,
     /// The AES-256 key.
     pub bytes: [u8; 32],
@@ -29,34 +29,34 @@ impl EncryptionKey {
     }
 }
 
-/// Encryption keys: the first seals, all open.
+/// Encryption keys: the first encrypts, all decrypt.
 #[derive(Clone, Debug)]
 pub struct EncryptionKeys {
     first: EncryptionKey,
-    /// The first, and the others.
+    /// All keys, including the first.
     all: Vec<EncryptionKey>,
 }
 
 impl EncryptionKeys {
-    /// Reads a comma-separated list. The error says what is wrong, never a key.
+    /// Parses a comma-separated list. The error never repeats a key.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
-        let form = "must be a key id (letters and digits), a colon, and 32 bytes in base64; several of them are separated by commas";
+        let form = "must be a key ID (letters and digits), a colon, and 32 bytes in base64; separate several keys with commas";
         let all: Vec<EncryptionKey> =
             text.split(',').map(|part| EncryptionKey::parse(part.trim()).ok_or(form)).collect::<Result<_, _>>()?;
         let ids: HashSet<&str> = all.iter().map(|key| key.id.as_str()).collect();
         if ids.len() != all.len() {
-            return Err("must not name two keys by the same id");
+            return Err("must not use the same key ID twice");
         }
         let first = all.first().cloned().ok_or(form)?;
         Ok(Self { first, all })
     }
 
-    /// The key that seals.
+    /// The key that encrypts.
     pub fn first(&self) -> &EncryptionKey {
         &self.first
     }
 
-    /// The keys that open.
+    /// The keys that decrypt.
     pub fn all(&self) -> &[EncryptionKey] {
         &self.all
     }

@@ -1,6 +1,6 @@
-//! Cryptography: password hashes, and values that lie sealed in the database.
+//! Cryptography: password hashes, and encrypted values in the database.
 //!
-//! Signatures that devices and the edge see are in `shared`. Start reading at [`seal`].
+//! Signatures for devices and the edge are in `shared`. Start reading at [`seal`].
 
 pub mod keys;
 pub mod password;

@@ -1,7 +1,7 @@
-//! What must be read again and yet not lie open in the database: authenticator seeds, mails that carry a token. AES-256-GCM.
+//! Encrypts values in the database that must be readable again: authenticator seeds, mails with tokens. AES-256-GCM.
 //!
-//! A sealed value is: the format (1 byte), the length of the key's id (1 byte), the key's id, 12 random bytes, the ciphertext with its tag.
-//! Everything before the random bytes, and the purpose, is authenticated with it, so that a value cannot be moved to another row or use.
+//! A sealed value is: the format (1 byte), the length of the key's id (1 byte), the key's id, a random nonce (12 bytes), the ciphertext with its tag.
+//! Everything before the nonce, and the purpose, is authenticated as associated data, so that a value cannot be moved to another row or use.
 
 use aes_gcm::aead::{Aead, KeyInit, Payload};
 use aes_gcm::{Aes256Gcm, Key, Nonce};
@@ -10,32 +10,32 @@ use super::keys::EncryptionKey;
 use crate::infra::clock::Dice;
 use crate::infra::error::Error;
 
-/// The one format so far.
+/// The only format so far.
 const FORMAT: u8 = 1;
 const NONCE: usize = 12;
 
-/// Why a sealed value cannot be read.
+/// Why a sealed value cannot be decrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
-    /// It is not of a form that this version writes.
-    #[error("the sealed value has an unknown form")]
+    /// The format is unknown to this version.
+    #[error("the sealed value has an unknown format")]
     Form,
-    /// None of the keys has its id.
-    #[error("the sealed value was made with a key that is not among those given")]
+    /// No key has its id.
+    #[error("the sealed value was encrypted with a key that is not configured")]
     UnknownKey,
-    /// It was changed, or belongs to something else.
+    /// It was changed, or belongs to another purpose.
     #[error("the sealed value is not authentic")]
     NotAuthentic,
 }
 
-/// What every value begins with that is sealed with this key, and no other.
+/// The prefix of every value sealed with this key, and of no other value.
 pub fn head(key: &EncryptionKey) -> Result<Vec<u8>, Error> {
     let mut head = vec![FORMAT, u8::try_from(key.id.len()).map_err(Error::internal)?];
     head.extend_from_slice(key.id.as_bytes());
     Ok(head)
 }
 
-/// Encrypts `plain` for `purpose`, such as `mail/` and the row's id: only the same purpose opens it.
+/// Encrypts `plain` for `purpose`, such as `mail/` and the row's id. Decrypting it needs the same purpose.
 pub fn seal(key: &EncryptionKey, dice: &Dice, purpose: &str, plain: &[u8]) -> Result<Vec<u8>, Error> {
     let mut sealed = head(key)?;
     let nonce = dice.bytes::<NONCE>()?;
@@ -47,7 +47,7 @@ pub fn seal(key: &EncryptionKey, dice: &Dice, purpose: &str, plain: &[u8]) -> Re
     Ok(sealed)
 }
 
-/// Decrypts what [`seal`] made for the same purpose with any of `keys`.
+/// Decrypts a value that [`seal`] encrypted for the same purpose with any of `keys`.
 pub fn open(keys: &[EncryptionKey], purpose: &str, sealed: &[u8]) -> Result<Vec<u8>, OpenError> {
     let id = key_id(sealed)?;
     let (head, rest) = sealed.split_at_checked(2 + id.len()).ok_or(OpenError::Form)?;
@@ -67,7 +67,7 @@ fn cipher(key: &EncryptionKey) -> Aes256Gcm {
     Aes256Gcm::new(&Key::<Aes256Gcm>::from(key.bytes))
 }
 
-/// The head names its own length, so that head and purpose cannot run into each other.
+/// The associated data. The head contains its own length, so head and purpose cannot be confused.
 fn associated(head: &[u8], purpose: &str) -> Vec<u8> {
     [head, purpose.as_bytes()].concat()
 }

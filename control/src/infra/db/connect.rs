@@ -1,4 +1,4 @@
-//! Opens the pools. The URL's scheme chooses the database.
+//! Opens the connection pools. The URL's scheme selects the database.
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use tokio::time::{sleep, timeout};
 use super::{Db, migrate};
 use crate::infra::loopback::is_loopback;
 
-/// The database's address, which may hold a password.
+/// The database's URL, which may contain a password.
 #[derive(Clone)]
 pub struct DatabaseUrl(pub String);
 
@@ -27,55 +27,55 @@ impl std::fmt::Debug for DatabaseUrl {
 /// Why the database could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// The address is of neither kind.
-    #[error("DATABASE_URL: must begin with sqlite: or postgres://")]
+    /// The URL has an unknown scheme.
+    #[error("DATABASE_URL: must start with sqlite: or postgres://")]
     Scheme,
-    /// There is nothing at the address of a file.
-    #[error("there is no database at {}: UPDRAFT_DATA_DIR or UPDRAFT_DATABASE_URL say where it is; `serve` and `account create` make one", .0.display())]
+    /// The SQLite file does not exist.
+    #[error("there is no database at {}: set UPDRAFT_DATA_DIR or UPDRAFT_DATABASE_URL, or create one with `serve` or `account create`", .0.display())]
     Absent(PathBuf),
-    /// The database refused.
+    /// The connection failed.
     #[error("the database could not be opened")]
     Open(#[source] sqlx::Error),
-    /// PostgreSQL would refuse some names and versions.
-    #[error("the database's encoding is {0}: make one with the encoding UTF8")]
+    /// With another encoding, PostgreSQL would refuse some names and versions.
+    #[error("the database's encoding is {0}: create a database with the encoding UTF8")]
     Encoding(String),
     /// A migration failed or was edited after it was applied.
-    #[error("the database's schema could not be brought up to date")]
+    #[error("the database schema could not be migrated")]
     Migrate(#[source] sqlx::migrate::MigrateError),
 }
 
-/// How long a request waits for a connection before it is answered 503.
+/// How long a request waits for a connection before it gets a 503.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Readers of SQLite; they do not block each other, and more than a few per core only cost memory.
+/// Read connections to SQLite. They do not block each other, and more than a few per core only cost memory.
 const SQLITE_READERS: u32 = 8;
 
-/// Pages in SQLite's WAL before a commit also moves them to the database's file: 16 MiB. Each move waits for the disk twice, and writes a page that
-/// changed in many commits once; with SQLite's own 1,000 pages, reports of a million devices would bring one every few commits.
+/// Pages in SQLite's WAL before a commit also runs a checkpoint: 16 MiB. A checkpoint waits for the disk twice, and writes a page that changed in many
+/// commits only once. With SQLite's default of 1,000 pages, reports from a million devices would trigger one every few commits.
 const WAL_PAGES: &str = "4000";
 
-/// What the connection that writes keeps of the database, in KiB, negated as SQLite has it. With its own 2 MiB the pages that one group of reports
-/// changes would not fit, and were written out twice.
+/// The page cache of the write connection, in KiB, negative as SQLite requires. With the default of 2 MiB, the pages changed by one group of reports did
+/// not fit and were written twice.
 const WRITER_CACHE: &str = "-16000";
 
-/// Connections of one replica to PostgreSQL that read, and as many that write.
+/// Read connections of one replica to PostgreSQL, and as many for writing.
 const POSTGRES_CONNECTIONS: u32 = 8;
 
-/// When several processes open a new file, SQLite lets one of them switch it to WAL and refuses the others at once: its busy timeout does not hold for that.
+/// When several processes open a new file, SQLite lets one of them switch it to WAL and refuses the others at once: its busy timeout does not apply.
 /// The others retry for this long, with a pause in between.
 const OPENING: Duration = Duration::from_secs(12);
 const OPENING_PAUSE: Duration = Duration::from_millis(50);
 
-/// What each of them begins with. Whoever waits longer for a row than for a connection is answered 503, and a transaction that a lost replica left open
-/// ends. By a statement, since poolers that stand before a server take no options when a connection begins.
+/// Run on each new connection. A request that waits longer for a row lock than for a connection gets a 503, and a transaction left open by a lost replica
+/// is aborted. Set by a statement, because poolers in front of a server accept no startup options.
 const LIMITS: &str = "SELECT set_config('lock_timeout', '10s', FALSE), set_config('idle_in_transaction_session_timeout', '30s', FALSE)";
 const ENCODING: &str = "SHOW server_encoding";
 
-/// Statements that are only for PostgreSQL.
+/// Statements for PostgreSQL only.
 pub const POSTGRES_SQL: &[&str] = &[LIMITS, ENCODING];
 
 impl Db {
-    /// Opens the database at `url` and applies the migrations that it lacks.
+    /// Opens the database at `url` and applies missing migrations.
     pub async fn open(url: &str) -> Result<Self, ConnectError> {
         if url.starts_with("sqlite:") {
             Self::open_sqlite(url).await
@@ -86,7 +86,7 @@ impl Db {
         }
     }
 
-    /// The same for who has nothing to do where there is none: a file is not made.
+    /// Opens an existing database; a missing SQLite file is an error and is not created.
     pub async fn open_existing(url: &str) -> Result<Self, ConnectError> {
         if url.starts_with("sqlite:") {
             let options = sqlite(url)?;
@@ -98,19 +98,19 @@ impl Db {
         Self::open(url).await
     }
 
-    /// How [`open`](Self::open) connects to SQLite for writing, but for what a commit waits for: measurements choose that.
+    /// The options with which [`open`](Self::open) connects to SQLite for writing. Benchmarks choose another `synchronous`.
     pub fn sqlite_writer(url: &str, synchronous: SqliteSynchronous) -> Result<SqliteConnectOptions, ConnectError> {
         Ok(sqlite(url)?.synchronous(synchronous).pragma("wal_autocheckpoint", WAL_PAGES).pragma("cache_size", WRITER_CACHE))
     }
 
     async fn open_sqlite(url: &str) -> Result<Self, ConnectError> {
-        keep_private(sqlite(url)?.get_filename()).map_err(|error| ConnectError::Open(sqlx::Error::Io(error)))?;
+        make_private(sqlite(url)?.get_filename()).map_err(|error| ConnectError::Open(sqlx::Error::Io(error)))?;
         // FULL: a report is answered only once it would survive a power cut.
         let synchronous = SqliteSynchronous::Full;
         let options = SqlitePoolOptions::new()
             .max_connections(1)
             .acquire_timeout(ACQUIRE_TIMEOUT)
-            // A connection to a file does not go away by itself; asking it before each use would double the steps of a short read.
+            // A connection to a file does not break by itself, and testing it before each use would double the cost of a short read.
             .test_before_acquire(false);
         let (writer, mut busy) = (Self::sqlite_writer(url, synchronous)?, None);
         let opening = async {
@@ -137,7 +137,7 @@ impl Db {
 
     async fn open_postgres(url: &str) -> Result<Self, ConnectError> {
         let options = postgres(url)?;
-        // Without the limits: replicas that start together wait for the one that migrates, for as long as that takes.
+        // Without `LIMITS`: replicas that start together wait for the one that migrates, for as long as that takes.
         let migrating = PgPoolOptions::new()
             .max_connections(1)
             .acquire_timeout(ACQUIRE_TIMEOUT)
@@ -154,33 +154,33 @@ impl Db {
     }
 }
 
-/// Whether SQLite says that another connection holds the file.
+/// Whether the error says that another connection has locked the SQLite file.
 fn is_busy(error: &sqlx::Error) -> bool {
     let code = error.as_database_error().and_then(|error| error.code()?.parse::<u32>().ok());
     // The low byte is the class; 5 is `SQLITE_BUSY`.
     code.is_some_and(|code| code & 0xff == 5)
 }
 
-/// What all connections to SQLite have in common.
+/// The options of all connections to SQLite.
 fn sqlite(url: &str) -> Result<SqliteConnectOptions, ConnectError> {
     let options = SqliteConnectOptions::from_str(url).map_err(ConnectError::Open)?;
     Ok(options.create_if_missing(true).foreign_keys(true).journal_mode(SqliteJournalMode::Wal).busy_timeout(Duration::from_secs(10)))
 }
 
-/// The database's file is its owner's alone: it is made so, and one that everybody may read, as earlier versions made it in a folder that was there, is
-/// changed. SQLite gives the files beside it the same mode.
+/// Makes the database file private to its owner: creates it so, and fixes a file that everybody may read, as earlier versions created it in an existing
+/// folder. SQLite creates its `-wal` and `-shm` files with the same mode.
 #[cfg(unix)]
-fn keep_private(file: &Path) -> std::io::Result<()> {
+fn make_private(file: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
     const OTHERS: u32 = 0o007;
     let private = || std::fs::Permissions::from_mode(0o600);
-    // A name that only SQLite understands, such as that of a database in memory.
+    // A SQLite URI, such as that of an in-memory database.
     if file.as_os_str().as_encoded_bytes().starts_with(b"file:") {
         return Ok(());
     }
     let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
     if !created.is_err_and(|error| error.kind() == std::io::ErrorKind::AlreadyExists) {
-        // It is there now, or SQLite says what is wrong with it.
+        // It exists now, or SQLite will report the error.
         return Ok(());
     }
     for ending in ["", "-wal", "-shm"] {
@@ -197,18 +197,18 @@ fn keep_private(file: &Path) -> std::io::Result<()> {
 }
 
 #[cfg(not(unix))]
-fn keep_private(_file: &Path) -> std::io::Result<()> {
+fn make_private(_file: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// How to reach PostgreSQL. What goes to another machine is encrypted unless the address says otherwise (`sslmode=disable`, or `PGSSLMODE`).
+/// The options of connections to PostgreSQL. Connections to another machine use TLS unless configured otherwise (`sslmode` in the URL, or `PGSSLMODE`).
 fn postgres(url: &str) -> Result<PgConnectOptions, ConnectError> {
     let options = PgConnectOptions::from_str(url).map_err(ConnectError::Open)?;
     let query = url.split_once('?').map_or("", |(_, query)| query);
-    let is_said = form_urlencoded::parse(query.as_bytes()).any(|(name, _)| matches!(name.as_ref(), "sslmode" | "ssl-mode"))
+    let is_configured = form_urlencoded::parse(query.as_bytes()).any(|(name, _)| matches!(name.as_ref(), "sslmode" | "ssl-mode"))
         || std::env::var_os("PGSSLMODE").is_some();
-    let is_here = options.get_socket().is_some() || is_loopback(options.get_host());
-    Ok(if is_said || is_here { options } else { options.ssl_mode(PgSslMode::Require) })
+    let is_local = options.get_socket().is_some() || is_loopback(options.get_host());
+    Ok(if is_configured || is_local { options } else { options.ssl_mode(PgSslMode::Require) })
 }
 
 async fn limited(options: PgConnectOptions) -> Result<PgPool, ConnectError> {
@@ -226,8 +226,8 @@ async fn limited(options: PgConnectOptions) -> Result<PgPool, ConnectError> {
         .map_err(ConnectError::Open)
 }
 
-/// SQLite has no lock for migrating, so another program that starts at the same moment may apply one in between, such as `account create` beside
-/// `serve`. What failed for that reason is known as applied when it is looked at again.
+/// Runs the migrations, with retries. SQLite has no migration lock, so another program that starts at the same moment may apply one in between, such as
+/// `account create` during `serve`. A retry sees the migration that failed for this reason as applied.
 async fn migrate_sqlite(pool: &SqlitePool) -> Result<(), MigrateError> {
     let mut migrated = migrate::SQLITE.run(pool).await;
     for _ in migrate::SQLITE.iter() {
@@ -244,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_goes_to_another_machine_is_encrypted_unless_the_address_says_otherwise() {
+    fn connections_to_other_machines_use_tls_unless_the_url_says_otherwise() {
         let mode = |url: &str| postgres(url).unwrap().get_ssl_mode();
         for url in ["postgres://u:p@db.example/updraft", "postgresql://u@10.0.0.1:5432/x", "postgres:///x?host=db.example"] {
             assert!(matches!(mode(url), PgSslMode::Require), "{url}");

@@ -1,4 +1,4 @@
-//! The schema's history: every file of `migrations/{sqlite,postgres}`, in order, compiled in.
+//! The migrations: every file in `migrations/{sqlite,postgres}`, in order, compiled in.
 
 use sqlx::migrate::Migrator;
 

@@ -1,7 +1,7 @@
 //! The database: SQLite or PostgreSQL behind one pair of transaction types.
 //!
-//! Repositories take [`ReadTx`] or [`WriteTx`] and one SQL text for both drivers. Nobody begins a transaction but [`Db::read`] and [`Db::write`].
-//! Start reading at [`Db`]; `connect` opens the pools, `migrate` holds the schema's list.
+//! Repositories take [`ReadTx`] or [`WriteTx`] and use one SQL text for both drivers. Only [`Db::read`] and [`Db::write`] begin transactions.
+//! Start reading at [`Db`]; `connect` opens the pools, `migrate` has the migrations.
 
 pub mod connect;
 pub mod expiry;
@@ -17,20 +17,20 @@ use std::ops::{Deref, DerefMut};
 use sqlx::pool::PoolConnection;
 use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
 
-// A transaction that reads first and writes later would otherwise be refused whenever another wrote in between.
+// Otherwise a transaction that reads first and writes later would be refused whenever another one wrote in between.
 const BEGIN_IMMEDIATE: &str = "BEGIN IMMEDIATE";
 const JOURNAL_MODE: &str = "PRAGMA journal_mode";
 const SYNCHRONOUS: &str = "PRAGMA synchronous";
 const BEGIN_READ_ONLY: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-// What is read after waiting for a row lock must be what was committed by then, whatever the server's default is.
+// Set explicitly, whatever the server's default: reads after waiting for a row lock must see what was committed meanwhile.
 const BEGIN_READ_COMMITTED: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 const SYNCHRONOUS_COMMIT: &str = "SHOW synchronous_commit";
 const FSYNC: &str = "SHOW fsync";
 
-/// Statements that are only for SQLite.
+/// Statements for SQLite only.
 pub const SQLITE_SQL: &[&str] = &[BEGIN_IMMEDIATE, JOURNAL_MODE, SYNCHRONOUS];
 
-/// Statements that are only for PostgreSQL.
+/// Statements for PostgreSQL only.
 pub const POSTGRES_SQL: &[&str] = &[BEGIN_READ_ONLY, BEGIN_READ_COMMITTED, SYNCHRONOUS_COMMIT, FSYNC];
 
 /// The database's pools.
@@ -38,21 +38,21 @@ pub const POSTGRES_SQL: &[&str] = &[BEGIN_READ_ONLY, BEGIN_READ_COMMITTED, SYNCH
 pub enum Db {
     /// SQLite: many readers, one writer.
     Sqlite {
-        /// Connections that refuse to write.
+        /// Connections that can only read.
         read: SqlitePool,
         /// One connection, so that writers queue here and not inside SQLite's busy handler.
         write: SqlitePool,
     },
-    /// PostgreSQL. Readers and writers have connections of their own, so that changes that wait for one another keep nobody from reading.
+    /// PostgreSQL. Reads and writes use separate pools, so that writes that wait for each other do not block reads.
     Postgres {
         /// For transactions that only read.
         read: PgPool,
-        /// For those that write.
+        /// For transactions that write.
         write: PgPool,
     },
 }
 
-/// Which database it is; for the few statements that truly differ.
+/// The kind of database, for the few statements that differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// SQLite.
@@ -61,7 +61,7 @@ pub enum Dialect {
     Postgres,
 }
 
-/// What either driver has; reach it through [`on!`](crate::on).
+/// A value of either driver; use it with [`on!`](crate::on).
 #[derive(Debug)]
 pub enum Either<S, P> {
     /// SQLite.
@@ -70,18 +70,18 @@ pub enum Either<S, P> {
     Postgres(P),
 }
 
-/// The open transaction of either driver.
+/// An open transaction of either driver.
 pub type Tx = Either<Transaction<'static, Sqlite>, Transaction<'static, Postgres>>;
 
-/// A connection for single statements that read, each of which sees what was committed when it began: one exchange with the database instead of the
-/// three or four of a transaction. For what is asked over and over; whatever reads twice takes a [`ReadTx`].
+/// A connection for single read statements outside a transaction. Each statement sees what was committed when it began, in one round trip instead of the
+/// three or four of a transaction. For frequent single reads; code that reads twice uses a [`ReadTx`].
 pub type Glance = Either<PoolConnection<Sqlite>, PoolConnection<Postgres>>;
 
-/// A transaction that reads one consistent state.
+/// A read-only transaction with one consistent snapshot.
 #[derive(Debug)]
 pub struct ReadTx(Tx);
 
-/// A transaction that writes; it can do whatever a [`ReadTx`] can.
+/// A writing transaction; it can also do everything that a [`ReadTx`] can.
 #[derive(Debug)]
 pub struct WriteTx(ReadTx);
 
@@ -94,7 +94,7 @@ impl Db {
         }))
     }
 
-    /// A connection for single statements that read.
+    /// A connection for single read statements.
     pub async fn glance(&self) -> sqlx::Result<Glance> {
         Ok(match self {
             Self::Sqlite { read, .. } => Glance::Sqlite(read.acquire().await?),
@@ -110,7 +110,7 @@ impl Db {
         })))
     }
 
-    /// Which database it is.
+    /// The kind of database.
     pub fn dialect(&self) -> Dialect {
         match self {
             Self::Sqlite { .. } => Dialect::Sqlite,
@@ -118,7 +118,7 @@ impl Db {
         }
     }
 
-    /// What a commit means, as the connections that write say it themselves: for the log, so that whoever operates this sees it.
+    /// The durability settings of a commit, read from a write connection, for the startup log.
     pub async fn durability(&self) -> sqlx::Result<String> {
         match self {
             Self::Sqlite { write, .. } => {
@@ -140,26 +140,7 @@ impl Db {
         }
     }
 
-    /// How many transactions can write at once.
-    pub fn writers(&self) -> usize {
-        let options = match self {
-            Self::Sqlite { write, .. } => write.options().get_max_connections(),
-            Self::Postgres { write, .. } => write.options().get_max_connections(),
-        };
-        usize::try_from(options).unwrap_or(usize::MAX)
-    }
-
-    /// How many more transactions can write now, before one must wait for another's end.
-    pub fn free_writers(&self) -> usize {
-        let (size, idle) = match self {
-            Self::Sqlite { write, .. } => (write.size(), write.num_idle()),
-            Self::Postgres { write, .. } => (write.size(), write.num_idle()),
-        };
-        let taken = usize::try_from(size).unwrap_or(usize::MAX).saturating_sub(idle);
-        self.writers().saturating_sub(taken)
-    }
-
-    /// Closes every connection, after the transactions under way.
+    /// Closes all connections, after running transactions have ended.
     pub async fn close(&self) {
         match self {
             Self::Sqlite { read, write } => {
@@ -175,12 +156,12 @@ impl Db {
 }
 
 impl<S, P> Either<S, P> {
-    /// Itself, for [`on!`](crate::on).
+    /// Returns itself, for [`on!`](crate::on).
     pub fn parts(&mut self) -> &mut Self {
         self
     }
 
-    /// Which database it is.
+    /// The kind of database.
     pub fn dialect(&self) -> Dialect {
         match self {
             Self::Sqlite(_) => Dialect::Sqlite,
@@ -195,14 +176,14 @@ impl ReadTx {
         &mut self.0
     }
 
-    /// Which database it is.
+    /// The kind of database.
     pub fn dialect(&self) -> Dialect {
         self.0.dialect()
     }
 }
 
 impl WriteTx {
-    /// Makes the changes durable. A transaction that is dropped without this is rolled back.
+    /// Commits the changes. A transaction that is dropped without a commit is rolled back.
     pub async fn commit(self) -> sqlx::Result<()> {
         match self.0.0 {
             Tx::Sqlite(tx) => tx.commit().await,
@@ -225,7 +206,7 @@ impl DerefMut for WriteTx {
     }
 }
 
-/// Runs one sqlx expression on whichever driver the transaction has: `on!(tx, |conn| sqlx::query(SQL).execute(conn).await)`.
+/// Runs one sqlx expression on the transaction's driver: `on!(tx, |conn| sqlx::query(SQL).execute(conn).await)`.
 #[macro_export]
 macro_rules! on {
     ($tx:expr, |$conn:ident| $body:expr) => {
@@ -242,7 +223,7 @@ macro_rules! on {
     };
 }
 
-/// Runs one writing sqlx expression and gives the number of rows it changed.
+/// Runs one writing sqlx expression and returns the number of affected rows.
 #[macro_export]
 macro_rules! on_write {
     ($tx:expr, |$conn:ident| $body:expr) => {

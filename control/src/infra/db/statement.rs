@@ -1,4 +1,4 @@
-//! Texts of statements that one text alone cannot say: lists of rows, and row locks. Nothing else makes or changes SQL at run time.
+//! Statements that need more than one fixed text: lists of rows, and row locks. Nothing else builds or changes SQL at run time.
 
 use std::fmt::Write;
 
@@ -6,12 +6,12 @@ use sqlx::AssertSqlSafe;
 
 use super::{Dialect, Either, ReadTx, WriteTx};
 
-/// What a SELECT ends with that locks its rows. It is the lock that an UPDATE takes which changes no key: FOR UPDATE, a stronger one, would also hold up
-/// whoever stores a row that refers to a locked one.
+/// The end of a SELECT that locks its rows. This is the lock of an UPDATE that changes no key. FOR UPDATE is stronger: it would also block inserts of rows
+/// that reference a locked one.
 const LOCKING: &str = " FOR NO KEY UPDATE";
 
 impl WriteTx {
-    /// A SELECT that locks its rows until the transaction ends, as the database says it. SQLite has no row locks: whoever writes is alone.
+    /// A SELECT that locks its rows until the transaction ends, in the database's dialect. SQLite has no row locks: there is only one writer.
     pub fn locking(&self, sql: &'static str) -> &'static str {
         match self.dialect() {
             Dialect::Sqlite => sql.strip_suffix(LOCKING).unwrap_or(sql),
@@ -21,7 +21,7 @@ impl WriteTx {
 }
 
 impl<S, P> Either<S, P> {
-    /// The statement for so many rows, as [`listed`] says it.
+    /// The statement for this number of rows; see [`listed`].
     pub fn listed(&self, sql: &'static str, rows: usize) -> AssertSqlSafe<String> {
         let dialect = self.dialect();
         listed(dialect, sql, rows)
@@ -29,15 +29,15 @@ impl<S, P> Either<S, P> {
 }
 
 impl ReadTx {
-    /// The statement for so many rows, as [`listed`] says it.
+    /// The statement for this number of rows; see [`listed`].
     pub fn listed(&self, sql: &'static str, rows: usize) -> AssertSqlSafe<String> {
         self.0.listed(sql, rows)
     }
 }
 
-/// The statement for so many rows: the part in brackets is one row. Each `?` is a value, bound in the order of the text. For PostgreSQL,
-/// `VALUES [(?, ?)]` becomes `VALUES ($1, $2), ($3, $4)`. SQLite keeps the `?`: it takes `$1` for a name, and looks each name up among all before it, which
-/// for hundreds of rows costs more than the statement. The text differs with the number of rows, so it is not worth keeping prepared.
+/// The statement for this number of rows: the part in brackets is one row. Each `?` is a value, bound in the order of the text. For PostgreSQL,
+/// `VALUES [(?, ?)]` becomes `VALUES ($1, $2), ($3, $4)`. SQLite keeps the `?`: it treats `$1` as a name and searches all earlier names for each, which
+/// for hundreds of rows costs more than the statement. The text differs with the number of rows, so it is not worth caching as a prepared statement.
 pub fn listed(dialect: Dialect, sql: &'static str, rows: usize) -> AssertSqlSafe<String> {
     let (before, rest) = sql.split_once('[').unwrap_or((sql, ""));
     let (row, after) = rest.split_once(']').unwrap_or((rest, ""));
@@ -53,7 +53,7 @@ pub fn listed(dialect: Dialect, sql: &'static str, rows: usize) -> AssertSqlSafe
     let mut numbered = String::with_capacity(2 * text.len());
     for (number, part) in text.split('?').enumerate() {
         if number > 0 {
-            // Writing to a text cannot fail.
+            // Writing to a `String` cannot fail.
             let _ = write!(numbered, "${number}");
         }
         numbered.push_str(part);
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_has_each_row_with_values_of_its_own() {
+    fn each_row_of_a_list_has_its_own_placeholders() {
         let insert = "INSERT INTO a (b, c) VALUES [(?, ?, '')] RETURNING b";
         assert_eq!(listed(Dialect::Postgres, insert, 2).0, "INSERT INTO a (b, c) VALUES ($1, $2, ''), ($3, $4, '') RETURNING b");
         assert_eq!(listed(Dialect::Sqlite, insert, 2).0, "INSERT INTO a (b, c) VALUES (?, ?, ''), (?, ?, '') RETURNING b");

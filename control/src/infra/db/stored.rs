@@ -1,12 +1,12 @@
-//! Enums that are stored as texts.
+//! Enums that are stored as text.
 
-/// Gives an enum its texts: `as_str`, `FromStr` with the refusal of any other text, and how a column of it is read. An unknown text in the database is an
-/// error that names the column.
+/// Maps an enum to texts: `as_str`, `FromStr` with an error for any other text, and decoding from a column. An unknown text in the database is an error
+/// that names the column.
 #[macro_export]
 macro_rules! stored_text {
     ($name:ident, $refusal:literal, $($variant:ident = $text:literal),+) => {
         impl $name {
-            /// The name in answers and in the database.
+            /// The name in responses and in the database.
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $text,)+

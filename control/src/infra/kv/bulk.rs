@@ -1,4 +1,4 @@
-//! The body of one bulk write, kept within KV's limits while it is filled.
+//! The body of one bulk write, built within KV's limits.
 
 use std::collections::HashSet;
 
@@ -6,30 +6,30 @@ use serde::Serialize;
 use shared::keys::DeploymentKey;
 use shared::kv::{KvKey, SnapshotKey, SnapshotMetadata};
 
-/// KV's limit for one bulk write, in pairs.
+/// KV's maximum number of pairs in one bulk write.
 pub const MOST_PAIRS: usize = 10_000;
-/// KV's limit for one bulk write, and so for a pair that is written alone.
-const MOST_BYTES: usize = 50_000_000;
-/// KV's limit for a value, in bytes.
+/// KV's maximum size of one bulk write, and so of a pair that is written alone.
+const MAX_BYTES: usize = 50_000_000;
+/// KV's maximum size of a value, in bytes.
 pub const MOST_VALUE: usize = 25 << 20;
-/// A body that has reached this takes no further pair: a small one is answered long before the time-out, and costs little to repeat.
+/// The size at which a body is full. A small body is answered long before the timeout, and is cheap to retry.
 const FULL_BYTES: usize = 4 << 20;
 
-/// Key-value pairs as the JSON array that KV's bulk write takes; each key at most once.
+/// Key-value pairs as the JSON array of a KV bulk write; each key at most once.
 #[derive(Debug)]
 pub struct Bulk {
     body: String,
     names: HashSet<String>,
 }
 
-/// What became of a pair.
+/// The result of adding a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pushed {
-    /// It is in.
+    /// Added.
     In,
-    /// There is no room left for it in this one.
+    /// The body has no room for it.
     Full,
-    /// KV does not take so large a value.
+    /// The value exceeds KV's limit.
     TooLarge,
 }
 
@@ -41,7 +41,7 @@ struct Pair<'p> {
 }
 
 impl Bulk {
-    /// One without pairs.
+    /// An empty body.
     pub fn new() -> Self {
         Self { body: String::from("["), names: HashSet::new() }
     }
@@ -49,9 +49,9 @@ impl Bulk {
     /// Adds a key's snapshot.
     pub fn push(&mut self, key: &DeploymentKey, version: i64, text: &str) -> Pushed {
         let name = SnapshotKey(key).name();
-        // Texts and numbers always have a JSON form; there is no error to give.
+        // Cannot fail: texts and numbers always serialize.
         let pair = serde_json::to_string(&Pair { key: &name, value: text, metadata: SnapshotMetadata { version } }).unwrap_or_default();
-        if text.len() > MOST_VALUE || pair.len() + 2 > MOST_BYTES {
+        if text.len() > MOST_VALUE || pair.len() + 2 > MAX_BYTES {
             return Pushed::TooLarge;
         }
         if !self.names.is_empty() {
@@ -65,12 +65,12 @@ impl Bulk {
         Pushed::In
     }
 
-    /// How many pairs it has.
+    /// The number of pairs.
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// Whether it has none.
+    /// Whether it has no pairs.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }

@@ -1,6 +1,6 @@
-//! The client of Workers KV's REST API, or of what stands in for it under `wrangler dev`.
+//! A client of the Workers KV REST API, or of its emulation under `wrangler dev`.
 //!
-//! It says of each write what is known of it: written, refused, or unknown. What to do about that is decided by [`crate::jobs::snapshots`].
+//! It classifies each write as written, refused or unknown. [`crate::jobs::snapshots`] decides what to do next.
 
 pub mod bulk;
 
@@ -16,26 +16,26 @@ use shared::kv::{KvKey, SnapshotKey, SnapshotMetadata};
 use self::bulk::Bulk;
 use crate::infra::error::{Cause, chain};
 
-/// From the first byte sent to the last received. Well below the publisher's lease, so that a write ends before its lease does.
+/// Timeout for a whole request. Well below the publisher's lease, so that a write ends before its lease expires.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Shorter than any server's: a write on a connection that the server is just closing would be one of unknown outcome.
+/// Shorter than any server's: a write on a connection that the server is closing would have an unknown outcome.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Far more than the answer to a bulk write in which every key failed.
-const MOST_ANSWER: usize = 8 << 20;
-/// What a 429 without a readable `retry-after` means.
+/// Maximum size of an answer: far more than that of a bulk write in which every key failed.
+const MAX_ANSWER_BYTES: usize = 8 << 20;
+/// The pause after a 429 without a valid `retry-after`.
 const DEFAULT_RETRY_AFTER: Duration = Duration::from_secs(10);
-/// The longest pause that is believed; KV's own windows are five minutes.
-pub(crate) const MOST_RETRY_AFTER: Duration = Duration::from_mins(10);
-/// Keys in one page of the list: the API's most.
+/// The maximum pause that is honored; KV's own windows are five minutes.
+pub(crate) const MAX_RETRY_AFTER: Duration = Duration::from_mins(10);
+/// Keys in one page of the list: the API's maximum.
 const PAGE: &str = "1000";
-/// The code of a namespace that is not there.
+/// The error code for a namespace that does not exist.
 const NO_SUCH_NAMESPACE: i64 = 10_013;
 
-/// Cloudflare's KV REST API, or wrangler's stand-in for it.
+/// The configuration of Cloudflare's KV REST API, or of wrangler's emulation.
 #[derive(Clone)]
 pub struct KvConfig {
-    /// The API's base address up to and without `/storage/kv`.
+    /// The API's base URL, without `/storage/kv`.
     pub api: String,
     /// The namespace's id.
     pub namespace: String,
@@ -49,45 +49,45 @@ impl std::fmt::Debug for KvConfig {
     }
 }
 
-/// Speaks to one namespace.
+/// A client of one namespace.
 #[derive(Clone, Debug)]
 pub struct KvClient {
     http: Client,
-    /// Address of the namespace, without a trailing slash.
+    /// The namespace's URL, without a trailing slash.
     address: String,
-    /// Marked as sensitive, so that nothing prints it.
+    /// Marked as sensitive, so that it is not printed.
     authorization: HeaderValue,
 }
 
-/// What is known of a bulk write.
+/// The outcome of a bulk write.
 #[derive(Debug)]
 pub enum WriteOutcome {
-    /// All pairs are in KV but those of these names, which are not.
+    /// All pairs were written, except those with these names.
     Written {
-        /// Names in KV, to be tried again.
+        /// Names of refused pairs, to retry.
         refused: HashSet<String>,
     },
-    /// Nothing is in KV, and nothing should be sent for so long.
+    /// Nothing was written, and nothing should be sent for this long.
     RateLimited(Duration),
-    /// Nothing is in KV.
+    /// Nothing was written.
     Refused(String),
-    /// Some, all or none may be in KV, now or in a moment.
+    /// Some, all or none of the pairs may be written, now or shortly.
     Unknown(String),
 }
 
 /// One page of the list of keys.
 #[derive(Debug)]
 pub struct KeyPage {
-    /// Names with the version in their metadata; none where there is no readable one.
+    /// Names with the version in their metadata; `None` without a valid version.
     pub keys: Vec<(String, Option<i64>)>,
-    /// Where the next page begins.
+    /// The cursor of the next page.
     pub cursor: Option<String>,
 }
 
 /// Why the keys could not be listed.
 #[derive(Debug, thiserror::Error)]
 pub enum ListError {
-    /// Nothing should be sent for so long.
+    /// Nothing should be sent for this long.
     #[error("KV's rate limit is reached")]
     RateLimited(Duration),
     /// Anything else.
@@ -129,7 +129,7 @@ struct ResultInfo {
 }
 
 impl KvClient {
-    /// A client for the namespace of the settings. The process must have a crypto provider of rustls installed.
+    /// A client for the configured namespace. A rustls crypto provider must be installed.
     pub fn new(config: &KvConfig) -> Result<Self, Cause> {
         let mut authorization =
             HeaderValue::from_str(&format!("Bearer {}", config.token)).map_err(|_| "UPDRAFT_KV_TOKEN: cannot be sent as a header")?;
@@ -155,7 +155,7 @@ impl KvClient {
             .body(bulk.body());
         let response = match request.send().await {
             Ok(response) => response,
-            // What never reached a server cannot have been written.
+            // The request never reached a server, so nothing was written.
             Err(error) if error.is_connect() || error.is_builder() => return WriteOutcome::Refused(plain(error)),
             Err(error) => return WriteOutcome::Unknown(plain(error)),
         };
@@ -167,13 +167,13 @@ impl KvClient {
             return WriteOutcome::Unknown(format!("status {}", status.as_u16()));
         }
         match read::<BulkResult>(response).await {
-            Ok(answer) => judge(status, &answer, bulk),
+            Ok(answer) => classify(status, &answer, bulk),
             Err(reason) if status.is_success() => WriteOutcome::Unknown(reason),
             Err(_) => WriteOutcome::Refused(format!("status {}", status.as_u16())),
         }
     }
 
-    /// The keys of snapshots, from `cursor` on.
+    /// Lists the keys of snapshots, from `cursor` on.
     pub async fn list(&self, cursor: Option<&str>) -> Result<KeyPage, ListError> {
         let mut query = vec![("prefix", <SnapshotKey<'_> as KvKey>::PREFIX), ("limit", PAGE)];
         query.extend(cursor.map(|cursor| ("cursor", cursor)));
@@ -193,8 +193,8 @@ impl KvClient {
     }
 }
 
-/// A 200 may name keys that failed; wrangler's API answers such a case with an error status and the same result.
-fn judge(status: StatusCode, answer: &Answer<BulkResult>, bulk: &Bulk) -> WriteOutcome {
+/// Interprets the answer to a bulk write. A 200 may name keys that failed; wrangler's API answers such a case with an error status and the same result.
+fn classify(status: StatusCode, answer: &Answer<BulkResult>, bulk: &Bulk) -> WriteOutcome {
     let refused = match &answer.result {
         Some(result) if result.unsuccessful_keys.is_subset(bulk.names()) => {
             let written = bulk.len() - result.unsuccessful_keys.len();
@@ -204,9 +204,7 @@ fn judge(status: StatusCode, answer: &Answer<BulkResult>, bulk: &Bulk) -> WriteO
     };
     match refused {
         Some(refused) => WriteOutcome::Written { refused },
-        None if status.is_success() => {
-            WriteOutcome::Unknown(format!("an answer that cannot be right, {}", refusal(status, &answer.errors)))
-        }
+        None if status.is_success() => WriteOutcome::Unknown(format!("inconsistent answer, {}", refusal(status, &answer.errors))),
         None => WriteOutcome::Refused(refusal(status, &answer.errors)),
     }
 }
@@ -215,7 +213,7 @@ fn version(metadata: Option<Value>) -> Option<i64> {
     serde_json::from_value::<SnapshotMetadata>(metadata?).ok().map(|metadata| metadata.version)
 }
 
-/// Status and codes; never the API's messages, which may name keys.
+/// The status and error codes, without the API's messages: these may contain keys.
 fn refusal(status: StatusCode, faults: &[Fault]) -> String {
     let codes: Vec<String> = faults.iter().filter_map(|fault| fault.code).map(|code| code.to_string()).collect();
     let mut text = format!("status {}", status.as_u16());
@@ -224,7 +222,7 @@ fn refusal(status: StatusCode, faults: &[Fault]) -> String {
         text.push_str(&codes.join(" "));
     }
     if faults.iter().any(|fault| fault.code == Some(NO_SUCH_NAMESPACE)) {
-        text.push_str(": UPDRAFT_KV_NAMESPACE names no namespace");
+        text.push_str(": the namespace of UPDRAFT_KV_NAMESPACE does not exist");
     } else if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
         text.push_str(": UPDRAFT_KV_TOKEN is not accepted");
     }
@@ -233,21 +231,21 @@ fn refusal(status: StatusCode, faults: &[Fault]) -> String {
 
 fn retry_after(response: &Response) -> Duration {
     let seconds = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).and_then(|text| text.trim().parse().ok());
-    seconds.map_or(DEFAULT_RETRY_AFTER, Duration::from_secs).min(MOST_RETRY_AFTER)
+    seconds.map_or(DEFAULT_RETRY_AFTER, Duration::from_secs).min(MAX_RETRY_AFTER)
 }
 
 async fn read<T: for<'de> Deserialize<'de>>(mut response: Response) -> Result<Answer<T>, String> {
     let mut bytes = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(plain)? {
         bytes.extend_from_slice(&chunk);
-        if bytes.len() > MOST_ANSWER {
-            return Err("an answer that is too long".to_owned());
+        if bytes.len() > MAX_ANSWER_BYTES {
+            return Err("the answer is too large".to_owned());
         }
     }
-    serde_json::from_slice(&bytes).map_err(|_| format!("status {} with an answer that is not the API's", response.status().as_u16()))
+    serde_json::from_slice(&bytes).map_err(|_| format!("status {} with an invalid answer", response.status().as_u16()))
 }
 
-/// The error with its causes, without the address.
+/// The error with its causes, without the URL.
 fn plain(error: reqwest::Error) -> String {
     chain(&error.without_url())
 }

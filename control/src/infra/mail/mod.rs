@@ -1,6 +1,6 @@
-//! The two ways that a mail goes out: a mail server, or a folder.
+//! The two transports for mails: a mail server, or a folder.
 //!
-//! The kinds of mails are in [`crate::domain::mail`]; their words, and when they are sent, in [`crate::jobs::mail`].
+//! The kinds of mails are in [`crate::domain::mail`]; their texts and the sending job are in [`crate::jobs::mail`].
 
 pub mod folder;
 pub mod smtp;
@@ -10,23 +10,23 @@ use std::time::Duration;
 
 use lettre::message::Mailbox;
 
-/// How mails go out.
+/// How mails are sent.
 #[derive(Clone, Debug)]
 pub struct MailConfig {
-    /// Whom mails are from.
+    /// The sender of mails.
     pub from: Mailbox,
-    /// The mail server; without one, mails become files in the data folder.
+    /// The mail server; without one, mails are written to files in the data folder.
     pub smtp: Option<SmtpConfig>,
 }
 
-/// When the way to the mail server is encrypted. Whenever it is, the certificate must be valid for the host.
+/// When the connection to the mail server is encrypted. If it is, the certificate must be valid for the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SmtpTls {
     /// From the first byte (`smtps:`).
     Implicit,
-    /// By STARTTLS, and nothing is sent without.
+    /// With STARTTLS; without it nothing is sent.
     Required,
-    /// By STARTTLS when the server offers it.
+    /// With STARTTLS if the server offers it.
     Offered,
     /// Never.
     Off,
@@ -35,17 +35,17 @@ pub enum SmtpTls {
 /// The mail server.
 #[derive(Clone)]
 pub struct SmtpConfig {
-    /// Its name or address; IPv6 without brackets.
+    /// The host name or address; IPv6 without brackets.
     pub host: String,
-    /// Its port.
+    /// The port.
     pub port: u16,
     /// User name and password.
     pub credentials: Option<(String, String)>,
-    /// Encryption.
+    /// When the connection is encrypted.
     pub tls: SmtpTls,
-    /// A PEM file of the authorities that are trusted in place of the system's.
+    /// A PEM file with the CA certificates to trust instead of the system's.
     pub tls_ca: Option<PathBuf>,
-    /// The longest wait for the connection, and for the answer to a command.
+    /// Timeout for the connection, and for the reply to a command.
     pub timeout: Duration,
 }
 
@@ -60,11 +60,11 @@ impl std::fmt::Debug for SmtpConfig {
     }
 }
 
-/// Why a mail did not go out.
+/// Why a mail could not be sent.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// It may go out later.
-    Passing(String),
-    /// It never will.
-    Final(String),
+    /// A retry may succeed.
+    Transient(String),
+    /// A retry will not succeed.
+    Permanent(String),
 }

@@ -1,4 +1,4 @@
-//! One mail to the mail server, over a connection of its own, stage by stage: what a refusal means depends on what was refused.
+//! Sends one mail over its own connection, stage by stage: the meaning of a refusal depends on the stage.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use tokio::time::timeout;
 use super::{Failure, SmtpConfig, SmtpTls};
 use crate::infra::error::Cause;
 
-/// What a server does with a whole mail before it answers takes longer than a command, by this factor.
+/// Timeout for the content, as a multiple of a command's: servers process the whole mail before they reply.
 const CONTENT_FACTOR: u32 = 4;
-/// Connection, STARTTLS, login, sender, recipient, the beginning and the end of the content.
-const LONGEST_FACTOR: u32 = 6 + CONTENT_FACTOR;
+/// Timeout for all stages: connection, STARTTLS, login, sender, recipient, start and end of the content.
+const TOTAL_FACTOR: u32 = 6 + CONTENT_FACTOR;
 
 /// The mail server.
 pub(crate) struct Server {
@@ -34,25 +34,24 @@ impl std::fmt::Debug for Server {
 }
 
 impl Server {
-    /// A server that is greeted with the sender's domain.
+    /// A server; EHLO uses the sender's domain.
     pub(crate) fn new(config: SmtpConfig, from: &Mailbox) -> Self {
         Self { config, hello: ClientId::Domain(from.email.domain().to_owned()), tls: OnceCell::new() }
     }
 
-    /// The longest that [`Server::send`] may take.
-    pub(crate) fn longest(&self) -> Duration {
-        self.config.timeout * LONGEST_FACTOR
+    /// The maximum time that [`Server::send`] may take.
+    pub(crate) fn max_duration(&self) -> Duration {
+        self.config.timeout * TOTAL_FACTOR
     }
 
-    /// Gives the message to the server. A refusal is final only where it is about this recipient or this content: every other one is cured by
-    /// whoever runs this service or the server.
+    /// Sends the message. A refusal is permanent only if it is about this recipient or this content: an operator can fix all others.
     pub(crate) async fn send(&self, message: &Message) -> Result<(), Failure> {
         let (envelope, content) = (message.envelope(), message.formatted());
         let mut connection = self.connect().await?;
         let mut parameters = Vec::new();
         if !envelope.to().iter().chain(envelope.from()).all(|address| address.to_string().is_ascii()) {
             if !connection.server_info().supports_feature(Extension::SmtpUtfEight) {
-                return Err(Failure::Final("the mail server does not take addresses outside of ASCII".to_owned()));
+                return Err(Failure::Permanent("the mail server does not support non-ASCII addresses".to_owned()));
             }
             parameters.push(MailParameter::SmtpUtfEight);
         }
@@ -66,9 +65,9 @@ impl Server {
         self.stage("DATA", connection.command(Data)).await?;
         let limit = self.config.timeout * CONTENT_FACTOR;
         within(limit, "content", connection.message(&content)).await.map_err(Refusal::of_this_content)?;
-        // The mail is the server's now. What it says to our leaving changes nothing, and nobody waits for it.
-        let farewell = self.config.timeout;
-        tokio::spawn(async move { drop(timeout(farewell, connection.quit()).await) });
+        // The server has accepted the mail. Its reply to QUIT does not matter, so nobody waits for it.
+        let quit_timeout = self.config.timeout;
+        tokio::spawn(async move { drop(timeout(quit_timeout, connection.quit()).await) });
         Ok(())
     }
 
@@ -83,7 +82,7 @@ impl Server {
         let mut connection = self.stage("connection", connecting).await?;
         if *tls == SmtpTls::Required || (*tls == SmtpTls::Offered && connection.can_starttls()) {
             let parameters = self.tls().await?;
-            // Fails where the server does not offer it.
+            // Fails if the server does not offer it.
             self.stage("STARTTLS", connection.starttls(parameters, &self.hello)).await?;
         }
         if let Some((user, password)) = credentials {
@@ -93,7 +92,7 @@ impl Server {
         Ok(connection)
     }
 
-    /// Made once: the system's authorities are some hundred files.
+    /// The TLS parameters, loaded once: the system's CA certificates are over a hundred files.
     async fn tls(&self) -> Result<TlsParameters, Failure> {
         let parameters = self.tls.get_or_try_init(|| async {
             let mut builder = TlsParameters::builder(self.config.host.clone());
@@ -103,7 +102,7 @@ impl Server {
             }
             Ok::<_, Cause>(builder.build_rustls()?)
         });
-        parameters.await.cloned().map_err(|error| Failure::Passing(format!("TLS cannot be set up: {error}")))
+        parameters.await.cloned().map_err(|error| Failure::Transient(format!("TLS cannot be set up: {error}")))
     }
 
     async fn stage<T>(&self, name: &'static str, step: impl Future<Output = Result<T, Error>>) -> Result<T, Refusal> {
@@ -111,7 +110,7 @@ impl Server {
     }
 }
 
-/// What a stage came to when it did not succeed.
+/// A failed stage; without an error it timed out.
 struct Refusal {
     stage: &'static str,
     error: Option<Error>,
@@ -126,48 +125,48 @@ async fn within<T>(limit: Duration, stage: &'static str, step: impl Future<Outpu
 }
 
 impl Refusal {
-    /// Final where there is no such mailbox: an enhanced status 5.1.x (RFC 3463), or without one a 550, 551 or 553 (RFC 5321, 4.2.3). Anything else,
-    /// such as a relay that is denied or a mailbox that is full, is cured by somebody.
+    /// Permanent if the mailbox does not exist: an enhanced status 5.1.x (RFC 3463), or without one a 550, 551 or 553 (RFC 5321, 4.2.3). Anything else,
+    /// such as a denied relay or a full mailbox, can be fixed.
     fn of_this_recipient(self) -> Failure {
-        let is_final = match (self.permanent(), self.subject()) {
+        let is_permanent = match (self.permanent(), self.subject()) {
             (Some(_), Some(subject)) => subject == "1",
             (Some(code), None) => matches!(code.as_str(), "550" | "551" | "553"),
             (None, _) => false,
         };
-        if is_final { Failure::Final(self.reason()) } else { self.into() }
+        if is_permanent { Failure::Permanent(self.reason()) } else { self.into() }
     }
 
-    /// Final where the server cannot take what the mail consists of: an enhanced status 5.6.x.
+    /// Permanent if the server cannot accept the mail's content: an enhanced status 5.6.x.
     fn of_this_content(self) -> Failure {
-        let is_final = self.permanent().is_some() && self.subject().as_deref() == Some("6");
-        if is_final { Failure::Final(self.reason()) } else { self.into() }
+        let is_permanent = self.permanent().is_some() && self.subject().as_deref() == Some("6");
+        if is_permanent { Failure::Permanent(self.reason()) } else { self.into() }
     }
 
-    /// The status, where it is a 5xx.
+    /// The status, if it is a 5xx.
     fn permanent(&self) -> Option<String> {
         let error = self.error.as_ref().filter(|error| error.is_permanent())?;
         error.status().map(|code| code.to_string())
     }
 
-    /// The second number of an enhanced status of class 5, which the server's own words begin with where there is one.
+    /// The second number of an enhanced status of class 5. If there is one, the server's text begins with it.
     fn subject(&self) -> Option<String> {
         let error = self.error.as_ref()?;
-        let said = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
-        let status = said.split(|character: char| !character.is_ascii_digit() && character != '.').find(|word| word.starts_with("5."))?;
+        let text = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
+        let status = text.split(|character: char| !character.is_ascii_digit() && character != '.').find(|word| word.starts_with("5."))?;
         let mut numbers = status.split('.').skip(1);
         let subject = numbers.next().filter(|number| !number.is_empty())?;
         numbers.next().filter(|number| !number.is_empty())?;
         Some(subject.to_owned())
     }
 
-    /// For the log, without the server's own words: they often repeat the address.
+    /// A text for the log, without the server's own: that often repeats the address.
     fn reason(&self) -> String {
         let stage = self.stage;
         match &self.error {
-            None => format!("{stage}: no answer in time"),
+            None => format!("{stage}: timed out"),
             Some(error) => match error.status() {
                 Some(code) => format!("{stage}: status {code}"),
-                None if error.is_response() => format!("{stage}: the connection ended or the answer is none of SMTP's"),
+                None if error.is_response() => format!("{stage}: the connection closed or the reply is not valid SMTP"),
                 None => format!("{stage}: {error}"),
             },
         }
@@ -176,6 +175,6 @@ impl Refusal {
 
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
-        Self::Passing(refusal.reason())
+        Self::Transient(refusal.reason())
     }
 }

@@ -1,4 +1,4 @@
-//! Objects as files of this machine: `{root}/{app id}/{first two hex}/{sha256}`, uploads in progress in `{root}/.tmp`.
+//! Objects as files on this machine: `{root}/{app id}/{first two hex}/{sha256}`. Uploads in progress are in `{root}/.tmp`.
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Read, Seek, Write};
@@ -11,11 +11,11 @@ use tokio::io::AsyncSeekExt;
 
 use super::reader::{self, BlobReader};
 
-/// No app id looks like this.
+/// Not a valid app id, so it cannot clash with one.
 const TEMP_DIR: &str = ".tmp";
 const PROBE: &[u8] = b"probe";
 
-/// Keeps objects in a folder that belongs to this process alone. Files are readable by their owner only (0600, folders 0700).
+/// Stores objects in a folder that only this process uses. Files are readable only by their owner (0600, folders 0700).
 #[derive(Clone, Debug)]
 pub struct FolderStore {
     root: PathBuf,
@@ -23,15 +23,15 @@ pub struct FolderStore {
 }
 
 impl FolderStore {
-    /// Takes the folder `root` into use, and makes it if it is not there. Fails if it cannot be made.
+    /// Opens the folder `root`, and creates it if it does not exist.
     pub async fn open(root: PathBuf) -> io::Result<Self> {
         let temp_dir = root.join(TEMP_DIR);
         let store = Self { root, temp_dir };
-        let made = store.clone();
+        let created = store.clone();
         blocking(move || {
-            make_dir(&made.root)?;
-            make_dir(&made.temp_dir)?;
-            made.root.parent().map_or(Ok(()), sync_dir)
+            create_dir(&created.root)?;
+            create_dir(&created.temp_dir)?;
+            created.root.parent().map_or(Ok(()), sync_dir)
         })
         .await?;
         Ok(store)
@@ -48,7 +48,7 @@ impl FolderStore {
 
     pub(super) async fn read(&self, key: &BlobKey, range: Option<Range<u64>>) -> io::Result<Option<BlobReader>> {
         let Some(mut file) = present(tokio::fs::File::open(self.path(key)).await)? else { return Ok(None) };
-        // Of the open file, not of the path: another one may stand there by now.
+        // The length of the open file, not of the path: the file may have been replaced by now.
         let total_length = file.metadata().await?.len();
         let range = reader::within(range, total_length)?;
         if range.start > 0 {
@@ -58,7 +58,7 @@ impl FolderStore {
     }
 
     pub(super) async fn delete(&self, key: &BlobKey) -> io::Result<()> {
-        // The folder stays, even if empty: an upload may be about to put a file into it.
+        // The folder stays, even if it is empty: an upload may be about to create a file in it.
         present(tokio::fs::remove_file(self.path(key)).await).map(drop)
     }
 
@@ -72,7 +72,7 @@ impl FolderStore {
             let mut read = Vec::new();
             file.read_to_end(&mut read)?;
             if read != PROBE {
-                return Err(io::Error::new(io::ErrorKind::InvalidData, "what was written is not what is read"));
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "the data read differs from the data written"));
             }
             file.close()
         })
@@ -101,7 +101,7 @@ impl FolderStore {
 
     fn put(&self, key: &BlobKey, source: &Path) -> io::Result<()> {
         let (target, folder) = (self.path(key), self.folder(key));
-        make_dir(&folder)?;
+        create_dir(&folder)?;
         let file = File::open(source)?;
         file.set_permissions(Permissions::from_mode(0o600))?;
         file.sync_all()?;
@@ -113,11 +113,11 @@ impl FolderStore {
             }
             Err(error) => return Err(error),
         }
-        // Up to the root each time: another upload may have made these folders just now and not have come to this yet.
+        // Syncs up to the root each time: another upload may have just created these folders and not synced them yet.
         folder.ancestors().take(3).try_for_each(sync_dir)
     }
 
-    /// Copies a file of another file system. A crash leaves the copy where [`Self::clean_temp`] finds it.
+    /// Copies a file from another file system. A crash leaves the copy where [`Self::clean_temp`] finds it.
     fn copy(&self, mut file: File, target: &Path) -> io::Result<()> {
         let mut copy = tempfile::NamedTempFile::new_in(&self.temp_dir)?;
         io::copy(&mut file, &mut copy)?;
@@ -135,19 +135,19 @@ impl FolderStore {
     }
 }
 
-/// Makes a folder, and those above it, where they are not there.
-fn make_dir(folder: &Path) -> io::Result<()> {
+/// Creates a folder and its missing parents.
+fn create_dir(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// Sees to it that what was made or renamed in a folder is still there after a power cut.
+/// Makes creations and renames in a folder survive a power failure.
 fn sync_dir(folder: &Path) -> io::Result<()> {
     // The parent of a relative path of one segment is the empty path.
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     File::open(folder)?.sync_all()
 }
 
-/// Absence is not an error.
+/// Turns "not found" into `None`.
 fn present<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
@@ -156,7 +156,7 @@ fn present<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// Runs file system calls that wait for the disk off the async threads.
+/// Runs blocking file system calls off the async threads.
 async fn blocking<T: Send + 'static>(job: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
     tokio::task::spawn_blocking(job).await.map_err(io::Error::other)?
 }

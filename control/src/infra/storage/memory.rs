@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::reader::{self, BlobReader};
 
-/// Keeps objects in this process's memory, and uploads in progress in a folder that goes with it.
+/// Stores objects in memory, and uploads in progress in a temporary folder that is deleted with it.
 #[derive(Debug)]
 pub struct MemoryStore {
     objects: Mutex<HashMap<BlobKey, Arc<[u8]>>>,
@@ -51,7 +51,7 @@ impl MemoryStore {
         self.temp_dir.path()
     }
 
-    /// A panic elsewhere cannot leave the map half changed, so a poisoned lock is as good as any.
+    /// Locks the map. A panic elsewhere cannot leave it half changed, so a poisoned lock is safe to use.
     fn objects(&self) -> MutexGuard<'_, HashMap<BlobKey, Arc<[u8]>>> {
         self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,7 +1,7 @@
-//! Where the bytes of packages are kept: one immutable object per content and app, named by [`BlobKey`].
+//! Storage for the bytes of packages: one immutable object per content and app, named by [`BlobKey`].
 //!
-//! Not here: which blobs are still referenced and when one may go (that is the database's knowledge), and signed download addresses.
-//! Start at [`Storage`]; [`FolderStore`] is the default of a single server, [`MemoryStore`] that of tests.
+//! The database knows which blobs are referenced and when one may be deleted. Signed download URLs are elsewhere too.
+//! Start at [`Storage`]; [`FolderStore`] is the default for a single server, [`MemoryStore`] is for tests.
 
 mod folder;
 mod memory;
@@ -17,21 +17,21 @@ use std::path::Path;
 
 use shared::hash::BlobKey;
 
-/// A backend, chosen by a setting at start.
+/// A backend, chosen by a setting at startup.
 #[derive(Debug)]
 pub enum Storage {
-    /// A folder of this machine.
+    /// A folder on this machine.
     Folder(FolderStore),
-    /// This process's memory: everything is gone at its end.
+    /// This process's memory, lost when it exits.
     Memory(MemoryStore),
 }
 
 impl Storage {
-    /// Makes the finished file at `source`, on whatever file system, the object `key`, and takes the file away.
+    /// Moves the finished file at `source`, on any file system, to the object `key`.
     ///
-    /// On return the object is durable. Nobody ever sees a part of it. An object that exists is replaced, which heals one that was damaged; those
-    /// who are reading it go on reading the old bytes. The bytes are not hashed again: the caller did that while they streamed in.
-    /// On an error, `source` may or may not still be there.
+    /// On return the object is durable. Readers never see a part of it. An existing object is replaced, which repairs a damaged one; current readers
+    /// continue with the old bytes. The bytes are not hashed again: the caller hashed them while they streamed in.
+    /// After an error, `source` may or may not still exist.
     pub async fn put_file(&self, key: &BlobKey, source: &Path) -> io::Result<()> {
         match self {
             Self::Folder(store) => store.put_file(key, source).await,
@@ -39,12 +39,12 @@ impl Storage {
         }
     }
 
-    /// Whether the object is there.
+    /// Whether the object exists.
     pub async fn exists(&self, key: &BlobKey) -> io::Result<bool> {
         Ok(self.length(key).await?.is_some())
     }
 
-    /// The object's length in bytes; `None` if it is not there.
+    /// The object's length in bytes; `None` if it does not exist.
     pub async fn length(&self, key: &BlobKey) -> io::Result<Option<u64>> {
         match self {
             Self::Folder(store) => store.length(key).await,
@@ -52,9 +52,9 @@ impl Storage {
         }
     }
 
-    /// Opens the object for reading, whole or the bytes `range`; `None` if it is not there.
+    /// Opens the object for reading, completely or only `range`; `None` if it does not exist.
     ///
-    /// A range that is reversed or reaches beyond the object is an error of kind [`io::ErrorKind::InvalidInput`]; ask for [`Self::length`] first.
+    /// A range that is reversed or exceeds the object is an error of kind [`io::ErrorKind::InvalidInput`]; check [`Self::length`] first.
     pub async fn open(&self, key: &BlobKey, range: Option<Range<u64>>) -> io::Result<Option<BlobReader>> {
         match self {
             Self::Folder(store) => store.read(key, range).await,
@@ -62,7 +62,7 @@ impl Storage {
         }
     }
 
-    /// Removes the object; that it is not there is no error. Those who are reading it read on to its end.
+    /// Deletes the object. A missing object is not an error. Current readers can read to the end.
     pub async fn delete(&self, key: &BlobKey) -> io::Result<()> {
         match self {
             Self::Folder(store) => store.delete(key).await,
@@ -73,7 +73,7 @@ impl Storage {
         }
     }
 
-    /// For readiness: writes, reads and deletes a small file, and says what failed.
+    /// Checks readiness: writes, reads and deletes a small file.
     pub async fn probe(&self) -> io::Result<()> {
         match self {
             Self::Folder(store) => store.probe().await,
@@ -81,7 +81,7 @@ impl Storage {
         }
     }
 
-    /// Where uploads in progress are to be written, so that [`Self::put_file`] need not copy them.
+    /// The folder for uploads in progress, from which [`Self::put_file`] need not copy.
     pub fn temp_dir(&self) -> &Path {
         match self {
             Self::Folder(store) => store.temp_dir(),
@@ -89,12 +89,12 @@ impl Storage {
         }
     }
 
-    /// Removes the uploads in progress that a crash left behind. Only for the start of the process, before it takes uploads: those of another
-    /// process that shares the folder would be lost, which is why the folder store is for a single process.
+    /// Deletes unfinished uploads left by a crash. Call it only at startup, before uploads are accepted. It would delete the uploads of another process
+    /// that shares the folder, which is why the folder store is for a single process.
     pub async fn clean_temp(&self) -> io::Result<()> {
         match self {
             Self::Folder(store) => store.clean_temp().await,
-            // Its folder was made by this process.
+            // This process created its folder.
             Self::Memory(_) => Ok(()),
         }
     }

@@ -1,4 +1,4 @@
-//! A stream over one object, whichever backend it is in.
+//! A stream of one object's bytes, from any backend.
 
 use std::io;
 use std::ops::Range;
@@ -15,7 +15,7 @@ pub struct BlobReader {
 }
 
 impl BlobReader {
-    /// `bytes` stands at the start of `range`, which is within `total_length`: see [`within`].
+    /// `bytes` is positioned at the start of `range`, which is within `total_length`: see [`within`].
     pub(super) fn new(bytes: impl AsyncRead + Send + Unpin + 'static, total_length: u64, range: Range<u64>) -> Self {
         let bytes: Box<dyn AsyncRead + Send + Unpin> = Box::new(bytes);
         let length = range.end.saturating_sub(range.start);
@@ -27,7 +27,7 @@ impl BlobReader {
         self.total_length
     }
 
-    /// Which bytes of the object this reader gives.
+    /// The range of the object that this reader returns.
     pub fn range(&self) -> Range<u64> {
         self.range.clone()
     }
@@ -45,9 +45,9 @@ impl std::fmt::Debug for BlobReader {
     }
 }
 
-/// The range to read of an object of `total_length` bytes, if `asked` is within it.
-pub(super) fn within(asked: Option<Range<u64>>, total_length: u64) -> io::Result<Range<u64>> {
-    let range = asked.unwrap_or(0..total_length);
+/// The range to read from an object of `total_length` bytes. Fails if `requested` exceeds it.
+pub(super) fn within(requested: Option<Range<u64>>, total_length: u64) -> io::Result<Range<u64>> {
+    let range = requested.unwrap_or(0..total_length);
     if range.start > range.end || range.end > total_length {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the range is not within the object"));
     }

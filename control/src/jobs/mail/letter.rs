@@ -1,4 +1,4 @@
-//! What each kind of mail says. One wording serves both parts of a mail: the templates only set it, as text and as HTML.
+//! The text of each kind of mail. The text part and the HTML part have the same wording; only the templates differ.
 
 use askama::Template;
 use shared::ids::AppId;
@@ -6,38 +6,38 @@ use shared::text::isolate;
 use shared::time::UnixMillis;
 
 use crate::domain::error::{Error, Result};
-use crate::domain::mail::notices::Notice;
 use crate::domain::mail::{
     Circumstances, FactorKind, FactorNotice, Key, KeyNotice, Kind, MachineNotice, NewPassword, ReturnedApp, SharedApp, Transfer,
 };
+use crate::domain::traces::Notice;
 use crate::infra::dates::second;
 
-/// What the owner of an account is told to do about a second factor that somebody else has meddled with.
-const NOT_YOU: &str = "If it was not you, change your password at once, and remove the second factors that you do not know.";
+/// What to do about a change of second factors that the account's owner did not make.
+const NOT_YOU: &str = "If this wasn't you, change your password immediately and remove any second factors you don't recognize.";
 
-/// A mail's words.
+/// A mail's content.
 #[derive(Debug)]
 struct Letter {
     subject: &'static str,
     paragraphs: Vec<String>,
     action: Option<Action>,
-    /// What else the reader may do.
+    /// A second choice.
     other_action: Option<Action>,
     list: Vec<String>,
-    /// One more list, with what introduces it.
+    /// A second list, with its introduction.
     more: Option<Listing>,
     closing: &'static str,
     service: String,
 }
 
-/// A list and what introduces it.
+/// A list with its introduction.
 #[derive(Debug)]
 struct Listing {
     lead: &'static str,
     names: Vec<String>,
 }
 
-/// Where the reader may go.
+/// A link for the reader to open.
 #[derive(Debug)]
 struct Action {
     label: &'static str,
@@ -56,17 +56,17 @@ struct Html<'l> {
     letter: &'l Letter,
 }
 
-/// A mail's words in the two forms that it is sent in.
+/// A mail's subject and both of its parts.
 pub struct Rendered {
     /// The subject.
     pub subject: &'static str,
-    /// The part in plain text.
+    /// The plain text part.
     pub text: String,
-    /// The part in HTML.
+    /// The HTML part.
     pub html: String,
 }
 
-/// Renders a mail; `dashboard` is the address of the dashboard's pages.
+/// Renders a mail. `dashboard` is the base URL of the dashboard's pages.
 pub fn render(kind: &Kind, dashboard: &str) -> Result<Rendered> {
     let letter = letter(kind, dashboard);
     Ok(Rendered {
@@ -89,63 +89,66 @@ fn letter(kind: &Kind, dashboard: &str) -> Letter {
     };
     match kind {
         Kind::VerifyEmail { link, lifetime, time, address } => {
-            letter.subject = "Confirm your e-mail address";
-            letter.say("Somebody, probably you, registered this e-mail address with Updraft. Open the link to create the account.");
-            // Whoever registered chose a password: the page asks for the reader's own.
-            letter.say("The page asks for your password. Enter the one that you registered with. If somebody else registered, yours replaces theirs.");
-            letter.say(format!("Registered: {} from the client address {}.", second(*time), plain(address)));
-            letter.say(format!("The link is valid for {} and can be used once.", in_words(*lifetime)));
-            letter.action = Some(Action { label: "Confirm e-mail address", link: link.clone() });
-            letter.closing = "If it was not you, do nothing: without the confirmation there is no account.";
+            letter.subject = "Verify your email address";
+            letter.say("Someone, probably you, signed up for Updraft with this email address. Open the link to create the account.");
+            // Whoever signed up chose a password. The page asks the reader for their own.
+            letter.say("The page asks for the password that you signed up with. If someone else signed up, yours replaces theirs.");
+            letter.say(format!("Signed up: {}. IP address: {}.", second(*time), plain(address)));
+            letter.say(format!("The link expires in {} and can be used once.", duration_text(*lifetime)));
+            letter.action = Some(Action { label: "Verify email address", link: link.clone() });
+            letter.closing = "If this wasn't you, ignore this email: no account is created unless you confirm.";
         }
         Kind::AlreadyRegistered => {
-            letter.subject = "You have an account already";
-            letter.say("Somebody, probably you, tried to register this e-mail address with Updraft. It has an account already; nothing was changed.");
-            letter.say("You can log in with your password. If you have forgotten it, the login page leads to a new one.");
+            letter.subject = "You already have an account";
+            letter.say("Someone, probably you, tried to sign up for Updraft with this email address. You already have an account; nothing was changed.");
+            letter.say("Sign in with your password. If you forgot it, reset it from the sign-in page.");
             letter.action = Some(Action { label: "Go to the dashboard", link: dashboard.to_owned() });
-            letter.closing = "If it was not you, there is nothing you need to do.";
+            letter.closing = "If this wasn't you, you can ignore this email.";
         }
-        // The sender decides on it and never renders it.
+        // Never rendered: the sender decides what to send instead.
         Kind::ForgotPassword => {}
         Kind::ResetPassword { link, lifetime } => {
             letter.subject = "Reset your password";
-            letter.say("Somebody, probably you, asked for a new password for the Updraft account of this e-mail address.");
-            letter.say(format!("The link is valid for {} and can be used once. A new password ends all sessions.", in_words(*lifetime)));
-            letter.action = Some(Action { label: "Choose a new password", link: link.clone() });
-            letter.closing = "If it was not you, do nothing: the old password stays valid.";
+            letter.say("Someone, probably you, asked to reset the password of your Updraft account.");
+            letter.say(format!(
+                "The link expires in {} and can be used once. A new password signs you out everywhere.",
+                duration_text(*lifetime)
+            ));
+            letter.action = Some(Action { label: "Reset password", link: link.clone() });
+            letter.closing = "If this wasn't you, ignore this email: your password stays the same.";
         }
         Kind::PasswordChanged(new) => {
             letter.subject = "Your password was changed";
-            letter.say("The password of your Updraft account was changed. All other sessions have ended, those of command lines too.");
+            letter.say("Your Updraft password was changed. You were signed out everywhere else, including authorized devices.");
             letter.new_password(new);
         }
         Kind::PasswordReset(new) => {
             letter.subject = "Your password was reset";
-            letter.say("The password of your Updraft account was replaced by means of a mail to this address. All sessions have ended, those of command lines too.");
+            letter.say("The password of your Updraft account was reset through a link sent to this email address. You were signed out everywhere, including authorized devices.");
             letter.new_password(new);
         }
         Kind::KeyAdded(notice) => {
             let (subject, what) = match notice.key {
-                Key::Access => ("An access key was added", "An access key with this name was added to your Updraft account:"),
-                Key::Api => ("An API key was added", "An API key with this name was added to your Updraft account:"),
+                Key::Access => ("An access key was created", "This access key was created in your Updraft account:"),
+                Key::Api => ("An API key was created", "This API key was created in your Updraft account:"),
             };
             letter.key(subject, what, notice);
         }
         Kind::KeyRemoved(notice) => {
             let (subject, what) = match notice.key {
-                Key::Access => ("An access key was deleted", "The access key with this name was deleted from your Updraft account:"),
-                Key::Api => ("An API key was revoked", "The API key with this name of your Updraft account was revoked:"),
+                Key::Access => ("An access key was deleted", "This access key was deleted from your Updraft account:"),
+                Key::Api => ("An API key was revoked", "This API key of your Updraft account was revoked:"),
             };
             letter.key(subject, what, notice);
         }
         Kind::MachineAdded(notice) => {
-            let what = "The command line on this machine may now use your Updraft account. This is what it says of itself:";
-            letter.machines("A machine was added", what, notice);
+            let what = "The CLI on this device can now use your Updraft account. The device reported this name:";
+            letter.machines("A device was authorized", what, notice);
         }
         Kind::MachineRemoved(notice) => {
             let (subject, what) = match notice.machines.len() {
-                1 => ("A machine was removed", "The command line on this machine may no longer use your Updraft account:"),
-                _ => ("Machines were removed", "The command lines on these machines may no longer use your Updraft account:"),
+                1 => ("A device was revoked", "The CLI on this device can no longer use your Updraft account:"),
+                _ => ("Devices were revoked", "The CLIs on these devices can no longer use your Updraft account:"),
             };
             letter.machines(subject, what, notice);
         }
@@ -167,9 +170,9 @@ fn letter(kind: &Kind, dashboard: &str) -> Letter {
         Kind::AppGivenAway(_) | Kind::AppReceived(_) | Kind::AppReturned(_) | Kind::AppShared(_) => letter.of_app(kind, dashboard),
         Kind::AccountDeleted { time, address } => {
             letter.subject = "Your account was deleted";
-            letter.say("Your Updraft account was deleted, with its sessions and access keys.");
+            letter.say("Your Updraft account was deleted, along with its sessions and access keys.");
             letter.circumstances(*time, address);
-            letter.closing = "If it was not you, write to your administrator at once.";
+            letter.closing = "If this wasn't you, contact your administrator immediately.";
         }
     }
     let page = page(kind).map(|(label, page)| Action { label, link: format!("{dashboard}{page}") });
@@ -177,23 +180,23 @@ fn letter(kind: &Kind, dashboard: &str) -> Letter {
     letter
 }
 
-/// The page of a notice, where its owner sees how things stand now: its label and its path.
+/// The page where the account's owner reviews what a notice is about: its label and its path.
 fn page(kind: &Kind) -> Option<(&'static str, &'static str)> {
     match kind {
-        Kind::PasswordChanged(_) | Kind::PasswordReset(_) => Some(("Not you? Ask for a new password", "/forgot-password")),
+        Kind::PasswordChanged(_) | Kind::PasswordReset(_) => Some(("Not you? Reset your password", "/forgot-password")),
         Kind::AccountReinstated { .. } | Kind::AccountUnlocked { .. } | Kind::LoginStopped(_) => Some(("Sign in", "/sign-in")),
         Kind::WrongFactor(_) | Kind::CodesStopped(_) => Some(("Reset your password", "/forgot-password")),
         Kind::SignedInFromNewNetwork(_) => Some(("Review your sessions", "/sessions")),
         Kind::MoreNotices { kind, .. } => more_page(*kind),
         Kind::SessionsEnded { .. } => Some(("Sign in again", "/sign-in")),
-        Kind::KeyAdded(_) | Kind::KeyRemoved(_) => Some(("Look at your keys", "/keys")),
-        Kind::MachineAdded(_) | Kind::MachineRemoved(_) => Some(("Look at your machines", "/sessions")),
+        Kind::KeyAdded(_) | Kind::KeyRemoved(_) => Some(("Review your keys", "/keys")),
+        Kind::MachineAdded(_) | Kind::MachineRemoved(_) => Some(("Review your devices", "/sessions")),
         Kind::FactorAdded { .. }
         | Kind::FactorRemoved { .. }
         | Kind::FactorsRemoved { .. }
         | Kind::RecoveryCodesReplaced { .. }
-        | Kind::RecoveryCodeUsed { .. } => Some(("Look at your second factors", "/security")),
-        // These have a link of their own, or nothing that a page shows (yet).
+        | Kind::RecoveryCodeUsed { .. } => Some(("Review your two-factor authentication", "/security")),
+        // These have a link of their own, or no page shows them.
         Kind::VerifyEmail { .. }
         | Kind::AlreadyRegistered
         | Kind::ForgotPassword
@@ -209,7 +212,7 @@ fn page(kind: &Kind) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// Where the owner sees what notices of a kind were about.
+/// The page where the account's owner reviews what notices of a kind are about.
 fn more_page(kind: Notice) -> Option<(&'static str, &'static str)> {
     match kind {
         Notice::Passwords => Some(("Reset your password", "/forgot-password")),
@@ -226,37 +229,37 @@ impl Letter {
     }
 
     fn circumstances(&mut self, time: UnixMillis, address: &str) {
-        self.say(format!("Time: {}. Client address: {}.", second(time), plain(address)));
+        self.say(format!("Time: {}. IP address: {}.", second(time), plain(address)));
     }
 
-    /// What the owner is warned of, and what to do about it.
+    /// A security warning, and what to do about it.
     fn warning(&mut self, kind: &Kind, at: &Circumstances) {
         match kind {
             Kind::WrongFactor(_) => {
-                self.subject = "Somebody entered your password and a wrong second factor";
-                self.say("Somebody signed in to your Updraft account with the right password, but the second factor was wrong. They did not get in.");
-                self.closing = "If it was not you, somebody knows your password: reset it now.";
+                self.subject = "Someone entered your password but failed two-factor authentication";
+                self.say("Someone entered the correct password of your Updraft account but failed two-factor authentication. They were not signed in.");
+                self.closing = "If this wasn't you, someone knows your password: reset it now.";
             }
             Kind::LoginStopped(_) => {
                 self.subject = "Sign-in to your account is paused";
-                self.say("There were too many wrong passwords for your Updraft account. Sign-in is paused for about an hour.");
+                self.say("There were too many sign-in attempts with a wrong password for your Updraft account. Sign-in is paused for about an hour.");
                 self.say(
-                    "Browsers that you signed in with before still work. A password reset ends the pause, and so can your administrator.",
+                    "You can still sign in with browsers you used before. To end the pause, reset your password or ask your administrator.",
                 );
-                self.closing = "If it was not you, you do not need to do anything: nobody got in.";
+                self.closing = "If this wasn't you, you don't need to do anything: nobody was signed in.";
             }
             Kind::CodesStopped(_) => {
-                self.subject = "Codes for your account are stopped";
-                self.say("There were 100 wrong second factors in a row for your Updraft account. Authenticator codes and recovery codes no longer work.");
-                self.say("Passkeys still work. Reset your password to use codes again, or ask your administrator.");
-                self.closing = "If it was not you, somebody knows your password: reset it now.";
+                self.subject = "Codes for your account are disabled";
+                self.say("There were 100 failed two-factor attempts in a row for your Updraft account. Authenticator codes and recovery codes no longer work.");
+                self.say("Passkeys still work. To use codes again, reset your password or ask your administrator.");
+                self.closing = "If this wasn't you, someone knows your password: reset it now.";
             }
             Kind::SignedInFromNewNetwork(_) => {
                 self.subject = "New sign-in to your account";
-                self.say("Somebody, probably you, signed in to your Updraft account from a new network with a new browser or program.");
-                self.closing = "If it was not you, reset your password at once. A new password signs you out everywhere.";
+                self.say("Someone, probably you, signed in to your Updraft account from a new network with a new browser or program.");
+                self.closing = "If this wasn't you, reset your password immediately. A new password signs you out everywhere.";
             }
-            // The others have words of their own.
+            // The other kinds are written elsewhere.
             _ => {}
         }
         self.circumstances(at.time, &at.address);
@@ -266,19 +269,19 @@ impl Letter {
         self.subject = "More changes to your account";
         let (one, many) = match kind {
             Notice::Passwords => ("new password", "new passwords"),
-            Notice::KeysAdded => ("key was added", "keys were added"),
+            Notice::KeysAdded => ("key was created", "keys were created"),
             Notice::KeysRemoved => ("key was deleted or revoked", "keys were deleted or revoked"),
             Notice::MachinesAdded => ("device was authorized", "devices were authorized"),
-            Notice::MachinesRemoved => ("device was removed", "devices were removed"),
-            Notice::Factors => ("change of second factors", "changes of second factors"),
+            Notice::MachinesRemoved => ("device was revoked", "devices were revoked"),
+            Notice::Factors => ("change to two-factor authentication", "changes to two-factor authentication"),
             Notice::Transfers => ("app was transferred", "apps were transferred"),
         };
-        self.say("There were many changes of one kind to your Updraft account, so not each of them was mailed.");
-        self.say(format!("Not mailed since {}: {count} {}.", second(since), if count == 1 { one } else { many }));
-        self.closing = "If it was not you, change your password at once.";
+        self.say("There were many changes of the same kind to your Updraft account. This email sums up those we did not send one for.");
+        self.say(format!("Since {}: {count} {}.", second(since), if count == 1 { one } else { many }));
+        self.closing = "If this wasn't you, change your password immediately.";
     }
 
-    /// What the operator has done.
+    /// An action of the operator.
     fn of_operator(&mut self, kind: &Kind) {
         match kind {
             Kind::AccountSuspended { time } => {
@@ -286,110 +289,112 @@ impl Letter {
                 self.say(
                     "Your administrator suspended your Updraft account. Nobody can sign in to it, and its sessions and keys do not work.",
                 );
-                self.say("Devices still get the updates of your apps, and other collaborators can still work on them.");
+                self.say("Devices still get updates of your apps, and other collaborators can still work on them.");
                 self.by_operator(*time);
             }
             Kind::AccountReinstated { time } => {
                 self.subject = "Your account was reinstated";
-                self.say("Your administrator ended the suspension of your Updraft account. You can sign in again, and keys that have not expired work again.");
                 self.say(
-                    "Change your password, and look through your keys and second factors, if somebody else may have used the account.",
+                    "Your administrator reinstated your Updraft account. You can sign in again, and keys that have not expired work again.",
                 );
+                self.say("If someone else may have used your account, change your password and review your keys and second factors.");
                 self.by_operator(*time);
             }
             Kind::SessionsEnded { time, keys } => {
                 self.subject = "You were signed out everywhere";
-                self.say("Your administrator signed your Updraft account out everywhere: in browsers and on authorized devices.");
+                self.say("Your administrator signed you out of your Updraft account everywhere, in browsers and on authorized devices.");
                 self.by_operator(*time);
                 if !keys.is_empty() {
-                    self.say("These keys were deleted or revoked, too:");
+                    self.say("These keys were also deleted or revoked:");
                     self.list = keys.iter().map(|name| plain(name)).collect();
                 }
             }
             Kind::AccountUnlocked { time } => {
                 self.subject = "Your account was unlocked";
-                self.say("Your administrator unlocked your Updraft account. You can try again to sign in.");
+                self.say("Your administrator unlocked your Updraft account. You can sign in again.");
                 self.by_operator(*time);
             }
             Kind::DeploymentKeyChanged(new) => {
-                self.subject = "A deployment has another key";
+                self.subject = "A deployment key was changed";
                 self.by_operator(new.time);
                 self.say(if new.was_taken {
-                    "Your administrator gave this deployment a new key, because the old one belongs to somebody else's devices. Devices with the old \
-                     key get no updates from it any more:"
+                    "Your administrator gave this deployment a new key because the old one belongs to someone else's devices. Devices with the old \
+                     key no longer get updates from it:"
                 } else {
-                    "Your administrator gave this deployment the key that its devices have. Devices with the key that it had before get no updates \
-                     from it any more:"
+                    "Your administrator gave this deployment the key that its devices use. Devices with the previous key no longer get updates \
+                     from it:"
                 });
                 self.list = vec![format!("{} {}", plain(&new.app), plain(&new.deployment))];
             }
             Kind::DeploymentKeyReleased { time, key } => {
-                self.subject = "A deployment key is no longer yours";
+                self.subject = "A deployment key was removed from your account";
                 self.by_operator(*time);
                 self.say(
-                    "Your administrator took this deployment key from your Updraft account, because it belongs to somebody else's devices. None \
+                    "Your administrator removed this deployment key from your Updraft account because it belongs to someone else's devices. None \
                      of your deployments used it:",
                 );
                 self.list = vec![plain(key)];
             }
-            // The others have words of their own.
+            // The other kinds are written elsewhere.
             _ => {}
         }
     }
 
     fn by_operator(&mut self, time: UnixMillis) {
         self.say(format!("Time: {}.", second(time)));
-        self.closing = "If you do not know why, write to your administrator.";
+        self.closing = "If you don't know why, contact your administrator.";
     }
 
     fn recovery_codes_replaced(&mut self, time: UnixMillis, address: &str) {
-        self.subject = "Your recovery codes were replaced";
-        self.say("The recovery codes of your Updraft account were replaced by new ones. The ones before are worth nothing now.");
+        self.subject = "Your recovery codes were regenerated";
+        self.say("The recovery codes of your Updraft account were regenerated. The previous codes no longer work.");
         self.circumstances(time, address);
         self.closing = NOT_YOU;
     }
 
     fn recovery_code_used(&mut self, time: UnixMillis, address: &str, remaining: i64) {
         self.subject = "A recovery code was used to sign in";
-        self.say("Somebody, probably you, logged in to your Updraft account with your password and a recovery code, which is used up.");
+        self.say(
+            "Someone, probably you, signed in to your Updraft account with your password and a recovery code. That code no longer works.",
+        );
         self.circumstances(time, address);
         let codes = if remaining == 1 { "1 recovery code is".to_owned() } else { format!("{remaining} recovery codes are") };
-        self.say(format!("{codes} left. New ones can be made on the dashboard, with your passkey or your authenticator app."));
+        self.say(format!("{codes} left. To regenerate your codes, confirm with your passkey or authenticator app on the dashboard."));
         self.closing = NOT_YOU;
     }
 
-    /// What others have done about an app.
+    /// An app that was shared or transferred.
     fn of_app(&mut self, kind: &Kind, dashboard: &str) {
         match kind {
             Kind::AppGivenAway(transfer) => self.app_given_away(transfer),
             Kind::AppReceived(transfer) => self.app_received(transfer, dashboard),
             Kind::AppReturned(returned) => self.app_returned(returned),
             Kind::AppShared(shared) => self.app_shared(shared, dashboard),
-            // The others have words of their own.
+            // The other kinds are written elsewhere.
             _ => {}
         }
     }
 
     fn app_given_away(&mut self, transfer: &Transfer) {
-        let what = format!("This app of yours was transferred to {}, with the keys of its deployments:", plain(&transfer.to));
-        self.transfer("An app of yours was transferred", &what, transfer);
-        self.say(format!("Client address: {}.", plain(&transfer.address)));
-        self.closing = "You are an Admin of it now. Until the receiver accepts it, it stays in your account and counts against your quotas. You can take it back until then: remove the receiver from the app. If it was not you, change \
-             your password at once, and write to your administrator.";
+        let what = format!("Your app was transferred to {}, along with its deployment keys:", plain(&transfer.to));
+        self.transfer("Your app was transferred", &what, transfer);
+        self.say(format!("IP address: {}.", plain(&transfer.address)));
+        self.closing = "You are now an Admin of the app. Until the recipient accepts it, it stays in your account and counts toward your quotas. Until then you can take it back: remove the recipient from the app. If this wasn't you, \
+             change your password immediately and contact your administrator.";
     }
 
     fn app_received(&mut self, transfer: &Transfer, dashboard: &str) {
-        let what = format!("{} has transferred this app to you, with the keys of its deployments:", plain(&transfer.from));
+        let what = format!("{} transferred this app to you, along with its deployment keys:", plain(&transfer.from));
         self.transfer("An app was transferred to you", &what, transfer);
         if let Some(app) = &transfer.app_id {
             self.accept_or_leave(app, dashboard);
         }
-        self.closing = "You have the rights of an owner now. Until you accept the app, use this full name. Accept it to move it to your account, where it counts against \
-             your quotas. If you do not want it, leave it: then it belongs to its sender again. You can delete your account without accepting it.";
+        self.closing = "You now have the rights of the owner. Accept the app to move it to your account, where it counts toward your quotas. Until you accept it, use \
+             this full name. If you don't want the app, leave it: it goes back to the sender. You can delete your account without accepting it.";
     }
 
     fn app_returned(&mut self, returned: &ReturnedApp) {
-        self.subject = "An app is yours again";
+        self.subject = "A transferred app was returned to you";
         self.say(format!("Time: {}.", second(returned.time)));
         self.say(format!("You transferred this app to {}, who did not accept it. It belongs to you again:", plain(&returned.from)));
         self.list = vec![shown_name(&returned.app)];
@@ -402,8 +407,8 @@ impl Letter {
         self.say(format!("{} gave you access to this app with the role {}:", plain(&shared.from), shared.permission));
         self.list = vec![shown_name(&shared.app)];
         self.accept_or_leave(&shared.app_id, dashboard);
-        self.closing = "You can work on it now. Until you accept it, use this full name: the short name may not work. If you do not know the app, leave it. Both links \
-             ask for confirmation. You get at most ten of these mails a day.";
+        self.closing = "You can work on it now. Until you accept it, use this full name: the short name may not work. If you don't recognize the app, leave it. Both \
+             links ask for confirmation. You get at most ten of these emails a day.";
     }
 
     fn accept_or_leave(&mut self, app: &AppId, dashboard: &str) {
@@ -416,13 +421,13 @@ impl Letter {
         let (subject, what) = match factor.factor {
             FactorKind::Authenticator => (
                 "An authenticator app was added",
-                "An authenticator app was set up for your Updraft account. One from before gives no valid codes any more.",
+                "An authenticator app was set up for your Updraft account. Codes from a previous authenticator app no longer work.",
             ),
-            FactorKind::Passkey => ("A passkey was added", "A passkey with this name was added to your Updraft account:"),
+            FactorKind::Passkey => ("A passkey was added", "This passkey was added to your Updraft account:"),
         };
         if is_first {
             self.say(
-                "Logins with your password need a second factor from now on. Keep the recovery codes that were shown in a safe place.",
+                "Two-factor authentication is now on: signing in with your password requires a second factor. Store the recovery codes you were shown in a safe place.",
             );
         }
         self.factor(subject, what, factor);
@@ -433,22 +438,24 @@ impl Letter {
             FactorKind::Authenticator => {
                 ("The authenticator app was removed", "The authenticator app was removed from your Updraft account.")
             }
-            FactorKind::Passkey => ("A passkey was removed", "The passkey with this name was removed from your Updraft account:"),
+            FactorKind::Passkey => ("A passkey was removed", "This passkey was removed from your Updraft account:"),
         };
         if is_last {
-            self.say("Your account has no second factor any more: your password alone is enough to log in, and recovery codes are worth nothing.");
+            self.say(
+                "Two-factor authentication is now off: your password alone is enough to sign in, and your recovery codes no longer work.",
+            );
         }
         self.factor(subject, what, factor);
     }
 
     fn factors_removed(&mut self, time: UnixMillis) {
-        self.subject = "Your second factors were removed";
+        self.subject = "Two-factor authentication was turned off";
         self.say(
-            "Those who run this service have removed every second factor of your Updraft account, as somebody, probably you, asked them to. \
-            Your password alone is enough to log in now, and recovery codes are worth nothing. Set up a second factor again as soon as you can.",
+            "Your administrator removed every second factor from your Updraft account because someone, probably you, asked for it. Your password \
+            alone is now enough to sign in, and your recovery codes no longer work. Set up two-factor authentication again as soon as you can.",
         );
         self.say(format!("Time: {}.", second(time)));
-        self.closing = "If you did not ask for it, write to your administrator at once, and change your password.";
+        self.closing = "If you did not ask for this, contact your administrator and change your password immediately.";
     }
 
     fn factor(&mut self, subject: &'static str, what: &str, notice: &FactorNotice) {
@@ -464,7 +471,7 @@ impl Letter {
         self.circumstances(notice.time, &notice.address);
         self.say(what);
         self.list = vec![plain(&notice.name)];
-        self.closing = "If it was not you, change your password at once, and delete the keys that you do not know.";
+        self.closing = "If this wasn't you, change your password immediately and delete any keys you don't recognize.";
     }
 
     fn machines(&mut self, subject: &'static str, what: &str, notice: &MachineNotice) {
@@ -472,7 +479,8 @@ impl Letter {
         self.circumstances(notice.time, &notice.address);
         self.say(what);
         self.list = notice.machines.iter().map(|machine| plain(machine)).collect();
-        self.closing = "If it was not you, change your password at once: a new one ends all sessions, and what command lines may do.";
+        self.closing =
+            "If this wasn't you, change your password immediately. A new password signs you out everywhere, including authorized devices.";
     }
 
     fn transfer(&mut self, subject: &'static str, what: &str, transfer: &Transfer) {
@@ -485,29 +493,29 @@ impl Letter {
     fn new_password(&mut self, new: &NewPassword) {
         self.circumstances(new.time, &new.address);
         if new.revoked_keys.is_some() {
-            self.say("Every access key and API key of the account was revoked.");
+            self.say("All access keys and API keys of your account were revoked.");
         }
         if !new.keys.is_empty() {
-            self.say("These keys stay valid. Delete those that you do not know or no longer need:");
+            self.say("These keys still work. Delete any you don't recognize or no longer need:");
             self.list = new.keys.iter().map(|name| plain(name)).collect();
         }
         if !new.factors.is_empty() {
             let names = new.factors.iter().map(|name| plain(name)).collect();
-            self.more = Some(Listing { lead: "These second factors stay. Remove those that you do not know:", names });
+            self.more = Some(Listing { lead: "These second factors still work. Remove any you don't recognize:", names });
         }
-        self.closing = "If it was not you, ask for a new password at once, and delete the access keys that you do not know.";
+        self.closing = "If this wasn't you, reset your password immediately and delete any access keys you don't recognize.";
     }
 }
 
-/// A duration in the largest unit that it is a whole number of, down to minutes.
-fn in_words(milliseconds: i64) -> String {
+/// A duration in hours if it is a whole number of them, else in minutes.
+fn duration_text(milliseconds: i64) -> String {
     let minutes = milliseconds.div_euclid(60_000);
     let (count, unit) = if minutes % 60 == 0 { (minutes / 60, "hour") } else { (minutes, "minute") };
     format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
 }
 
-/// What others wrote, on one line and in a direction of its own: a line break would let it pass for the mail's own words, and a change of direction
-/// would turn them.
+/// Text that other people wrote, on one line and with its direction isolated. A line break could make it look like the mail's own text, and a change
+/// of direction could reverse that text.
 fn plain(text: &str) -> String {
     let line: String = text
         .chars()
@@ -516,12 +524,12 @@ fn plain(text: &str) -> String {
     isolate(&line).into_owned()
 }
 
-/// The longest name of an app, with its owner's address, that a mail repeats, in characters: strangers choose it.
-const LONGEST_NAME: usize = 100;
+/// The most characters of an app's name, with its owner's address, that a mail shows: strangers choose it.
+const MAX_NAME: usize = 100;
 
-/// An app's name as mails show it.
+/// An app's name, truncated for a mail.
 fn shown_name(name: &str) -> String {
-    let mut shown: String = name.chars().take(LONGEST_NAME).collect();
+    let mut shown: String = name.chars().take(MAX_NAME).collect();
     if shown.len() < name.len() {
         shown.push('…');
     }
@@ -530,12 +538,12 @@ fn shown_name(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::in_words;
+    use super::duration_text;
 
     #[test]
-    fn a_lifetime_is_said_in_words() {
+    fn lifetimes_are_shown_in_hours_or_minutes() {
         for (milliseconds, words) in [(86_400_000, "24 hours"), (3_600_000, "1 hour"), (5_400_000, "90 minutes"), (60_000, "1 minute")] {
-            assert_eq!(in_words(milliseconds), words);
+            assert_eq!(duration_text(milliseconds), words);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A mail as it travels: headers, a text and an HTML part.
+//! Builds the message of a mail: headers, a text part and an HTML part.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -29,7 +29,7 @@ impl Header for AutoSubmitted {
     }
 }
 
-/// The mail's message. A repeated attempt has the same `Message-ID` and `Date`, by which the same mail is known to be the same.
+/// Builds the message. Retries have the same `Message-ID` and `Date`, so that duplicates can be recognized.
 pub(crate) fn build(from: &Mailbox, dashboard_url: &str, lease: &Lease, mail: &Mail) -> Result<Message, Cause> {
     let rendered = letter::render(&mail.kind, dashboard_url)?;
     let date = UNIX_EPOCH + Duration::from_millis(u64::try_from(lease.created_time.as_millis()).unwrap_or(0));

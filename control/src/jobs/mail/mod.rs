@@ -1,9 +1,9 @@
-//! Works off the outbox of mails: claims what is due, sends a few at a time, deletes what is out. `letter` has the words of each kind of mail,
-//! `message` the form in which it is sent.
+//! Processes the outbox of mails: claims due mails, sends a few at a time, deletes sent ones. `letter` has the texts of each kind of mail, `message`
+//! builds the message.
 //!
-//! The waiting between two looks is real, at most a second, and cut short by [`crate::infra::wake::Wake`].
-//! A mail can arrive twice only when nobody can know better: the server took it and its answer was lost, or this process died before it could
-//! note the answer. Both copies then have the same `Message-ID`.
+//! The wait between two polls uses real time, at most a second, and [`crate::infra::wake::Wake`] cuts it short.
+//! A mail is sent twice only if the outcome is unknown: the server accepted it and its reply was lost, or this process died before it could record the
+//! reply. Both copies then have the same `Message-ID`.
 
 pub mod letter;
 pub mod message;
@@ -28,23 +28,23 @@ use crate::infra::loopback::is_loopback_address;
 use crate::infra::mail::smtp::Server;
 use crate::infra::mail::{Failure, MailConfig, folder};
 
-/// Mails under way at once: one that waits for a slow server does not hold up the others.
-const LANES: usize = 4;
-/// The longest wait for the next look at the outbox.
+/// Maximum number of concurrent mails: one that waits for a slow server does not block the others.
+const MAX_CONCURRENT: usize = 4;
+/// The maximum time between two polls of the outbox.
 const TICK: Duration = Duration::from_secs(1);
-/// How long mails under way may take once the process is to stop.
+/// How long mails in progress may take once the process is told to stop.
 const GRACE: Duration = Duration::from_secs(5);
-/// The wait after the database failed.
+/// The pause after a failure of the database.
 const REST: Duration = Duration::from_secs(2);
-/// The wait after the first failure of a mail, in milliseconds; it doubles each time, up to the longest.
+/// The delay after the first failure of a mail, in milliseconds; it doubles each time, up to the maximum.
 const FIRST_DELAY: i64 = 5_000;
-const LONGEST_DELAY: i64 = 3_600_000;
-/// A mail that could not be sent for so long is given up, in milliseconds.
+const MAX_DELAY: i64 = 3_600_000;
+/// The age at which a mail that cannot be sent is dropped, in milliseconds.
 const GIVE_UP: i64 = 3 * 86_400_000;
-/// How much longer than an attempt a lease lasts, in milliseconds.
+/// How much longer a lease lasts than an attempt, in milliseconds.
 const LEASE_MARGIN: i64 = 60_000;
 
-/// What carries mails.
+/// How mails are transported.
 #[derive(Debug)]
 enum Transport {
     Smtp(Server),
@@ -57,16 +57,16 @@ struct Sender {
     queue: Queue,
     from: Mailbox,
     transport: Transport,
-    /// The longest that an attempt may take.
-    longest: Duration,
+    /// Timeout of an attempt.
+    timeout: Duration,
 }
 
-/// How mails go out.
+/// How mails are sent.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The sender, and the mail server.
     pub mail: MailConfig,
-    /// Where mails become files when there is no mail server.
+    /// The folder for mails if there is no mail server.
     pub folder: PathBuf,
 }
 
@@ -79,32 +79,32 @@ pub struct Mails {
 }
 
 impl Mails {
-    /// A sender of what is in this queue. Once `stopped` turns true, mails under way have five seconds to end.
+    /// A sender for this queue. Once `stopped` turns true, mails in progress have five seconds to complete.
     pub fn new(app: Arc<Context>, settings: Settings, queue: Queue, stopped: watch::Receiver<bool>) -> Self {
         let MailConfig { from, smtp } = settings.mail;
-        let (transport, longest) = match smtp {
+        let (transport, timeout) = match smtp {
             Some(smtp) => {
                 let server = Server::new(smtp, &from);
-                let longest = server.longest();
-                (Transport::Smtp(server), longest)
+                let timeout = server.max_duration();
+                (Transport::Smtp(server), timeout)
             }
             None => (Transport::Folder(settings.folder), TICK * 60),
         };
-        let sender = Arc::new(Sender { app, queue, from, transport, longest });
+        let sender = Arc::new(Sender { app, queue, from, transport, timeout });
         Self { sender, stopped, under_way: JoinSet::new() }
     }
 }
 
 impl Job for Mails {
     const NAME: &'static str = "mail";
-    // A claim that is cut off would leave its mail to the end of the lease.
+    // An aborted claim would delay its mail until the lease expires.
     const GRACE: Duration = GRACE;
-    const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+    const MAX_PAUSE: Duration = Duration::from_secs(2);
 
     async fn round(&mut self) -> Result<Rest> {
-        // One that panicked has left its lease behind, and with it the mail to a later attempt.
+        // Removes finished tasks. One that panicked keeps its lease; the mail is retried when that expires.
         while self.under_way.try_join_next().is_some() {}
-        while self.under_way.len() < LANES
+        while self.under_way.len() < MAX_CONCURRENT
             && let Some(lease) = self.sender.claim().await?
         {
             self.under_way.spawn(deliver(Arc::clone(&self.sender), lease, self.stopped.clone()));
@@ -113,7 +113,7 @@ impl Job for Mails {
     }
 
     async fn woken(&mut self) {
-        let has_room = self.under_way.len() < LANES;
+        let has_room = self.under_way.len() < MAX_CONCURRENT;
         tokio::select! {
             Some(_) = self.under_way.join_next() => {}
             () = self.sender.app.mailer.woken(), if has_room => {}
@@ -126,23 +126,23 @@ impl Job for Mails {
     }
 }
 
-/// Makes one attempt and notes what became of it.
+/// Makes one attempt and records the outcome.
 async fn deliver(sender: Arc<Sender>, lease: Lease, mut stop: watch::Receiver<bool>) {
     let overdue = async {
-        // An error means that the process is ending without order.
+        // An error means that the sender is gone, which also means stop.
         let _ = stop.wait_for(|stop| *stop).await;
         tokio::time::sleep(GRACE).await;
     };
     let outcome = tokio::select! {
-        outcome = tokio::time::timeout(sender.longest, sender.attempt(&lease)) => {
-            outcome.unwrap_or_else(|_| Err(Failure::Passing("it took too long".to_owned())))
+        outcome = tokio::time::timeout(sender.timeout, sender.attempt(&lease)) => {
+            outcome.unwrap_or_else(|_| Err(Failure::Transient("timed out".to_owned())))
         }
-        () = overdue => Err(Failure::Passing("this process ends".to_owned())),
+        () = overdue => Err(Failure::Transient("the server is stopping".to_owned())),
     };
-    // What went out must not go out again for want of a note: the note is repeated while the server runs, and in vain only if the database
-    // stays away for longer than the lease.
+    // Without a recorded outcome a sent mail would be sent again. So this is retried while the server runs; it fails only if the database is
+    // unavailable for longer than the lease.
     while let Err(error) = sender.settle(&lease, &outcome).await {
-        tracing::warn!(mail.id = lease.key, cause = %chain(&error), "what became of a mail cannot be noted");
+        tracing::warn!(mail.id = lease.key, cause = %chain(&error), "the outcome of a mail could not be recorded");
         if *stop.borrow() {
             return;
         }
@@ -151,31 +151,31 @@ async fn deliver(sender: Arc<Sender>, lease: Lease, mut stop: watch::Receiver<bo
 }
 
 impl Sender {
-    /// Leases the mail that has been due for longest, for somewhat longer than an attempt may take.
+    /// Leases the mail that has been due the longest, for a little longer than the timeout of an attempt.
     async fn claim(&self) -> Result<Option<Lease>> {
-        let longest = i64::try_from(self.longest.as_millis()).unwrap_or(0);
-        Ok(self.queue.claim(1, longest.saturating_add(LEASE_MARGIN)).await?.pop())
+        let timeout = i64::try_from(self.timeout.as_millis()).unwrap_or(0);
+        Ok(self.queue.claim(1, timeout.saturating_add(LEASE_MARGIN)).await?.pop())
     }
 
     async fn attempt(&self, lease: &Lease) -> Result<(), Failure> {
-        // Another version of the program, or another replica's settings, may well know the key or the kind that this one does not.
-        let mail = mails::open(lease, &self.app.settings.encryption_keys).map_err(|error| Failure::Passing(chain(&error)))?;
+        // Transient: another version of the program, or a replica with other settings, may know the key or the kind.
+        let mail = mails::open(lease, &self.app.settings.encryption_keys).map_err(|error| Failure::Transient(chain(&error)))?;
         if mail.kind.lifetime().is_some_and(|lifetime| self.app.now() >= lease.created_time.plus_millis(lifetime)) {
-            return Err(Failure::Final("its link has ended".to_owned()));
+            return Err(Failure::Permanent("its link has expired".to_owned()));
         }
         if matches!(mail.kind, Kind::ForgotPassword) {
-            return self.answer(lease, &mail.to).await.map_err(|error| Failure::Passing(chain(&error)));
+            return self.answer(lease, &mail.to).await.map_err(|error| Failure::Transient(chain(&error)));
         }
-        // Such an error may repeat the address, which is not for the log.
+        // The error is dropped: it may contain the address, which must not be logged.
         let message = message::build(&self.from, &self.app.settings.dashboard_url, lease, &mail)
-            .map_err(|_| Failure::Final("it has no valid form".to_owned()))?;
+            .map_err(|_| Failure::Permanent("it cannot be formatted".to_owned()))?;
         match &self.transport {
             Transport::Smtp(server) => server.send(&message).await,
             Transport::Folder(folder) => {
                 let file = folder::write(folder, &lease.key, lease.created_time, &message)
                     .await
-                    .map_err(|error| Failure::Passing(error.to_string()))?;
-                // Whoever tries the service out on this machine finds the way on here; anywhere else a link is a secret.
+                    .map_err(|error| Failure::Transient(error.to_string()))?;
+                // On a local base URL the link is logged, for people who try the service out. Otherwise a link is a secret.
                 let link = mail.kind.link().filter(|_| is_loopback_address(&self.app.settings.base_url));
                 tracing::info!(file, link, "a mail was written");
                 Ok(())
@@ -183,10 +183,10 @@ impl Sender {
         }
     }
 
-    /// Puts into the row's place the mail that was asked for, if there is one to be sent.
+    /// Replaces the row with the requested mail, if there is one to send.
     async fn answer(&self, lease: &Lease, email: &str) -> Result<()> {
         let mut tx = self.app.db.write().await?;
-        // Another sender may have taken the lease over, and have done this.
+        // False if another sender took over the lease; then that one does this.
         if outbox::close(&mut tx, lease).await? {
             reset::service::answer(&mut tx, &self.app, email, lease.created_time).await?;
         }
@@ -200,7 +200,7 @@ impl Sender {
         let is_old = now.as_millis().saturating_sub(lease.created_time.as_millis()) >= GIVE_UP;
         let mut tx = self.app.db.write().await?;
         match outcome {
-            Err(Failure::Passing(_)) if !is_old => {
+            Err(Failure::Transient(_)) if !is_old => {
                 outbox::back_off(&mut tx, lease, now.plus_millis(delay(lease.attempts)), UnixMillis(0)).await?;
             }
             _ => drop(outbox::close(&mut tx, lease).await?),
@@ -208,11 +208,11 @@ impl Sender {
         tx.commit().await?;
         match outcome {
             Ok(()) => tracing::debug!(mail.id = id, attempts, "a mail was sent"),
-            Err(Failure::Passing(reason)) if !is_old => {
-                tracing::warn!(mail.id = id, attempts, reason, "a mail was not sent and is tried again");
+            Err(Failure::Transient(reason)) if !is_old => {
+                tracing::warn!(mail.id = id, attempts, reason, "a mail could not be sent; retrying later");
             }
-            Err(Failure::Passing(reason) | Failure::Final(reason)) => {
-                tracing::error!(mail.id = id, attempts, reason, "a mail cannot be delivered and is given up");
+            Err(Failure::Transient(reason) | Failure::Permanent(reason)) => {
+                tracing::error!(mail.id = id, attempts, reason, "a mail could not be sent and is dropped");
             }
         }
         Ok(())
@@ -227,7 +227,7 @@ impl Kind {
         }
     }
 
-    /// How long the link can be used, in milliseconds.
+    /// The lifetime of the link, in milliseconds.
     fn lifetime(&self) -> Option<i64> {
         match self {
             Self::VerifyEmail { lifetime, .. } | Self::ResetPassword { lifetime, .. } => Some(*lifetime),
@@ -236,10 +236,10 @@ impl Kind {
     }
 }
 
-/// How long a mail waits after it failed once more than `attempts` times, in milliseconds.
+/// The back-off of a mail with `attempts` earlier failures, in milliseconds.
 fn delay(attempts: i64) -> i64 {
     let doublings = attempts.clamp(0, 12);
-    (FIRST_DELAY << doublings).min(LONGEST_DELAY)
+    (FIRST_DELAY << doublings).min(MAX_DELAY)
 }
 
 #[cfg(test)]
@@ -247,7 +247,7 @@ mod tests {
     use crate::jobs::mail::delay;
 
     #[test]
-    fn the_wait_doubles_from_five_seconds_to_an_hour() {
+    fn the_delay_doubles_from_five_seconds_to_an_hour() {
         assert_eq!([0, 1, 2, 8, 9, 10, 11].map(delay), [5_000, 10_000, 20_000, 1_280_000, 2_560_000, 3_600_000, 3_600_000]);
         assert_eq!((delay(-1), delay(i64::MAX)), (5_000, 3_600_000));
     }

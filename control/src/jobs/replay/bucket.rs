@@ -1,4 +1,4 @@
-//! Dead letters as objects: the bucket itself, through its S3 interface.
+//! Dead letters as objects in a bucket, through the S3 API.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,31 +15,31 @@ use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
 use shared::Invalid;
 use tokio::io::AsyncReadExt;
 
-use super::{MAX_LETTER, ReplayError, reason, too_large};
+use super::{MAX_DEAD_LETTER_BYTES, ReplayError, reason, too_large};
 use crate::infra::loopback::is_loopback_address;
 
-/// What the names of dead letters begin with, as the edge writes them.
+/// The prefix of dead letters' names, as the edge writes them.
 const PREFIX: &str = "dead-letters/";
 
-/// How long one try of a request may take; a letter is small.
+/// Timeout of one attempt of a request; a dead letter is small.
 const ATTEMPT: Duration = Duration::from_secs(30);
 
-/// How often a request is tried in all.
+/// Maximum number of attempts per request.
 const ATTEMPTS: u32 = 4;
 
-/// Which bucket it is.
+/// The address of a bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BucketAddress {
-    /// Its name.
+    /// The name.
     pub bucket: String,
-    /// Its interface's address, without the bucket; AWS's own when there is none.
+    /// The URL of the S3 API, without the bucket; AWS if `None`.
     pub endpoint: Option<String>,
-    /// Its region; `auto` is R2's.
+    /// The region; R2 uses `auto`.
     pub region: String,
 }
 
 impl BucketAddress {
-    /// Reads what follows `s3://`.
+    /// Parses what follows `s3://`.
     pub(super) fn parse(text: &str) -> Result<Self, Invalid> {
         let (bucket, query) = text.split_once('?').unwrap_or((text, ""));
         let bucket = bucket.strip_suffix('/').unwrap_or(bucket);
@@ -52,10 +52,10 @@ impl BucketAddress {
             let member = match &*name {
                 "endpoint" => &mut endpoint,
                 "region" => &mut region,
-                _ => return Err(Invalid::from("may have endpoint and region after the question mark, and nothing else")),
+                _ => return Err(Invalid::from("accepts only endpoint and region as query parameters")),
             };
             if value.is_empty() || member.replace(value.into_owned()).is_some() {
-                return Err(Invalid::from("must have endpoint and region once each, or not at all"));
+                return Err(Invalid::from("must have endpoint and region at most once each, and not empty"));
             }
         }
         let is_address = |text: &String| {
@@ -64,14 +64,14 @@ impl BucketAddress {
         };
         if endpoint.as_ref().is_some_and(|text| !is_address(text)) {
             return Err(Invalid::from(
-                "must have an endpoint that is an address alone and begins with https://, or with http:// if it is of this machine",
+                "must have an endpoint that is an https:// URL without credentials, query or fragment; http:// is allowed only to this machine",
             ));
         }
         Ok(Self { bucket: bucket.to_owned(), endpoint, region: region.unwrap_or_else(|| "auto".to_owned()) })
     }
 }
 
-/// What opens the bucket.
+/// The credentials for the bucket.
 #[derive(Clone)]
 pub struct Credentials(aws_sdk_s3::config::Credentials);
 
@@ -82,7 +82,7 @@ impl fmt::Debug for Credentials {
 }
 
 impl Credentials {
-    /// Reads `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and, where there is one, `AWS_SESSION_TOKEN`; nothing without the first two.
+    /// Reads `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and the optional `AWS_SESSION_TOKEN`. `None` without the first two.
     pub fn read(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let value = |name| variable(name).filter(|value: &String| !value.is_empty());
         let (id, secret) = (value("AWS_ACCESS_KEY_ID")?, value("AWS_SECRET_ACCESS_KEY")?);
@@ -90,12 +90,12 @@ impl Credentials {
     }
 }
 
-/// A bucket. Its objects are taken in the order of the names.
+/// A bucket. Its objects are read in the order of their names.
 #[derive(Debug)]
 pub(super) struct Bucket {
     client: Client,
     name: String,
-    /// The last letter that was listed. Not the listing's own token: letters are deleted meanwhile.
+    /// The name of the last listed object. Used instead of a continuation token, because objects are deleted between listings.
     after: Option<String>,
 }
 
@@ -108,24 +108,24 @@ impl Bucket {
             .region(Region::new(address.region.clone()))
             .retry_config(RetryConfig::standard().with_max_attempts(ATTEMPTS))
             .timeout_config(TimeoutConfig::builder().operation_attempt_timeout(ATTEMPT).build())
-            // What came after S3 itself is not everybody's.
+            // Not every S3-compatible service supports the newer checksums.
             .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)
             .response_checksum_validation(ResponseChecksumValidation::WhenRequired);
         if let Some(Credentials(credentials)) = credentials {
             config = config.credentials_provider(credentials);
         }
         if let Some(endpoint) = &address.endpoint {
-            // An address of one's own has no names for each bucket before it; the bucket follows its last slash.
+            // A custom endpoint may have no subdomain per bucket, so the bucket goes into the path.
             config = config.endpoint_url(format!("{}/", endpoint.trim_end_matches('/'))).force_path_style(true);
         }
         Self { client: Client::from_conf(config.build()), name: address.bucket.clone(), after: None }
     }
 
-    pub(super) async fn next(&mut self, most: usize) -> Result<Vec<String>, ReplayError> {
-        let most = i32::try_from(most).unwrap_or(i32::MAX);
+    pub(super) async fn next(&mut self, max: usize) -> Result<Vec<String>, ReplayError> {
+        let max = i32::try_from(max).unwrap_or(i32::MAX);
         let mut token = None;
         loop {
-            let listing = self.client.list_objects_v2().bucket(&self.name).prefix(PREFIX).max_keys(most);
+            let listing = self.client.list_objects_v2().bucket(&self.name).prefix(PREFIX).max_keys(max);
             let listing = listing.set_start_after(self.after.clone()).set_continuation_token(token).send().await;
             let listing = listing.map_err(|error| ReplayError::Bucket(Box::new(error)))?;
             let names: Vec<String> = listing.contents.unwrap_or_default().into_iter().filter_map(|object| object.key).collect();
@@ -134,7 +134,7 @@ impl Bucket {
             if !known.chain(&names).is_sorted_by(|one, next| one < next) {
                 return Err(ReplayError::Order);
             }
-            // A page may be empty and not be the last.
+            // An empty page is not necessarily the last one.
             if !names.is_empty() || token.is_none() {
                 self.after = names.last().cloned().or(self.after.take());
                 return Ok(names);
@@ -149,12 +149,13 @@ impl Bucket {
             Err(error) => return Err(reason(&error)),
         };
         let mut bytes = Vec::new();
-        let read = object.body.into_async_read().take(MAX_LETTER + 1).read_to_end(&mut bytes).await.map_err(|error| reason(&error))?;
-        if u64::try_from(read).is_ok_and(|length| length <= MAX_LETTER) { Ok(Some(bytes)) } else { Err(too_large()) }
+        let read =
+            object.body.into_async_read().take(MAX_DEAD_LETTER_BYTES + 1).read_to_end(&mut bytes).await.map_err(|error| reason(&error))?;
+        if u64::try_from(read).is_ok_and(|length| length <= MAX_DEAD_LETTER_BYTES) { Ok(Some(bytes)) } else { Err(too_large()) }
     }
 
     pub(super) async fn delete(&self, name: &str) -> Result<(), String> {
-        // Deleting what is not there succeeds.
+        // Deleting a missing object succeeds.
         self.client.delete_object().bucket(&self.name).key(name).send().await.map(drop).map_err(|error| reason(&error))
     }
 }

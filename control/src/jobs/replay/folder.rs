@@ -1,4 +1,4 @@
-//! Dead letters as files: the bucket as it was downloaded.
+//! Dead letters as files in a folder: the downloaded bucket.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use tokio::fs::{self, File};
 use tokio::io::AsyncReadExt;
 
-use super::{MAX_LETTER, ReplayError, reason, too_large};
+use super::{MAX_DEAD_LETTER_BYTES, ReplayError, reason, too_large};
 
-/// A folder. What lies in it is taken in the order of the names.
+/// A folder. Its files are read in the order of their names.
 #[derive(Debug)]
 pub(super) struct Folder {
     root: PathBuf,
-    /// What is yet to be looked at, the next one last.
+    /// Paths not yet visited, the next one last.
     rest: Vec<PathBuf>,
 }
 
@@ -21,19 +21,19 @@ impl Folder {
         Self { root: root.to_owned(), rest: vec![PathBuf::new()] }
     }
 
-    pub(super) async fn next(&mut self, most: usize) -> Result<Vec<String>, ReplayError> {
+    pub(super) async fn next(&mut self, max: usize) -> Result<Vec<String>, ReplayError> {
         let mut names = Vec::new();
-        while names.len() < most {
+        while names.len() < max {
             let Some(path) = self.rest.pop() else { break };
             let full = self.root.join(&path);
             let refused = |error| ReplayError::Folder(full.clone(), error);
-            // Links are not followed: they may lead anywhere. The folder that was named may be one.
+            // Symbolic links are not followed, because they may lead anywhere. Only the root folder may be one.
             let is_root = path.as_os_str().is_empty();
             let metadata = if is_root { fs::metadata(&full).await } else { fs::symlink_metadata(&full).await };
             match metadata {
                 Ok(metadata) if metadata.is_dir() => self.rest.extend(entries(&full, &path).await.map_err(refused)?),
                 Ok(_) if is_root => return Err(refused(io::ErrorKind::NotADirectory.into())),
-                // A name that is no text is left by the reading, which does not find it under what it is called here.
+                // A name that is not UTF-8 is changed here, so `read` does not find the file and reports it.
                 Ok(_) => names.push(path.to_string_lossy().into_owned()),
                 Err(error) if error.kind() == io::ErrorKind::NotFound && !is_root => {}
                 Err(error) => return Err(refused(error)),
@@ -46,14 +46,14 @@ impl Folder {
         let path = self.root.join(name);
         match fs::symlink_metadata(&path).await {
             Ok(metadata) if !metadata.is_file() => return Err("is not a file".to_owned()),
-            Ok(metadata) if metadata.len() > MAX_LETTER => return Err(too_large()),
+            Ok(metadata) if metadata.len() > MAX_DEAD_LETTER_BYTES => return Err(too_large()),
             Ok(_) => {}
             Err(error) => return gone(&error, name),
         }
         let mut bytes = Vec::new();
-        let reading = async { File::open(&path).await?.take(MAX_LETTER + 1).read_to_end(&mut bytes).await };
+        let reading = async { File::open(&path).await?.take(MAX_DEAD_LETTER_BYTES + 1).read_to_end(&mut bytes).await };
         match reading.await {
-            Ok(_) if u64::try_from(bytes.len()).is_ok_and(|length| length <= MAX_LETTER) => Ok(Some(bytes)),
+            Ok(_) if u64::try_from(bytes.len()).is_ok_and(|length| length <= MAX_DEAD_LETTER_BYTES) => Ok(Some(bytes)),
             Ok(_) => Err(too_large()),
             Err(error) => gone(&error, name),
         }
@@ -67,7 +67,7 @@ impl Folder {
     }
 }
 
-/// The paths of what a folder holds, below the root, the first one last.
+/// The paths of a folder's entries, relative to the root, the first one last.
 async fn entries(full: &Path, path: &Path) -> io::Result<Vec<PathBuf>> {
     let (mut listing, mut names) = (fs::read_dir(full).await?, Vec::new());
     while let Some(entry) = listing.next_entry().await? {
@@ -77,10 +77,10 @@ async fn entries(full: &Path, path: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(names)
 }
 
-/// A file that is not there any more has gone; only one whose name is no text was never there by the name that it has here.
+/// Handles a missing file: it was deleted meanwhile, or its name is not UTF-8 and so was changed.
 fn gone(error: &io::Error, name: &str) -> Result<Option<Vec<u8>>, String> {
     match error.kind() {
-        io::ErrorKind::NotFound if name.contains(char::REPLACEMENT_CHARACTER) => Err("has a name that is no text".to_owned()),
+        io::ErrorKind::NotFound if name.contains(char::REPLACEMENT_CHARACTER) => Err("has a name that is not UTF-8".to_owned()),
         io::ErrorKind::NotFound => Ok(None),
         _ => Err(reason(error)),
     }

@@ -1,9 +1,8 @@
-//! `reports replay`: counts dead letters, the reports that the edge could not deliver for so long that it parked them.
+//! `reports replay`: counts dead letters, the reports that the edge stored because it could not deliver them.
 //!
-//! They are counted by the same [`service`] as any others, directly in the database, so that a letter that was counted before, by whatever way,
-//! changes nothing. One that is counted is deleted where it came from, after the commit; so an interrupted run leaves what the next one finds. What
-//! cannot be counted stays and is named by its key alone: a letter's text is a client's. `folder` and `bucket` are the two places that letters are
-//! in. Start reading at [`Replay::run`].
+//! The same [`service`] counts them as any other report, directly in the database. So a dead letter that was already counted changes nothing. A counted
+//! one is deleted at its source after the commit, so a run after an interrupted one finds the rest. One that cannot be counted stays, and is reported by
+//! its name only: the contents come from a device. `folder` and `bucket` are the two sources. Start reading at [`Replay::run`].
 
 mod bucket;
 mod folder;
@@ -26,25 +25,25 @@ use crate::domain::error::chain;
 use crate::infra::clock::Clock;
 use crate::infra::db::Db;
 
-/// The largest letter, in bytes. A Queue takes no larger message.
-const MAX_LETTER: u64 = 128 << 10;
+/// The maximum size of a dead letter, in bytes: that of a Queue message.
+const MAX_DEAD_LETTER_BYTES: u64 = 128 << 10;
 
-/// Letters that are read, or deleted, at once.
+/// Dead letters to read, or delete, at once.
 const AT_ONCE: usize = 16;
 
 /// Where dead letters are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Files in a folder, or in folders below it.
+    /// Files in a folder, or in its subfolders.
     Folder(PathBuf),
-    /// Objects of a bucket.
+    /// Objects in a bucket.
     Bucket(BucketAddress),
 }
 
 impl FromStr for Place {
     type Err = Invalid;
 
-    /// Reads the path of a folder, or `s3://bucket?endpoint=…&region=…`.
+    /// Parses the path of a folder, or `s3://bucket?endpoint=…&region=…`.
     fn from_str(text: &str) -> Result<Self, Invalid> {
         match text.strip_prefix("s3://") {
             Some(rest) => BucketAddress::parse(rest).map(Self::Bucket),
@@ -54,7 +53,7 @@ impl FromStr for Place {
     }
 }
 
-/// Why a run ended before its end. It can be repeated.
+/// Why a run was aborted. It can be repeated.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     /// The folder cannot be listed.
@@ -63,38 +62,38 @@ pub enum ReplayError {
     /// The bucket cannot be listed.
     #[error("the bucket cannot be listed")]
     Bucket(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The bucket listed names again, or in another order than S3 does: the run would find no end, or skip some.
-    #[error("the bucket's listing is not in the order of the names, or does not begin after the one that it was asked to begin after")]
+    /// The bucket listed names repeatedly, or in another order than S3: the run would not end, or would skip some.
+    #[error("the bucket's listing is not sorted by name, or ignores the start-after parameter")]
     Order,
-    /// The database refused; of the batch nothing was deleted.
+    /// The database failed; nothing of the batch was deleted.
     #[error("the dead letters could not be counted")]
     Database(#[from] sqlx::Error),
 }
 
-/// What a run has done.
+/// The result of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Replayed {
-    /// Letters that are counted now, or were before.
+    /// Dead letters that are counted, now or before.
     pub counted: u64,
-    /// Letters that are still where they were, although they should not be.
+    /// Dead letters that could not be counted, or not be deleted.
     pub left: u64,
 }
 
 /// A run.
 #[derive(Debug)]
 pub struct Replay<'r> {
-    /// The database that they are counted in.
+    /// The database to count in.
     pub db: &'r Db,
-    /// Says when they are counted.
+    /// The clock for the time of counting.
     pub clock: Clock,
-    /// Binary versions that are counted by their names.
+    /// Maximum number of binary versions counted by name, per deployment.
     pub most_binary_versions: u32,
-    /// Whether what is counted stays where it came from.
+    /// Whether to keep counted dead letters at their source.
     pub is_kept: bool,
 }
 
 impl Replay<'_> {
-    /// Counts every letter in that place, a batch at a time. Each that is left is named to `left`, with the reason.
+    /// Counts all dead letters at this place, in batches. Calls `left` with the name and reason for each that remains.
     pub async fn run(
         &self,
         place: &Place,
@@ -134,7 +133,7 @@ impl Replay<'_> {
                     reports.push(report);
                     counted.push(name);
                 }
-                // Another run was faster.
+                // Another run has deleted it.
                 Ok(None) => {}
                 Err(reason) => leave(&name, &reason, replayed),
             }
@@ -145,11 +144,11 @@ impl Replay<'_> {
         for (name, outcome) in counted.into_iter().zip(outcomes) {
             match outcome {
                 Ok(Outcome::Counted) => finished.push(name),
-                // It may be that of another service, or of one whose database is about to be restored.
+                // It may belong to another service, or the database may be about to be restored.
                 Ok(Outcome::NoDeployment) => leave(&name, "no deployment has its key", replayed),
                 // Its release may come back with a newer backup.
                 Ok(Outcome::NoRelease) => leave(&name, "no release has its label", replayed),
-                Err(error) => leave(&name, &format!("is not counted: a row that it changes cannot be read: {}", chain(&error)), replayed),
+                Err(error) => leave(&name, &format!("could not be counted: a database row cannot be read: {}", chain(&error)), replayed),
             }
         }
         replayed.counted += u64::try_from(finished.len()).unwrap_or(u64::MAX);
@@ -159,20 +158,20 @@ impl Replay<'_> {
         let mut deletions = stream::iter(finished).map(|name| async move { (source.delete(&name).await, name) }).buffered(AT_ONCE);
         while let Some((deleted, name)) = deletions.next().await {
             if let Err(reason) = deleted {
-                leave(&name, &format!("is counted, and could not be deleted: {reason}"), replayed);
+                leave(&name, &format!("was counted but could not be deleted: {reason}"), replayed);
             }
         }
         Ok(())
     }
 }
 
-/// The report that a letter is, or why it is none; without a word of its text.
+/// Parses a dead letter's report. The error never contains parts of it.
 fn parse(bytes: &[u8]) -> Result<Report, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "is not a report".to_owned())?;
     Report::from_text(text).map_err(|fault| fault.to_string())
 }
 
-/// What letters are read from.
+/// A source of dead letters.
 #[derive(Debug)]
 enum Source {
     Folder(Folder),
@@ -180,15 +179,15 @@ enum Source {
 }
 
 impl Source {
-    /// The names of the next letters, at most so many; none at the end.
-    async fn next(&mut self, most: usize) -> Result<Vec<String>, ReplayError> {
+    /// The names of the next dead letters, at most `max`; empty at the end.
+    async fn next(&mut self, max: usize) -> Result<Vec<String>, ReplayError> {
         match self {
-            Self::Folder(folder) => folder.next(most).await,
-            Self::Bucket(bucket) => bucket.next(most).await,
+            Self::Folder(folder) => folder.next(max).await,
+            Self::Bucket(bucket) => bucket.next(max).await,
         }
     }
 
-    /// A letter's bytes; none when it has gone. The error says why they cannot be had.
+    /// Reads a dead letter; `None` if it was deleted meanwhile. The error says why it cannot be read.
     async fn read(&self, name: &str) -> Result<Option<Vec<u8>>, String> {
         match self {
             Self::Folder(folder) => folder.read(name).await,
@@ -196,7 +195,7 @@ impl Source {
         }
     }
 
-    /// Deletes a letter; one that has gone is deleted.
+    /// Deletes a dead letter. A missing one is not an error.
     async fn delete(&self, name: &str) -> Result<(), String> {
         match self {
             Self::Folder(folder) => folder.delete(name).await,
@@ -205,11 +204,11 @@ impl Source {
     }
 }
 
-/// What stands in the way, in words.
+/// The error with its causes, as text.
 fn reason(error: &(dyn std::error::Error + 'static)) -> String {
     chain(error)
 }
 
 fn too_large() -> String {
-    format!("is larger than {MAX_LETTER} bytes")
+    format!("is larger than {MAX_DEAD_LETTER_BYTES} bytes")
 }

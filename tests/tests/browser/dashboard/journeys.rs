@@ -1,4 +1,4 @@
-//! From beginning to end what people come for, with a mouse, with the keyboard alone, and with scripts turned off.
+//! Complete user journeys, with a mouse, with the keyboard alone, and without JavaScript.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -17,7 +17,7 @@ const VERIFIER: &str = "a-verifier-of-the-test-that-is-long-enough-for-rfc-7636"
 /// Longer than a session stays fresh.
 const LONG: i64 = 16 * 60_000;
 
-/// Plays a journey once with each kind of hands.
+/// Runs a journey once with each kind of input.
 async fn with_all(journey: impl AsyncFn(&TestApp, &Visit)) {
     for hands in Hands::ALL {
         let app = TestApp::spawn_for_browsers().await;
@@ -36,26 +36,26 @@ async fn signed_in(app: &TestApp, visit: &Visit) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stranger_signs_up_sets_up_an_authenticator_app_and_signs_in_with_its_codes() {
+async fn a_visitor_signs_up_sets_up_an_authenticator_app_and_signs_in_with_its_codes() {
     with_all(async |app, visit| {
         sign_up(app, visit).await;
-        visit.press("Set one up").await;
-        visit.is_at("Second factors off").await;
-        visit.press("Set up an authenticator app").await;
+        visit.press("Set it up now").await;
+        visit.is_at("Two-factor authentication off").await;
+        visit.press("Set up authenticator app").await;
         let totp = scan(visit).await;
         visit.fill("code", "12").await;
         visit.press("Confirm").await;
-        visit.sees("The code is wrong").await;
+        visit.sees("The code is incorrect").await;
         visit.fill("code", &totp.code(app.clock.now())).await;
         visit.press("Confirm").await;
         let codes = codes(visit).await;
         keep(visit, &codes).await;
-        visit.press("I have kept them").await;
-        visit.is_at("Second factors on").await;
+        visit.press("I have saved them").await;
+        visit.is_at("Two-factor authentication on").await;
 
         sign_out(visit).await;
         visit.type_password("ada").await;
-        visit.is_at("Second step").await;
+        visit.is_at("Two-factor authentication").await;
         app.clock.advance(STEP);
         visit.fill("code", &totp.code(app.clock.now())).await;
         visit.press("Sign in").await;
@@ -77,7 +77,7 @@ async fn a_stranger_signs_up_sets_up_an_authenticator_app_and_signs_in_with_its_
     .await;
 }
 
-/// Copies the codes, where there are scripts, and downloads them.
+/// Copies the codes (with JavaScript only), and downloads them.
 async fn keep(visit: &Visit, codes: &[String]) {
     if visit.hands != Hands::NoScripts {
         visit.press("Copy").await;
@@ -98,20 +98,20 @@ async fn by_browser(cli: &Client, terminal: &Terminal) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn command_lines_with_a_browser_are_let_in_and_kept_out() {
+async fn clis_with_a_browser_are_approved_and_denied() {
     with_all(async |app, visit| {
         signed_in(app, visit).await;
         let cli = app.anonymous();
         app.clock.advance(LONG);
-        for decision in ["Let it in", "Deny"] {
+        for decision in ["Approve", "Deny"] {
             let terminal = Terminal::listen().await;
             let request = by_browser(&cli, &terminal).await;
             visit.open(request["authorizeUrl"].as_str().unwrap()).await;
-            visit.is_at("Let this command line in?").await;
+            visit.is_at("Authorize Updraft CLI?").await;
             visit.sees("Ada's laptop").await;
             visit.press(decision).await;
-            if decision == "Let it in" {
-                visit.is_at("Confirm that it is you").await;
+            if decision == "Approve" {
+                visit.is_at("Confirm it's you").await;
                 visit.fill("password", PASSWORD).await;
                 visit.press("Confirm").await;
             }
@@ -133,14 +133,14 @@ async fn command_lines_with_a_browser_are_let_in_and_kept_out() {
         }
         visit.open("/dashboard/sessions").await;
         visit.sees("Ada's laptop").await;
-        visit.press("End Ada's laptop").await;
-        visit.sees("Ada's laptop is signed out.").await;
+        visit.press("Revoke Ada's laptop").await;
+        visit.sees("Ada's laptop was signed out.").await;
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn command_lines_that_show_a_code_are_let_in_and_kept_out() {
+async fn clis_with_a_code_are_approved_and_denied() {
     with_all(async |app, visit| {
         app.register("ada").await;
         let cli = app.anonymous();
@@ -149,38 +149,38 @@ async fn command_lines_that_show_a_code_are_let_in_and_kept_out() {
             app.clock.advance(5_000);
             cli.post("/v1/auth/cli/token", json!({ "grantType": "device_code", "deviceCode": request["deviceCode"] })).await
         };
-        // By the link with the code, after signing in.
+        // With the link that has the code, after signing in.
         let request = start().await;
         visit.open(request["verificationUriComplete"].as_str().unwrap()).await;
         visit.type_password("ada").await;
-        visit.is_at("Code of a command line").await;
+        visit.is_at("Enter your code").await;
         assert_eq!(visit.read("#userCode").await, request["userCode"].as_str().unwrap());
-        visit.press("Go on").await;
-        visit.is_at("Let this command line in?").await;
+        visit.press("Continue").await;
+        visit.is_at("Authorize Updraft CLI?").await;
         assert_eq!(poll(&request).await.refused(400), "authorization_pending");
-        visit.press("Let it in").await;
-        visit.is_at("You have let it in").await;
+        visit.press("Approve").await;
+        visit.is_at("CLI authorized").await;
         let given = poll(&request).await.assert(200);
         let key = given["accessKey"].as_str().unwrap().to_owned();
         app.anonymous().with_token(Some(key)).get("/v1/authenticated").await.assert(200);
 
-        // Typed, and denied.
+        // Typed by hand, and denied.
         let request = start().await;
         visit.open(request["verificationUri"].as_str().unwrap()).await;
         visit.fill("userCode", "BCDF-GHJK").await;
-        visit.press("Go on").await;
-        visit.sees("No command line waits for this code").await;
+        visit.press("Continue").await;
+        visit.sees("No CLI is waiting for this code").await;
         visit.fill("userCode", request["userCode"].as_str().unwrap()).await;
-        visit.press("Go on").await;
+        visit.press("Continue").await;
         visit.press("Deny").await;
-        visit.is_at("You have denied it").await;
+        visit.is_at("Request denied").await;
         assert_eq!(poll(&request).await.refused(400), "access_denied");
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_is_signed_out_while_a_command_line_waits_signs_in_and_comes_back() {
+async fn a_user_who_is_signed_out_while_a_cli_waits_signs_in_and_returns() {
     with_all(async |app, visit| {
         signed_in(app, visit).await;
         let cli = app.anonymous();
@@ -190,25 +190,25 @@ async fn whoever_is_signed_out_while_a_command_line_waits_signs_in_and_comes_bac
             other.delete("/v1/account/sessions?keepCurrent=true").await.assert(200);
         };
         let back = async || {
-            visit.sees("You are not signed in any more").await;
+            visit.sees("You were signed out").await;
             visit.type_password("ada").await;
-            visit.is_at("Code of a command line").await;
+            visit.is_at("Enter your code").await;
             assert_eq!(visit.read("#userCode").await, request["userCode"].as_str().unwrap());
-            visit.press("Go on").await;
-            visit.is_at("Let this command line in?").await;
+            visit.press("Continue").await;
+            visit.is_at("Authorize Updraft CLI?").await;
         };
-        // While the code is typed.
+        // Signed out while the code is typed.
         visit.open(request["verificationUri"].as_str().unwrap()).await;
         visit.fill("userCode", request["userCode"].as_str().unwrap()).await;
         end().await;
-        visit.press("Go on").await;
+        visit.press("Continue").await;
         back().await;
-        // While the request is looked at.
+        // Signed out while the request is shown.
         end().await;
-        visit.press("Let it in").await;
+        visit.press("Approve").await;
         back().await;
-        visit.press("Let it in").await;
-        visit.is_at("You have let it in").await;
+        visit.press("Approve").await;
+        visit.is_at("CLI authorized").await;
         app.clock.advance(5_000);
         let poll = json!({ "grantType": "device_code", "deviceCode": request["deviceCode"] });
         assert_eq!(cli.post("/v1/auth/cli/token", poll).await.assert(200)["account"]["email"], "ada@example.com");
@@ -217,60 +217,60 @@ async fn whoever_is_signed_out_while_a_command_line_waits_signs_in_and_comes_bac
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_are_made_and_taken_away() {
+async fn keys_are_created_deleted_and_revoked() {
     with_all(async |app, visit| {
         signed_in(app, visit).await;
         let with = |key: &str| app.anonymous().with_token(Some(key.to_owned()));
         visit.press("Keys").await;
         visit.is_at("Keys").await;
-        visit.press("Make an access key").await;
-        visit.is_at("Make an access key").await;
+        visit.press("Create access key").await;
+        visit.is_at("New access key").await;
         visit.fill("friendlyName", "laptop").await;
-        // So late that it takes the password; then it goes on with what was typed.
+        // After so long, the form asks for the password, and then continues with its input.
         app.clock.advance(LONG);
-        visit.press("Make the key").await;
-        visit.is_at("Confirm that it is you").await;
+        visit.press("Create key").await;
+        visit.is_at("Confirm it's you").await;
         visit.fill("password", "wrong").await;
         visit.press("Confirm").await;
-        visit.sees("The password is wrong.").await;
+        visit.sees("The password is incorrect.").await;
         visit.fill("password", PASSWORD).await;
         visit.press("Confirm").await;
         visit.is_at("Your new key").await;
         let key = visit.read("#raw-key").await;
         if visit.hands != Hands::NoScripts {
-            visit.press("Copy the key").await;
+            visit.press("Copy key").await;
             visit.sees("Copied").await;
         }
         with(&key).get("/v1/apps").await.assert(200);
         for asked in visit.asked().await {
             assert!(!asked.contains("password=") && !asked.contains(&key), "{asked}");
         }
-        visit.press("To your keys").await;
+        visit.press("Back to your keys").await;
         visit.press("Delete laptop").await;
         visit.sees("Delete the key laptop?").await;
-        visit.press("Delete it").await;
-        visit.sees("The key laptop is deleted.").await;
+        visit.press("Delete key").await;
+        visit.sees("The key laptop was deleted.").await;
         with(&key).get("/v1/apps").await.refused(401);
 
-        visit.press("Make an API key").await;
+        visit.press("Create API key").await;
         visit.fill("name", "build").await;
-        visit.press("Make the key").await;
-        visit.sees("Choose what it may do: one or more.").await;
+        visit.press("Create key").await;
+        visit.sees("Choose at least one scope.").await;
         visit.tick("scopeRead").await;
-        visit.press("Make the key").await;
+        visit.press("Create key").await;
         visit.is_at("Your new key").await;
         let key = visit.read("#raw-key").await;
         with(&key).get("/v1/apps").await.assert(200);
-        visit.press("To your keys").await;
+        visit.press("Back to your keys").await;
         visit.press("Revoke build").await;
         visit.sees("Revoke the API key build?").await;
-        visit.press("Revoke it").await;
-        visit.sees("The API key build is revoked.").await;
+        visit.press("Revoke key").await;
+        visit.sees("The API key build was revoked.").await;
         with(&key).get("/v1/apps").await.refused(401);
 
         visit.open("/dashboard/cli/key?hostname=old%20laptop").await;
-        visit.press("Make the key").await;
-        visit.is_at("Your key").await;
+        visit.press("Create key").await;
+        visit.is_at("Your access key").await;
         let key = visit.read("#raw-key").await;
         with(&key).get("/v1/apps").await.assert(200);
     })
@@ -278,28 +278,30 @@ async fn keys_are_made_and_taken_away() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_session_is_ended_and_is_signed_out() {
+async fn another_session_is_revoked_and_signed_out() {
     for hands in Hands::ALL {
         let app = TestApp::spawn_for_browsers().await;
         let visit = Visit::start(&app, hands).await;
         signed_in(&app, &visit).await;
         let other = Visit::start(&app, Hands::Mouse).await;
-        for button in ["End the session since", "End all others"] {
-            // A minute later, or both would be called the same.
+        for button in ["Revoke the session from", "Revoke all other sessions"] {
+            // A minute later, so that the buttons have different names.
             app.clock.advance(60_000);
             other.open("/dashboard/keys").await;
             other.type_password("ada").await;
             other.is_at("Keys").await;
             visit.open("/dashboard/sessions").await;
-            visit.is_at("Sessions and machines").await;
+            visit.is_at("Sessions and devices").await;
             let plain = |named: String| named.split_whitespace().collect::<Vec<_>>().join(" ");
             let named = visit.read_all("main button").await.into_iter().map(plain).find(|named| named.starts_with(button));
             visit.press(&named.unwrap()).await;
-            visit.sees(if button == "End all others" { "1 other session is ended." } else { "The session is ended." }).await;
-            other.press("Make an access key").await;
+            visit
+                .sees(if button == "Revoke all other sessions" { "1 other session was revoked." } else { "The session was revoked." })
+                .await;
+            other.press("Create access key").await;
             other.is_at("Sign in").await;
             assert_eq!(other.path().await, "/dashboard/sign-in?next=%2Fdashboard%2Fkeys%2Fnew");
-            // The one that has ended it goes on.
+            // The session that revoked the other one continues.
             visit.open("/dashboard/keys").await;
             visit.is_at("Keys").await;
         }
@@ -307,15 +309,15 @@ async fn another_session_is_ended_and_is_signed_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_forgotten_password_is_replaced_by_the_mail() {
+async fn a_forgotten_password_is_reset_with_the_mail() {
     with_all(async |app, visit| {
         app.register("ada").await;
         visit.open("/dashboard/sign-in").await;
-        visit.press("Forgotten your password?").await;
-        visit.is_at("Forgotten password").await;
+        visit.press("Forgot your password?").await;
+        visit.is_at("Reset password").await;
         visit.fill("email", "ada@example.com").await;
-        visit.press("Send the mail").await;
-        visit.sees("If this address has an account, a mail is on its way.").await;
+        visit.press("Send reset link").await;
+        visit.sees("If this address has an account, we sent an email.").await;
         let mail = app.last_mail_to("ada@example.com").await;
         visit.open(&mail.link()).await;
         visit.is_at("Choose a new password").await;
@@ -324,8 +326,8 @@ async fn a_forgotten_password_is_replaced_by_the_mail() {
         }
         let new = "another long passphrase nobody knows";
         visit.fill("password", new).await;
-        visit.press("Set the password").await;
-        visit.is_at("Your password is new").await;
+        visit.press("Set password").await;
+        visit.is_at("Password changed").await;
         visit.press("Sign in").await;
         visit.is_at("Sign in").await;
         visit.fill("email", "ada@example.com").await;
@@ -340,7 +342,7 @@ async fn a_forgotten_password_is_replaced_by_the_mail() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_a_stranger_registered_is_confirmed_with_the_owners_password() {
+async fn an_address_that_someone_else_registered_is_confirmed_with_the_owners_password() {
     with_all(async |app, visit| {
         let registered = tests::people::login("ada@example.com", "what the stranger thought of first");
         app.anonymous().post("/v1/auth/register", registered).await.assert(202);
@@ -353,10 +355,10 @@ async fn an_address_that_a_stranger_registered_is_confirmed_with_the_owners_pass
         visit.is_at("Enter your password").await;
         visit.fill("password", tests::people::PASSWORD).await;
         visit.press("Confirm address").await;
-        visit.sees("This is not the password of this registration.").await;
+        visit.sees("This is not the password that you signed up with.").await;
         visit.fill("password", tests::people::PASSWORD).await;
         visit.press("Use this password instead").await;
-        visit.sees("Your e-mail address is confirmed").await;
+        visit.sees("Your email address is confirmed").await;
         visit.type_password("ada").await;
         visit.is_at("Hello, ada@example.com").await;
     })

@@ -1,4 +1,4 @@
-//! What is true of every page: nobody is kept out by how it is made, it is light, and it does not move by itself.
+//! Properties of every page: accessibility, weight and layout stability.
 
 use std::collections::BTreeSet;
 
@@ -7,18 +7,18 @@ use tests::tour::{self, Words};
 use tests::{Hands, TestApp, Visit};
 use xtask::paths;
 
-/// The most that a page and all it is made of may weigh on the network, in bytes.
+/// The maximum weight of a page with all its files on the network, in bytes.
 const HEAVIEST: f64 = 150_000.0;
 
-/// The most that a page may move by itself.
+/// The maximum layout shift of a page.
 const LARGEST_SHIFT: f64 = 0.01;
 
-/// Runs the checker, which was put before this, and gives what it found: the rule, how bad it is, and where.
+/// Runs the accessibility checker, which is prepended, and returns its findings: rule, impact and place.
 const CHECK: &str = "
     return axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.flatMap(({ id, impact, nodes }) =>
         nodes.map(({ target, failureSummary }) => `${id} (${impact}) at ${target}: ${failureSummary}`)));";
 
-/// What the accessibility checker axe-core finds on the page that is open.
+/// The findings of the accessibility checker axe-core on the open page.
 async fn faults(visit: &Visit, checker: &str) -> Vec<String> {
     let loaded = visit.browser.run("return Boolean(window.axe);", &[]).await;
     let script = if loaded == json!(true) { CHECK.to_owned() } else { format!("{checker}\n{CHECK}") };
@@ -28,33 +28,33 @@ async fn faults(visit: &Visit, checker: &str) -> Vec<String> {
 
 fn checker() -> String {
     let file = paths::root().join("node_modules/axe-core/axe.min.js");
-    // `cargo xtask setup` puts it there.
+    // From `cargo xtask setup`.
     std::fs::read_to_string(file).unwrap()
 }
 
-/// Opens every page in every state, and gives the paths that one server's visitors opened.
+/// Opens every page in every state. Returns the paths that were opened on the main server.
 async fn everywhere(visit: &mut Visit, app: &TestApp, words: &Words, mut look: impl AsyncFnMut(&Visit, &str)) -> Vec<String> {
     let opened = tour::all(app, visit, words, &mut look).await;
     tour::elsewhere(visit, look).await;
     opened
 }
 
-/// One tour for all of this, as a tour is what takes the time.
+/// One tour for all these checks, since the tour takes most of the time.
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_are_light_stay_where_they_are_keep_to_their_policy_and_the_checker_finds_nothing_in_light_and_in_dark() {
+async fn pages_are_light_stable_accessible_and_keep_to_their_policy_in_light_and_in_dark() {
     let app = TestApp::spawn_for_browsers().await;
     let mut visit = Visit::start(&app, Hands::Mouse).await;
-    // Each page brings all that it is made of.
+    // Each page loads all its files.
     visit.browser.chromium("Network.setCacheDisabled", json!({ "cacheDisabled": true })).await;
     let checker = checker();
     let (mut weighed, mut found) = (0, Vec::new());
     let opened = everywhere(&mut visit, &app, &Words::plain(), async |visit: &Visit, name: &str| {
         let (weight, (shift, moved)) = (visit.weight().await, visit.shift().await);
-        // What somebody opened on a page that was there already has cost nothing.
+        // A state that was opened on a loaded page weighs nothing.
         weighed += i32::from(weight > 1_000.0);
         assert!(weight <= HEAVIEST, "{name}: {weight} bytes");
         assert!(shift <= LARGEST_SHIFT, "{name}: moved by {shift}\n{moved}");
-        // Before the checker puts scripts in there are only the page's own.
+        // Before the checker adds scripts, there are only the page's own.
         assert_eq!(visit.complaints().await, Vec::<String>::new(), "{name}");
         for scheme in ["dark", "light"] {
             visit.prefer(scheme).await;
@@ -68,7 +68,7 @@ async fn pages_are_light_stay_where_they_are_keep_to_their_policy_and_the_checke
     every_page_was_opened(&opened);
     visit.turn_to(&app);
     visit.open("/dashboard/design").await;
-    // What moves is noticed, what is missing, and what is wrong.
+    // The checks notice a shift, a missing file and an accessibility fault.
     let script = "document.body.prepend(Object.assign(document.createElement('p'), { textContent: 'x', className: 'lead' }));";
     assert!(visit.shift_after(script).await.0 > LARGEST_SHIFT);
     let script = "return new Promise((resolve) => document.head.append(Object.assign(document.createElement('script'),
@@ -81,7 +81,7 @@ async fn pages_are_light_stay_where_they_are_keep_to_their_policy_and_the_checke
     assert!(found.contains("html-has-lang"), "{found}");
 }
 
-/// Every page that can be opened was, but for those that have no look of their own. A page stands for itself alone.
+/// Every page was opened, except those that only take forms or redirect. A static path counts only for its own page.
 #[track_caller]
 fn every_page_was_opened(opened: &[String]) {
     let sent = ["/options", "/sign-in/passkey", "/second-factor/passkey", "/sign-out", "/download", "/end", "/end-others"];
@@ -90,7 +90,7 @@ fn every_page_was_opened(opened: &[String]) {
     assert!(missing.is_empty(), "no tour of {missing:?}");
 }
 
-/// The pages, as routes have them, that none of these paths leads to.
+/// The pages, as in the routes, that none of these paths matches.
 fn missing<'p>(opened: &[String], pages: impl IntoIterator<Item = &'p str>) -> Vec<&'p str> {
     let shape = |path: &str| -> Vec<String> { path.split(['?', '#']).next().unwrap().split('/').skip(1).map(str::to_owned).collect() };
     let mut opened: BTreeSet<Vec<String>> = opened.iter().map(|path| shape(path)).collect();
@@ -105,7 +105,7 @@ fn missing<'p>(opened: &[String], pages: impl IntoIterator<Item = &'p str>) -> V
 }
 
 #[test]
-fn a_page_does_not_stand_for_another_one() {
+fn a_static_path_counts_only_for_its_own_page() {
     let pages = ["/", "/keys/{key}", "/keys/new", "/keys/{key}/end"];
     let opened = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect::<Vec<_>>();
     assert_eq!(missing(&opened(&["/dashboard", "/dashboard/keys/new?x", "/dashboard/keys/x/end"]), pages), ["/keys/{key}"]);
@@ -113,7 +113,7 @@ fn a_page_does_not_stand_for_another_one() {
     assert!(missing(&opened(&["/dashboard", "/dashboard/keys/new", "/dashboard/keys/x", "/dashboard/keys/x/end"]), pages).is_empty());
 }
 
-/// What is wider than the screen, or than the dialog that is open, or nothing.
+/// Elements that are wider than the screen or the open dialog.
 async fn wide(visit: &Visit) -> Vec<String> {
     let script = "const dialog = document.querySelector('dialog[open]');
         const scopes = [document.documentElement, dialog].filter((scope) => scope && scope.scrollWidth > scope.clientWidth);
@@ -127,17 +127,17 @@ async fn wide(visit: &Visit) -> Vec<String> {
     found.as_array().unwrap().iter().map(|element| element.as_str().unwrap().to_owned()).collect()
 }
 
-/// As on a screen of this width, in pixels.
+/// Sets the screen's width, in pixels.
 async fn screen(visit: &Visit, width: u32, is_phone: bool) {
     let screen = json!({ "width": width, "height": 640, "deviceScaleFactor": if is_phone { 2 } else { 1 }, "mobile": is_phone });
     visit.browser.chromium("Emulation.setDeviceMetricsOverride", screen).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_narrowest_phone_and_a_desk_show_every_page_without_scrolling_sideways_whatever_anything_is_called() {
+async fn no_page_scrolls_sideways_on_a_narrow_phone_or_a_desktop_even_with_long_names() {
     let app = TestApp::spawn_for_browsers().await;
     let mut visit = Visit::start(&app, Hands::Mouse).await;
-    // WCAG 2.2, 1.4.10; it is also what is left of 1280 at four times the size.
+    // WCAG 2.2, 1.4.10: also the width that remains of 1280 at 400 % zoom.
     screen(&visit, 320, true).await;
     let checker = checker();
     let mut found = Vec::new();
@@ -154,7 +154,7 @@ async fn the_narrowest_phone_and_a_desk_show_every_page_without_scrolling_sidewa
     })
     .await;
     assert!(found.is_empty(), "{}", found.join("\n"));
-    // What is too wide is noticed.
+    // The check notices an element that is too wide.
     visit.browser.run("document.body.append(Object.assign(document.createElement('pre'), { textContent: 'x'.repeat(400) }));", &[]).await;
     visit.browser.run("document.querySelector('pre').style.overflowWrap = 'normal';", &[]).await;
     assert_ne!(wide(&visit).await, Vec::<String>::new());

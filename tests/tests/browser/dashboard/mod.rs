@@ -1,4 +1,4 @@
-//! The dashboard's pages in a real browser: with a mouse, with the keyboard alone, with scripts turned off, and with authenticators.
+//! The dashboard's pages in a real browser: with a mouse, with the keyboard alone, without JavaScript, and with authenticators.
 
 mod journeys;
 mod looks;
@@ -10,28 +10,28 @@ mod terminal;
 
 use tests::{TestApp, Totp, Visit};
 
-/// Signs `ada@example.com` up by the mail, and in.
+/// Signs `ada@example.com` up through the mail, and in.
 async fn sign_up(app: &TestApp, visit: &Visit) {
     visit.open("/dashboard/sign-up").await;
     visit.fill("name", "Ada").await;
     visit.fill("email", "ada@example.com").await;
     visit.fill("password", tests::people::PASSWORD).await;
     visit.press("Sign up").await;
-    visit.is_at("Check your e-mail").await;
+    visit.is_at("Check your email").await;
     let mail = app.last_mail_to("ada@example.com").await;
     visit.open(&mail.link()).await;
-    visit.is_at("Confirm your e-mail address").await;
+    visit.is_at("Confirm your email address").await;
     if visit.hands == tests::Hands::NoScripts {
         visit.fill("token", &mail.token()).await;
     } else {
-        // The token has left the address.
+        // The token was removed from the URL.
         assert_eq!(visit.path().await, "/dashboard/verify-email");
     }
     visit.press("Continue").await;
     visit.is_at("Enter your password").await;
     visit.fill("password", tests::people::PASSWORD).await;
     visit.press("Confirm address").await;
-    visit.sees("Your e-mail address is confirmed").await;
+    visit.sees("Your email address is confirmed").await;
     visit.type_password("ada").await;
     visit.is_at("Hello, Ada").await;
     for asked in visit.asked().await {
@@ -44,13 +44,13 @@ async fn sign_out(visit: &Visit) {
     visit.sees("You are signed out.").await;
 }
 
-/// Reads the key of the page that sets an authenticator app up.
+/// Reads the key on the setup page of an authenticator app.
 async fn scan(visit: &Visit) -> Totp {
-    visit.is_at("Set up an authenticator app").await;
+    visit.is_at("Set up authenticator app").await;
     Totp::new(&visit.read("input[name=secret]").await)
 }
 
-/// The recovery codes that the page shows.
+/// The recovery codes on the page.
 async fn codes(visit: &Visit) -> Vec<String> {
     visit.is_at("Your recovery codes").await;
     let codes = visit.read_all("#codes li").await;

@@ -1,4 +1,4 @@
-//! Passkeys of the browser's own authenticators.
+//! Passkeys with the browser's own virtual authenticators.
 
 use tests::people::PASSWORD;
 use tests::totp::STEP;
@@ -7,35 +7,35 @@ use tests::{Hands, TestApp, Visit};
 use crate::dashboard::{codes, scan, sign_out, sign_up};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_passkey_signs_in_without_a_password_and_shows_itself_for_changes() {
+async fn a_passkey_signs_in_without_a_password_and_confirms_changes() {
     for hands in Hands::SCRIPTED {
         let app = TestApp::spawn_for_browsers().await;
         let visit = Visit::start(&app, hands).await;
         visit.plug_in_authenticator(true).await;
         sign_up(&app, &visit).await;
-        visit.press("Second factors").await;
-        visit.is_at("Second factors off").await;
+        visit.press("Two-factor authentication").await;
+        visit.is_at("Two-factor authentication off").await;
         visit.press("Add a passkey").await;
         visit.is_at("Add a passkey").await;
         visit.fill("name", "Laptop").await;
-        // So late that it takes the password; the name is still there then.
+        // After so long, the page asks for the password; the name is kept.
         app.clock.advance(16 * 60_000);
-        visit.press("Make the passkey").await;
-        visit.is_at("Confirm that it is you").await;
+        visit.press("Create passkey").await;
+        visit.is_at("Confirm it's you").await;
         visit.fill("password", PASSWORD).await;
         visit.press("Confirm").await;
         visit.is_at("Add a passkey").await;
         assert_eq!(visit.read("#name").await, "Laptop");
-        visit.press("Make the passkey").await;
+        visit.press("Create passkey").await;
         codes(&visit).await;
-        visit.press("I have kept them").await;
-        visit.is_at("Second factors on").await;
-        // With a passkey that is what is asked for.
+        visit.press("I have saved them").await;
+        visit.is_at("Two-factor authentication on").await;
+        // With a passkey, the page asks for that instead.
         app.clock.advance(16 * 60_000);
         visit.open("/dashboard/keys/new").await;
         visit.fill("friendlyName", "Laptop").await;
-        visit.press("Make the key").await;
-        visit.is_at("Confirm that it is you").await;
+        visit.press("Create key").await;
+        visit.is_at("Confirm it's you").await;
         visit.press("Confirm").await;
         visit.is_at("Your new key").await;
 
@@ -43,99 +43,99 @@ async fn a_passkey_signs_in_without_a_password_and_shows_itself_for_changes() {
         visit.press("Sign in with a passkey").await;
         visit.is_at("Hello, Ada").await;
 
-        // An app besides, with the passkey as the proof.
-        visit.press("Second factors").await;
-        visit.is_at("Second factors on").await;
-        visit.press("Set up an authenticator app").await;
+        // Adds an authenticator app, with the passkey as proof.
+        visit.press("Two-factor authentication").await;
+        visit.is_at("Two-factor authentication on").await;
+        visit.press("Set up authenticator app").await;
         let totp = scan(&visit).await;
         visit.fill("code", &totp.code(app.clock.now())).await;
         visit.press("Confirm").await;
         visit.sees("The authenticator app is set up.").await;
 
         // New codes, in a dialog.
-        visit.press("Make new codes").await;
+        visit.press("Create new codes").await;
         visit.sees("New recovery codes").await;
         visit.press("Use a passkey").await;
         codes(&visit).await;
-        visit.press("I have kept them").await;
+        visit.press("I have saved them").await;
 
-        // The app is removed by a code of its own.
-        visit.press("Remove it").await;
-        visit.sees("Remove the authenticator app").await;
+        // Removes the app with one of its codes.
+        visit.press("Remove app").await;
+        visit.sees("Remove authenticator app").await;
         app.clock.advance(STEP);
         visit.fill("stepUpCode", &totp.code(app.clock.now())).await;
-        visit.press("Remove it").await;
+        visit.press("Remove app").await;
         visit.sees("The authenticator app was removed.").await;
 
         visit.press("Rename Laptop").await;
-        visit.is_at("Rename a passkey").await;
+        visit.is_at("Rename passkey").await;
         visit.fill("name", "Work laptop").await;
-        visit.press("Rename it").await;
-        visit.sees("The passkey is called Work laptop now.").await;
+        visit.press("Rename passkey").await;
+        visit.sees("The passkey was renamed to Work laptop.").await;
         visit.press("Remove Work laptop").await;
-        visit.sees("This is your last second factor.").await;
-        visit.press("Remove it").await;
+        visit.sees("This turns off two-factor authentication.").await;
+        visit.press("Remove passkey").await;
         visit.sees("The passkey Work laptop was removed.").await;
-        visit.is_at("Second factors off").await;
+        visit.is_at("Two-factor authentication off").await;
         assert_eq!(visit.complaints().await, Vec::<String>::new(), "{hands:?}");
     }
 }
 
-/// What is answered to a script that asks what to ask for, from now on, until the next page.
+/// Until the next page, scripts get this status when they ask for options.
 async fn answered(visit: &Visit, status: u16) {
     let script = format!("window.fetch = async () => new Response('<!doctype html><title>no</title>', {{ status: {status} }});");
     visit.browser.run(&script, &[]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_passkey_that_cannot_be_asked_for_says_why_and_the_cursor_stays() {
+async fn a_passkey_request_that_fails_says_why_and_keeps_the_focus() {
     let app = TestApp::spawn_for_browsers().await;
     let visit = Visit::start(&app, Hands::Mouse).await;
     visit.plug_in_authenticator(true).await;
     sign_up(&app, &visit).await;
     visit.open("/dashboard/security/passkeys/new").await;
-    for (status, said) in [(403, "This page is out of date"), (429, "Too much at once"), (503, "not available for the moment")] {
+    for (status, said) in [(403, "This page is out of date"), (429, "Too many requests"), (503, "Temporarily unavailable")] {
         answered(&visit, status).await;
-        visit.press("Make the passkey").await;
+        visit.press("Create passkey").await;
         visit.sees(said).await;
-        visit.until("document.activeElement.innerText === 'Make the passkey'").await;
+        visit.until("document.activeElement.innerText === 'Create passkey'").await;
     }
     visit.open("/dashboard/security/passkeys/new").await;
-    visit.press("Make the passkey").await;
+    visit.press("Create passkey").await;
     codes(&visit).await;
-    // A form that is sent by its own button asks for a passkey then.
+    // A form with a button of its own asks for a passkey when it is submitted.
     visit.open("/dashboard/security/recovery-codes").await;
     answered(&visit, 503).await;
-    visit.press("Make new codes").await;
-    visit.sees("not available for the moment").await;
-    visit.until("document.activeElement.innerText === 'Make new codes'").await;
-    // A proof that was shown already is not asked for once more.
+    visit.press("Create new codes").await;
+    visit.sees("Temporarily unavailable").await;
+    visit.until("document.activeElement.innerText === 'Create new codes'").await;
+    // A passkey that was already used is not asked for again.
     visit.open("/dashboard/security/passkeys/new").await;
     visit.press("Use a passkey").await;
-    visit.until("[...document.querySelectorAll('main button')].some((button) => button.innerText === 'Shown')").await;
+    visit.until("[...document.querySelectorAll('main button')].some((button) => button.innerText === 'Confirmed')").await;
     answered(&visit, 503).await;
-    visit.press("Make the passkey").await;
-    visit.sees("not available for the moment").await;
-    visit.until("[...document.querySelectorAll('main button')].find((button) => button.innerText === 'Shown').disabled").await;
+    visit.press("Create passkey").await;
+    visit.sees("Temporarily unavailable").await;
+    visit.until("[...document.querySelectorAll('main button')].find((button) => button.innerText === 'Confirmed').disabled").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_authenticator_that_keeps_no_passkeys_is_refused_in_words_and_another_is_a_second_step() {
+async fn an_authenticator_without_resident_keys_is_refused_and_another_completes_a_sign_in() {
     for hands in Hands::SCRIPTED {
         let app = TestApp::spawn_for_browsers().await;
         let visit = Visit::start(&app, hands).await;
         let old = visit.plug_in_authenticator(false).await;
         sign_up(&app, &visit).await;
         visit.open("/dashboard/security/passkeys/new").await;
-        visit.press("Make the passkey").await;
-        visit.sees("No passkey was chosen, or it took too long. Try again.").await;
+        visit.press("Create passkey").await;
+        visit.sees("No passkey was selected, or the request timed out. Try again.").await;
         visit.unplug(&old).await;
         visit.plug_in_authenticator(true).await;
-        visit.press("Make the passkey").await;
+        visit.press("Create passkey").await;
         codes(&visit).await;
         sign_out(&visit).await;
         visit.type_password("ada").await;
-        visit.is_at("Second step").await;
+        visit.is_at("Two-factor authentication").await;
         visit.press("Use a passkey").await;
         visit.is_at("Hello, Ada").await;
         assert_eq!(visit.complaints().await, Vec::<String>::new(), "{hands:?}");
@@ -143,15 +143,15 @@ async fn an_authenticator_that_keeps_no_passkeys_is_refused_in_words_and_another
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_scripts_pages_say_what_passkeys_need_and_offer_the_rest() {
+async fn without_javascript_pages_say_what_passkeys_need_and_offer_an_app() {
     let app = TestApp::spawn_for_browsers().await;
     app.register("ada").await;
     let visit = Visit::start(&app, Hands::NoScripts).await;
     visit.open("/dashboard/security/passkeys/new").await;
     assert!(!visit.text().await.contains("passkey"), "{}", visit.text().await);
     visit.type_password("ada").await;
-    visit.sees("Passkeys need a browser that runs scripts and knows passkeys.").await;
-    assert!(!visit.text().await.contains("Make the passkey"));
+    visit.sees("Passkeys need a browser with JavaScript and passkey support.").await;
+    assert!(!visit.text().await.contains("Create passkey"));
     visit.press("set up an authenticator app").await;
     visit.is_at("Authenticator app").await;
 }

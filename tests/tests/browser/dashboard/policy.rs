@@ -1,4 +1,4 @@
-//! What a browser does not do for anybody: run what somebody typed, show the pages in a frame, send their forms from elsewhere.
+//! What browsers prevent: running injected scripts, framing the pages, submitting their forms from elsewhere.
 
 use serde_json::json;
 use tests::browser::empty_page;
@@ -6,7 +6,7 @@ use tests::visit::ESCAPE;
 use tests::wait::eventually;
 use tests::{Authenticator, Hands, TestApp, Visit};
 
-/// What would run if a page took it for more than text.
+/// Input that would run if a page did not escape it.
 const ATTEMPTS: [&str; 4] = [
     "<script>alert(1)</script>",
     "\"><img src=x onerror=alert(1)>",
@@ -30,7 +30,7 @@ async fn ada(hands: Hands) -> (TestApp, Visit) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_anybody_typed_stays_text() {
+async fn user_input_is_escaped() {
     let (app, visit) = ada(Hands::Mouse).await;
     let mut holder = app.holder("ada").await;
     holder.authenticator = Authenticator::new(visit.address("/").trim_end_matches('/'));
@@ -61,20 +61,20 @@ async fn what_anybody_typed_stays_text() {
                 visit.sees(text).await;
             }
         }
-        // A page in a dialog.
+        // In a dialog.
         visit.open("/dashboard/keys").await;
         visit.press(&format!("Delete {text}")).await;
         visit.sees(&format!("Delete the key {text}?")).await;
-        visit.press("Delete it").await;
-        visit.sees(&format!("The key {text} is deleted.")).await;
-        // What a form is sent back with, and what stands in an address.
+        visit.press("Delete key").await;
+        visit.sees(&format!("The key {text} was deleted.")).await;
+        // In a refused form, and in URLs.
         visit.open("/dashboard/activate").await;
         visit.fill("userCode", text).await;
-        visit.press("Go on").await;
-        visit.sees("Code must be eight letters").await;
+        visit.press("Continue").await;
+        visit.sees("Code must be the eight letters").await;
         visit.fill("userCode", request["userCode"].as_str().unwrap()).await;
-        visit.press("Go on").await;
-        visit.is_at("Let this command line in?").await;
+        visit.press("Continue").await;
+        visit.is_at("Authorize Updraft CLI?").await;
         visit.sees(text).await;
         for path in
             [format!("/dashboard/{name}"), format!("/dashboard/sign-in?again&next={name}"), format!("/dashboard/activate?user_code={name}")]
@@ -86,7 +86,7 @@ async fn what_anybody_typed_stays_text() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_script_that_got_into_a_page_does_not_run_and_is_reported() {
+async fn an_injected_script_does_not_run_and_is_reported() {
     let (_app, visit) = ada(Hands::Mouse).await;
     visit.asked().await;
     let script = "const script = document.createElement('script');
@@ -107,7 +107,7 @@ async fn a_script_that_got_into_a_page_does_not_run_and_is_reported() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_of_others_neither_frame_the_dashboard_nor_send_its_forms() {
+async fn other_sites_can_neither_frame_the_dashboard_nor_submit_its_forms() {
     let (_app, visit) = ada(Hands::Mouse).await;
     let elsewhere = empty_page().await;
     visit.open(&elsewhere).await;
@@ -130,14 +130,14 @@ async fn pages_of_others_neither_frame_the_dashboard_nor_send_its_forms() {
             document.body.append(form);
             form.submit();";
         visit.browser.run(form, &[json!(visit.address(path))]).await;
-        visit.is_at("This is not allowed").await;
+        visit.is_at("Access denied").await;
     }
     visit.open("/dashboard").await;
     visit.is_at("Hello, ada@example.com").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dialog_is_left_by_a_key_and_the_cursor_is_where_it_was() {
+async fn a_key_closes_a_dialog_and_the_focus_returns() {
     let (app, visit) = ada(Hands::Keyboard).await;
     app.named_key("ada", "laptop").await;
     visit.open("/dashboard/keys").await;
@@ -151,8 +151,8 @@ async fn a_dialog_is_left_by_a_key_and_the_cursor_is_where_it_was() {
     })
     .await;
     assert_eq!(focused.split_whitespace().collect::<Vec<_>>(), ["Delete", "laptop"]);
-    // The first thing that the tabulator key leads to leads past the navigation.
+    // The first stop of the Tab key skips the navigation.
     visit.open("/dashboard/keys").await;
-    visit.press("Skip to the content").await;
+    visit.press("Skip to content").await;
     assert_eq!(visit.browser.run("return document.activeElement.id;", &[]).await, json!("content"));
 }

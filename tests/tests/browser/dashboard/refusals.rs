@@ -1,9 +1,9 @@
-//! Where the cursor stands after a refusal, so that whoever does not see the page is told what went wrong.
+//! The focus after a refusal, so that screen readers announce what went wrong.
 
 use serde_json::{Value, json};
 use tests::{Hands, TestApp, Visit};
 
-/// What the page with a refusal says of itself: its title, and what has the focus.
+/// A page with a refusal: its title, and the focused element.
 const REFUSAL: &str = "
     const active = document.activeElement;
     const described = (active.getAttribute('aria-describedby') ?? '').split(/\\s+/).filter(Boolean);
@@ -16,7 +16,7 @@ const REFUSAL: &str = "
         descriptions: described.map((id) => document.getElementById(id)?.innerText.trim() ?? null),
     };";
 
-/// Sends the form, also where the browser would stop it, and reads the page with the refusal that says this.
+/// Submits the form, skipping the browser's validation, and reads the page with this refusal.
 async fn refused(visit: &Visit, button: &str, text: &str) -> Value {
     visit.browser.run("document.querySelectorAll('form').forEach((form) => (form.noValidate = true));", &[]).await;
     visit.press(button).await;
@@ -25,7 +25,7 @@ async fn refused(visit: &Visit, button: &str, text: &str) -> Value {
     visit.browser.run(REFUSAL, &[]).await
 }
 
-/// The focus is in this field, which is said to be wrong, and why.
+/// The focus is in this field, which is marked as invalid with this error.
 #[track_caller]
 fn blames(refusal: &Value, field: &str, why: &str) {
     assert!(refusal["title"].as_str().unwrap().starts_with("Error: "), "{refusal}");
@@ -35,7 +35,7 @@ fn blames(refusal: &Value, field: &str, why: &str) {
     assert!(descriptions.iter().any(|description| description.as_str().unwrap().contains(why)), "{refusal}");
 }
 
-/// The focus is on the notice that says why, for no field is to blame.
+/// The focus is on the error summary, since no field has an error.
 #[track_caller]
 fn notes(refusal: &Value, why: &str) {
     assert!(refusal["title"].as_str().unwrap().starts_with("Error: "), "{refusal}");
@@ -44,17 +44,17 @@ fn notes(refusal: &Value, why: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refused_stranger_is_led_to_what_is_wrong() {
+async fn a_refusal_of_a_visitor_focuses_the_error() {
     let app = TestApp::spawn_for_browsers().await;
     let visit = Visit::start(&app, Hands::Keyboard).await;
     visit.open("/dashboard/sign-in").await;
     assert!(!visit.browser.window.title().await.unwrap().contains("Error"));
     visit.fill("email", "nobody@example.com").await;
     visit.fill("password", "wrong").await;
-    notes(&refused(&visit, "Sign in", "or the password is wrong").await, "or the password is wrong");
+    notes(&refused(&visit, "Sign in", "Incorrect email address or password").await, "Incorrect email address or password");
     visit.fill("email", "nobody").await;
     visit.fill("password", "wrong").await;
-    blames(&refused(&visit, "Sign in", "E-mail address must be").await, "email", "E-mail address must be");
+    blames(&refused(&visit, "Sign in", "Email address must be").await, "email", "Email address must be");
 
     visit.open("/dashboard/sign-up").await;
     visit.fill("email", "ada@example.com").await;
@@ -62,11 +62,11 @@ async fn a_refused_stranger_is_led_to_what_is_wrong() {
     blames(&refused(&visit, "Sign up", "Password must be").await, "password", "Password must be");
     visit.fill("email", "ada").await;
     visit.fill("password", "short").await;
-    blames(&refused(&visit, "Sign up", "E-mail address must be").await, "email", "E-mail address must be");
+    blames(&refused(&visit, "Sign up", "Email address must be").await, "email", "Email address must be");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_is_refused_at_the_second_step_is_led_to_the_code() {
+async fn a_refusal_at_the_second_step_focuses_the_code() {
     let app = TestApp::spawn_for_browsers().await;
     app.register("ada").await;
     let mut holder = app.holder("ada").await;
@@ -74,28 +74,28 @@ async fn whoever_is_refused_at_the_second_step_is_led_to_the_code() {
     let visit = Visit::start(&app, Hands::Keyboard).await;
     visit.open("/dashboard/sign-in").await;
     visit.type_password("ada").await;
-    visit.is_at("Second step").await;
+    visit.is_at("Two-factor authentication").await;
     visit.fill("code", &holder.wrong_code()).await;
-    blames(&refused(&visit, "Sign in", "The code is wrong").await, "code", "The code is wrong");
+    blames(&refused(&visit, "Sign in", "The code is incorrect").await, "code", "The code is incorrect");
     visit.press("Use a recovery code").await;
     visit.is_at("Recovery code").await;
     visit.fill("code", "abcd-2345-wxyz-67aa").await;
-    blames(&refused(&visit, "Sign in", "no recovery code of yours").await, "code", "no recovery code of yours");
+    blames(&refused(&visit, "Sign in", "The recovery code is incorrect").await, "code", "The recovery code is incorrect");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refused_key_is_led_to_its_field_or_to_the_notice() {
+async fn a_refusal_of_a_key_focuses_the_field_or_the_notice() {
     let app = TestApp::spawn_for_browsers().await;
     app.register("ada").await;
     app.named_key("ada", "laptop").await;
     let visit = Visit::start(&app, Hands::Keyboard).await;
     visit.open("/dashboard/keys/new").await;
     visit.type_password("ada").await;
-    visit.is_at("Make an access key").await;
+    visit.is_at("New access key").await;
     visit.fill("friendlyName", "another").await;
     visit.browser.run("document.getElementById('ttl').value = '2020-01-01';", &[]).await;
-    blames(&refused(&visit, "Make the key", "Choose a day that is not over").await, "ttl", "Choose a day that is not over");
+    blames(&refused(&visit, "Create key", "Choose a date in the future").await, "ttl", "Choose a date in the future");
     visit.open("/dashboard/keys/new").await;
     visit.fill("friendlyName", "laptop").await;
-    notes(&refused(&visit, "Make the key", "named laptop exists").await, "named laptop exists");
+    notes(&refused(&visit, "Create key", "named laptop already exists").await, "named laptop already exists");
 }

@@ -1,4 +1,4 @@
-//! What the pages' scripts do that a form alone cannot.
+//! What the pages' scripts add to the forms.
 
 use serde_json::{Value, json};
 use tests::people::{PASSWORD, login};
@@ -18,24 +18,24 @@ async fn ada() -> (TestApp, Visit) {
     (app, visit)
 }
 
-/// What a script says.
+/// Runs a script, and returns its value.
 async fn run(visit: &Visit, script: &str) -> Value {
     visit.browser.run(script, &[]).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_form_is_sent_once_and_what_is_shown_once_is_gone_for_whoever_comes_back() {
+async fn a_form_is_submitted_once_and_a_secret_is_gone_after_going_back() {
     let (_app, visit) = ada().await;
     visit.open("/dashboard/keys/new").await;
     visit.fill("friendlyName", "laptop").await;
-    // Presses, of which none is followed by the browser itself; whether each would be.
+    // Simulated submits; returns which of them would be sent.
     let presses = "const form = document.querySelector('main form');
         const press = () => form.dispatchEvent(new SubmitEvent('submit', { bubbles: true, cancelable: true }));
         const pressed = [press(), press()];
         form.elements.friendlyName.dispatchEvent(new InputEvent('input', { bubbles: true }));
         return [...pressed, press(), press()];";
     assert_eq!(run(&visit, presses).await, json!([true, false, true, false]), "again only with something else in it");
-    visit.until("document.querySelector('.toast')?.textContent.startsWith('This was sent')").await;
+    visit.until("document.querySelector('.toast')?.textContent.startsWith('Already submitted')").await;
     run(&visit, "document.querySelector('main form').elements.friendlyName.dispatchEvent(new InputEvent('input', { bubbles: true }));")
         .await;
     let twice = "const form = document.querySelector('main form');
@@ -43,47 +43,47 @@ async fn a_form_is_sent_once_and_what_is_shown_once_is_gone_for_whoever_comes_ba
         return !form.dispatchEvent(new SubmitEvent('submit', { bubbles: true, cancelable: true }));";
     assert_eq!(run(&visit, twice).await, true, "the second press is stopped");
     visit.is_at("Your new key").await;
-    visit.press("Copy the key").await;
+    visit.press("Copy key").await;
     visit.until("document.querySelector('[role=status][aria-live=polite]')?.textContent === 'Copied'").await;
-    // As a browser tells a page that it has kept.
+    // As when the browser restores the page from its cache.
     run(&visit, "dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }));").await;
-    visit.is_at("Make an access key").await;
+    visit.is_at("New access key").await;
     assert_eq!(visit.path().await, "/dashboard/keys/new");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_command_line_is_let_in_by_a_button_that_somebody_had_time_to_look_at() {
+async fn a_cli_is_approved_by_a_button_that_works_only_after_a_delay() {
     let (app, visit) = ada().await;
     let request = app.anonymous().post("/v1/auth/cli/device", json!({})).await.assert(201);
     visit.open(request["verificationUriComplete"].as_str().unwrap()).await;
-    visit.press("Go on").await;
-    visit.is_at("Let this command line in?").await;
+    visit.press("Continue").await;
+    visit.is_at("Authorize Updraft CLI?").await;
     visit.until("document.querySelector('[data-considered]').ariaDisabled === 'false'").await;
     run(&visit, "document.querySelector('[data-considered]').focus();").await;
-    // Whoever looks at the terminal in between comes back to the button.
+    // After looking at the terminal, the user comes back to the button.
     let pressed = "const button = document.querySelector('[data-considered]');
         const isSent = button.form.dispatchEvent(new SubmitEvent('submit', { bubbles: true, cancelable: true, submitter: button }));
         return [button.ariaDisabled, isSent, document.activeElement === button, document.querySelector('.considering').textContent];";
     for event in ["dispatchEvent(new Event('blur'))", "dispatchEvent(new Event('focus'))", "dispatchEvent(new Event('pageshow'))"] {
         let found = run(&visit, &format!("{event}; {pressed}")).await;
-        assert_eq!(found, json!(["true", false, true, "One moment: look at what asks."]), "{event}");
+        assert_eq!(found, json!(["true", false, true, "One moment: check the details first."]), "{event}");
         visit.until("document.querySelector('[data-considered]').ariaDisabled === 'false'").await;
     }
     // Behind another window.
     let found = run(&visit, &format!("document.hasFocus = () => false; dispatchEvent(new Event('blur')); {pressed}")).await;
     assert_eq!(found, json!(["true", false, true, "Click anywhere on this page first."]));
     let back = format!("delete document.hasFocus; dispatchEvent(new Event('focus')); {pressed}");
-    assert_eq!(run(&visit, &back).await, json!(["true", false, true, "One moment: look at what asks."]));
-    // Denying waits for nothing.
+    assert_eq!(run(&visit, &back).await, json!(["true", false, true, "One moment: check the details first."]));
+    // Denying needs no delay.
     let deny = "return document.querySelector('.decide button.danger').form.dispatchEvent(new SubmitEvent('submit', { bubbles: true, cancelable: true }));";
     assert_eq!(run(&visit, deny).await, true);
     visit.until("document.querySelector('.considering').textContent === ''").await;
-    visit.press("Let it in").await;
-    visit.sees("go back to your terminal").await;
+    visit.press("Approve").await;
+    visit.sees("Return to your terminal").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_token_of_a_mail_outlives_a_form_that_was_out_of_date() {
+async fn the_token_of_a_mail_survives_an_outdated_form() {
     let (app, visit) = ada().await;
     app.anonymous().post("/v1/auth/forgot-password", json!({ "email": "ada@example.com" })).await.assert(202);
     let mail = app.last_mail_to("ada@example.com").await;
@@ -92,23 +92,23 @@ async fn the_token_of_a_mail_outlives_a_form_that_was_out_of_date() {
     assert_eq!(visit.path().await, "/dashboard/reset-password");
     run(&visit, "document.querySelector('main form').elements.csrf.value = 'x';").await;
     visit.fill("password", PASSWORD).await;
-    visit.press("Set the password").await;
+    visit.press("Set password").await;
     visit.press("Open the page again").await;
     visit.is_at("Choose a new password").await;
     assert_eq!(visit.read("#token").await, mail.token());
     visit.fill("password", "another long passphrase nobody knows").await;
-    visit.press("Set the password").await;
-    visit.is_at("Your password is new").await;
-    // It was used: another may be typed.
+    visit.press("Set password").await;
+    visit.is_at("Password changed").await;
+    // The token was used: another one may be typed.
     visit.open("/dashboard/reset-password").await;
     visit.fill("password", "another long passphrase nobody knows").await;
-    visit.press("Set the password").await;
-    visit.sees("This link is not valid").await;
+    visit.press("Set password").await;
+    visit.sees("This link is invalid").await;
     visit.fill("token", "x").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_mails_link_opened_in_the_same_tab_takes_the_place_of_the_first() {
+async fn another_mails_link_in_the_same_tab_replaces_the_first() {
     let app = TestApp::spawn_for_browsers().await;
     let visit = Visit::start(&app, Hands::Mouse).await;
     let stranger = app.anonymous();
@@ -117,10 +117,10 @@ async fn another_mails_link_opened_in_the_same_tab_takes_the_place_of_the_first(
     stranger.post("/v1/auth/resend-verification", json!({ "email": "ada@example.com" })).await.assert(202);
     let second = app.last_mail_to("ada@example.com").await;
     visit.open(&first.link()).await;
-    visit.is_at("Confirm your e-mail address").await;
+    visit.is_at("Confirm your email address").await;
     visit.press("Continue").await;
-    visit.sees("This link is not valid").await;
-    // Nothing is loaded: only what stands behind the number sign is another one.
+    visit.sees("This link is invalid").await;
+    // The page is not loaded again: only the URL's fragment changes.
     run(&visit, &format!("document.title = 'the same page'; location.hash = 'token={}';", second.token())).await;
     visit.until("location.hash === ''").await;
     assert_eq!(visit.read("#token").await, second.token());
@@ -128,21 +128,21 @@ async fn another_mails_link_opened_in_the_same_tab_takes_the_place_of_the_first(
     assert_eq!(found, json!(["the same page", false]));
     visit.press("Continue").await;
     visit.is_at("Enter your password").await;
-    // A third one opened here: the page asks about that one instead.
+    // A third link in this tab: the page asks about that one instead.
     stranger.post("/v1/auth/register", login("bob@example.com", PASSWORD)).await.assert(202);
     let third = app.last_mail_to("bob@example.com").await;
     run(&visit, &format!("location.hash = 'token={}';", third.token())).await;
-    visit.is_at("Confirm your e-mail address").await;
+    visit.is_at("Confirm your email address").await;
     assert_eq!(visit.read("#token").await, third.token());
     visit.press("Continue").await;
     visit.sees("bob@example.com").await;
     visit.fill("password", PASSWORD).await;
     visit.press("Confirm address").await;
-    visit.sees("Your e-mail address is confirmed").await;
+    visit.sees("Your email address is confirmed").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_enter_key_in_a_passkeys_name_makes_the_passkey() {
+async fn the_enter_key_in_a_passkeys_name_creates_the_passkey() {
     let (_app, visit) = ada().await;
     visit.open("/dashboard/security/passkeys/new").await;
     visit.fill("name", "Laptop").await;
@@ -151,7 +151,7 @@ async fn the_enter_key_in_a_passkeys_name_makes_the_passkey() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_presses_open_one_question() {
+async fn two_clicks_open_one_confirmation() {
     let (app, visit) = ada().await;
     app.named_key("ada", "laptop").await;
     app.open_session("ada", SessionOrigin::Dashboard).await;
@@ -164,12 +164,12 @@ async fn two_presses_open_one_question() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_that_is_held_down_answers_no_question() {
+async fn a_held_down_key_does_not_answer_a_confirmation() {
     let (app, visit) = ada().await;
     app.named_key("ada", "laptop").await;
     visit.open("/dashboard/keys").await;
     run(&visit, "document.querySelector('a[data-hx-get]').focus();").await;
-    // Chromium presses what has the focus for each repetition, too.
+    // Chromium presses the focused element again for each key repeat.
     let enter = |kind: &str, repeats: bool| json!({ "type": kind, "key": "Enter", "code": "Enter", "text": "\r", "windowsVirtualKeyCode": 13, "autoRepeat": repeats });
     visit.browser.chromium("Input.dispatchKeyEvent", enter("keyDown", false)).await;
     visit.until("document.querySelector('dialog[open] h1') === document.activeElement").await;
@@ -178,27 +178,27 @@ async fn a_key_that_is_held_down_answers_no_question() {
     }
     visit.browser.chromium("Input.dispatchKeyEvent", enter("keyUp", false)).await;
     visit.sees("Delete the key laptop?").await;
-    assert_eq!(visit.read_all("dialog[open] .danger").await, ["Delete it"]);
-    // By keys alone it is answered all the same, and can be left.
+    assert_eq!(visit.read_all("dialog[open] .danger").await, ["Delete key"]);
+    // By single key presses it can still be answered and closed.
     visit.keys(&['\u{e00c}']).await;
     visit.until("!document.querySelector('dialog[open]') && document.activeElement.matches('a[data-hx-get]')").await;
     assert_eq!(visit.read("tbody th").await, "laptop");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_question_that_cannot_be_asked_here_is_asked_on_its_own_page() {
+async fn a_confirmation_that_cannot_open_as_a_dialog_opens_as_a_page() {
     let (app, visit) = ada().await;
     app.named_key("ada", "phone").await;
     app.named_key("ada", "laptop").await;
     visit.open("/dashboard/keys").await;
-    // Its key has gone meanwhile.
+    // Its key was deleted meanwhile.
     app.change("DELETE FROM access_keys WHERE friendly_name = 'laptop'", &[]).await;
     run(&visit, "[...document.querySelectorAll('a[data-hx-get]')].find((link) => link.textContent.includes('laptop')).click();").await;
-    visit.is_at("There is no such page").await;
+    visit.is_at("Page not found").await;
     assert!(visit.path().await.ends_with("/delete"));
     visit.open("/dashboard/keys").await;
     app.log_in("ada").await.delete("/v1/sessions/127.0.0.1").await;
-    // The session has ended: what would come is the sign-in page, by a redirect.
+    // The session was revoked: the response redirects to the sign-in page.
     run(&visit, "document.querySelector('a[data-hx-get]').click();").await;
     visit.is_at("Sign in").await;
 }

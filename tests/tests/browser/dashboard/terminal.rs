@@ -1,4 +1,4 @@
-//! A command line that waits on this machine for the browser to bring it its answer.
+//! A CLI that waits on this machine for the browser to bring its answer.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 type Answer = BTreeMap<String, String>;
 
-/// The command line; it ends with the test's runtime.
+/// The CLI; it stops with the test's runtime.
 pub(crate) struct Terminal {
     /// Where the browser brings the answer.
     pub(crate) address: String,
@@ -21,7 +21,7 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    /// Waits from now on.
+    /// Starts listening.
     pub(crate) async fn listen() -> Self {
         let (told, answers) = unbounded_channel();
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
@@ -31,7 +31,7 @@ impl Terminal {
         Self { address, answers: Mutex::new(answers) }
     }
 
-    /// What the browser brought.
+    /// The answer that the browser brought.
     pub(crate) async fn answer(&self) -> Answer {
         timeout(tests::wait::patience(), async { self.answers.lock().await.recv().await.unwrap() }).await.unwrap()
     }

@@ -8,7 +8,7 @@ use std::task::Poll;
 use reqwest::Request;
 use serde_json::json;
 use shared::hash::Sha256Hex;
-use tests::inside::contents;
+use tests::inside::{contents, writers};
 use tests::wait::until;
 use tests::{AppState, Client, SessionOrigin, TestApp, WriteTx, on, on_write, raw};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -147,7 +147,7 @@ async fn in_two_parts(app: &TestApp, request: Request, loss: Loss, hash: &str) -
 
 /// Every connection for writing but one, which the server is left with.
 async fn hold_all_but_one(state: &AppState) -> Vec<WriteTx> {
-    let (size, mut held) = (state.db.writers(), Vec::new());
+    let (size, mut held) = (writers(&state.db), Vec::new());
     while held.len() + 1 < size {
         held.push(state.db.write().await.unwrap());
     }

@@ -109,10 +109,10 @@ async fn a_decoy_lives_as_long_as_a_registration_and_makes_no_account() {
     register(KNOWN).await;
     register(UNKNOWN).await;
     let mails = app.mails_to("ada@example.com").await;
-    assert_eq!(mails.last().unwrap().subject, "You have an account already");
+    assert_eq!(mails.last().unwrap().subject, "You already have an account");
     assert!(!mails.last().unwrap().text.contains("#token="));
     app.stranger("203.0.113.7").resend(KNOWN).await.assert(202);
-    assert_eq!(app.last_mail_to("ada@example.com").await.subject, "You have an account already");
+    assert_eq!(app.last_mail_to("ada@example.com").await.subject, "You already have an account");
     app.clock.advance(7 * 86_400_000 - 1);
     for name in [KNOWN, UNKNOWN] {
         app.try_log_in(name, ANOTHER).await.refused(403);
@@ -163,7 +163,7 @@ async fn whoever_registered_an_address_does_not_learn_when_it_becomes_an_account
     }
     for name in names {
         app.stranger("203.0.113.7").resend(name).await.assert(202);
-        assert_eq!(app.last_mail_to(&format!("{name}@example.com")).await.subject, "You have an account already");
+        assert_eq!(app.last_mail_to(&format!("{name}@example.com")).await.subject, "You already have an account");
     }
     verify(json!({ "token": strangers.token() })).await.refused(400);
     assert_eq!(app.number("SELECT COUNT(*) FROM registrations WHERE NOT is_decoy").await, 0);

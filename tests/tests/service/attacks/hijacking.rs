@@ -79,7 +79,7 @@ async fn an_address_that_a_stranger_registered_first_becomes_its_owners_account(
     let page = page.shows(STRANGER).shows("203.0.113.0/24");
     let page = reader.send(&page.form().with(&[("password", PASSWORD)])).await.has_status(409).shows("This is not the password");
     assert_eq!(app.number("SELECT COUNT(*) FROM accounts").await, 0);
-    press_instead(&mut reader, &page, PASSWORD).await.is_at("/dashboard/sign-in").shows("Your e-mail address is confirmed");
+    press_instead(&mut reader, &page, PASSWORD).await.is_at("/dashboard/sign-in").shows("Your email address is confirmed");
     is_the_owners_alone(&app, 401).await;
     for mail in &mails {
         verify(&app, json!({ "token": mail.token() })).await.refused(400);
@@ -180,7 +180,7 @@ async fn both_presses_and_wrong_passwords_count_as_posts() {
     let token = app.last_mail_to(EMAIL).await.token();
     let mut reader = browser(&app);
     let page = first_press(&mut reader, &token).await.has_status(200);
-    first_press(&mut reader, "unknown").await.has_status(400).shows("This link is not valid");
+    first_press(&mut reader, "unknown").await.has_status(400).shows("This link is invalid");
     reader.send(&page.form().with(&[("password", PASSWORD)])).await.has_status(409);
     verify(&app, json!({ "token": token, "password": PASSWORD })).await.refused(409);
     // The second press goes back to the first, with the token, and tells how long to wait.
@@ -213,7 +213,7 @@ async fn the_first_press_uses_nothing_up_and_the_second_shows_what_is_wrong_besi
     let empty = reader.send(&weak.form().with(&[("password", "")])).await.has_status(400).shows("Password must be 1 to 1000 characters.");
     // A link that has become too old meanwhile.
     app.clock.advance(86_400_000);
-    let over = reader.send(&empty.form().with(&[("password", STRANGERS)])).await.has_status(400).shows("This link is not valid");
+    let over = reader.send(&empty.form().with(&[("password", STRANGERS)])).await.has_status(400).shows("This link is invalid");
     assert_eq!(over.form().fields["token"], token);
     assert!(reader.asked.iter().all(|asked| !asked.contains(&token)), "{:?}", reader.asked);
     assert_eq!(app.number("SELECT COUNT(*) FROM accounts").await, 0);

@@ -83,7 +83,7 @@ async fn a_suspended_account_is_closed_to_everybody_who_has_something_of_it_and_
     bob.upload("app", "Production", &Bundle::script("by bob").0, json!({ "appVersion": "1.0.0" })).await.assert(201);
     let check = format!("/v1/public/svc/update_check?deployment_key={key}&app_version=1.0.0");
     assert_eq!(app.anonymous().get(&check).await.assert(200)["update_info"]["label"], "v1");
-    refused(&app, &["suspend"], "suspended already").await;
+    refused(&app, &["suspend"], "already suspended").await;
 
     let (_, text) = done(&app, &["reinstate"], "account.reinstate", "Your account was reinstated").await;
     assert!(text.contains("/dashboard/sign-in"), "{text}");

@@ -94,10 +94,10 @@ async fn another_mail_is_about_the_newest_registration_of_the_network_that_asks(
     };
     // From the owner's network, although somebody else has registered since.
     let again = asked("198.51.100.99").await;
-    assert!(again.text.contains("client address 198.51.100.2."), "{}", again.text);
+    assert!(again.text.contains("IP address: 198.51.100.2."), "{}", again.text);
     // From a network that has none: the newest of all.
     let newest = asked("192.0.2.1").await;
-    assert!(newest.text.contains("client address 203.0.113.7."), "{}", newest.text);
+    assert!(newest.text.contains("IP address: 203.0.113.7."), "{}", newest.text);
     for voided in &before[1..] {
         verify(&app, &voided.token()).await.refused(400);
     }
@@ -134,7 +134,7 @@ async fn registrations_of_an_earlier_release_are_mailed_and_confirmed() {
     register(&app, "203.0.113.7", ANOTHER).await;
     app.stranger("198.51.100.1").resend("ada").await.assert(202);
     let again = app.last_mail_to(EMAIL).await;
-    assert!(again.text.contains("client address 198.51.100.1."), "{}", again.text);
+    assert!(again.text.contains("IP address: 198.51.100.1."), "{}", again.text);
     verify(&app, token).await.refused(400);
     let body = json!({ "token": again.token(), "password": PASSWORD });
     app.anonymous().post("/v1/auth/verify-email", body).await.assert(200);

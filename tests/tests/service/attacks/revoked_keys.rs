@@ -54,7 +54,7 @@ async fn a_reset_that_revokes_keys_ends_every_one_and_no_factor() {
     }
     world.bobs.get("/v1/authenticated").await.assert(200);
     let mail = world.app.last_mail_to("ada@example.com").await;
-    assert!(mail.text.contains("Every access key and API key of the account was revoked."), "{}", mail.text);
+    assert!(mail.text.contains("All access keys and API keys of your account were revoked."), "{}", mail.text);
     assert!(!mail.text.contains("laptop") && mail.text.contains("- Authenticator app\n- Passkey <b>Blue</b> key\n- 10 recovery codes\n"));
     let trail = world.app.audit_since(rows).await;
     // The request and the reset, each one row; and the use of the API key, which is known by its public half.
@@ -105,7 +105,7 @@ async fn the_page_has_a_box_for_it_and_shows_what_remains() {
     let page = reader.open("/dashboard/reset-password").await;
     assert!(!page.form().fields.contains_key("revokeKeys"), "the box is not ticked");
     let page = reader.send(&page.form().with(&[("token", &token(&world.app).await), ("password", NEW)])).await.has_status(200);
-    let page = page.shows("Your password is new").shows("laptop &#60;i&#62;").shows("Passkey &#60;b&#62;Blue&#60;/b&#62; key");
+    let page = page.shows("Password changed").shows("laptop &#60;i&#62;").shows("Passkey &#60;b&#62;Blue&#60;/b&#62; key");
     assert!(!page.html().contains("was revoked"), "{}", page.html());
     world.key.get("/v1/authenticated").await.assert(200);
 
@@ -115,8 +115,8 @@ async fn the_page_has_a_box_for_it_and_shows_what_remains() {
     // Refused, the box is still ticked.
     let form = reader.send(&form).await.has_status(400).form();
     assert!(form.fields.contains_key("revokeKeys"));
-    let page = reader.send(&form.with(&[("password", PASSWORD)])).await.has_status(200).shows("Every access key and API key was revoked.");
-    assert!(!page.html().contains("laptop") && page.html().contains("Second factors that stay"), "{}", page.html());
+    let page = reader.send(&form.with(&[("password", PASSWORD)])).await.has_status(200).shows("All access keys and API keys were revoked.");
+    assert!(!page.html().contains("laptop") && page.html().contains("Two-factor authentication is still on"), "{}", page.html());
     world.key.get("/v1/authenticated").await.refused(401);
     world.api_key.get("/v1/authenticated").await.refused(401);
 }
@@ -134,7 +134,7 @@ async fn a_reset_that_was_asked_for_before_a_new_password_is_never_mailed() {
     session.patch("/v1/account", json!({ "currentPassword": PASSWORD, "password": NEW })).await.assert(200);
     app.clock.advance(DAY);
     let subjects: Vec<String> = app.mails_to("ada@example.com").await.into_iter().map(|mail| mail.subject).collect();
-    assert_eq!(subjects, ["Confirm your e-mail address", "Your password was changed"]);
+    assert_eq!(subjects, ["Verify your email address", "Your password was changed"]);
     assert_eq!(app.number("SELECT COUNT(*) FROM password_resets").await, 0);
 }
 

@@ -239,7 +239,7 @@ async fn rollbacks_add_no_range_beyond_the_bound_and_are_done_when_they_take_awa
         // Two disabled releases count for nothing, until one of them is brought back.
         let disabled = disabled_pair(&mallory, deployment, "short").await;
         let text = roll_back(disabled.clone()).await.refused(409);
-        assert!(text.contains("500 different version ranges"), "{text}");
+        assert!(text.contains("500 version ranges"), "{text}");
         // Back to a release that was offered, from one that is offered and from one that is withdrawn.
         for content in ["worse", "even worse"] {
             let info = json!({ "appVersion": "1.0.7", "isDisabled": content == "worse" });
@@ -327,7 +327,7 @@ async fn releases_and_ranges_have_a_bound() {
     release(&mallory, "Production", "short").await;
     fill(&app, "Production", 500, true).await;
     let text = promote(&mallory, "Production", "3.0.0").await.refused(409);
-    assert!(text.contains("500 different version ranges"), "{text}");
+    assert!(text.contains("500 version ranges"), "{text}");
     let other = json!({ "appVersion": "1.0.7" });
     mallory.upload("demo", "Production", b"other", other).await.assert(201);
     patch(&mallory, "Production", "v7", json!({ "appVersion": "3.0.0" })).await.refused(409);
@@ -340,7 +340,7 @@ async fn releases_and_ranges_have_a_bound() {
     release(&mallory, "Long", "short").await;
     fill(&app, "Long", 10_000, false).await;
     let text = promote(&mallory, "Long", "3.0.0").await.refused(409);
-    assert!(text.contains("10000 releases") && text.contains("clear the deployment's history"), "{text}");
+    assert!(text.contains("10000 releases") && text.contains("clear its history"), "{text}");
     mallory.upload("demo", "Long", b"other", json!({ "appVersion": "1.0.1" })).await.refused(409);
     mallory.post(&below("Long", "rollbacks"), json!({})).await.assert(201);
     patch(&mallory, "Long", "v10001", json!({ "isDisabled": true })).await.assert(200);

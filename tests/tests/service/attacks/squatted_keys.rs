@@ -60,7 +60,7 @@ async fn a_squatted_key_is_freed_and_its_owner_brings_it() {
     assert_ne!(new, KEY);
     assert_eq!(offered(&app, &new).await, evil);
     let mail = app.last_mail_to("eve@example.com").await;
-    assert!(mail.subject == "A deployment has another key" && mail.text.contains("- evil Squat\n"), "{}", mail.text);
+    assert!(mail.subject == "A deployment key was changed" && mail.text.contains("- evil Squat\n"), "{}", mail.text);
     bring(&ada, "app", "Mine").await.assert(201);
     publish(&ada, "app", "Mine", "good").await;
     assert_ne!(offered(&app, KEY).await, evil);
@@ -101,7 +101,7 @@ async fn whoever_a_key_was_kept_for_is_told_that_the_operator_took_it() {
     bring(&ada, "app", "Mine").await.refused(409);
     done(&app, &["release", "--key", KEY], "deployment_key.release").await;
     assert_eq!(noted(&app).await, (of_eve, false));
-    let taken = "A deployment key is no longer yours";
+    let taken = "A deployment key was removed from your account";
     let mail = app.last_mail_to("eve@example.com").await;
     assert!(mail.subject == taken && mail.text.contains(&format!("- {KEY}\n")) && mail.text.contains("administrator"), "{}", mail.text);
     // Nobody has it now.
@@ -116,11 +116,11 @@ async fn whoever_a_key_was_kept_for_is_told_that_the_operator_took_it() {
         noted(&app).await
     };
     assert_eq!(assign("ada@example.com:app").await, (of_ada.clone(), false));
-    assert_eq!(app.last_mail_to("ada@example.com").await.subject, "A deployment has another key");
+    assert_eq!(app.last_mail_to("ada@example.com").await.subject, "A deployment key was changed");
     ada.delete("/v1/apps/app/deployments/Staging").await.assert_status(204);
     assert_eq!(assign("eve@example.com:evil").await, (of_ada, false));
     assert_eq!(app.last_mail_to("ada@example.com").await.subject, taken);
-    assert_eq!(app.last_mail_to("eve@example.com").await.subject, "A deployment has another key");
+    assert_eq!(app.last_mail_to("eve@example.com").await.subject, "A deployment key was changed");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -147,7 +147,7 @@ async fn a_squatted_key_is_given_to_the_deployment_whose_devices_have_it() {
     assert_eq!(ada.metrics("app", "Production").await["v1"]["installed"], 1);
     ada.post("/v1/apps/app/deployments", json!({ "name": "Old", "key": before })).await.assert(201);
     let again = operate(&app, &assign).await;
-    assert!(again.code == Some(1) && again.err.contains("has this key already"), "{again:?}");
+    assert!(again.code == Some(1) && again.err.contains("already has this key"), "{again:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -60,7 +60,7 @@ async fn a_name_that_looks_like_another_is_refused_wherever_one_is_given() {
         ] {
             let body = json!({ "email": "bob@example.com", "password": PASSWORD, "scopes": ["read"], member: name }).to_string();
             let refusal = send(client, method, path, &body).await.refused(400);
-            let expected = format!("{member}: must not contain characters that are invisible or change the direction of text");
+            let expected = format!("{member}: must not contain invisible characters or characters that change text direction");
             assert!(refusal.split("; ").any(|fault| fault == expected), "{path} {name:?}: {refusal}");
         }
     }
@@ -146,7 +146,7 @@ async fn an_address_that_looks_like_another_one_registers_nothing() {
     ];
     for email in wrong {
         let refusal = register(&app, email, PASSWORD, None).await.refused(400);
-        assert_eq!(refusal, "email: must be an e-mail address that mail can be sent to", "{email:?}");
+        assert_eq!(refusal, "email: must be an email address that can receive email", "{email:?}");
     }
     assert_eq!(app.number("SELECT COUNT(*) FROM registrations").await, 0);
     assert!(app.written_mails().is_empty());
@@ -228,8 +228,7 @@ async fn a_password_of_the_service_its_host_and_its_owner_is_refused() {
         refused(password).await;
     }
     // What zxcvbn alone lets pass.
-    let own =
-        "password: needs 8 characters besides your name, your address, the name of this service, and digits and punctuation at either end";
+    let own = "password: must have 8 characters besides your name, your email address, the name of this service, and digits and punctuation at either end";
     for password in ["82 initech 7 hopper 91 qx updates 40", "93847201746 $$ 1938475610928 %% 74"] {
         assert_eq!(refused(password).await, own);
     }
@@ -241,7 +240,7 @@ async fn a_common_password_is_refused_wherever_one_is_chosen() {
     let app = spawn().await;
     app.register("ada").await;
     let dashboard = app.log_in("ada").await;
-    let text = "password: is on a list of common passwords; a few unrelated words make a good one";
+    let text = "password: is on a list of common passwords: use a few unrelated words";
     for common in ["wgh8slumbforasroc2fz", "WGH8SlumbForASroc2FZ", "wapeqburp7chehetrap"] {
         assert_eq!(register(&app, "bob@example.com", common, None).await.refused(400), text);
         let patch = json!({ "password": common, "currentPassword": PASSWORD });
@@ -266,7 +265,7 @@ async fn a_member_that_is_named_twice_is_refused_at_every_depth() {
     let (_, staging) = ada.create_app("demo").await;
     ada.upload("demo", "Staging", b"script", json!({ "appVersion": "1.0.0" })).await.assert(201);
     let rows = app.audit_rows().await;
-    let once = "the JSON body must be an object that names each member once";
+    let once = "the body must be a JSON object that does not repeat a member";
     for (method, path, body) in [
         (Method::POST, "/v1/apps", r#"{"name":"one","name":"two"}"#.to_owned()),
         (Method::POST, "/v1/apps", r#"{"name":"one","more":{"a":1,"a":2}}"#.to_owned()),
@@ -287,10 +286,10 @@ async fn a_member_that_is_named_twice_is_refused_at_every_depth() {
     let info = r#"{"appVersion":"1.0.0","rollout":1,"rollout":100}"#;
     let form = Form::new().part("package", Part::bytes(b"other".to_vec()).file_name("b")).part("packageInfo", Part::text(info));
     let upload = ada.request(Method::POST, "/v1/apps/demo/deployments/Staging/releases").multipart(form);
-    assert_eq!(ada.send(upload).await.refused(400), "packageInfo: must name each member once");
+    assert_eq!(ada.send(upload).await.refused(400), "packageInfo: must not repeat a member");
     let report = format!(r#"{{"deployment_key":"{staging}","app_version":"1.0.0","label":"v1","label":"v1"}}"#);
     let refusal = send(&app.anonymous(), Method::POST, "/v1/public/svc/report_status/deploy", &report).await.refused(400);
-    assert_eq!(refusal, "body: must name each member once");
+    assert_eq!(refusal, "body: must not repeat a member");
     assert_eq!(app.audit_rows().await, rows, "nothing was done");
     // Of two objects each may have it.
     send(&ada, Method::POST, "/v1/apps", r#"{"name":"three","more":[{"a":1},{"a":1}]}"#).await.assert(201);
@@ -307,7 +306,7 @@ async fn a_release_says_what_it_is_for_and_its_notes_are_kept_as_they_were_sent(
     }
     for notes in ["a\u{0}b", "\u{1b}[2J", "a\u{7f}", "a\u{9b}31m", "a\u{8}"] {
         let refusal = upload(json!({ "appVersion": "1.0.0", "description": notes })).await.refused(400);
-        assert_eq!(refusal, "description: must not contain control characters other than tabs and line ends", "{notes:?}");
+        assert_eq!(refusal, "description: must not contain control characters other than tabs and line breaks", "{notes:?}");
     }
     let notes = "cafe\u{301}\r\n\t\u{202e}fixed\u{200b} \u{5e2}";
     let made = upload(json!({ "appVersion": "1.0.0", "description": notes })).await.assert(201);

@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 
 const EMAIL: &str = "ada@example.com";
 const DAY: i64 = 86_400_000;
-const STOPPED: &str = "codes of this account are stopped after 100 failed attempts in a row: use a passkey, or reset your password";
+const STOPPED: &str = "codes are disabled for this account after 100 failed attempts in a row: use a passkey, or reset your password";
 
 /// The audit rows of failures that came after so many others: action and details.
 async fn failures(app: &TestApp, after: i64) -> Vec<(String, Value)> {
@@ -63,7 +63,7 @@ async fn codes_are_not_guessed_for_ever() {
     let refused = ada.session.delete_with("/v1/mfa/totp", json!({ "stepUp": ada.totp_proof() })).await;
     assert_eq!((refused.refused(403).as_str(), refused.json()["code"].as_str()), (STOPPED, Some("step_up_required")));
     assert_eq!(ada.session.get("/v1/mfa").await.assert(200)["methods"], json!(["passkey"]));
-    assert_eq!(mails(&app, "Codes for your account are stopped").await, 1);
+    assert_eq!(mails(&app, "Codes for your account are disabled").await, 1);
     // Passkeys go on, and do not end the stop.
     pending.passkey(&mut ada.authenticator).await.assert(200);
     let proof = ada.passkey_proof().await;
@@ -171,7 +171,7 @@ async fn a_browser_that_was_used_before_is_asked_for_no_challenge() {
     for number in 0..3 {
         app.stranger(&format!("203.0.113.{number}")).log_in("ada", "not hers at all").await.refused(401);
     }
-    browser_at(&app, "203.0.113.9").sign_in(EMAIL, PASSWORD).await.has_status(403).shows("Show that you are human");
+    browser_at(&app, "203.0.113.9").sign_in(EMAIL, PASSWORD).await.has_status(403).shows("Confirm that you are human");
     ada.sign_in(EMAIL, PASSWORD).await.is_at("/dashboard");
     assert_eq!(turnstile.asked().len(), 0);
 }
@@ -372,7 +372,7 @@ async fn invented_signatures_of_the_edge_do_not_flood_the_log() {
         knock("192.0.2.1", "/v1/apps", "x-updraft-address-signature", 400).await;
     }
     knock("198.51.100.1", "/v1/apps", "x-updraft-address-signature", 400).await;
-    assert_eq!(lines_with(&log, "edge secret or clock"), 11);
+    assert_eq!(lines_with(&log, "invalid edge signature"), 11);
     let outcomes: Vec<Value> = traces(&log).iter().map(|line| line["outcome"].clone()).collect();
     let mut expected = ["internal_call", "client_address"].repeat(5);
     expected.push("client_address");
@@ -381,7 +381,7 @@ async fn invented_signatures_of_the_edge_do_not_flood_the_log() {
     knock("198.51.100.1", "/v1/apps", "x-updraft-address-signature", 400).await;
     let summed = traces(&log).into_iter().find(|line| line["outcome"] == "summed_up").unwrap();
     assert_eq!((&summed["event"], &summed["network"], &summed["more"]), (&json!("edge_signature"), &json!("192.0.2.0/24"), &json!(90)));
-    assert_eq!(lines_with(&log, "edge secret or clock"), 12);
+    assert_eq!(lines_with(&log, "invalid edge signature"), 12);
 }
 
 // Three hundred logins of which none is hashed: a second.
@@ -487,14 +487,14 @@ async fn failures_of_an_account_are_in_its_trail_the_first_at_once_and_the_numbe
 async fn the_owner_is_warned_once_a_day_that_somebody_knows_the_password() {
     let app = TestApp::spawn_with_passkeys().await;
     let ada = app.with_totp("ada").await;
-    let subject = "Somebody entered your password and a wrong second factor";
+    let subject = "Someone entered your password but failed two-factor authentication";
     let pending = app.pend("ada").await;
     for _ in 0..3 {
         pending.totp(&ada.wrong_code()).await.refused(401);
     }
     assert_eq!(mails(&app, subject).await, 1);
     let mail = app.last_mail_to(EMAIL).await;
-    assert!(mail.text.contains("Client address: 127.0.0.1") && mail.text.contains("/forgot-password"), "{}", mail.text);
+    assert!(mail.text.contains("IP address: 127.0.0.1") && mail.text.contains("/forgot-password"), "{}", mail.text);
     // Of a wrong step-up the session's owner knows.
     app.clock.advance(DAY - 60_000);
     app.pend("ada").await.recovery("abcd-efgh-abcd-efgh").await.refused(401);
@@ -547,16 +547,16 @@ async fn two_hundred_notices_are_twenty_and_one_that_sums_up() {
     for number in 0..200 {
         session.post("/v1/access-keys", json!({ "friendlyName": format!("key {number}") })).await.assert(201);
     }
-    assert_eq!(subjects(&app).await, ["An access key was added"; 20]);
+    assert_eq!(subjects(&app).await, ["An access key was created"; 20]);
     // Other kinds have their own.
     session.delete("/v1/access-keys/key%200").await.assert(204);
     assert_eq!(mails(&app, "An access key was deleted").await, 1);
     app.clock.advance(3_600_000);
     assert_eq!(mails(&app, "More changes to your account").await, 1);
     let mail = app.last_mail_to(EMAIL).await;
-    assert!(mail.text.contains("180 keys were added") && mail.text.contains("/dashboard/keys"), "{}", mail.text);
+    assert!(mail.text.contains("180 keys were created") && mail.text.contains("/dashboard/keys"), "{}", mail.text);
     let session = app.open_session("ada", SessionOrigin::Dashboard).await;
     session.post("/v1/access-keys", json!({ "friendlyName": "one more" })).await.assert(201);
-    assert_eq!(mails(&app, "An access key was added").await, 21);
+    assert_eq!(mails(&app, "An access key was created").await, 21);
     assert_eq!(app.number("SELECT COUNT(*) FROM tallies").await, 0);
 }

@@ -1,4 +1,4 @@
-//! Where the pages stand, as the settings say.
+//! The address of the pages, from the settings.
 
 use reqwest::Method;
 use tests::{Options, TestApp};
@@ -10,12 +10,12 @@ async fn the_services_address_leads_to_the_dashboard() {
     answer.assert_status(303);
     assert_eq!(answer.header("location"), format!("{}/dashboard", app.base));
     app.reader().open("/").await.is_at("/dashboard/sign-in").has_status(200);
-    // A trailing slash is no other page.
+    // A trailing slash makes no difference.
     app.reader().open("/dashboard/sign-in/").await.has_status(200).shows("<h1>Sign in</h1>");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_stand_under_another_path() {
+async fn pages_work_below_another_path() {
     let app = TestApp::spawn_with(Options::default().with("DASHBOARD_URL", "http://localhost:1/a/pages")).await;
     let mut reader = app.reader();
     let page = reader.open("/a/pages/sign-in").await.has_status(200);
@@ -27,7 +27,7 @@ async fn pages_stand_under_another_path() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_stand_at_the_root_of_a_host_of_their_own() {
+async fn pages_work_at_the_root_of_their_own_host() {
     let app = TestApp::spawn_with(Options::default().with("DASHBOARD_URL", "http://localhost:1")).await;
     app.register("ada").await;
     let mut reader = app.reader();
@@ -36,15 +36,15 @@ async fn pages_stand_at_the_root_of_a_host_of_their_own() {
     reader.send(&form).await.is_at("/").shows("Hello, ada@example.com");
     let answer = reader.ask(Method::POST, "/sign-out", &[("sec-fetch-site", "same-origin")], None).await;
     answer.assert_status(403);
-    // The interface stands beside them as ever, and knows no cookie there either.
+    // The API is next to them as always, and ignores the cookie here too.
     reader.ask(Method::GET, "/v1/account", &[], None).await.refused(401);
     reader.ask(Method::GET, "/nowhere", &[], None).await.refused(404);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_without_tls_on_another_machine_is_told_to_be_of_no_use() {
+async fn a_dashboard_without_tls_on_another_machine_warns_its_users() {
     let app = TestApp::spawn_with(Options::default().with("DASHBOARD_URL", "http://updraft.example/dashboard")).await;
-    app.reader().open("/dashboard/sign-in").await.shows("This dashboard has an address without TLS.");
+    app.reader().open("/dashboard/sign-in").await.shows("This dashboard is served without TLS");
     let app = TestApp::spawn().await;
     assert!(!app.reader().open("/dashboard/sign-in").await.html().contains("without TLS"));
 }

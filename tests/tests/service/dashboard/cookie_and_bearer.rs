@@ -1,10 +1,10 @@
-//! The cookie is for pages and the bearer credential for the interface; neither counts for the other.
+//! Pages accept only the cookie, and the API only bearer credentials.
 
 use reqwest::Method;
 use tests::TestApp;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_interface_knows_no_cookie() {
+async fn the_api_ignores_the_cookie() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let mut reader = app.signed_in_reader("ada").await;
@@ -20,7 +20,7 @@ async fn the_interface_knows_no_cookie() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_know_no_bearer_credential() {
+async fn pages_ignore_bearer_credentials() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let session = app.log_in("ada").await;

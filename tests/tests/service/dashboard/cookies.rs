@@ -1,4 +1,4 @@
-//! The cookies: names and flags, on this machine and behind TLS; new at each sign-in; ended with the session.
+//! The cookies: names and flags, with and without TLS; new at each sign-in; removed with the session.
 
 use reqwest::Method;
 use tests::people::PASSWORD;
@@ -6,7 +6,7 @@ use tests::{Answer, TestApp};
 
 use crate::dashboard::behind_tls;
 
-/// What a cookie was set to, with its flags in order.
+/// The value of a cookie, with its flags in order.
 fn set(answer: &Answer, name: &str) -> Option<(String, Vec<String>)> {
     let all = answer.headers.get_all("set-cookie").into_iter().map(|value| value.to_str().unwrap());
     let mine = all.filter_map(|text| text.split_once('=')).find(|(set, _)| *set == name)?.1;
@@ -37,7 +37,7 @@ async fn on_this_machine_cookies_work_without_tls() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everywhere_else_they_travel_encrypted_only_and_belong_to_this_host() {
+async fn everywhere_else_they_need_tls_and_belong_to_this_host() {
     let app = behind_tls().await;
     app.register("ada").await;
     let (page, answer) = signing_in(&app).await;
@@ -48,7 +48,7 @@ async fn everywhere_else_they_travel_encrypted_only_and_belong_to_this_host() {
     for plain in ["updraft", "updraft-form", "updraft-pending", "updraft-flash", "updraft-device"] {
         assert_eq!((set(&page, plain), set(&answer, plain)), (None, None));
     }
-    // A cookie with the name that it has on this machine is nobody's there.
+    // The cookie name for plain HTTP has no meaning there.
     let token = set(&answer, "__Host-updraft").unwrap().0;
     let mut reader = app.reader();
     reader.cookies.insert("updraft".to_owned(), token.clone());
@@ -58,7 +58,7 @@ async fn everywhere_else_they_travel_encrypted_only_and_belong_to_this_host() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_sign_in_has_a_session_of_its_own_and_ends_the_one_before() {
+async fn each_sign_in_creates_a_session_and_revokes_the_previous_one() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let mut reader = app.signed_in_reader("ada").await;
@@ -68,7 +68,7 @@ async fn each_sign_in_has_a_session_of_its_own_and_ends_the_one_before() {
     assert_ne!(first, reader.cookies["updraft"]);
     old.open("/dashboard").await.is_at("/dashboard/sign-in");
     assert!(!old.cookies.contains_key("updraft"), "a session that has ended is taken away");
-    // A value that somebody planted is never taken for a session.
+    // A planted value never becomes a session.
     let mut planted = app.reader();
     planted.cookies.insert("updraft".to_owned(), format!("svc_ss_{}", "A".repeat(43)));
     planted.sign_in("ada@example.com", PASSWORD).await.shows("Hello");
@@ -76,14 +76,14 @@ async fn each_sign_in_has_a_session_of_its_own_and_ends_the_one_before() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_idle_session_ends_and_leads_back_to_where_it_was() {
+async fn an_idle_session_expires_and_the_sign_in_leads_back() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let mut reader = app.signed_in_reader("ada").await;
     app.clock.advance(3 * 86_400_000 + 5 * 60_000);
     let answer = reader.ask(Method::GET, "/dashboard", &[], None).await;
     answer.assert_status(303);
-    // An answer that comes late takes away no session that the browser has got meanwhile; the sign-in page, where there is none, takes the old one.
+    // A late response must not remove a session that the browser got meanwhile. Only the sign-in page removes the old cookie.
     assert_eq!(set(&answer, "updraft"), None);
     for path in ["/dashboard/design", "/dashboard/nowhere", "/dashboard/sign-in/second-factor", "/dashboard/forgot-password"] {
         assert_eq!(set(&reader.ask(Method::GET, path, &[], None).await, "updraft"), None, "{path}");
@@ -95,7 +95,7 @@ async fn an_idle_session_ends_and_leads_back_to_where_it_was() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_page_says_once_is_said_once_and_made_by_nobody_else() {
+async fn a_flash_message_is_shown_once_and_cannot_be_forged() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let mut reader = app.signed_in_reader("ada").await;

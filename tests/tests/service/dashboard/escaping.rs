@@ -1,10 +1,10 @@
-//! Text that somebody typed stays text, wherever a page shows it.
+//! User input is escaped on every page.
 
 use serde_json::json;
 use tests::reader::unescape;
 use tests::{Reader, TestApp};
 
-/// What would run if a page took it for more than text.
+/// Input that would run if a page did not escape it.
 pub(crate) const ATTEMPTS: [&str; 5] = [
     "<script>alert(1)</script>",
     "\"><img src=x onerror=alert(1)>",
@@ -13,7 +13,7 @@ pub(crate) const ATTEMPTS: [&str; 5] = [
     "{{ 7 * 7 }} {% raw %} & &lt;b&gt;",
 ];
 
-/// The page shows the text as it is, and nothing of it as anything else.
+/// The page shows the text, escaped.
 #[track_caller]
 pub(crate) fn stays_text(html: &str, text: &str) {
     if text.contains(['<', '"', '\'']) {
@@ -29,7 +29,7 @@ async fn sent_back(reader: &mut Reader, page: &str, field: &str, text: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_form_is_sent_back_with_stays_text() {
+async fn the_input_of_a_refused_form_is_escaped() {
     let app = TestApp::spawn_among_strangers(tests::Options::default()).await;
     for (number, text) in ATTEMPTS.iter().enumerate() {
         let mut reader = app.reader();
@@ -49,7 +49,7 @@ async fn what_a_form_is_sent_back_with_stays_text() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_forms_of_keys_are_sent_back_with_stays_text() {
+async fn the_input_of_refused_key_forms_is_escaped() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let mut reader = app.signed_in_reader("ada").await;
@@ -67,7 +67,7 @@ async fn what_the_forms_of_keys_are_sent_back_with_stays_text() {
             (api_key.as_str(), "shownScopes"),
         ] {
             let opened = reader.open(page).await;
-            // Refused for another reason, where the field itself is taken as it is.
+            // The other field is refused, so that this one is shown again as it was.
             let name = if page.contains("/access/") || page.ends_with("keys/new") { "friendlyName" } else { "name" };
             let answer = reader.send(&opened.form().with(&[(name, ""), (field, text)])).await.has_status(400);
             stays_text(&answer.html(), text);
@@ -94,7 +94,7 @@ async fn passwords_are_never_sent_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_accounts_name_stays_text() {
+async fn an_accounts_name_is_escaped() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let ada = app.log_in("ada").await;
@@ -109,7 +109,7 @@ async fn an_accounts_name_stays_text() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_stands_in_an_address_stays_text() {
+async fn parts_of_a_url_are_escaped() {
     let app = TestApp::spawn().await;
     let mut reader = app.reader();
     for text in ATTEMPTS {

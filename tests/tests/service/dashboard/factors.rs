@@ -10,7 +10,7 @@ const AUTHENTICATOR: &str = "/dashboard/security/authenticator";
 const REMOVE: &str = "/dashboard/security/authenticator/remove";
 const CODES: &str = "/dashboard/security/recovery-codes";
 
-/// The recovery codes that a page shows.
+/// The recovery codes on a page.
 #[track_caller]
 pub(crate) fn codes(page: &Page) -> Vec<String> {
     let html = page.html();
@@ -18,10 +18,10 @@ pub(crate) fn codes(page: &Page) -> Vec<String> {
     list.split("<li>").skip(1).map(|rest| rest.split('<').next().unwrap().to_owned()).collect()
 }
 
-/// Begins to set up an app: the page, and the app that has scanned it.
+/// Starts the setup of an app: the page, and the app that has scanned it.
 async fn begin(reader: &mut Reader) -> (Page, Totp) {
     let page = reader.open(SECURITY).await;
-    let page = reader.send(&page.form_to(AUTHENTICATOR)).await.has_status(200).shows("Scan this");
+    let page = reader.send(&page.form_to(AUTHENTICATOR)).await.has_status(200).shows("Scan this QR code");
     is_sound(&page.answer);
     let totp = Totp::new(&page.form_to(AUTHENTICATOR).fields["secret"]);
     (page, totp)
@@ -41,7 +41,7 @@ async fn an_app_is_set_up_and_the_recovery_codes_are_shown_once() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let mut reader = app.signed_in_reader("ada").await;
-    reader.open(SECURITY).await.shows(">off</span>").shows("They come with the first second factor");
+    reader.open(SECURITY).await.shows(">off</span>").shows("You get them when you set up a passkey or an authenticator app");
     let (page, totp) = begin(&mut reader).await;
     let policy = page.answer.header("content-security-policy");
     assert!(policy.contains("img-src 'self' data:;"), "{policy}");
@@ -53,9 +53,9 @@ async fn an_app_is_set_up_and_the_recovery_codes_are_shown_once() {
     let form = page.form_to(AUTHENTICATOR);
     assert!(!form.fields.contains_key("stepUpCode"), "there is nothing to show again yet");
 
-    // A wrong code: the same picture once more, for nobody else has it.
+    // A wrong code: the same QR code again, since nothing else can show it.
     let wrong = format!("{:06}", (totp.code(app.clock.now()).parse::<u32>().unwrap() + 1) % 1_000_000);
-    let again = reader.send(&form.clone().with(&[("code", &wrong)])).await.has_status(401).shows("The code is wrong");
+    let again = reader.send(&form.clone().with(&[("code", &wrong)])).await.has_status(401).shows("The code is incorrect");
     is_sound(&again.answer);
     assert_eq!(again.form_to(AUTHENTICATOR).fields["secret"], form.fields["secret"]);
     assert!(again.answer.header("content-security-policy").contains("img-src 'self' data:;"));
@@ -67,7 +67,7 @@ async fn an_app_is_set_up_and_the_recovery_codes_are_shown_once() {
     let codes = codes(&page);
     assert_eq!(codes.len(), 10);
     assert!(!page.html().contains("class=\"banner\""), "what the banner asks for was just done");
-    let overview = reader.open(SECURITY).await.shows(">on</span>").shows("10 left").shows("Set up another one in its place");
+    let overview = reader.open(SECURITY).await.shows(">on</span>").shows("10 left").shows("Replace app");
     is_sound(&overview.answer);
     assert!(!overview.html().contains("class=\"banner\"") && !overview.html().contains(&codes[0]));
     app.pend("ada").await.recovery(&codes[3]).await.assert(200);
@@ -77,7 +77,7 @@ async fn an_app_is_set_up_and_the_recovery_codes_are_shown_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn recovery_codes_are_given_back_as_a_file() {
+async fn recovery_codes_can_be_downloaded() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let mut reader = app.signed_in_reader("ada").await;
@@ -91,7 +91,7 @@ async fn recovery_codes_are_given_back_as_a_file() {
     assert_eq!(file.header("content-type"), "text/plain; charset=utf-8");
     assert_eq!(file.header("cache-control"), "no-store");
     assert!(file.text().contains("ada@example.com") && codes.iter().all(|code| file.text().contains(code)), "{}", file.text());
-    // Nothing else comes back.
+    // Only codes come back.
     let text = format!("{} <script>alert(1)</script>", codes[0]);
     let file = reader.post(&form.clone().with(&[("codes", &text)])).await;
     assert!(file.text().contains(&codes[0]) && !file.text().contains("script"), "{}", file.text());
@@ -99,22 +99,25 @@ async fn recovery_codes_are_given_back_as_a_file() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_app_takes_the_first_ones_place_by_a_code_of_both() {
+async fn an_authenticator_app_is_replaced_with_a_code_from_each() {
     let app = TestApp::spawn().await;
     let (mut reader, holder) = with_totp(&app).await;
-    reader.open(AUTHENTICATOR).await.shows("stays in force");
+    reader.open(AUTHENTICATOR).await.shows("Your current app works until you confirm");
     let (page, totp) = begin(&mut reader).await;
     let form = page.form_to(AUTHENTICATOR);
     let (old, new) = (holder.code(), totp.code(app.clock.now()));
-    let refused =
-        reader.send(&form.clone().with(&[("code", &new)])).await.has_status(403).shows("Show a second factor: this change needs it.");
+    let refused = reader
+        .send(&form.clone().with(&[("code", &new)]))
+        .await
+        .has_status(403)
+        .shows("Confirm this change with two-factor authentication.");
     is_sound(&refused.answer);
     let wrong = holder.wrong_code();
     let refused = reader.send(&refused.form_to(AUTHENTICATOR).with(&[("code", &new), ("stepUpCode", &wrong)])).await.has_status(403);
     is_sound(&refused.answer);
     assert!(refused.html().contains("id=\"stepUpCode-error\"") && refused.html().matches(" autofocus").count() == 1, "{}", refused.html());
     assert_eq!(holder.mfa().await["mfaEnabled"], true);
-    // A code in two halves is one, too.
+    // A code in two halves is accepted.
     let (left, right) = old.split_at(3);
     let form = refused.form_to(AUTHENTICATOR).with(&[("code", &new), ("stepUpCode", &format!("{left} {right}"))]);
     reader.send(&form).await.is_at(SECURITY).shows("The authenticator app is set up.").shows("10 left");
@@ -125,15 +128,15 @@ async fn another_app_takes_the_first_ones_place_by_a_code_of_both() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_setup_that_took_too_long_begins_again() {
+async fn an_expired_setup_starts_again() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let mut reader = app.signed_in_reader("ada").await;
     let (page, totp) = begin(&mut reader).await;
     app.clock.advance(10 * 60_000 + 1);
     let form = page.form_to(AUTHENTICATOR).with(&[("code", &totp.code(app.clock.now()))]);
-    reader.send(&form).await.is_at(AUTHENTICATOR).shows("That took too long").shows("Show the QR code");
-    // A page whose key was changed shows no picture, and the service goes by its own.
+    reader.send(&form).await.is_at(AUTHENTICATOR).shows("The setup expired").shows("Show QR code");
+    // A page with a changed key shows no QR code, and the service uses its own key.
     let (page, totp) = begin(&mut reader).await;
     let changed = page.form_to(AUTHENTICATOR).with(&[("secret", "<b>"), ("code", "12")]);
     let again = reader.send(&changed).await.has_status(401);
@@ -142,19 +145,20 @@ async fn a_setup_that_took_too_long_begins_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_confirmation_that_is_sent_again_says_that_the_app_is_set_up() {
+async fn a_repeated_confirmation_says_that_the_app_is_set_up() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let mut reader = app.signed_in_reader("ada").await;
     let (page, totp) = begin(&mut reader).await;
     let form = page.form_to(AUTHENTICATOR).with(&[("code", &totp.code(app.clock.now()))]);
     reader.send(&form).await.shows("Your recovery codes");
-    let again = reader.send(&form).await.is_at(SECURITY).shows("It is set up. Make new recovery codes if you did not keep them.");
+    let again =
+        reader.send(&form).await.is_at(SECURITY).shows("The app is set up. If you did not save your recovery codes, create new ones.");
     again.shows(">on</span>").shows("10 left");
-    // Also while another one is being set up.
+    // Also while another setup is open.
     begin(&mut reader).await;
-    reader.send(&form).await.is_at(SECURITY).shows("It is set up.");
-    // Somebody else's is nobody's.
+    reader.send(&form).await.is_at(SECURITY).shows("The app is set up.");
+    // Another account's key means nothing.
     app.sign_up("bob").await;
     let mut bob = app.signed_in_reader("bob").await;
     let (page, _) = begin(&mut bob).await;
@@ -170,45 +174,45 @@ async fn the_older_of_two_setups_says_that_it_was_replaced() {
     let (newer, new) = begin(&mut reader).await;
     for code in [old.code(app.clock.now()), new.code(app.clock.now())] {
         let page = reader.send(&older.form_to(AUTHENTICATOR).with(&[("code", &code)])).await.is_at(AUTHENTICATOR);
-        page.shows("Another set-up was begun since").shows("Show the QR code");
+        page.shows("You started another setup after this one").shows("Show QR code");
     }
-    // It has not cost the newer one anything.
+    // The newer setup lost no attempt.
     let form = newer.form_to(AUTHENTICATOR).with(&[("code", &new.code(app.clock.now()))]);
     reader.send(&form).await.has_status(200).shows("Your recovery codes");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_app_is_removed_by_a_code_of_it() {
+async fn the_app_is_removed_with_one_of_its_codes() {
     let app = TestApp::spawn().await;
     let (mut reader, holder) = with_totp(&app).await;
-    let page = reader.open(REMOVE).await.has_status(200).shows("This is your last second factor.");
-    let page = page.shows("Lost it? You can still end sessions and use your apps.").shows("not even with a recovery code");
+    let page = reader.open(REMOVE).await.has_status(200).shows("This turns off two-factor authentication.");
+    let page = page.shows("Lost it? You can still revoke sessions and use your apps.").shows("does not accept recovery codes");
     is_sound(&page.answer);
     let wrong = holder.wrong_code();
     let page =
-        reader.send(&page.form().with(&[("stepUpCode", &wrong)])).await.has_status(403).shows("The code is wrong, or was used already.");
+        reader.send(&page.form().with(&[("stepUpCode", &wrong)])).await.has_status(403).shows("The code is incorrect or was already used.");
     is_sound(&page.answer);
-    // Neither a recovery code nor nothing will do.
+    // Neither a recovery code nor an empty form is a proof.
     let page = reader.send(&page.form().with(&[("stepUpCode", &holder.codes[0])])).await.has_status(403);
-    let page = reader.send(&page.form()).await.has_status(403).shows("this change needs it");
+    let page = reader.send(&page.form()).await.has_status(403).shows("Confirm this change with two-factor authentication");
     let page = reader.send(&page.form().with(&[("stepUpCode", &holder.code())])).await.is_at(SECURITY).shows(">off</span>");
-    page.shows("It was the last second factor: your password alone signs you in now, and the recovery codes are void.");
+    page.shows("Two-factor authentication is off, and your recovery codes no longer work.");
     assert_eq!(holder.mfa().await["mfaEnabled"], false);
     reader.open(REMOVE).await.has_status(200).shows("This account has no authenticator app.");
-    reader.open(CODES).await.has_status(200).shows("Recovery codes come with the first second factor");
+    reader.open(CODES).await.has_status(200).shows("You get recovery codes when you set up a passkey or an authenticator app");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn new_recovery_codes_void_the_old_ones() {
+async fn new_recovery_codes_replace_the_old_ones() {
     let app = TestApp::spawn().await;
     let (mut reader, holder) = with_totp(&app).await;
     let page = reader.open(CODES).await.has_status(200);
     let asked = page.form();
     reader.send(&asked).await.has_status(403);
     let asked = asked.with(&[("stepUpCode", &holder.code())]);
-    let page = reader.send(&asked).await.has_status(200).shows("the earlier ones are void");
+    let page = reader.send(&asked).await.has_status(200).shows("Your earlier codes no longer work.");
     is_sound(&page.answer);
-    // A page that is loaded again sends its form again: the proof is used up.
+    // A reloaded page sends its form again, but the proof was used.
     reader.send(&asked).await.has_status(403);
     let new = codes(&page);
     app.pend("ada").await.recovery(&holder.codes[0]).await.refused(401);
@@ -217,7 +221,7 @@ async fn new_recovery_codes_void_the_old_ones() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_guesses_is_told_how_long_to_wait() {
+async fn too_many_wrong_codes_are_rate_limited() {
     let app = TestApp::spawn().await;
     let (mut reader, holder) = with_totp(&app).await;
     let wrong = holder.wrong_code();

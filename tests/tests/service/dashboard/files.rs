@@ -1,4 +1,4 @@
-//! The files that pages are made of.
+//! The pages' static files.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use tests::TestApp;
 use xtask::paths;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn they_are_ours_named_by_their_contents_and_kept_for_ever() {
+async fn they_are_local_named_by_their_hash_and_cached_forever() {
     let app = TestApp::spawn().await;
     let mut reader = app.reader();
     let html = [reader.open("/dashboard/verify-email").await.html(), reader.open("/dashboard/sign-in").await.html()].concat();
@@ -43,9 +43,9 @@ async fn they_are_ours_named_by_their_contents_and_kept_for_ever() {
 }
 
 #[test]
-fn htmx_is_what_its_package_has() {
+fn htmx_is_the_file_of_its_package() {
     let ours = fs::read(paths::root().join("control/assets/dashboard/htmx.min.js")).unwrap();
-    // `cargo xtask setup` puts it there, in the version of package.json.
+    // From `cargo xtask setup`, in the version of package.json.
     let theirs = fs::read(paths::root().join("node_modules/htmx.org/dist/htmx.min.js")).unwrap();
     assert!(ours == theirs);
 }

@@ -1,4 +1,4 @@
-//! Requests that do not come from one of our pages change nothing, in whatever way they lack it.
+//! CSRF protection: requests that do not come from our own pages change nothing.
 
 use reqwest::Method;
 use serde_json::json;
@@ -18,8 +18,8 @@ fn body(csrf: &str) -> String {
 #[track_caller]
 fn refused(answer: &Answer) {
     answer.assert_status(403);
-    assert!(answer.text().contains("did not come from the page"), "{}", answer.text());
-    assert!(answer.text().contains("or your browser keeps no cookies for this site"), "{}", answer.text());
+    assert!(answer.text().contains("form did not come from its own page"), "{}", answer.text());
+    assert!(answer.text().contains("or your browser blocks cookies for this site"), "{}", answer.text());
 }
 
 async fn signs_out(reader: &Reader, headers: &[(&str, &str)], body: Option<String>) -> bool {
@@ -33,7 +33,7 @@ async fn signs_out(reader: &Reader, headers: &[(&str, &str)], body: Option<Strin
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_is_signed_in_is_not_signed_out_by_another_page() {
+async fn another_site_cannot_sign_a_user_out() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     app.register("bob").await;
@@ -42,7 +42,7 @@ async fn whoever_is_signed_in_is_not_signed_out_by_another_page() {
     let token = ada.open("/dashboard").await.form_to("/dashboard/sign-out").fields["csrf"].clone();
     let of_bob = bob.open("/dashboard").await.form_to("/dashboard/sign-out").fields["csrf"].clone();
     let of_nobody = app.reader().open("/dashboard/sign-in").await.form().fields["csrf"].clone();
-    // The sender: what the browser says, or, where it says nothing, the origin.
+    // The sender: `Sec-Fetch-Site`, or `Origin` without it.
     for sender in ["cross-site", "same-site", "none", "", "Same-Origin"] {
         let headers = [FORM, ("sec-fetch-site", sender), ("origin", app.base.as_str())];
         assert!(!signs_out(&ada, &headers, Some(body(&token))).await, "{sender}");
@@ -53,7 +53,7 @@ async fn whoever_is_signed_in_is_not_signed_out_by_another_page() {
     }
     assert!(!signs_out(&ada, &[FORM], Some(body(&token))).await, "neither");
     assert!(!signs_out(&ada, &[FORM, ("referer", &format!("{}/dashboard", app.base))], Some(body(&token))).await);
-    // The token: the session's own.
+    // The token must be the session's own.
     for wrong in ["", "x", &of_bob, &of_nobody, &token[1..], &token.to_uppercase(), &ada.cookies["updraft"]] {
         assert!(!signs_out(&ada, &[FORM, OURS], Some(body(wrong))).await, "{wrong}");
     }
@@ -61,14 +61,14 @@ async fn whoever_is_signed_in_is_not_signed_out_by_another_page() {
     assert!(!signs_out(&ada, &[("content-type", "text/plain"), OURS], Some(body(&token))).await);
     assert!(!signs_out(&ada, &[("content-type", "application/json"), OURS], Some(format!("{{\"csrf\":\"{token}\"}}"))).await);
     assert!(!signs_out(&ada, &[FORM, OURS, ("x-csrf-token", "x")], Some(body(&token))).await, "a wrong header is not made good by a field");
-    // A form cookie beside the session counts for nothing.
+    // A form cookie next to the session does not help.
     let mut both = ada.clone();
     let mut stranger = app.reader();
     let planted = stranger.open("/dashboard/sign-in").await.form().fields["csrf"].clone();
     both.cookies.extend(stranger.cookies.clone());
     assert!(!signs_out(&both, &[FORM, OURS], Some(body(&planted))).await);
     ada.open("/dashboard").await.has_status(200).shows("Hello");
-    // And so it works, by either way; by a script, too.
+    // It works with either header, and from a script.
     let mut by_origin = app.signed_in_reader("ada").await;
     let own = by_origin.open("/dashboard").await.form_to("/dashboard/sign-out").fields["csrf"].clone();
     assert!(signs_out(&by_origin, &[FORM, ("origin", &app.base)], Some(body(&own))).await);
@@ -77,13 +77,13 @@ async fn whoever_is_signed_in_is_not_signed_out_by_another_page() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_is_signed_in_by_another_page() {
+async fn another_site_cannot_sign_a_user_in() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let mut reader = app.reader();
     let form = reader.open("/dashboard/sign-in").await.form().with(&[("email", "ada@example.com"), ("password", PASSWORD)]);
     let sent = form_urlencoded::Serializer::new(String::new()).extend_pairs(&form.fields).finish();
-    // The token of somebody else's page, with that page's cookie or without any.
+    // Another visitor's token, with that visitor's cookie or without.
     let mut victim = app.reader();
     refused(&victim.ask(Method::POST, "/dashboard/sign-in", &[FORM, OURS], Some(sent.clone())).await);
     victim.open("/dashboard/sign-in").await;
@@ -96,7 +96,7 @@ async fn nobody_is_signed_in_by_another_page() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_page_and_every_method_that_changes_something_wants_a_token() {
+async fn every_page_and_every_unsafe_method_needs_a_token() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     for mut reader in [app.reader(), app.signed_in_reader("ada").await] {
@@ -121,7 +121,7 @@ async fn a_form_that_is_out_of_date_is_opened_again_by_a_link() {
         assert_eq!(answer.text().contains(&link), *who != For::Sent, "{page}: {}", answer.text());
         assert_eq!(answer.text().contains("Open the page again"), *who != For::Sent, "{page}: {}", answer.text());
     }
-    // Nothing of what a foreign form has in its address, and nothing that is no page of ours.
+    // Nothing of a forged form's query, and no path that is not a page.
     let answer = reader.ask(Method::POST, "/dashboard/activate?user_code=BCDF-GHJK", &[FORM], None).await;
     assert!(answer.text().contains("href=\"/dashboard/activate\">Open the page again"), "{}", answer.text());
     let answer = reader.ask(Method::POST, "/dashboard//evil.example", &[FORM], None).await;
@@ -139,19 +139,19 @@ async fn a_form_that_outlived_its_session_leads_to_the_sign_in_page() {
     assert!(!page.form().fields.contains_key("next"), "{}", page.html());
 }
 
-/// The sign-in page to which a form leads that outlived its session, and where the sign-in leads.
+/// Sends a form whose session was revoked, signs in again, and returns the page that follows.
 async fn outlived(app: &TestApp, form: &Form) -> Page {
     let mut reader = app.signed_in_reader("ada").await;
     let ended = app.anonymous().with_token(Some(reader.cookies["updraft"].clone()));
     let mut form = form.clone();
     form.fields.insert("csrf".to_owned(), reader.open("/dashboard").await.form_to("/dashboard/sign-out").fields["csrf"].clone());
     ended.delete("/v1/account/sessions/current").await.assert_status(204);
-    let page = reader.send(&form).await.is_at("/dashboard/sign-in").shows("You are not signed in any more. Sign in, and do it again.");
+    let page = reader.send(&form).await.is_at("/dashboard/sign-in").shows("You were signed out. Sign in and try again.");
     reader.send(&page.form().with(&[("email", "ada@example.com"), ("password", PASSWORD)])).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_signs_in_after_that_is_at_the_page_of_the_form_and_nothing_was_done() {
+async fn the_sign_in_after_that_leads_to_the_forms_page_and_nothing_has_changed() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let form = |action: &str, fields: &[(&str, &str)]| Form {
@@ -162,7 +162,7 @@ async fn whoever_signs_in_after_that_is_at_the_page_of_the_form_and_nothing_was_
     outlived(&app, &new).await.is_at("/dashboard/keys/new").has_status(200);
     let page = app.signed_in_reader("ada").await.open("/dashboard/keys").await;
     assert!(!page.html().contains("laptop"), "{}", page.html());
-    // What the form had in its address is somebody else's.
+    // The query of the form's address may be forged.
     let page = outlived(&app, &form("/dashboard/keys/new?next=//evil.example#x", &[])).await;
     assert_eq!(page.path, "/dashboard/keys/new");
 
@@ -179,16 +179,16 @@ async fn whoever_signs_in_after_that_is_at_the_page_of_the_form_and_nothing_was_
     }
     let poll = json!({ "grantType": "device_code", "deviceCode": device["deviceCode"] });
     assert_eq!(app.anonymous().post("/v1/auth/cli/token", poll).await.refused(400), "authorization_pending");
-    // Without a code, or with what is none.
-    outlived(&app, &form(&request, &[("decision", "deny")])).await.is_at(&request).shows("Let this command line in?");
+    // Without a code, or with an invalid one.
+    outlived(&app, &form(&request, &[("decision", "deny")])).await.is_at(&request).shows("Authorize Updraft CLI?");
     let page = outlived(&app, &form("/dashboard/activate", &[("userCode", "x&next=//evil.example")])).await;
     assert_eq!(page.path, "/dashboard/activate");
     let key = form("/dashboard/cli/key", &[("hostname", "old-laptop"), ("friendlyName", "old-laptop")]);
     let page = outlived(&app, &key).await.shows("<bdi>old-laptop</bdi>");
     assert_eq!(page.path, "/dashboard/cli/key?hostname=old-laptop");
-    // A code in another form leads nowhere.
+    // A code in another form means nothing.
     outlived(&app, &form("/dashboard/keys/new", &[("userCode", code)])).await.is_at("/dashboard/keys/new");
-    // What cannot be opened is no page to come back to.
+    // A path that cannot be opened is not returned to.
     outlived(&app, &form("/dashboard/sessions/end-others", &[])).await.is_at("/dashboard").shows("Hello");
 }
 

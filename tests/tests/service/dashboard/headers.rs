@@ -1,4 +1,4 @@
-//! What browsers are told about every page.
+//! Headers and markup of every page.
 
 use reqwest::Method;
 use serde_json::json;
@@ -9,7 +9,7 @@ use tests::{Answer, Options, Reader, TestApp};
 
 use crate::dashboard::{For, PAGES, address};
 
-/// The policy as a list.
+/// The content security policy as a list.
 fn policy(answer: &Answer) -> Vec<String> {
     answer.header("content-security-policy").split("; ").map(str::to_owned).collect()
 }
@@ -38,7 +38,7 @@ fn is_guarded(app: &TestApp, answer: &Answer) {
     assert!(!answer.header("x-request-id").is_empty(), "{asked}");
 }
 
-/// Nothing that the policy forbids, one heading, and what whoever does not see the page goes by.
+/// The page has nothing that the policy forbids, one heading, and sound markup for assistive technology.
 #[track_caller]
 pub(crate) fn is_sound(answer: &Answer) {
     let (asked, html) = (&answer.asked, answer.text());
@@ -56,7 +56,7 @@ pub(crate) fn is_sound(answer: &Answer) {
         assert!(html.contains(&format!(" id=\"{named}\"")), "{asked}: nothing has the id {named}");
     }
     assert!(html.matches(" autofocus").count() <= 1, "{asked}: the page begins at two places");
-    // The design page shows how a refusal looks.
+    // The design page shows an example of an error.
     let is_refused = html.contains("class=\"notice bad\" role=\"alert\"") && !asked.contains("/design");
     assert_eq!(html.contains("<title>Error: "), is_refused, "{asked}: the title does not say what the page is in\n{html}");
     let forms = html.matches("method=\"post\"").count();
@@ -87,17 +87,17 @@ async fn look(app: &TestApp, reader: &mut Reader, may_see: impl Fn(For) -> bool)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_page_is_guarded_and_sound_for_strangers() {
+async fn every_page_is_guarded_and_sound_for_visitors() {
     let app = TestApp::spawn().await;
     look(&app, &mut app.reader(), |who| who == For::All).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_page_is_guarded_and_sound_for_whoever_is_signed_in() {
+async fn every_page_is_guarded_and_sound_for_signed_in_users() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let mut reader = app.signed_in_reader("ada").await;
-    // The sign-in page leads on.
+    // The sign-in page redirects.
     reader.open("/dashboard/sign-in").await.is_at("/dashboard").shows("Hello, ada@example.com");
     for (page, who) in PAGES.iter().filter(|(page, who)| *page != "/sign-in" && ![For::Pending, For::Onward].contains(who)) {
         let answer = reader.ask(Method::GET, &address(page), &[], None).await;
@@ -110,15 +110,15 @@ async fn every_page_is_guarded_and_sound_for_whoever_is_signed_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn refusals_are_pages_that_are_guarded_as_well() {
+async fn error_pages_are_guarded_and_sound() {
     let app = TestApp::spawn().await;
     let mut reader = app.reader();
     for (method, path, status, title) in [
-        (Method::GET, "/dashboard/nowhere", 404, "There is no such page"),
-        (Method::GET, "/dashboard/sign-in/nowhere", 404, "There is no such page"),
-        (Method::GET, "/dashboard/sign-out", 405, "cannot be used like that"),
-        (Method::POST, "/dashboard/sign-in", 403, "This is not allowed"),
-        (Method::DELETE, "/dashboard/sign-in", 403, "This is not allowed"),
+        (Method::GET, "/dashboard/nowhere", 404, "Page not found"),
+        (Method::GET, "/dashboard/sign-in/nowhere", 404, "Page not found"),
+        (Method::GET, "/dashboard/sign-out", 405, "Method not allowed"),
+        (Method::POST, "/dashboard/sign-in", 403, "Access denied"),
+        (Method::DELETE, "/dashboard/sign-in", 403, "Access denied"),
     ] {
         let answer = reader.ask(method, path, &[], None).await;
         answer.assert_status(status);
@@ -126,12 +126,12 @@ async fn refusals_are_pages_that_are_guarded_as_well() {
         is_guarded(&app, &answer);
         is_sound(&answer);
     }
-    // Beside the pages, the interface answers in its own form.
+    // Outside the pages, the API answers in its own format.
     app.anonymous().get("/dashboards").await.refused(404);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn too_many_requests_are_told_on_a_page_with_the_time_to_wait() {
+async fn a_rate_limit_has_a_page_with_the_time_to_wait() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_MANAGEMENT_API", "3/1m")).await;
     app.register("ada").await;
     let mut reader = app.reader();
@@ -142,22 +142,22 @@ async fn too_many_requests_are_told_on_a_page_with_the_time_to_wait() {
             break page;
         }
     };
-    let page = page.has_status(429).shows("Too much at once").shows("Try again in");
+    let page = page.has_status(429).shows("Too many requests").shows("Try again in");
     assert!(page.answer.header("retry-after").parse::<u64>().unwrap() > 0);
     is_guarded(&app, &page.answer);
     is_sound(&page.answer);
-    // A page that could not be shown ends no session.
+    // An error page does not end the session.
     app.clock.advance(61_000);
     reader.open("/dashboard").await.has_status(200).shows("Hello");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_that_cannot_be_reached_is_told_on_a_page() {
+async fn a_database_failure_has_a_page() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let mut reader = app.signed_in_reader("ada").await;
     app.change("ALTER TABLE accounts RENAME TO accounts_away", &[]).await;
-    let page = reader.open("/dashboard").await.has_status(500).shows("Something went wrong here");
+    let page = reader.open("/dashboard").await.has_status(500).shows("Something went wrong");
     assert!(!page.html().contains("accounts_away"));
     is_guarded(&app, &page.answer);
     app.change("ALTER TABLE accounts_away RENAME TO accounts", &[]).await;
@@ -165,7 +165,7 @@ async fn a_database_that_cannot_be_reached_is_told_on_a_page() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_challenges_script_may_run_where_the_challenge_is_and_nowhere_else() {
+async fn the_challenges_script_is_allowed_only_on_pages_with_the_challenge() {
     let turnstile = Turnstile::start().await;
     let options = turnstile.options(Options::default()).with("TURNSTILE_SCRIPT", "https://challenge.example/v0/api.js");
     let app = TestApp::spawn_with(options).await;
@@ -182,7 +182,7 @@ async fn the_challenges_script_may_run_where_the_challenge_is_and_nowhere_else()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_challenges_script_runs_for_whoever_is_signed_in_only_when_it_is_asked_for() {
+async fn the_challenges_script_runs_for_signed_in_users_only_when_required() {
     let turnstile = Turnstile::start().await;
     let options = turnstile.options(Options::default()).with("TURNSTILE_SCRIPT", "https://challenge.example/v0/api.js");
     let app = TestApp::spawn_with(options).await;
@@ -196,14 +196,14 @@ async fn the_challenges_script_runs_for_whoever_is_signed_in_only_when_it_is_ask
         let page = reader.open(path).await.has_status(200);
         assert!(!page.html().contains("challenge"), "{path}: {}", page.html());
         assert!(!page.answer.header("content-security-policy").contains("challenge.example"), "{path}");
-        let page = reader.send(&page.form().with(fields)).await.has_status(403).shows("Show that you are human");
+        let page = reader.send(&page.form().with(fields)).await.has_status(403).shows("Confirm that you are human");
         let page = page.shows("src=\"https://challenge.example/v0/api.js\"").shows("class=\"cf-turnstile\"");
         assert!(page.answer.header("content-security-policy").contains("frame-src https://challenge.example"), "{path}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn reports_of_strangers_push_out_nobodys_count() {
+async fn policy_reports_evict_no_callers_rate_limit() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_MANAGEMENT_API", "1/1m")).await;
     app.register("ada").await;
     let ada = app.log_in("ada").await;
@@ -211,7 +211,7 @@ async fn reports_of_strangers_push_out_nobodys_count() {
     *state.callers.lock().unwrap() = Limiter::default();
     ada.get("/v1/authenticated").await.assert(200);
     ada.get("/v1/authenticated").await.refused(429);
-    // As many as are remembered, less one: of the next two, the second pushes out the first of all.
+    // Fills the memory to one less than its capacity: of two more, the second evicts the oldest.
     for number in 0..16_382 {
         state.callers.lock().unwrap().admit(&number.to_string(), Rate { count: 1, window: 60_000 }, app.clock.now().as_millis()).unwrap();
     }
@@ -220,7 +220,7 @@ async fn reports_of_strangers_push_out_nobodys_count() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_broken_policy_is_reported_without_what_anybody_wrote() {
+async fn a_policy_report_of_any_content_is_accepted() {
     let app = TestApp::spawn().await;
     let mut reader = app.reader();
     let report = r#"{"csp-report":{"effective-directive":"script-src-elem","blocked-uri":"https://evil.example","document-uri":"x"}}"#;
@@ -234,7 +234,7 @@ async fn a_broken_policy_is_reported_without_what_anybody_wrote() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_address_reports_so_often_at_most() {
+async fn policy_reports_are_rate_limited_by_address() {
     let app = TestApp::spawn_among_strangers(Options::default().with("LIMIT_POSTS", "2/10m")).await;
     let mut reader = app.reader();
     reader.client = reader.client.from("198.51.100.7");
@@ -248,9 +248,9 @@ async fn one_address_reports_so_often_at_most() {
     reader.ask(Method::POST, "/dashboard/csp-report", &[], Some("{}".to_owned())).await.assert_status(204);
 }
 
-/// What is named by a path, and is there.
+/// Pages with a path parameter, for things that exist.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_pages_of_things_are_guarded_and_sound() {
+async fn pages_with_a_path_parameter_are_guarded_and_sound() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.without_factor("ada").await;
     app.named_key("ada", "laptop").await;
@@ -261,13 +261,13 @@ async fn the_pages_of_things_are_guarded_and_sound() {
     let device = app.anonymous().post("/v1/auth/cli/device", json!({})).await.assert(201);
     let (api_key, request) = (made["id"].as_str().unwrap(), device["authorizationId"].as_str().unwrap());
     for (page, said) in [
-        ("/keys/access/laptop".to_owned(), "Change a key"),
+        ("/keys/access/laptop".to_owned(), "Edit access key"),
         ("/keys/access/laptop/delete".to_owned(), "Delete the key laptop?"),
-        (format!("/keys/api/{api_key}"), "Change an API key"),
+        (format!("/keys/api/{api_key}"), "Edit API key"),
         (format!("/keys/api/{api_key}/revoke"), "Revoke the API key ci?"),
         (format!("/security/passkeys/{passkey}"), "phone"),
-        (format!("/security/passkeys/{passkey}/remove"), "Remove the passkey phone"),
-        (format!("/cli/authorize/{request}"), "Let this command line in?"),
+        (format!("/security/passkeys/{passkey}/remove"), "Remove the passkey phone?"),
+        (format!("/cli/authorize/{request}"), "Authorize Updraft CLI?"),
     ] {
         let answer = reader.ask(Method::GET, &format!("/dashboard{page}"), &[], None).await;
         answer.assert_status(200);

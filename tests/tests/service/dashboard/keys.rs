@@ -1,4 +1,4 @@
-//! Access keys and API keys are made, shown once, changed and taken away by forms alone.
+//! Access keys and API keys are created, shown once, edited, deleted and revoked by forms alone.
 
 use serde_json::Value;
 use tests::reader::Page;
@@ -13,7 +13,7 @@ async fn ada() -> (TestApp, Reader) {
     (app, reader)
 }
 
-/// The raw key of the page that shows it.
+/// The raw key on a page.
 #[track_caller]
 fn raw(page: &Page) -> String {
     let html = page.html();
@@ -30,15 +30,15 @@ fn with_key(app: &TestApp, key: &str) -> Client {
     app.anonymous().with_token(Some(key.to_owned()))
 }
 
-/// The day so many days from now.
+/// The date this many days from now.
 fn day(app: &TestApp, days: i64) -> String {
     app.clock.now().plus_millis(days * 86_400_000).utc_date()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_access_key_is_made_shown_once_changed_and_deleted() {
+async fn an_access_key_is_created_shown_once_edited_and_deleted() {
     let (app, mut reader) = ada().await;
-    reader.open("/dashboard/keys").await.has_status(200).shows("Make an access key").shows("Make an API key");
+    reader.open("/dashboard/keys").await.has_status(200).shows("Create access key").shows("Create API key");
     let page = reader.open("/dashboard/keys/new").await.has_status(200);
     assert_eq!(page.form().fields["ttl"], day(&app, 60));
     let form = page.form().with(&[("friendlyName", "build / server"), ("ttl", &day(&app, 7))]);
@@ -49,35 +49,49 @@ async fn an_access_key_is_made_shown_once_changed_and_deleted() {
     let page = reader.open("/dashboard/keys").await.shows("build / server");
     assert!(!page.html().contains(&key));
     let form = reader.open("/dashboard/keys/access/build%20%2F%20server").await.has_status(200).form();
-    reader.send(&form).await.is_at("/dashboard/keys").shows("The key build / server is changed.");
-    // To the end of its day, and no longer.
+    reader.send(&form).await.is_at("/dashboard/keys").shows("The key build / server was updated.");
+    // It works until the end of its day, and no longer.
     app.clock.advance(6 * 86_400_000);
     let mut reader = app.signed_in_reader("ada").await;
     with_key(&app, &key).get("/v1/authenticated").await.assert(200);
     let form = reader.open("/dashboard/keys/access/build%20%2F%20server").await.form();
     let form = form.with(&[("friendlyName", "laptop"), ("ttl", &day(&app, 30))]);
-    reader.send(&form).await.is_at("/dashboard/keys").shows("The key laptop is changed.");
+    reader.send(&form).await.is_at("/dashboard/keys").shows("The key laptop was updated.");
     app.clock.advance(2 * 86_400_000);
     with_key(&app, &key).get("/v1/authenticated").await.assert(200);
     let page = reader.open("/dashboard/keys/access/laptop/delete").await.has_status(200).shows("Delete the key laptop?");
     with_key(&app, &key).get("/v1/authenticated").await.assert(200);
-    reader.send(&page.form()).await.is_at("/dashboard/keys").shows("The key laptop is deleted.");
+    reader.send(&page.form()).await.is_at("/dashboard/keys").shows("The key laptop was deleted.");
     with_key(&app, &key).get("/v1/authenticated").await.refused(401);
     reader.open("/dashboard/keys/access/laptop").await.has_status(404);
     assert!(reader.asked.iter().all(|asked| !asked.contains(&key)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_form_changes_what_was_changed_in_it_and_leaves_what_changed_meanwhile() {
+async fn times_are_relative_with_the_exact_time_in_a_tooltip() {
+    let (app, mut reader) = ada().await;
+    app.named_key("ada", "laptop").await;
+    let expires = app.clock.now().plus_millis(60 * 86_400_000);
+    let exact = format!("<time datetime=\"{}\" title=\"{}\">", expires.iso8601(), control::testing::dashboard::moment(expires));
+    let page = reader.open("/dashboard/keys").await.shows(">just now</time>").shows("Never used");
+    page.shows(&format!("Expires {exact}in 60 days</time>"));
+    reader.open("/dashboard/keys/access/laptop").await.shows(&format!("Expires {exact}in 60 days</time>"));
+    app.clock.advance(61 * 86_400_000);
+    let page = app.signed_in_reader("ada").await.open("/dashboard/keys").await;
+    page.shows(&format!("Expired</span> {exact}1 day ago</time>"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_updates_only_fields_that_were_edited_in_it() {
     let (app, mut reader) = ada().await;
     app.named_key("ada", "laptop").await;
     let page = "/dashboard/keys/access/laptop";
     let form = reader.open(page).await.form();
     reader.fill(page, &[("ttl", &day(&app, 7))]).await.is_at("/dashboard/keys");
-    // The earlier form, refused once in between.
+    // Submits the earlier form, which is refused once in between.
     let refused = reader.send(&form.with(&[("friendlyName", "")])).await.has_status(400).form();
     assert_eq!((refused.fields["ttl"].as_str(), refused.fields["shownDay"].as_str()), (day(&app, 60).as_str(), day(&app, 60).as_str()));
-    reader.send(&refused.with(&[("friendlyName", "tower")])).await.shows("The key tower is changed.");
+    reader.send(&refused.with(&[("friendlyName", "tower")])).await.shows("The key tower was updated.");
     assert_eq!(reader.open("/dashboard/keys/access/tower").await.form().fields["ttl"], day(&app, 7));
 
     let mut form = reader.open("/dashboard/keys/api/new").await.form().with(&[("name", "ci"), ("expires_at", &day(&app, 60))]);
@@ -90,25 +104,24 @@ async fn a_form_changes_what_was_changed_in_it_and_leaves_what_changed_meanwhile
     narrower.fields.remove("scopeDeploy");
     reader.send(&narrower).await.is_at("/dashboard/keys");
     let refused = reader.send(&form.with(&[("name", "")])).await.has_status(400).form();
-    reader.send(&refused.with(&[("name", "builds")])).await.shows("The API key builds is changed.");
+    reader.send(&refused.with(&[("name", "builds")])).await.shows("The API key builds was updated.");
     let key = api_keys(&app).await.remove(0);
     assert_eq!((&key["name"], &key["scopes"]), (&"builds".into(), &serde_json::json!(["read"])));
     assert_eq!(key["expires_at"], format!("{}T23:59:59.999Z", day(&app, 7)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_wrong_with_an_access_key_stands_at_its_field() {
+async fn errors_of_an_access_key_are_shown_at_their_fields() {
     let (app, mut reader) = ada().await;
     app.named_key("ada", "taken").await;
     let new = "/dashboard/keys/new";
     reader.fill(new, &[("friendlyName", "")]).await.has_status(400).shows("Name must be 1 to 255 characters");
-    reader.fill(new, &[("friendlyName", "taken")]).await.has_status(409).shows("An access key named taken exists.");
+    reader.fill(new, &[("friendlyName", "taken")]).await.has_status(409).shows("An access key named taken already exists.");
     let yesterday = day(&app, -1);
-    let page =
-        reader.fill(new, &[("friendlyName", "x"), ("ttl", &yesterday)]).await.has_status(400).shows("Choose a day that is not over.");
+    let page = reader.fill(new, &[("friendlyName", "x"), ("ttl", &yesterday)]).await.has_status(400).shows("Choose a date in the future.");
     assert_eq!(page.form().fields["ttl"], yesterday);
-    reader.fill(new, &[("friendlyName", "x"), ("ttl", "soon")]).await.has_status(400).shows("Valid until must be a day such as");
-    // A session has a name as well, and is no key.
+    reader.fill(new, &[("friendlyName", "x"), ("ttl", "soon")]).await.has_status(400).shows("Expiration date must be a date such as");
+    // A session has a name too, but is not a key.
     let ada = app.log_in("ada").await;
     let keys = ada.get("/v1/access-keys").await.assert(200)["accessKeys"].as_array().unwrap().clone();
     let session = keys.iter().find(|key| key["isSession"] == true).unwrap()["friendlyName"].as_str().unwrap().to_owned();
@@ -117,10 +130,10 @@ async fn what_is_wrong_with_an_access_key_stands_at_its_field() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_api_key_is_made_shown_once_changed_and_revoked() {
+async fn an_api_key_is_created_shown_once_edited_and_revoked() {
     let (app, mut reader) = ada().await;
     let mut form = reader.open("/dashboard/keys/api/new").await.has_status(200).form().with(&[("name", "ci")]);
-    let page = reader.send(&form).await.has_status(400).shows("Choose what it may do: one or more.");
+    let page = reader.send(&form).await.has_status(400).shows("Choose at least one scope.");
     assert_eq!(page.form().fields["name"], "ci");
     form.fields.insert("scopeRead".to_owned(), "on".to_owned());
     let page = reader.send(&form).await.has_status(200).shows("Your new key");
@@ -128,7 +141,7 @@ async fn an_api_key_is_made_shown_once_changed_and_revoked() {
     with_key(&app, &key).get("/v1/apps").await.assert(200);
     let made = api_keys(&app).await.remove(0);
     assert_eq!((&made["scopes"], &made["expires_at"]), (&serde_json::json!(["read"]), &Value::Null));
-    let page = reader.open("/dashboard/keys").await.shows("ci").shows("no end").shows(made["key_prefix"].as_str().unwrap());
+    let page = reader.open("/dashboard/keys").await.shows("ci").shows("Never expires").shows(made["key_prefix"].as_str().unwrap());
     assert!(!page.html().contains(&key));
 
     let one = format!("/dashboard/keys/api/{}", made["id"].as_str().unwrap());
@@ -136,10 +149,10 @@ async fn an_api_key_is_made_shown_once_changed_and_revoked() {
     assert!(form.fields.contains_key("scopeRead") && !form.fields.contains_key("scopeDeploy"), "{form:?}");
     let mut form = form.with(&[("name", "ci of the app"), ("expires_at", &day(&app, 10))]);
     form.fields.insert("scopeDeploy".to_owned(), "on".to_owned());
-    reader.send(&form).await.is_at("/dashboard/keys").shows("The API key ci of the app is changed.").shows("deploy, read");
+    reader.send(&form).await.is_at("/dashboard/keys").shows("The API key ci of the app was updated.").shows("deploy, read");
     let changed = api_keys(&app).await.remove(0);
     assert_eq!(changed["expires_at"], format!("{}T23:59:59.999Z", day(&app, 10)));
-    // Sent as it is, the form changes nothing of that; without a day there is no end.
+    // An unchanged form changes nothing. Without a date, the key never expires.
     let form = reader.open(&one).await.form();
     assert_eq!(form.fields["expires_at"], day(&app, 10));
     reader.send(&form).await.is_at("/dashboard/keys");
@@ -147,30 +160,30 @@ async fn an_api_key_is_made_shown_once_changed_and_revoked() {
     reader.send(&form.with(&[("expires_at", "")])).await.is_at("/dashboard/keys");
     assert_eq!(api_keys(&app).await.remove(0)["expires_at"], Value::Null);
     let form = reader.open(&one).await.form();
-    reader.send(&form.with(&[("expires_at", &day(&app, -2))])).await.has_status(400).shows("Choose a day that is not over.");
+    reader.send(&form.with(&[("expires_at", &day(&app, -2))])).await.has_status(400).shows("Choose a date in the future.");
 
     let page = reader.open(&format!("{one}/revoke")).await.has_status(200).shows("Revoke the API key ci of the app?");
     with_key(&app, &key).get("/v1/apps").await.assert(200);
-    let page = reader.send(&page.form()).await.is_at("/dashboard/keys").shows("is revoked.").shows(">revoked<");
+    let page = reader.send(&page.form()).await.is_at("/dashboard/keys").shows("was revoked.").shows(">Revoked<");
     assert!(!page.html().contains(&one), "a revoked key has no buttons");
     with_key(&app, &key).get("/v1/apps").await.refused(401);
     let form = reader.open(&one).await.form();
-    reader.send(&form).await.has_status(409).shows("The API key is revoked.");
+    reader.send(&form).await.has_status(409).shows("The API key is revoked and cannot be updated.");
     assert!(reader.asked.iter().all(|asked| !asked.contains(&key)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_form_that_is_sent_again_makes_no_second_api_key() {
+async fn a_repeated_form_creates_no_second_api_key() {
     let (app, mut reader) = ada().await;
     let mut form = reader.open("/dashboard/keys/api/new").await.form().with(&[("name", "ci")]);
     form.fields.insert("scopeRead".to_owned(), "on".to_owned());
     reader.send(&form).await.has_status(200).shows("Your new key");
-    reader.send(&form).await.is_at("/dashboard/keys").shows("That form was sent before; the key that it made is in the list.");
-    // Nor with other contents, nor by two at once, nor after the key was revoked.
+    reader.send(&form).await.is_at("/dashboard/keys").shows("You submitted this form already, and its key is in the list.");
+    // Nor with other input, nor concurrently, nor after the key was revoked.
     reader.send(&form.clone().with(&[("name", "other")])).await.is_at("/dashboard/keys");
     let id = api_keys(&app).await.remove(0)["id"].as_str().unwrap().to_owned();
     reader.fill(&format!("/dashboard/keys/api/{id}/revoke"), &[]).await.is_at("/dashboard/keys");
-    reader.send(&form).await.is_at("/dashboard/keys").shows("That form was sent before");
+    reader.send(&form).await.is_at("/dashboard/keys").shows("You submitted this form already");
     assert_eq!(api_keys(&app).await.len(), 1);
     let mut form = reader.open("/dashboard/keys/api/new").await.form().with(&[("name", "ci")]);
     form.fields.insert("scopeRead".to_owned(), "on".to_owned());
@@ -179,25 +192,25 @@ async fn a_form_that_is_sent_again_makes_no_second_api_key() {
     let mut statuses = [one.status.as_u16(), two.status.as_u16()];
     statuses.sort_unstable();
     assert_eq!(statuses, [200, 303]);
-    // A form that was refused is another one; the same name may be given twice by two forms.
+    // A refused form gets a new id. Two forms may use the same name.
     let refused = reader.fill("/dashboard/keys/api/new", &[("name", "ci")]).await.has_status(400);
     let mut form = refused.form();
     form.fields.insert("scopeRead".to_owned(), "on".to_owned());
     reader.send(&form).await.has_status(200).shows("Your new key");
     assert_eq!(api_keys(&app).await.len(), 3);
-    // Nobody makes an id of their own, nor uses another account's.
+    // Nobody can choose an id or use another account's.
     app.register("bob").await;
     let mut bob = app.signed_in_reader("bob").await;
     let csrf = bob.open("/dashboard/keys/api/new").await.form().fields["csrf"].clone();
     let of_ada = reader.open("/dashboard/keys/api/new").await.form().fields["once"].clone();
     for once in [of_ada.as_str(), "", "x", "0189abcd-0000-7000-8000-000000000000"] {
         let refused = bob.send(&form.clone().with(&[("csrf", &csrf), ("once", once)])).await.has_status(400);
-        refused.shows("This form is out of date: send it again.");
+        refused.shows("This form has expired: submit it again.");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_of_another_account_are_not_there() {
+async fn keys_of_another_account_are_not_found() {
     let (app, mut reader) = ada().await;
     app.register("bob").await;
     let mut bob = app.signed_in_reader("bob").await;
@@ -218,7 +231,7 @@ async fn keys_of_another_account_are_not_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn names_of_keys_stay_text() {
+async fn names_of_keys_are_escaped() {
     let (_app, mut reader) = ada().await;
     for text in ATTEMPTS {
         let page = reader.fill("/dashboard/keys/new", &[("friendlyName", text)]).await.has_status(200);
@@ -240,7 +253,7 @@ async fn names_of_keys_stay_text() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_past_its_time_without_a_second_factor_makes_no_keys() {
+async fn an_account_past_its_mfa_deadline_cannot_create_keys() {
     let options = tests::Options::default().with("LIMIT_SESSION", "90d").with("LIMIT_SESSION_IDLE", "90d");
     let app = TestApp::spawn_with(options).await;
     app.register("ada").await;
@@ -248,8 +261,8 @@ async fn an_account_past_its_time_without_a_second_factor_makes_no_keys() {
     let form = reader.open("/dashboard/keys/new").await.form().with(&[("friendlyName", "x")]);
     app.miss_mfa_deadline("ada").await;
     for page in ["/dashboard/keys/new", "/dashboard/keys/api/new"] {
-        let page = reader.open(page).await.has_status(200).shows("Set up a second factor");
+        let page = reader.open(page).await.has_status(200).shows("Set up two-factor authentication");
         assert_eq!(page.forms().len(), 1, "{}", page.html());
     }
-    reader.send(&form).await.has_status(403).shows("Set up a second factor");
+    reader.send(&form).await.has_status(403).shows("Set up two-factor authentication");
 }

@@ -1,4 +1,4 @@
-//! The dashboard's pages over HTTP, as a browser without scripts uses them.
+//! The dashboard's pages over HTTP, as a browser without JavaScript uses them.
 
 mod account;
 mod after_sign_in;
@@ -23,22 +23,22 @@ mod sign_up;
 
 use tests::{Options, TestApp};
 
-/// Who may see a page.
+/// Who may open a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum For {
     /// Everybody.
     All,
-    /// Whoever is signed in; others are led to the sign-in page.
+    /// Signed-in users; others are redirected to the sign-in page.
     SignedIn,
-    /// Whoever has shown a right password and not yet a second factor; others are led to the sign-in page.
+    /// Users with a pending login, after the right password; others are redirected to the sign-in page.
     Pending,
-    /// It is only sent to.
+    /// Nobody: it only takes forms.
     Sent,
-    /// It is only sent to; whoever opens it is led to the page that has its form.
+    /// Nobody: it only takes forms, and redirects to the page with its form.
     Onward,
 }
 
-/// Every page, and who may see it. A page that is not here fails a test.
+/// Every page, and who may open it. A page that is missing here fails a test.
 const PAGES: &[(&str, For)] = &[
     ("/", For::SignedIn),
     ("/design", For::All),
@@ -85,7 +85,7 @@ const PAGES: &[(&str, For)] = &[
     ("/cli/key", For::SignedIn),
 ];
 
-/// The address of a page, with something in the place of what its path leaves open.
+/// The path of a page, with values for its parameters.
 fn address(page: &str) -> String {
     let page = page.replace("{authorization}", "0189abcd-0000-7000-8000-000000000000");
     let path: Vec<&str> =
@@ -94,7 +94,7 @@ fn address(page: &str) -> String {
 }
 
 #[test]
-fn every_page_stands_in_the_list() {
+fn every_page_is_in_the_list() {
     let mut listed: Vec<&str> = PAGES.iter().map(|(page, _)| *page).collect();
     let mut served = control::testing::server::pages().paths;
     listed.sort_unstable();
@@ -102,7 +102,7 @@ fn every_page_stands_in_the_list() {
     assert_eq!(listed, served);
 }
 
-/// A server whose pages are reached by https, as behind a proxy.
+/// A server whose pages have https addresses, as behind a proxy.
 async fn behind_tls() -> TestApp {
     TestApp::spawn_with(Options::default().with("BASE_URL", "https://updraft.example")).await
 }

@@ -1,4 +1,4 @@
-//! Passkeys: what the pages' scripts send and are answered, with an authenticator in the place of the browser's.
+//! Passkeys: requests of the pages' scripts and their responses, with a simulated authenticator.
 
 use reqwest::Method;
 use serde_json::Value;
@@ -14,7 +14,7 @@ use crate::dashboard::headers::is_sound;
 const SECURITY: &str = "/dashboard/security";
 const NEW: &str = "/dashboard/security/passkeys/new";
 
-/// What a page's script asks the service, with the token of the page's form.
+/// A request of a page's script, with the CSRF token of the form.
 async fn ask(reader: &mut Reader, form: &Form, path: &str) -> Answer {
     let csrf = form.fields["csrf"].clone();
     let headers = [("sec-fetch-site", "same-origin"), ("x-csrf-token", csrf.as_str())];
@@ -25,13 +25,13 @@ async fn options(reader: &mut Reader, form: &Form, path: &str) -> Value {
     ask(reader, form, path).await.assert(200)["options"].clone()
 }
 
-/// A proof of a passkey, as the script puts it into the form.
+/// A passkey proof, as the script puts it into the form.
 async fn prove(reader: &mut Reader, form: &Form, authenticator: &mut Authenticator) -> String {
     let options = options(reader, form, "/dashboard/security/step-up/options").await;
     authenticator.assert(&options).to_string()
 }
 
-/// Adds a passkey to an account without factors.
+/// Adds a passkey to an account without second factors.
 async fn add(reader: &mut Reader, authenticator: &mut Authenticator, name: &str) -> Page {
     let page = reader.open(NEW).await.has_status(200);
     is_sound(&page.answer);
@@ -45,11 +45,11 @@ async fn add(reader: &mut Reader, authenticator: &mut Authenticator, name: &str)
 async fn with_passkey(app: &TestApp) -> (Reader, Authenticator) {
     app.sign_up("ada").await;
     let (mut reader, mut authenticator) = (app.signed_in_reader("ada").await, Authenticator::new(ORIGIN));
-    add(&mut reader, &mut authenticator, "Laptop").await.has_status(200).shows("href=\"/dashboard/security\">I have kept them");
+    add(&mut reader, &mut authenticator, "Laptop").await.has_status(200).shows("href=\"/dashboard/security\">I have saved them");
     (reader, authenticator)
 }
 
-/// The page of the only passkey.
+/// The page of the account's only passkey.
 async fn page_of_passkey(app: &TestApp) -> String {
     let id = app.holder("ada").await.passkeys().await[0]["id"].as_str().unwrap().to_owned();
     format!("{SECURITY}/passkeys/{id}")
@@ -60,9 +60,9 @@ async fn a_passkey_is_added_renamed_and_removed() {
     let app = TestApp::spawn_with_passkeys().await;
     app.sign_up("ada").await;
     let (mut reader, mut authenticator) = (app.signed_in_reader("ada").await, Authenticator::synced(ORIGIN));
-    let shown = add(&mut reader, &mut authenticator, "Laptop").await.has_status(200).shows("Second factors are on.");
+    let shown = add(&mut reader, &mut authenticator, "Laptop").await.has_status(200).shows("Two-factor authentication is on.");
     assert_eq!(codes(&shown).len(), 10);
-    let page = reader.open(SECURITY).await.shows(">on</span>").shows("Laptop").shows("can be synced").shows("not yet");
+    let page = reader.open(SECURITY).await.shows(">on</span>").shows("Laptop").shows("Can be synced").shows("Never used");
     is_sound(&page.answer);
 
     let path = page_of_passkey(&app).await;
@@ -70,12 +70,15 @@ async fn a_passkey_is_added_renamed_and_removed() {
     is_sound(&page.answer);
     assert_eq!(page.form().fields["name"], "Laptop");
     reader.send(&page.form().with(&[("name", &"x".repeat(101))])).await.has_status(400).shows("id=\"name-error\"");
-    reader.send(&page.form().with(&[("name", "Work laptop")])).await.is_at(SECURITY).shows("The passkey is called Work laptop now.");
+    reader.send(&page.form().with(&[("name", "Work laptop")])).await.is_at(SECURITY).shows("The passkey was renamed to Work laptop.");
 
-    let page =
-        reader.open(&format!("{path}/remove")).await.shows("Remove the passkey Work laptop").shows("This is your last second factor.");
+    let page = reader
+        .open(&format!("{path}/remove"))
+        .await
+        .shows("Remove the passkey Work laptop?")
+        .shows("This turns off two-factor authentication.");
     is_sound(&page.answer);
-    reader.send(&page.form()).await.has_status(403).shows("this change needs it");
+    reader.send(&page.form()).await.has_status(403).shows("Confirm this change with two-factor authentication");
     let lie = {
         let options = options(&mut reader, &page.form(), "/dashboard/security/step-up/options").await;
         authenticator.assert_but(&options, &Lie::OtherKey).to_string()
@@ -107,14 +110,14 @@ async fn a_first_passkey_leads_back_to_what_needed_one() {
     let options = options(&mut reader, &form, "/dashboard/security/passkeys/options").await;
     let response = Authenticator::new(ORIGIN).register(&options).to_string();
     let page = reader.send(&form.with(&[("response", &response)])).await.has_status(200);
-    page.shows("href=\"/dashboard/keys/new\">I have kept them");
-    // Whoever has one is offered no first one.
+    page.shows("href=\"/dashboard/keys/new\">I have saved them");
+    // An account with a factor is not offered a first one.
     let page = reader.open("/dashboard/security/authenticator").await;
-    assert!(!page.html().contains("Rather a passkey?"), "{}", page.html());
+    assert!(!page.html().contains("Prefer a passkey?"), "{}", page.html());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_second_passkey_needs_a_proof_of_the_first() {
+async fn a_second_passkey_needs_a_proof_with_the_first() {
     let app = TestApp::spawn_with_passkeys().await;
     let (mut reader, mut first) = with_passkey(&app).await;
     let mut second = Authenticator::new(ORIGIN);
@@ -124,16 +127,16 @@ async fn the_second_passkey_needs_a_proof_of_the_first() {
     let options = options(&mut reader, &form, "/dashboard/security/passkeys/options").await;
     let response = second.register(&options).to_string();
     let form = form.with(&[("response", &response)]);
-    let refused = reader.send(&form).await.has_status(403).shows("this change needs it");
+    let refused = reader.send(&form).await.has_status(403).shows("Confirm this change with two-factor authentication");
     is_sound(&refused.answer);
     let proof = prove(&mut reader, &form, &mut first).await;
     let page = reader.send(&form.with(&[("stepUp", &proof)])).await.is_at(SECURITY).shows("The passkey Passkey was added.");
-    assert!(!page.html().contains("This is your last"));
-    // Its answer was used up.
+    assert!(!page.html().contains("This turns off"));
+    // The answer was already used.
     let page = reader.open(NEW).await;
     let proof = prove(&mut reader, &page.form_to(NEW), &mut first).await;
     let form = page.form_to(NEW).with(&[("response", &response), ("stepUp", &proof)]);
-    reader.send(&form).await.has_status(400).shows("The passkey was not accepted, or that took too long.");
+    reader.send(&form).await.has_status(400).shows("The passkey was not accepted, or the request timed out.");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -150,7 +153,7 @@ async fn a_passkey_alone_signs_in() {
     let refused = reader.send(&form.clone().with(&[("challengeId", &id), ("response", &lie)])).await.has_status(401);
     let refused = refused.shows("The passkey was not accepted").shows("role=\"alert\" tabindex=\"-1\" autofocus>");
     is_sound(&refused.answer);
-    // Loaded again by its address, it is the page that has the form.
+    // Reloading the URL leads to the page with the form.
     let page = reader.open(&refused.path).await.has_status(200);
     assert_eq!(page.path, "/dashboard/sign-in?next=%2Fdashboard%2Fsecurity");
     reader.open("/dashboard/sign-in/passkey?next=//evil.example").await.has_status(200).is_at("/dashboard/sign-in");
@@ -163,7 +166,7 @@ async fn a_passkey_alone_signs_in() {
     for line in &reader.asked {
         assert!(!line.contains(&id), "{line}");
     }
-    // It is good for one sign-in.
+    // An answer works for one sign-in.
     let mut other = app.reader();
     let page = other.open("/dashboard/sign-in").await;
     let again = page.form_to("/dashboard/sign-in/passkey").with(&[("challengeId", &id), ("response", &answer)]);
@@ -184,7 +187,7 @@ async fn a_passkey_completes_a_sign_in_with_a_password() {
     let lie = authenticator.clone().assert_but(&asked, &Lie::OtherKey).to_string();
     let refused = reader.send(&form.with(&[("response", &lie)])).await.has_status(401).shows("The passkey was not accepted");
     is_sound(&refused.answer);
-    let page = reader.open(&refused.path).await.has_status(200).shows("Second step");
+    let page = reader.open(&refused.path).await.has_status(200).shows("Two-factor authentication");
     assert_eq!(page.path, "/dashboard/sign-in/second-factor?next=%2Fdashboard%2Fsecurity");
     let form = refused.form_to("/dashboard/sign-in/second-factor/passkey");
     let asked = options(&mut reader, &form, "/dashboard/sign-in/second-factor/options").await;
@@ -194,17 +197,17 @@ async fn a_passkey_completes_a_sign_in_with_a_password() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_script_is_told_in_words_why_there_is_nothing_to_ask_for() {
+async fn a_script_gets_an_error_message_when_there_are_no_options() {
     let app = TestApp::spawn_with_passkeys().await;
     app.sign_up("ada").await;
     let mut reader = app.signed_in_reader("ada").await;
     let form = reader.open(NEW).await.form_to(NEW);
     let refused = ask(&mut reader, &form, "/dashboard/security/step-up/options").await;
-    assert_eq!(refused.assert(409)["problem"], "Second factors are not enabled for this account.");
-    // Of a login that does not wait.
+    assert_eq!(refused.assert(409)["problem"], "Two-factor authentication is not enabled for this account.");
+    // Without a pending login.
     let refused = ask(&mut reader, &form, "/dashboard/sign-in/second-factor/options").await;
     assert!(refused.assert(401)["problem"].is_string());
-    // Whoever is signed out is led to the sign-in page; a page of others is refused.
+    // A signed-out visitor is redirected to the sign-in page; a wrong token is refused.
     let mut stranger = app.reader();
     let page = stranger.open("/dashboard/sign-in").await.form_to("/dashboard/sign-in");
     ask(&mut stranger, &page, "/dashboard/security/passkeys/options").await.assert_status(303);
@@ -223,13 +226,16 @@ async fn a_dashboard_at_an_ip_address_has_no_passkeys_and_says_so() {
     }
     let form = reader.open(SECURITY).await.form_to("/dashboard/security/authenticator");
     let refused = ask(&mut reader, &form, "/dashboard/security/passkeys/options").await;
-    assert_eq!(refused.assert(501)["problem"], "Passkeys need a dashboard at a domain name, not at an IP address, and over https.");
+    assert_eq!(
+        refused.assert(501)["problem"],
+        "Passkeys are not available: the dashboard must use https and a domain name, not an IP address."
+    );
     let page = app.reader().open("/dashboard/sign-in").await;
     assert!(!page.html().contains("passkey"), "{}", page.html());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_passkey_is_its_owners_alone() {
+async fn a_passkey_belongs_to_one_account() {
     let app = TestApp::spawn_with_passkeys().await;
     let (_, mut authenticator) = with_passkey(&app).await;
     app.sign_up("bob").await;
@@ -241,7 +247,7 @@ async fn a_passkey_is_its_owners_alone() {
         form.action = page;
         bob.send(&form).await.has_status(404);
     }
-    // Nor is an answer to another's question one.
+    // An answer to another account's challenge proves nothing.
     let mut ada = app.reader();
     let form = ada.open("/dashboard/sign-in").await.form_to("/dashboard/sign-in/passkey");
     let asked = ask(&mut ada, &form, "/dashboard/sign-in/passkey/options").await.assert(200);
@@ -255,13 +261,13 @@ async fn a_passkey_is_its_owners_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn names_of_passkeys_stay_text() {
+async fn names_of_passkeys_are_escaped() {
     let app = TestApp::spawn_with_passkeys().await;
     let (mut reader, _) = with_passkey(&app).await;
     let path = page_of_passkey(&app).await;
     for text in ATTEMPTS {
         let page = reader.fill(&path, &[("name", text)]).await.is_at(SECURITY);
-        // Said, and listed.
+        // In the flash message, and in the list.
         stays_text(&page.html(), text);
         for page in [SECURITY.to_owned(), path.clone(), format!("{path}/remove")] {
             let page = reader.open(&page).await.has_status(200);

@@ -1,4 +1,4 @@
-//! A forgotten password by forms alone.
+//! Resetting a forgotten password, by forms alone.
 
 use tests::TestApp;
 use tests::people::PASSWORD;
@@ -6,7 +6,7 @@ use tests::people::PASSWORD;
 const NEW: &str = "another long passphrase nobody knows";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_forgotten_password_is_replaced_by_the_mail() {
+async fn a_forgotten_password_is_reset_with_the_mail() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let mut old = app.signed_in_reader("ada").await;
@@ -14,26 +14,26 @@ async fn a_forgotten_password_is_replaced_by_the_mail() {
     let page = reader.open("/dashboard/sign-in").await;
     assert!(page.html().contains("href=\"/dashboard/forgot-password\""));
     let page = reader.fill("/dashboard/forgot-password", &[("email", "ada@example.com")]).await;
-    page.is_at("/dashboard/sign-in").shows("If this address has an account, a mail is on its way.");
+    page.is_at("/dashboard/sign-in").shows("If this address has an account, we sent an email.");
     let mail = app.last_mail_to("ada@example.com").await;
     assert!(mail.link().starts_with(&format!("{}/dashboard/reset-password#token=", app.base)));
     let page = reader.fill("/dashboard/reset-password", &[("token", &mail.token()), ("password", "short")]).await.has_status(400);
     let page = page.shows("New password must be 12 to 1000 characters.");
-    // The token is still in its field, so that only the password is to be typed again.
+    // The field keeps the token, so that only the password must be typed again.
     let form = page.form();
     assert_eq!((form.fields["token"].as_str(), form.fields["password"].as_str()), (mail.token().as_str(), ""));
-    let done = reader.send(&form.with(&[("password", NEW)])).await.has_status(200).shows("Your password is new");
+    let done = reader.send(&form.with(&[("password", NEW)])).await.has_status(200).shows("Password changed");
     assert!(done.html().contains("href=\"/dashboard/sign-in?other\"") && !done.html().contains("Keys that still work"), "{}", done.html());
     old.open("/dashboard").await.is_at("/dashboard/sign-in");
     reader.sign_in("ada@example.com", PASSWORD).await.has_status(401);
     reader.sign_in("ada@example.com", NEW).await.is_at("/dashboard").shows("Hello");
     assert!(reader.asked.iter().all(|asked| !asked.contains(&mail.token())), "{:?}", reader.asked);
     let again = reader.fill("/dashboard/reset-password", &[("token", &mail.token()), ("password", NEW)]).await.has_status(400);
-    again.shows("This link is not valid, was used already, or is too old: ask for another mail.");
+    again.shows("This link is invalid, expired or already used. Request a new email.");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_learns_whether_an_address_has_an_account() {
+async fn no_page_reveals_whether_an_address_has_an_account() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let mut pages = Vec::new();

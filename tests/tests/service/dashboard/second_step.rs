@@ -1,4 +1,4 @@
-//! The second step of a sign-in by forms alone: codes, recovery codes, and what ends it.
+//! The second step of a sign-in, by forms alone: codes, recovery codes, and how it ends.
 
 use tests::people::PASSWORD;
 use tests::reader::Page;
@@ -8,7 +8,7 @@ use crate::dashboard::headers::is_sound;
 
 async fn first_step(app: &TestApp) -> Reader {
     let mut reader = app.reader();
-    reader.sign_in("ada@example.com", PASSWORD).await.is_at("/dashboard/sign-in/second-factor").shows("Second step");
+    reader.sign_in("ada@example.com", PASSWORD).await.is_at("/dashboard/sign-in/second-factor").shows("Two-factor authentication");
     reader
 }
 
@@ -21,7 +21,7 @@ async fn with_totp(app: &TestApp) -> tests::Holder {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_code_of_the_authenticator_app_completes_a_sign_in() {
+async fn an_authenticator_code_completes_a_sign_in() {
     let app = TestApp::spawn().await;
     let holder = with_totp(&app).await;
     let wrong = holder.wrong_code();
@@ -31,7 +31,7 @@ async fn a_code_of_the_authenticator_app_completes_a_sign_in() {
     let code = holder.code();
     let (left, right) = code.split_at(3);
     let refused = reader.fill("/dashboard/sign-in/second-factor", &[("code", &wrong)]).await.has_status(401);
-    is_told_at_the_field(&refused, "The code is wrong, or was used already. Wait for the next one.");
+    is_told_at_the_field(&refused, "The code is incorrect or was already used. Wait for the next one.");
     let page = reader.send(&refused.form().with(&[("code", &format!("{left} {right}"))])).await.is_at("/dashboard").shows("Hello");
     assert!(!page.html().contains("class=\"banner\""), "who has a second factor needs no banner");
     assert!(!reader.cookies.contains_key("updraft-pending"));
@@ -41,19 +41,19 @@ async fn a_code_of_the_authenticator_app_completes_a_sign_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_has_nothing_left_to_show_is_told_whom_to_ask() {
+async fn a_user_without_a_usable_factor_is_told_whom_to_contact() {
     let app = TestApp::spawn().await;
     with_totp(&app).await;
     let mut reader = first_step(&app).await;
     app.change("DELETE FROM recovery_codes", &[]).await;
     let page =
-        reader.open("/dashboard/sign-in/second-factor").await.shows("Lost it, and no recovery code left? Ask whoever runs this service");
+        reader.open("/dashboard/sign-in/second-factor").await.shows("Lost it, and no recovery codes left? Contact your administrator");
     assert_eq!(page.form().action, "/dashboard/sign-in/second-factor");
     is_sound(&page.answer);
-    // As with passkeys at an address that has none.
+    // As with passkeys at an address where they do not work.
     app.change("DELETE FROM authenticators", &[]).await;
     let page = reader.open("/dashboard/sign-in/second-factor").await.has_status(200);
-    let page = page.shows("None of your second factors can be shown here.").shows("Ask whoever runs this service for help");
+    let page = page.shows("None of your second factors works here.").shows("Contact your administrator");
     assert_eq!(page.forms().len(), 0, "{}", page.html());
     is_sound(&page.answer);
 }
@@ -64,19 +64,19 @@ async fn a_recovery_code_completes_a_sign_in_once() {
     let holder = with_totp(&app).await;
     let mut reader = first_step(&app).await;
     let page = reader.open("/dashboard/sign-in/second-factor").await;
-    let page = page.shows("Not at hand? <a href=\"/dashboard/sign-in/recovery-code\">");
-    assert!(!page.html().contains("Neither"), "{}", page.html());
+    let page = page.shows("Lost it? <a href=\"/dashboard/sign-in/recovery-code\">");
+    assert!(!page.html().contains("Lost both"), "{}", page.html());
     let code = holder.codes[0].clone();
     let page = reader.fill("/dashboard/sign-in/recovery-code", &[("code", &code.to_uppercase())]).await.is_at("/dashboard");
-    page.shows("9 recovery codes are left; new ones need your passkey or authenticator app.");
+    page.shows("You have 9 recovery codes left. To create new ones, you need your passkey or authenticator app.");
     let mail = app.last_mail_to("ada@example.com").await;
-    assert!(mail.text.contains("9 recovery codes are left. New ones can be made on the dashboard, with your passkey"), "{}", mail.text);
+    assert!(mail.text.contains("9 recovery codes are left. To regenerate your codes, confirm with your passkey"), "{}", mail.text);
     let mut again = first_step(&app).await;
     let refused = again.fill("/dashboard/sign-in/recovery-code", &[("code", &code)]).await.has_status(401);
-    is_told_at_the_field(&refused, "This is no recovery code of yours, or it was used already.");
+    is_told_at_the_field(&refused, "The recovery code is incorrect or was already used.");
 }
 
-/// A wrong code stands at its field, where the page begins, and its title says that something is wrong.
+/// The error of a wrong code is at its field, which has the focus, and the title says `Error`.
 #[track_caller]
 fn is_told_at_the_field(page: &Page, text: &str) {
     is_sound(&page.answer);
@@ -88,26 +88,26 @@ fn is_told_at_the_field(page: &Page, text: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_goes_back_after_both_steps_is_signed_in_and_told_nothing() {
+async fn going_back_after_both_steps_shows_no_error() {
     let app = TestApp::spawn().await;
     let holder = with_totp(&app).await;
     let mut reader = first_step(&app).await;
     reader.fill("/dashboard/sign-in/second-factor", &[("code", &holder.code())]).await.is_at("/dashboard");
     for page in ["/dashboard/sign-in/second-factor", "/dashboard/sign-in/recovery-code"] {
         let home = reader.open(page).await.is_at("/dashboard").shows("Hello");
-        assert!(!home.html().contains("took too long"), "{}", home.html());
+        assert!(!home.html().contains("This sign-in expired"), "{}", home.html());
         let design = reader.open(&format!("{page}?next=%2Fdashboard%2Fdesign")).await.is_at("/dashboard/design");
-        assert!(!design.html().contains("took too long"), "{}", design.html());
+        assert!(!design.html().contains("This sign-in expired"), "{}", design.html());
         reader.open(&format!("{page}?next=%2F%2Fevil.example")).await.is_at("/dashboard");
     }
-    // Whoever signs in once more is at the second step all the same.
+    // Signing in again still asks for the second step.
     let form = reader.open("/dashboard/sign-in?again").await.form().with(&[("password", PASSWORD)]);
-    reader.send(&form).await.is_at("/dashboard/sign-in/second-factor").shows("Second step");
+    reader.send(&form).await.is_at("/dashboard/sign-in/second-factor").shows("Two-factor authentication");
     reader.open("/dashboard/sign-in/second-factor").await.is_at("/dashboard/sign-in/second-factor");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_fails_too_often_or_waits_too_long_begins_again() {
+async fn too_many_failures_or_too_much_time_start_the_sign_in_again() {
     let app = TestApp::spawn().await;
     let wrong = with_totp(&app).await.wrong_code();
     let mut reader = first_step(&app).await;
@@ -115,17 +115,17 @@ async fn whoever_fails_too_often_or_waits_too_long_begins_again() {
         reader.fill("/dashboard/sign-in/second-factor", &[("code", &wrong)]).await.has_status(401);
     }
     let page = reader.fill("/dashboard/sign-in/second-factor", &[("code", &wrong)]).await;
-    page.is_at("/dashboard/sign-in").shows("took too long, or was tried too often");
+    page.is_at("/dashboard/sign-in").shows("expired or had too many failed attempts");
     assert!(!reader.cookies.contains_key("updraft-pending"));
     let mut reader = first_step(&app).await;
     let form = reader.open("/dashboard/sign-in/second-factor").await.form();
     app.clock.advance(5 * 60_000 + 1);
-    reader.send(&form.with(&[("code", &wrong)])).await.is_at("/dashboard/sign-in").shows("took too long");
+    reader.send(&form.with(&[("code", &wrong)])).await.is_at("/dashboard/sign-in").shows("This sign-in expired");
     reader.open("/dashboard/sign-in/recovery-code").await.is_at("/dashboard/sign-in");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_way_back_is_kept_over_both_steps() {
+async fn the_next_page_is_kept_over_both_steps() {
     let app = TestApp::spawn().await;
     let holder = with_totp(&app).await;
     let mut reader = app.reader();
@@ -136,7 +136,7 @@ async fn the_way_back_is_kept_over_both_steps() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_has_codes_that_are_stopped_is_told_how_to_go_on() {
+async fn a_user_whose_codes_are_stopped_is_told_what_to_do() {
     let app = TestApp::spawn().await;
     let holder = with_totp(&app).await;
     let mut reader = first_step(&app).await;

@@ -1,4 +1,4 @@
-//! Apps that others share are seen, accepted and left by forms alone.
+//! Shared apps are listed, accepted and left by forms alone.
 
 use serde_json::json;
 use tests::reader::unescape;
@@ -16,37 +16,37 @@ async fn ada() -> (TestApp, Reader, Client, Client) {
     (app, reader, ada, bob)
 }
 
-/// The path of a page of an app, as the links of mails have it.
+/// The path of an app's page, as in mails.
 async fn page(app: &TestApp, name: &str, verb: &str) -> String {
     let id = app.texts("SELECT id FROM apps WHERE name = $1", &[name]).await.remove(0);
     format!("/dashboard/account/apps/{id}/{verb}")
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_shared_app_is_listed_and_accepted_by_a_button_alone() {
+async fn a_shared_app_is_listed_and_accepted_only_by_a_button() {
     let (app, mut reader, ada, bob) = ada().await;
     assert!(!reader.open("/dashboard/account").await.html().contains("Shared with you"));
     bob.create_app("demo").await;
     add(&bob, "demo", "ada", "Viewer").await;
     let accept_page = page(&app, "demo", "accept").await;
-    let list = reader.open("/dashboard/account").await.has_status(200).shows("Shared with you").shows("not accepted").shows("Viewer");
+    let list = reader.open("/dashboard/account").await.has_status(200).shows("Shared with you").shows("Not accepted").shows("Viewer");
     assert!(list.html().contains(&format!("href=\"{accept_page}\"")), "{}", list.html());
-    // The mail leads there, too; to open it does nothing.
+    // The mail links to it; opening it changes nothing.
     assert!(app.last_mail_to("ada@example.com").await.text.contains(&accept_page));
     let rows = app.audit_rows().await;
-    let opened = reader.open(&accept_page).await.has_status(200).shows("Accept an app").shows("bob@example.com:demo");
+    let opened = reader.open(&accept_page).await.has_status(200).shows("Accept app").shows("bob@example.com:demo");
     assert_eq!((names(&ada).await, app.audit_rows().await), (vec!["bob@example.com:demo".to_owned()], rows));
     let done = reader.send(&opened.form()).await.is_at("/dashboard/account").shows("You accepted the app demo.");
-    assert!(!done.html().contains("not accepted"));
+    assert!(!done.html().contains("Not accepted"));
     assert_eq!((names(&ada).await, app.audit_rows().await), (vec!["demo".to_owned()], rows + 1));
-    // Again, and later.
-    reader.send(&opened.form()).await.is_at("/dashboard/account").shows("You have accepted this app already.");
-    reader.open(&accept_page).await.is_at("/dashboard/account").shows("You have accepted this app already.");
+    // Accepted a second time.
+    reader.send(&opened.form()).await.is_at("/dashboard/account").shows("You already accepted this app.");
+    reader.open(&accept_page).await.is_at("/dashboard/account").shows("You already accepted this app.");
     assert_eq!(app.audit_rows().await, rows + 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_shared_app_is_left_after_a_question() {
+async fn a_shared_app_is_left_after_a_confirmation() {
     let (app, mut reader, ada, bob) = ada().await;
     for name in ["accepted", "waiting"] {
         bob.create_app(name).await;
@@ -66,7 +66,7 @@ async fn a_shared_app_is_left_after_a_question() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_transferred_app_is_accepted_under_another_name_where_there_is_one_already() {
+async fn a_transferred_app_is_accepted_under_another_name_if_its_name_is_taken() {
     let (app, mut reader, ada, bob) = ada().await;
     ada.create_app("demo").await;
     bob.create_app("demo").await;
@@ -74,16 +74,17 @@ async fn a_transferred_app_is_accepted_under_another_name_where_there_is_one_alr
     transfer(&bob, "demo", "ada").await.assert(201);
     let mail = app.last_mail_to("ada@example.com").await;
     let path = mail.text.lines().find_map(|line| line.strip_prefix(&app.base).filter(|path| path.ends_with("/accept"))).unwrap().to_owned();
-    reader.open("/dashboard/account").await.shows("transferred to you");
+    reader.open("/dashboard/account").await.shows("Transferred to you");
     let opened = reader.open(&path).await.shows("counts against your quotas").shows("value=\"demo\"");
-    let refused = reader.send(&opened.form()).await.has_status(409).shows("An app named demo exists: give this one another name.");
+    let refused =
+        reader.send(&opened.form()).await.has_status(409).shows("You already have an app named demo: choose another name for this one.");
     let refused = reader.send(&refused.form().with(&[("name", "a/b")])).await.has_status(400).shows("value=\"a/b\"");
     reader.send(&refused.form().with(&[("name", "from bob")])).await.is_at("/dashboard/account").shows("You accepted the app from bob.");
     assert_eq!(meaning(&ada, "from%20bob").await, id);
-    // Or declined: the sender has it again.
+    // Declined: the app goes back to its sender.
     bob.create_app("unwanted").await;
     transfer(&bob, "unwanted", "ada").await.assert(201);
-    let question = reader.open(&page(&app, "unwanted", "leave").await).await.shows("It belongs to its sender again.");
+    let question = reader.open(&page(&app, "unwanted", "leave").await).await.shows("The app goes back to its sender.");
     reader.send(&question.form()).await.is_at("/dashboard/account");
     assert_eq!(roles(&bob, "unwanted").await, json!({ "bob": "Owner" }));
 }
@@ -102,23 +103,23 @@ async fn a_page_that_asked_about_a_share_accepts_no_transfer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_accepts_or_leaves_what_is_not_shared_with_them() {
+async fn apps_that_are_not_shared_cannot_be_accepted_or_left() {
     let (app, mut reader, ada, bob) = ada().await;
     bob.create_app("bobs").await;
     ada.create_app("own").await;
     for verb in ["accept", "leave"] {
         reader.open(&page(&app, "bobs", verb).await).await.has_status(404);
     }
-    // One's own is accepted as it is, and is not left.
+    // An own app is already accepted, and cannot be left.
     reader.open(&page(&app, "own", "accept").await).await.is_at("/dashboard/account");
     reader.open(&page(&app, "own", "leave").await).await.has_status(404);
-    // A mail's link leads through the sign-in page.
+    // A link in a mail asks for a sign-in first.
     let leave = page(&app, "bobs", "leave").await;
     app.reader().open(&leave).await.is_at("/dashboard/sign-in");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_list_is_bounded_and_its_names_stay_text() {
+async fn the_list_is_bounded_and_its_names_are_escaped() {
     let (app, mut reader, _ada, bob) = ada().await;
     for (number, attempt) in ATTEMPTS.iter().enumerate() {
         let name = attempt.replace(['/', '\\', '?', ':', '#'], "-");
@@ -141,6 +142,6 @@ async fn the_list_is_bounded_and_its_names_stay_text() {
     }
     let list = reader.open("/dashboard/account").await.has_status(200).shows("There are more apps.");
     assert_eq!(unescape(&list.html()).matches("/leave\"").count(), 50);
-    // What waits comes first.
+    // Apps to accept come first.
     assert_eq!(list.html().matches("/accept\"").count(), 4);
 }

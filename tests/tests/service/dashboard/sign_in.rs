@@ -7,39 +7,43 @@ use tests::{Options, TestApp};
 use crate::dashboard::headers::is_sound;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_wrong_is_said_and_the_address_stays() {
+async fn errors_are_shown_and_the_address_is_kept() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let mut reader = app.reader();
     let page = reader.sign_in("ada@example.com", "not hers").await.has_status(401).is_at("/dashboard/sign-in");
-    let page = page.shows("The e-mail address or the password is wrong.");
-    // No field is to blame: the page begins at what it says, and its title says so first.
+    let page = page.shows("Incorrect email address or password.");
+    // The error belongs to no field: the summary has the focus, and the title says `Error`.
     is_sound(&page.answer);
     let page = page.shows("<div class=\"notice bad\" role=\"alert\" tabindex=\"-1\" autofocus>").shows("<title>Error: Sign in ");
     assert_eq!(page.html().matches(" autofocus").count(), 1);
-    assert!(!page.html().contains("Have it sent again"), "{}", page.html());
+    assert!(!page.html().contains("Send it again"), "{}", page.html());
     assert_eq!(page.form().fields["email"], "ada@example.com");
-    // The same as of nobody.
+    // The same page as for an unknown address.
     let nobody = reader.sign_in("nobody@example.com", "not hers").await.has_status(401);
     assert_eq!(page.html().replace("ada@", "nobody@"), nobody.html());
-    reader.sign_in("ada", "").await.has_status(400).shows("E-mail address must be").shows("Password must be");
+    reader.sign_in("ada", "").await.has_status(400).shows("Email address must be").shows("Password must be");
     reader.send(&page.form().with(&[("password", PASSWORD)])).await.is_at("/dashboard").shows("Hello");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_is_not_confirmed_is_told_what_to_do() {
+async fn a_user_with_an_unconfirmed_address_is_told_what_to_do() {
     let app = TestApp::spawn().await;
     let mut reader = app.reader();
     reader.fill("/dashboard/sign-up", &[("email", "ada@example.com"), ("password", PASSWORD)]).await;
-    let page = reader.sign_in("ada@example.com", PASSWORD).await.has_status(403).shows("not verified yet: open the link in the mail.");
-    page.shows("<a href=\"/dashboard/sign-up/sent?again\">Have it sent again</a>");
-    // Whoever does not know the password learns nothing.
+    let page = reader
+        .sign_in("ada@example.com", PASSWORD)
+        .await
+        .has_status(403)
+        .shows("is not verified: open the link in the verification email.");
+    page.shows("<a href=\"/dashboard/sign-up/sent?again\">Send it again</a>");
+    // Without the right password, nothing is revealed.
     let page = reader.sign_in("ada@example.com", "wrong").await.has_status(401);
-    assert!(!page.html().contains("Have it sent again"), "{}", page.html());
+    assert!(!page.html().contains("Send it again"), "{}", page.html());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_signs_in_again_need_not_type_the_address() {
+async fn signing_in_again_fills_in_the_address() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let mut reader = app.signed_in_reader("ada").await;
@@ -49,14 +53,14 @@ async fn whoever_signs_in_again_need_not_type_the_address() {
     let password = html.split("<input id=\"password\"").nth(1).unwrap().split('>').next().unwrap();
     assert!(password.ends_with(" autofocus") && html.matches(" autofocus").count() == 1, "{html}");
     reader.send(&page.form().with(&[("password", PASSWORD)])).await.is_at("/dashboard").shows("Hello");
-    // Nobody else is told an address.
+    // No address is revealed to anyone else.
     let page = app.reader().open("/dashboard/sign-in?again").await;
     assert_eq!(page.form().fields["email"], "");
     assert!(!page.html().contains(" autofocus"), "{}", page.html());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn too_many_guesses_are_told_how_long_to_wait() {
+async fn too_many_guesses_are_rate_limited() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let mut reader = app.reader();
@@ -64,7 +68,7 @@ async fn too_many_guesses_are_told_how_long_to_wait() {
     while page.answer.status == 401 {
         page = reader.sign_in("ada@example.com", "wrong").await;
     }
-    let page = page.has_status(429).shows("Too many failed logins").shows("Try again in");
+    let page = page.has_status(429).shows("Too many failed sign-in attempts").shows("Try again in");
     assert!(page.answer.header("retry-after").parse::<u64>().unwrap() > 0);
 }
 
@@ -80,24 +84,24 @@ async fn after_some_failures_the_challenge_is_on_the_page() {
         assert!(!page.html().contains("cf-turnstile"));
         page = reader.sign_in("ada@example.com", "wrong").await;
     }
-    let page = page.has_status(403).shows("Show that you are human").shows("cf-turnstile").shows("https://challenge.example/api.js");
+    let page = page.has_status(403).shows("Confirm that you are human").shows("cf-turnstile").shows("https://challenge.example/api.js");
     assert!(page.answer.header("content-security-policy").contains("frame-src https://challenge.example;"));
     let mut form = page.form().with(&[("password", "wrong")]);
     form.fields.insert("challengeToken".to_owned(), "good".to_owned());
-    // Wrong once more: the challenge stays.
+    // After another failure, the challenge stays.
     reader.send(&form).await.has_status(401).shows("cf-turnstile");
     assert_eq!(turnstile.asked().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_banner_says_by_when_a_second_factor_is_to_be_set_up() {
+async fn the_banner_shows_the_mfa_deadline() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let mut reader = app.signed_in_reader("ada").await;
     let day = |time| control::testing::dashboard::day(time);
     let deadline = app.clock.now().plus_millis(14 * 86_400_000);
-    reader.open("/dashboard").await.shows("Set up a second factor</strong> by").shows(&day(deadline));
+    reader.open("/dashboard").await.shows("Set up two-factor authentication.</strong>").shows(">in 14 days</time>").shows(&day(deadline));
     app.clock.advance(14 * 86_400_000 + 1);
     let mut reader = app.signed_in_reader("ada").await;
-    reader.open("/dashboard").await.shows("The time to set up a second factor is over.");
+    reader.open("/dashboard").await.shows("Your account requires two-factor authentication.</strong>");
 }

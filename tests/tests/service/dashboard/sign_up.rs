@@ -9,13 +9,13 @@ async fn sign_up(reader: &mut Reader, name: &str) -> tests::reader::Page {
     reader.fill("/dashboard/sign-up", &fields).await
 }
 
-/// Confirms with the token of a mail and then with [`PASSWORD`].
+/// Confirms with the token of a mail, then with [`PASSWORD`].
 async fn confirm(reader: &mut Reader, token: &str) -> tests::reader::Page {
     let page = reader.fill("/dashboard/verify-email", &[("token", token)]).await.has_status(200).shows("Enter your password");
     reader.send(&page.form().with(&[("password", PASSWORD)])).await
 }
 
-/// No token ever stands in a request line.
+/// No request line contains a token.
 #[track_caller]
 fn kept_secret(reader: &Reader, tokens: &[&str]) {
     for asked in &reader.asked {
@@ -26,18 +26,18 @@ fn kept_secret(reader: &Reader, tokens: &[&str]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stranger_signs_up_by_the_mail_and_signs_in_and_out() {
+async fn a_visitor_signs_up_with_the_mail_and_signs_in_and_out() {
     let app = TestApp::spawn().await;
     let mut reader = app.reader();
-    sign_up(&mut reader, "ada").await.is_at("/dashboard/sign-up/sent").shows("Check your e-mail");
+    sign_up(&mut reader, "ada").await.is_at("/dashboard/sign-up/sent").shows("Check your email");
     let mail = app.last_mail_to("ada@example.com").await;
     assert!(mail.link().starts_with(&format!("{}/dashboard/verify-email#token=", app.base)), "{}", mail.link());
-    // Opening the link, as mail scanners do, does nothing.
-    let page = reader.open("/dashboard/verify-email").await.shows("Confirm your e-mail address").shows("#token=");
+    // Opening the link, as mail scanners do, changes nothing.
+    let page = reader.open("/dashboard/verify-email").await.shows("Confirm your email address").shows("#token=");
     let home = page.clone();
     let page = reader.send(&page.form().with(&[("token", &mail.token())])).await.shows("ada@example.com").shows("127.0.0.1");
     let signed_in = reader.send(&page.form().with(&[("password", PASSWORD)])).await.is_at("/dashboard/sign-in");
-    signed_in.shows("Your e-mail address is confirmed");
+    signed_in.shows("Your email address is confirmed");
     let page = reader.sign_in("ada@example.com", PASSWORD).await.is_at("/dashboard").shows("Hello, Ada").shows("ada@example.com");
     let session = reader.cookies["updraft"].clone();
     let page = reader.send(&page.form_to("/dashboard/sign-out")).await.is_at("/dashboard/sign-in").shows("You are signed out.");
@@ -47,14 +47,14 @@ async fn a_stranger_signs_up_by_the_mail_and_signs_in_and_out() {
     // The same token again.
     let again = reader.fill("/dashboard/verify-email", &[("token", &mail.token())]).await.has_status(400);
     again
-        .shows("This link is not valid, was used already, or is too old: have another mail sent.")
-        .shows("Confirmed already? <a href=\"/dashboard/sign-in\">Sign in</a>");
+        .shows("This link is invalid, expired or already used. Request a new email.")
+        .shows("Already confirmed? <a href=\"/dashboard/sign-in\">Sign in</a>");
     let page = reader.open("/dashboard/verify-email").await;
-    assert!(!page.html().contains("Confirmed already?"), "{}", page.html());
+    assert!(!page.html().contains("Already confirmed?"), "{}", page.html());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_confirms_an_account_in_anothers_browser_signs_in_with_their_own_address() {
+async fn confirming_in_another_users_browser_asks_for_the_own_address() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     sign_up(&mut app.reader(), "bob").await;
@@ -67,30 +67,30 @@ async fn whoever_confirms_an_account_in_anothers_browser_signs_in_with_their_own
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_wrong_stands_at_its_field() {
+async fn errors_are_shown_at_their_fields() {
     let app = TestApp::spawn().await;
     let mut reader = app.reader();
     let page = reader.fill("/dashboard/sign-up", &[("email", "nobody"), ("password", "short"), ("name", "Ada")]).await.has_status(400);
     let html = page.html();
     assert!(
-        html.contains("<p class=\"error\" id=\"email-error\">E-mail address must be an e-mail address of at most 255 characters.</p>"),
+        html.contains("<p class=\"error\" id=\"email-error\">Email address must be an email address of at most 255 characters.</p>"),
         "{html}"
     );
     assert!(html.contains("<p class=\"error\" id=\"password-error\">Password must be 12 to 1000 characters.</p>"), "{html}");
     assert!(html.contains("aria-describedby=\"password-hint password-error\" aria-invalid=\"true\""), "{html}");
-    assert!(html.contains("role=\"alert\"") && html.contains("<a href=\"#email\">E-mail address must"), "{html}");
+    assert!(html.contains("role=\"alert\"") && html.contains("<a href=\"#email\">Email address must"), "{html}");
     assert_eq!((page.form().fields["email"].as_str(), page.form().fields["name"].as_str()), ("nobody", "Ada"));
     assert_eq!(page.form().fields["password"], "");
     assert_eq!(html.matches(" autofocus").count(), 1);
     reader
         .send(&page.form().with(&[("email", "ada@example.com"), ("password", "ada@example.com")]))
         .await
-        .shows("Password is too easily guessed;");
+        .shows("Password is too easy to guess:");
     reader.send(&page.form().with(&[("email", "ada@example.com"), ("password", PASSWORD)])).await.is_at("/dashboard/sign-up/sent");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_learns_by_a_page_whether_an_address_has_an_account() {
+async fn no_page_reveals_whether_an_address_has_an_account() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let mut pages = Vec::new();
@@ -100,46 +100,42 @@ async fn nobody_learns_by_a_page_whether_an_address_has_an_account() {
         pages.push((page.path.clone(), page.html().replace(&page.form().fields["csrf"], "")));
     }
     assert_eq!(pages[0], pages[1]);
-    assert_eq!(app.last_mail_to("ada@example.com").await.subject, "You have an account already");
+    assert_eq!(app.last_mail_to("ada@example.com").await.subject, "You already have an account");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_mail_is_sent_again_and_voids_the_first() {
+async fn the_mail_is_sent_again_and_replaces_the_first() {
     let app = TestApp::spawn().await;
     let mut reader = app.reader();
     sign_up(&mut reader, "ada").await;
     let first = app.last_mail_to("ada@example.com").await.token();
-    reader.fill("/dashboard/sign-up/sent", &[("email", "ada@example.com")]).await.shows("another mail is on its way");
+    reader.fill("/dashboard/sign-up/sent", &[("email", "ada@example.com")]).await.shows("we sent another email");
     let second = app.last_mail_to("ada@example.com").await.token();
     assert_ne!(first, second);
     reader.fill("/dashboard/verify-email", &[("token", &first)]).await.has_status(400);
     confirm(&mut reader, &second).await.is_at("/dashboard/sign-in");
-    // Whoever asks for another mail is not told that one is on its way.
+    // A visitor who asks for another mail is not told that one was sent.
     let page = reader.open("/dashboard/verify-email").await.shows("href=\"/dashboard/sign-up/sent?again\"");
-    assert!(!page.html().contains("on its way"));
-    let page = reader.open("/dashboard/sign-up/sent?again").await.shows("Another mail");
-    assert!(!page.html().contains("on its way"), "{}", page.html());
-    let page = reader.send(&page.form().with(&[("email", "none")])).await.has_status(400).shows("Another mail");
-    reader
-        .send(&page.form().with(&[("email", "ada@example.com")]))
-        .await
-        .is_at("/dashboard/sign-up/sent")
-        .shows("another mail is on its way");
-    reader.fill("/dashboard/sign-up/sent", &[("email", "none")]).await.has_status(400).shows("E-mail address must be");
+    assert!(!page.html().to_lowercase().contains("we sent"));
+    let page = reader.open("/dashboard/sign-up/sent?again").await.shows("Request a new email");
+    assert!(!page.html().to_lowercase().contains("we sent"), "{}", page.html());
+    let page = reader.send(&page.form().with(&[("email", "none")])).await.has_status(400).shows("Request a new email");
+    reader.send(&page.form().with(&[("email", "ada@example.com")])).await.is_at("/dashboard/sign-up/sent").shows("we sent another email");
+    reader.fill("/dashboard/sign-up/sent", &[("email", "none")]).await.has_status(400).shows("Email address must be");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_that_takes_nobody_says_so() {
+async fn a_service_with_closed_registration_says_so() {
     let app = TestApp::spawn_with(Options::default().with("REGISTRATION", "closed")).await;
     let mut reader = app.reader();
-    let page = reader.open("/dashboard/sign-up").await.shows("This service takes no sign-ups");
+    let page = reader.open("/dashboard/sign-up").await.shows("Sign-up is closed");
     assert_eq!(page.forms().len(), 0);
     assert!(!reader.open("/dashboard/sign-in").await.html().contains("/sign-up"));
     reader.fill("/dashboard/sign-up/sent", &[("email", "ada@example.com")]).await.has_status(403).shows("Registration is closed");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn too_many_sign_ups_are_told_how_long_to_wait() {
+async fn too_many_sign_ups_are_rate_limited() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_REGISTER", "1/1h")).await;
     let mut reader = app.reader();
     sign_up(&mut reader, "ada").await.is_at("/dashboard/sign-up/sent");
@@ -149,11 +145,11 @@ async fn too_many_sign_ups_are_told_how_long_to_wait() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_challenge_is_asked_for_where_one_is_configured() {
+async fn a_configured_challenge_is_required() {
     let turnstile = Turnstile::start().await;
     let app = TestApp::spawn_with(turnstile.options(Options::default())).await;
     let mut reader = app.reader();
-    let page = sign_up(&mut reader, "ada").await.has_status(403).shows("Show that you are human");
+    let page = sign_up(&mut reader, "ada").await.has_status(403).shows("Confirm that you are human");
     let mut form = page.form().with(&[("password", PASSWORD)]);
     form.fields.insert("challengeToken".to_owned(), "good".to_owned());
     reader.send(&form).await.is_at("/dashboard/sign-up/sent");

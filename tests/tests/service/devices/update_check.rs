@@ -116,8 +116,8 @@ async fn every_path_answers_both_ways_of_naming_in_its_own_case() {
             format!("deploymentKey={key}&appVersion=1.0&packageHash=&isCompanion=&label=&clientUniqueId="),
             format!("deployment_key={key}&deploymentKey=&app_version=1.0&appVersion="),
             format!("deployment_key=&deploymentKey={key}&app_version=&appVersion=1.0"),
-            // White space around the key, and members that nobody knows.
-            format!("deployment_key=%20{key}%09&app_version=1.0&is_companion=false&more=1&app_version=9.9.9"),
+            // White space around the key, and unknown parameters.
+            format!("deployment_key=%20{key}%09&app_version=1.0&is_companion=false&more=1&more=2"),
         ] {
             for slash in ["", "/"] {
                 let answer = client.get(&format!("{path}{slash}?{query}")).await;

@@ -61,12 +61,12 @@ async fn each_kind_of_mail_says_what_it_is_about() {
     let gone = Kind::AccountDeleted { time: UnixMillis(1_700_000_000_000), address: "192.0.2.7".to_owned() };
     let reset = Kind::ResetPassword { link: "https://example.com/#token=abc".to_owned(), lifetime: 3_600_000 };
     let expected = [
-        (verification(1), "Confirm your e-mail address", "valid for 96 hours"),
-        (Kind::AlreadyRegistered, "You have an account already", "It has an account already"),
-        (reset, "Reset your password", "valid for 1 hour"),
-        (Kind::PasswordChanged(new(&[])), "Your password was changed", "14 November 2023, 22:13:20 UTC. Client address: 192.0.2.7"),
+        (verification(1), "Verify your email address", "expires in 96 hours"),
+        (Kind::AlreadyRegistered, "You already have an account", "You already have an account"),
+        (reset, "Reset your password", "expires in 1 hour"),
+        (Kind::PasswordChanged(new(&[])), "Your password was changed", "November 14, 2023, 22:13:20 UTC. IP address: 192.0.2.7"),
         (Kind::PasswordReset(new(&["ci <b>", "laptop"])), "Your password was reset", "- ci <b>\n- laptop\n"),
-        (gone, "Your account was deleted", "14 November 2023, 22:13:20 UTC. Client address: 192.0.2.7"),
+        (gone, "Your account was deleted", "November 14, 2023, 22:13:20 UTC. IP address: 192.0.2.7"),
     ];
     for (kind, ..) in &expected {
         send(&app.state(), "ada@example.com", kind.clone()).await;

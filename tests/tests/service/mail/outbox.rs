@@ -31,7 +31,7 @@ async fn a_decision_that_is_rolled_back_sends_nothing() {
     drop(tx);
     send(&state, "ada@example.com", Kind::AlreadyRegistered).await;
     let subjects: Vec<String> = app.mails_to("ada@example.com").await.into_iter().map(|mail| mail.subject).collect();
-    assert_eq!(subjects, ["You have an account already"]);
+    assert_eq!(subjects, ["You already have an account"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -38,8 +38,8 @@ async fn rotate_with(app: &TestApp, keys: &str) -> Ended {
 fn moved(ended: &Ended, numbers: [u32; 4]) {
     let [seeds, keys, mails, challenges] = numbers;
     let expected = format!(
-        "encrypted anew: authenticator seeds {seeds}, keys of recovery codes {keys}, waiting mails {mails}, open challenges {challenges}; \
-         all is encrypted with t2\n"
+        "re-encrypted: authenticator seeds {seeds}, keys of recovery codes {keys}, queued mails {mails}, open challenges {challenges}; \
+         everything is encrypted with t2\n"
     );
     assert_eq!((ended.code, ended.out.as_str(), ended.err.as_str()), (Some(0), expected.as_str(), ""));
 }
@@ -51,7 +51,7 @@ fn refused(ended: &Ended, text: &str) {
 }
 
 fn needs(id: &str) -> String {
-    format!("UPDRAFT_ENCRYPTION_KEY: this database needs the key {id}, too: give it behind the others, or give it alone")
+    format!("UPDRAFT_ENCRYPTION_KEY: this database also needs the key {id}: add it after the others, or use it alone")
 }
 
 async fn no_mail_waits(app: &TestApp) {
@@ -243,7 +243,7 @@ async fn keys_that_do_not_open_everything_are_refused() {
     app.stop().await;
     let other = OLD.replace("t1:", "t3:");
     let changed = NEW.replace("t2:", "t1:");
-    let another = "UPDRAFT_ENCRYPTION_KEY: this database was made with another key t1; give that one";
+    let another = "UPDRAFT_ENCRYPTION_KEY: this database was created with another key t1: use that one";
     for (keys, text) in [(NEW, needs("t1").as_str()), (&changed, another), (&other, &needs("t1"))] {
         let refusal = starts(&app, keys).await.unwrap_err();
         assert!(refusal.ends_with(text), "{keys}: {refusal}");
@@ -283,7 +283,7 @@ async fn a_rotation_gives_up_while_another_process_goes_on_with_the_old_key() {
     no_mail_waits(&app).await;
     app.whenever(UNDO.0, UNDO.1).await;
     let rows = app.audit_rows().await;
-    let text = "another process goes on encrypting with an older key: give every one the same keys first";
+    let text = "another process still encrypts with an older key: start every process with the same keys, then try again";
     refused(&rotate_with(&app, &both()).await, text);
     assert_eq!(app.audit_rows().await, rows);
     let refusal = starts(&app, NEW).await.unwrap_err();

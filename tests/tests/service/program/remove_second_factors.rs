@@ -40,8 +40,8 @@ async fn the_operator_removes_every_factor_of_one_account_and_its_owner_is_told(
     app.state().mailer.wake();
     let told = app.mails_to(&ada.email()).await.split_off(mails);
     let [mail] = told.as_slice() else { panic!("{told:?}") };
-    assert_eq!(mail.subject, "Your second factors were removed");
-    assert!(mail.text.contains("Those who run this service") && mail.text.contains("change your password"), "{}", mail.text);
+    assert_eq!(mail.subject, "Two-factor authentication was turned off");
+    assert!(mail.text.contains("Your administrator removed") && mail.text.contains("change your password"), "{}", mail.text);
 
     // The password alone; what waited has ended, what is signed in has not.
     app.log_in("ada").await.get("/v1/account").await.assert(200);
@@ -63,9 +63,11 @@ async fn without_factors_or_account_it_changes_nothing_and_says_so() {
     let app = TestApp::spawn_with(Options::default()).await;
     app.without_factor("ada").await;
     let rows = app.audit_rows().await;
-    for (email, said) in
-        [("ada@example.com", "has no second factor"), ("nobody@example.com", "account was not found"), ("x", "e-mail address")]
-    {
+    for (email, said) in [
+        ("ada@example.com", "two-factor authentication is not enabled"),
+        ("nobody@example.com", "account was not found"),
+        ("x", "email address"),
+    ] {
         let refused = remove(&app, email).await;
         assert_eq!((refused.code, refused.out.as_str()), (Some(1), ""), "{refused:?}");
         assert!(refused.err.contains(said), "{refused:?}");

@@ -411,7 +411,7 @@ async fn the_owner_is_told_of_a_key_that_comes_or_goes() {
     let session = app.open_session("ada", Dashboard).await;
     let key = make(&app, &session, "<b>build</b> server", DAY).await;
     let mail = app.last_mail_to("ada@example.com").await;
-    assert_eq!(mail.subject, "An access key was added");
+    assert_eq!(mail.subject, "An access key was created");
     assert!(mail.text.contains("<b>build</b> server") && mail.text.contains("127.0.0.1"), "{}", mail.text);
     assert!(!mail.text.contains(key.token()) && !mail.html.contains("<b>build"), "{}", mail.html);
     session.delete(&path("<b>build</b> server")).await.assert(204);

@@ -332,7 +332,7 @@ async fn the_owner_is_told_of_a_key_that_comes_or_goes_and_of_those_that_outlive
         make(&session, json!({ "name": "gone key", "scopes": ["read"] })).await,
     );
     let mail = app.last_mail_to("ada@example.com").await;
-    assert_eq!(mail.subject, "An API key was added");
+    assert_eq!(mail.subject, "An API key was created");
     assert!(mail.text.contains("gone key") && !mail.text.contains(gone["key"].as_str().unwrap()), "{}", mail.text);
     session.delete(&path(&gone)).await.assert(204);
     assert_eq!(app.last_mail_to("ada@example.com").await.subject, "An API key was revoked");

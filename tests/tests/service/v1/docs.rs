@@ -77,9 +77,7 @@ async fn every_rule_against_a_promotion_is_told() {
     let document = app.anonymous().get("/v1/openapi.json").await.assert(200);
     let promote = &document["paths"]["/v1/apps/{app}/deployments/{deployment}/promotions"]["post"];
     let told = promote["responses"]["409"]["description"].as_str().unwrap();
-    for rule in
-        ["is the source", "unfinished rollout", "same contents", "no release that is enabled", "is disabled", "packageHash", "deleted"]
-    {
+    for rule in ["is the source", "unfinished rollout", "same contents", "no enabled release", "is disabled", "packageHash", "deleted"] {
         assert!(told.contains(rule), "{rule}: {told}");
     }
 }
@@ -94,7 +92,7 @@ async fn who_may_remove_and_who_may_leave_is_told_apart() {
     assert!(remove["responses"]["403"]["description"].as_str().unwrap().contains("`collaborators.manage`"));
     let page = app.anonymous().get("/v1/docs").await.text();
     let part = page.split(&format!("<article id=\"{}\">", remove["operationId"].as_str().unwrap())).nth(1).unwrap();
-    assert!(part.split("</article>").next().unwrap().contains("Needs: collaborators.manage or collaborators.leave."), "{part}");
+    assert!(part.split("</article>").next().unwrap().contains("Authorization: collaborators.manage or collaborators.leave."), "{part}");
 }
 
 /// What existing command lines open in a browser besides: it leads to a page of the dashboard, and is no operation.

@@ -1,4 +1,4 @@
-//! Small planted packages, in memory: what is found in them, and what is not.
+//! Tests with small packages in memory.
 
 mod exceptions;
 mod paths;
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use super::{Findings, package::Package, rules::Rules};
 use crate::session::Failure;
 
-/// A package of these files, by their paths in `src`; those of other packages begin with `../`.
+/// A package with these files, by path in `src`; paths of files in other packages start with `../`.
 fn package(files: &[(&str, &str)]) -> Package {
     let first = |path: &str| path.split('/').next().unwrap_or_default().to_owned();
     let owned = |files: &[&(&str, &str)]| files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
@@ -31,7 +31,7 @@ fn find(files: &[(&str, &str)], rules: &str) -> Result<Findings, Failure> {
     Findings::new(&package(files), &rules)
 }
 
-/// Which file needs which, such as `a.rs -> b.rs`.
+/// Which file depends on which, such as `a.rs -> b.rs`.
 fn arrows(files: &[(&str, &str)]) -> Vec<String> {
     let arrows = find(files, "").unwrap().arrows;
     arrows.iter().map(|arrow| arrow.split(" (").next().unwrap().to_owned()).collect()

@@ -1,4 +1,4 @@
-//! Paths, wherever they are written.
+//! Paths in all positions.
 
 use super::{arrows, find};
 
@@ -8,26 +8,26 @@ const C: (&str, &str) = ("c/mod.rs", "pub mod inner; pub struct C;");
 const INNER: (&str, &str) = ("c/inner.rs", "pub fn act() {} pub struct Inner;");
 const D: (&str, &str) = ("d.rs", "pub const D: u8 = 1;");
 
-/// What `a.rs` needs when this is its text.
+/// The files that `a.rs` depends on, given its text.
 fn needs(text: &str) -> Vec<String> {
     let arrows = arrows(&[LIB, ("a.rs", text), B, C, INNER, D]);
     arrows.iter().filter_map(|arrow| arrow.strip_prefix("a.rs -> ")).map(str::to_owned).collect()
 }
 
 #[test]
-fn declared_modules_are_no_arrows() {
+fn module_declarations_are_not_dependencies() {
     assert_eq!(arrows(&[LIB, ("a.rs", ""), B, C, INNER, D]), [""; 0]);
 }
 
 #[test]
-fn groups_are_taken_apart_and_renames_do_not_matter() {
+fn groups_are_expanded_and_renames_do_not_matter() {
     assert_eq!(needs("use crate::{b::{self, B as Other}, c::{inner::{Inner as _, act}, C}};"), ["b.rs", "c/inner.rs", "c/mod.rs"]);
     assert_eq!(needs("use super::{b::B, d::D as E};"), ["b.rs", "d.rs"]);
 }
 
 #[test]
-fn a_path_after_a_name_for_a_module_leads_into_it() {
-    // The module alone is not needed: `c/mod.rs` does not define `act`.
+fn a_path_through_an_imported_module_is_followed() {
+    // No dependency on the module itself: `c/mod.rs` does not define `act`.
     assert_eq!(needs("use crate::c; fn f() { c::inner::act(); }"), ["c/inner.rs"]);
     assert_eq!(needs("use crate::c as other; fn f() { other::inner::act(); }"), ["c/inner.rs"]);
     assert_eq!(needs("use crate::c;"), [""; 0]);
@@ -57,25 +57,25 @@ fn macros_and_attributes_are_searched() {
 }
 
 #[test]
-fn comments_and_texts_are_not_searched() {
+fn comments_and_strings_are_not_searched() {
     assert_eq!(needs("//! [`crate::b::B`]\n/// crate::c::C\nfn f() { \"crate::d::D\" } // crate::b::B"), [""; 0]);
 }
 
 #[test]
-fn the_line_is_told() {
+fn the_line_is_reported() {
     let files = [LIB, ("a.rs", "\n\nuse std::fmt;\nuse crate::b::{\n    B,\n};"), B, C, INNER, D];
     assert_eq!(find(&files, "").unwrap().arrows, ["a.rs -> b.rs (line 5: crate::b::B)"]);
 }
 
 #[test]
-fn super_counts_from_the_module_it_is_in() {
+fn super_is_relative_to_its_module() {
     let deep = "use super::super::b::B; mod inline { use super::super::super::d::D; mod more { fn f() { super::super::super::C } } }";
     let files = [LIB, ("a.rs", ""), B, ("c/mod.rs", "pub mod inner; pub struct C;"), ("c/inner.rs", deep), D];
     assert_eq!(arrows(&files), ["c/inner.rs -> b.rs", "c/inner.rs -> c/mod.rs", "c/inner.rs -> d.rs"]);
 }
 
 #[test]
-fn modules_may_be_inline_with_files_below() {
+fn inline_modules_may_have_submodules_in_files() {
     let files = [
         ("lib.rs", "mod a { pub mod b; pub fn f() { b::g() } } mod c { use crate::a::b::g; }"),
         ("a/b.rs", "pub mod d; pub fn g() { d::h() }"),
@@ -85,7 +85,7 @@ fn modules_may_be_inline_with_files_below() {
 }
 
 #[test]
-fn a_declared_module_begins_a_path_in_its_parent() {
+fn a_path_may_start_with_a_submodule() {
     let files = [("lib.rs", "mod c;"), ("c/mod.rs", "mod inner; fn f() { inner::act() } "), INNER];
     assert_eq!(arrows(&files), ["c/mod.rs -> c/inner.rs"]);
     let files = [("lib.rs", "mod c;"), ("c/mod.rs", "mod inner; use inner::act;"), INNER];
@@ -93,7 +93,7 @@ fn a_declared_module_begins_a_path_in_its_parent() {
 }
 
 #[test]
-fn the_program_names_the_library() {
+fn the_program_may_name_the_library() {
     let program =
         "mod own; use control::b::{self, B}; use control::{c, d::D}; fn main() { c::inner::act(); crate::own::start(); control::c::C }";
     let files = [LIB, ("a.rs", ""), B, C, INNER, D, ("main.rs", program), ("own.rs", "pub fn start() { super::main() }")];
@@ -102,7 +102,7 @@ fn the_program_names_the_library() {
 }
 
 #[test]
-fn an_exported_macro_is_where_it_is_defined() {
+fn an_exported_macro_belongs_to_the_file_that_defines_it() {
     let files = [
         ("lib.rs", "mod a; mod db;"),
         ("a.rs", "fn f() { crate::on!(1); }"),
@@ -114,7 +114,7 @@ fn an_exported_macro_is_where_it_is_defined() {
 }
 
 #[test]
-fn a_function_may_be_called_like_a_module() {
+fn a_function_and_a_module_may_have_the_same_name() {
     let files = [
         ("lib.rs", "mod a; mod c;"),
         ("a.rs", "use crate::c::change; fn f() { change(); change::Kind::New }"),
@@ -126,7 +126,7 @@ fn a_function_may_be_called_like_a_module() {
 }
 
 #[test]
-fn what_a_macro_defines_is_of_the_module_that_the_path_names() {
+fn an_item_defined_by_a_macro_belongs_to_the_module_in_the_path() {
     let files = [LIB, ("a.rs", "use crate::b::Generated;"), ("b.rs", "generate! { Generated }"), C, INNER, D];
     assert_eq!(arrows(&files), ["a.rs -> b.rs"]);
 }

@@ -1,4 +1,4 @@
-//! Names that are re-exported: a path is followed to the file of the definition.
+//! Re-exports: paths are followed to the file with the definition.
 
 use super::{arrows, find, violations};
 
@@ -16,7 +16,7 @@ fn re_exports_are_followed_to_the_definition() {
 }
 
 #[test]
-fn a_mod_rs_that_only_re_exports_closes_no_circle() {
+fn a_mod_rs_with_only_re_exports_causes_no_cycle() {
     let files = [
         ("lib.rs", "mod a; mod b;"),
         ("a/mod.rs", "mod one; mod two; mod three; pub use one::One; pub use two::Two; pub use three::Three;"),
@@ -26,11 +26,11 @@ fn a_mod_rs_that_only_re_exports_closes_no_circle() {
         ("b.rs", "use crate::a; fn f(_: a::Three) {}"),
     ];
     assert_eq!(arrows(&files), ["a/three.rs -> a/one.rs", "a/three.rs -> a/two.rs", "a/two.rs -> a/one.rs", "b.rs -> a/three.rs"]);
-    assert_eq!(find(&files, "").unwrap().circles, [0; 0]);
+    assert_eq!(find(&files, "").unwrap().cycles, [0; 0]);
 }
 
 #[test]
-fn a_re_export_that_is_also_used_is_an_arrow() {
+fn a_re_export_that_is_also_used_is_a_dependency() {
     let files = [("lib.rs", "mod a;"), ("a/mod.rs", "mod one; pub use one::One; pub struct Two(One);"), ("a/one.rs", "pub struct One;")];
     assert_eq!(arrows(&files), ["a/mod.rs -> a/one.rs"]);
     let files = [("lib.rs", "mod a;"), ("a/mod.rs", "mod one; pub use one::make; fn f() { x.make } "), ("a/one.rs", "pub fn make() {}")];
@@ -38,7 +38,7 @@ fn a_re_export_that_is_also_used_is_an_arrow() {
 }
 
 #[test]
-fn a_glob_counts_for_the_names_that_are_used() {
+fn a_glob_counts_only_for_names_that_are_used() {
     let (one, two) = (("b/one.rs", "pub struct One; pub fn act() {}"), ("b/two.rs", "pub struct Two;"));
     let files = [
         ("lib.rs", "mod a; mod b;"),
@@ -59,21 +59,21 @@ fn a_glob_counts_for_the_names_that_are_used() {
 }
 
 #[test]
-fn the_variants_of_an_enum_may_be_imported_by_a_glob() {
+fn a_glob_may_import_the_variants_of_an_enum() {
     let files = [("lib.rs", "mod a; mod b;"), ("a.rs", "use crate::b::Kind::*; fn f() { New }"), ("b.rs", "pub enum Kind { New }")];
-    // The glob alone says that the enum is needed; nobody asks which of its variants are used.
+    // The glob alone is a dependency on the enum, whichever variants are used.
     assert_eq!(arrows(&files), ["a.rs -> b.rs"]);
 }
 
 #[test]
-fn what_a_parent_imports_for_itself_is_followed_too() {
+fn private_imports_of_a_parent_are_followed() {
     let files =
         [("lib.rs", "mod a; mod b;"), ("a/mod.rs", "mod c; use crate::b::B;"), ("a/c.rs", "use super::B;"), ("b.rs", "pub struct B;")];
     assert_eq!(arrows(&files), ["a/c.rs -> b.rs", "a/mod.rs -> b.rs"]);
 }
 
 #[test]
-fn imports_in_a_circle_end() {
+fn cyclic_imports_terminate() {
     let files = [
         ("lib.rs", "mod a; mod b;"),
         ("a.rs", "pub use crate::b::X; pub use crate::b::*;"),
@@ -83,7 +83,7 @@ fn imports_in_a_circle_end() {
 }
 
 #[test]
-fn both_the_re_export_and_the_definition_are_held_to_the_rules() {
+fn rules_apply_to_re_exports_and_definitions() {
     let files = [
         ("lib.rs", "pub mod low; pub mod middle; pub mod high;"),
         ("low.rs", "pub struct Low;"),

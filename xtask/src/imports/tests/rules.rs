@@ -1,4 +1,4 @@
-//! Each rule: a planted violation is found, and what looks like one is not.
+//! Each rule finds a planted violation and ignores code that only looks like one.
 
 use super::{find, violations};
 
@@ -19,7 +19,7 @@ fn floors(upload: &str, main: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_lower_floor_names_no_higher_one() {
+fn a_lower_floor_must_not_name_a_higher_one() {
     assert_eq!(floors("use crate::infra::Db; use super::super::releases; fn f() { crate::on!() }", "use control::server;"), [""; 0]);
     let line = "floors: domain/releases/upload.rs names crate::http::layer::json (http/layer/json.rs)";
     assert_eq!(floors("use crate::http::layer::json::Json;", ""), [line]);
@@ -31,7 +31,7 @@ fn a_lower_floor_names_no_higher_one() {
 }
 
 #[test]
-fn a_module_that_is_no_floor_is_named() {
+fn a_module_without_a_floor_is_a_violation() {
     let files = [("lib.rs", "mod domain; mod extra;"), ("domain.rs", ""), ("extra/mod.rs", "")];
     assert_eq!(violations(&files, FLOORS, "floors"), ["floors: crate::extra is not in [floors] (extra/mod.rs)"]);
 }
@@ -84,13 +84,13 @@ fn order(change: &str, context: &str, audit: &str) -> Vec<String> {
 }
 
 #[test]
-fn areas_name_only_what_is_before_them() {
+fn areas_may_name_only_those_before_them() {
     assert_eq!(order("use crate::domain::context::Context;", "", "use super::super::change::Change; use super::insert;"), [""; 0]);
     assert_eq!(
         order("", "", "use crate::domain::access::Grant;"),
         ["ordered: domain/audit/repo.rs names crate::domain::access (domain/access.rs)"]
     );
-    // Through a re-export of the parent.
+    // Through a re-export in the parent.
     assert_eq!(
         order("", "", "fn f() { crate::domain::enter() }"),
         ["ordered: domain/audit/repo.rs names crate::domain::login::service (domain/login/service.rs)"]
@@ -98,7 +98,7 @@ fn areas_name_only_what_is_before_them() {
 }
 
 #[test]
-fn an_area_may_name_what_is_allowed_besides() {
+fn an_area_may_name_additional_allowed_paths() {
     assert_eq!(order("use super::audit::insert;", "use super::login::Settings; use super::login::settings;", ""), [""; 0]);
     assert_eq!(order("use super::access::Grant;", "", ""), ["ordered: domain/change.rs names crate::domain::access (domain/access.rs)"]);
     assert_eq!(
@@ -108,7 +108,7 @@ fn an_area_may_name_what_is_allowed_besides() {
 }
 
 #[test]
-fn an_area_that_is_not_in_the_order_is_named() {
+fn an_area_that_is_not_in_the_order_is_a_violation() {
     let files = [
         ("lib.rs", "mod domain;"),
         ("domain/mod.rs", "mod extra; mod audit;"),
@@ -133,14 +133,14 @@ fn some_crates_are_banned() {
     assert_eq!(banned("#[derive(axum::FromRef)] struct A;"), line);
     assert_eq!(banned("fn f() { thing!(axum::Json(1)) }"), line);
     assert_eq!(banned("fn f() { use axum::http; http::StatusCode::OK }"), line);
-    // Also when the manifest does not have it.
+    // Even if it is not in the manifest.
     assert_eq!(banned("fn f() { hyper::g() }"), ["banned: domain.rs names hyper"]);
 }
 
 const ONLY: &str = "[[only]]\nitem = 'domain::access::for_job'\nmodules = ['jobs', 'main']";
 
 #[test]
-fn some_items_are_only_for_some_modules() {
+fn some_items_are_restricted_to_some_modules() {
     let only = |access: &'static str, jobs: &'static str, http: &'static str| {
         let grants = ("domain/access/grants.rs", "pub fn for_job() {} pub fn for_caller() {}");
         let files = [
@@ -167,14 +167,14 @@ fn some_items_are_only_for_some_modules() {
     assert_eq!(only(access, "", "use crate::domain::access::for_job as other;"), line);
     assert_eq!(only(access, "", "use crate::domain::access; fn f() { access::for_job::<Snapshot>(1) }"), line);
     assert_eq!(only(access, "", "use crate::domain::access::*; fn f() { for_job() }"), line);
-    // Past the re-export.
+    // Bypassing the re-export.
     assert_eq!(only("pub mod grants; pub use grants::for_job;", "", "fn f() { crate::domain::access::grants::for_job() }"), line);
-    // Before it exists.
+    // Before the item exists.
     assert_eq!(only("", "", "use crate::domain::access::for_job;"), line);
 }
 
 #[test]
-fn use_cases_neither_take_nor_return_json() {
+fn use_cases_must_not_take_or_return_json() {
     let json = |text: &str| {
         let files = [("lib.rs", "mod domain; mod http;"), ("domain.rs", text), ("http.rs", "pub fn f(_: serde_json::Value) {}")];
         violations(&files, "no_json_values = ['domain']", "json")
@@ -189,7 +189,7 @@ fn use_cases_neither_take_nor_return_json() {
 }
 
 #[test]
-fn a_large_circle_is_named() {
+fn a_large_cycle_is_a_violation() {
     let files = |c: &'static str| {
         [
             ("lib.rs", "mod a; mod b; mod c;"),
@@ -199,14 +199,14 @@ fn a_large_circle_is_named() {
         ]
     };
     let findings = find(&files("use crate::a::A; pub struct C;"), "").unwrap();
-    assert_eq!(findings.circles, [3]);
-    let circles: Vec<_> = findings.violations.iter().filter(|violation| violation.rule == "circle").collect();
-    assert_eq!((circles.len(), circles[0].line.as_str()), (1, "circle: 3 files"));
-    assert_eq!(circles[0].detail, "circle of 3 files: a.rs, b.rs, c.rs");
-    // As many as are allowed.
+    assert_eq!(findings.cycles, [3]);
+    let cycles: Vec<_> = findings.violations.iter().filter(|violation| violation.rule == "cycle").collect();
+    assert_eq!((cycles.len(), cycles[0].line.as_str()), (1, "cycle: 3 files"));
+    assert_eq!(cycles[0].detail, "cycle of 3 files: a.rs, b.rs, c.rs");
+    // As large as allowed.
     let findings = find(&files("use crate::b::B; pub struct C;"), "").unwrap();
-    assert_eq!(findings.circles, [2]);
-    assert_eq!(violations(&files("use crate::b::B; pub struct C;"), "", "circle"), [""; 0]);
+    assert_eq!(findings.cycles, [2]);
+    assert_eq!(violations(&files("use crate::b::B; pub struct C;"), "", "cycle"), [""; 0]);
 }
 
 #[test]
@@ -220,14 +220,14 @@ fn the_root_has_a_limit() {
 }
 
 #[test]
-fn a_misspelt_rule_is_refused() {
+fn a_misspelled_rule_is_rejected() {
     assert!(toml::from_str::<super::Rules>("largest_circle = 4\nroot_entries = 9\nflors = {}").is_err());
     let committed = include_str!("../../../../control/imports.toml");
     assert!(toml::from_str::<super::Rules>(committed).is_ok());
 }
 
 #[test]
-fn other_packages_name_only_what_is_there_for_them() {
+fn other_packages_may_name_only_the_allowed_modules() {
     let named = |text: &'static str| {
         let files =
             [("lib.rs", "pub mod domain; pub mod testing;"), ("domain.rs", ""), ("testing.rs", ""), ("../tests/src/people.rs", text)];
@@ -242,4 +242,27 @@ fn other_packages_name_only_what_is_there_for_them() {
     for whole in ["use control as other;", "use control::*;", "mod inner { fn f() { use ::control::*; } }"] {
         assert_eq!(named(whole), ["outside: ../tests/src/people.rs names control"], "{whole}");
     }
+}
+
+#[test]
+fn some_calls_are_restricted_to_some_files() {
+    let rules = "[[calls]]\ncall = 'db.write()'\nfiles = ['jobs.rs', 'domain.rs']";
+    let files = |jobs: &'static str, http: &'static str| {
+        [("lib.rs", "mod domain; mod jobs; mod http;"), ("domain.rs", "fn f() { db.write() }"), ("jobs.rs", jobs), ("http.rs", http)]
+    };
+    assert_eq!(violations(&files("fn f() { app.db.write() }", "// No db.write() here."), rules, "calls"), [""; 0]);
+    assert_eq!(
+        violations(&files("", "fn f() { app.db.write() }"), rules, "calls"),
+        ["calls: http.rs calls db.write()", "calls: jobs.rs is listed but does not call db.write()"]
+    );
+}
+
+#[test]
+fn a_rule_about_what_does_not_exist_is_a_violation() {
+    let rules = "apart = [['http', 'pages']]\n[[ordered]]\nparent = 'domain'\nmodules = ['apps', 'keys']\n\
+        [[only]]\nitem = 'domain::apps::create'\nmodules = ['jobs']\n[[only]]\nitem = 'domain::apps::delete'\nmodules = ['http']";
+    let files =
+        [("lib.rs", "mod domain; mod http;"), ("domain/mod.rs", "mod apps;"), ("domain/apps.rs", "pub fn create() {}"), ("http.rs", "")];
+    let missing = ["domain::apps::delete", "domain::keys", "jobs", "pages"].map(|path| format!("missing: crate::{path} does not exist"));
+    assert_eq!(violations(&files, rules, "missing"), missing);
 }

@@ -1,4 +1,4 @@
-//! What is left out of a file, and which files are read.
+//! Which code is ignored, and which files are read.
 
 use super::{arrows, find};
 
@@ -9,7 +9,7 @@ fn needs_b(text: &str) -> bool {
 }
 
 #[test]
-fn what_only_tests_compile_is_left_out() {
+fn test_only_code_is_ignored() {
     assert!(!needs_b("#[cfg(test)] mod tests { use crate::b::B; }"));
     assert!(!needs_b("#[cfg(test)] use crate::b::B;"));
     assert!(!needs_b("#[cfg(all(unix, test))] fn f() { crate::b::make() }"));
@@ -24,7 +24,7 @@ fn what_only_tests_compile_is_left_out() {
 }
 
 #[test]
-fn what_others_compile_too_is_not_left_out() {
+fn code_that_is_not_test_only_is_included() {
     assert!(needs_b("#[cfg(not(test))] use crate::b::B;"));
     assert!(needs_b("#[cfg(any(test, unix))] use crate::b::B;"));
     assert!(needs_b("#[cfg(feature = \"test\")] use crate::b::B;"));
@@ -33,20 +33,20 @@ fn what_others_compile_too_is_not_left_out() {
 }
 
 #[test]
-fn a_module_may_have_two_forms() {
+fn a_module_may_have_two_variants() {
     let files =
         [("lib.rs", "#[cfg(unix)] mod a { use crate::b::B; } #[cfg(not(unix))] mod a { use crate::c::C; } mod b; mod c;"), B, ("c.rs", "")];
     assert_eq!(arrows(&files), ["lib.rs -> b.rs", "lib.rs -> c.rs"]);
 }
 
 #[test]
-fn a_module_may_say_where_its_file_is() {
+fn a_module_may_set_the_path_of_its_file() {
     let files = [("lib.rs", "mod b; #[path = \"x/other.rs\"] mod a;"), ("x/other.rs", "mod c;"), ("x/c.rs", "use crate::b::B;"), B];
     assert_eq!(arrows(&files), ["x/c.rs -> b.rs"]);
 }
 
 #[test]
-fn a_raw_name_is_the_name() {
+fn a_raw_identifier_equals_its_plain_name() {
     let files = [
         ("lib.rs", "mod a; mod r#type;"),
         ("a.rs", "use crate::r#type::T; fn f() { crate::r#type::r#fn() }"),
@@ -56,7 +56,7 @@ fn a_raw_name_is_the_name() {
 }
 
 #[test]
-fn a_file_that_is_missing_or_cannot_be_parsed_is_named() {
+fn a_missing_or_invalid_file_is_reported() {
     let failure = find(&[("lib.rs", "mod a;"), ("a/mod.rs", "mod missing;")], "").unwrap_err().to_string();
     assert!(failure.contains("a/mod.rs") && failure.contains("missing"), "{failure}");
     let failure = find(&[("lib.rs", "mod a;"), ("a.rs", "\nfn {")], "").unwrap_err().to_string();

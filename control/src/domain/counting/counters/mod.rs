@@ -1,4 +1,4 @@
-//! The counts of a deployment as its people see them now; by day they are in [`super::history`]. They are made in [`super::service`].
+//! A deployment's current counters. Their daily values are in [`super::history`]; [`super::service`] updates them.
 
 mod listing;
 pub mod repo;

@@ -1,11 +1,11 @@
 //! SQL of the counters.
 //!
-//! Counter rows are added to. Those of older epochs count as absent, and [`crate::domain::counting::gone`] deletes them. A row that a batch lowers is of
-//! the deployment's epoch still when the batch has locked it, else the batch is counted anew; and a row of that epoch is deleted only
-//! while it is empty ([`crate::domain::counting::versions`]). So no counter, of whatever epoch, is negative at any time.
+//! Counters change only by addition. Rows of older epochs count as absent, and [`crate::domain::counting::gone`] deletes them. If a batch lowers a row that
+//! is no longer of the deployment's epoch once locked, the batch is counted again. A row of the current epoch is deleted only while it is empty
+//! ([`crate::domain::counting::versions`]). So no counter, of any epoch, is ever negative.
 //!
-//! Each row also remembers what daily history will ask for: the day of its last change (`day`), the day whose end may still be asked for
-//! (`open_day`), and, once it has changed after that day, its values at that day's end (`before_…`). See [`crate::domain::counting::history`].
+//! Each row also keeps what the daily history needs: the day of its last change (`day`), the open day (`open_day`), and, after a later change, its values at
+//! the open day's end (`before_…`). See [`crate::domain::counting::history`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,13 +20,13 @@ use crate::{on, on_write};
 const LIST: &str = "SELECT place, active, downloaded, installed, failed FROM metric_counters WHERE deployment_id = $1 AND epoch = $2";
 const PLACES: &str = "SELECT place FROM metric_counters WHERE deployment_id = $1 AND epoch = $2";
 
-// SQLite would answer (deployment_id, epoch, place) IN (VALUES …) by reading the whole index. It keeps the order of a CROSS JOIN.
+// SQLite would run (deployment_id, epoch, place) IN (VALUES …) by reading the whole index. It keeps the order of a CROSS JOIN.
 const EXISTING: &str = "WITH wanted (deployment, current, bucket) AS (VALUES [(?, ?, ?)]) \
     SELECT deployment_id, epoch, place FROM wanted CROSS JOIN metric_counters \
     WHERE deployment_id = deployment AND epoch = CAST(current AS BIGINT) AND place = bucket";
 const OPEN_DAYS: &str = "WITH wanted (number, deployment, current) AS (VALUES [(?, ?, ?)]) SELECT CAST(number AS BIGINT), \
     (SELECT MAX(day) FROM metric_days WHERE deployment_id = deployment AND epoch = CAST(current AS BIGINT)) FROM wanted";
-// As long as the last change was made until the open day's end, what is there now is what was there then.
+// As long as the last change was no later than the open day, the current values are those at its end.
 const ADD: &str = "INSERT INTO metric_counters (deployment_id, epoch, place, active, downloaded, installed, failed, first_day, day, open_day) \
     VALUES [(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)] ON CONFLICT (deployment_id, epoch, place) DO UPDATE SET \
     active = metric_counters.active + excluded.active, downloaded = metric_counters.downloaded + excluded.downloaded, \
@@ -41,35 +41,35 @@ const ADD: &str = "INSERT INTO metric_counters (deployment_id, epoch, place, act
         ELSE metric_counters.before_failed END, \
     day = CASE WHEN excluded.day > metric_counters.day THEN excluded.day ELSE metric_counters.day END";
 
-/// Every statement of this file.
+/// Every SQL statement in this file.
 pub const SQL: &[&str] = &[LIST, PLACES, EXISTING, OPEN_DAYS, ADD];
 
-/// The counts of one place.
+/// The counts of one label or binary version.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct CounterRow {
     /// A label, a binary version or `other`.
     pub place: String,
-    /// Clients that are there.
+    /// Devices that currently run it.
     pub active: i64,
-    /// Clients, and reports without client, that have loaded it.
+    /// Devices that have downloaded it, plus reports without a client ID.
     pub downloaded: i64,
     /// … that have run it.
     pub installed: i64,
-    /// … that have fallen back from it.
+    /// … that have rolled back from it.
     pub failed: i64,
 }
 
-/// Every counter of the deployment's epoch, in no order.
+/// All counters of the deployment's epoch, unordered.
 pub async fn list(tx: &mut ReadTx, deployment: &DeploymentId, epoch: i64) -> sqlx::Result<Vec<CounterRow>> {
     on!(tx, |conn| sqlx::query_as(LIST).bind(deployment).bind(epoch).fetch_all(conn).await)
 }
 
-/// The names of the deployment's counters, in no order.
+/// The names of the deployment's counters, unordered.
 pub async fn places(tx: &mut ReadTx, deployment: &DeploymentId, epoch: i64) -> sqlx::Result<Vec<String>> {
     on!(tx, |conn| sqlx::query_scalar(PLACES).bind(deployment).bind(epoch).fetch_all(conn).await)
 }
 
-/// Those of these counters that exist.
+/// The existing ones among these counters.
 pub async fn existing(tx: &mut ReadTx, wanted: &[&Place]) -> sqlx::Result<BTreeSet<Place>> {
     let mut found = BTreeSet::new();
     for chunk in wanted.chunks(CHUNK) {
@@ -105,8 +105,8 @@ async fn open_days<'c>(tx: &mut ReadTx, wanted: &BTreeSet<(&'c str, i64)>) -> sq
     Ok(days)
 }
 
-/// Adds to the counters, in key order, and makes those that are missing. `today` is the UTC day on which the reports have come to be counted; a row's
-/// day never goes back, whatever the clock does, and a new row's is not before the open day: that of a closed one would stand for the open one's end.
+/// Adds to the counters in key order, and creates missing ones. `today` is the UTC day on which the reports are counted. A row's day never goes back,
+/// whatever the clock does. A new row's day is not before the open day, because it would otherwise count toward the open day's end.
 pub async fn add(tx: &mut WriteTx, changes: &Changes, today: UtcDay) -> sqlx::Result<()> {
     let changes: Vec<_> = changes.0.iter().collect();
     let series = changes.iter().map(|(place, _)| (place.deployment.as_str(), place.epoch)).collect();

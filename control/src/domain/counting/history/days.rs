@@ -1,7 +1,6 @@
-//! The days of a range for those who may see them, a few at a time, each with the day before it.
+//! Reads the days of a range, a few at a time, each with the day before it.
 //!
-//! A deployment may have a thousand labels and a year of days, which is tens of megabytes. So they are read a few days at a time, each few in a transaction
-//! of their own.
+//! A deployment may have a thousand labels and a year of days, which is tens of megabytes. So a few days are read at a time, each time in a new transaction.
 
 use std::collections::BTreeMap;
 
@@ -17,23 +16,23 @@ use crate::domain::deployments::service as deployments;
 use crate::domain::error::{Error, Result, Thing};
 use crate::infra::db::{Db, ReadTx};
 
-/// Days that are shown unless asked otherwise.
+/// Days in a range without a start.
 const DEFAULT_DAYS: i64 = 30;
 
-/// Days that are read, and held, at once.
+/// Days that are read, and held in memory, at a time.
 const DAYS_AT_ONCE: usize = 8;
 
-/// The range that is asked for.
+/// The requested range.
 #[derive(Debug, Default)]
 pub struct Asked {
-    /// The first day; 30 days before the last one with it unless given.
+    /// The first day; if absent, the last 30 days are returned.
     pub from: Option<UtcDay>,
-    /// The last day; today unless given.
+    /// The last day; if absent, today.
     pub to: Option<UtcDay>,
 }
 
 impl Asked {
-    /// The range that is shown: each end, by itself, no earlier than the history's start and what the retention leaves, and no later than today.
+    /// The returned range. Each end is clamped separately: no earlier than the history's start and the retention period, no later than today.
     fn clamp(&self, today: UtcDay, starts: Option<UtcDay>, retention: i64) -> (UtcDay, UtcDay) {
         let to = self.to.unwrap_or(today);
         let from = self.from.unwrap_or_else(|| to.min(today).plus_days(1 - DEFAULT_DAYS));
@@ -46,15 +45,15 @@ impl Asked {
 /// The history of a deployment in a range.
 #[derive(Debug)]
 pub struct History {
-    /// The first day of the range that is shown.
+    /// The first day of the returned range.
     pub from: UtcDay,
-    /// The last day of the range that is shown.
+    /// The last day of the returned range.
     pub to: UtcDay,
-    /// The first day with data, where there is any.
+    /// The first day with data, if any.
     pub starts: Option<UtcDay>,
     /// The first days.
     pub first: Vec<Day>,
-    /// Those after them.
+    /// The remaining days.
     pub rest: Days,
 }
 
@@ -63,20 +62,20 @@ pub struct History {
 pub struct Day {
     /// The day.
     pub date: UtcDay,
-    /// The counts by label.
+    /// The counts, by label.
     pub labels: BTreeMap<Label, Counts>,
 }
 
 /// The counts of one label at the end of a day.
 #[derive(Clone, Copy, Debug)]
 pub struct Counts {
-    /// What they are.
+    /// The values.
     pub now: Values,
-    /// What they were the day before; none when that day is missing. A label that it did not have counts from nothing.
+    /// The values of the day before; none when that day is missing. A label that did not exist that day has zeros.
     pub before: Option<Values>,
 }
 
-/// Finds the history of a deployment, and reads its first days. Errors: 404.
+/// Finds a deployment's history and reads its first days. Errors: 404.
 pub async fn read(app: &Context, grant: &AppGrant<ReadMetrics>, deployment: &str, asked: &Asked) -> Result<History> {
     let mut tx = app.db.read().await?;
     let deployment = deployments::find(&mut tx, grant.app(), deployment).await?;
@@ -84,39 +83,39 @@ pub async fn read(app: &Context, grant: &AppGrant<ReadMetrics>, deployment: &str
     let series = Series { deployment: deployment.id, epoch: deployment.counting_epoch };
     let starts = repo::newest(&mut tx, &series).await?.map(|newest| newest.first_day);
     let (from, to) = asked.clamp(app.now().utc_day(), starts, retention);
-    // Begins with the day that the first one is compared with.
+    // Starts one day early, for comparison with the first day.
     let mut rest = Days { series, next: Some(from.plus_days(-1)), from, to, before: None };
     let first = rest.next_in(&mut tx).await?;
     Ok(History { from, to, starts, first, rest })
 }
 
-/// Days that are still to be read. If the history is cleared meanwhile, none of them is there any more.
+/// Days that are not read yet. If the history is cleared meanwhile, none of them exist anymore.
 #[derive(Debug)]
 pub struct Days {
     series: Series,
-    /// The day to go on with; none at the end.
+    /// The day to continue with; none at the end.
     next: Option<UtcDay>,
     from: UtcDay,
     to: UtcDay,
-    /// The last one that was read.
+    /// The last day that was read.
     before: Option<(UtcDay, Labels)>,
 }
 
 impl Days {
-    /// Whether there may be more.
+    /// Whether there may be more days.
     pub fn is_more(&self) -> bool {
         self.next.is_some()
     }
 
-    /// Reads some days.
+    /// Reads the next days.
     pub async fn next(&mut self, db: &Db) -> sqlx::Result<Vec<Day>> {
         self.next_in(&mut db.read().await?).await
     }
 
     async fn next_in(&mut self, tx: &mut ReadTx) -> sqlx::Result<Vec<Day>> {
         let Some(next) = self.next.take() else { return Ok(Vec::new()) };
-        let most = i64::try_from(DAYS_AT_ONCE).unwrap_or(i64::MAX);
-        let stored = repo::list(tx, &self.series, next, self.to, most).await?;
+        let limit = i64::try_from(DAYS_AT_ONCE).unwrap_or(i64::MAX);
+        let stored = repo::list(tx, &self.series, next, self.to, limit).await?;
         if stored.len() == DAYS_AT_ONCE {
             self.next = stored.last().map(|(day, _)| day.plus_days(1)).filter(|next| *next <= self.to);
         }

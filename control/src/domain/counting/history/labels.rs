@@ -1,4 +1,4 @@
-//! What a day's row holds, and what it is made of.
+//! The contents of a day's row, and how they are derived from the counters.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use shared::time::UtcDay;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "[i64; 4]", into = "[i64; 4]")]
 pub struct Values {
-    /// Clients that run it.
+    /// Devices that run it.
     pub active: i64,
-    /// Clients, and reports without client, that have loaded it.
+    /// Devices that have downloaded it, plus reports without a client ID.
     pub downloaded: i64,
     /// … that have run it.
     pub installed: i64,
-    /// … that have fallen back from it.
+    /// … that have rolled back from it.
     pub failed: i64,
 }
 
@@ -37,25 +37,25 @@ impl From<Values> for [i64; 4] {
 #[serde(transparent)]
 pub struct Labels(pub BTreeMap<Label, Values>);
 
-/// The counter of one label, with what it knows of the past.
+/// A label's counter, with the values it keeps for the history.
 #[derive(Clone, Debug)]
 pub struct Counter {
     /// The label.
     pub label: Label,
-    /// Its counts now.
+    /// Its current values.
     pub now: Values,
-    /// The day of its first change; before that it was not there.
+    /// The day of its first change; before that it did not exist.
     pub first_day: UtcDay,
     /// The day of its last change.
     pub day: UtcDay,
-    /// The day whose end may still be asked for.
+    /// The open day, whose final values may still be needed.
     pub open_day: UtcDay,
-    /// Its counts at the end of `open_day`, if `day` is after that.
+    /// Its values at the end of `open_day`, if `day` is later.
     pub before: Values,
 }
 
 impl Counter {
-    /// Its counts at the end of a day, which is its open day; none when it was not there yet.
+    /// Its values at the end of a day, which must be its open day; none when it did not exist yet.
     fn at(&self, day: UtcDay) -> Option<Values> {
         if day < self.first_day {
             None
@@ -68,7 +68,7 @@ impl Counter {
 }
 
 impl Labels {
-    /// What the counters were at the end of a day that was open until now.
+    /// The values of the counters at the end of a day that was open until now.
     pub fn at(day: UtcDay, counters: &[Counter]) -> Self {
         Self(counters.iter().filter_map(|counter| Some((counter.label, counter.at(day)?))).collect())
     }

@@ -1,22 +1,23 @@
 //! Daily history: the counts of each release label at the end of each UTC day.
 //!
-//! A job writes one row per deployment and day: the current day's again and again, until it finds that the day is over, closes it and opens the next one.
-//! It may find that late, when more reports have come: the counters then still know what they were at the open day's end. That is all they need to
-//! know, since the job closes a day in the transaction that opens the next, so that only one is open at a time:
-//! - a counter whose last change was made until the end of the open day is now what it was then;
-//! - the first change after that day keeps the values before it (`before_…`), and further ones leave these alone;
-//! - whoever opens a day says so to every counter of the deployment (`open_day`), in the statement that reads them, so that no change comes in between.
+//! A job writes one row per deployment and day. It updates the current day's row until the day is over, then closes it and opens the next day. It may run
+//! late, after more reports have arrived, so counters keep their values at the end of the open day. No more is needed, because one transaction closes a day
+//! and opens the next, so only one day is open at a time:
+//! - If a counter's last change was no later than the open day, its current values are those at the end of that day.
+//! - The first change after the open day saves the previous values (`before_…`); later changes leave these alone.
+//! - Opening a day sets `open_day` of all the deployment's counters in the statement that reads them, so that no change comes in between.
 //!
-//! So a closed day is exact however late it is closed, and it never changes again. What counts is the day on which a report is counted here, not the one
-//! on which it was sent. Days on which the job never ran are absent; they are not made up afterwards.
+//! So a closed day is exact however late it is closed, and never changes again. A report belongs to the day on which it is counted here, not the one on which
+//! it was sent. Days on which the job never ran are missing; they are not filled in later.
 //!
-//! For a deployment time does not go back. While a clock says a day before the open one, as one of two replicas may around midnight, the open day goes on.
+//! Time never goes back for a deployment. If a clock shows a day before the open one, as one of two replicas may around midnight, the open day stays open.
 //!
-//! **A day is one row** with the labels' values as JSON, not a row per label: 1,000 labels are then one row of some 30 KiB that is written when it differs,
-//! once an hour at most, and 90 days are read as 90 rows, which is how they are always read: whole. As rows of their own they would be 90,000 for each such
-//! deployment, and a thousand upserts an hour.
+//! **A day is one row** with all labels' values as JSON, not one row per label. 1,000 labels are then one row of about 30 KiB, written at most hourly and
+//! only if it differs. A range of 90 days is read as 90 whole rows, which is how days are always read. With one row per label, such a deployment would need
+//! 90,000 rows and a thousand upserts an hour.
 //!
-//! `days` reads them for people; `labels` has the rules without a database; [`crate::jobs::history`] keeps the days. Start reading at [`crate::jobs::history::round`].
+//! `days` reads the days for the API and the dashboard; `labels` has the rules without a database; [`crate::jobs::history`] writes the days. Start reading at
+//! [`crate::jobs::history::round`].
 
 pub mod days;
 pub mod labels;

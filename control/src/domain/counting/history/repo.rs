@@ -6,13 +6,12 @@ use shared::time::UtcDay;
 
 use super::labels::{Counter, Labels, Values};
 use crate::domain::counting::repo::CHUNK;
+use crate::domain::deployments;
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
 const RELEASED: &str = "SELECT d.id, d.counting_epoch FROM deployments d \
     WHERE d.id > $1 AND EXISTS (SELECT 1 FROM releases r WHERE r.deployment_id = d.id) ORDER BY d.id LIMIT $2";
-// Another replica's job, and whoever clears or deletes the deployment, waits here.
-const LOCK: &str = "SELECT counting_epoch FROM deployments WHERE id = $1 FOR NO KEY UPDATE";
 const HAS_RELEASES: &str = "SELECT 1 FROM releases WHERE deployment_id = $1 LIMIT 1";
 const COUNTERS: &str = "SELECT place, active, downloaded, installed, failed, first_day, day, open_day, \
     before_active, before_downloaded, before_installed, before_failed FROM metric_counters WHERE deployment_id = $1 AND epoch = $2";
@@ -29,7 +28,7 @@ const DELETE_EXPIRED: &str = "DELETE FROM metric_days WHERE deployment_id = $1 A
     AND day IN (SELECT day FROM metric_days WHERE deployment_id = $1 AND epoch = $2 AND day < $3 AND is_closed ORDER BY day LIMIT $4)";
 const RETENTION: &str = "SELECT o.retention_days FROM deployments d JOIN apps a ON a.id = d.app_id JOIN accounts o ON o.id = a.owner_id \
     WHERE d.id = $1";
-// A row's `day` is the newest that a change may be of.
+// The inserted `day` is the latest day that a change can have.
 const OPEN: &str = "INSERT INTO metric_counters (deployment_id, epoch, place, active, downloaded, installed, failed, first_day, day, open_day) \
     VALUES [(?, ?, ?, 0, 0, 0, 0, ?, ?, ?)] ON CONFLICT (deployment_id, epoch, place) DO UPDATE SET open_day = excluded.open_day, \
     first_day = CASE WHEN (metric_counters.open_day <> excluded.open_day OR metric_counters.day > excluded.day) \
@@ -39,20 +38,20 @@ const OPEN: &str = "INSERT INTO metric_counters (deployment_id, epoch, place, ac
     RETURNING place, active, downloaded, installed, failed, first_day, day, open_day, \
     before_active, before_downloaded, before_installed, before_failed";
 
-/// Every statement of this file.
+/// Every SQL statement in this file.
 pub const SQL: &[&str] =
-    &[RELEASED, LOCK, HAS_RELEASES, COUNTERS, NEWEST, NEWEST_CLOSED, CLOSE, SAVE, LIST, IS_EXPIRED, DELETE_EXPIRED, RETENTION, OPEN];
+    &[RELEASED, HAS_RELEASES, COUNTERS, NEWEST, NEWEST_CLOSED, CLOSE, SAVE, LIST, IS_EXPIRED, DELETE_EXPIRED, RETENTION, OPEN];
 
-/// A deployment that has releases.
+/// A deployment with releases.
 #[derive(Debug, sqlx::FromRow)]
 pub struct ReleasedRow {
-    /// Its id.
+    /// Its ID.
     pub id: DeploymentId,
-    /// Its counting epoch; days of older ones count as absent.
+    /// Its counting epoch; days of older epochs count as absent.
     pub counting_epoch: i64,
 }
 
-/// The series of days that one deployment has in one counting epoch.
+/// The days of one deployment in one counting epoch.
 #[derive(Clone, Debug)]
 pub struct Series {
     /// The deployment.
@@ -68,7 +67,7 @@ pub struct OpenDay {
     pub day: UtcDay,
     /// The first day of the series.
     pub first_day: UtcDay,
-    /// Its counts, as JSON.
+    /// Its values, as JSON.
     pub labels: String,
 }
 
@@ -89,7 +88,7 @@ struct CounterRow {
 }
 
 impl CounterRow {
-    /// None for a binary version.
+    /// None for a binary version's counter.
     fn read(self) -> Option<Counter> {
         Some(Counter {
             label: Label::try_from(self.place.as_str()).ok()?,
@@ -107,16 +106,15 @@ impl CounterRow {
     }
 }
 
-/// The next deployments that have releases, by id.
-pub async fn released(tx: &mut ReadTx, after: &str, most: i64) -> sqlx::Result<Vec<ReleasedRow>> {
-    on!(tx, |conn| sqlx::query_as(RELEASED).bind(after).bind(most).fetch_all(conn).await)
+/// The next deployments with releases, by ID.
+pub async fn released(tx: &mut ReadTx, after: &str, limit: i64) -> sqlx::Result<Vec<ReleasedRow>> {
+    on!(tx, |conn| sqlx::query_as(RELEASED).bind(after).bind(limit).fetch_all(conn).await)
 }
 
-/// Locks a deployment until the transaction ends, and gives the series that its days belong to now; none when it is gone.
+/// Locks a deployment until the transaction ends, and returns its current series; none when it was deleted.
 pub async fn lock(tx: &mut WriteTx, deployment: &DeploymentId) -> sqlx::Result<Option<Series>> {
-    let lock = tx.locking(LOCK);
-    let epoch: Option<i64> = on!(tx, |conn| sqlx::query_scalar(lock).bind(deployment).fetch_optional(conn).await)?;
-    Ok(epoch.map(|epoch| Series { deployment: deployment.clone(), epoch }))
+    let locked = deployments::repo::lock(tx, deployment).await?;
+    Ok(locked.map(|row| Series { deployment: row.id, epoch: row.counting_epoch }))
 }
 
 /// Whether the deployment has a release.
@@ -125,17 +123,17 @@ pub async fn has_releases(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::R
     Ok(found.is_some())
 }
 
-/// The counters of the series' labels, in no order.
+/// The counters of the series' labels, unordered.
 pub async fn counters(tx: &mut ReadTx, series: &Series) -> sqlx::Result<Vec<Counter>> {
     let rows: Vec<CounterRow> = on!(tx, |conn| sqlx::query_as(COUNTERS).bind(&series.deployment).bind(series.epoch).fetch_all(conn).await)?;
     Ok(rows.into_iter().filter_map(CounterRow::read).collect())
 }
 
-/// Tells these counters which day is open, and gives them as they are at that moment: they change no more until the transaction ends. One whose last
-/// change is of a later day, by another replica's clock, is told that it was made on this one: the end of this day is not over yet. If it knew already
-/// that this day is open, that holds for a change after the `newest` day that there can be only: another keeps what was there at this day's end.
+/// Tells these counters which day is open, and returns their current values. The rows stay locked until the transaction ends. A last change with a later date
+/// comes from a replica whose clock is ahead; it is re-dated to the open day, which has not ended yet. If the counter already knew this open day, only a
+/// change dated after `newest`, the latest possible day, is re-dated: any other later change has already saved the values at this day's end.
 ///
-/// It is an upsert, although the rows are there, because it locks them in key order, as batches of reports do.
+/// This is an upsert although the rows exist, because an upsert locks them in key order, as batches of reports do.
 pub async fn open(
     tx: &mut WriteTx,
     series: &Series,
@@ -165,17 +163,17 @@ pub async fn newest(tx: &mut ReadTx, series: &Series) -> sqlx::Result<Option<Ope
     on!(tx, |conn| sqlx::query_as(NEWEST).bind(&series.deployment).bind(series.epoch).fetch_optional(conn).await)
 }
 
-/// The newest day of the series that is closed.
+/// The newest closed day of the series.
 pub async fn newest_closed(tx: &mut ReadTx, series: &Series) -> sqlx::Result<Option<UtcDay>> {
     on!(tx, |conn| sqlx::query_scalar(NEWEST_CLOSED).bind(&series.deployment).bind(series.epoch).fetch_optional(conn).await)
 }
 
-/// Closes a day with what was counted at its end.
+/// Closes a day with its final values.
 pub async fn close(tx: &mut WriteTx, series: &Series, day: UtcDay, labels: &str) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(CLOSE).bind(&series.deployment).bind(series.epoch).bind(day).bind(labels).execute(conn).await)
 }
 
-/// Stores the open day; one that is closed is left as it is.
+/// Saves the open day; a closed one is not changed.
 pub async fn save(tx: &mut WriteTx, series: &Series, open: &OpenDay) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(SAVE)
         .bind(&series.deployment)
@@ -187,14 +185,14 @@ pub async fn save(tx: &mut WriteTx, series: &Series, open: &OpenDay) -> sqlx::Re
         .await)
 }
 
-/// The first days of the series from one to another, both included, at most `most` of them, ascending. A row that cannot be read is an error.
-pub async fn list(tx: &mut ReadTx, series: &Series, from: UtcDay, to: UtcDay, most: i64) -> sqlx::Result<Vec<(UtcDay, Labels)>> {
+/// The days of the series in a range, both ends included, ascending, at most `limit`. A row that cannot be parsed is an error.
+pub async fn list(tx: &mut ReadTx, series: &Series, from: UtcDay, to: UtcDay, limit: i64) -> sqlx::Result<Vec<(UtcDay, Labels)>> {
     let rows: Vec<(UtcDay, String)> = on!(tx, |conn| sqlx::query_as(LIST)
         .bind(&series.deployment)
         .bind(series.epoch)
         .bind(from)
         .bind(to)
-        .bind(most)
+        .bind(limit)
         .fetch_all(conn)
         .await)?;
     let read = |(day, labels): (UtcDay, String)| Ok((day, serde_json::from_str(&labels)?));
@@ -208,18 +206,18 @@ pub async fn is_expired(tx: &mut ReadTx, series: &Series, before: UtcDay) -> sql
     Ok(found.is_some())
 }
 
-/// Deletes at most `most` closed days before this one, the oldest first; gives how many.
-pub async fn delete_expired(tx: &mut WriteTx, series: &Series, before: UtcDay, most: i64) -> sqlx::Result<u64> {
+/// Deletes at most `limit` closed days before this one, oldest first, and returns their number.
+pub async fn delete_expired(tx: &mut WriteTx, series: &Series, before: UtcDay, limit: i64) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(DELETE_EXPIRED)
         .bind(&series.deployment)
         .bind(series.epoch)
         .bind(before)
-        .bind(most)
+        .bind(limit)
         .execute(conn)
         .await)
 }
 
-/// How many days of history the owner of the deployment's app may see; none when it is gone.
+/// The retention period of the account that owns the deployment's app, in days; none when the deployment was deleted.
 pub async fn retention_days(tx: &mut ReadTx, deployment: &DeploymentId) -> sqlx::Result<Option<i64>> {
     on!(tx, |conn| sqlx::query_scalar(RETENTION).bind(deployment).fetch_optional(conn).await)
 }

@@ -1,6 +1,6 @@
-//! API keys: made on the dashboard for programs, cut down to scopes, revoked but never deleted.
+//! API keys: created on the dashboard for programs, limited to scopes, revoked but never deleted.
 //!
-//! How one is used as a bearer credential is in [`crate::domain::access::bearer`], what its scopes allow in [`crate::domain::access::grant`]. What is done with
-//! them is in [`crate::domain::keys::api_keys`].
+//! Authentication with one is in [`crate::domain::access::bearer`], what its scopes allow in [`crate::domain::access::grant`], and the use cases in
+//! [`crate::domain::keys::api_keys`].
 
 pub mod repo;

@@ -18,7 +18,7 @@ const LIST: &str = "SELECT id, name, key_prefix, scopes, expires_time, revoked_t
     FROM api_keys WHERE account_id = $1 ORDER BY created_time, id";
 const FIND: &str = "SELECT id, name, key_prefix, scopes, expires_time, revoked_time, last_used_time, created_time, updated_time \
     FROM api_keys WHERE account_id = $1 AND id = $2";
-// What may be used: the owner is not suspended.
+// Usable means that the owner is not suspended.
 const FIND_USABLE: &str = "SELECT k.id, k.name, k.key_prefix, k.scopes, k.expires_time, k.revoked_time, k.last_used_time, k.created_time, \
     k.updated_time FROM api_keys k JOIN accounts a ON a.id = k.account_id WHERE k.account_id = $1 AND k.id = $2 AND a.suspended_time IS NULL";
 const COUNT_ALIVE: &str =
@@ -31,82 +31,82 @@ const REVOKE_ALL: &str =
     "UPDATE api_keys SET revoked_time = $2, updated_time = $2 WHERE account_id = $1 AND revoked_time IS NULL RETURNING name";
 const TOUCH: &str = "UPDATE api_keys SET last_used_time = $2 WHERE id = $1 AND COALESCE(last_used_time, 0) < $2";
 
-/// Every statement of this file.
+/// Every SQL statement in this file.
 pub const SQL: &[&str] = &[INSERT, FIND_BY_PREFIX, LIST, FIND, FIND_USABLE, COUNT_ALIVE, NAMES, UPDATE, REVOKE, REVOKE_ALL, TOUCH];
 
 /// A stored API key.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct ApiKey {
-    /// Its id.
+    /// Its ID.
     pub id: ApiKeyId,
-    /// Its name; several of an account may have the same.
+    /// Its name; not unique.
     pub name: String,
-    /// Its public half.
+    /// Its public prefix.
     pub key_prefix: String,
     scopes: String,
-    /// When it ends; `None`: never.
+    /// When it expires; `None` means never.
     pub expires_time: Option<UnixMillis>,
     /// When it was revoked.
     pub revoked_time: Option<UnixMillis>,
-    /// When it was last used, to within five minutes.
+    /// When it was last used, accurate to five minutes.
     pub last_used_time: Option<UnixMillis>,
-    /// When it was made.
+    /// When it was created.
     pub created_time: UnixMillis,
-    /// When its owner last changed it.
+    /// When its owner last updated it.
     pub updated_time: UnixMillis,
 }
 
 impl ApiKey {
-    /// What it may be used for.
+    /// Its scopes.
     pub fn scopes(&self) -> Result<ScopeSet> {
         let names: Vec<&str> = serde_json::from_str(&self.scopes).map_err(Error::internal)?;
         ScopeSet::parse(&names).map_err(Error::internal)
     }
 
-    /// Whether it can be used: neither revoked nor expired.
+    /// Whether it is valid: neither revoked nor expired.
     pub fn is_alive(&self, now: UnixMillis) -> bool {
         self.revoked_time.is_none() && self.expires_time.is_none_or(|expires| now < expires)
     }
 }
 
-/// An API key that somebody shows.
+/// An API key with what is needed to authenticate with it.
 #[derive(Debug, sqlx::FromRow)]
 pub struct ShownKey {
     /// The key.
     #[sqlx(flatten)]
     pub key: ApiKey,
-    /// The hash of its raw form.
+    /// The hash of the plain key.
     pub key_hash: String,
-    /// Whose it is.
+    /// The account it belongs to.
     pub account_id: AccountId,
-    /// The account's e-mail address.
+    /// The account's email.
     pub email: String,
-    /// When the operator suspended the account; of a suspended one no key works.
+    /// When the operator suspended the account; none of its keys work then.
     pub suspended_time: Option<UnixMillis>,
 }
 
-/// An API key to be stored.
+/// An API key to insert.
 #[derive(Debug)]
 pub struct NewApiKeyRow<'a> {
-    /// Its id.
+    /// Its ID.
     pub id: &'a ApiKeyId,
-    /// Whose it is.
+    /// The account it belongs to.
     pub account: &'a AccountId,
     /// Its name.
     pub name: &'a str,
-    /// Its public half.
+    /// Its public prefix.
     pub prefix: &'a str,
-    /// The hash of its raw form.
+    /// The hash of the plain key.
     pub hash: &'a TokenHash,
-    /// What it may be used for.
+    /// Its scopes.
     pub scopes: ScopeSet,
-    /// When it ends.
+    /// When it expires.
     pub expires: Option<UnixMillis>,
-    /// When it was made.
+    /// When it was created.
     pub created: UnixMillis,
 }
 
-/// Stores a key.
+/// Inserts a key.
 pub async fn insert(tx: &mut WriteTx, key: &NewApiKeyRow<'_>) -> Result<u64> {
     let scopes = stored(key.scopes)?;
     Ok(on_write!(tx, |conn| sqlx::query(INSERT)
@@ -122,12 +122,12 @@ pub async fn insert(tx: &mut WriteTx, key: &NewApiKeyRow<'_>) -> Result<u64> {
         .await)?)
 }
 
-/// The key with this public half, also one whose owner is suspended.
+/// The key with this public prefix, even if its owner is suspended.
 pub async fn find_by_prefix(tx: &mut ReadTx, prefix: &str) -> sqlx::Result<Option<ShownKey>> {
     on!(tx, |conn| sqlx::query_as(FIND_BY_PREFIX).bind(prefix).fetch_optional(conn).await)
 }
 
-/// The account's keys, revoked and expired ones too, oldest first.
+/// The account's keys, including revoked and expired ones, oldest first.
 pub async fn list(tx: &mut ReadTx, account: &AccountId) -> sqlx::Result<Vec<ApiKey>> {
     on!(tx, |conn| sqlx::query_as(LIST).bind(account).fetch_all(conn).await)
 }
@@ -137,12 +137,12 @@ pub async fn find(tx: &mut ReadTx, account: &AccountId, id: &str) -> sqlx::Resul
     on!(tx, |conn| sqlx::query_as(FIND).bind(account).bind(id).fetch_optional(conn).await)
 }
 
-/// A key of the account that may be used, as far as its owner goes: nothing where the account is suspended.
+/// A key of the account, if the account is not suspended.
 pub async fn find_usable(tx: &mut ReadTx, account: &AccountId, id: &str) -> sqlx::Result<Option<ApiKey>> {
     on!(tx, |conn| sqlx::query_as(FIND_USABLE).bind(account).bind(id).fetch_optional(conn).await)
 }
 
-/// How many of the account's keys are neither revoked nor expired.
+/// The number of the account's keys that are neither revoked nor expired.
 pub async fn count_alive(tx: &mut ReadTx, account: &AccountId, now: UnixMillis) -> sqlx::Result<i64> {
     on!(tx, |conn| sqlx::query_scalar(COUNT_ALIVE).bind(account).bind(now).fetch_one(conn).await)
 }
@@ -152,7 +152,7 @@ pub async fn names(tx: &mut ReadTx, account: &AccountId, now: UnixMillis) -> sql
     on!(tx, |conn| sqlx::query_scalar(NAMES).bind(account).bind(now).fetch_all(conn).await)
 }
 
-/// Changes a key.
+/// Updates a key.
 pub async fn update(
     tx: &mut WriteTx,
     id: &ApiKeyId,
@@ -165,22 +165,22 @@ pub async fn update(
     Ok(on_write!(tx, |conn| sqlx::query(UPDATE).bind(id).bind(name).bind(&scopes).bind(expires).bind(now).execute(conn).await)?)
 }
 
-/// Revokes a key, unless it is.
+/// Revokes a key, unless it already is revoked.
 pub async fn revoke(tx: &mut WriteTx, id: &ApiKeyId, now: UnixMillis) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(REVOKE).bind(id).bind(now).execute(conn).await)
 }
 
-/// Revokes every key of the account that is not revoked, and gives their names.
+/// Revokes all of the account's unrevoked keys, and returns their names.
 pub async fn revoke_all(tx: &mut WriteTx, account: &AccountId, now: UnixMillis) -> sqlx::Result<Vec<String>> {
     on!(tx, |conn| sqlx::query_scalar(REVOKE_ALL).bind(account).bind(now).fetch_all(conn).await)
 }
 
-/// Notes that the key was used, unless a later use is noted already.
+/// Records a use of the key, unless a later one is recorded already.
 pub async fn touch(tx: &mut WriteTx, id: &ApiKeyId, now: UnixMillis) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(TOUCH).bind(id).bind(now).execute(conn).await)
 }
 
-/// A JSON list of names.
+/// The scopes as a JSON array of names.
 fn stored(scopes: ScopeSet) -> Result<String> {
     serde_json::to_string(&scopes.names()).map_err(Error::internal)
 }

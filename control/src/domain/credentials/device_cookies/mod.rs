@@ -1,7 +1,7 @@
-//! Device cookies: what a browser keeps of an account that was signed in to with it, so that guesses of strangers do not keep the owner out.
+//! Device cookies: a browser keeps one for each account that signed in with it, so that attackers who guess passwords cannot lock out the owner.
 //!
-//! A cookie lets nobody in. It lifts the stop after ten failed logins and the challenge, never the limit of an address; and whoever signs in with one is
-//! no news to the owner. It is read by the dashboard's sign-in pages alone. Start reading at [`service`].
+//! A cookie grants no access. It exempts from the lock after ten failed logins and from the challenge, but never from the limit per address. A sign-in with
+//! one does not notify the owner. Only the dashboard's sign-in pages read it. Start reading at [`service`].
 
 pub mod repo;
 pub mod service;

@@ -10,7 +10,7 @@ use crate::infra::db::expiry::Expiry;
 use crate::infra::db::{ReadTx, WriteTx};
 use crate::{on, on_write};
 
-// By the address that was typed: whether it has an account shows only to those who have signed in to it.
+// Looked up by the email as typed: only somebody who has signed in to the account learns whether it exists.
 const IS_OF: &str = "SELECT COUNT(*) FROM device_cookies d JOIN accounts a ON a.id = d.account_id \
     WHERE d.token_hash = $1 AND a.email IN ($2, $4) AND d.created_time > $3";
 const TOUCH: &str = "UPDATE device_cookies SET last_used_time = $4 WHERE token_hash = $1 AND account_id = $2 AND created_time > $3";
@@ -23,13 +23,13 @@ const DELETE_ALL: &str = "DELETE FROM device_cookies WHERE account_id = $1";
 const EXPIRED: &str = "SELECT token_hash, account_id FROM device_cookies WHERE created_time <= $1 ORDER BY created_time LIMIT $2";
 const DELETE_EXPIRED: &str = "DELETE FROM device_cookies WHERE token_hash = $1 AND account_id = $2 AND created_time <= $3";
 
-/// Every statement of this file.
+/// Every SQL statement in this file.
 pub const SQL: &[&str] = &[IS_OF, TOUCH, INSERT, DELETE, DELETE_OLDEST, DELETE_ALL, EXPIRED, DELETE_EXPIRED];
 
-/// Cookies that have ended.
+/// Deletion of expired cookies.
 pub const EXPIRY: Expiry = Expiry { due: EXPIRED, delete: DELETE_EXPIRED, after: LIFETIME };
 
-/// Whether the cookie is of the account with this address, and was made after `since`.
+/// Whether the cookie belongs to the account with this email, and was created after `since`.
 pub async fn is_of(tx: &mut ReadTx, hash: &TokenHash, email: &str, since: UnixMillis) -> sqlx::Result<bool> {
     let former = former(email);
     let count: i64 =
@@ -37,28 +37,28 @@ pub async fn is_of(tx: &mut ReadTx, hash: &TokenHash, email: &str, since: UnixMi
     Ok(count > 0)
 }
 
-/// Notes a use; whether the cookie is the account's, and was made after `since`.
+/// Records a use. Returns whether the cookie is the account's and was created after `since`.
 pub async fn touch(tx: &mut WriteTx, hash: &TokenHash, account: &AccountId, since: UnixMillis, now: UnixMillis) -> sqlx::Result<bool> {
     let touched = on_write!(tx, |conn| sqlx::query(TOUCH).bind(hash.as_str()).bind(account).bind(since).bind(now).execute(conn).await)?;
     Ok(touched > 0)
 }
 
-/// Stores one.
+/// Inserts a cookie.
 pub async fn insert(tx: &mut WriteTx, hash: &TokenHash, account: &AccountId, now: UnixMillis) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(INSERT).bind(hash.as_str()).bind(account).bind(now).execute(conn).await)
 }
 
-/// Ends one.
+/// Deletes a cookie.
 pub async fn delete(tx: &mut WriteTx, hash: &TokenHash) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(DELETE).bind(hash.as_str()).execute(conn).await)
 }
 
-/// Ends all of an account's but the newest `most`.
-pub async fn delete_oldest(tx: &mut WriteTx, account: &AccountId, most: i64) -> sqlx::Result<u64> {
-    on_write!(tx, |conn| sqlx::query(DELETE_OLDEST).bind(account).bind(most).execute(conn).await)
+/// Deletes all of an account's cookies except the newest `keep`.
+pub async fn delete_oldest(tx: &mut WriteTx, account: &AccountId, keep: i64) -> sqlx::Result<u64> {
+    on_write!(tx, |conn| sqlx::query(DELETE_OLDEST).bind(account).bind(keep).execute(conn).await)
 }
 
-/// Ends all of an account's.
+/// Deletes all of an account's cookies.
 pub async fn delete_all(tx: &mut WriteTx, account: &AccountId) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(DELETE_ALL).bind(account).execute(conn).await)
 }

@@ -14,25 +14,25 @@ use crate::domain::error::Result;
 use crate::domain::limits::{self, Count, Limit, Subject};
 use crate::infra::db::{ReadTx, WriteTx};
 
-/// How long one is good for, in milliseconds: 90 days.
+/// How long a cookie is valid, in milliseconds: 90 days.
 pub const LIFETIME: i64 = 90 * 86_400_000;
 
-/// Failed logins within a day that end one.
-const FAILURES: Rate = Rate { count: 10, window: 86_400_000 };
+/// Failed logins within a day after which a cookie is deleted.
+const MAX_FAILURES: Rate = Rate { count: 10, window: 86_400_000 };
 
-/// Accounts that a browser keeps one for.
-const MOST_ACCOUNTS: usize = 5;
+/// Accounts that one browser remembers.
+const MAX_ACCOUNTS: usize = 5;
 
-/// Browsers that an account is remembered by; the next one ends the oldest.
-const MOST_BROWSERS: i64 = 100;
+/// Browsers that remember one account; a further one replaces the oldest.
+const MAX_BROWSERS: i64 = 100;
 
-/// Characters of a token: 32 bytes in base64url.
+/// The length of a token: 32 bytes in base64url.
 const LENGTH: usize = 43;
 
-/// Between the tokens in a cookie.
-const BETWEEN: char = '.';
+/// Separates the tokens in a cookie.
+const SEPARATOR: char = '.';
 
-/// What a browser's cookie holds: a token for each account, the latest first. `Debug` does not print them.
+/// The contents of a browser's cookie: one token per account, the latest first. `Debug` does not print them.
 #[derive(Clone, Default)]
 pub struct Device(Vec<String>);
 
@@ -43,33 +43,33 @@ impl fmt::Debug for Device {
 }
 
 impl Device {
-    /// Reads a cookie's value and skips parts that are not tokens.
+    /// Parses a cookie's value, and skips parts that are not tokens.
     pub fn parse(value: &str) -> Self {
         let is_token = |text: &&str| text.len() == LENGTH && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
-        Self(value.split(BETWEEN).filter(is_token).take(MOST_ACCOUNTS).map(str::to_owned).collect())
+        Self(value.split(SEPARATOR).filter(is_token).take(MAX_ACCOUNTS).map(str::to_owned).collect())
     }
 
     /// The cookie's value.
     pub fn reveal(&self) -> String {
-        self.0.join(&BETWEEN.to_string())
+        self.0.join(&SEPARATOR.to_string())
     }
 
-    /// The token that is the account's with this address, if there is one that is still good.
+    /// The token for the account with this email, if there is a valid one.
     pub async fn find(&self, tx: &mut ReadTx, email: &str, now: UnixMillis) -> Result<Option<TokenHash>> {
         for token in &self.0 {
             let hash = TokenHash::of(token);
-            if is_good(tx, &hash, email, now).await? {
+            if is_valid(tx, &hash, email, now).await? {
                 return Ok(Some(hash));
             }
         }
         Ok(None)
     }
 
-    /// What the browser is to keep once the account is signed in to: a token that it has for the account already, or a new one, before the others. One
-    /// that came from elsewhere never becomes an account's.
+    /// The contents of the cookie after a sign-in to the account: the browser's existing token for it, or a new one, comes first. A token that is not the
+    /// account's own is never adopted for it.
     pub async fn remember(mut self, app: &Context, account: &AccountId) -> Result<Self> {
         let (mut tx, now) = (app.db.write().await?, app.now());
-        // An account that was deleted a moment ago is not remembered.
+        // The account was deleted meanwhile, so it is not remembered.
         if accounts::repo::hold(&mut tx, account).await?.is_none() {
             return Ok(self);
         }
@@ -85,25 +85,25 @@ impl Device {
         } else {
             let token = PlainToken::device(&app.dice)?;
             repo::insert(&mut tx, &token.hash(), account, now).await?;
-            repo::delete_oldest(&mut tx, account, MOST_BROWSERS).await?;
+            repo::delete_oldest(&mut tx, account, MAX_BROWSERS).await?;
             token.reveal().to_owned()
         };
         tx.commit().await?;
         self.0.insert(0, token);
-        self.0.truncate(MOST_ACCOUNTS);
+        self.0.truncate(MAX_ACCOUNTS);
         Ok(self)
     }
 }
 
-async fn is_good(tx: &mut ReadTx, hash: &TokenHash, email: &str, now: UnixMillis) -> Result<bool> {
+async fn is_valid(tx: &mut ReadTx, hash: &TokenHash, email: &str, now: UnixMillis) -> Result<bool> {
     if !repo::is_of(tx, hash, email, now.plus_millis(-LIFETIME)).await? {
         return Ok(false);
     }
     let failures = limits::find(tx, Limit::DeviceFailures, &Subject::device(hash.as_str())).await?;
-    Ok(failures.wait(FAILURES, now).is_none())
+    Ok(failures.wait(MAX_FAILURES, now).is_none())
 }
 
-/// A cookie whose failures are locked, so that of any number of guesses at once no more than the limit are judged with it.
+/// A cookie whose failure counter is locked: of any number of concurrent guesses, no more than the limit are judged with it.
 #[derive(Debug)]
 pub struct Shown {
     hash: TokenHash,
@@ -111,25 +111,25 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// Locks the failures; `None` when the cookie is no longer good.
+    /// Locks the failure counter; `None` when the cookie is no longer valid.
     pub async fn lock(tx: &mut WriteTx, hash: &TokenHash, email: &str, now: UnixMillis) -> Result<Option<Self>> {
         let failures = Count::lock(tx, Limit::DeviceFailures, &Subject::device(hash.as_str()), now).await?;
-        if is_good(tx, hash, email, now).await? {
+        if is_valid(tx, hash, email, now).await? {
             return Ok(Some(Self { hash: hash.clone(), failures }));
         }
         failures.leave(tx).await?;
         Ok(None)
     }
 
-    /// Counts a failed login; the tenth within a day ends the cookie.
+    /// Counts a failed login; the tenth within a day deletes the cookie.
     pub async fn fail(self, tx: &mut WriteTx, now: UnixMillis) -> Result<()> {
-        if self.failures.add(tx, FAILURES, now).await?.wait(FAILURES, now).is_some() {
+        if self.failures.add(tx, MAX_FAILURES, now).await?.wait(MAX_FAILURES, now).is_some() {
             repo::delete(tx, &self.hash).await?;
         }
         Ok(())
     }
 
-    /// Leaves the count as it was.
+    /// Leaves the counter unchanged.
     pub async fn leave(self, tx: &mut WriteTx) -> Result<()> {
         self.failures.leave(tx).await
     }

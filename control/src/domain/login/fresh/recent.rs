@@ -1,4 +1,4 @@
-//! Logins that are young enough to let a command line in.
+//! Logins recent enough to authorize a CLI.
 
 use std::marker::PhantomData;
 
@@ -10,17 +10,18 @@ use crate::domain::error::{Error, Refusal, Result};
 use crate::domain::second_factors;
 use crate::infra::db::ReadTx;
 
-/// A login that is young enough to let a command line in. An account without a second factor may re-authenticate instead.
+/// A login recent enough to authorize a CLI. An account without a second factor may re-authenticate instead.
 #[derive(Clone, Copy, Debug)]
 pub struct RecentLogin(PhantomData<()>);
 
 impl RecentLogin {
-    /// Whether a login of this time is too old. A login is as old as its session.
+    /// Whether a login at this time is too old. The login time is the session's creation time.
     pub fn is_too_old(logged_in: UnixMillis, window: i64, now: UnixMillis) -> bool {
         logged_in.plus_millis(window) < now
     }
 
-    /// Whether this login is young enough, or the refusal. Asked again in the transaction that lets a command line in: a second factor may have come since.
+    /// Checks that the login is recent enough. Checked again in the transaction that authorizes the CLI, because a second factor may have been added
+    /// since.
     pub async fn of(tx: &mut ReadTx, caller: &SignedIn, app: &Context) -> Result<Self> {
         if !second_factors::is_enabled(tx, caller.account()).await? {
             return freshness::check(tx, app, caller).await.map(|()| Self(PhantomData));

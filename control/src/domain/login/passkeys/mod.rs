@@ -1,6 +1,6 @@
-//! Signing in with a passkey: as the second factor of a pending login, or without a password, when it is both factors: something that its owner has,
-//! which has verified that it is its owner.
+//! Login with a passkey: as the second factor of a pending login, or without a password. Without a password the passkey is both factors: possession,
+//! and user verification.
 //!
-//! What makes a pending login, and what its end leads to, is [`crate::domain::login::pending`]'s. Start reading at [`service`].
+//! How a pending login is created and completed is in [`crate::domain::login::pending`]. Start reading at [`service`].
 
 pub mod service;

@@ -1,8 +1,8 @@
-//! Logins whose password was right and that wait for a second factor: made by [`crate::domain::login`], used up by the first proof that is right, and
-//! over after five wrong ones or five minutes.
+//! Pending logins: the password was correct and a second factor is required. [`crate::domain::login`] creates them. They end with the first correct
+//! proof, after five wrong ones, or after five minutes.
 //!
-//! Which proofs there are is not here: each kind begins an [`Attempt`], judges what it was shown in the attempt's transaction, and lets it succeed or
-//! fail. The rows are in [`crate::domain::second_factors::pending_logins`]. Start reading at [`service`].
+//! The kinds of proof are not here: each begins an [`Attempt`], verifies the proof in the attempt's transaction, and calls `succeed` or `fail`. The
+//! rows are in [`crate::domain::second_factors::pending_logins`]. Start reading at [`service`].
 
 pub mod service;
 

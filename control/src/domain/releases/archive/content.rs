@@ -1,4 +1,4 @@
-//! The entries' data, from the file's first byte to the central directory: inflated, counted, checked and hashed, and never kept.
+//! Reads the entries' data, from the file's first byte to the central directory: inflates, counts, checks and hashes it, and keeps none of it.
 
 use std::io::{Read, Seek};
 
@@ -13,11 +13,11 @@ use super::source::Source;
 
 const BUFFER: usize = 64 * 1024;
 const DESCRIPTOR_SIGNATURE: [u8; 4] = *b"PK\x07\x08";
-/// Checksum and two sizes, with and without the signature before them, which writers may leave out.
+/// Checksum and two sizes, without and with the signature in front, which is optional.
 const DESCRIPTOR: u64 = 12;
 const SIGNED_DESCRIPTOR: u64 = 16;
 
-/// Reads all entries, which are sorted by offset and must fill the file up to `directory_offset` without gap or overlap.
+/// Reads all entries. They are sorted by offset and must fill the file up to `directory_offset` without gap or overlap.
 pub(super) fn read(file: &mut (impl Read + Seek), entries: &[Entry], directory_offset: u64) -> Result<Manifest, ArchiveFault> {
     let mut source = Source::new(file, 0, directory_offset, "the last entry runs into the central directory")?;
     let mut unpacker = Unpacker { inflater: Decompress::new(false), buffer: vec![0; BUFFER] };
@@ -25,9 +25,9 @@ pub(super) fn read(file: &mut (impl Read + Seek), entries: &[Entry], directory_o
     let mut manifest = Manifest::new();
     let ends = entries.iter().skip(1).map(|next| u64::from(next.offset)).chain([directory_offset]);
     for (entry, end) in entries.iter().zip(ends) {
-        // Holds for every entry but the first, because the entry before has been read up to exactly here.
+        // Always true except for the first entry, because the previous entry was read up to exactly here.
         if u64::from(entry.offset) != source.position() {
-            return Err(entry.fault("there are bytes before it that belong to no entry"));
+            return Err(entry.fault("bytes before it belong to no entry"));
         }
         headers::read_local(&mut source, entry, &mut scratch)?;
         let data_end = source.position() + u64::from(entry.compressed);
@@ -35,13 +35,13 @@ pub(super) fn read(file: &mut (impl Read + Seek), entries: &[Entry], directory_o
         match (entry.has_descriptor(), after) {
             (false, 0) | (true, DESCRIPTOR | SIGNED_DESCRIPTOR) => {}
             (true, 0..DESCRIPTOR) => return Err(entry.fault("its data descriptor is missing")),
-            _ => return Err(entry.fault("there are bytes after it that belong to no entry")),
+            _ => return Err(entry.fault("bytes after it belong to no entry")),
         }
         let hash = unpacker.hash(&mut source, entry)?;
         if entry.has_descriptor() {
             check_descriptor(&mut source, entry, after == SIGNED_DESCRIPTOR)?;
         }
-        // Leaves out directories and what clients do not hash either.
+        // `insert` skips directories and other names that clients do not hash.
         manifest.insert(&entry.name, hash);
     }
     Ok(manifest)
@@ -50,7 +50,7 @@ pub(super) fn read(file: &mut (impl Read + Seek), entries: &[Entry], directory_o
 fn check_descriptor<R: Read + Seek>(source: &mut Source<R>, entry: &Entry, is_signed: bool) -> Result<(), ArchiveFault> {
     let signature_is_good = !is_signed || source.array()? == DESCRIPTOR_SIGNATURE;
     let crc32: [u8; 4] = source.array()?;
-    // Readers take a checksum that looks like the signature for the signature.
+    // Readers mistake a checksum that looks like the signature for the signature.
     let is_clear = is_signed || crc32 != DESCRIPTOR_SIGNATURE;
     let (compressed, uncompressed) = (source.u32()?, source.u32()?);
     if signature_is_good
@@ -64,14 +64,14 @@ fn check_descriptor<R: Read + Seek>(source: &mut Source<R>, entry: &Entry, is_si
     Err(entry.fault("its data descriptor differs from the central directory"))
 }
 
-/// What one entry after the other is unpacked with.
+/// State reused for unpacking each entry.
 struct Unpacker {
     inflater: Decompress,
     buffer: Vec<u8>,
 }
 
 impl Unpacker {
-    /// Reads exactly the entry's compressed bytes and gives the hash of what they mean, if that is what the entry declared.
+    /// Reads exactly the entry's compressed bytes, and returns the hash of the uncompressed data if it matches what the entry declared.
     fn hash<R: Read + Seek>(&mut self, source: &mut Source<R>, entry: &Entry) -> Result<Sha256Hex, ArchiveFault> {
         let mut output = Output { sha256: Sha256::new(), crc32: crc32fast::Hasher::new(), left: entry.uncompressed.into() };
         if entry.is_deflated() {
@@ -127,16 +127,16 @@ fn copy<R: Read + Seek>(source: &mut Source<R>, entry: &Entry, output: &mut Outp
     Ok(())
 }
 
-/// Takes in an entry's uncompressed bytes.
+/// Consumes an entry's uncompressed bytes.
 struct Output {
     sha256: Sha256,
     crc32: crc32fast::Hasher,
-    /// How many bytes are still to come, by what the entry declared.
+    /// How many bytes are left, by the declared size.
     left: u64,
 }
 
 impl Output {
-    /// This is where a bomb that lies about its size ends: one buffer after its declared size, which has been checked against the limits.
+    /// Stops a ZIP bomb that lies about its size: one buffer after its declared size, which has been checked against the limits.
     fn take(&mut self, bytes: &[u8], entry: &Entry) -> Result<(), ArchiveFault> {
         self.left = self.left.checked_sub(bytes.len() as u64).ok_or_else(|| entry.fault("it is longer than it declares"))?;
         self.crc32.update(bytes);

@@ -1,4 +1,4 @@
-//! The central directory: the list of an archive's entries, held in memory while the archive is judged.
+//! The central directory: the list of an archive's entries, kept in memory during the inspection.
 
 use std::io::{Read, Seek};
 
@@ -8,15 +8,15 @@ use super::fault::ArchiveFault;
 use super::headers::{self, Entry};
 use super::source::Source;
 
-/// All names together: 400 bytes each at 20,000 entries. Names of the greatest length would take more than twice as much.
+/// Total bytes of all names: 400 bytes each at 20,000 entries. Names of the maximum length would take more than twice that.
 const NAMES_BYTES: usize = 8 << 20;
 
-/// Reads every entry of the directory, checks each by itself and all together against `limits`; `length` is that of the whole file.
+/// Reads every entry of the directory, checks each alone and all together against `limits`; `length` is that of the whole file.
 ///
-/// Sizes are what the archive declares. That is enough to keep the limits, because reading an entry stops as soon as it exceeds what it declared.
+/// Sizes are those that the archive declares. That suffices for the limits, because reading an entry stops once it exceeds its declared size.
 pub(super) fn read(file: &mut (impl Read + Seek), end: &End, length: u64, limits: &ArchiveLimits) -> Result<Vec<Entry>, ArchiveFault> {
     if u32::from(end.entries) > limits.entries {
-        return Err(ArchiveFault::archive(format!("the archive has {} entries, more than {}", end.entries, limits.entries)));
+        return Err(ArchiveFault::archive(format!("the archive has {} entries, more than the limit of {}", end.entries, limits.entries)));
     }
     let mut source = Source::new(file, end.directory_offset, end.record_offset, "the central directory ends within an entry")?;
     let mut entries = Vec::new();
@@ -25,7 +25,7 @@ pub(super) fn read(file: &mut (impl Read + Seek), end: &End, length: u64, limits
         let entry = headers::read_central(&mut source)?;
         names += entry.name.len();
         if names > NAMES_BYTES {
-            return Err(ArchiveFault::archive(format!("the archive's names take more than {NAMES_BYTES} bytes together")));
+            return Err(ArchiveFault::archive(format!("the names in the archive exceed {NAMES_BYTES} bytes in total")));
         }
         total += u64::from(entry.uncompressed);
         if total > limits.uncompressed_bytes {

@@ -1,4 +1,4 @@
-//! The end record: where an archive's central directory is.
+//! The end of central directory record, which locates the central directory.
 
 use std::io::{Read, Seek};
 
@@ -13,21 +13,21 @@ const LOCATOR_LENGTH: usize = 20;
 
 const ZIP64: &str = "the archive uses zip64 records, which are for more than 65,534 entries or 4 GiB";
 
-/// Where the central directory lies, and how many entries it lists.
+/// Where the central directory is, and how many entries it lists.
 pub(super) struct End {
     pub(super) directory_offset: u64,
-    /// Also the offset of the end record: nothing lies between the two.
+    /// Also the end of the directory: nothing is between the two.
     pub(super) record_offset: u64,
     pub(super) entries: u16,
 }
 
 /// Finds the one end record.
 ///
-/// Readers look for it in different ways: at the file's end minus 22, the last signature, or the first signature whose comment reaches the end of
-/// the file. Only a file in which all of them find the same record is accepted.
+/// Readers search for it in different ways: at the file's end minus 22, the last signature, or the first signature whose comment reaches the end of
+/// the file. Only a file where all of them find the same record is accepted.
 pub(super) fn find(file: &mut (impl Read + Seek), length: u64) -> Result<End, ArchiveFault> {
     let start = length.saturating_sub(LENGTH as u64 + u64::from(u16::MAX));
-    let mut source = Source::new(file, start, length, "the archive is cut off")?;
+    let mut source = Source::new(file, start, length, "the archive is truncated")?;
     let mut tail = Vec::new();
     while source.position() < length {
         let chunk = source.chunk(length - source.position())?;
@@ -39,9 +39,7 @@ pub(super) fn find(file: &mut (impl Read + Seek), length: u64) -> Result<End, Ar
     let last_signature = tail.windows(SIGNATURE.len()).rposition(|window| window == SIGNATURE);
     let mut fitting = (0..).zip(tail.windows(LENGTH)).filter(|&(at, window)| comment_fits(window, tail.len() - LENGTH - at));
     let (Some(last_signature), Some((at, record))) = (last_signature, fitting.next()) else {
-        return Err(ArchiveFault::archive(
-            "the archive has no end record that fits the end of the file: it is cut off, or bytes follow it",
-        ));
+        return Err(ArchiveFault::archive("the archive has no end record at the end of the file: it is truncated, or bytes follow it"));
     };
     if fitting.next().is_some() || last_signature != at {
         return Err(ArchiveFault::archive("the archive has several end records"));
@@ -58,7 +56,7 @@ fn comment_fits(window: &[u8], rest: usize) -> bool {
 }
 
 fn parse(record: &[u8], at: u64) -> Result<End, ArchiveFault> {
-    let mut fields = Source::new(std::io::Cursor::new(record), 4, record.len() as u64, "the end record is cut off")?;
+    let mut fields = Source::new(std::io::Cursor::new(record), 4, record.len() as u64, "the end record is truncated")?;
     let (disk, directory_disk) = (fields.u16()?, fields.u16()?);
     let (disk_entries, entries) = (fields.u16()?, fields.u16()?);
     let (size, offset) = (fields.u32()?, fields.u32()?);

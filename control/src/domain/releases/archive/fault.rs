@@ -1,14 +1,14 @@
-//! Why an upload is not accepted.
+//! Errors of an archive inspection.
 
 use std::io;
 
-/// Why there are no contents.
+/// Why an inspection failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveFault {
-    /// The upload is at fault (400). Holds the whole message for its sender; it names the entry where one is to blame.
+    /// The upload is at fault (400). Holds the whole message for the client; it names the entry at fault, if there is one.
     #[error("{0}")]
     Refused(String),
-    /// The file could not be read back: this server is at fault (5xx).
+    /// The file could not be read back: the server is at fault (5xx).
     #[error("the uploaded file could not be read back")]
     Read(#[source] io::Error),
 }
@@ -18,7 +18,7 @@ impl ArchiveFault {
         Self::Refused(why.into())
     }
 
-    /// Blames one entry. Its name is quoted and escaped, because it may hold anything, and cut, because it may be 65,535 bytes long.
+    /// A fault of one entry. Its name is quoted and escaped, because it may hold anything, and truncated, because it may be 65,535 bytes long.
     pub(super) fn entry(name: &[u8], why: impl std::fmt::Display) -> Self {
         let name = String::from_utf8_lossy(name);
         let mut shown: String = name.chars().take(200).collect();

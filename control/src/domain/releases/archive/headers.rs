@@ -1,4 +1,4 @@
-//! An entry's two headers, in the central directory and before its data, and that they agree.
+//! An entry's two headers, in the central directory and before its data, which must agree.
 
 use std::io::{Read, Seek};
 
@@ -10,7 +10,7 @@ const CENTRAL_SIGNATURE: [u8; 4] = *b"PK\x01\x02";
 const LOCAL_SIGNATURE: [u8; 4] = *b"PK\x03\x04";
 
 const ENCRYPTED: u16 = 1 | 1 << 6 | 1 << 13;
-/// How hard the compressor tried. The only flags that no reader acts on, so headers may differ in them.
+/// The compression level. No reader acts on these flags, so the two headers may differ in them.
 const EFFORT: u16 = 1 << 1 | 1 << 2;
 const DESCRIPTOR: u16 = 1 << 3;
 pub(super) const UTF8: u16 = 1 << 11;
@@ -29,21 +29,21 @@ const EXTRA_UNICODE_PATH: u16 = 0x7075;
 
 const ZIP64: &str = "it uses zip64 fields, which are for more than 4 GiB";
 
-/// One entry, as both of its headers must have it.
+/// One entry, as both of its headers must describe it.
 pub(super) struct Entry {
-    /// As it is spelt in the archive, backslashes and all.
+    /// As spelled in the archive, backslashes included.
     pub(super) name: String,
     flags: u16,
     method: u16,
     pub(super) crc32: u32,
     pub(super) compressed: u32,
     pub(super) uncompressed: u32,
-    /// Of the local header, from the start of the file.
+    /// The offset of the local header from the start of the file.
     pub(super) offset: u32,
 }
 
 impl Entry {
-    /// Directories are for unpacking only: clients do not hash them, so they stand in no manifest.
+    /// Directories matter for unpacking only: clients do not hash them, so they are not in the manifest.
     pub(super) fn is_directory(&self) -> bool {
         self.name.ends_with('/')
     }
@@ -52,7 +52,7 @@ impl Entry {
         self.method == DEFLATED
     }
 
-    /// Whether checksum and sizes follow the data, because they were not known when the local header was written.
+    /// Whether checksum and sizes follow the data because they were unknown when the local header was written.
     pub(super) fn has_descriptor(&self) -> bool {
         self.flags & DESCRIPTOR != 0
     }
@@ -62,7 +62,7 @@ impl Entry {
     }
 }
 
-/// Reads the directory's next entry and checks all that can be checked without its data.
+/// Reads the directory's next entry, and checks everything that can be checked without its data.
 pub(super) fn read_central<R: Read + Seek>(source: &mut Source<R>) -> Result<Entry, ArchiveFault> {
     if source.array()? != CENTRAL_SIGNATURE {
         return Err(ArchiveFault::archive("the central directory is damaged"));
@@ -100,12 +100,12 @@ pub(super) fn read_central<R: Read + Seek>(source: &mut Source<R>) -> Result<Ent
     Ok(entry)
 }
 
-/// Reads the local header at the source's position, up to the data, and compares it with what the directory says.
+/// Reads the local header at the source's position, up to the data, and compares it with the directory.
 ///
-/// `scratch` is storage to be used again.
+/// `scratch` is a reused buffer.
 pub(super) fn read_local<R: Read + Seek>(source: &mut Source<R>, entry: &Entry, scratch: &mut Vec<u8>) -> Result<(), ArchiveFault> {
     if source.array()? != LOCAL_SIGNATURE {
-        return Err(entry.fault("there is no local header where the central directory says"));
+        return Err(entry.fault("its local header is not where the central directory says"));
     }
     let _version = source.u16()?;
     let (flags, method) = (source.u16()?, source.u16()?);
@@ -115,49 +115,49 @@ pub(super) fn read_local<R: Read + Seek>(source: &mut Source<R>, entry: &Entry, 
 
     source.bytes(name_length, scratch)?;
     if scratch.as_slice() != entry.name.as_bytes() {
-        return Err(entry.fault("its local header has another name"));
+        return Err(entry.fault("its local header has a different name"));
     }
     if (flags ^ entry.flags) & !EFFORT != 0 || method != entry.method {
-        return Err(entry.fault("its local header has other flags or another method"));
+        return Err(entry.fault("its local header has different flags or a different method"));
     }
     source.bytes(extra_length, scratch)?;
     check_extra(scratch, entry.name.as_bytes()).map_err(|why| entry.fault(why))?;
 
-    // With a descriptor these are 0 by the standard, but some tools go back and fill them in.
+    // With a descriptor these are 0 by the standard, but some tools fill them in afterwards.
     let agrees = |local: u32, central: u32| local == central || (entry.has_descriptor() && local == 0);
     if !(agrees(crc32, entry.crc32) && agrees(compressed, entry.compressed) && agrees(uncompressed, entry.uncompressed)) {
-        return Err(entry.fault("its local header has another checksum or other sizes"));
+        return Err(entry.fault("its local header has a different checksum or different sizes"));
     }
     Ok(())
 }
 
 fn check_flags_and_method(flags: u16, method: u16) -> Result<(), &'static str> {
     if flags & ENCRYPTED != 0 {
-        return Err("it is encrypted");
+        return Err("it is encrypted: create the archive without a password");
     }
     if flags & !(EFFORT | DESCRIPTOR | UTF8) != 0 {
-        return Err("it has flags that clients do not know");
+        return Err("it has flags that devices do not support");
     }
     match method {
         DEFLATED => Ok(()),
         STORED if flags & DESCRIPTOR == 0 => Ok(()),
-        // Without compression a streaming reader cannot tell where the data ends and the descriptor begins.
-        STORED => Err("it is stored with a data descriptor, which clients cannot read"),
-        _ => Err("its compression method is not one that clients know: use deflate, or none"),
+        // Without compression, a streaming reader cannot tell where the data ends and the descriptor begins.
+        STORED => Err("it is stored with a data descriptor, which devices cannot read: use deflate"),
+        _ => Err("devices do not support its compression method: use deflate, or none"),
     }
 }
 
-/// What kind of file the attributes say, against what the name says.
+/// Compares the file type in the attributes with the one that the name implies.
 ///
-/// The upper half is a unix mode only if the archive was made on unix. But some readers do not ask where it was made, and tools of other systems
-/// leave it 0, so it is held to the same rule everywhere.
+/// The upper half is a Unix mode only if the archive was created on Unix. But some readers do not check where it was created, and tools on other
+/// systems leave it 0, so the same rule applies to all.
 fn check_kind(entry: &Entry, attributes: u32) -> Result<(), ArchiveFault> {
     let says_directory = match (attributes >> 16) & UNIX_TYPE {
         0 => None,
         UNIX_FILE => Some(false),
         UNIX_DIRECTORY => Some(true),
-        UNIX_LINK => return Err(entry.fault("it is a symbolic link")),
-        _ => return Err(entry.fault("it is not a plain file")),
+        UNIX_LINK => return Err(entry.fault("it is a symbolic link: replace it with the file")),
+        _ => return Err(entry.fault("it is not a regular file")),
     };
     let is_directory = entry.is_directory();
     let says_dos_directory = attributes & DOS_DIRECTORY != 0;
@@ -165,12 +165,12 @@ fn check_kind(entry: &Entry, attributes: u32) -> Result<(), ArchiveFault> {
         return Err(entry.fault("its name and its attributes disagree on whether it is a directory"));
     }
     if is_directory && entry.uncompressed != 0 {
-        return Err(entry.fault("it is a directory, but has data"));
+        return Err(entry.fault("it is a directory but has data"));
     }
     Ok(())
 }
 
-/// Checks the fields that could change what an entry is: other sizes (zip64) or another name.
+/// Checks the fields that could change what an entry is: different sizes (zip64) or a different name.
 fn check_extra(mut extra: &[u8], name: &[u8]) -> Result<(), &'static str> {
     const DAMAGED: &str = "its extra field is damaged";
     while let Some((header, rest)) = extra.split_first_chunk::<4>() {
@@ -179,8 +179,8 @@ fn check_extra(mut extra: &[u8], name: &[u8]) -> Result<(), &'static str> {
         let (field, rest) = rest.split_at_checked(length.into()).ok_or(DAMAGED)?;
         match u16::from_le_bytes([id_low, id_high]) {
             EXTRA_ZIP64 => return Err(ZIP64),
-            // A version byte and the header name's checksum come before the name. A reader that finds the checksum wrong ignores the field,
-            // another one does not look at it.
+            // The name follows a version byte and the header name's checksum. Some readers ignore the field if the checksum is wrong, others do not
+            // check it.
             EXTRA_UNICODE_PATH if field.get(5..) != Some(name) => return Err("it has a second, different name in its extra field"),
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! Names of entries: safe to unpack on every client, and no two that a client's file system would take for one.
+//! Checks entry names: safe to unpack on every client, and no two that a client's file system would treat as the same.
 
 use unicase::UniCase;
 use unicode_normalization::UnicodeNormalization;
@@ -6,66 +6,75 @@ use unicode_normalization::UnicodeNormalization;
 use super::fault::ArchiveFault;
 use super::headers::Entry;
 
-/// What iOS allows for a path; Android allows more. The folder that clients unpack into comes on top, so this is the most that could ever work.
+/// The path limit of iOS; Android allows more. The folder that clients unpack into adds to it, so nothing longer could ever work.
 const PATH_BYTES: usize = 1_024;
-/// What the file systems of both allow for a name.
+/// The name limit of the file systems of both.
 const SEGMENT_BYTES: usize = 255;
-/// Clients walk folders by recursion, so depth costs them stack.
+/// Clients walk folders recursively, so depth costs them stack.
 const SEGMENTS: usize = 64;
-/// The file that makes clients take an archive for a diff to the package they have.
+/// With this file, clients treat an archive as a diff to the package they have.
 const DIFF_MARKER: &str = "hotcodepush.json";
 
-/// Checks one name by itself and gives it as text; `is_utf8` is the header's flag. The error says what is wrong with it.
+/// A fault of an archive that was created from outside its folder, and what to do.
+macro_rules! relative {
+    ($fault:literal) => {
+        concat!($fault, "; create the archive inside the folder, with relative paths: zip -r ../bundle.zip .")
+    };
+}
+
+/// Checks one name and returns it as text; `is_utf8` is the header's flag. The error says what is wrong and what to do.
 pub(super) fn check(name: &[u8], is_utf8: bool) -> Result<&str, &'static str> {
     if name.is_empty() {
-        return Err("the name is empty");
+        return Err("the name is empty; create the archive again, for example with: zip -r bundle.zip FOLDER");
     }
     if name.len() > PATH_BYTES {
-        return Err("the path is longer than 1,024 bytes");
+        return Err("the path is longer than 1,024 bytes; shorten its folders' names");
     }
-    let text = str::from_utf8(name).map_err(|_| "the name is not UTF-8")?;
+    let text = str::from_utf8(name)
+        .map_err(|_| "the name is not UTF-8; create the archive with a tool that writes UTF-8 names, such as zip -r or 7z a -mcu=on")?;
     if !is_utf8 && !text.is_ascii() {
-        return Err("the name is not ASCII and not marked as UTF-8, so that clients would read it differently");
+        return Err("the name is not ASCII and not marked as UTF-8, so devices would read it differently; create the archive with a tool \
+            that marks UTF-8 names, such as zip -r or 7z a -mcu=on");
     }
     if text.contains('\0') {
-        return Err("the name contains a NUL character");
+        return Err("the name contains a NUL character; rename the file");
     }
     // Clients replace backslashes or keep them, so a name must be safe either way.
     if text.starts_with(['/', '\\']) {
-        return Err("the path is absolute");
+        return Err(relative!("the path is absolute"));
     }
     if matches!(name, [drive, b':', ..] if drive.is_ascii_alphabetic()) {
-        return Err("the path names a drive");
+        return Err(relative!("the path names a drive"));
     }
     if text.ends_with('\\') {
-        return Err("the path ends with a backslash");
+        return Err("the path ends with a backslash; create the archive with a tool that writes forward slashes, such as zip -r or 7z a");
     }
     let path = text.strip_suffix('/').unwrap_or(text);
     for (depth, segment) in path.split(['/', '\\']).enumerate() {
         match segment {
-            ".." => return Err("the path leaves the archive"),
-            "" | "." => return Err("the path has an empty segment or \".\""),
-            DIFF_MARKER if depth == 0 => return Err("clients would take the archive for a diff"),
-            _ if segment.len() > SEGMENT_BYTES => return Err("a segment of the path is longer than 255 bytes"),
-            _ if depth >= SEGMENTS => return Err("the path is more than 64 segments deep"),
+            ".." => return Err(relative!("the path leaves the archive")),
+            "" | "." => return Err(relative!("the path has an empty segment or \".\"")),
+            DIFF_MARKER if depth == 0 => return Err("devices would take the archive for a diff; rename this file"),
+            _ if segment.len() > SEGMENT_BYTES => return Err("a name in the path is longer than 255 bytes; shorten it"),
+            _ if depth >= SEGMENTS => return Err("the path is more than 64 folders deep; move its files up"),
             _ => {}
         }
     }
     Ok(text)
 }
 
-/// Refuses two entries whose names are equal after `\`→`/`, Unicode normalisation and case folding, and a file that has another entry inside it.
+/// Refuses two entries whose names are equal after `\`→`/`, Unicode normalization and case folding, and a file with another entry inside it.
 pub(super) fn refuse_clashes(entries: &[Entry]) -> Result<(), ArchiveFault> {
     let mut keyed: Vec<(String, &Entry)> = entries.iter().map(|entry| (key(&entry.name), entry)).collect();
     keyed.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
     for ((outer_key, outer), (inner_key, inner)) in keyed.iter().zip(keyed.iter().skip(1)) {
         let Some(below) = inner_key.strip_prefix(outer_key.as_str()) else { continue };
         if below.is_empty() {
-            return Err(inner.fault(format!("some clients cannot tell its name from that of entry {:?}", outer.name)));
+            return Err(inner.fault(format!("some devices cannot tell its name from that of entry {:?}; rename one of them", outer.name)));
         }
-        // `SEPARATOR` sorts before all else, so whatever is inside a path follows that path directly.
+        // `SEPARATOR` sorts before everything else, so entries inside a path directly follow that path.
         if below.starts_with(SEPARATOR) && !outer.is_directory() {
-            return Err(inner.fault(format!("it is inside of entry {:?}, which is a file", outer.name)));
+            return Err(inner.fault(format!("it is inside entry {:?}, which is a file; rename one of them", outer.name)));
         }
     }
     Ok(())
@@ -74,7 +83,7 @@ pub(super) fn refuse_clashes(entries: &[Entry]) -> Result<(), ArchiveFault> {
 /// No checked name contains it.
 const SEPARATOR: char = '\0';
 
-/// The form in which names are compared: Unicode's canonical caseless match (The Unicode Standard, section 3.13, D145), which finds equal all that
+/// The form in which names are compared: Unicode's canonical caseless match (The Unicode Standard, section 3.13, D145). It equates everything that
 /// NFC followed by case folding does, and does not depend on the order of the two.
 fn key(name: &str) -> String {
     let separate = |character| if matches!(character, '/' | '\\') { SEPARATOR } else { character };

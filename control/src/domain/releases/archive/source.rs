@@ -1,14 +1,14 @@
-//! A part of the file, read from its first byte to its last, once and buffered.
+//! A part of the file, read once from start to end, buffered.
 
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
 use super::fault::ArchiveFault;
 
-/// Large enough that the cost of a system call vanishes in that of inflating and hashing what it read.
+/// Large enough that system calls cost little compared to inflating and hashing what they read.
 const BUFFER: usize = 64 * 1024;
 
-/// Reads from `position` up to `end` and never beyond. Reaching `end` too early is the archive's fault, reaching the end of the file is not:
-/// `end` lies within the file's known length.
+/// Reads from `position` up to `end` and never beyond. Reaching `end` too early is the archive's fault. Reaching the end of the file is not: `end` is
+/// within the file's known length.
 pub(super) struct Source<R> {
     reader: BufReader<R>,
     position: u64,
@@ -17,7 +17,7 @@ pub(super) struct Source<R> {
 }
 
 impl<R: Read + Seek> Source<R> {
-    /// `overrun` is the message for an archive whose records want to be read beyond `end`.
+    /// `overrun` is the message for an archive whose records extend beyond `end`.
     pub(super) fn new(mut reader: R, start: u64, end: u64, overrun: &'static str) -> Result<Self, ArchiveFault> {
         reader.seek(SeekFrom::Start(start)).map_err(ArchiveFault::Read)?;
         Ok(Self { reader: BufReader::with_capacity(BUFFER, reader), position: start, end, overrun })
@@ -42,7 +42,7 @@ impl<R: Read + Seek> Source<R> {
         self.array().map(u32::from_le_bytes)
     }
 
-    /// Fills `into`, whose storage is used again, with the next `count` bytes: at most 65,535, whatever an archive declares.
+    /// Fills `into`, a reused buffer, with the next `count` bytes: at most 65,535, whatever an archive declares.
     pub(super) fn bytes(&mut self, count: u16, into: &mut Vec<u8>) -> Result<(), ArchiveFault> {
         self.advance(count.into())?;
         into.clear();
@@ -50,7 +50,7 @@ impl<R: Read + Seek> Source<R> {
         self.reader.read_exact(into).map_err(ArchiveFault::Read)
     }
 
-    /// Some of the next bytes, `at_most` so many; empty only if `at_most` is 0. They stay next until [`Self::consume`].
+    /// Returns up to `at_most` of the next bytes; empty only if `at_most` is 0. They are not consumed until [`Self::consume`].
     pub(super) fn chunk(&mut self, at_most: u64) -> Result<&[u8], ArchiveFault> {
         if self.end.saturating_sub(self.position) < at_most {
             return Err(ArchiveFault::archive(self.overrun));
@@ -63,7 +63,7 @@ impl<R: Read + Seek> Source<R> {
         Ok(buffer.get(..count).unwrap_or(buffer))
     }
 
-    /// Passes over `count` bytes of the last [`Self::chunk`].
+    /// Consumes `count` bytes of the last [`Self::chunk`].
     pub(super) fn consume(&mut self, count: usize) {
         self.reader.consume(count);
         self.position += count as u64;

@@ -1,8 +1,8 @@
-//! The two WebAuthn ceremonies (Web Authentication level 3, section 7), without the database: what a browser is asked, what is kept of the question,
-//! and whether an answer fits it.
+//! The two WebAuthn ceremonies (Web Authentication level 3, section 7), without the database: the options for the browser, the state to keep, and the
+//! verification of the response.
 //!
-//! A question for a known account is the same as one for anybody, but that it names the account's passkeys; its answer is always verified against
-//! the passkey as it is stored when the answer comes, so that nothing old is compared with.
+//! Options for a known account differ from those for anyone only in that they list the account's passkeys. A response is always verified against the
+//! passkey as stored when the response arrives, so nothing stale is compared.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -19,63 +19,63 @@ use webauthn_rs_proto::{
 };
 
 use super::message::Options;
-use super::repo::PasskeyRow;
+use super::repo::{PasskeyRow, Transports};
 use crate::domain::error::{Error, Feature, Result};
 use crate::infra::webauthn::RelyingParty;
 
 const PUBLIC_KEY: &str = "public-key";
 
-/// The longest id of a credential, in bytes.
-const LONGEST_ID: usize = 1_023;
+/// The longest credential id, in bytes.
+const MAX_ID: usize = 1_023;
 
-/// What the ceremonies go by. Errors: 501 where passkeys cannot be used.
+/// The WebAuthn configuration. Errors: 501 if passkeys are not configured.
 pub fn webauthn(party: &RelyingParty) -> Result<&Webauthn> {
     party.webauthn().ok_or(Error::NotConfigured(Feature::Passkeys))
 }
 
-/// A question to a browser.
+/// A challenge for a browser.
 #[derive(Debug)]
-pub struct Question {
-    /// What the browser is given.
+pub struct StartedCeremony {
+    /// The options for the browser.
     pub options: Options,
-    /// What is kept until the answer comes, and shown to nobody.
+    /// The secret state to keep until the response arrives.
     pub state: Vec<u8>,
 }
 
-impl Question {
+impl StartedCeremony {
     fn new(options: &impl Serialize, state: &impl Serialize) -> Result<Self> {
         Ok(Self { options: Options::of(options)?, state: serde_json::to_vec(state).map_err(Error::internal)? })
     }
 }
 
-/// Why an answer does not count.
+/// Why a response is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
-    /// It is not in order in itself, or its signature is wrong.
-    #[error("it is not a valid response")]
+    /// It is malformed, or its signature is wrong.
+    #[error("is not a valid response")]
     Wrong,
-    /// It answers another question.
-    #[error("it answers another challenge")]
+    /// It answers a different challenge.
+    #[error("answers another challenge")]
     OtherChallenge,
-    /// It was given on another page than the dashboard's, or inside a frame of another page.
-    #[error("it was made for another address than the dashboard's")]
+    /// It comes from a page other than the dashboard, or from inside a frame of another page.
+    #[error("was created for another origin than the dashboard's")]
     OtherOrigin,
-    /// The authenticator did not make sure that it is its owner who uses it.
-    #[error("the authenticator did not verify its user")]
+    /// The authenticator did not verify the user.
+    #[error("was created without user verification")]
     NotVerified,
-    /// The passkey cannot be found without being named, as it must.
-    #[error("the passkey is not a discoverable one")]
+    /// The passkey is not discoverable, as it must be.
+    #[error("is from a passkey that is not discoverable")]
     NotResident,
     /// It belongs to another account.
-    #[error("the passkey is another account's")]
+    #[error("is from a passkey of another account")]
     OtherAccount,
-    /// The authenticator's counter did not move on: there may be a copy of it.
-    #[error("the authenticator's counter went back")]
+    /// The authenticator's counter did not increase: the passkey may be cloned.
+    #[error("has a counter lower than before")]
     CounterWentBack,
 }
 
 impl From<WebauthnError> for AnswerError {
-    // The library's own texts may hold parts of the answer; they go nowhere.
+    // The library's messages may contain parts of the response, so they are dropped.
     fn from(error: WebauthnError) -> Self {
         match error {
             WebauthnError::MismatchedChallenge => Self::OtherChallenge,
@@ -87,34 +87,34 @@ impl From<WebauthnError> for AnswerError {
     }
 }
 
-/// Whom a passkey is made for.
+/// The owner of a new passkey.
 #[derive(Clone, Copy, Debug)]
 pub struct Owner<'a> {
-    /// The account; its id is the user handle, which says nothing about a person.
+    /// The account; its id is the user handle, which reveals nothing about a person.
     pub account: &'a AccountId,
-    /// What the authenticator shows its user to tell accounts apart.
+    /// What the authenticator shows to tell accounts apart.
     pub email: &'a str,
 }
 
-/// A passkey that was made.
+/// A verified new passkey.
 #[derive(Debug)]
-pub struct Made {
-    /// Its credential, as it is now.
+pub struct NewCredential {
+    /// Its credential.
     pub credential: Stored,
-    /// How its authenticator calls it, in base64url.
+    /// Its credential id, in base64url.
     pub credential_id: String,
-    /// Whether it may live on more than one device.
+    /// Whether it can be synced to other devices.
     pub is_backup_eligible: bool,
-    /// How its authenticator is reached, for the browser: a JSON list of the names of section 5.8.4.
-    pub transports: String,
+    /// The transports of its authenticator.
+    pub transports: Transports,
 }
 
-/// What is stored of a credential and changes when it is used.
+/// The stored parts of a credential that change with each use.
 #[derive(Debug)]
 pub struct Stored {
-    /// What verification needs (JSON).
+    /// The data for verification (JSON).
     pub json: String,
-    /// Where the authenticator's counter stands.
+    /// The authenticator's signature counter.
     pub counter: i64,
     /// Whether it is backed up.
     pub is_backed_up: bool,
@@ -127,82 +127,87 @@ impl Stored {
     }
 }
 
-/// The id of a credential as it is stored.
+/// A credential id in its stored form.
 pub fn credential_id(raw: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(raw)
 }
 
-/// Asks for a new passkey: a resident one, made by an authenticator that verifies its user and does not have one of these yet.
-pub fn ask_for_new(party: &RelyingParty, owner: Owner<'_>, existing: &[PasskeyRow]) -> Result<Question> {
+/// Creates the options for a new passkey: a discoverable one, on an authenticator that verifies its user and has none of the existing passkeys.
+pub fn start_registration(party: &RelyingParty, owner: Owner<'_>, existing: &[PasskeyRow]) -> Result<StartedCeremony> {
     let user = Uuid::parse_str(owner.account.as_str()).map_err(Error::internal)?;
-    // What exists is not told to the library: it would refuse one of those as it refuses any other fault, and that is a conflict.
-    let begun = webauthn(party)?.start_passkey_registration(user, owner.email, owner.email, None);
-    let (mut challenge, state) = begun.map_err(Error::internal)?;
+    // The existing passkeys are not passed to the library: it would reject a duplicate with a generic error, but a duplicate is a conflict.
+    let started = webauthn(party)?.start_passkey_registration(user, owner.email, owner.email, None);
+    let (mut challenge, state) = started.map_err(Error::internal)?;
     let options = &mut challenge.public_key;
-    let known = existing.iter().map(|row| {
+    let excluded = existing.iter().map(|row| {
         Ok(PublicKeyCredentialDescriptor {
             type_: PUBLIC_KEY.to_owned(),
             id: raw_id(&row.credential_id)?,
-            transports: Some(transports(row)?),
+            transports: Some(transports(row)),
         })
     });
-    options.exclude_credentials = Some(known.collect::<Result<_>>()?);
-    // The library asks for the opposite, to be kind to security keys with little room; signing in without a password needs it.
+    options.exclude_credentials = Some(excluded.collect::<Result<_>>()?);
+    // The library's default is the opposite, to save space on security keys. Passwordless login needs a discoverable passkey.
     options.authenticator_selection = Some(AuthenticatorSelectionCriteria {
         authenticator_attachment: None,
         resident_key: Some(ResidentKeyRequirement::Required),
         require_resident_key: true,
         user_verification: UserVerificationPolicy::Required,
     });
-    Question::new(options, &state)
+    StartedCeremony::new(options, &state)
 }
 
-/// Whether this is a passkey as was asked for.
-pub fn judge_new(party: &RelyingParty, state: &[u8], answer: &RegisterPublicKeyCredential) -> Result<Result<Made, AnswerError>> {
+/// Verifies the response to [`start_registration`].
+pub fn finish_registration(
+    party: &RelyingParty,
+    state: &[u8],
+    answer: &RegisterPublicKeyCredential,
+) -> Result<Result<NewCredential, AnswerError>> {
     let state: PasskeyRegistration = serde_json::from_slice(state).map_err(Error::internal)?;
     let webauthn = webauthn(party)?;
-    // What the browser says of it is not signed; but no browser says this of what was asked for.
+    // The browser's extension output is not signed; but no browser reports this for what was requested.
     if answer.extensions.cred_props.as_ref().is_some_and(|properties| properties.rk == Some(false)) {
         return Ok(Err(AnswerError::NotResident));
     }
     if answer.type_ != PUBLIC_KEY {
         return Ok(Err(AnswerError::Wrong));
     }
-    if let Err(refusal) = judge_frame(&answer.response.client_data_json) {
-        return Ok(Err(refusal));
+    if let Err(rejection) = reject_framed(&answer.response.client_data_json) {
+        return Ok(Err(rejection));
     }
     let passkey = match webauthn.finish_passkey_registration(answer, &state) {
         Ok(passkey) => passkey,
         Err(error) => return Ok(Err(error.into())),
     };
     let credential = Credential::from(passkey.clone());
-    // The library takes the id from what the authenticator made, whatever the browser calls it, be it empty or longer than any (section 6.5.1).
-    if !(1..=LONGEST_ID).contains(&credential.cred_id.len()) || credential.cred_id != answer.raw_id {
+    // The library takes the id from the authenticator data, whatever id the browser sends, even if it is empty or too long (section 6.5.1).
+    if !(1..=MAX_ID).contains(&credential.cred_id.len()) || credential.cred_id != answer.raw_id {
         return Ok(Err(AnswerError::Wrong));
     }
-    Ok(Ok(Made {
+    Ok(Ok(NewCredential {
         credential: Stored::of(&passkey, &credential)?,
         credential_id: credential_id(&credential.cred_id),
         is_backup_eligible: credential.backup_eligible,
-        transports: serde_json::to_string(&names(answer)).map_err(Error::internal)?,
+        transports: names(answer),
     }))
 }
 
-/// Asks for one of these passkeys, or for any whose user the authenticator knows when none is named. The authenticator must verify its user.
-pub fn ask_for_proof(party: &RelyingParty, allowed: &[PasskeyRow]) -> Result<Question> {
+/// Creates the options for an assertion with one of these passkeys, or with any discoverable one if the list is empty. The authenticator must verify
+/// its user.
+pub fn start_authentication(party: &RelyingParty, allowed: &[PasskeyRow]) -> Result<StartedCeremony> {
     let (challenge, state) = webauthn(party)?.start_discoverable_authentication().map_err(Error::internal)?;
-    // Its proposal of how the browser shows it is dropped: that is the page's to choose.
+    // The library's mediation proposal is dropped: the page decides that.
     let mut options = challenge.public_key;
-    let named = allowed.iter().map(|row| {
-        Ok(AllowCredentials { type_: PUBLIC_KEY.to_owned(), id: raw_id(&row.credential_id)?, transports: Some(transports(row)?) })
+    let allowed_credentials = allowed.iter().map(|row| {
+        Ok(AllowCredentials { type_: PUBLIC_KEY.to_owned(), id: raw_id(&row.credential_id)?, transports: Some(transports(row)) })
     });
-    options.allow_credentials = named.collect::<Result<_>>()?;
-    Question::new(&options, &state)
+    options.allow_credentials = allowed_credentials.collect::<Result<_>>()?;
+    StartedCeremony::new(&options, &state)
 }
 
-/// Whether this proves the use of `row`'s passkey. Gives what is to be stored of it now. `is_known` tells whether the question was put to the
-/// account, which then need not be named in the answer.
-pub fn judge_proof(
+/// Verifies an assertion by `row`'s passkey. Returns the credential to store. `is_known` tells whether the challenge was for a known account, which
+/// the response then need not name.
+pub fn finish_authentication(
     party: &RelyingParty,
     state: &[u8],
     answer: &PublicKeyCredential,
@@ -220,8 +225,8 @@ pub fn judge_proof(
     if answer.type_ != PUBLIC_KEY {
         return Ok(Err(AnswerError::Wrong));
     }
-    if let Err(refusal) = judge_frame(&answer.response.client_data_json) {
-        return Ok(Err(refusal));
+    if let Err(rejection) = reject_framed(&answer.response.client_data_json) {
+        return Ok(Err(rejection));
     }
     match webauthn(party)?.finish_discoverable_authentication_v2(answer, state, &passkey) {
         Ok(used) => {
@@ -232,32 +237,32 @@ pub fn judge_proof(
     }
 }
 
-/// Refuses what a browser says was made inside a page of another origin (section 5.8.1): the dashboard is in nobody's frame. The library asks the half of
-/// this, and of new passkeys only.
-fn judge_frame(client_data: &[u8]) -> Result<(), AnswerError> {
+/// Rejects a response that was created inside another origin's page (section 5.8.1): the dashboard is never framed. The library checks only half of
+/// this, and only for new passkeys.
+fn reject_framed(client_data: &[u8]) -> Result<(), AnswerError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct ClientData {
         #[serde(default)]
         cross_origin: Option<bool>,
-        // Said of a page inside another origin's alone.
+        // Present only for a page inside another origin's page.
         #[serde(default)]
         top_origin: Option<IgnoredAny>,
     }
-    let said: ClientData = serde_json::from_slice(client_data).map_err(|_| AnswerError::Wrong)?;
-    if said.cross_origin == Some(true) || said.top_origin.is_some() { Err(AnswerError::OtherOrigin) } else { Ok(()) }
+    let parsed: ClientData = serde_json::from_slice(client_data).map_err(|_| AnswerError::Wrong)?;
+    if parsed.cross_origin == Some(true) || parsed.top_origin.is_some() { Err(AnswerError::OtherOrigin) } else { Ok(()) }
 }
 
 fn raw_id(credential_id: &str) -> Result<Vec<u8>> {
     URL_SAFE_NO_PAD.decode(credential_id).map_err(Error::internal)
 }
 
-fn transports(row: &PasskeyRow) -> Result<Vec<AuthenticatorTransport>> {
-    serde_json::from_str(&row.transports).map_err(Error::internal)
+fn transports(row: &PasskeyRow) -> Vec<AuthenticatorTransport> {
+    row.transports.0.iter().map(|name| name.parse().unwrap_or(AuthenticatorTransport::Unknown)).collect()
 }
 
-/// The transports that the browser names, each once; those that this version does not know are left out.
-fn names(answer: &RegisterPublicKeyCredential) -> Vec<String> {
+/// The transports that the browser lists, without duplicates and without those unknown to this version.
+fn names(answer: &RegisterPublicKeyCredential) -> Transports {
     let mut names: Vec<String> = Vec::new();
     for transport in answer.response.transports.iter().flatten().filter(|transport| **transport != AuthenticatorTransport::Unknown) {
         let name = transport.to_string();
@@ -265,5 +270,5 @@ fn names(answer: &RegisterPublicKeyCredential) -> Vec<String> {
             names.push(name);
         }
     }
-    names
+    Transports(names)
 }

@@ -1,6 +1,6 @@
-//! Open challenges: kept here until they are answered, each for one purpose and one holder, for five minutes, and good for one answer.
+//! Open challenges. Each is for one purpose and one holder, expires after five minutes and accepts one response.
 //!
-//! What is kept is sealed. Whoever copies the database could not answer one anyway, but learns nothing of them either.
+//! The stored state is encrypted. A copy of the database would not help to answer a challenge anyway, but this way it reveals nothing either.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -24,26 +24,33 @@ const CLAIM_OF_SESSION: &str = "DELETE FROM passkey_challenges WHERE purpose = $
 const CLAIM_OF_PENDING: &str = "DELETE FROM passkey_challenges WHERE purpose = $1 AND pending_login_id = $2 RETURNING id, sealed, expires";
 const CLAIM_OF_NOBODY: &str = "DELETE FROM passkey_challenges WHERE purpose = $1 AND id = $2 RETURNING id, sealed, expires";
 
+/// A page of challenges, for [`crate::domain::encryption::sealed`].
+pub const CHALLENGES: &str = "SELECT id, sealed FROM passkey_challenges \
+    WHERE id > $1 AND substr(sealed, 1, CAST($2 AS INTEGER)) <> $3 ORDER BY id LIMIT $4";
+/// Re-encrypts a challenge.
+pub const MOVE: &str = "UPDATE passkey_challenges SET sealed = $3 WHERE id = $1 AND sealed = $2";
+
 const EXPIRED: &str = "SELECT id, id FROM passkey_challenges WHERE expires <= $1 ORDER BY expires LIMIT $2";
 const DELETE_EXPIRED: &str = "DELETE FROM passkey_challenges WHERE id = $1 AND id = $2 AND expires <= $3";
 
 /// Every statement of this file.
-pub const SQL: &[&str] = &[OF_SESSION, OF_PENDING, OF_NOBODY, CLAIM_OF_SESSION, CLAIM_OF_PENDING, CLAIM_OF_NOBODY, EXPIRED, DELETE_EXPIRED];
+pub const SQL: &[&str] =
+    &[OF_SESSION, OF_PENDING, OF_NOBODY, CLAIM_OF_SESSION, CLAIM_OF_PENDING, CLAIM_OF_NOBODY, EXPIRED, DELETE_EXPIRED, CHALLENGES, MOVE];
 
-/// Challenges that were not answered in time.
+/// Expired challenges.
 pub const EXPIRY: Expiry = Expiry { due: EXPIRED, delete: DELETE_EXPIRED, after: 0 };
 
-/// Who may answer, and for what: an answer to a challenge with another purpose or of another holder is none.
+/// Who may respond, and for what. A response for another purpose or from another holder is rejected.
 #[derive(Clone, Copy, Debug)]
 pub enum Holder<'h> {
     /// A session that adds a passkey.
     Registration(&'h AccessKeyId, &'h AccountId),
-    /// A session that shows one of its account's factors again.
+    /// A session that confirms with a second factor.
     StepUp(&'h AccessKeyId, &'h AccountId),
     /// A login that waits for a second factor.
     Pending(&'h PendingLoginId, &'h AccountId),
-    /// Whoever knows the challenge's id, to sign in without a password.
-    Stranger(&'h str),
+    /// Anyone who knows the challenge's id, for passwordless login.
+    Anonymous(&'h str),
 }
 
 impl Holder<'_> {
@@ -53,28 +60,28 @@ impl Holder<'_> {
             Self::Registration(..) => "registration",
             Self::StepUp(..) => "step_up",
             Self::Pending(..) => "pending_login",
-            Self::Stranger(_) => "sign_in",
+            Self::Anonymous(_) => "sign_in",
         }
     }
 }
 
-/// How many random bytes name a challenge.
-const ID: usize = 32;
+/// The length of a challenge id, in random bytes.
+const ID_BYTES: usize = 32;
 
-/// A new id for a challenge, in base64url.
+/// Creates a challenge id, in base64url.
 pub fn new_id(app: &Context) -> Result<String> {
-    Ok(URL_SAFE_NO_PAD.encode(app.dice.bytes::<ID>()?))
+    Ok(URL_SAFE_NO_PAD.encode(app.dice.bytes::<ID_BYTES>()?))
 }
 
 fn is_id(text: &str) -> bool {
-    URL_SAFE_NO_PAD.decode(text).is_ok_and(|bytes| bytes.len() == ID)
+    URL_SAFE_NO_PAD.decode(text).is_ok_and(|bytes| bytes.len() == ID_BYTES)
 }
 
-/// Keeps what an answer will be judged by, in the place of what was kept for the same purpose and holder. Errors: 401 when the holder has ended
+/// Stores the state to verify a response with, in place of the previous one for the same purpose and holder. Errors: 401 if the holder has ended
 /// meanwhile.
 pub async fn put(tx: &mut WriteTx, app: &Context, holder: Holder<'_>, state: &[u8]) -> Result<()> {
     let id = match holder {
-        Holder::Stranger(id) => id.to_owned(),
+        Holder::Anonymous(id) => id.to_owned(),
         _ => new_id(app)?,
     };
     let sealed = seal::seal(app.settings.encryption_keys.first(), &app.dice, &seal_purpose(&id), state)?;
@@ -98,7 +105,7 @@ pub async fn put(tx: &mut WriteTx, app: &Context, holder: Holder<'_>, state: &[u
             .bind(expires)
             .execute(conn)
             .await),
-        Holder::Stranger(_) => {
+        Holder::Anonymous(_) => {
             on_write!(tx, |conn| sqlx::query(OF_NOBODY).bind(id).bind(purpose).bind(sealed).bind(expires).execute(conn).await)
         }
     };
@@ -108,17 +115,17 @@ pub async fn put(tx: &mut WriteTx, app: &Context, holder: Holder<'_>, state: &[u
     })
 }
 
-/// What an answer is to be judged by.
+/// The state to verify a response with.
 #[derive(Debug)]
 pub struct Claimed {
-    /// What was kept.
+    /// The stored state.
     pub state: Vec<u8>,
-    /// When it was asked.
-    pub asked: UnixMillis,
+    /// When the challenge was created.
+    pub started_at: UnixMillis,
 }
 
-/// Takes what an answer is to be judged by: once, as soon as the transaction is committed. None when nothing was asked, it was too long ago, or
-/// somebody took it already.
+/// Takes the state to verify a response with. It works once, as soon as the transaction is committed. `None` if there is no challenge, it has
+/// expired, or it was already taken.
 pub async fn claim(tx: &mut WriteTx, app: &Context, holder: Holder<'_>) -> Result<Option<Claimed>> {
     let purpose = holder.purpose();
     let found: Option<(String, Vec<u8>, UnixMillis)> = match holder {
@@ -126,20 +133,20 @@ pub async fn claim(tx: &mut WriteTx, app: &Context, holder: Holder<'_>) -> Resul
             on!(tx, |conn| sqlx::query_as(CLAIM_OF_SESSION).bind(purpose).bind(session).fetch_optional(conn).await)?
         }
         Holder::Pending(login, _) => on!(tx, |conn| sqlx::query_as(CLAIM_OF_PENDING).bind(purpose).bind(login).fetch_optional(conn).await)?,
-        // What has not the form of an id is not shown to the database, which may not take it for a text.
-        Holder::Stranger(id) if !is_id(id) => None,
-        Holder::Stranger(id) => on!(tx, |conn| sqlx::query_as(CLAIM_OF_NOBODY).bind(purpose).bind(id).fetch_optional(conn).await)?,
+        // A malformed id is not sent to the database, which may not accept it as text.
+        Holder::Anonymous(id) if !is_id(id) => None,
+        Holder::Anonymous(id) => on!(tx, |conn| sqlx::query_as(CLAIM_OF_NOBODY).bind(purpose).bind(id).fetch_optional(conn).await)?,
     };
     let Some((id, sealed, expires)) = found.filter(|(_, _, expires)| app.now() < *expires) else { return Ok(None) };
     match seal::open(app.settings.encryption_keys.all(), &seal_purpose(&id), &sealed) {
-        Ok(state) => Ok(Some(Claimed { state, asked: expires.plus_millis(-CHALLENGE_LIFETIME) })),
-        // Another process has sealed it with a key that this one was not given: whoever answers asks for another one.
+        Ok(state) => Ok(Some(Claimed { state, started_at: expires.plus_millis(-CHALLENGE_LIFETIME) })),
+        // Another process encrypted it with a key that this process does not have: the user has to request a new challenge.
         Err(OpenError::UnknownKey) => Ok(None),
         Err(error) => Err(Error::from(error)),
     }
 }
 
-/// What the challenge with this id is sealed for.
+/// The encryption purpose for the challenge with this id.
 pub fn seal_purpose(id: &str) -> String {
     format!("passkey-challenge/{id}")
 }

@@ -1,4 +1,4 @@
-//! What the service and a browser tell each other: JSON in the forms that browsers read and write (Web Authentication level 3, section 5.1).
+//! Messages between the service and a browser: JSON in the forms that browsers read and write (Web Authentication level 3, section 5.1).
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -8,13 +8,13 @@ use webauthn_rs::prelude::{PublicKeyCredential, RegisterPublicKeyCredential};
 
 use crate::domain::error::{Error, Result};
 
-/// Options that a browser is given (sections 5.4, 5.5), without a `publicKey` around them.
+/// Options for a browser (sections 5.4, 5.5), without the enclosing `publicKey`.
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
 pub struct Options(Value);
 
 impl Options {
-    /// What the library has made.
+    /// From the library's options.
     pub(super) fn of(options: &impl Serialize) -> Result<Self> {
         serde_json::to_value(options).map(Self).map_err(Error::internal)
     }
@@ -26,7 +26,7 @@ impl From<Options> for Value {
     }
 }
 
-/// A browser's answer, as it was sent: an object of whatever members.
+/// A browser's response as it was sent: an object with any members.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(transparent)]
 pub struct Answer(Map<String, Value>);
@@ -38,12 +38,12 @@ impl From<Map<String, Value>> for Answer {
 }
 
 impl Answer {
-    /// The answer to a question for a new passkey (`RegistrationResponseJSON`).
+    /// Parses a response that creates a passkey (`RegistrationResponseJSON`).
     pub fn new_passkey(self) -> Result<RegisterPublicKeyCredential, Invalid> {
         read(self.0).ok_or(Invalid::from("must be a WebAuthn registration response"))
     }
 
-    /// The answer to a question for a proof (`AuthenticationResponseJSON`), if it has that form.
+    /// Parses a response that proves a passkey (`AuthenticationResponseJSON`), if it has that form.
     pub fn proof(&self) -> Option<PublicKeyCredential> {
         read(self.0.clone())
     }

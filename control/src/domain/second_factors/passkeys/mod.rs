@@ -1,8 +1,8 @@
-//! Passkeys (Web Authentication level 3): added, listed, renamed and removed by their owner; asserted to complete a login, to sign in without a
-//! password, and to show a factor again.
+//! Passkeys (Web Authentication level 3): added, listed, renamed and removed by their owner; used to complete a login, to sign in without a password,
+//! and for step-up.
 //!
-//! What an assertion leads to is not here but in [`crate::domain::login::pending`], [`super::step_up`] and [`crate::domain::login::passkeys`]. Start
-//! reading at [`ceremony`], which knows WebAuthn and nothing of the database; [`challenge`] keeps what it asks until the answer comes.
+//! Not here: what an assertion allows, which is in [`crate::domain::login::pending`], [`super::step_up`] and [`crate::domain::login::passkeys`].
+//! Start reading at [`ceremony`], which knows WebAuthn and nothing of the database; [`challenge`] keeps its state until the response arrives.
 
 pub mod ceremony;
 pub mod challenge;

@@ -1,4 +1,4 @@
-//! The rules of an account's passkeys: how one is added, renamed and removed.
+//! An account's passkeys: adding, renaming and removing them.
 
 use std::str::FromStr;
 
@@ -22,18 +22,18 @@ use crate::domain::second_factors::recovery::service::Codes;
 use crate::domain::second_factors::{self, Proof, step_up};
 use crate::infra::db::ReadTx;
 
-/// The name of a passkey that was given none.
+/// The default name of a passkey.
 const DEFAULT_NAME: &str = "Passkey";
 
-/// How many characters a name may have.
-const LONGEST_NAME: usize = 100;
+/// The longest name, in characters.
+const MAX_NAME: usize = 100;
 
-/// How many passkeys an account has at most: each question to a browser names all of them.
-const MOST: i64 = 100;
+/// Passkeys per account: the options for a browser list all of them.
+const MAX_PASSKEYS: i64 = 100;
 
 const UNKNOWN: Error = Error::NotFound(Thing::Passkey);
 
-/// A passkey's name, as its owner tells it from others.
+/// The name that its owner gave a passkey.
 #[derive(Clone, Debug)]
 pub struct PasskeyName(String);
 
@@ -41,96 +41,95 @@ impl FromStr for PasskeyName {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        Ok(Self(shared::text::name(text, LONGEST_NAME)?.into_owned()))
+        Ok(Self(shared::text::name(text, MAX_NAME)?.into_owned()))
     }
 }
 
-/// A passkey to be added.
-#[derive(Debug)]
+/// A passkey to add.
 pub struct NewPasskey {
-    /// What the browser has answered.
+    /// The browser's response.
     pub response: RegisterPublicKeyCredential,
-    /// Its name, unless it has the one of all that were given none.
+    /// Its name; the default name if not given.
     pub name: Option<PasskeyName>,
-    /// A proof of a factor that the account has already.
+    /// A proof of one of the account's existing factors.
     pub proof: Option<Proof>,
 }
 
-/// A passkey that was just added.
+/// An added passkey.
 #[derive(Debug)]
 pub struct Added {
     /// The passkey.
     pub passkey: PasskeyRow,
-    /// The recovery codes that came with the account's first factor, the only time they are known.
+    /// The recovery codes, if this is the account's first factor. They are never shown again.
     pub codes: Option<Codes>,
 }
 
-/// Asks a session for a new passkey, in the place of what it was asked before. Errors: 403 with `reauth_required` where it would be the account's first
-/// factor and the session is not fresh; 501.
+/// Creates the options for a new passkey; they replace the session's previous ones. Errors: 403 with `reauth_required` if it would be the account's
+/// first factor and the session is not fresh; 501.
 pub async fn ask(app: &Context, caller: &DashboardSession) -> Result<Options> {
     second_factors::check_first(&mut app.db.read().await?, app, caller).await?;
     let existing = repo::list(&mut app.db.read().await?, caller.account()).await?;
     let owner = Owner { account: caller.account(), email: caller.email() };
-    let question = ceremony::ask_for_new(&app.relying_party, owner, &existing)?;
+    let started = ceremony::start_registration(&app.relying_party, owner, &existing)?;
     let mut change = caller.begin(app).await?;
-    challenge::put(&mut change, app, Holder::Registration(caller.credential(), caller.account()), &question.state).await?;
-    change.into_tx().commit().await?;
-    Ok(question.options)
+    challenge::put(&mut change, app, Holder::Registration(caller.credential(), caller.account()), &started.state).await?;
+    change.commit_bookkeeping().await?;
+    Ok(started.options)
 }
 
-/// Adds the passkey that answers. What is wrong with the form of the answer is told once it is known that there can be passkeys at all. A response without
-/// the proof that is needed is not used up: it can be sent again with one. Errors: 400; 403 with `step_up_required`, or with `reauth_required` for a first
-/// factor that was not begun in time; 409 when anybody has the passkey already; 429; 501.
+/// Adds a passkey from the browser's response. Field errors are reported only if passkeys are configured. A response without the required proof is
+/// not used up: it can be sent again with one. Errors: 400; 403 with `step_up_required`, or with `reauth_required` for a first factor that was not
+/// started in time; 409 if the passkey is already registered, to any account; 429; 501.
 pub async fn add(app: &Context, caller: &DashboardSession, new: Result<NewPasskey, FieldErrors>) -> Result<Added> {
     ceremony::webauthn(&app.relying_party)?;
     let NewPasskey { response, name, proof } = new?;
-    let (mut change, held) = step_up::begin(app, caller, proof.as_ref()).await?;
-    if held.passkeys() >= MOST {
+    let (mut change, stepped_up) = step_up::begin(app, caller, proof.as_ref()).await?;
+    if stepped_up.passkeys() >= MAX_PASSKEYS {
         return Err(Error::Conflict(Conflict::PasskeysFull));
     }
     let holder = Holder::Registration(caller.credential(), caller.account());
-    let Some(Claimed { state, asked }) = challenge::claim(&mut change, app, holder).await? else {
-        let text = "answers no open challenge; ask for new options, they are good for five minutes and one response";
-        return Err(give_up(change, Error::invalid("response", text)).await);
+    let Some(Claimed { state, started_at }) = challenge::claim(&mut change, app, holder).await? else {
+        let text = "does not match an open challenge: get new options, which are valid for five minutes and one response";
+        return Err(commit_rejection(change, Error::invalid("response", text)).await);
     };
-    if !held.were_on() {
-        // Nothing is used up: it can be sent again.
-        freshness::check_at(&mut change, app, caller, asked).await?;
+    if !stepped_up.were_on() {
+        // Nothing is used up: the response can be sent again.
+        freshness::check_at(&mut change, app, caller, started_at).await?;
     }
-    let made = match ceremony::judge_new(&app.relying_party, &state, &response)? {
-        Ok(made) => made,
-        Err(refusal) => return Err(give_up(change, refused(refusal)).await),
+    let created = match ceremony::finish_registration(&app.relying_party, &state, &response)? {
+        Ok(created) => created,
+        Err(rejection) => return Err(commit_rejection(change, rejected(rejection)).await),
     };
     let now = change.now();
     let passkey = PasskeyRow {
         id: PasskeyId::v7(now, app.dice.bytes()?),
         account_id: caller.account().clone(),
-        credential_id: made.credential_id,
-        credential: made.credential.json,
+        credential_id: created.credential_id,
+        credential: created.credential.json,
         name: name.map_or_else(|| DEFAULT_NAME.to_owned(), |name| name.0),
-        is_backup_eligible: made.is_backup_eligible,
-        is_backed_up: made.credential.is_backed_up,
-        transports: made.transports,
-        counter: made.credential.counter,
+        is_backup_eligible: created.is_backup_eligible,
+        is_backed_up: created.credential.is_backed_up,
+        transports: created.transports,
+        counter: created.credential.counter,
         created_time: now,
         last_used_time: now,
     };
     if repo::insert(&mut change, &passkey).await? == 0 {
-        return Err(give_up(change, Error::Conflict(Conflict::PasskeyKnown)).await);
+        return Err(commit_rejection(change, Error::Conflict(Conflict::PasskeyKnown)).await);
     }
-    let codes = changes::added(&mut change, &held, Changed::Passkey(&passkey.name)).await?;
+    let codes = changes::added(&mut change, &stepped_up, Changed::Passkey(&passkey.name)).await?;
     let details = json!({ "name": passkey.name, "isBackupEligible": passkey.is_backup_eligible });
     change.commit(Event::new(Action::AddPasskey, &passkey.id).with(details)).await?;
     Ok(Added { passkey, codes })
 }
 
-fn refused(refusal: AnswerError) -> Error {
-    Error::invalid("response", refusal.to_string())
+fn rejected(rejection: AnswerError) -> Error {
+    Error::invalid("response", rejection.to_string())
 }
 
-/// Ends a try that was refused after its proof and its challenge were taken: both are used up. Gives what is answered.
-async fn give_up(change: Change<'_>, answer: Error) -> Error {
-    change.into_tx().commit().await.map_or_else(Error::from, |()| answer)
+/// Commits after a refusal, because the proof and the challenge are used up. Returns the error to send.
+async fn commit_rejection(change: Change<'_>, answer: Error) -> Error {
+    change.commit_bookkeeping().await.map_or_else(|error| error, |()| answer)
 }
 
 /// The caller's passkeys, oldest first.
@@ -138,7 +137,7 @@ pub async fn list(tx: &mut ReadTx, caller: &LoginSession) -> Result<Vec<PasskeyR
     Ok(repo::list(tx, caller.account()).await?)
 }
 
-/// Gives one of the caller's passkeys another name. Errors: 404.
+/// Renames one of the caller's passkeys. Errors: 404.
 pub async fn rename(app: &Context, caller: &LoginSession, id: &PasskeyId, PasskeyName(name): &PasskeyName) -> Result<PasskeyRow> {
     let mut change = caller.begin(app).await?;
     let passkey = repo::rename(&mut change, caller.account(), id, name).await?.ok_or(UNKNOWN)?;
@@ -146,16 +145,16 @@ pub async fn rename(app: &Context, caller: &LoginSession, id: &PasskeyId, Passke
     Ok(passkey)
 }
 
-/// Removes one of the caller's passkeys; whether second factors are still on. Errors: 403 with `step_up_required`; 404; 429.
+/// Removes one of the caller's passkeys. Returns whether second factors are still on. Errors: 403 with `step_up_required`; 404; 429.
 pub async fn remove(app: &Context, caller: &LoginSession, id: &PasskeyId, proof: Option<&Proof>) -> Result<bool> {
-    // No proof is used up for what is not there.
+    // Checked first, so that no proof is used up for a passkey that does not exist.
     repo::find(&mut app.db.read().await?, caller.account(), id).await?.ok_or(UNKNOWN)?;
-    let (mut change, held) = step_up::begin(app, caller, proof).await?;
+    let (mut change, stepped_up) = step_up::begin(app, caller, proof).await?;
     let passkey = repo::find(&mut change, caller.account(), id).await?.ok_or(UNKNOWN)?;
     if repo::delete(&mut change, caller.account(), id).await? == 0 {
         return Err(UNKNOWN);
     }
-    let are_on = changes::removed(&mut change, &held, Changed::Passkey(&passkey.name)).await?;
+    let are_on = changes::removed(&mut change, &stepped_up, Changed::Passkey(&passkey.name)).await?;
     change.commit(Event::new(Action::RemovePasskey, id).with(json!({ "name": passkey.name }))).await?;
     Ok(are_on)
 }

@@ -1,6 +1,6 @@
-//! Recovery codes: ten, for whoever has lost every factor. Each completes one login, and proves nothing else.
+//! Recovery codes: ten, for a user who has lost every factor. Each completes one login, and proves nothing else.
 //!
-//! They come with the first factor and go with the last one. Start reading at [`service`].
+//! They are created with the first factor and deleted with the last one. Start reading at [`service`].
 
 pub mod repo;
 pub mod service;

@@ -1,7 +1,7 @@
-//! The rules of recovery codes.
+//! Recovery codes.
 //!
-//! What is stored of a code is its HMAC-SHA256 under a key of the account's own, which is sealed: a stolen database alone does not even allow
-//! guessing, and the codes stay good when the encryption key is replaced.
+//! Only a code's HMAC-SHA256 is stored, under a key per account that is itself encrypted. So a stolen database alone does not even allow guessing,
+//! and the codes still work after the encryption key is rotated.
 
 use std::fmt;
 
@@ -23,22 +23,22 @@ use crate::domain::second_factors::{Proof, step_up};
 use crate::infra::crypto::seal;
 use crate::infra::db::WriteTx;
 
-/// How many there are.
+/// Codes per account.
 const COUNT: usize = 10;
 
 /// 80 bits.
 const CODE_BYTES: usize = 10;
 
-/// Characters between two dashes.
+/// Characters between dashes.
 const GROUP: usize = 4;
 
 const ALPHABET: Alphabet = Alphabet::Rfc4648Lower { padding: false };
 
-/// Recovery codes as they are shown, once. `Debug` does not print them.
+/// Recovery codes, to be shown once. `Debug` does not print them.
 pub struct Codes(Vec<String>);
 
 impl Codes {
-    /// The texts, for the one answer that shows them.
+    /// The plain codes, for the one response that shows them.
     pub fn reveal(self) -> Vec<String> {
         self.0
     }
@@ -50,12 +50,12 @@ impl fmt::Debug for Codes {
     }
 }
 
-/// What the key of the hashes is sealed for.
+/// The encryption purpose of the HMAC key.
 pub fn purpose(account: &str) -> String {
     format!("recovery/{account}")
 }
 
-/// Puts new codes in the place of all that there are. The change holds the account.
+/// Replaces all codes. The change must have locked the account.
 pub async fn replace(change: &mut Change<'_>, account: &AccountId) -> Result<Codes> {
     let (app, now) = (change.context(), change.now());
     let key = app.dice.bytes::<32>()?;
@@ -71,20 +71,20 @@ pub async fn replace(change: &mut Change<'_>, account: &AccountId) -> Result<Cod
     Ok(Codes(codes))
 }
 
-/// Puts new codes in the place of the caller's. Errors: 403 without a proof, 409 where second factors are off, 429.
+/// Regenerates the caller's codes. Errors: 403 without a proof; 409 if second factors are off; 429.
 pub async fn regenerate(app: &Context, caller: &LoginSession, proof: Option<&Proof>) -> Result<Codes> {
-    let (mut change, held) = step_up::begin(app, caller, proof).await?;
-    if !held.were_on() {
+    let (mut change, stepped_up) = step_up::begin(app, caller, proof).await?;
+    if !stepped_up.were_on() {
         return Err(Error::Conflict(Conflict::FactorsOff));
     }
-    let codes = replace(&mut change, held.account()).await?;
+    let codes = replace(&mut change, stepped_up.account()).await?;
     let kind = Kind::RecoveryCodesReplaced { time: change.now(), address: caller.from().0.to_string() };
-    notices::put(&mut change, app, held.account(), &Mail { to: held.email().to_owned(), kind }).await?;
+    notices::put(&mut change, app, stepped_up.account(), &Mail { to: stepped_up.email().to_owned(), kind }).await?;
     change.commit(Event::new(Action::ReplaceRecoveryCodes, caller.account())).await?;
     Ok(codes)
 }
 
-/// Whether this is a recovery code of the account; it is used up. The transaction holds the account.
+/// Checks a recovery code of the account, and uses it up. The transaction must have locked the account.
 pub async fn use_code(tx: &mut WriteTx, app: &Context, account: &AccountId, code: &str) -> Result<bool> {
     let Some(sealed) = repo::find_key(tx, account).await? else { return Ok(false) };
     let key = seal::open(app.settings.encryption_keys.all(), &purpose(account.as_str()), &sealed)?;
@@ -97,15 +97,15 @@ fn hash(key: &[u8], code: &str) -> Result<String> {
     Ok(Sha256Hex::from_digest(mac.finalize().into_bytes().into()).to_string())
 }
 
-/// A code as it is hashed: in lower case, without what only helps the eye.
+/// A code as it is hashed: in lowercase, without dashes and whitespace.
 fn normalised(code: &str) -> String {
     code.chars().filter(|character| *character != '-' && !character.is_whitespace()).flat_map(char::to_lowercase).collect()
 }
 
 fn in_groups(plain: &str) -> String {
     let mut text = String::with_capacity(plain.len() + plain.len() / GROUP);
-    for (place, character) in plain.chars().enumerate() {
-        if place > 0 && place % GROUP == 0 {
+    for (index, character) in plain.chars().enumerate() {
+        if index > 0 && index % GROUP == 0 {
             text.push('-');
         }
         text.push(character);

@@ -1,7 +1,7 @@
-//! Authenticator apps (RFC 6238): a seed that is shown once, and six digits of it every 30 seconds.
+//! Authenticator apps (RFC 6238): a seed that is shown once, and a six-digit code every 30 seconds.
 //!
-//! An account has one at most; another one that is set up takes its place once it is confirmed, and not before. Seeds are sealed in the database. Each
-//! step's code is taken once, whatever for. Start reading at [`service`].
+//! An account has at most one; a new one replaces it only once it is confirmed. Seeds are encrypted in the database. The code of each time step is
+//! accepted once, for any purpose. Start reading at [`service`].
 
 pub mod repo;
 pub mod seed;

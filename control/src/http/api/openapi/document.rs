@@ -1,4 +1,4 @@
-//! The document: what the handlers say, and what follows for all of them.
+//! The OpenAPI document: what the handlers declare, completed with what all operations share.
 
 use serde_json::{Map, Value, json};
 use utoipa::openapi::OpenApi;
@@ -6,9 +6,9 @@ use utoipa::openapi::OpenApi;
 use super::refusals;
 use super::shape::{each_operation, object};
 
-/// The whole document of a service at this base address. More paths and schemas are those that no handler describes.
+/// Completes the document of a service with this base URL. `more_paths` and `more_schemas` are those that no handler describes.
 pub fn finish(collected: &OpenApi, more_paths: Map<String, Value>, more_schemas: Map<String, Value>, base_url: &str) -> Value {
-    // Texts, numbers, lists and objects always have a JSON form; there is no error to give.
+    // Strings, numbers, lists and objects always serialize: this cannot fail.
     let mut document = serde_json::to_value(collected).unwrap_or_default();
     if let Some(members) = document.as_object_mut() {
         members.insert("openapi".to_owned(), json!("3.1.0"));
@@ -19,7 +19,8 @@ pub fn finish(collected: &OpenApi, more_paths: Map<String, Value>, more_schemas:
         info.insert("license".to_owned(), json!({ "name": "Apache-2.0", "identifier": "Apache-2.0" }));
     }
     if let Some(components) = object(&mut document, "components") {
-        let text = "A session, a named access key or an API key, as `Authorization: Bearer`. What else an operation needs stands with it.";
+        let text =
+            "A session key, a named access key or an API key, sent as `Authorization: Bearer`. Each operation lists what else it requires.";
         components.insert("securitySchemes".to_owned(), json!({ "bearer": { "type": "http", "scheme": "bearer", "description": text } }));
     }
     if let Some(paths) = object(&mut document, "paths") {

@@ -1,4 +1,4 @@
-//! The document and the page over HTTP.
+//! Endpoints of the OpenAPI document and its page.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use crate::domain::error::{Error, Result, Thing};
 use crate::http::AppState;
 use crate::http::extract::Path;
 
-/// How the page looks.
+/// The page's stylesheet.
 const STYLE: &str = include_str!("../../../../assets/docs.css");
 
-/// The page runs nothing and loads nothing but its own style.
+/// The page runs no scripts and loads only its own stylesheet.
 const POLICY: &str = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// What is served, made once.
+/// The document and its page, built once.
 #[derive(Debug)]
 pub struct Documentation {
     json: String,
@@ -30,9 +30,9 @@ pub struct Documentation {
 }
 
 impl Documentation {
-    /// Of this document.
+    /// Builds the page of this document.
     pub fn new(document: &Value) -> Self {
-        // The name changes with the contents, so that a browser may keep the file for ever.
+        // The name changes with the contents, so that browsers can cache the file forever.
         let hash = Sha256Hex::of(STYLE.as_bytes()).to_string();
         let style = format!("docs-{}.css", hash.get(..12).unwrap_or_default());
         Self { json: document.to_string(), page: Page::of(document, &style), style }
@@ -44,36 +44,36 @@ pub fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(get_document)).routes(routes!(get_page)).routes(routes!(get_asset))
 }
 
-/// Read this document.
+/// Get the OpenAPI document.
 #[utoipa::path(
     get,
     path = "/v1/openapi.json",
     tag = "documentation",
-    responses((status = 200, description = "an OpenAPI 3.1 document", body = Value))
+    responses((status = 200, description = "An OpenAPI 3.1 document", body = Value))
 )]
 async fn get_document(Extension(documentation): Extension<Arc<Documentation>>) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "application/json")], documentation.json.clone())
 }
 
-/// Read this document as a page.
+/// Get the API reference.
 #[utoipa::path(
     get,
     path = "/v1/docs",
     tag = "documentation",
-    responses((status = 200, description = "the page", body = String, content_type = "text/html"))
+    responses((status = 200, description = "The page", body = String, content_type = "text/html"))
 )]
 async fn get_page(Extension(documentation): Extension<Arc<Documentation>>) -> Result<([(HeaderName, &'static str); 2], String)> {
     let html = documentation.page.render()?;
     Ok(([(header::CONTENT_TYPE, "text/html; charset=utf-8"), (header::CONTENT_SECURITY_POLICY, POLICY)], html))
 }
 
-/// Read a file that the page is made of.
+/// Get an asset of the API reference.
 #[utoipa::path(
     get,
     path = "/v1/docs/assets/{file}",
     tag = "documentation",
-    params(("file" = String, Path, description = "The file's name as the page has it")),
-    responses((status = 200, description = "the file", body = String, content_type = "text/css"))
+    params(("file" = String, Path, description = "The file name that the page links to")),
+    responses((status = 200, description = "The file", body = String, content_type = "text/css"))
 )]
 async fn get_asset(
     Extension(documentation): Extension<Arc<Documentation>>,

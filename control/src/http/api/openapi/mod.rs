@@ -1,6 +1,6 @@
-//! The interface's description: an OpenAPI 3.1 document, made of what stands at the handlers, and a page for people, made of the document.
+//! The API's description: an OpenAPI 3.1 document, generated from the handlers, and an HTML page, generated from the document.
 //!
-//! What a handler does is not said here: its own comment and attribute say it, and [`crate::server::router`] collects them. Start reading at [`document::finish`].
+//! Handlers describe themselves in their doc comment and attribute; [`crate::server::router`] collects them. Start reading at [`document::finish`].
 
 pub mod document;
 mod http;
@@ -14,51 +14,51 @@ use utoipa::ToSchema;
 
 use crate::domain::error::Code;
 
-/// What every document begins with.
+/// The base of the document.
 #[derive(Debug, utoipa::OpenApi)]
 #[openapi(
     info(
         title = "Updraft",
-        description = "Over-the-air updates for installed apps.\n\nTimes are milliseconds since 1970 unless a text says otherwise. Unknown members of a body \
-            are ignored, and null is taken as not given. A member that is named twice, at any depth, is refused. A JSON body may have 10,240 bytes. HEAD works \
-            wherever GET does.\n\nNames are stored in Unicode normalization form C and found in any form. They must not contain control characters, invisible \
-            characters or characters that change the direction of text. E-mail addresses are stored in lower case, their domains as ASCII (IDNA).",
+        description = "Over-the-air updates for installed apps.\n\nTimes are Unix time in milliseconds unless stated otherwise. Unknown members of a body are \
+            ignored, and null means not given. A body that repeats a member, at any depth, is refused. JSON bodies are limited to 10,240 bytes. HEAD works \
+            wherever GET does.\n\nNames are stored in Unicode Normalization Form C and matched in any form. They must not contain control characters, \
+            invisible characters or characters that change text direction. Email addresses are stored in lowercase, with their domains as ASCII (IDNA).",
     ),
     components(schemas(Problem)),
     tags(
-        (name = "auth", description = "Registration, passwords and logins"),
-        (name = "mfa", description = "Second factors: passkeys, the authenticator app, recovery codes"),
-        (name = "account", description = "The caller's account and its sessions"),
-        (name = "cli-auth", description = "How command lines are let in, and the machines that were"),
+        (name = "auth", description = "Registration, login and passwords"),
+        (name = "mfa", description = "Two-factor authentication: passkeys, authenticator apps and recovery codes"),
+        (name = "account", description = "The authenticated account and its sessions"),
+        (name = "cli-auth", description = "CLI authorization and authorized devices"),
         (name = "access-keys", description = "Named access keys"),
         (name = "api-keys", description = "API keys with scopes"),
         (name = "apps", description = "Apps"),
-        (name = "collaborators", description = "Who works on an app"),
-        (name = "deployments", description = "The channels of an app"),
-        (name = "releases", description = "What is delivered"),
-        (name = "metrics", description = "What clients have reported, counted"),
-        (name = "audit", description = "Who changed what"),
-        (name = "acquisition", description = "What installed clients ask and report; no credential but the deployment's key"),
-        (name = "health", description = "The state of the service"),
-        (name = "documentation", description = "This description"),
+        (name = "collaborators", description = "The people who have access to an app"),
+        (name = "deployments", description = "The release channels of an app"),
+        (name = "releases", description = "The versions that devices download"),
+        (name = "metrics", description = "Counts of what devices report"),
+        (name = "audit", description = "Who changed what, and when"),
+        (name = "acquisition", description = "Update checks and reports of devices. The deployment key is the only credential"),
+        (name = "health", description = "The health of the service"),
+        (name = "documentation", description = "This API reference"),
     )
 )]
 pub struct Beginning;
 
-/// Why a request was refused.
+/// An error.
 #[derive(Debug, ToSchema)]
 #[schema(rename_all = "camelCase", example = json!({ "error": "app was not found", "requestId": "01890000-0000-7000-8000-000000000000" }))]
-#[expect(dead_code, reason = "no value is made of it: the envelope's layer writes refusals")]
+#[expect(dead_code, reason = "only describes: the error envelope is written by a layer")]
 struct Problem {
-    /// What is wrong, for people.
+    /// What went wrong, for people.
     error: String,
-    /// The request's id, as in `X-Request-Id`.
+    /// The request id, equal to the `X-Request-Id` header.
     #[schema(format = "uuid")]
     request_id: String,
-    /// What is wrong, for programs; only where a code says what would help.
+    /// What went wrong, for programs. Only if a code tells what would help.
     #[schema(nullable = false)]
     code: Option<Code>,
-    /// In how many seconds to try again; on logins and second factors only.
+    /// Seconds to wait before retrying. Only for login and two-factor authentication.
     #[schema(minimum = 1, nullable = false)]
     retry_after_seconds: Option<u64>,
 }

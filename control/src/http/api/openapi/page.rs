@@ -1,4 +1,4 @@
-//! The page: the document's operations by area, then its schemas.
+//! The HTML page: the document's operations by tag, then its schemas.
 
 use askama::Template;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::shape::{elements, members, operations, referred, text};
 use crate::domain::error::{Error, Result};
 
-/// What the page shows.
+/// The page's data.
 #[derive(Debug, Template)]
 #[template(path = "docs/page.html")]
 pub(super) struct Page {
@@ -18,7 +18,7 @@ pub(super) struct Page {
     schemas: Vec<SchemaPart>,
 }
 
-/// The operations of an area.
+/// The operations with a tag.
 #[derive(Debug)]
 struct Group {
     name: String,
@@ -34,7 +34,7 @@ struct OperationPart {
     summary: String,
     about: String,
     is_deprecated: bool,
-    /// What a caller must have, in words.
+    /// The credential that a caller needs.
     needs: String,
     parameters: Vec<Member>,
     body: Option<Body>,
@@ -45,14 +45,14 @@ struct OperationPart {
 #[derive(Debug)]
 struct Member {
     name: String,
-    /// Where a parameter stands; empty for members.
+    /// Where a parameter is: path, query or header. Empty for members.
     place: String,
     is_required: bool,
     kind: Kind,
     about: String,
 }
 
-/// What a value is: words, and the schema that they lead to.
+/// The type of a value: its text, and the schema that the text links to.
 #[derive(Debug, Default)]
 struct Kind {
     words: String,
@@ -76,14 +76,14 @@ struct Answer {
 struct SchemaPart {
     name: String,
     about: String,
-    /// The kind of what is no object.
+    /// The type, if the schema is not an object.
     kind: Option<Kind>,
     members: Vec<Member>,
     example: Option<String>,
 }
 
 impl Page {
-    /// Of this document; `style` is the name of the style's file.
+    /// The page of this document. `style` is the stylesheet's file name.
     pub(super) fn of(document: &Value, style: &str) -> Self {
         let info = document.get("info").unwrap_or(&Value::Null);
         let groups = elements(document, "tags").map(|tag| {
@@ -107,7 +107,7 @@ impl Page {
         }
     }
 
-    /// The HTML.
+    /// Renders the HTML.
     pub(super) fn render(&self) -> Result<String> {
         Template::render(self).map_err(Error::internal)
     }
@@ -136,7 +136,7 @@ impl OperationPart {
     }
 }
 
-/// What a caller must have, in words.
+/// The credential that a caller needs, as text.
 fn needs(operation: &Value) -> String {
     let words = |need| elements(need, "bearer").filter_map(Value::as_str).collect::<Vec<_>>().join(", ");
     let alternatives: Vec<String> = elements(operation, "security").map(words).collect();
@@ -147,7 +147,7 @@ fn needs(operation: &Value) -> String {
     }
 }
 
-/// The first form of a body, and what it is.
+/// The first media type of a body, and its type.
 fn content(of: &Value) -> Option<(&str, Kind)> {
     members(of, "content").next().map(|(media, form)| (media, form.get("schema").map(Kind::of).unwrap_or_default()))
 }

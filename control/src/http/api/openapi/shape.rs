@@ -1,24 +1,24 @@
-//! Steps through a JSON document that has the shape of OpenAPI.
+//! Accessors for an OpenAPI document as JSON.
 
 use serde_json::{Map, Value};
 
-/// The methods that an operation can have, as a path's members name them.
+/// The members of a path that are operations.
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
-/// The beginning of a reference to a schema.
+/// The prefix of a reference to a schema.
 const SCHEMAS: &str = "#/components/schemas/";
 
-/// The object under `name`, made when there is none; none when something else stands there.
+/// The object under `name`, created if missing. `None` if it is something else.
 pub(super) fn object<'v>(value: &'v mut Value, name: &str) -> Option<&'v mut Map<String, Value>> {
     value.as_object_mut()?.entry(name).or_insert_with(|| Value::Object(Map::new())).as_object_mut()
 }
 
-/// The list under `name`, made when there is none; none when something else stands there.
+/// The list under `name`, created if missing. `None` if it is something else.
 pub(super) fn list<'v>(value: &'v mut Value, name: &str) -> Option<&'v mut Vec<Value>> {
     value.as_object_mut()?.entry(name).or_insert_with(|| Value::Array(Vec::new())).as_array_mut()
 }
 
-/// Does something to every operation: its path, its method, itself.
+/// Calls `change` with the path and method of every operation, and the operation itself.
 pub(super) fn each_operation(document: &mut Value, mut change: impl FnMut(&str, &str, &mut Value)) {
     let Some(paths) = object(document, "paths") else { return };
     for (path, item) in paths {
@@ -30,7 +30,7 @@ pub(super) fn each_operation(document: &mut Value, mut change: impl FnMut(&str, 
     }
 }
 
-/// Every operation: its path, its method, itself; by path.
+/// Every operation with its path and method, sorted by path.
 pub(super) fn operations(document: &Value) -> impl Iterator<Item = (&str, &str, &Value)> {
     let paths = document.get("paths").and_then(Value::as_object).into_iter().flatten();
     paths.flat_map(|(path, item)| {
@@ -39,7 +39,7 @@ pub(super) fn operations(document: &Value) -> impl Iterator<Item = (&str, &str, 
     })
 }
 
-/// The text under `name`, or an empty one.
+/// The text under `name`, or an empty text.
 pub(super) fn text<'v>(value: &'v Value, name: &str) -> &'v str {
     value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
@@ -54,7 +54,7 @@ pub(super) fn members<'v>(value: &'v Value, name: &str) -> impl Iterator<Item = 
     value.get(name).and_then(Value::as_object).into_iter().flatten().map(|(name, value)| (name.as_str(), value))
 }
 
-/// The name of the schema that is referred to.
+/// The name of the schema that is referenced.
 pub(super) fn referred(schema: &Value) -> Option<&str> {
     schema.get("$ref").and_then(Value::as_str).and_then(|reference| reference.strip_prefix(SCHEMAS))
 }

@@ -1,4 +1,4 @@
-//! Authenticator apps: set up with a QR code, confirmed with a code, removed.
+//! Authenticator apps: setup with a QR code, confirmation with a code, removal.
 
 use askama::Template;
 use axum::extract::{RawQuery, State};
@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use base32::Alphabet;
 
-use super::{Change, Nothing, last, recovery, removed};
+use super::{Change, NothingToChange, recovery, removal_warning, removed};
 use crate::domain::access::DashboardSession;
 use crate::domain::error::{Error, Result};
 use crate::domain::second_factors::factors;
@@ -18,7 +18,7 @@ use crate::http::dashboard::flash::Flash;
 use crate::http::dashboard::form::{Field, Form};
 use crate::http::dashboard::frame::Frame;
 use crate::http::dashboard::headers::Needs;
-use crate::http::dashboard::sign_in::{Asked, next_of};
+use crate::http::dashboard::sign_in::{SignInQuery, next_of};
 use crate::http::dashboard::step_up::{self, StepUp};
 use crate::http::dashboard::view;
 
@@ -27,7 +27,7 @@ use crate::http::dashboard::view;
 struct Begin<'p> {
     frame: &'p Frame,
     has_one: bool,
-    /// Whether a passkey would do as well, which the account does not have either.
+    /// Whether it is the first factor, so that the page also offers a passkey.
     is_first: bool,
     next: Option<String>,
 }
@@ -39,11 +39,11 @@ struct Setup<'p> {
     form: &'p Form,
     step_up: &'p StepUp,
     next: Option<String>,
-    /// Nothing when the page does not know it any more.
+    /// `None` when the form no longer has a valid one.
     seed: Option<ShownSeed>,
 }
 
-/// A seed as the page that made it shows it.
+/// A seed as the page shows it.
 struct ShownSeed {
     secret: String,
     groups: String,
@@ -54,13 +54,13 @@ struct ShownSeed {
 impl ShownSeed {
     fn of(seed: &Seed) -> Result<Self> {
         let secret = seed.secret();
-        // Four at a time are easier to type.
+        // Groups of four are easier to type.
         let letters: Vec<char> = secret.chars().collect();
         let groups: Vec<String> = letters.chunks(4).map(|group| group.iter().collect()).collect();
         Ok(Self { groups: groups.join(" "), url: seed.url()?, qr_code: seed.qr_code()?, secret })
     }
 
-    /// The seed that the page itself holds while it is not confirmed: nothing else shows it a second time.
+    /// The unconfirmed seed from the form itself: nothing else can show it again.
     fn sent(sent: &Fields, email: &str) -> Result<Option<Self>> {
         sent_bytes(sent).map(|bytes| Self::of(&Seed::new(&bytes, email)?)).transpose()
     }
@@ -76,17 +76,17 @@ pub(in crate::http::dashboard) async fn show(
     session: DashboardSession,
     RawQuery(query): RawQuery,
 ) -> Result<Response> {
-    let Asked { next, .. } = Asked::of(&frame, query.as_deref());
+    let SignInQuery { next, .. } = SignInQuery::of(&frame, query.as_deref());
     let found = factors::find(&mut app.db.read().await?, session.account()).await?;
     view::page(&Begin { frame: &frame, has_one: found.authenticators > 0, is_first: !found.are_on(), next })
 }
 
 fn code_form() -> Form {
-    Form::of([Field::code("code", "Code that the app shows now").focused()])
+    Form::of([Field::code("code", "Code from the new app").focused()])
 }
 
 async fn step_up_of(app: &AppState, session: &DashboardSession) -> Result<StepUp> {
-    Ok(StepUp::of(app, session).await?.labelled("Code of the app that you had before"))
+    Ok(StepUp::of(app, session).await?.labelled("Code from your current app"))
 }
 
 pub(in crate::http::dashboard) async fn submit(
@@ -107,16 +107,19 @@ pub(in crate::http::dashboard) async fn submit(
 
 async fn confirm(app: &AppState, frame: &Frame, session: &DashboardSession, sent: &Fields) -> Result<Response> {
     if let Some(bytes) = sent_bytes(sent) {
-        let said = match service::standing(app, session, &bytes).await? {
-            // A page that is loaded again sends its form again.
-            Standing::InForce => Some(("/security", Flash::good("It is set up. Make new recovery codes if you did not keep them."))),
+        let outcome = match service::standing(app, session, &bytes).await? {
+            // A reloaded page sends its form again.
+            Standing::InForce => {
+                Some(("/security", Flash::good("The app is set up. If you did not save your recovery codes, create new ones.")))
+            }
             Standing::Replaced => {
-                let text = "Another set-up was begun since, so the code of this one counts for nothing. Finish that one, or begin again.";
+                let text =
+                    "You started another setup after this one, so this QR code no longer works. Finish the other setup, or start again.";
                 Some(("/security/authenticator", Flash::bad(text)))
             }
             Standing::Waits | Standing::Gone => None,
         };
-        if let Some((page, flash)) = said {
+        if let Some((page, flash)) = outcome {
             return frame.redirect_saying(page, &flash);
         }
     }
@@ -126,11 +129,11 @@ async fn confirm(app: &AppState, frame: &Frame, session: &DashboardSession, sent
         Ok(Some(codes)) => recovery::shown(frame, codes, true, next),
         Ok(None) => frame.redirect_saying("/security", &Flash::good("The authenticator app is set up.")),
         Err(Error::Conflict(_)) => {
-            let text = "That took too long, or the app was set up anew somewhere else. Begin again, with the new QR code.";
+            let text = "The setup expired, or was started again elsewhere. Start again with the new QR code.";
             frame.redirect_saying("/security/authenticator", &Flash::bad(text))
         }
         Err(Error::WrongCredentials(_)) => {
-            let wrong = "The code is wrong. Type the one that the app shows now; the clock of the phone has to be right.";
+            let wrong = "The code is incorrect. Enter the current one, and check that your phone’s clock is right.";
             let form = code_form().refuse_field(StatusCode::UNAUTHORIZED, wrong, "The app is not set up yet.");
             again(frame, &form, &step_up, sent, session)
         }
@@ -156,10 +159,10 @@ fn removal<'p>(frame: &'p Frame, form: &'p Form, step_up: &'p StepUp) -> Change<
         form,
         step_up,
         page: frame.path("/security/authenticator/remove"),
-        title: "Remove the authenticator app".to_owned(),
-        text: "Its codes count for nothing then. Remove the entry in the app as well.",
-        warning: last(step_up),
-        button: "Remove it",
+        title: "Remove authenticator app".to_owned(),
+        text: "Its codes will no longer work. Remove the entry from the app as well.",
+        warning: removal_warning(step_up),
+        button: "Remove app",
         is_removal: true,
     }
 }
@@ -171,8 +174,8 @@ pub(in crate::http::dashboard) async fn show_removal(
 ) -> Result<Response> {
     let found = factors::find(&mut app.db.read().await?, session.account()).await?;
     if found.authenticators == 0 {
-        let (title, text) = ("Remove the authenticator app", "This account has no authenticator app.");
-        return view::page(&Nothing { frame: &frame, title, text });
+        let (title, text) = ("Remove authenticator app", "This account has no authenticator app.");
+        return view::page(&NothingToChange { frame: &frame, title, text });
     }
     let (form, step_up) = (Form::default(), StepUp::of(&app, &session).await?);
     form.page(&removal(&frame, &form, &step_up))

@@ -1,7 +1,6 @@
-//! Second factors: what the account has, and the pages on which they are added, renamed and removed.
+//! Two-factor authentication: the account's second factors, and the pages that add, rename and remove them.
 //!
-//! What changes them asks for one of them, where there is one ([`super::step_up`]). Recovery codes are shown by the answer to the form that made them,
-//! and by nothing else.
+//! Every change asks for one of them, if there is one ([`super::step_up`]). Only the response to the form that created recovery codes shows them.
 
 pub(super) mod authenticator;
 pub(super) mod passkeys;
@@ -21,7 +20,7 @@ use crate::domain::error::Result;
 use crate::domain::second_factors::factors;
 use crate::domain::second_factors::passkeys::{proof, service};
 use crate::http::AppState;
-use crate::infra::dates::{day, moment};
+use crate::infra::dates::RelativeTime;
 
 #[derive(Template)]
 #[template(path = "dashboard/security.html")]
@@ -38,31 +37,31 @@ struct Shown {
     page: String,
     name: String,
     kind: &'static str,
-    made: String,
-    used: String,
+    created: RelativeTime,
+    used: Option<RelativeTime>,
 }
 
-/// A change of second factors that asks for nothing but a proof.
+/// A change of second factors that needs a proof and no other input.
 #[derive(Template)]
 #[template(path = "dashboard/factor_change.html")]
 struct Change<'p> {
     frame: &'p Frame,
     form: &'p Form,
     step_up: &'p StepUp,
-    /// Where it is sent.
+    /// Where the form is sent.
     page: String,
     title: String,
     text: &'static str,
-    /// What to look out for.
+    /// The consequences.
     warning: &'static str,
     button: &'static str,
     is_removal: bool,
 }
 
-/// What is said instead of such a change, when there is nothing to change.
+/// The page instead of such a change when there is nothing to change.
 #[derive(Template)]
 #[template(path = "dashboard/factor_none.html")]
-struct Nothing<'p> {
+struct NothingToChange<'p> {
     frame: &'p Frame,
     title: &'static str,
     text: &'static str,
@@ -75,9 +74,9 @@ pub(super) async fn show(State(app): State<AppState>, frame: Frame, session: Das
     let passkeys = rows.into_iter().map(|row| Shown {
         page: frame.path(&format!("/security/passkeys/{}", row.id)),
         name: row.name,
-        kind: if row.is_backup_eligible { "can be synced" } else { "stays on one device" },
-        made: day(row.created_time),
-        used: if row.last_used_time == row.created_time { "not yet".to_owned() } else { moment(row.last_used_time) },
+        kind: if row.is_backup_eligible { "Can be synced" } else { "Stays on one device" },
+        created: RelativeTime::of(row.created_time, frame.now()),
+        used: (row.last_used_time != row.created_time).then(|| RelativeTime::of(row.last_used_time, frame.now())),
     });
     let passkeys = passkeys.collect();
     view::page(&Security {
@@ -89,27 +88,27 @@ pub(super) async fn show(State(app): State<AppState>, frame: Frame, session: Das
     })
 }
 
-/// Asks what a passkey is to sign for a step-up.
+/// Returns the options for a step-up with a passkey.
 pub(super) async fn step_up_options(State(app): State<AppState>, session: DashboardSession) -> Result<Response> {
-    let asked = proof::ask_for_step_up(&app, &session).await;
-    step_up::asked(asked.map(|options| serde_json::json!({ "options": options })))
+    let options = proof::ask_for_step_up(&app, &session).await;
+    step_up::options_response(options.map(|options| serde_json::json!({ "options": options })))
 }
 
-/// What to look out for when a factor is removed.
-fn last(step_up: &StepUp) -> &'static str {
+/// The warning before a factor is removed, if it is the last one.
+fn removal_warning(step_up: &StepUp) -> &'static str {
     if step_up.is_last() {
-        "This is your last second factor. Without it your password alone signs you in, and your recovery codes are void."
+        "This turns off two-factor authentication. You will sign in with your password only, and your recovery codes will no longer work."
     } else {
         ""
     }
 }
 
-/// Where a removal of a factor leads.
+/// The redirect after a factor was removed.
 fn removed(frame: &Frame, what: &str, are_on: bool) -> Result<Response> {
     let text = if are_on {
         format!("{what} was removed.")
     } else {
-        format!("{what} was removed. It was the last second factor: your password alone signs you in now, and the recovery codes are void.")
+        format!("{what} was removed. Two-factor authentication is off, and your recovery codes no longer work.")
     };
     frame.redirect_saying("/security", &Flash::good(text))
 }

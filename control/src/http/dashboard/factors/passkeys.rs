@@ -1,4 +1,4 @@
-//! Passkeys: added by the browser, renamed, removed.
+//! Passkeys: adding one through the browser, renaming, removal.
 
 use askama::Template;
 use axum::extract::{RawQuery, State};
@@ -9,7 +9,7 @@ use shared::ids::PasskeyId;
 use shared::text::isolate;
 use shared::{FieldErrors, Invalid};
 
-use super::{Change, last, recovery, removed};
+use super::{Change, recovery, removal_warning, removed};
 use crate::domain::access::DashboardSession;
 use crate::domain::error::{Error, Result, Thing};
 use crate::domain::second_factors;
@@ -21,7 +21,7 @@ use crate::http::dashboard::flash::Flash;
 use crate::http::dashboard::form::{Field, Form};
 use crate::http::dashboard::frame::Frame;
 use crate::http::dashboard::reauthenticate;
-use crate::http::dashboard::sign_in::{Asked, next_of};
+use crate::http::dashboard::sign_in::{SignInQuery, next_of};
 use crate::http::dashboard::step_up::{self, StepUp};
 use crate::http::extract::PasskeyPath;
 
@@ -44,7 +44,7 @@ struct Rename<'p> {
 }
 
 fn name_field(name: &str) -> Field {
-    Field::text("name", "Name").value(name).hint("So that you know it again, such as the name of the device.")
+    Field::text("name", "Name").value(name).hint("Helps you recognize it, such as the name of the device.")
 }
 
 fn new_form(sent: &Fields) -> Form {
@@ -61,15 +61,15 @@ pub(in crate::http::dashboard) async fn show_new(
     session: DashboardSession,
     RawQuery(query): RawQuery,
 ) -> Result<Response> {
-    let Asked { next, .. } = Asked::of(&frame, query.as_deref());
+    let SignInQuery { next, .. } = SignInQuery::of(&frame, query.as_deref());
     let (form, step_up) = (new_form(&Fields::default()), step_up_of(&app, &session).await?);
     form.page(&New { frame: &frame, form: &form, step_up: &step_up, next })
 }
 
-/// Asks what a new passkey is to be made by.
+/// Returns the options for a new passkey.
 pub(in crate::http::dashboard) async fn options(State(app): State<AppState>, session: DashboardSession) -> Result<Response> {
-    let asked = service::ask(&app, &session).await;
-    step_up::asked(asked.map(|options| json!({ "options": options })))
+    let options = service::ask(&app, &session).await;
+    step_up::options_response(options.map(|options| json!({ "options": options })))
 }
 
 pub(in crate::http::dashboard) async fn add(
@@ -79,7 +79,7 @@ pub(in crate::http::dashboard) async fn add(
     sent: Fields,
 ) -> Result<Response> {
     if sent.text("response").is_empty() {
-        // The script, which was told that the session is too old to begin, sends what was typed, to have it back with a fresh session.
+        // The session was too old to begin, so the script sends the form; after reauthentication, the form comes back with its input.
         second_factors::check_first(&mut app.db.read().await?, &app, &session).await?;
         if reauthenticate::is_answer(&sent) {
             let (form, step_up) = (new_form(&sent), step_up_of(&app, &session).await?);
@@ -95,9 +95,9 @@ pub(in crate::http::dashboard) async fn add(
         Err(error) => {
             let mut step_up = step_up_of(&app, &session).await?;
             let form = match error {
-                // What the browser sent is nothing that anybody could mend by hand.
+                // Nobody can correct by hand what the browser sent.
                 Error::Invalid(errors) if errors.is_about("response") => {
-                    let text = "The passkey was not accepted, or that took too long. Try again.";
+                    let text = "The passkey was not accepted, or the request timed out. Try again.";
                     new_form(&sent).refuse_saying(StatusCode::BAD_REQUEST, text)
                 }
                 error => step_up.refuse(new_form(&sent), &sent, error)?,
@@ -147,12 +147,12 @@ pub(in crate::http::dashboard) async fn rename(
     PasskeyPath(id): PasskeyPath,
     sent: Fields,
 ) -> Result<Response> {
-    let renamed = match sent.get("name").ok_or(Invalid::from("is needed")).and_then(str::parse) {
+    let renamed = match sent.get("name").ok_or(Invalid::from("is required")).and_then(str::parse) {
         Ok(name) => service::rename(&app, &session, &id, &name).await,
         Err(error) => Err(Error::invalid("name", error)),
     };
     match renamed {
-        Ok(passkey) => frame.redirect_saying("/security", &Flash::good(format!("The passkey is called {} now.", isolate(&passkey.name)))),
+        Ok(passkey) => frame.redirect_saying("/security", &Flash::good(format!("The passkey was renamed to {}.", isolate(&passkey.name)))),
         Err(error) => {
             let form = Form::of([name_field(sent.text("name"))]).refuse(error)?;
             let passkey = find(&app, &session, &id).await?;
@@ -167,10 +167,10 @@ fn removal<'p>(frame: &'p Frame, form: &'p Form, step_up: &'p StepUp, passkey: &
         form,
         step_up,
         page: frame.path(&format!("{}/remove", page(&passkey.id))),
-        title: format!("Remove the passkey {}", isolate(&passkey.name)),
-        text: "It signs nobody in any more. Your device may go on offering it until you delete it there as well.",
-        warning: last(step_up),
-        button: "Remove it",
+        title: format!("Remove the passkey {}?", isolate(&passkey.name)),
+        text: "You will no longer be able to sign in with it. Your device may offer it until you delete it there as well.",
+        warning: removal_warning(step_up),
+        button: "Remove passkey",
         is_removal: true,
     }
 }

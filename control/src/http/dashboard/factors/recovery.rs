@@ -1,11 +1,11 @@
-//! Recovery codes: shown once by the answer that made them, to be kept as text, on paper or as a file; and new ones.
+//! Recovery codes: shown once after they are created, to copy, print or download; and creating new ones.
 
 use askama::Template;
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 
-use super::{Change, Nothing};
+use super::{Change, NothingToChange};
 use crate::domain::access::DashboardSession;
 use crate::domain::error::{Error, Result, Thing};
 use crate::domain::second_factors::recovery::service::{self, Codes};
@@ -23,11 +23,11 @@ struct Shown<'p> {
     frame: &'p Frame,
     codes: Vec<String>,
     is_first: bool,
-    /// Where it goes on.
+    /// Where the user continues.
     next: String,
 }
 
-/// The page that shows codes, this once. `is_first` tells whether second factors were turned on by what made them; `next` is the page that waited for that.
+/// The page that shows codes once. `is_first` says whether two-factor authentication was turned on with them; `next` is the page that needed it.
 pub(super) fn shown(frame: &Frame, codes: Codes, is_first: bool, next: Option<String>) -> Result<Response> {
     let next = next.unwrap_or_else(|| frame.path("/security"));
     view::page(&Shown { frame, codes: codes.reveal(), is_first, next })
@@ -40,9 +40,9 @@ fn change<'p>(frame: &'p Frame, form: &'p Form, step_up: &'p StepUp) -> Change<'
         step_up,
         page: frame.path("/security/recovery-codes"),
         title: "New recovery codes".to_owned(),
-        text: "Ten new codes, each good for one sign-in when your other second factors are not at hand.",
-        warning: "The codes that you have now count for nothing from then on.",
-        button: "Make new codes",
+        text: "You get ten new codes. Each one signs you in once when you cannot use your passkey or authenticator app.",
+        warning: "Your current codes will no longer work.",
+        button: "Create new codes",
         is_removal: false,
     }
 }
@@ -50,14 +50,14 @@ fn change<'p>(frame: &'p Frame, form: &'p Form, step_up: &'p StepUp) -> Change<'
 pub(in crate::http::dashboard) async fn show(State(app): State<AppState>, frame: Frame, session: DashboardSession) -> Result<Response> {
     let step_up = StepUp::of(&app, &session).await?;
     if !step_up.is_needed() {
-        let text = "Recovery codes come with the first second factor: set up a passkey or an authenticator app.";
-        return view::page(&Nothing { frame: &frame, title: "Recovery codes", text });
+        let text = "You get recovery codes when you set up a passkey or an authenticator app.";
+        return view::page(&NothingToChange { frame: &frame, title: "Recovery codes", text });
     }
     let form = Form::default();
     form.page(&change(&frame, &form, &step_up))
 }
 
-pub(in crate::http::dashboard) async fn make(
+pub(in crate::http::dashboard) async fn create(
     State(app): State<AppState>,
     frame: Frame,
     session: DashboardSession,
@@ -73,7 +73,7 @@ pub(in crate::http::dashboard) async fn make(
     }
 }
 
-/// Gives the codes that the page holds back as a file; the service does not know them any more. What has not their form is left out.
+/// Returns the codes from the page's form as a file, since the service no longer knows them. Skips anything that does not look like a code.
 pub(in crate::http::dashboard) async fn download(
     State(app): State<AppState>,
     _frame: Frame,
@@ -85,7 +85,7 @@ pub(in crate::http::dashboard) async fn download(
         return Err(Error::NotFound(Thing::RecoveryCodes));
     }
     let (email, day, codes) = (session.email(), day(app.now()), codes.join("\n"));
-    let text = format!("Recovery codes of {email} for Updraft, {day}. Each signs in once; newer codes void these.\n\n{codes}\n");
+    let text = format!("Updraft recovery codes of {email}, {day}. Each code works once. Creating new codes replaces these.\n\n{codes}\n");
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8")),
         (header::CONTENT_DISPOSITION, HeaderValue::from_static("attachment; filename=\"updraft-recovery-codes.txt\"")),
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_code_goes_into_no_file() {
+    fn only_codes_go_into_the_file() {
         assert!(is_code("abcd-2345-wxyz-67aa"));
         for text in ["", "abcd-2345-wxyz", "abcd-2345-wxyz-67aa-abcd", "abcd-2345-wxyz-67a1", "ABCD-2345-wxyz-67aa", "<b>d-2345-wxyz-67aa"]
         {

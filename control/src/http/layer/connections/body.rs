@@ -1,4 +1,4 @@
-//! Bodies as a connection sees them: a request's must not stand still, and the end of an answer's is the end of the request.
+//! Wrappers for bodies: a request's body must not stall, and the end of a response's body is the end of the request.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -11,12 +11,12 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use super::state::UnderWay;
 
-/// A request's body that fails when nothing of it comes for a while, although somebody waits for it.
+/// A request's body that fails if no bytes arrive for a while although a reader waits.
 #[derive(Debug)]
 pub(super) struct Paced<B> {
     body: B,
     pause: Duration,
-    /// Runs while somebody waits.
+    /// Runs while a reader waits.
     timer: Option<Pin<Box<Sleep>>>,
     is_waiting: bool,
     is_given_up: bool,
@@ -49,7 +49,7 @@ impl<B: HttpBody<Data = Bytes, Error: Into<BoxError>> + Unpin> HttpBody for Pace
         }
         std::task::ready!(timer.as_mut().poll(context));
         this.is_given_up = true;
-        Poll::Ready(Some(Err("the body stands still".into())))
+        Poll::Ready(Some(Err("the body timed out".into())))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -61,20 +61,20 @@ impl<B: HttpBody<Data = Bytes, Error: Into<BoxError>> + Unpin> HttpBody for Pace
     }
 }
 
-/// An answer's body, and with it the request under way.
+/// A response's body. Keeps the request marked as in flight until it is dropped.
 #[derive(Debug)]
-pub(super) struct Attended {
+pub(super) struct TrackedBody {
     body: Body,
     _under_way: UnderWay,
 }
 
-impl Attended {
+impl TrackedBody {
     pub(super) fn new(body: Body, under_way: UnderWay) -> Self {
         Self { body, _under_way: under_way }
     }
 }
 
-impl HttpBody for Attended {
+impl HttpBody for TrackedBody {
     type Data = Bytes;
     type Error = axum::Error;
 

@@ -1,20 +1,20 @@
-//! How many connections there may be, and how long they may wait.
+//! Limits and timeouts of connections.
 
 use std::time::Duration;
 
-/// How many connections there may be, and how long they may wait.
+/// Limits and timeouts of connections.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Connections in all.
-    pub most: usize,
-    /// Connections of one address: itself on IPv4, its /64 on IPv6; a /48 may have ten times as many.
+    /// Maximum number of connections.
+    pub max: usize,
+    /// Maximum number of connections per client address: the address on IPv4, the /64 on IPv6. A /48 may have ten times as many.
     pub per_address: usize,
-    /// For a request's head, from its first byte.
+    /// Timeout for a request's head, from its first byte.
     pub head: Duration,
-    /// Between two requests, before the first, and for a client that takes nothing of its answer.
+    /// Timeout for the next request, and for a client that does not read its response.
     pub idle: Duration,
-    /// Between two bytes of a request's body.
+    /// Timeout for the next bytes of a request's body.
     pub pause: Duration,
-    /// Whether HTTP/2 is spoken with those who begin with it.
+    /// Whether clients may use HTTP/2 with prior knowledge.
     pub has_http2: bool,
 }

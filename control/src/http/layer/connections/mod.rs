@@ -1,8 +1,8 @@
-//! Connections: who may have one, how long it may wait, and when it is closed.
+//! Connections: limits, timeouts, and closing.
 //!
-//! `bounds` has the limits, `table` counts connections and chooses which idle one makes room, `state` is what one connection is doing,
-//! `stream` and `body` watch the bytes, `descriptors` is what the operating system allows, `vouched` remembers the addresses of edges. Not here: what
-//! is answered. Start reading at [`serve`].
+//! `bounds` has the limits, `table` counts connections and evicts idle ones, `state` tracks what one connection is doing, `stream` and `body` watch the
+//! bytes, `descriptors` has the limit of the operating system, `vouched` remembers the addresses of edges. Requests are handled elsewhere. Start reading
+//! at [`serve`].
 
 mod body;
 mod bounds;
@@ -39,18 +39,18 @@ use tower::ServiceExt;
 
 pub use bounds::Bounds;
 
-use self::body::{Attended, Paced};
+use self::body::{Paced, TrackedBody};
 use self::state::{Connection, UnderWay};
 use self::stream::Watched;
 use crate::http::AppState;
 
-/// About the most that a request's head may take, in bytes. A client that sends one byte by byte makes us keep that much.
-const MOST_HEAD: usize = 64 << 10;
+/// Maximum size of a request's head, in bytes (approximate). A client that sends it byte by byte makes us buffer that much.
+const MAX_HEAD_BYTES: usize = 64 << 10;
 
-/// Streams of one HTTP/2 connection at once.
-const MOST_STREAMS: u32 = 100;
+/// Maximum number of concurrent streams of one HTTP/2 connection.
+const MAX_STREAMS: u32 = 100;
 
-/// Serves until stopped, then lets requests under way end. Never fails: a listener that cannot accept waits until it can.
+/// Serves until stopped, then waits for in-flight requests. Never fails: a listener that cannot accept waits until it can.
 pub async fn serve<L, S>(
     mut listener: L,
     table: Arc<Table>,
@@ -63,40 +63,41 @@ where
     S: tower::Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + 'static,
 {
     let bounds = app.front.settings.connections;
-    // Nobody ever sends: it ends when the last connection has dropped its half.
+    // Nothing is ever sent: the receiver ends when the last connection drops its sender.
     let (open, mut closed) = mpsc::channel::<Infallible>(1);
     loop {
         let (io, peer) = tokio::select! {
             accepted = listener.accept() => accepted,
             _ = stopped.wait_for(|stop| *stop) => break,
         };
-        // Else what follows a first small write waits up to 40 ms for the client to say that it has that one. A failure means that the client is gone.
+        // Disables Nagle's algorithm: otherwise a write after a first small one waits up to 40 ms for the client's ACK. A failure means that the client
+        // has disconnected.
         let _ = io.set_nodelay(true);
         let address = peer.ip().to_canonical();
         let counted = (!is_exempt(&app, address)).then_some(address);
-        // Refused, it is closed here: there is nobody to make room for it.
-        let Some(connection) = table.admit(counted, Instant::now()) else { continue };
-        tracing::trace!(connection = connection.id, "a connection was accepted");
+        // Otherwise the limit is reached and no connection is idle; dropping the socket closes it.
+        let Some(connection) = table.accept(counted, Instant::now()) else { continue };
+        tracing::trace!(connection = connection.id, "connection accepted");
         let io = Watched::new(io, app.clone(), Arc::clone(&connection));
-        let attendant = Attendant { service: service.clone(), connection, peer, pause: bounds.pause };
-        tokio::spawn(attend(io, attendant, bounds, stopped.clone(), open.clone()));
+        let service = ConnectionService { service: service.clone(), connection, peer, pause: bounds.pause };
+        tokio::spawn(serve_connection(io, service, bounds, stopped.clone(), open.clone()));
     }
     drop((open, listener));
     closed.recv().await;
     Ok(())
 }
 
-/// Whose connections are not counted by address: this machine's, those of proxies, and those of edges, behind all of which are many clients.
+/// Whether connections from this address are exempt from the limit per address: this machine, proxies and edges, each of which serves many clients.
 fn is_exempt(app: &AppState, address: IpAddr) -> bool {
     address.is_loopback()
         || app.front.settings.trusted_proxies.iter().any(|network| network.contains(&address))
         || app.front.vouched.is_fresh(address, app.now())
 }
 
-/// One connection, from its first byte to its end.
-async fn attend<I, S>(
+/// Serves one connection until it closes.
+async fn serve_connection<I, S>(
     io: Watched<I>,
-    attendant: Attendant<S>,
+    service: ConnectionService<S>,
     bounds: Bounds,
     mut stopped: watch::Receiver<bool>,
     _open: mpsc::Sender<Infallible>,
@@ -104,20 +105,20 @@ async fn attend<I, S>(
     I: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     S: tower::Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + 'static,
 {
-    let connection = Arc::clone(&attendant.connection);
-    // Whatever ends this task, a panic included, gives the place back.
+    let connection = Arc::clone(&service.connection);
+    // Removes the connection from the table however this task ends, even by a panic.
     let _place = Place(&connection);
     let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().header_read_timeout(None::<Duration>).max_buf_size(MOST_HEAD);
-    builder.http2().max_concurrent_streams(MOST_STREAMS).max_header_list_size(u32::try_from(MOST_HEAD).unwrap_or(u32::MAX));
+    builder.http1().header_read_timeout(None::<Duration>).max_buf_size(MAX_HEAD_BYTES);
+    builder.http2().max_concurrent_streams(MAX_STREAMS).max_header_list_size(u32::try_from(MAX_HEAD_BYTES).unwrap_or(u32::MAX));
     let builder = if bounds.has_http2 {
-        // Here the connection cannot tell a head's first byte from other frames; the library has a clock for those of HTTP/1.1.
+        // With HTTP/2 enabled, `state` cannot tell a head's first byte from other frames. For HTTP/1.1 connections, hyper's own timeout is used.
         builder.http1().timer(TokioTimer::new()).header_read_timeout(bounds.head);
         builder
     } else {
         builder.http1_only()
     };
-    let mut serving = pin!(builder.serve_connection(TokioIo::new(io), TowerToHyperService::new(attendant)));
+    let mut serving = pin!(builder.serve_connection(TokioIo::new(io), TowerToHyperService::new(service)));
     let mut alarm = pin!(sleep_until(Instant::now() + bounds.idle));
     let mut is_stopping = false;
     loop {
@@ -128,15 +129,15 @@ async fn attend<I, S>(
                 is_stopping = true;
                 serving.as_mut().graceful_shutdown();
             }
-            // Errors are the client's: it went away, or did not send HTTP.
+            // Errors are the client's: it disconnected, or did not send HTTP.
             _ = serving.as_mut() => break,
-            // After the connection, which says by then what it waits for.
+            // Polled after the connection, whose state is up to date by then.
             () = poll_fn(|context| overdue(&connection, alarm.as_mut(), context)) => break,
         }
     }
 }
 
-/// Ready once the connection has waited for too long. The timer is moved as seldom as possible: most requests never touch it.
+/// Ready once the connection's deadline has passed. The timer is reset as rarely as possible: most requests never touch it.
 fn overdue(connection: &Connection, mut alarm: Pin<&mut Sleep>, context: &mut Context<'_>) -> Poll<()> {
     loop {
         let Some(deadline) = connection.deadline() else { return Poll::Pending };
@@ -150,7 +151,7 @@ fn overdue(connection: &Connection, mut alarm: Pin<&mut Sleep>, context: &mut Co
     }
 }
 
-/// A connection's place among all, until it is dropped.
+/// A connection's entry in the table, until this is dropped.
 struct Place<'c>(&'c Connection);
 
 impl Drop for Place<'_> {
@@ -159,26 +160,26 @@ impl Drop for Place<'_> {
     }
 }
 
-/// The service as one connection sees it: says that a request is under way, and from whom.
-struct Attendant<S> {
+/// The service of one connection: marks requests as in flight, and adds the peer's address.
+struct ConnectionService<S> {
     service: S,
     connection: Arc<Connection>,
     peer: SocketAddr,
     pause: Duration,
 }
 
-impl<S: Clone> Clone for Attendant<S> {
+impl<S: Clone> Clone for ConnectionService<S> {
     fn clone(&self) -> Self {
         Self { service: self.service.clone(), connection: Arc::clone(&self.connection), peer: self.peer, pause: self.pause }
     }
 }
 
-impl<S, B> tower::Service<http::Request<B>> for Attendant<S>
+impl<S, B> tower::Service<http::Request<B>> for ConnectionService<S>
 where
     S: tower::Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + 'static,
     B: HttpBody<Data = Bytes, Error: Into<axum::BoxError>> + Send + Unpin + 'static,
 {
-    type Response = http::Response<Attended>;
+    type Response = http::Response<TrackedBody>;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
 
@@ -193,7 +194,7 @@ where
         let answer = self.service.clone().oneshot(request);
         Box::pin(async move {
             let response = answer.await?;
-            Ok(response.map(|body| Attended::new(body, under_way)))
+            Ok(response.map(|body| TrackedBody::new(body, under_way)))
         })
     }
 }

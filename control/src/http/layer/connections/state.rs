@@ -1,4 +1,4 @@
-//! What one connection is doing.
+//! The state of one connection.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,16 +8,16 @@ use tokio::time::Instant;
 use super::bounds::Bounds;
 use super::table::{Networks, Table};
 
-/// What a connection waits for.
+/// What a connection is waiting for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// For a request. `turn` is its place in the order of those that wait.
+    /// A request. `turn` is its position in the order of idle connections.
     Idle { since: Instant, turn: u64 },
-    /// For the rest of a request's head.
+    /// The rest of a request's head.
     Head { since: Instant },
-    /// For us: at least one request is being answered.
+    /// The server: at least one request is in flight.
     Busy,
-    /// For nothing: it made room for another.
+    /// Nothing: it is being closed to make room for another.
     Evicted,
 }
 
@@ -25,11 +25,11 @@ enum Phase {
 struct State {
     phase: Phase,
     under_way: usize,
-    /// Since when the client has taken nothing of what is sent.
+    /// Since when the client has not read anything that is being sent.
     stalled: Option<Instant>,
 }
 
-/// One connection. Locks are taken in this order: the table's, then a connection's.
+/// One connection. Lock order: the table's lock first, then a connection's.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) id: u64,
@@ -50,12 +50,12 @@ impl Connection {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it has been idle since it got that turn.
+    /// Whether it has been idle since it got this turn.
     pub(super) fn is_idle(&self, turn: u64) -> bool {
         matches!(self.state().phase, Phase::Idle { turn: now, .. } if now == turn)
     }
 
-    /// Closes it, if it has been idle since that turn; whether it was.
+    /// Closes it if it has been idle since this turn. Returns whether it was.
     pub(super) fn evict(&self, turn: u64) -> bool {
         let mut state = self.state();
         let is_idle = matches!(state.phase, Phase::Idle { turn: now, .. } if now == turn);
@@ -66,17 +66,17 @@ impl Connection {
         is_idle
     }
 
-    /// Waits until it has to make room.
+    /// Waits until it is evicted.
     pub(super) async fn evicted(&self) {
         self.evicted.notified().await;
     }
 
-    /// Bytes came in; false: too late, it is being closed.
+    /// Records received bytes. Returns false if the connection is already being closed.
     pub(super) fn receive(&self) -> bool {
         let mut state = self.state();
         match &mut state.phase {
             Phase::Evicted => return false,
-            // Between two requests HTTP/2 has other frames as well, and hyper does not say which came.
+            // Between requests HTTP/2 has other frames as well, and hyper does not say which one arrived.
             Phase::Idle { since, .. } if self.bounds.has_http2 => *since = Instant::now(),
             Phase::Idle { .. } => state.phase = Phase::Head { since: Instant::now() },
             Phase::Head { .. } | Phase::Busy => {}
@@ -84,18 +84,18 @@ impl Connection {
         true
     }
 
-    /// Whether a request's head has begun, and no request.
+    /// Whether a request's head has started and no request is in flight.
     pub(super) fn is_reading_head(&self) -> bool {
         matches!(self.state().phase, Phase::Head { .. })
     }
 
-    /// Whether the client takes what is sent.
+    /// Records whether the client reads what is sent.
     pub(super) fn set_stalled(&self, is_stalled: bool) {
         let mut state = self.state();
         state.stalled = if is_stalled { state.stalled.or_else(|| Some(Instant::now())) } else { None };
     }
 
-    /// When it has waited for too long; none while it waits for us.
+    /// When it times out; `None` while it waits for the server.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let state = self.state();
         let phase = match state.phase {
@@ -106,13 +106,13 @@ impl Connection {
         phase.into_iter().chain(state.stalled.map(|since| since + self.bounds.idle)).min()
     }
 
-    /// Gives its place back.
+    /// Removes it from the table.
     pub(super) fn close(&self) {
         self.table.close(self.id);
     }
 }
 
-/// A request under way, until it is dropped: with the last byte of its answer, or with the connection.
+/// A request in flight. Dropped with the last byte of its response, or with the connection.
 #[derive(Debug)]
 pub(super) struct UnderWay(Arc<Connection>);
 
@@ -137,7 +137,7 @@ impl Drop for UnderWay {
         if is_over {
             state.phase = Phase::Idle { since: Instant::now(), turn };
         }
-        // The table's lock comes first wherever both are held.
+        // Released first: the lock order is the table's, then a connection's.
         drop(state);
         if is_over {
             self.0.table.wait(&self.0, turn);

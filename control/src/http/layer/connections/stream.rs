@@ -1,4 +1,4 @@
-//! A connection's bytes as they come and go.
+//! Watches the bytes of a connection.
 
 use std::io::{Error, ErrorKind, IoSlice, Result};
 use std::pin::Pin;
@@ -11,13 +11,13 @@ use super::state::Connection;
 use crate::http::AppState;
 use crate::http::layer as web;
 
-/// How an answer begins that the library gives itself, to what it cannot read as a request.
+/// The start of a response that the HTTP library writes itself, to something it cannot parse as a request.
 const REFUSAL: &[u8] = b"HTTP/1.1 4";
 
-/// What such an answer lacks and every other has.
+/// The header that every other response has and such a response lacks.
 const HEADERS: &[u8] = b"x-request-id:";
 
-/// The stream of a connection, which is told of what comes and of what is not taken.
+/// A connection's stream. Records received bytes, and whether the client reads what is sent.
 #[derive(Debug)]
 pub(super) struct Watched<I> {
     io: I,
@@ -33,8 +33,8 @@ impl<I> Watched<I> {
         Self { io, app, connection, is_stalled: false, refusal: None }
     }
 
-    /// The library's refusal with the headers that every answer has: the bytes are its whole head, and no request has begun.
-    fn dressed(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+    /// The library's refusal, with the headers of every response added. `None` unless the bytes are its whole head and no request is in flight.
+    fn completed(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         let is_own = bytes.starts_with(REFUSAL) && bytes.ends_with(b"\r\n\r\n") && self.connection.is_reading_head();
         if !is_own || bytes.windows(HEADERS.len()).any(|part| part.eq_ignore_ascii_case(HEADERS)) {
             return None;
@@ -44,7 +44,7 @@ impl<I> Watched<I> {
         Some([status, web::headers_of_all(&self.app).as_bytes(), rest].concat())
     }
 
-    /// Notes whether the client took something.
+    /// Records whether the client read something.
     fn note<T>(&mut self, polled: Poll<T>) -> Poll<T> {
         if polled.is_pending() != self.is_stalled {
             self.is_stalled = polled.is_pending();
@@ -59,14 +59,14 @@ impl<I: AsyncRead + Unpin> AsyncRead for Watched<I> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.io).poll_read(context, buffer))?;
         if buffer.filled().len() > before && !self.connection.receive() {
-            return Poll::Ready(Err(Error::new(ErrorKind::ConnectionAborted, "the connection makes room for another")));
+            return Poll::Ready(Err(Error::new(ErrorKind::ConnectionAborted, "the connection was evicted")));
         }
         Poll::Ready(Ok(()))
     }
 }
 
 impl<I: AsyncWrite + Unpin> Watched<I> {
-    /// Writes what is left of a refusal; `length` is that of the bytes that it stands for.
+    /// Writes the rest of a refusal. `length` is the length of the bytes that it replaces.
     fn poll_refusal(&mut self, context: &mut Context<'_>, length: usize) -> Poll<Result<usize>> {
         while let Some((refusal, written)) = &mut self.refusal {
             let Some(left) = refusal.get(*written..).filter(|left| !left.is_empty()) else { break };
@@ -84,7 +84,7 @@ impl<I: AsyncWrite + Unpin> Watched<I> {
 impl<I: AsyncWrite + Unpin> AsyncWrite for Watched<I> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
         if self.refusal.is_none() {
-            self.refusal = self.dressed(bytes).map(|refusal| (refusal, 0));
+            self.refusal = self.completed(bytes).map(|refusal| (refusal, 0));
         }
         if self.refusal.is_some() {
             let polled = self.poll_refusal(context, bytes.len());
@@ -95,9 +95,9 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for Watched<I> {
     }
 
     fn poll_write_vectored(mut self: Pin<&mut Self>, context: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<Result<usize>> {
-        // The library's refusal comes alone. All others leave in one write with what follows their head.
+        // The library writes its refusal alone. Other responses are written together with what follows their head.
         if let Some(first) = parts.iter().find(|part| !part.is_empty())
-            && (self.refusal.is_some() || self.dressed(first).is_some())
+            && (self.refusal.is_some() || self.completed(first).is_some())
         {
             return self.poll_write(context, first);
         }

@@ -1,4 +1,4 @@
-//! All connections: how many there are, of whom, and which of them have been idle for longest.
+//! The table of connections: how many there are, from which networks, and which have been idle the longest.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -11,10 +11,10 @@ use tokio::time::Instant;
 use super::bounds::Bounds;
 use super::state::Connection;
 
-/// How often at most the log says that connections are refused.
-const TOLD_EVERY: Duration = Duration::from_mins(1);
+/// Minimum time between two log lines about refused connections.
+const LOG_INTERVAL: Duration = Duration::from_mins(1);
 
-/// What connections are counted by: an address of IPv4, or a network of IPv6.
+/// What connections are counted by: an IPv4 address, or an IPv6 network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Network {
     bits: u8,
@@ -29,13 +29,13 @@ impl Network {
         }
     }
 
-    /// A site's network has many of a home's.
-    fn most(self, per_address: usize) -> usize {
+    /// The maximum number of connections. A /48 is a whole site with many /64 networks, so it may have ten times as many.
+    fn limit(self, per_address: usize) -> usize {
         if self.bits == 48 { per_address.saturating_mul(10) } else { per_address }
     }
 }
 
-/// The networks that a connection counts for: none, one, or two.
+/// The networks that a connection is counted for: none, one or two.
 pub(super) type Networks = [Option<Network>; 2];
 
 fn networks(address: Option<IpAddr>) -> Networks {
@@ -46,7 +46,7 @@ fn networks(address: Option<IpAddr>) -> Networks {
     }
 }
 
-/// One that became idle. It may have had a request since: then its turn is another.
+/// A connection that became idle. If it has had a request since, its turn has changed.
 #[derive(Debug)]
 struct Waiting {
     id: u64,
@@ -58,12 +58,12 @@ struct Waiting {
 struct Inner {
     open: HashMap<u64, Arc<Connection>>,
     counts: HashMap<Network, usize>,
-    /// Those that became idle, in order. Entries whose turn is over are left until they come to the front, or until there are too many of them.
+    /// Connections that became idle, oldest first. Outdated entries stay until they reach the front, or until there are too many.
     idle: VecDeque<Waiting>,
     last_id: u64,
-    /// Connections refused since the log said so.
+    /// Connections refused since the last log line.
     refused: u64,
-    told: Option<Instant>,
+    logged: Option<Instant>,
 }
 
 /// The connections of one listener.
@@ -75,7 +75,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// None yet.
+    /// An empty table.
     pub fn new(bounds: Bounds) -> Self {
         Self { bounds, turns: AtomicU64::new(0), inner: Mutex::default() }
     }
@@ -84,24 +84,24 @@ impl Table {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next place in the order of those that wait.
+    /// The next position in the order of idle connections.
     pub(super) fn turn(&self) -> u64 {
         self.turns.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Takes a connection in, counted by its address if there is one. Where a bound is reached, the one that has been idle for longest is closed for it;
-    /// none when there is none.
-    pub(super) fn admit(self: &Arc<Self>, address: Option<IpAddr>, now: Instant) -> Option<Arc<Connection>> {
+    /// Adds a connection, counted by its address if there is one. At a limit, the longest idle connection is closed to make room. Returns `None` if no
+    /// connection is idle.
+    pub(super) fn accept(self: &Arc<Self>, address: Option<IpAddr>, now: Instant) -> Option<Arc<Connection>> {
         let networks = networks(address);
         let mut inner = self.inner();
         for network in networks.into_iter().flatten() {
-            let is_full = inner.counts.get(&network).is_some_and(|count| *count >= network.most(self.bounds.per_address));
+            let is_full = inner.counts.get(&network).is_some_and(|count| *count >= network.limit(self.bounds.per_address));
             if is_full && !inner.make_room(Some(network)) {
                 inner.refuse(now);
                 return None;
             }
         }
-        if inner.open.len() >= self.bounds.most && !inner.make_room(None) {
+        if inner.open.len() >= self.bounds.max && !inner.make_room(None) {
             inner.refuse(now);
             return None;
         }
@@ -116,17 +116,17 @@ impl Table {
         Some(connection)
     }
 
-    /// Puts a connection that became idle behind the others.
+    /// Adds a connection that became idle to the end of the order.
     pub(super) fn wait(&self, connection: &Connection, turn: u64) {
         self.inner().wait(Waiting { id: connection.id, turn, networks: connection.networks });
     }
 
-    /// Forgets a connection.
+    /// Removes a connection.
     pub(super) fn close(&self, id: u64) {
         self.inner().close(id);
     }
 
-    /// How many there are.
+    /// The number of connections.
     pub fn count(&self) -> usize {
         self.inner().open.len()
     }
@@ -138,23 +138,23 @@ impl Inner {
             let open = &self.open;
             self.idle.retain(|waiting| open.get(&waiting.id).is_some_and(|connection| connection.is_idle(waiting.turn)));
         }
-        // One that is closed already has no place here.
+        // It may already be closed.
         if self.open.contains_key(&waiting.id) {
             self.idle.push_back(waiting);
         }
     }
 
-    /// Closes the one that has been idle for longest, of that network or of all; whether there was one.
+    /// Closes the longest idle connection of this network, or of all. Returns whether there was one.
     fn make_room(&mut self, network: Option<Network>) -> bool {
-        let is_meant = |waiting: &Waiting| network.is_none_or(|network| waiting.networks.contains(&Some(network)));
-        let mut place = 0;
-        while let Some(waiting) = self.idle.get(place) {
-            if !is_meant(waiting) {
-                place += 1;
+        let matches = |waiting: &Waiting| network.is_none_or(|network| waiting.networks.contains(&Some(network)));
+        let mut index = 0;
+        while let Some(waiting) = self.idle.get(index) {
+            if !matches(waiting) {
+                index += 1;
                 continue;
             }
             let (id, turn) = (waiting.id, waiting.turn);
-            self.idle.remove(place);
+            self.idle.remove(index);
             if self.open.get(&id).is_some_and(|connection| connection.evict(turn)) {
                 self.close(id);
                 return true;
@@ -177,13 +177,13 @@ impl Inner {
 
     fn refuse(&mut self, now: Instant) {
         self.refused += 1;
-        if self.told.is_none_or(|told| now.duration_since(told) >= TOLD_EVERY) {
+        if self.logged.is_none_or(|logged| now.duration_since(logged) >= LOG_INTERVAL) {
             tracing::warn!(
                 refused = self.refused,
                 open = self.open.len(),
-                "connections are refused: too many are busy (UPDRAFT_MAX_CONNECTIONS)"
+                "refusing connections: too many are busy (UPDRAFT_MAX_CONNECTIONS)"
             );
-            (self.told, self.refused) = (Some(now), 0);
+            (self.logged, self.refused) = (Some(now), 0);
         }
     }
 }
@@ -193,13 +193,13 @@ mod tests {
     use super::*;
     use crate::http::layer::connections::state::UnderWay;
 
-    fn table(most: usize, per_address: usize) -> Arc<Table> {
+    fn table(max: usize, per_address: usize) -> Arc<Table> {
         let hour = std::time::Duration::from_hours(1);
-        Arc::new(Table::new(Bounds { most, per_address, head: hour, idle: hour, pause: hour, has_http2: false }))
+        Arc::new(Table::new(Bounds { max, per_address, head: hour, idle: hour, pause: hour, has_http2: false }))
     }
 
-    fn admit(table: &Arc<Table>, address: &str) -> Option<Arc<Connection>> {
-        table.admit(Some(address.parse().unwrap()), Instant::now())
+    fn accept(table: &Arc<Table>, address: &str) -> Option<Arc<Connection>> {
+        table.accept(Some(address.parse().unwrap()), Instant::now())
     }
 
     fn ids(table: &Table) -> Vec<u64> {
@@ -209,38 +209,38 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_idle_makes_room_and_none_that_is_busy() {
+    fn the_longest_idle_connection_is_evicted_and_a_busy_one_never() {
         let table = table(3, 256);
-        let connections: Vec<_> = (0..3).map(|_| admit(&table, "192.0.2.1").unwrap()).collect();
-        // The first has had a request in between: it has not been idle for as long as the second.
+        let connections: Vec<_> = (0..3).map(|_| accept(&table, "192.0.2.1").unwrap()).collect();
+        // The first had a request since, so the second has been idle longer.
         drop(UnderWay::begin(&connections[0]));
-        assert_eq!(admit(&table, "192.0.2.2").unwrap().id, 4);
+        assert_eq!(accept(&table, "192.0.2.2").unwrap().id, 4);
         assert_eq!(ids(&table), [1, 3, 4]);
         let busy: Vec<_> = table.inner().open.values().map(Arc::clone).collect();
         let under_way: Vec<UnderWay> = busy.iter().map(UnderWay::begin).collect();
-        assert!(admit(&table, "192.0.2.3").is_none());
+        assert!(accept(&table, "192.0.2.3").is_none());
         drop(under_way);
-        assert!(admit(&table, "192.0.2.3").is_some());
+        assert!(accept(&table, "192.0.2.3").is_some());
     }
 
     #[test]
-    fn an_address_makes_room_among_its_own() {
+    fn an_address_at_its_limit_evicts_its_own_connections() {
         let table = table(100, 2);
-        let other = admit(&table, "192.0.2.9").unwrap();
-        let (first, second) = (admit(&table, "192.0.2.1").unwrap(), admit(&table, "192.0.2.1").unwrap());
-        let third = admit(&table, "192.0.2.1").unwrap();
+        let other = accept(&table, "192.0.2.9").unwrap();
+        let (first, second) = (accept(&table, "192.0.2.1").unwrap(), accept(&table, "192.0.2.1").unwrap());
+        let third = accept(&table, "192.0.2.1").unwrap();
         assert_eq!(ids(&table), [other.id, second.id, third.id]);
         assert!(!first.receive(), "it is being closed");
         let _busy = (UnderWay::begin(&second), UnderWay::begin(&third));
-        assert!(admit(&table, "192.0.2.1").is_none());
-        assert!(admit(&table, "192.0.2.2").is_some());
-        assert!(table.admit(None, Instant::now()).is_some(), "not counted by address");
+        assert!(accept(&table, "192.0.2.1").is_none());
+        assert!(accept(&table, "192.0.2.2").is_some());
+        assert!(table.accept(None, Instant::now()).is_some(), "not counted by address");
     }
 
     #[test]
     fn ipv6_counts_by_64_and_by_48_at_ten_times_the_number() {
         let table = table(100, 2);
-        let busy = |address: &str| admit(&table, address).map(|connection| UnderWay::begin(&connection));
+        let busy = |address: &str| accept(&table, address).map(|connection| UnderWay::begin(&connection));
         let mut kept = vec![busy("2001:db8:0:1::1").unwrap(), busy("2001:db8:0:1:ffff::2").unwrap()];
         assert!(busy("2001:db8:0:1::3").is_none());
         kept.extend((2..11).flat_map(|network| [1, 2].map(|host| busy(&format!("2001:db8:0:{network}::{host}")).unwrap())));
@@ -250,10 +250,10 @@ mod tests {
     }
 
     #[test]
-    fn places_are_given_back_and_the_order_does_not_grow() {
+    fn closed_connections_are_removed_and_the_idle_order_stays_short() {
         let table = table(10, 10);
         for _ in 0..1_000 {
-            let connection = admit(&table, "192.0.2.1").unwrap();
+            let connection = accept(&table, "192.0.2.1").unwrap();
             (0..5).for_each(|_| drop(UnderWay::begin(&connection)));
             connection.close();
         }

@@ -72,16 +72,16 @@ async fn a_folder_of_letters_is_counted_once_and_deleted() {
     let before = files(folder.path());
     for _ in 0..2 {
         let kept = replay(&world, folder.path(), &["--keep"]).await;
-        assert_eq!((kept.code, kept.out.as_str()), (Some(0), "dead letters counted: 283, left: 0\n"), "{kept:?}");
+        assert_eq!((kept.code, kept.out.as_str()), (Some(0), "dead letters counted: 283, remaining: 0\n"), "{kept:?}");
         assert_eq!(world.ada.counts("demo", "Staging").await, expected);
         assert_eq!(files(folder.path()), before);
     }
     let done = replay(&world, folder.path(), &[]).await;
-    assert_eq!((done.code, done.out.as_str()), (Some(0), "dead letters counted: 283, left: 0\n"), "{done:?}");
+    assert_eq!((done.code, done.out.as_str()), (Some(0), "dead letters counted: 283, remaining: 0\n"), "{done:?}");
     assert_eq!(world.ada.counts("demo", "Staging").await, expected);
     assert_eq!(files(folder.path()), BTreeSet::new());
     let nothing = replay(&world, folder.path(), &[]).await;
-    assert_eq!((nothing.code, nothing.out.as_str()), (Some(0), "dead letters counted: 0, left: 0\n"), "{nothing:?}");
+    assert_eq!((nothing.code, nothing.out.as_str()), (Some(0), "dead letters counted: 0, remaining: 0\n"), "{nothing:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -117,9 +117,9 @@ async fn what_cannot_be_counted_stays_and_is_named_without_a_word_of_it() {
 
     let mut before = files(path);
     let done = replay(&world, path, &[]).await;
-    assert_eq!((done.code, done.out.as_str()), (Some(1), "dead letters counted: 1, left: 14\n"), "{done:?}");
+    assert_eq!((done.code, done.out.as_str()), (Some(1), "dead letters counted: 1, remaining: 14\n"), "{done:?}");
     assert!(!done.err.contains("client's words"), "{done:?}");
-    assert_eq!(done.err.lines().filter(|line| line.starts_with("left: ")).count(), 14, "{done:?}");
+    assert_eq!(done.err.lines().filter(|line| line.starts_with("remaining: ")).count(), 14, "{done:?}");
     for (name, reason) in [
         ("a/empty.json", "is not a report"),
         ("a/label.json", "label is missing"),
@@ -130,7 +130,10 @@ async fn what_cannot_be_counted_stays_and_is_named_without_a_word_of_it() {
         ("b-folder", "is not a file"),
         ("b-file.json", "is not a file"),
     ] {
-        assert!(done.err.lines().any(|line| line.starts_with(&format!("left: {name}: ")) && line.contains(reason)), "{name}: {done:?}");
+        assert!(
+            done.err.lines().any(|line| line.starts_with(&format!("remaining: {name}: ")) && line.contains(reason)),
+            "{name}: {done:?}"
+        );
     }
     assert_eq!(world.ada.counts("demo", "Staging").await, counts([("v1", [1, 0, 1, 0])]));
     before.retain(|name| !name.ends_with("/good.json"));
@@ -150,7 +153,7 @@ async fn a_replay_while_the_service_counts_adds_up() {
             world.app.deliver(chunk).await;
         }
     });
-    assert_eq!((done.code, done.out.as_str()), (Some(0), "dead letters counted: 270, left: 0\n"), "{done:?}");
+    assert_eq!((done.code, done.out.as_str()), (Some(0), "dead letters counted: 270, remaining: 0\n"), "{done:?}");
     assert_eq!(world.ada.counts("demo", "Staging").await, counts([("v1", [250, 20, 250, 0])]));
 }
 
@@ -202,7 +205,7 @@ async fn a_bucket_that_lists_the_same_again_is_not_replayed_for_ever() {
     settings.extend(
         [("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", "secret")].map(|(name, value)| (name.to_owned(), value.to_owned())),
     );
-    for (times, code, out) in [(1, 0, "dead letters counted: 1, left: 0\n"), (3, 1, "")] {
+    for (times, code, out) in [(1, 0, "dead letters counted: 1, remaining: 0\n"), (3, 1, "")] {
         let from = format!("s3://letters?endpoint={}&region=auto", bucket(&letter, times).await);
         let done = program::run(&settings, &["reports", "replay", "--keep", "--from", &from]).await;
         assert_eq!((done.code, done.out.as_str()), (Some(code), out), "{done:?}");

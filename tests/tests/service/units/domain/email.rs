@@ -1,4 +1,4 @@
-//! E-mail addresses: their one form, and which of them are taken.
+//! Email addresses: their one form, and which of them are taken.
 
 use control::testing::credentials::{Email, former};
 

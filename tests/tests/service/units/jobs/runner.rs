@@ -58,6 +58,14 @@ async fn a_job_that_fails_rests_for_up_to_a_minute() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn rounds_in_which_nothing_was_due_hide_no_failure() {
+    let idle = |round| if round == 0 { Err(Error::internal("planted")) } else { Ok(Rest::Idle(Duration::from_mins(1))) };
+    let (rounds, facts) = an_hour(idle).await;
+    assert!(rounds > 150, "{rounds}");
+    assert_eq!((facts.last_success, facts.failures), (None, 1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_stop_cuts_a_round_off() {
     struct Endless;
     impl Job for Endless {

@@ -213,12 +213,20 @@ async fn a_query_that_is_wrong_is_refused_with_every_fault() {
     ada.create_app("demo").await;
     ada.create_app("other").await;
     let elsewhere = ada.get("/v1/apps/other/audit").await.assert(200)["events"][0]["id"].as_str().unwrap().to_owned();
-    for query in ["limit=0", "limit=101", "limit=-1", "limit=ten", "cursor=x", "cursor=%00", &format!("cursor={elsewhere}")] {
+    let elsewhere = format!("cursor={elsewhere}");
+    let limits =
+        ["limit=0", "limit=101", "limit=256", "limit=-1", "limit=+5", "limit=5.0", "limit=ten", "limit=5&limit=5", "limit=&limit=5"];
+    let cursors = ["cursor=x", "cursor=%00", "cursor=&%63ursor=", elsewhere.as_str()];
+    for query in limits.iter().chain(&cursors) {
         let refusal = ada.get(&format!("/v1/apps/demo/audit?{query}")).await.refused(400);
         assert!(refusal.starts_with(query.split_once('=').unwrap().0), "{query}: {refusal}");
     }
     let refusal = ada.get("/v1/apps/demo/audit?limit=0&cursor=x").await.refused(400);
     assert!(refusal.contains("limit: ") && refusal.contains("cursor: "), "{refusal}");
+    // What is empty, or unknown, says nothing.
+    for query in ["limit=&cursor=&more=1&more=2", "limit=007", "limit=100"] {
+        ada.get(&format!("/v1/apps/demo/audit?{query}")).await.assert(200);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
-use tests::{Client, Options, TestApp};
+use tests::{Client, Options, TestApp, encode_segment};
 
 use crate::v1::apps::{accept, add, meaning, names, transfer};
 
@@ -116,6 +116,54 @@ async fn of_a_share_and_a_creation_at_once_the_own_app_has_the_name() {
     }
 }
 
+/// Every app that the client reaches is by itself what it is in the list.
+async fn are_as_listed(client: &Client) {
+    let listed = client.get("/v1/apps").await.assert(200);
+    for app in listed["apps"].as_array().unwrap() {
+        let path = format!("/v1/apps/{}", encode_segment(app["name"].as_str().unwrap()));
+        assert_eq!(client.get(&path).await.assert(200)["app"], *app);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_app_is_shown_by_the_name_that_the_list_has() {
+    let app = TestApp::spawn().await;
+    let (ada, bob, carol) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("carol").await);
+    // Names as they were stored before they were normalized: whose own app it is, and as what it is shared. The second is composed in part.
+    let spellings =
+        [("cafe\u{301}", "caf\u{e9}"), ("\u{ea}\u{323}", "\u{1ec7}"), ("K", "\u{212a}"), ("caf\u{e8}", "cafe\u{300}"), ("a", "a")];
+    for (own, shared) in spellings {
+        for (client, name) in [(&ada, own), (&bob, shared)] {
+            client.post("/v1/apps", json!({ "name": "new" })).await.assert(201);
+            assert_eq!(app.change("UPDATE apps SET name = $1 WHERE name = 'new'", &[name]).await, 1);
+        }
+        app.share("bob", shared, "ada", "Viewer", 1).await;
+    }
+    assert_eq!(names(&ada).await.iter().filter(|name| name.starts_with("bob@example.com:")).count(), spellings.len());
+    // Both are accepted, and spelled in two ways or in one.
+    for (name, since) in [("two\u{e9}", 1), ("twoe\u{301}", 2), ("one", 4), ("one", 3)] {
+        let (owner, client) = if since % 2 == 0 { ("carol", &carol) } else { ("bob", &bob) };
+        client.post("/v1/apps", json!({ "name": "new" })).await.assert(201);
+        assert_eq!(app.change("UPDATE apps SET name = $1 WHERE name = 'new'", &[name]).await, 1);
+        app.share(owner, name, "ada", "Admin", since).await;
+    }
+    for unaccepted in ["theirs", "two\u{e9}"] {
+        carol.post("/v1/apps", json!({ "name": "new", "manuallyProvisionDeployments": true })).await.assert(201);
+        assert_eq!(app.change("UPDATE apps SET name = $1 WHERE name = 'new'", &[unaccepted]).await, 1);
+        add(&carol, &encode_segment(unaccepted), "ada", "Developer").await;
+    }
+    let listed = names(&ada).await;
+    assert!(
+        ["two\u{e9}", "twoe\u{301}", "one", "carol@example.com:one", "carol@example.com:theirs"]
+            .iter()
+            .all(|name| listed.contains(&(*name).to_owned()))
+    );
+    assert_eq!(listed.len(), 2 * spellings.len() + 6);
+    for client in [&ada, &bob, &carol] {
+        are_as_listed(client).await;
+    }
+}
+
 /// A generator of numbers below a bound; the same seed gives the same numbers.
 struct Numbers(u64);
 
@@ -193,6 +241,11 @@ async fn in_whatever_order_a_bare_name_goes_on_meaning_its_app() {
         assert!(succeeded || [403, 404, 409].contains(&answer.status.as_u16()), "{}", answer.text());
         done += usize::from(succeeded);
         *kinds.entry(kind).or_insert(0) += usize::from(succeeded);
+        if succeeded {
+            for client in &clients {
+                are_as_listed(client).await;
+            }
+        }
         let (after, listed_after) = (meanings(&clients).await, bare(&clients).await);
         for (person, name) in (0..PEOPLE.len()).flat_map(|person| NAMES.map(|name| (person, name))) {
             let (old, new) = (before.get(&(person, name)), after.get(&(person, name)));

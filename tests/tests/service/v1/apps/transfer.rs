@@ -68,7 +68,7 @@ async fn both_owners_are_told_by_mail() {
     ada.create_app("demo <b>").await;
     transfer(&ada, "demo%20%3Cb%3E", "bob").await.assert(201);
     let (given, received) = (app.last_mail_to("ada@example.com").await, app.last_mail_to("bob@example.com").await);
-    assert_eq!((given.subject.as_str(), received.subject.as_str()), ("An app of yours was transferred", "An app was transferred to you"));
+    assert_eq!((given.subject.as_str(), received.subject.as_str()), ("Your app was transferred", "An app was transferred to you"));
     // Until it is accepted, the receiver has only the long name for it.
     for (mail, other, name) in [(&given, "bob@example.com", "demo <b>"), (&received, "ada@example.com", "ada@example.com:demo <b>")] {
         for part in [&mail.text, &mail.html] {
@@ -78,7 +78,7 @@ async fn both_owners_are_told_by_mail() {
         assert!(!mail.html.contains("<b>"), "{}", mail.html);
     }
     assert!(
-        given.text.contains("Client address: 127.0.0.1.") && !received.text.contains("Client address"),
+        given.text.contains("IP address: 127.0.0.1.") && !received.text.contains("IP address"),
         "where the owner was is not the receiver's business"
     );
     // A refused one tells nobody.

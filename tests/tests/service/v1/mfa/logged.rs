@@ -43,7 +43,7 @@ async fn a_counter_that_went_back_is_logged_and_nothing_secret_is_whatever_is_as
     let setup = client.with_token(Some(session.clone())).post("/v1/mfa/totp/setup", json!({})).await.assert(200);
     let log = program.stop().await;
 
-    let warnings: Vec<&str> = log.lines().filter(|line| line.contains("the counter of a passkey went back")).collect();
+    let warnings: Vec<&str> = log.lines().filter(|line| line.contains("passkey signature counter went backward")).collect();
     assert_eq!(warnings.len(), 2, "{warnings:?}");
     assert!(warnings.iter().all(|line| line.contains("WARN") && line.contains(&passkey)), "{warnings:?}");
     let user = ada.authenticator.user();

@@ -30,14 +30,14 @@ async fn every_change_of_the_factors_is_told_once() {
 
     ada.enrol_totp().await.assert(200);
     let mail = one_more(&app, &ada, 0).await;
-    assert!(mail.text.contains("203.0.113.7") && mail.text.contains("need a second factor from now on"), "{}", mail.text);
+    assert!(mail.text.contains("203.0.113.7") && mail.text.contains("Two-factor authentication is now on"), "{}", mail.text);
     subjects.push(mail.subject);
 
     ada.enrol_passkey(Some("<b>Blue</b> key")).await.assert(200);
     let mail = one_more(&app, &ada, 1).await;
     assert!(mail.text.contains("203.0.113.7") && mail.text.contains("<b>Blue</b> key"), "{}", mail.text);
     assert!(!mail.html.contains("<b>Blue"), "{}", mail.html);
-    assert!(!mail.text.contains("from now on"), "{}", mail.text);
+    assert!(!mail.text.contains("is now on"), "{}", mail.text);
     subjects.push(mail.subject);
 
     let proof = ada.totp_proof();
@@ -52,20 +52,20 @@ async fn every_change_of_the_factors_is_told_once() {
     let proof = ada.passkey_proof().await;
     ada.session.delete_with("/v1/mfa/totp", json!({ "stepUp": proof })).await.assert(200);
     let mail = one_more(&app, &ada, 4).await;
-    assert!(!mail.text.contains("no second factor any more"), "{}", mail.text);
+    assert!(!mail.text.contains("Two-factor authentication is now off"), "{}", mail.text);
     subjects.push(mail.subject);
 
     let id = ada.passkeys().await[0]["id"].as_str().unwrap().to_owned();
     let proof = ada.passkey_proof().await;
     ada.session.delete_with(&format!("/v1/mfa/passkeys/{id}"), json!({ "stepUp": proof })).await.assert(200);
     let mail = one_more(&app, &ada, 5).await;
-    assert!(mail.text.contains("no second factor any more") && mail.text.contains("<b>Blue</b> key"), "{}", mail.text);
+    assert!(mail.text.contains("Two-factor authentication is now off") && mail.text.contains("<b>Blue</b> key"), "{}", mail.text);
     subjects.push(mail.subject);
 
     let expected = [
         "An authenticator app was added",
         "A passkey was added",
-        "Your recovery codes were replaced",
+        "Your recovery codes were regenerated",
         "An authenticator app was added",
         "The authenticator app was removed",
         "A passkey was removed",
@@ -106,7 +106,7 @@ async fn what_changes_nothing_is_not_told() {
     ada.session.delete_with("/v1/mfa/totp", json!({ "stepUp": { "type": "totp", "code": ada.wrong_code() } })).await.refused(403);
     // But that somebody knows the password and not the factor, once a day.
     let told: Vec<String> = app.mails_to(&ada.email()).await.into_iter().skip(before).map(|mail| mail.subject).collect();
-    assert_eq!(told, ["Somebody entered your password and a wrong second factor"]);
+    assert_eq!(told, ["Someone entered your password but failed two-factor authentication"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

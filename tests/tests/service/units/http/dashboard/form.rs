@@ -6,12 +6,12 @@ use tests::{Error, RateLimit};
 
 #[test]
 fn each_fault_stands_at_its_field() {
-    let form = Form::of([Field::email("email", "E-mail address"), Field::new_password("password", "Password")]);
-    let mut errors = FieldErrors::of("email", "must be an e-mail address");
+    let form = Form::of([Field::email("email", "Email address"), Field::new_password("password", "Password")]);
+    let mut errors = FieldErrors::of("email", "must be an email address");
     errors.add("password", "is too easily guessed; a few words make a good one");
     errors.add("name", "must be shorter");
     let form = form.refuse(errors.into()).unwrap();
-    assert_eq!(form.fields[0].error.as_deref(), Some("E-mail address must be an e-mail address."));
+    assert_eq!(form.fields[0].error.as_deref(), Some("Email address must be an email address."));
     let password = "Password is too easily guessed; a few words make a good one.";
     assert_eq!(form.fields[1].error.as_deref(), Some(password));
     assert_eq!(
@@ -24,12 +24,12 @@ fn each_fault_stands_at_its_field() {
     let form = form.refuse(Error::Invalid(FieldErrors::of_request("the body ended early"))).unwrap();
     assert_eq!((form.refusal.as_deref(), form.is_refused(), form.has_focus), (Some("The body ended early."), true, true));
 
-    let form = Form::of([Field::text("ttl", "Valid until"), Field::text("name", "Name").focused()]);
+    let form = Form::of([Field::text("ttl", "Expiration date"), Field::text("name", "Name").focused()]);
     let mut errors = FieldErrors::of("ttl", "must be in the future");
-    errors.add("name", "is needed");
+    errors.add("name", "is required");
     let form = form.refuse(errors.into()).unwrap().in_words("name", "Give it a name.");
     let said = |place: usize| form.fields[place].error.as_deref();
-    assert_eq!((said(0), said(1)), (Some("Valid until must be in the future."), Some("Give it a name.")));
+    assert_eq!((said(0), said(1)), (Some("Expiration date must be in the future."), Some("Give it a name.")));
     assert_eq!((form.fields[0].has_focus, form.fields[1].has_focus, form.has_focus), (true, false, false));
 }
 
@@ -37,7 +37,7 @@ fn each_fault_stands_at_its_field() {
 fn what_waiting_helps_against_says_how_long() {
     let error = Error::TooMany { limit: RateLimit::FailedLogins, retry_after: 240 };
     let form = Form::default().refuse(error).unwrap();
-    assert_eq!(form.refusal.as_deref(), Some("Too many failed logins: wait before the next attempt. Try again in 4 minutes."));
+    assert_eq!(form.refusal.as_deref(), Some("Too many failed sign-in attempts. Try again in 4 minutes."));
     assert!(Form::default().refuse(Error::Unauthenticated).is_err());
     assert!(Form::default().refuse(Error::internal("x")).is_err());
 }

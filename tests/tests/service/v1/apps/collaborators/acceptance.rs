@@ -143,7 +143,7 @@ async fn the_receiver_works_at_once_and_gives_nothing_on_that_it_has_not_accepte
     transfer(&bob, "ada@example.com:new", "ada").await.assert(201);
     assert_eq!(app.mails_to("bob@example.com").await.len(), told, "it was never Bob's to give away");
     assert_eq!(roles(&ada, "new").await, json!({ "ada": "Owner", "bob": "Admin", "carol": "Viewer" }));
-    assert_eq!(app.last_mail_to("ada@example.com").await.subject, "An app is yours again");
+    assert_eq!(app.last_mail_to("ada@example.com").await.subject, "A transferred app was returned to you");
     ada.delete("/v1/apps/new/collaborators/bob@example.com").await.assert_status(204);
 }
 
@@ -163,7 +163,7 @@ async fn a_receiver_who_leaves_makes_the_sender_the_owner_again() {
     assert_eq!((rows.len(), serde_json::from_str::<Value>(&rows[0].details).unwrap()), (1, details));
     assert_eq!(roles(&ada, "demo").await, json!({ "ada": "Owner", "carol": "Admin" }));
     let mail = app.last_mail_to("ada@example.com").await;
-    assert_eq!(mail.subject, "An app is yours again");
+    assert_eq!(mail.subject, "A transferred app was returned to you");
     assert!(mail.text.contains("bob@example.com") && mail.text.contains("- demo\n"), "{}", mail.text);
     // Once it is accepted, its owner stays.
     transfer(&ada, "demo", "bob").await.assert(201);
@@ -229,7 +229,7 @@ async fn an_app_gets_so_many_new_names_a_day() {
         ada.patch(&format!("/v1/apps/name{}", number - 1), json!({ "name": format!("name{number}") })).await.assert(200);
     }
     let said = ada.patch("/v1/apps/name200", json!({ "name": "more" })).await.refused(409);
-    assert!(said.contains("200 new names of apps") && said.ends_with("try again tomorrow"), "{said}");
+    assert!(said.contains("200 new app names") && said.ends_with("try again tomorrow"), "{said}");
     let line = traces(&log).pop().unwrap();
     let account = app.account_of("ada").await.to_string();
     assert_eq!((&line["event"], &line["outcome"], &line["account.id"]), (&json!("limit"), &json!("renames"), &json!(account)));

@@ -40,12 +40,12 @@ async fn fifty_different_uploads_at_once_are_fifty_releases() {
 
 /// What a release or a change may be refused with.
 const REFUSALS: [&str; 7] = [
-    "unfinished rollout",
+    "is unfinished",
     "identical",
     "no enabled release",
-    "current release already",
-    "is for everybody already",
-    "so that its rollout is complete",
+    "already the current release",
+    "is already fully rolled out",
+    "so its rollout cannot be changed",
     "must not be lower than",
 ];
 

@@ -132,7 +132,7 @@ async fn an_unfinished_rollout_at_the_destination_is_in_the_way_unless_it_is_dis
     release(&ada, "Staging", "one", json!({ "rollout": 50 })).await;
     release(&ada, "Production", "older", json!({ "rollout": 10 })).await;
     let text = refused(&app, 409, promote(&ada, json!({}))).await;
-    assert!(text.contains("unfinished rollout"), "{text}");
+    assert!(text.contains("is unfinished"), "{text}");
     patch(&ada, "Production", json!({ "isDisabled": true })).await.assert(200);
     // The source's own rollout is not: a release may be promoted while it is tried there.
     promote(&ada, json!({ "rollout": 20 })).await.assert(201);

@@ -16,11 +16,12 @@ async fn each_member_changes_alone_and_is_noted() {
         ("isMandatory", json!(true)),
         ("isDisabled", json!(true)),
         ("rollout", json!(40)),
-        ("description", json!("")),
+        ("clear", json!(["description"])),
         ("isDisabled", json!(false)),
     ];
     for (member, value) in changes {
         let (action, details, package) = noted(&app, 200, patch(&ada, "Staging", json!({ member: value }))).await;
+        let (member, value) = if member == "clear" { ("description", Value::Null) } else { (member, value) };
         expected[member] = value.clone();
         assert_eq!(unsigned(package), expected, "{member}");
         assert_eq!(action, "release.update");
@@ -169,9 +170,8 @@ async fn the_description_of_a_promoted_release_stays() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({ "description": "first" })).await;
     promote(&ada, json!({})).await.assert(201);
-    for text in ["other", ""] {
-        refused(&app, 409, patch(&ada, "Production", json!({ "description": text }))).await;
-    }
+    refused(&app, 409, patch(&ada, "Production", json!({ "description": "other" }))).await;
+    refused(&app, 409, patch(&ada, "Production", json!({ "clear": ["description"] }))).await;
     refused(&app, 409, patch(&ada, "Production", json!({ "description": "other", "isMandatory": true }))).await;
     patch(&ada, "Production", json!({ "description": "first", "isMandatory": true })).await.assert(200);
     // That of a rollback may change.
@@ -181,29 +181,30 @@ async fn the_description_of_a_promoted_release_stays() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_empty_range_is_of_every_version_in_a_change_but_inherited_at_a_promotion() {
+async fn empty_texts_change_nothing_and_are_inherited_by_a_promotion() {
     let (app, ada) = prepared().await;
-    let key = ada.deployment_key("demo", "Staging").await;
-    let is_offered_to = async |version: &str| {
-        let answer = app.anonymous().get(&format!("/v1/public/svc/update_check?deployment_key={key}&app_version={version}")).await;
-        answer.assert(200)["update_info"]["is_available"] == true
-    };
-    ada.upload("demo", "Staging", b"one", json!({ "appVersion": "*" })).await.assert(201);
-    assert!(is_offered_to("7.3.1").await);
-    patch(&ada, "Staging", json!({ "appVersion": "1.0.0" })).await.assert(200);
-    assert!(!is_offered_to("7.3.1").await);
-    let (_, details, patched) = noted(&app, 200, patch(&ada, "Staging", json!({ "appVersion": "" }))).await;
-    assert_eq!((&patched["appVersion"], &details["changes"]), (&json!(""), &json!({ "appVersion": "" })));
-    assert!(is_offered_to("7.3.1").await);
-    patch(&ada, "Staging", json!({ "appVersion": "" })).await.assert_status(204);
-
-    assert_eq!(promote(&ada, json!({ "appVersion": "^1.0.0" })).await.assert(201)["package"]["appVersion"], "^1.0.0");
-    ada.upload("demo", "Staging", b"two", json!({ "appVersion": "~2.0.0" })).await.assert(201);
-    assert_eq!(promote(&ada, json!({ "appVersion": "" })).await.assert(201)["package"]["appVersion"], "~2.0.0");
-    // Every version is what it inherits from a release that is for every version.
-    ada.upload("demo", "Staging", b"three", json!({ "appVersion": "3.0.0" })).await.assert(201);
-    patch(&ada, "Staging", json!({ "appVersion": "" })).await.assert(200);
-    assert_eq!(promote(&ada, json!({ "appVersion": "" })).await.assert(201)["package"]["appVersion"], "");
+    ada.upload("demo", "Staging", b"one", json!({ "appVersion": "~2.0.0", "description": "first" })).await.assert(201);
+    for empty in ["", " ", "\t\n"] {
+        let info = json!({ "appVersion": empty, "description": empty });
+        patch(&ada, "Staging", info.clone()).await.assert_status(204);
+        let (_, _, patched) =
+            noted(&app, 200, patch(&ada, "Staging", json!({ "appVersion": empty, "description": empty, "isMandatory": true }))).await;
+        assert_eq!((&patched["appVersion"], &patched["description"]), (&json!("~2.0.0"), &json!("first")));
+        patch(&ada, "Staging", json!({ "isMandatory": false })).await.assert(200);
+        let promoted = promote(&ada, info).await.assert(201)["package"].clone();
+        assert_eq!((&promoted["appVersion"], &promoted["description"]), (&json!("~2.0.0"), &json!("first")));
+        ada.delete(&below("Production", "history")).await.assert(204);
+    }
+    assert_eq!(promote(&ada, json!({ "clear": ["description"] })).await.assert(201)["package"]["description"], Value::Null);
+    for (info, text) in [
+        (json!({ "clear": ["appVersion"] }), "clear: can name description only"),
+        (json!({ "clear": "description" }), "clear: must be a list of strings"),
+        (json!({ "clear": ["description"], "description": "x" }), "clear: must not name description, which is given a text as well"),
+    ] {
+        assert_eq!(refused(&app, 400, patch(&ada, "Staging", info)).await, text);
+    }
+    let (_, details, patched) = noted(&app, 200, patch(&ada, "Staging", json!({ "clear": ["description"], "description": "" }))).await;
+    assert_eq!((&patched["description"], &details["changes"]), (&Value::Null, &json!({ "description": null })));
     // The document asks for no more than the service does; an upload names its range.
     let document = app.anonymous().get("/v1/openapi.json").await.assert(200);
     for (schema, least) in [("NewRelease", Some(1)), ("ReleaseChanges", None)] {

@@ -79,7 +79,7 @@ async fn without_an_earlier_release_there_is_nothing_to_go_back_to() {
     }
     release(&ada, "Staging", "one", json!({})).await;
     let text = refused(&app, 404, roll_back(&ada, "Staging", Value::Null)).await;
-    assert!(text.contains("prior release"), "{text}");
+    assert!(text.contains("earlier release"), "{text}");
     refused(&app, 404, roll_back(&ada, "Staging", json!("v2"))).await;
     refused(&app, 404, roll_back(&ada, "Absent", Value::Null)).await;
     // What another deployment has does not count.
@@ -113,7 +113,7 @@ async fn across_a_change_of_the_binary_versions_it_is_refused() {
     }
     // The default is the one before, whatever it is for.
     let text = refused(&app, 409, roll_back(&ada, "Staging", Value::Null)).await;
-    assert!(text.contains("binary versions"), "{text}");
+    assert!(text.contains("appVersion"), "{text}");
     refused(&app, 409, roll_back(&ada, "Staging", json!("v2"))).await;
     // The same range in other words is the same.
     let package = roll_back(&ada, "Staging", json!("v1")).await.assert(201)["package"].take();

@@ -43,21 +43,21 @@ async fn the_owner_is_told_of_each_machine_that_comes_and_goes() {
     let mut mails = 0;
     for way in WAYS {
         let machine = log_in(&app, &dashboard, way).await;
-        says(&next(&app, &mut mails).await, "A machine was added", &["Ada's laptop", "203.0.113.7"]);
+        says(&next(&app, &mut mails).await, "A device was authorized", &["Ada's laptop", "203.0.113.7"]);
         machine.delete("/v1/cli/devices/current").await.assert(204);
-        says(&next(&app, &mut mails).await, "A machine was removed", &["Ada's laptop", "203.0.113.7"]);
+        says(&next(&app, &mut mails).await, "A device was revoked", &["Ada's laptop", "203.0.113.7"]);
 
         for path in ["/v1/cli/devices/{id}", "/v1/access-keys/CLI-{id}", "/v1/sessions/203.0.113.7"] {
             let machine = log_in(&app, &dashboard, way).await;
             next(&app, &mut mails).await;
             dashboard.delete(&path.replace("{id}", &id(&machine).await)).await.assert(204);
             assert!(!is_in(&machine).await);
-            says(&next(&app, &mut mails).await, "A machine was removed", &["Ada's laptop", "198.51.100.9"]);
+            says(&next(&app, &mut mails).await, "A device was revoked", &["Ada's laptop", "198.51.100.9"]);
         }
         let machine = log_in(&app, &dashboard, way).await;
         next(&app, &mut mails).await;
         machine.delete("/v1/account/sessions/current").await.assert(204);
-        says(&next(&app, &mut mails).await, "A machine was removed", &["Ada's laptop"]);
+        says(&next(&app, &mut mails).await, "A device was revoked", &["Ada's laptop"]);
     }
 }
 
@@ -69,7 +69,7 @@ async fn the_owner_is_told_when_a_code_was_used_twice() {
     ceremony.log_in(&dashboard).await;
     next(&app, &mut mails).await;
     refused(&ceremony.exchange().await, "invalid_grant");
-    says(&next(&app, &mut mails).await, "A machine was removed", &["Ada's laptop"]);
+    says(&next(&app, &mut mails).await, "A device was revoked", &["Ada's laptop"]);
     // What has nothing left to revoke is nothing to tell of.
     refused(&ceremony.exchange().await, "invalid_grant");
     assert_eq!(app.mails_to(EMAIL).await.len(), mails);
@@ -97,7 +97,7 @@ async fn a_machine_without_a_name_is_told_of_all_the_same() {
     let (app, dashboard) = ada_with(many()).await;
     let mut mails = 0;
     let machine = Ceremony::begin(Way::Device, &app.anonymous().from("203.0.113.7")).await.log_in(&dashboard).await;
-    says(&next(&app, &mut mails).await, "A machine was added", &["203.0.113.7"]);
+    says(&next(&app, &mut mails).await, "A device was authorized", &["203.0.113.7"]);
     machine.delete("/v1/cli/devices/current").await.assert(204);
     next(&app, &mut mails).await;
     // What a machine calls itself is text, whatever it looks like.

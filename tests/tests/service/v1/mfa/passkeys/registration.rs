@@ -31,7 +31,7 @@ async fn the_options_ask_for_a_verified_resident_passkey() {
     let challenge = options["challenge"].as_str().unwrap();
     assert!(challenge.len() >= 43 && challenge.len() < 100, "256 bits: {challenge}");
     assert_ne!(ada.registration_options().await["challenge"], challenge, "another each time");
-    // The user is nobody's e-mail address, and stays the same.
+    // The user is nobody's email address, and stays the same.
     let user = options["user"]["id"].as_str().unwrap().to_owned();
     ada.enrol_passkey(None).await.assert(200);
     let options = ada.registration_options().await;

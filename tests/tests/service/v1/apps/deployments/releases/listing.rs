@@ -149,7 +149,7 @@ async fn filters_leave_out_what_they_name_alone_and_together() {
         ("isMandatory=true&isDisabled=true&appVersion=1.0.0&releaseMethod=Upload&search=v5", vec!["v5"]),
         ("isMandatory=true&releaseMethod=Upload&search=v8", vec![]),
         // Empty is absent.
-        ("isMandatory=&isDisabled=&appVersion=&releaseMethod=&search=&order=&limit=&cursor=&more=1&search", {
+        ("isMandatory=&isDisabled=&appVersion=&releaseMethod=&search=&order=&limit=&cursor=&more=1&more=2", {
             vec!["v8", "v7", "v6", "v5", "v4", "v3", "v2", "v1"]
         }),
     ] {

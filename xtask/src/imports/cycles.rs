@@ -1,4 +1,4 @@
-//! Files that depend on each other in a circle.
+//! Cycles of files that depend on each other.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use petgraph::{algo::tarjan_scc, graphmap::DiGraphMap};
 
 use super::{references::Reference, tree::Tree};
 
-/// Which file needs which, each pair with what makes it so.
+/// Which file depends on which, each pair with the reference that causes it.
 pub(super) fn arrows<'a>(tree: &'a Tree, references: &[Reference]) -> BTreeMap<(&'a str, &'a str), String> {
     let mut arrows = BTreeMap::new();
     for reference in references.iter().filter(|reference| reference.is_arrow) {
@@ -19,19 +19,19 @@ pub(super) fn arrows<'a>(tree: &'a Tree, references: &[Reference]) -> BTreeMap<(
     arrows
 }
 
-/// The circles, largest first: sets of files in which each needs each, if only through others.
+/// The cycles, largest first: sets of files that all depend on each other, directly or indirectly.
 pub(super) fn all<'a>(arrows: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Vec<&'a str>> {
     let graph: DiGraphMap<&str, ()> = arrows.collect();
-    let mut circles = tarjan_scc(&graph);
-    circles.retain(|files| files.len() > 1);
-    for files in &mut circles {
+    let mut cycles = tarjan_scc(&graph);
+    cycles.retain(|files| files.len() > 1);
+    for files in &mut cycles {
         files.sort_unstable();
     }
-    circles.sort_by(|one, next| next.len().cmp(&one.len()).then_with(|| one.cmp(next)));
-    circles
+    cycles.sort_by(|one, next| next.len().cmp(&one.len()).then_with(|| one.cmp(next)));
+    cycles
 }
 
-/// A circle, for people.
-pub(super) fn described(circle: &[&str]) -> String {
-    format!("circle of {} files: {}", circle.len(), circle.join(", "))
+/// Describes a cycle for people.
+pub(super) fn described(cycle: &[&str]) -> String {
+    format!("cycle of {} files: {}", cycle.len(), cycle.join(", "))
 }
