@@ -76,10 +76,11 @@ pub mod credentials {
     pub use crate::domain::accounts::common_passwords::{contains as is_common_password, count as common_passwords};
     pub use crate::domain::accounts::strength::{context, has_own_part};
     pub use crate::domain::cli_login::user_code::{LETTERS, UserCode};
-    pub use crate::domain::limits::{Count, Limit, Subject, Times};
+    pub use crate::domain::limits::{Count, Limit, Subject, Times, under_way::UnderWay};
     pub use crate::domain::{credentials::scope::ScopeSet, email::Email, email::former};
     pub use crate::domain::{login::fresh::recent::RecentLogin, second_factors::totp::seed::Seed};
-    pub use crate::infra::crypto::password::{Verdict, hash, unmatched, verify_in};
+    pub use crate::infra::crypto::password::{Passwords, Verdict, hash, unmatched, verify_in};
+    pub use crate::infra::error::Error as InfraError;
     pub use crate::infra::{loopback::is_loopback_address, webauthn::CHALLENGE_LIFETIME, webauthn::RelyingParty, webauthn::TIMEOUT};
 }
 
@@ -93,6 +94,7 @@ pub mod encryption {
 pub mod audit {
     pub use crate::domain::audit::repo::{EventRow, from as rows};
     pub use crate::domain::audit::service::{Broken, Kept, Unbroken, verify};
+    pub use crate::domain::traces::{Event as FailureEvent, Warning, backlog::Backlog};
 }
 
 /// Every kind of mail, its place in the outbox, and its text.
@@ -120,7 +122,7 @@ pub mod outbox {
 
 /// Snapshots, and the values in KV.
 pub mod snapshots {
-    pub use crate::domain::{deployments::snapshots::enqueue, snapshot::Form};
+    pub use crate::domain::{deployments::snapshots::enqueue, snapshot::Form, snapshot::turns::Turn, snapshot::turns::Turns};
     pub use crate::infra::kv::bulk::{Bulk, MOST_PAIRS, MOST_VALUE, Pushed};
 }
 

@@ -1,13 +1,12 @@
 //! The right to the operator's commands. Only the program may create it, on the machine that holds the database and the secrets.
 
-use std::ops::{Deref, DerefMut};
-
 use shared::time::UnixMillis;
 
-use crate::domain::audit::{self, Actor, Event};
+use crate::domain::audit::Actor;
+use crate::domain::change::{self, Change, ChangeContext};
 use crate::domain::error::Result;
 use crate::infra::clock::{Clock, Dice};
-use crate::infra::db::{Db, WriteTx};
+use crate::infra::db::Db;
 
 /// The operator of this database.
 #[derive(Debug)]
@@ -17,64 +16,34 @@ pub struct Operator<'o> {
     clock: Clock,
 }
 
+/// A change by the operator.
+pub type OperatorChange<'o> = Change<'o, Operator<'o>>;
+
 impl<'o> Operator<'o> {
     /// The operator, with randomness and a clock.
     pub fn new(db: &'o Db, dice: Dice, clock: Clock) -> Self {
         Self { db, dice, clock }
     }
 
-    /// The database.
-    pub fn db(&self) -> &'o Db {
+    /// Begins a change.
+    pub async fn begin(&self) -> Result<OperatorChange<'_>> {
+        change::begin(self, Actor::operator()).await
+    }
+}
+
+impl ChangeContext for Operator<'_> {
+    fn db(&self) -> &Db {
         self.db
     }
 
-    /// Randomness.
-    pub fn dice(&self) -> &Dice {
+    fn dice(&self) -> &Dice {
         &self.dice
     }
 
-    /// Begins a change.
-    pub async fn begin(&self) -> Result<OperatorChange<'_>> {
-        Ok(OperatorChange { tx: self.db.write().await?, dice: &self.dice, now: self.clock.now() })
-    }
-}
-
-/// An open transaction of the operator. Like a [`Change`](crate::domain::change::Change), it ends with an audit row, or nothing of it happens.
-#[derive(Debug)]
-pub struct OperatorChange<'o> {
-    tx: WriteTx,
-    dice: &'o Dice,
-    now: UnixMillis,
-}
-
-impl<'o> OperatorChange<'o> {
-    /// When it began.
-    pub fn now(&self) -> UnixMillis {
-        self.now
+    fn now(&self) -> UnixMillis {
+        self.clock.now()
     }
 
-    /// Randomness.
-    pub fn dice(&self) -> &'o Dice {
-        self.dice
-    }
-
-    /// Writes the audit row and commits. A running server finds what was enqueued on its own.
-    pub async fn commit(mut self, event: Event<'_>) -> Result<()> {
-        audit::note(&mut self.tx, &Actor::operator(), event, self.dice, self.now).await?;
-        Ok(self.tx.commit().await?)
-    }
-}
-
-impl Deref for OperatorChange<'_> {
-    type Target = WriteTx;
-
-    fn deref(&self) -> &WriteTx {
-        &self.tx
-    }
-}
-
-impl DerefMut for OperatorChange<'_> {
-    fn deref_mut(&mut self) -> &mut WriteTx {
-        &mut self.tx
-    }
+    /// Does nothing: a running server finds what was enqueued on its own.
+    fn wake(&self) {}
 }

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::domain::access::operator::Operator;
 use crate::domain::audit::{Action, Event};
+use crate::domain::change::ChangeContext;
 use crate::domain::conflict::Conflict;
 use crate::domain::encryption::check;
 use crate::domain::encryption::sealed::{self, Kind};

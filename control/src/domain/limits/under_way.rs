@@ -50,25 +50,3 @@ impl Drop for Slot {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use shared::time::UnixMillis;
-
-    #[test]
-    fn each_account_has_its_own_slots_and_gets_them_back() {
-        let under_way = UnderWay::default();
-        let [ada, bob] = [1, 2].map(|number| AccountId::v7(UnixMillis(0), [number; 10]));
-        let first = under_way.enter(&ada, 2);
-        let second = under_way.enter(&ada, 2);
-        assert!(first.is_some() && second.is_some() && under_way.enter(&ada, 2).is_none());
-        let third = under_way.enter(&bob, 1);
-        assert!(third.is_some());
-        drop(first);
-        assert_eq!((under_way.count(&ada), under_way.count(&bob)), (1, 1));
-        assert!(under_way.enter(&ada, 2).is_some());
-        drop((second, third));
-        assert!(under_way.counts().is_empty());
-    }
-}

@@ -5,6 +5,7 @@ use serde_json::json;
 use crate::domain::access::operator::Operator;
 use crate::domain::accounts;
 use crate::domain::audit::{Action, Event};
+use crate::domain::change::ChangeContext;
 use crate::domain::credentials::access_keys::repo;
 use crate::domain::credentials::token::PlainToken;
 use crate::domain::email::Email;
@@ -15,7 +16,7 @@ use crate::domain::keys::access_keys;
 /// Errors: 400; 404; 409 if the account has a key of that name.
 pub async fn create(operator: &Operator<'_>, email: &Email, friendly_name: &str, ttl: i64) -> Result<PlainToken> {
     let mut change = operator.begin().await?;
-    let (dice, now) = (change.dice(), change.now());
+    let (dice, now) = (change.context().dice(), change.now());
     let account = accounts::repo::find_by_email(&mut change, email).await?.ok_or(Error::NotFound(Thing::Account))?;
     let token = access_keys::create(&mut change, &account, friendly_name, "127.0.0.1", ttl, dice, now).await?;
     let key = repo::find_by_name(&mut change, &account, friendly_name).await?.ok_or(Error::NotFound(Thing::AccessKey))?;

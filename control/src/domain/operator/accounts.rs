@@ -12,6 +12,7 @@ use crate::domain::access::operator::{Operator, OperatorChange};
 use crate::domain::accounts::settings::AccountLimits;
 use crate::domain::accounts::{repo, service, strength};
 use crate::domain::audit::{Action, Event};
+use crate::domain::change::ChangeContext;
 use crate::domain::cli_login as cli;
 use crate::domain::conflict::Conflict;
 use crate::domain::credentials::{access_keys as keys, api_keys, device_cookies as device};
@@ -53,7 +54,7 @@ impl NewAccount {
 /// Creates a verified account. Errors: 409 when the email already has an account.
 pub async fn create(operator: &Operator<'_>, new: &NewAccount, limits: AccountLimits) -> Result<()> {
     let mut change = operator.begin().await?;
-    let (dice, now) = (change.dice(), change.now());
+    let (dice, now) = (change.context().dice(), change.now());
     let account = service::NewAccount { email: &new.email, name: new.name.as_deref(), password_hash: &new.password_hash, limits };
     let id = service::insert(&mut change, &account, dice, now).await?;
     change.commit(Event::new(Action::CreateAccount, &id)).await
@@ -197,7 +198,7 @@ impl<'o> Operation<'o> {
         details: serde_json::Value,
         kind: Kind,
     ) -> Result<()> {
-        let (dice, now) = (change.dice(), change.now());
+        let (dice, now) = (change.context().dice(), change.now());
         let mail = Mail { to: self.email.to_string(), kind };
         outbox::put_at(&mut change, self.keys, dice, now, &mail).await?;
         change.commit(Event::new(action, account).with(details)).await

@@ -10,6 +10,7 @@ use crate::domain::access::apps;
 use crate::domain::access::operator::{Operator, OperatorChange};
 use crate::domain::accounts;
 use crate::domain::audit::{Action, Event};
+use crate::domain::change::ChangeContext;
 use crate::domain::conflict::Conflict;
 use crate::domain::deployments::repo::{self, DeploymentRow};
 use crate::domain::deployments::snapshots;
@@ -124,7 +125,7 @@ impl KeyOperation<'_> {
         changed: &mut Vec<DeploymentKey>,
     ) -> Result<()> {
         if let Some(Holder { deployment, deployment_name, app, app_name, owner }) = &state.holder {
-            let new = DeploymentKey::from_random(tx.dice().bytes()?);
+            let new = DeploymentKey::from_random(tx.context().dice().bytes()?);
             repo::insert_key(tx, &new, owner, app, deployment).await?;
             repo::set_key(tx, deployment, &new, UnixMillis(0)).await?;
             changed.push(new.clone());
@@ -134,7 +135,7 @@ impl KeyOperation<'_> {
         } else if let Some(account) = state.account.as_ref().filter(|account| Some(*account) != to) {
             // The key outlives a deleted account.
             if let Some(owner) = accounts::repo::find(tx, account).await? {
-                let (dice, now) = (tx.dice(), tx.now());
+                let (dice, now) = (tx.context().dice(), tx.now());
                 let kind = Kind::DeploymentKeyReleased { time: now, key: self.key.as_str().to_owned() };
                 mails::put_at(tx, self.keys, dice, now, &Mail { to: owner.email, kind }).await?;
             }
@@ -148,7 +149,7 @@ impl KeyOperation<'_> {
     async fn notify(&self, tx: &mut OperatorChange<'_>, to: String, app: &str, row: &DeploymentRow, key: &DeploymentKey) -> Result<()> {
         // A key other than `self.key` is the new one that replaces a key that was taken away.
         let was_taken = key != self.key;
-        let (dice, now) = (tx.dice(), tx.now());
+        let (dice, now) = (tx.context().dice(), tx.now());
         let notice = NewDeploymentKey { time: now, app: app.to_owned(), deployment: row.name.clone(), was_taken };
         mails::put_at(tx, self.keys, dice, now, &Mail { to, kind: Kind::DeploymentKeyChanged(notice) }).await
     }

@@ -10,7 +10,7 @@
 mod builds;
 mod cache;
 pub mod repo;
-mod turns;
+pub mod turns;
 mod versions;
 
 pub use builds::{Answer, Fault, Form, Snapshots, Source, Worker};

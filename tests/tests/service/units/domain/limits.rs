@@ -1,6 +1,7 @@
 //! Sliding windows: when the next may come, when a stop ends, and what is kept.
 
-use control::testing::credentials::Times;
+use control::testing::credentials::{Times, UnderWay};
+use shared::ids::AccountId;
 use shared::limit::Rate;
 use shared::time::UnixMillis;
 
@@ -45,4 +46,20 @@ fn no_more_is_kept_than_is_asked_for() {
     assert_eq!(kept, times(&[2_000, 3_000, 4_000]));
     kept.add(RATE, UnixMillis(12_500));
     assert_eq!(kept, times(&[3_000, 4_000, 12_500]));
+}
+
+#[test]
+fn each_account_has_its_own_slots_and_gets_them_back() {
+    let under_way = UnderWay::default();
+    let [ada, bob] = [1, 2].map(|number| AccountId::v7(UnixMillis(0), [number; 10]));
+    let first = under_way.enter(&ada, 2);
+    let second = under_way.enter(&ada, 2);
+    assert!(first.is_some() && second.is_some() && under_way.enter(&ada, 2).is_none());
+    let third = under_way.enter(&bob, 1);
+    assert!(third.is_some());
+    drop(first);
+    assert_eq!((under_way.count(&ada), under_way.count(&bob)), (1, 1));
+    assert!(under_way.enter(&ada, 2).is_some());
+    drop((second, third));
+    assert_eq!(format!("{under_way:?}"), format!("{:?}", UnderWay::default()), "no account is remembered");
 }

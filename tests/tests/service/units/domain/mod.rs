@@ -8,3 +8,5 @@ mod email;
 mod limits;
 mod login;
 mod second_factors;
+mod snapshot;
+mod traces;

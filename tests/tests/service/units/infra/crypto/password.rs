@@ -1,8 +1,19 @@
 //! Password hashes: their form, and which stored ones are taken.
 
+use std::net::{IpAddr, Ipv4Addr};
+
 use argon2::{Algorithm, Argon2, Block, Params, Version};
-use control::testing::credentials::{Verdict, hash, unmatched, verify_in};
+use control::testing::credentials::{InfraError, Passwords, Verdict, hash, unmatched, verify_in};
+use futures_util::FutureExt;
 use tests::Dice;
+use tokio::time::Instant;
+
+const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// How many hashes may run at once.
+fn permits() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get).saturating_sub(1).max(1)
+}
 
 /// Made by the crate itself, with the parameters that OWASP lists third (m = 9,216 KiB, t = 4, p = 1).
 fn made_elsewhere(password: &str) -> String {
@@ -49,4 +60,47 @@ fn a_hash_beyond_the_bounds_is_refused_before_it_costs_anything() {
     for nonsense in ["none", "", "$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHQ"] {
         assert!(verify_in(&mut Vec::new(), "correct horse", nonsense).is_err(), "{nonsense}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hash_waits_at_most_ten_seconds_for_a_permit() {
+    let passwords = Passwords::new(Dice::test());
+    let mut held = Vec::new();
+    for _ in 0..permits() {
+        held.push(passwords.turn(HERE).await.unwrap());
+    }
+    let began = Instant::now();
+    assert!(matches!(passwords.turn(HERE).await, Err(InfraError::Busy)));
+    assert_eq!(began.elapsed().as_secs(), 10);
+    drop(held);
+    assert!(passwords.turn(HERE).await.unwrap().hash("correct horse").await.is_ok());
+    assert!(format!("{passwords:?}").contains("waiting: Mutex { data: {}"), "nobody is remembered as waiting: {passwords:?}");
+}
+
+#[tokio::test]
+async fn a_permit_is_held_until_the_work_is_done_even_if_nobody_waits() {
+    let passwords = Passwords::new(Dice::test());
+    let mut others = Vec::new();
+    for _ in 1..permits() {
+        others.push(passwords.turn(HERE).await.unwrap());
+    }
+    let (start, started) = tokio::sync::oneshot::channel();
+    let (finish, finished) = std::sync::mpsc::channel::<()>();
+    let work = tokio::spawn({
+        let passwords = passwords.clone();
+        async move {
+            let turn = passwords.turn(HERE).await?;
+            turn.spend(move || {
+                start.send(()).unwrap();
+                finished.recv()
+            })
+            .await
+        }
+    });
+    started.await.unwrap();
+    work.abort();
+    assert!(work.await.unwrap_err().is_cancelled());
+    assert!(passwords.turn(HERE).now_or_never().is_none(), "the permit is still held");
+    finish.send(()).unwrap();
+    passwords.turn(HERE).await.unwrap();
 }
