@@ -4,17 +4,17 @@ use std::io::{IsTerminal, Read, Write};
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
-use control::config::settings::{self, Given};
+use control::config::settings::{self, RawSettings};
 use control::config::values::parse_size;
 use control::config::{Config, DatabaseConfig, LogConfig};
 use control::domain::access::operator::Operator;
-use control::domain::audit::{self, Kept};
+use control::domain::audit::{self, KnownHead};
 use control::domain::encryption::{check, rotation};
 use control::domain::error::{Result, chain};
 use control::domain::operator;
 use control::domain::operator::accounts::{LimitsPatch, Operation};
 use control::domain::operator::deployment_keys::KeyOperation;
-use control::infra::clock::{Clock, Dice};
+use control::infra::clock::{Clock, Entropy};
 use control::infra::crypto::keys::EncryptionKeys;
 use control::infra::db::Db;
 use control::jobs::replay::{Credentials, Place, Replay};
@@ -114,7 +114,7 @@ enum AuditAction {
     Verify {
         /// Checkpoint printed by an earlier run. Also verifies that no row up to it was truncated or recreated
         #[arg(long, value_name = "ROWS:HASH")]
-        since: Option<Kept>,
+        since: Option<KnownHead>,
     },
 }
 
@@ -227,7 +227,7 @@ fn fail(error: &(dyn std::error::Error + 'static)) -> ExitCode {
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-async fn run(action: Action, given: &Given) -> Result<(), Failure> {
+async fn run(action: Action, given: &RawSettings) -> Result<(), Failure> {
     telemetry::start(&LogConfig::read(given)?)?;
     settings::warn_of_unknown_names();
     match action {
@@ -284,7 +284,8 @@ async fn run(action: Action, given: &Given) -> Result<(), Failure> {
 async fn create_account(config: &DatabaseConfig, new: &NewAccount) -> Result<(), Failure> {
     let password = read_password()?;
     // Before the database is created.
-    let account = operator::accounts::NewAccount::new(&new.email, new.name.as_deref(), password, &config.addresses, Dice::System).await?;
+    let account =
+        operator::accounts::NewAccount::new(&new.email, new.name.as_deref(), password, &config.addresses, Entropy::System).await?;
     let db = Db::open(&config.database_url.0).await?;
     operator::accounts::create(&operator_of(&db), &account, config.limits.account).await?;
     db.close().await;
@@ -302,11 +303,11 @@ async fn set_limits(config: &DatabaseConfig, patch: &AccountLimitsPatch) -> Resu
 }
 
 fn operator_of(db: &Db) -> Operator<'_> {
-    Operator::new(db, Dice::System, Clock::System)
+    Operator::new(db, Entropy::System, Clock::System)
 }
 
 /// Runs a command for an account.
-async fn operate<T>(given: &Given, email: &str, command: impl AsyncFnOnce(Operation<'_>) -> Result<T>) -> Result<T, Failure> {
+async fn operate<T>(given: &RawSettings, email: &str, command: impl AsyncFnOnce(Operation<'_>) -> Result<T>) -> Result<T, Failure> {
     let (db, keys) = open_with_keys(given).await?;
     let email = operator::email(email)?;
     let done = command(Operation { operator: &operator_of(&db), email: &email, keys: &keys }).await?;
@@ -315,7 +316,7 @@ async fn operate<T>(given: &Given, email: &str, command: impl AsyncFnOnce(Operat
 }
 
 /// Runs a command for a deployment key.
-async fn operate_on_key(given: &Given, key: &str, command: impl AsyncFnOnce(KeyOperation<'_>) -> Result<()>) -> Result<(), Failure> {
+async fn operate_on_key(given: &RawSettings, key: &str, command: impl AsyncFnOnce(KeyOperation<'_>) -> Result<()>) -> Result<(), Failure> {
     let key = DeploymentKey::try_from(key).map_err(|fault| format!("--key {fault}"))?;
     let (db, keys) = open_with_keys(given).await?;
     command(KeyOperation { operator: &operator_of(&db), key: &key, keys: &keys }).await?;
@@ -324,7 +325,7 @@ async fn operate_on_key(given: &Given, key: &str, command: impl AsyncFnOnce(KeyO
 }
 
 /// The database, and the encryption keys that it was checked to have: the mails to owners wait in it, encrypted.
-async fn open_with_keys(given: &Given) -> Result<(Db, EncryptionKeys), Failure> {
+async fn open_with_keys(given: &RawSettings) -> Result<(Db, EncryptionKeys), Failure> {
     // First, since where there is no database, there would be new secrets.
     let db = Db::open_existing(&DatabaseConfig::read(given)?.database_url.0).await?;
     let keys = Config::read(given)?.settings.encryption_keys;
@@ -332,7 +333,7 @@ async fn open_with_keys(given: &Given) -> Result<(Db, EncryptionKeys), Failure> 
     Ok((db, keys))
 }
 
-async fn verify_audit(config: &DatabaseConfig, since: Option<&Kept>) -> Result<(), Failure> {
+async fn verify_audit(config: &DatabaseConfig, since: Option<&KnownHead>) -> Result<(), Failure> {
     let db = Db::open_existing(&config.database_url.0).await?;
     let verified = audit::verify(&mut db.read().await?, since).await?;
     db.close().await;
@@ -342,7 +343,7 @@ async fn verify_audit(config: &DatabaseConfig, since: Option<&Kept>) -> Result<(
     Ok(())
 }
 
-async fn rotate_keys(given: &Given) -> Result<(), Failure> {
+async fn rotate_keys(given: &RawSettings) -> Result<(), Failure> {
     let db = Db::open_existing(&DatabaseConfig::read(given)?.database_url.0).await?;
     // Opened first: without a database, reading the settings would generate new secrets.
     let config = Config::read(given)?;

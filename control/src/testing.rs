@@ -19,28 +19,28 @@ pub use crate::domain::credentials::session::{Device, SessionOrigin};
 pub use crate::domain::error::{Error, RateLimit, Refusal, Result, Thing, chain};
 pub use crate::domain::keys::access_keys::DEFAULT_TTL as ACCESS_KEY_TTL;
 pub use crate::http::{AppState, extract::encode_segment};
-pub use crate::infra::clock::{Clock, Dice, TestClock};
+pub use crate::infra::clock::{Clock, Entropy, TestClock};
 pub use crate::infra::db::{Db, Dialect, ReadTx, WriteTx};
 pub use crate::{config::Config, domain::audit::ClientAddress, on, on_write};
 
 /// The default limits of an account.
 pub fn account_limits() -> Result<AccountLimits, settings::ConfigError> {
-    settings::limits(&settings::Given::new()).map(|limits| limits.account)
+    settings::limits(&settings::RawSettings::new()).map(|limits| limits.account)
 }
 
 /// Creates a verified account, as the operator's command does. The test passes the password hash, because hashing is slow.
 pub async fn account(tx: &mut WriteTx, email: &str, password_hash: &str, limits: AccountLimits, now: UnixMillis) -> Result<AccountId> {
     let email = email.parse().map_err(|fault| Error::invalid("email", fault))?;
     let new = service::NewAccount { email: &email, name: None, password_hash, limits };
-    let id = service::insert(tx, &new, &Dice::System, now).await?;
+    let id = service::insert(tx, &new, &Entropy::System, now).await?;
     let owner = Anonymous::owner(&id, ClientAddress(IpAddr::from([127, 0, 0, 1])));
-    trail::note(tx, owner.actor(), trail::Event::new(trail::Action::CreateAccount, &id), &Dice::System, now).await?;
+    trail::note(tx, owner.actor(), trail::Event::new(trail::Action::CreateAccount, &id), &Entropy::System, now).await?;
     Ok(id)
 }
 
 /// Creates a named access key without a dashboard session, and returns it as plain text.
 pub async fn access_key(tx: &mut WriteTx, account: &AccountId, name: &str, ttl: i64, now: UnixMillis) -> Result<String> {
-    let token = access_keys::create(tx, account, name, "127.0.0.1", ttl, &Dice::System, now).await?;
+    let token = access_keys::create(tx, account, name, "127.0.0.1", ttl, &Entropy::System, now).await?;
     Ok(token.reveal().to_owned())
 }
 
@@ -66,7 +66,7 @@ pub mod server {
 
 /// Settings as text, and their parsed forms.
 pub mod settings {
-    pub use crate::config::settings::{Given, names, read, unknown_names};
+    pub use crate::config::settings::{RawSettings, names, read, unknown_names};
     pub use crate::config::{ConfigError, limits, outside::Mail, service::Service, values::parse_network, values::parse_size};
     pub use crate::infra::{kv::KvConfig, mail::SmtpConfig, mail::SmtpTls};
 }
@@ -93,17 +93,17 @@ pub mod encryption {
 /// The rows of the audit trail and their hash chain.
 pub mod audit {
     pub use crate::domain::audit::repo::{EventRow, from as rows};
-    pub use crate::domain::audit::service::{Broken, Kept, Unbroken, verify};
+    pub use crate::domain::audit::service::{Broken, IntactChain, KnownHead, verify};
     pub use crate::domain::traces::{Event as FailureEvent, Warning, backlog::Backlog};
 }
 
 /// Every kind of mail, its place in the outbox, and its text.
 pub mod mail {
-    pub use crate::domain::mail::{Circumstances, FactorKind, FactorNotice, Key, KeyNotice, Kind, MachineNotice, Mail};
+    pub use crate::domain::mail::{AuthorizedDeviceNotice, Circumstances, FactorKind, FactorNotice, Key, KeyNotice, Kind, Mail};
     pub use crate::domain::mail::{
         NewDeploymentKey, NewPassword, ReturnedApp, SharedApp, Transfer, reset_password_link, verify_email_link,
     };
-    pub use crate::{domain::mail::outbox::purpose, domain::mail::outbox::put, domain::traces::Notice, jobs::mail::letter::render};
+    pub use crate::{domain::mail::outbox::purpose, domain::mail::outbox::put, domain::traces::Notice, jobs::mail::content::render};
 }
 
 /// Archives and blobs, and releases inserted without an upload.
@@ -123,14 +123,14 @@ pub mod outbox {
 /// Snapshots, and the values in KV.
 pub mod snapshots {
     pub use crate::domain::{deployments::snapshots::enqueue, snapshot::Form, snapshot::turns::Turn, snapshot::turns::Turns};
-    pub use crate::infra::kv::bulk::{Bulk, MOST_PAIRS, MOST_VALUE, Pushed};
+    pub use crate::infra::kv::bulk::{Bulk, MAX_PAIRS, MAX_VALUE_BYTES, Pushed};
 }
 
 /// Reports and counters.
 pub mod counting {
     pub use crate::domain::counting::rules::{Changes, Client, Epochs, Event, OTHER, Place, Sighting, Stamp};
     pub use crate::domain::counting::service::{purge, store};
-    pub use crate::domain::counting::{Judgement, counters::repo::list as counters, flags::Flag, flags::Flags};
+    pub use crate::domain::counting::{ReportStatus, counters::repo::list as counters, flags::Flag, flags::Flags};
     pub use crate::{domain::counting::repo::ClientKey, domain::counting::repo::write_clients, http::devices::Collector};
 }
 
@@ -145,6 +145,6 @@ pub mod jobs {
 
 /// Forms, addresses, dates and text helpers of the dashboard.
 pub mod dashboard {
-    pub use crate::http::dashboard::{form::Field, form::Form, site::LONGEST_NEXT, site::Site, view::sentence, view::wait};
+    pub use crate::http::dashboard::{form::Field, form::Form, site::MAX_NEXT_BYTES, site::Site, view::sentence, view::wait};
     pub use crate::infra::dates::{RelativeTime, day, moment, relative, second};
 }

@@ -10,7 +10,7 @@ use axum::extract::{ConnectInfo, Extension, Request};
 use axum::http::StatusCode;
 use axum::routing::get;
 use axum::{Router, body};
-use control::testing::{AppState, ClientAddress, Clock, Config, Dice, TestClock, server};
+use control::testing::{AppState, ClientAddress, Clock, Config, Entropy, TestClock, server};
 use shared::signature::{Secrets, sign_address};
 use shared::time::UnixMillis;
 use tempfile::TempDir;
@@ -35,7 +35,7 @@ impl Echo {
             ("UPDRAFT_EDGE_SECRET".to_owned(), SECRET.to_owned()),
         ]);
         let clock = TestClock::at(UnixMillis(1_800_000_000_000));
-        let state = server::build(Config::read(&settings).unwrap(), Clock::Test(clock.clone()), Dice::System).await.unwrap().state;
+        let state = server::build(Config::read(&settings).unwrap(), Clock::Test(clock.clone()), Entropy::System).await.unwrap().state;
         Self { state, clock, _folder: folder }
     }
 

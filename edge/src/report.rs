@@ -59,8 +59,8 @@ thread_local! {
 fn count(call: &Call<'_>, deployment_key: &str) -> Result<(), Failure> {
     let (address, now) = (address::of(call.request, call.settings)?.map(|address| address.number), call.now.as_millis());
     let count = |limiter: &mut Limiter, what: &str, rate| match address {
-        Some(address) => limiter.admit_address(address, what, rate, now),
-        None => limiter.admit(what, rate, now),
+        Some(address) => limiter.acquire_for_address(address, what, rate, now),
+        None => limiter.acquire(what, rate, now),
     };
     REPORTERS
         .with_borrow_mut(|reporters| count(reporters, deployment_key, call.settings.report_rate))

@@ -45,14 +45,14 @@ pub struct Limiter {
 
 impl Limiter {
     /// Counts a request for `key`. Over the limit, the error is the number of seconds (at least 1) until the next is allowed.
-    pub fn admit(&mut self, key: &str, rate: Rate, now: i64) -> Result<(), u64> {
+    pub fn acquire(&mut self, key: &str, rate: Rate, now: i64) -> Result<(), u64> {
         self.keys.wait(key, rate, now).map_or(Ok(()), Err)?;
         self.keys.add(key, now);
         Ok(())
     }
 
     /// Counts a request from an address for `what`: by [`network`], and on IPv6 also by [`site`], which is allowed ten times as many.
-    pub fn admit_address(&mut self, address: IpAddr, what: &str, rate: Rate, now: i64) -> Result<(), u64> {
+    pub fn acquire_for_address(&mut self, address: IpAddr, what: &str, rate: Rate, now: i64) -> Result<(), u64> {
         let key = format!("{} {what}", network(address));
         let site = site(address).map(|site| format!("{site} {what}"));
         let refused_site = site.as_ref().and_then(|site| self.sites.wait(site, site_rate(rate), now));

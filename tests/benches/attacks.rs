@@ -132,12 +132,12 @@ impl Place {
 
 /// Whom devices ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Asked {
+enum DayRange {
     Control,
     Edge,
 }
 
-impl Asked {
+impl DayRange {
     fn base(self, place: &Place) -> &str {
         match self {
             Self::Control => &place.control.base,
@@ -160,7 +160,7 @@ async fn check(client: &Client, key: &str, app_version: &str) {
 
 /// Microseconds of processor time for one check of the attacker's key: an ordinary one is for the first release, and after the attack the checks are for
 /// the promoted ones in turn.
-async fn cost(place: &Place, asked: Asked, versions: usize) -> f64 {
+async fn cost(place: &Place, asked: DayRange, versions: usize) -> f64 {
     let (is_over, count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
     let before = asked.process(place).cpu();
     let mut devices = JoinSet::new();
@@ -195,7 +195,7 @@ fn as_number(count: usize) -> f64 {
 }
 
 /// Medians in milliseconds of the other account's checks, from memory and after a change, while the attacker's key is checked at a steady rate.
-async fn others(place: &Place, asked: Asked, versions: usize) -> [f64; 2] {
+async fn others(place: &Place, asked: DayRange, versions: usize) -> [f64; 2] {
     let mut attackers = JoinSet::new();
     let (base, key) = (asked.base(place).to_owned(), place.keys[0].clone());
     attackers.spawn(async move {
@@ -216,7 +216,7 @@ async fn others(place: &Place, asked: Asked, versions: usize) -> [f64; 2] {
     for _ in 0..WARM {
         times.push(timed(&warm, &place.keys[1]).await);
     }
-    let cold = if asked == Asked::Edge { Client::new(&place.forgetful.base, None) } else { warm };
+    let cold = if asked == DayRange::Edge { Client::new(&place.forgetful.base, None) } else { warm };
     let mut cold_times = Vec::new();
     for number in 0..COLD {
         place.change(number).await;
@@ -243,7 +243,7 @@ async fn main() -> ExitCode {
     let versions = attacked.attack().await;
     println!("{versions} of {PROMOTIONS} promotions were taken");
     let mut holds = true;
-    for asked in [Asked::Control, Asked::Edge] {
+    for asked in [DayRange::Control, DayRange::Edge] {
         // By what is promised: without the attack, with it, and the ratio of each round.
         let mut measured: [[Vec<f64>; 3]; 3] = Default::default();
         for round in 0..=ROUNDS {

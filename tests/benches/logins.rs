@@ -15,7 +15,7 @@ use control::testing::credentials;
 use tempfile::TempDir;
 use tests::people::{PASSWORD, login};
 use tests::wait::until;
-use tests::{Client, Clock, Db, Dice, output::Output};
+use tests::{Client, Clock, Db, Entropy, output::Output};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
 use xtask::leash::{self, Leashed, StopBy};
 use xtask::probe;
@@ -42,7 +42,7 @@ fn program() -> PathBuf {
 async fn people(folder: &Path) -> String {
     std::fs::create_dir_all(folder).unwrap();
     let db = Db::open(&format!("sqlite://{}", folder.join("updraft.db").display())).await.unwrap();
-    let (now, hash) = (Clock::System.now(), credentials::hash(PASSWORD, &Dice::System).unwrap());
+    let (now, hash) = (Clock::System.now(), credentials::hash(PASSWORD, &Entropy::System).unwrap());
     let mut tx = db.write().await.unwrap();
     let mut first = None;
     for number in 0..GUESSED {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use control::testing;
 use control::testing::server::{self, Running};
-use control::testing::{AppState, Clock, Config, Db, Dice, TestClock};
+use control::testing::{AppState, Clock, Config, Db, Entropy, TestClock};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 
@@ -94,7 +94,7 @@ impl TestApp {
             self.bindings = Some(address);
         }
         let clock = if self.options.has_machine_clock { Clock::System } else { Clock::Test(self.clock.clone()) };
-        let parts = server::build(config, clock, Dice::System).await.unwrap();
+        let parts = server::build(config, clock, Entropy::System).await.unwrap();
         let running = if self.options.is_elsewhere {
             server::spawn(parts, Elsewhere(listener), bindings).unwrap()
         } else {

@@ -1,6 +1,6 @@
 //! The audit trail behind a server: how many rows there are, what the newest says, and whether the chain holds.
 
-use control::testing::audit::{self, Broken, EventRow, Kept, Unbroken, verify};
+use control::testing::audit::{self, Broken, EventRow, IntactChain, KnownHead, verify};
 use control::testing::on;
 
 use crate::TestApp;
@@ -45,12 +45,12 @@ impl TestApp {
     }
 
     /// Whether the chain holds.
-    pub async fn verify_audit(&self) -> Result<Unbroken, Broken> {
+    pub async fn verify_audit(&self) -> Result<IntactChain, Broken> {
         verify(&mut self.db().read().await.unwrap(), None).await.unwrap()
     }
 
     /// Whether the chain holds, and holds what was kept of it.
-    pub async fn verify_audit_since(&self, kept: &Kept) -> Result<Unbroken, Broken> {
+    pub async fn verify_audit_since(&self, kept: &KnownHead) -> Result<IntactChain, Broken> {
         verify(&mut self.db().read().await.unwrap(), Some(kept)).await.unwrap()
     }
 

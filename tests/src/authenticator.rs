@@ -111,7 +111,7 @@ impl Authenticator {
 
     fn make(&mut self, options: &Value, lie: Option<&Lie>) -> Value {
         let rp_id = text(&options["rp"]["id"]);
-        self.judge_rp_id(&rp_id);
+        self.check_rp_id(&rp_id);
         assert!(!self.is_excluded(options), "the options exclude what is here: {options}");
         let selection = &options["authenticatorSelection"];
         assert_eq!((text(&selection["residentKey"]).as_str(), text(&selection["userVerification"]).as_str()), ("required", "required"));
@@ -149,7 +149,7 @@ impl Authenticator {
 
     fn sign(&mut self, options: &Value, lie: Option<&Lie>) -> Value {
         let rp_id = text(&options["rpId"]);
-        self.judge_rp_id(&rp_id);
+        self.check_rp_id(&rp_id);
         assert_eq!(text(&options["userVerification"]), "required", "{options}");
         let allowed = ids(&options["allowCredentials"]);
         let is_allowed = |passkey: &Passkey| passkey.rp_id == rp_id && (allowed.is_empty() || allowed.contains(&passkey.id));
@@ -188,7 +188,7 @@ impl Authenticator {
     }
 
     /// A browser lets an origin speak for its own host and what that is below of.
-    fn judge_rp_id(&self, rp_id: &str) {
+    fn check_rp_id(&self, rp_id: &str) {
         let host = self.origin.split_once("://").expect("an origin").1.split(':').next().unwrap_or_default();
         assert!(host == rp_id || host.ends_with(&format!(".{rp_id}")), "{} may not speak for {rp_id}", self.origin);
     }

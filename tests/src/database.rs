@@ -47,7 +47,7 @@ impl TestDatabase {
 
 /// 16 bytes that no other test of this run has.
 pub fn entropy() -> [u8; 16] {
-    control::testing::Dice::System.bytes().expect("the operating system gives randomness")
+    control::testing::Entropy::System.bytes().expect("the operating system gives randomness")
 }
 
 impl Drop for TestDatabase {

@@ -132,7 +132,7 @@ impl KvStandIn {
     }
 
     /// What is wrong with a request, before anything else is looked at.
-    fn admit(&self, headers: &HeaderMap, namespace: &str) -> Result<(), Box<Response>> {
+    fn authorize(&self, headers: &HeaderMap, namespace: &str) -> Result<(), Box<Response>> {
         let now = self.now();
         let mut state = self.state.lock().unwrap();
         while state.requests.front().is_some_and(|first| now - first >= WINDOW) {
@@ -174,7 +174,7 @@ fn success(result: &Value, info: &Value) -> Response {
 }
 
 async fn write(State(kv): State<KvStandIn>, Path(namespace): Path<String>, headers: HeaderMap, body: Bytes) -> Response {
-    if let Err(refused) = kv.admit(&headers, &namespace) {
+    if let Err(refused) = kv.authorize(&headers, &namespace) {
         return *refused;
     }
     let Ok(Value::Array(pairs)) = serde_json::from_slice::<Value>(&body) else {
@@ -219,7 +219,7 @@ async fn list(
     Query(query): Query<BTreeMap<String, String>>,
     headers: HeaderMap,
 ) -> Response {
-    if let Err(refused) = kv.admit(&headers, &namespace) {
+    if let Err(refused) = kv.authorize(&headers, &namespace) {
         return *refused;
     }
     let now = kv.now();

@@ -45,10 +45,10 @@ pub mod self_hosted;
 pub mod smtp;
 pub mod soak;
 pub mod stand_in;
-pub mod strangers;
 pub mod totp;
 pub mod tour;
 pub mod turnstile;
+pub mod unauthenticated;
 pub mod visit;
 pub mod wait;
 
@@ -57,8 +57,8 @@ pub use authenticator::Authenticator;
 pub use bundle::Bundle;
 pub use client::{Answer, Client};
 pub use control::testing::{
-    AppState, ClientAddress, Clock, Config, Db, Device, Dialect, Dice, Error, RateLimit, ReadTx, Refusal, Result, SessionOrigin, TestClock,
-    Thing, WriteTx, chain, encode_segment, on, on_write,
+    AppState, ClientAddress, Clock, Config, Db, Device, Dialect, Entropy, Error, RateLimit, ReadTx, Refusal, Result, SessionOrigin,
+    TestClock, Thing, WriteTx, chain, encode_segment, on, on_write,
 };
 pub use lie::Lie;
 pub use mailbox::ReceivedMail;

@@ -7,7 +7,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// A request as it arrived.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct DayRange {
     /// Such as `GET /path?query HTTP/1.1`.
     pub line: String,
     /// Header names in lower case with their values, in order.
@@ -16,7 +16,7 @@ pub struct Asked {
     pub body: Vec<u8>,
 }
 
-impl Asked {
+impl DayRange {
     /// Every value of a header.
     pub fn header(&self, name: &str) -> Vec<&str> {
         self.headers.iter().filter(|(known, _)| known == name).map(|(_, value)| value.as_str()).collect()
@@ -28,12 +28,12 @@ impl Asked {
 pub struct StandIn {
     /// Its address, without a trailing slash.
     pub base: String,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<Mutex<Vec<DayRange>>>,
 }
 
 impl StandIn {
     /// Starts a server that gives, for each request, the bytes that `answer` makes of it, and then closes the connection.
-    pub async fn start(answer: impl Fn(&Asked) -> Vec<u8> + Send + Sync + 'static) -> Self {
+    pub async fn start(answer: impl Fn(&DayRange) -> Vec<u8> + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -47,17 +47,17 @@ impl StandIn {
     }
 
     /// Everything that it was asked so far.
-    pub fn asked(&self) -> Vec<Asked> {
+    pub fn asked(&self) -> Vec<DayRange> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The last request.
-    pub fn last(&self) -> Asked {
+    pub fn last(&self) -> DayRange {
         self.asked().pop().expect("something was asked")
     }
 }
 
-async fn serve(mut stream: TcpStream, kept: Arc<Mutex<Vec<Asked>>>, answer: Arc<impl Fn(&Asked) -> Vec<u8>>) {
+async fn serve(mut stream: TcpStream, kept: Arc<Mutex<Vec<DayRange>>>, answer: Arc<impl Fn(&DayRange) -> Vec<u8>>) {
     let Some(asked) = read(&mut stream).await else { return };
     kept.lock().unwrap_or_else(PoisonError::into_inner).push(asked.clone());
     // A client that has gone away is its own affair.
@@ -65,7 +65,7 @@ async fn serve(mut stream: TcpStream, kept: Arc<Mutex<Vec<Asked>>>, answer: Arc<
     let _gone = stream.shutdown().await;
 }
 
-async fn read(stream: &mut TcpStream) -> Option<Asked> {
+async fn read(stream: &mut TcpStream) -> Option<DayRange> {
     let mut bytes = Vec::new();
     let head = loop {
         if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
@@ -80,7 +80,7 @@ async fn read(stream: &mut TcpStream) -> Option<Asked> {
     let line = lines.next()?;
     let headers: Vec<_> =
         lines.filter_map(|line| line.split_once(':').map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))).collect();
-    let mut asked = Asked { line, headers, body: bytes.split_off(head + 4) };
+    let mut asked = DayRange { line, headers, body: bytes.split_off(head + 4) };
     if asked.header("transfer-encoding") == ["chunked"] {
         asked.body = loop {
             if let Some(body) = joined(&asked.body) {

@@ -160,11 +160,11 @@ fn nextest(
     } else if printed.is_none() {
         say("nextest did not print how many tests it ran");
     }
-    Ok(judge(printed, status.success(), matches!(tests, Tests::All(_))))
+    Ok(outcome(printed, status.success(), matches!(tests, Tests::All(_))))
 }
 
 /// The count of a nextest run with this summary. Adds a failure if the run failed although the summary has none, as after a failed build.
-fn judge(printed: Option<Count>, is_success: bool, must_run: bool) -> Count {
+fn outcome(printed: Option<Count>, is_success: bool, must_run: bool) -> Count {
     let count = printed.unwrap_or_default();
     let is_enough = printed.is_some() && (count.passed > 0 || !must_run);
     if count.failed > 0 || (is_success && is_enough) { count } else { count.plus(Count::one(false)) }
@@ -172,29 +172,29 @@ fn judge(printed: Option<Count>, is_success: bool, must_run: bool) -> Count {
 
 #[cfg(test)]
 mod tests {
-    use super::judge;
+    use super::outcome;
     use crate::stages::Count;
 
     #[test]
     fn the_printed_summary_is_the_count() {
         for must_run in [true, false] {
-            assert_eq!(judge(Some(Count { passed: 3, failed: 0 }), true, must_run), Count { passed: 3, failed: 0 });
-            assert_eq!(judge(Some(Count { passed: 3, failed: 2 }), false, must_run), Count { passed: 3, failed: 2 });
+            assert_eq!(outcome(Some(Count { passed: 3, failed: 0 }), true, must_run), Count { passed: 3, failed: 0 });
+            assert_eq!(outcome(Some(Count { passed: 3, failed: 2 }), false, must_run), Count { passed: 3, failed: 2 });
         }
     }
 
     #[test]
     fn a_missing_summary_or_an_unexplained_status_is_one_failure() {
         for must_run in [true, false] {
-            assert_eq!(judge(None, true, must_run), Count { passed: 0, failed: 1 });
-            assert_eq!(judge(None, false, must_run), Count { passed: 0, failed: 1 });
-            assert_eq!(judge(Some(Count { passed: 3, failed: 0 }), false, must_run), Count { passed: 3, failed: 1 });
+            assert_eq!(outcome(None, true, must_run), Count { passed: 0, failed: 1 });
+            assert_eq!(outcome(None, false, must_run), Count { passed: 0, failed: 1 });
+            assert_eq!(outcome(Some(Count { passed: 3, failed: 0 }), false, must_run), Count { passed: 3, failed: 1 });
         }
     }
 
     #[test]
     fn no_tests_are_a_failure_only_if_all_should_have_run() {
-        assert_eq!(judge(Some(Count::default()), true, true), Count { passed: 0, failed: 1 });
-        assert_eq!(judge(Some(Count::default()), true, false), Count::default());
+        assert_eq!(outcome(Some(Count::default()), true, true), Count { passed: 0, failed: 1 });
+        assert_eq!(outcome(Some(Count::default()), true, false), Count::default());
     }
 }

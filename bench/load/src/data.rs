@@ -4,7 +4,7 @@ use std::path::Path;
 
 use control::testing;
 use control::testing::counting::{Client, ClientKey, Flag, Flags, Place, Stamp, write_clients};
-use control::testing::{Clock, Db, Dice, WriteTx, on_write};
+use control::testing::{Clock, Db, Entropy, WriteTx, on_write};
 use shared::hash::Sha256Hex;
 use shared::ids::{AppId, DeploymentId, ReleaseId, ReportId};
 use shared::keys::{ClientId, DeploymentKey, Label};
@@ -52,13 +52,13 @@ pub(crate) fn address(folder: &Path) -> String {
 
 /// Creates an account with an app, and a deployment for each of these numbers of releases.
 pub(crate) async fn app(db: &Db, releases: &[u32]) -> Result<App, Failure> {
-    let (dice, now) = (Dice::System, Clock::System.now());
+    let (entropy, now) = (Entropy::System, Clock::System.now());
     let mut tx = db.write().await?;
     let account = testing::account(&mut tx, "bench@example.com", "none", testing::account_limits()?, now).await?;
-    let mut app = App { id: AppId::v7(now, dice.bytes()?), deployments: Vec::new() };
+    let mut app = App { id: AppId::v7(now, entropy.bytes()?), deployments: Vec::new() };
     on_write!(tx, |conn| sqlx::query(NEW_APP).bind(&app.id).bind(&account).bind(now).execute(conn).await)?;
     for (number, releases) in releases.iter().enumerate() {
-        let (id, key) = (DeploymentId::v7(now, dice.bytes()?), DeploymentKey::from_random(dice.bytes()?));
+        let (id, key) = (DeploymentId::v7(now, entropy.bytes()?), DeploymentKey::from_random(entropy.bytes()?));
         on_write!(tx, |conn| sqlx::query(NEW_DEPLOYMENT)
             .bind(&id)
             .bind(&app.id)
@@ -78,7 +78,7 @@ pub(crate) async fn app(db: &Db, releases: &[u32]) -> Result<App, Failure> {
             .await)?;
         for (label, (range, _)) in (1..=*releases).zip(RANGES.iter().cycle()) {
             on_write!(tx, |conn| sqlx::query(NEW_RELEASE)
-                .bind(ReleaseId::v7(now, dice.bytes()?))
+                .bind(ReleaseId::v7(now, entropy.bytes()?))
                 .bind(&id)
                 .bind(&app.id)
                 .bind(i64::from(label))
@@ -114,7 +114,7 @@ pub(crate) fn client(number: u64) -> String {
 /// Creates devices of the app's first deployment, each of which has reported its release.
 pub(crate) async fn clients(db: &Db, app: &App, count: u64) -> Result<(), Failure> {
     let deployment = app.deployments.first().ok_or("an app without deployments")?;
-    let (dice, now) = (Dice::System, Clock::System.now());
+    let (entropy, now) = (Entropy::System, Clock::System.now());
     let mut places = vec![0_i64; usize::try_from(deployment.releases)?];
     // In the order of the table, which fills pages best.
     let mut keys = Vec::with_capacity(usize::try_from(count)?);
@@ -131,7 +131,7 @@ pub(crate) async fn clients(db: &Db, app: &App, count: u64) -> Result<(), Failur
             let mut flags = Flags::default();
             flags.raise(&deployment.id, 0, label, Flag::Installed);
             let place = Place { deployment: deployment.id.clone(), epoch: 0, bucket: label.to_string() };
-            let newest = Stamp { received: now, report: ReportId::v7(now, dice.bytes()?) };
+            let newest = Stamp { received: now, report: ReportId::v7(now, entropy.bytes()?) };
             let key = ClientKey { app: app.id.clone(), client: *client };
             rows.push((key, Client { place: Some(place), waiting: None, newest: Some(newest), flags }));
         }

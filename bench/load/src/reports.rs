@@ -6,7 +6,7 @@
 
 use std::cell::Cell;
 
-use control::testing::{Clock, Db, Dice, counting, on};
+use control::testing::{Clock, Db, Entropy, counting, on};
 use serde_json::{Value, json};
 use shared::ids::ReportId;
 use shared::keys::{BinaryVersion, ClientId, Label};
@@ -266,7 +266,7 @@ impl Scene {
         let client = data::client(sequence.below(self.clients));
         let client_id = if sequence.below(50) == 0 { None } else { Some(ClientId::try_from(client)?) };
         let received = Clock::System.now();
-        let id = ReportId::v7(received, Dice::System.bytes()?);
+        let id = ReportId::v7(received, Entropy::System.bytes()?);
         Ok(Report { id, received, report: NewReport { deployment_key: deployment.key.clone(), client_id, event } })
     }
 

@@ -8,7 +8,7 @@ use super::values::{count, counted, parse_size, snapshot_size};
 use crate::domain::accounts::settings::AccountLimits;
 use crate::domain::cli_login::settings::CliLimits;
 use crate::domain::credentials::settings::SessionLimits;
-use crate::domain::limits::settings::{Quotas, StrangerLimits};
+use crate::domain::limits::settings::{Quotas, UnauthenticatedLimits};
 use crate::domain::releases::archive::ArchiveLimits;
 use crate::domain::settings::Limits;
 
@@ -218,7 +218,7 @@ impl From<LimitSettings> for Limits {
                 cli: sessions.limit_cli_credential,
                 freshness: sessions.limit_freshness,
             },
-            strangers: StrangerLimits {
+            unauthenticated: UnauthenticatedLimits {
                 login_address: unauthenticated.limit_login_address,
                 login_challenge: unauthenticated.limit_login_challenge,
                 login_stop: unauthenticated.limit_login_stop,

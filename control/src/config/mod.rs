@@ -20,7 +20,7 @@ pub use error::ConfigError;
 
 use self::limits::LimitSettings;
 use self::service::{Database, Log, LogFormat, Registration};
-use self::settings::{Given, optional, read};
+use self::settings::{RawSettings, optional, read};
 use crate::domain::settings::{Limits, Settings};
 use crate::http::HttpSettings;
 use crate::infra::db::DatabaseUrl;
@@ -59,7 +59,7 @@ pub struct LogConfig {
 
 impl LogConfig {
     /// Reads `LOG` and `LOG_FORMAT`.
-    pub fn read(given: &Given) -> Result<Self, ConfigError> {
+    pub fn read(given: &RawSettings) -> Result<Self, ConfigError> {
         let Log { log, log_format } = read(given)?;
         Ok(Self { filter: log, json: log_format == LogFormat::Json })
     }
@@ -79,13 +79,13 @@ pub struct DatabaseConfig {
 }
 
 /// Reads the limits alone.
-pub fn limits(given: &Given) -> Result<Limits, ConfigError> {
+pub fn limits(given: &RawSettings) -> Result<Limits, ConfigError> {
     read::<LimitSettings>(given).map(Limits::from)
 }
 
 impl DatabaseConfig {
     /// Reads the settings and creates the data folder.
-    pub fn read(given: &Given) -> Result<Self, ConfigError> {
+    pub fn read(given: &RawSettings) -> Result<Self, ConfigError> {
         let limits = limits(given)?;
         let Database { data_dir, database_url } = read(given)?;
         let mut folder = std::fs::DirBuilder::new();
@@ -103,7 +103,7 @@ impl DatabaseConfig {
 
 impl Config {
     /// Reads every setting and, in the embedded default setup, generates the secrets in the data folder.
-    pub fn read(given: &Given) -> Result<Self, ConfigError> {
+    pub fn read(given: &RawSettings) -> Result<Self, ConfigError> {
         let settings::Settings { service, connections, secrets, kv, mail, challenge, .. } = read(given)?;
         let (kv, mail, turnstile) = (kv.config()?, mail.config(&service.base_url)?, challenge.config()?);
         let DatabaseConfig { data_dir, database_url, limits, .. } = DatabaseConfig::read(given)?;

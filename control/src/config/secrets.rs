@@ -10,7 +10,7 @@ use clap::Args;
 use shared::signature::Secrets;
 
 use super::error::ConfigError;
-use crate::infra::clock::Dice;
+use crate::infra::clock::Entropy;
 use crate::infra::crypto::keys::EncryptionKeys;
 
 /// The file in the data folder that stores generated secrets.
@@ -66,11 +66,11 @@ pub(super) fn read(given: SecretSettings, data_dir: &Path, may_generate: bool) -
 }
 
 fn generate_secret() -> Result<String, getrandom::Error> {
-    Ok(URL_SAFE_NO_PAD.encode(Dice::System.bytes::<32>()?))
+    Ok(URL_SAFE_NO_PAD.encode(Entropy::System.bytes::<32>()?))
 }
 
 fn generate_encryption_key() -> Result<String, getrandom::Error> {
-    Ok(format!("k1:{}", STANDARD.encode(Dice::System.bytes::<32>()?)))
+    Ok(format!("k1:{}", STANDARD.encode(Entropy::System.bytes::<32>()?)))
 }
 
 /// The secrets stored in the data folder.

@@ -34,7 +34,7 @@ const VALUE_FORMATS: &str = "Values:
 ";
 
 /// The values that are set, by their full names, such as `UPDRAFT_BASE_URL`. An empty value counts as not set.
-pub type Given = BTreeMap<String, String>;
+pub type RawSettings = BTreeMap<String, String>;
 
 /// All settings, in the order of `--help`. A setting whose flag is hidden there is a secret, read only from the environment.
 #[derive(Args)]
@@ -96,8 +96,8 @@ pub fn command(program: Command) -> Command {
 
 /// The settings among the arguments and the environment of a [`command`]. A value that is not UTF-8 is refused: ignoring it would silently apply the
 /// default.
-pub fn given(matches: &ArgMatches) -> Result<Given, ConfigError> {
-    let mut given = Given::new();
+pub fn given(matches: &ArgMatches) -> Result<RawSettings, ConfigError> {
+    let mut given = RawSettings::new();
     for setting in settings::<Settings>().get_arguments() {
         let id = setting.get_id().as_str();
         match matches.value_source(id) {
@@ -118,12 +118,12 @@ pub fn given(matches: &ArgMatches) -> Result<Given, ConfigError> {
 }
 
 /// The value of a setting, if it is set and not empty.
-pub(super) fn optional<'g>(given: &'g Given, name: &str) -> Option<&'g str> {
+pub(super) fn optional<'g>(given: &'g RawSettings, name: &str) -> Option<&'g str> {
     given.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
 }
 
 /// Reads the settings of one area, or all, with their defaults.
-pub fn read<S: Args>(given: &Given) -> Result<S, ConfigError> {
+pub fn read<S: Args>(given: &RawSettings) -> Result<S, ConfigError> {
     let mut command = settings::<S>();
     let argument = |setting: &Arg| Some(format!("--{}={}", setting.get_long()?, optional(given, name(setting))?));
     let arguments: Vec<String> = command.get_arguments().filter_map(argument).collect();

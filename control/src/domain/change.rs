@@ -7,7 +7,7 @@ use shared::time::UnixMillis;
 use crate::domain::audit::{self, Actor, Event};
 use crate::domain::context::Context;
 use crate::domain::error::Result;
-use crate::infra::clock::Dice;
+use crate::infra::clock::Entropy;
 use crate::infra::db::{Db, WriteTx};
 
 /// What a change needs besides its transaction.
@@ -15,7 +15,7 @@ pub trait ChangeContext {
     /// The database.
     fn db(&self) -> &Db;
     /// Randomness.
-    fn dice(&self) -> &Dice;
+    fn entropy(&self) -> &Entropy;
     /// The current time.
     fn now(&self) -> UnixMillis;
     /// Wakes the jobs that send what the change enqueued.
@@ -27,8 +27,8 @@ impl ChangeContext for Context {
         &self.db
     }
 
-    fn dice(&self) -> &Dice {
-        &self.dice
+    fn entropy(&self) -> &Entropy {
+        &self.entropy
     }
 
     fn now(&self) -> UnixMillis {
@@ -80,7 +80,7 @@ impl<'c, C: ChangeContext> Change<'c, C> {
 
     /// Writes a further audit row, for what happens besides the change itself. It locks the end of the trail: write it last.
     pub async fn note(&mut self, event: Event<'_>) -> Result<()> {
-        audit::note(&mut self.tx, &self.actor, event, self.context.dice(), self.now).await
+        audit::note(&mut self.tx, &self.actor, event, self.context.entropy(), self.now).await
     }
 
     /// Commits bookkeeping, when there is no change after all: a counted failure, a used-up proof, a stored challenge. Writes no audit row.

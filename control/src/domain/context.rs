@@ -16,7 +16,7 @@ use crate::domain::settings::Settings;
 use crate::domain::traces::memory::Traces;
 use crate::infra;
 use crate::infra::challenge::Challenge;
-use crate::infra::clock::{Clock, Dice};
+use crate::infra::clock::{Clock, Entropy};
 use crate::infra::crypto::password::{Passwords, Turn};
 use crate::infra::db::Db;
 use crate::infra::storage::Storage;
@@ -36,7 +36,7 @@ pub struct Context {
     /// The clock.
     pub clock: Clock,
     /// The source of randomness.
-    pub dice: Dice,
+    pub entropy: Entropy,
     /// Wakes the snapshot publisher after a change.
     pub publisher: Wake,
     /// Wakes the mail sender after a mail was put into the outbox.
@@ -88,8 +88,8 @@ impl Context {
 
     /// Counts one request for `key` in an in-memory limiter. Errors: 429.
     pub fn count(&self, limiter: &Mutex<Limiter>, key: &str, rate: Rate, exceeded: &Exceeded<'_>) -> Result<(), Error> {
-        let admitted = limiter.lock().unwrap_or_else(PoisonError::into_inner).admit(key, rate, self.now().as_millis());
-        admitted.map_err(|seconds| self.refuse(exceeded, seconds))
+        let acquired = limiter.lock().unwrap_or_else(PoisonError::into_inner).acquire(key, rate, self.now().as_millis());
+        acquired.map_err(|seconds| self.refuse(exceeded, seconds))
     }
 
     /// Counts one request from an address about `what` in an in-memory limiter. Errors: 429.
@@ -102,9 +102,9 @@ impl Context {
         exceeded: &Exceeded<'_>,
     ) -> Result<(), Error> {
         let mut limiter = limiter.lock().unwrap_or_else(PoisonError::into_inner);
-        let admitted = limiter.admit_address(from.0, what, rate, self.now().as_millis());
+        let acquired = limiter.acquire_for_address(from.0, what, rate, self.now().as_millis());
         drop(limiter);
-        admitted.map_err(|seconds| self.refuse(exceeded, seconds))
+        acquired.map_err(|seconds| self.refuse(exceeded, seconds))
     }
 
     /// Records a refusal by an in-memory limit. The error (429) says in how many seconds to retry.
@@ -138,6 +138,6 @@ impl Context {
 
     /// A new request ID (UUIDv7).
     pub fn request_id(&self) -> Result<RequestId, Error> {
-        Ok(RequestId::v7(self.now(), self.dice.bytes()?))
+        Ok(RequestId::v7(self.now(), self.entropy.bytes()?))
     }
 }

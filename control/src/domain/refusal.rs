@@ -47,7 +47,7 @@ messages! {
         /// A static file of the dashboard.
         File = "file",
         /// An authorized device: the credential of a CLI.
-        Machine = "device",
+        AuthorizedDevice = "device",
         /// A passkey.
         Passkey = "passkey",
         /// A URL path.

@@ -7,7 +7,7 @@ use crate::domain::accounts::settings::AccountLimits;
 use crate::domain::cli_login::settings::CliLimits;
 use crate::domain::credentials::settings::SessionLimits;
 use crate::domain::limits::settings::Quotas;
-use crate::domain::limits::settings::StrangerLimits;
+use crate::domain::limits::settings::UnauthenticatedLimits;
 use crate::domain::releases::archive::ArchiveLimits;
 use crate::infra::crypto::keys::EncryptionKeys;
 
@@ -54,7 +54,7 @@ pub struct Limits {
     /// Lifetimes of sessions.
     pub sessions: SessionLimits,
     /// Rate limits for unauthenticated requests.
-    pub strangers: StrangerLimits,
+    pub unauthenticated: UnauthenticatedLimits,
     /// How a CLI is authorized.
     pub cli: CliLimits,
     /// What an archive may contain.

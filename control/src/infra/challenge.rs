@@ -9,7 +9,7 @@ use reqwest::{Client, StatusCode, redirect};
 use serde::{Deserialize, Serialize};
 use shared::ids::RequestId;
 
-use crate::infra::clock::{Clock, Dice};
+use crate::infra::clock::{Clock, Entropy};
 use crate::infra::error::{Cause, Error};
 
 /// From the first byte sent to the last received.
@@ -51,7 +51,7 @@ struct Verifier {
     http: Client,
     config: TurnstileConfig,
     clock: Clock,
-    dice: Dice,
+    entropy: Entropy,
 }
 
 #[derive(Serialize)]
@@ -71,11 +71,11 @@ struct Answer {
 
 impl Challenge {
     /// A client for this configuration; without one, human verification is off. A rustls crypto provider must be installed.
-    pub fn new(config: Option<TurnstileConfig>, clock: Clock, dice: Dice) -> Result<Self, Cause> {
+    pub fn new(config: Option<TurnstileConfig>, clock: Clock, entropy: Entropy) -> Result<Self, Cause> {
         let Some(config) = config else { return Ok(Self { verifier: None }) };
         // No proxy from the environment, and no redirect: the secret goes to the configured address and nowhere else.
         let http = Client::builder().no_proxy().redirect(redirect::Policy::none()).timeout(TIMEOUT).build()?;
-        Ok(Self { verifier: Some(Verifier { http, config, clock, dice }) })
+        Ok(Self { verifier: Some(Verifier { http, config, clock, entropy }) })
     }
 
     /// Whether human verification is on.
@@ -101,7 +101,7 @@ impl Challenge {
 
 impl Verifier {
     async fn ask(&self, token: &str, address: IpAddr) -> Result<Answer, Cause> {
-        let idempotency_key = RequestId::v7(self.clock.now(), self.dice.bytes()?);
+        let idempotency_key = RequestId::v7(self.clock.now(), self.entropy.bytes()?);
         let question = Question { secret: &self.config.secret, response: token, remoteip: address, idempotency_key };
         let mut response = self.http.post(&self.config.url).form(&question).send().await.map_err(reqwest::Error::without_url)?;
         if response.status() != StatusCode::OK {

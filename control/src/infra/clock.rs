@@ -1,4 +1,4 @@
-//! Time and randomness, injected through [`Clock`] and [`Dice`].
+//! Time and randomness, injected through [`Clock`] and [`Entropy`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -58,14 +58,14 @@ fn system_millis() -> i64 {
 
 /// The source of randomness.
 #[derive(Clone, Debug)]
-pub enum Dice {
+pub enum Entropy {
     /// The operating system's generator.
     System,
     /// A fixed sequence for tests, different on each call; clones share it.
     Test(Arc<AtomicU64>),
 }
 
-impl Dice {
+impl Entropy {
     /// A fixed sequence for tests.
     pub fn test() -> Self {
         Self::Test(Arc::new(AtomicU64::new(1)))

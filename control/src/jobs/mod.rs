@@ -35,7 +35,7 @@ pub struct Settings {
 
 /// Starts all jobs.
 pub fn start(context: &Arc<Context>, snapshots: &Snapshots, settings: Settings, stopped: watch::Receiver<bool>) -> Result<Runner> {
-    let mut runner = Runner::new(context.clock.clone(), context.dice.clone(), stopped.clone());
+    let mut runner = Runner::new(context.clock.clone(), context.entropy.clone(), stopped.clone());
     if let Some(kv) = settings.kv {
         let pusher = Arc::new(snapshots::Pusher::new(Arc::clone(context), snapshots.clone(), &kv)?);
         let shared = Arc::clone(&pusher);

@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::domain::error::{Result, chain};
-use crate::infra::clock::{Clock, Dice};
+use crate::infra::clock::{Clock, Entropy};
 
 /// The pause after a first failure; it doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -76,8 +76,8 @@ pub struct Runner {
 
 impl Runner {
     /// Creates a runner without jobs. All jobs stop when `stopped` turns true.
-    pub fn new(clock: Clock, dice: Dice, stopped: watch::Receiver<bool>) -> Self {
-        Self { supervisor: Supervisor { clock, dice, stopped, facts: Arc::default(), failures: 0 }, tasks: JoinSet::new() }
+    pub fn new(clock: Clock, entropy: Entropy, stopped: watch::Receiver<bool>) -> Self {
+        Self { supervisor: Supervisor { clock, entropy, stopped, facts: Arc::default(), failures: 0 }, tasks: JoinSet::new() }
     }
 
     /// Starts a job. `new` creates it, and recreates it after a panic.
@@ -106,7 +106,7 @@ impl Runner {
 #[derive(Clone, Debug)]
 struct Supervisor {
     clock: Clock,
-    dice: Dice,
+    entropy: Entropy,
     stopped: watch::Receiver<bool>,
     facts: Arc<Mutex<BTreeMap<&'static str, Facts>>>,
     failures: u32,
@@ -177,7 +177,7 @@ impl Supervisor {
         self.failures = self.failures.saturating_add(1);
         self.note::<J>(|facts| facts.failures = facts.failures.saturating_add(1));
         let pause = FIRST_PAUSE.saturating_mul(1 << (self.failures - 1).min(6)).min(J::MAX_PAUSE);
-        let [jitter] = self.dice.bytes::<1>().unwrap_or_default();
+        let [jitter] = self.entropy.bytes::<1>().unwrap_or_default();
         pause.mul_f32(0.75 + f32::from(jitter) / 512.0)
     }
 

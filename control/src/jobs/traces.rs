@@ -96,7 +96,7 @@ async fn write(app: &Context, failures: &Failures) -> Result<()> {
         tally::add(&mut tx, Kind::Failure(failures.event), &failures.account, failures.count, now, now.plus_millis(WINDOW)).await?;
     if let Some(action) = failures.event.action().filter(|_| is_first) {
         let event = audit::Event::new(action, &failures.account).with(json!({ "outcome": failures.outcome }));
-        audit::note(&mut tx, Anonymous::at(failures.from).actor(), event, &app.dice, now).await?;
+        audit::note(&mut tx, Anonymous::at(failures.from).actor(), event, &app.entropy, now).await?;
     }
     tx.commit().await?;
     Ok(())
@@ -111,7 +111,7 @@ async fn close(app: &Context, kind: Kind, account: &AccountId) -> Result<()> {
         Kind::Failure(event) => {
             if let Some(action) = event.action().filter(|_| tally.count > 1) {
                 let event = audit::Event::new(action, account).with(json!({ "count": tally.count, "since": tally.since }));
-                audit::note(&mut tx, Anonymous::many().actor(), event, &app.dice, now).await?;
+                audit::note(&mut tx, Anonymous::many().actor(), event, &app.entropy, now).await?;
             }
         }
         Kind::Notice(notice) => {

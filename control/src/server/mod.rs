@@ -31,7 +31,7 @@ use crate::http::edge::bindings;
 use crate::http::layer::connections::{self, Table, descriptors};
 use crate::http::{AppState, Front};
 use crate::infra::challenge::Challenge;
-use crate::infra::clock::{Clock, Dice};
+use crate::infra::clock::{Clock, Entropy};
 use crate::infra::crypto::password::Passwords;
 use crate::infra::db::{ConnectError, Db};
 use crate::infra::storage::{FolderStore, Storage};
@@ -93,7 +93,7 @@ pub struct Parts {
 }
 
 /// Opens the database and the storage, and builds the state.
-pub async fn build(config: Config, clock: Clock, dice: Dice) -> Result<Parts, ServeError> {
+pub async fn build(config: Config, clock: Clock, entropy: Entropy) -> Result<Parts, ServeError> {
     install_crypto();
     let db = Db::open(&config.database_url.0).await?;
     check::check(&db, &config.settings.encryption_keys).await?;
@@ -103,15 +103,15 @@ pub async fn build(config: Config, clock: Clock, dice: Dice) -> Result<Parts, Se
     let collector = Collector::start(db.clone(), clock.clone(), &config.settings.limits);
     let inspections = Arc::new(Semaphore::new(std::thread::available_parallelism().map_or(1, NonZero::get)));
     let work = Work::default();
-    let challenge = Challenge::new(config.http.turnstile.clone(), clock.clone(), dice.clone()).map_err(Error::internal)?;
-    let passwords = Passwords::new(dice.clone());
+    let challenge = Challenge::new(config.http.turnstile.clone(), clock.clone(), entropy.clone()).map_err(Error::internal)?;
+    let passwords = Passwords::new(entropy.clone());
     let relying_party = RelyingParty::of(&config.settings.dashboard_url);
     let context = Context {
         db,
         storage,
         settings: config.settings,
         clock,
-        dice,
+        entropy,
         publisher: Wake::default(),
         mailer: Wake::default(),
         challenge,
@@ -238,7 +238,7 @@ pub async fn run(mut config: Config) -> Result<(), ServeError> {
         Some(address) => Some(bind("BINDINGS_LISTEN", address).await?),
         None => None,
     };
-    let parts = build(config, Clock::System, Dice::System).await?;
+    let parts = build(config, Clock::System, Entropy::System).await?;
     let stopped = stop_signal().map_err(ServeError::Signals)?;
     announce(&parts.state, local, bindings.as_ref().map(|(_, local)| *local)).await?;
     let mut running = spawn(parts, listener, bindings.map(|(listener, _)| listener))?;

@@ -10,10 +10,10 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::http::AppState;
 use crate::http::api::openapi::{self, Beginning, Documentation, document};
 use crate::http::api::{
-    access_keys, accounts, api_keys, apps, audit, cli_authorizations, cli_login, cli_machines, collaborators, deployments, health, login,
-    metrics, password_reset, promotions, reauthentication, registration, release_list, releases, rollbacks, second_factors, uploads,
+    access_keys, accounts, api_keys, apps, audit, authorized_devices, cli_authorizations, cli_login, collaborators, deployments, health,
+    login, metrics, password_reset, promotions, reauthentication, registration, release_list, releases, rollbacks, second_factors, uploads,
 };
-use crate::http::devices::{self, Quick};
+use crate::http::devices::{self, FastPath};
 use crate::http::{dashboard, edge, layer};
 
 /// The operations of the API, each with its OpenAPI description.
@@ -28,7 +28,7 @@ fn documented() -> OpenApiRouter<AppState> {
         .merge(accounts::routes())
         .merge(cli_login::routes())
         .merge(cli_authorizations::routes())
-        .merge(cli_machines::routes())
+        .merge(authorized_devices::routes())
         .merge(access_keys::routes())
         .merge(api_keys::routes())
         .merge(apps::routes())
@@ -71,7 +71,7 @@ pub fn document(base_url: &str) -> Value {
 }
 
 /// The whole service.
-pub fn service(state: &AppState) -> Quick {
+pub fn service(state: &AppState) -> FastPath {
     let (router, _) = documented().split_for_parts();
     let documentation = Documentation::new(&document(&state.settings.base_url));
     let router = router
@@ -81,5 +81,5 @@ pub fn service(state: &AppState) -> Quick {
         .fallback(layer::not_found)
         .method_not_allowed_fallback(layer::wrong_method)
         .with_state(state.clone());
-    Quick::new(state.clone(), layer::layer(router, state))
+    FastPath::new(state.clone(), layer::layer(router, state))
 }

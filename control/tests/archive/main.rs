@@ -22,7 +22,7 @@ fn inspect_within(bytes: &[u8], limits: &ArchiveLimits) -> Result<Contents, Arch
 
 /// The default limits of the service.
 fn usual() -> ArchiveLimits {
-    settings::limits(&settings::Given::new()).unwrap().archive
+    settings::limits(&settings::RawSettings::new()).unwrap().archive
 }
 
 fn inspect_bytes(bytes: &[u8]) -> Result<Contents, ArchiveFault> {

@@ -1,6 +1,6 @@
 //! Cases that random sets of reports do not reach.
 
-use control::testing::counting::{self, Judgement};
+use control::testing::counting::{self, ReportStatus};
 use control::testing::on;
 use shared::ids::ReportId;
 use shared::report::{Event, NewReport, Report};
@@ -95,7 +95,7 @@ async fn a_deleted_deployment_accepts_no_reports_and_keeps_no_client() {
     world.run(&format!("DELETE FROM deployments WHERE deployment_key = '{PRODUCTION}'")).await;
     let judged =
         world.store(&[report(PRODUCTION, Some("phone"), installed("v2"), 20), report(STAGING, Some("phone"), installed("v2"), 30)]).await;
-    assert_eq!(judged, [Judgement::UnknownDeployment, Judgement::Accepted]);
+    assert_eq!(judged, [ReportStatus::UnknownDeployment, ReportStatus::Accepted]);
     assert_eq!(world.one(STAGING, "v2").await, Some([1, 0, 1, 0]));
     assert_eq!(world.negatives().await, 0);
     world.end().await;
@@ -110,7 +110,7 @@ async fn an_unknown_label_is_accepted_and_leaves_no_trace() {
         report(STAGING, Some("tablet"), installed("v8"), 20),
         report(STAGING, None, installed("v8"), 20),
     ];
-    assert_eq!(world.store(&unknown).await, vec![Judgement::Accepted; 3]);
+    assert_eq!(world.store(&unknown).await, vec![ReportStatus::Accepted; 3]);
     assert_eq!(world.counters().await.len(), 1);
     assert_eq!(world.one(STAGING, "v1").await, Some([1, 0, 1, 0]));
     let mut tx = world.db.read().await.unwrap();

@@ -1,6 +1,6 @@
 //! Direct reports, through the group commit.
 
-use control::testing::counting::{Collector, Judgement};
+use control::testing::counting::{Collector, ReportStatus};
 use control::testing::settings;
 use control::testing::{Clock, Error, TestClock};
 use shared::time::UnixMillis;
@@ -9,7 +9,7 @@ use crate::cases::{installed, report};
 use crate::world::World;
 
 fn start(world: &World) -> Collector {
-    let limits = settings::limits(&settings::Given::new()).unwrap();
+    let limits = settings::limits(&settings::RawSettings::new()).unwrap();
     Collector::start(world.db.clone(), Clock::Test(TestClock::at(UnixMillis(5_000))), &limits)
 }
 
@@ -27,7 +27,7 @@ async fn every_answered_report_is_counted() {
         .collect();
     let mut unknown = 0;
     for task in tasks {
-        unknown += usize::from(task.await.unwrap() == Judgement::UnknownDeployment);
+        unknown += usize::from(task.await.unwrap() == ReportStatus::UnknownDeployment);
     }
     assert_eq!(unknown, 150);
     let counters: Vec<_> = world.counters().await.into_values().collect();
@@ -46,7 +46,7 @@ async fn a_report_that_cannot_be_stored_is_refused_and_later_ones_are_stored() {
     }
     world.run("ALTER TABLE hidden RENAME TO metric_counters").await;
     assert!(world.counters().await.is_empty(), "nothing of it was stored");
-    assert_eq!(collector.submit(one).await.unwrap(), Judgement::Accepted);
+    assert_eq!(collector.submit(one).await.unwrap(), ReportStatus::Accepted);
     assert_eq!(world.counters().await.into_values().collect::<Vec<_>>(), [[1, 0, 1, 0]]);
     world.end().await;
 }

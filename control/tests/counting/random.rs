@@ -34,7 +34,7 @@ impl Random {
         }
     }
 
-    fn dice(&mut self) -> [u8; 10] {
+    fn entropy(&mut self) -> [u8; 10] {
         let (left, right) = (self.next().to_le_bytes(), self.next().to_le_bytes());
         std::array::from_fn(|place| if place < 8 { left[place] } else { right[place - 8] })
     }
@@ -51,7 +51,7 @@ impl Random {
             2 => Event::Failed { label },
             _ => Event::Installed { label },
         };
-        let id = ReportId::v7(UnixMillis(1_000), self.dice());
+        let id = ReportId::v7(UnixMillis(1_000), self.entropy());
         let received = UnixMillis(1_000 + i64::try_from(self.below(40)).unwrap());
         Report { id, received, report: NewReport { deployment_key: key.try_into().unwrap(), client_id, event } }
     }

@@ -42,7 +42,7 @@ impl World {
         let server = match std::env::var("TEST_DATABASE").as_deref() {
             Ok("postgres") => {
                 let server = std::env::var("TEST_POSTGRES_URL").expect("TEST_DATABASE=postgres needs TEST_POSTGRES_URL");
-                let noise: [u8; 16] = control::testing::Dice::System.bytes().unwrap();
+                let noise: [u8; 16] = control::testing::Entropy::System.bytes().unwrap();
                 let name = format!("counting_{:032x}", u128::from_le_bytes(noise));
                 administrate(&server, format!("CREATE DATABASE {name}")).await;
                 Some((server, name))
@@ -83,8 +83,8 @@ impl World {
 
     /// Stores a release of the deployment.
     pub(crate) async fn release(&self, key: &str, label: u32) {
-        let dice = std::array::from_fn(|place| key.as_bytes().get(place + 2).copied().unwrap_or_default());
-        let release = ReleaseId::v7(UnixMillis(i64::from(label)), dice);
+        let entropy = std::array::from_fn(|place| key.as_bytes().get(place + 2).copied().unwrap_or_default());
+        let release = ReleaseId::v7(UnixMillis(i64::from(label)), entropy);
         self.run(&format!(
             "INSERT INTO releases (id, deployment_id, app_id, label, app_version, is_mandatory, is_disabled, package_hash, blob_sha256, size, \
             release_method, released_by, upload_time) \
@@ -112,7 +112,7 @@ impl World {
     }
 
     /// Counts a batch.
-    pub(crate) async fn store(&self, reports: &[Report]) -> Vec<control::testing::counting::Judgement> {
+    pub(crate) async fn store(&self, reports: &[Report]) -> Vec<control::testing::counting::ReportStatus> {
         counting::store(&self.db, 200, reports, UnixMillis(5_000)).await.unwrap()
     }
 

@@ -267,7 +267,7 @@ pub struct CliDecision {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct Machine {
+pub struct AuthorizedDevice {
     /// The credential's id.
     pub credential_id: AccessKeyId,
     /// The id that the CLI generates once per device; absent if the CLI did not send it.
@@ -303,7 +303,7 @@ pub struct Machine {
 /// Authorized devices, oldest first.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct MachinesAnswer {
+pub struct AuthorizedDevicesAnswer {
     /// The authorized devices.
-    pub devices: Vec<Machine>,
+    pub devices: Vec<AuthorizedDevice>,
 }

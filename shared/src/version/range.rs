@@ -30,7 +30,7 @@ impl Range {
 
     /// Whether the version is in the range. A pre-release is in it only if a condition with the same three numbers also has a pre-release.
     pub fn satisfies(&self, version: &Version) -> bool {
-        self.sets.iter().any(|set| set.iter().all(|comparator| comparator.test(version)) && admits_prerelease(set, version))
+        self.sets.iter().any(|set| set.iter().all(|comparator| comparator.test(version)) && allows_prerelease(set, version))
     }
 
     /// The text as given.
@@ -65,7 +65,7 @@ impl Range {
     }
 }
 
-fn admits_prerelease(set: &[Comparator], version: &Version) -> bool {
+fn allows_prerelease(set: &[Comparator], version: &Version) -> bool {
     let parts = |version: &Version| (version.major, version.minor, version.patch);
     version.pre.is_empty()
         || set.iter().any(|comparator| !comparator.version.pre.is_empty() && parts(&comparator.version) == parts(version))

@@ -27,29 +27,29 @@ fn a_duration_has_a_unit() {
 fn a_key_is_limited_per_window_and_allowed_again_in_the_next() {
     let mut limiter = Limiter::default();
     for now in [0, 1, 2] {
-        assert_eq!(limiter.admit("a", RATE, now), Ok(()));
+        assert_eq!(limiter.acquire("a", RATE, now), Ok(()));
     }
-    assert_eq!(limiter.admit("a", RATE, 3), Err(60));
-    assert_eq!(limiter.admit("b", RATE, 3), Ok(()), "other keys are not limited");
-    assert_eq!(limiter.admit("a", RATE, 59_001), Err(1));
-    assert_eq!(limiter.admit("a", RATE, 60_000), Ok(()));
-    assert_eq!(limiter.admit("b", RATE, 60_000), Ok(()));
+    assert_eq!(limiter.acquire("a", RATE, 3), Err(60));
+    assert_eq!(limiter.acquire("b", RATE, 3), Ok(()), "other keys are not limited");
+    assert_eq!(limiter.acquire("a", RATE, 59_001), Err(1));
+    assert_eq!(limiter.acquire("a", RATE, 60_000), Ok(()));
+    assert_eq!(limiter.acquire("b", RATE, 60_000), Ok(()));
 }
 
 #[test]
 fn setting_the_clock_back_limits_nobody() {
     let mut limiter = Limiter::default();
     for _ in 0..3 {
-        limiter.admit("a", RATE, 1_000_000).unwrap();
+        limiter.acquire("a", RATE, 1_000_000).unwrap();
     }
-    assert_eq!(limiter.admit("a", RATE, 5), Ok(()));
+    assert_eq!(limiter.acquire("a", RATE, 5), Ok(()));
 }
 
 #[test]
 fn memory_is_bounded_under_a_flood_of_keys() {
     let mut limiter = Limiter::default();
     for number in 0..100_000 {
-        limiter.admit(&format!("key {number}"), RATE, 7).unwrap();
+        limiter.acquire(&format!("key {number}"), RATE, 7).unwrap();
     }
     let text = format!("{limiter:?}");
     assert!(text.matches("Window {").count() <= 16_384 && text.len() < 4_000_000);
@@ -82,31 +82,31 @@ fn a_wide_network_is_a_24_on_ipv4_and_a_48_on_ipv6() {
 #[test]
 fn a_site_may_send_ten_times_as_much_as_one_network() {
     let (mut limiter, rate) = (Limiter::default(), Rate { count: 3, window: 60_000 });
-    let mut admit = |address: String, what: &str| limiter.admit_address(address.parse().unwrap(), what, rate, 0);
+    let mut acquire = |address: String, what: &str| limiter.acquire_for_address(address.parse().unwrap(), what, rate, 0);
     for number in 0..10 {
         for _ in 0..3 {
-            assert_eq!(admit(format!("2001:db8:1:{number:x}::1"), "key"), Ok(()));
+            assert_eq!(acquire(format!("2001:db8:1:{number:x}::1"), "key"), Ok(()));
         }
-        assert_eq!(admit(format!("2001:db8:1:{number:x}::2"), "key"), Err(60));
+        assert_eq!(acquire(format!("2001:db8:1:{number:x}::2"), "key"), Err(60));
     }
     // Refused requests were not counted, yet another network of the site is refused.
-    assert_eq!(admit("2001:db8:1:ffff::1".to_owned(), "key"), Err(60));
-    assert_eq!(admit("2001:db8:1:ffff::1".to_owned(), "other key"), Ok(()));
-    assert_eq!(admit("2001:db8:2::1".to_owned(), "key"), Ok(()));
+    assert_eq!(acquire("2001:db8:1:ffff::1".to_owned(), "key"), Err(60));
+    assert_eq!(acquire("2001:db8:1:ffff::1".to_owned(), "other key"), Ok(()));
+    assert_eq!(acquire("2001:db8:2::1".to_owned(), "key"), Ok(()));
     for number in 0..40 {
-        assert_eq!(admit(format!("192.0.2.{number}"), "key"), Ok(()));
+        assert_eq!(acquire(format!("192.0.2.{number}"), "key"), Ok(()));
     }
 }
 
 #[test]
 fn changing_networks_do_not_evict_their_site() {
     let (mut limiter, rate) = (Limiter::default(), Rate { count: 6_000, window: 60_000 });
-    let admitted = (0..70_000_u64).filter(|number| {
+    let acquired = (0..70_000_u64).filter(|number| {
         let (network, host) = (number % 20_000, number / 20_000);
         let address = format!("2001:db8:1:{network:x}::{host:x}");
-        limiter.admit_address(address.parse().unwrap(), "", rate, 0).is_ok()
+        limiter.acquire_for_address(address.parse().unwrap(), "", rate, 0).is_ok()
     });
-    assert_eq!(admitted.count(), 60_000);
+    assert_eq!(acquired.count(), 60_000);
 }
 
 #[test]

@@ -78,16 +78,16 @@ pub async fn run() {
         others.are_served().await;
     }
 
-    println!("16 strangers with invented signatures, whose bodies never come");
-    let mut strangers = Vec::new();
+    println!("16 unauthenticated with invented signatures, whose bodies never come");
+    let mut unauthenticated = Vec::new();
     for _ in 0..16 {
         let mut stream = connect(&serving.base).await;
         let invented = format!("t={},h={},v1={}", now().0, "ab".repeat(32), "cd".repeat(32));
         stream.write_all(format!("{}x", head(&invented, LARGEST)).as_bytes()).await.unwrap();
-        strangers.push(stream);
+        unauthenticated.push(stream);
     }
     others.report().await;
-    drop(strangers);
+    drop(unauthenticated);
 
     let peak = serving.process().peak();
     println!("the program took at most {} MiB", peak >> 10);

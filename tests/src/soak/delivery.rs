@@ -172,7 +172,7 @@ impl Line {
             let asked = caller.ask(|client| batch(client, Clock::System.now(), &next.reports)).await;
             match asked {
                 Ok((answer, in_vain)) => {
-                    self.judge(&next, answer.status.as_u16(), &answer.body);
+                    self.validate(&next, answer.status.as_u16(), &answer.body);
                     self.note(|tally| tally.in_vain += in_vain);
                 }
                 Err(fault) => return self.give_up(format!("batches are not answered: {fault}")),
@@ -208,7 +208,7 @@ impl Line {
         }
     }
 
-    fn judge(&self, batch: &Batch, status: u16, body: &[u8]) {
+    fn validate(&self, batch: &Batch, status: u16, body: &[u8]) {
         let answer: Option<BatchAnswer> = serde_json::from_slice(body).ok().filter(|_| status == 200);
         let Some(answer) = answer else {
             return self.fault(format!("a batch was answered {status}: {}", String::from_utf8_lossy(body)));

@@ -152,17 +152,17 @@ pub fn make(plan: &Plan, deployments: &[Deployment], end: UnixMillis, random: &m
                 maker.event(client)
             }
         };
-        let id = ReportId::v7(UnixMillis(time), dice(maker.random)).to_string();
+        let id = ReportId::v7(UnixMillis(time), entropy(maker.random)).to_string();
         stamped.push(Stamped { received: time, id, event });
     }
     Events { stamped, direct: maker.direct(direct_events) }
 }
 
-fn dice(random: &mut Random) -> [u8; 10] {
-    let mut dice = [0; 10];
-    dice[..8].copy_from_slice(&random.bits().to_le_bytes());
-    dice[8..].copy_from_slice(&random.bits().to_le_bytes()[..2]);
-    dice
+fn entropy(random: &mut Random) -> [u8; 10] {
+    let mut entropy = [0; 10];
+    entropy[..8].copy_from_slice(&random.bits().to_le_bytes());
+    entropy[8..].copy_from_slice(&random.bits().to_le_bytes()[..2]);
+    entropy
 }
 
 struct Maker<'m> {

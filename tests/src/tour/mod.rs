@@ -7,7 +7,7 @@ mod elsewhere;
 mod fresh_proof;
 mod overdue;
 mod settings;
-mod strangers;
+mod unauthenticated;
 mod words;
 
 use control::testing::SessionOrigin;
@@ -31,7 +31,7 @@ struct Tour<'t, L> {
 /// Opens every page, and calls `look` with a name for each state. Names of people and things come from `words`. Returns the paths.
 pub async fn all(app: &TestApp, visit: &Visit, words: &Words, look: impl AsyncFnMut(&Visit, &str)) -> Vec<String> {
     let mut tour = Tour { app, visit, words, look, opened: Vec::new() };
-    tour.strangers().await;
+    tour.unauthenticated().await;
     tour.newcomer().await;
     let holder = tour.populate().await;
     tour.second_step(&holder).await;

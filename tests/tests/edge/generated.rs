@@ -90,7 +90,7 @@ async fn history(app: &EdgeApp, owner: &Client, name: &str, length: usize, numbe
             Sha256Hex::of(format!("{name} {}", label.last_label).as_bytes()).to_string()
         };
         let row = ReleaseRow {
-            id: ReleaseId::v7(state.now(), state.dice.bytes().unwrap()),
+            id: ReleaseId::v7(state.now(), state.entropy.bytes().unwrap()),
             label: label.last_label,
             app_version: numbers.pick(&ranges).to_owned(),
             description: (!numbers.one_in(3)).then(|| format!("notes of {}", label.last_label)),

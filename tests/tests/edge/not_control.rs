@@ -6,7 +6,7 @@ use shared::ids::{AppId, DeploymentId};
 use shared::snapshot::{Snapshot, SnapshotHeader};
 use shared::time::UnixMillis;
 use tests::edge::{Edge, EdgeOptions};
-use tests::stand_in::{Asked, StandIn};
+use tests::stand_in::{DayRange, StandIn};
 use tests::{Client, Options, TestApp};
 
 const DEPLOY: &str = "/v1/public/svc/report_status/deploy";
@@ -147,7 +147,7 @@ async fn neither_reports_nor_look_ups_follow_a_redirect() {
     let retries = edge.output.until("reports.retry", |events| events.len() >= 2).await;
     assert!(retries.iter().all(|event| event["status"] == 307), "{retries:?}");
     assert!(posted(&stand_in).len() >= 2);
-    let signed: Vec<Asked> = stand_in.asked().into_iter().filter(|asked| asked.line.contains(" /internal/")).collect();
+    let signed: Vec<DayRange> = stand_in.asked().into_iter().filter(|asked| asked.line.contains(" /internal/")).collect();
     assert!(signed.iter().all(|asked| asked.header("x-updraft-signature").len() == 1), "{signed:?}");
     assert!(elsewhere.asked().is_empty(), "{:?}", elsewhere.asked());
 }

@@ -3,14 +3,14 @@
 use shared::signature::{Secrets, verify_address};
 use tests::app::EDGE_SECRET;
 use tests::edge::{Edge, EdgeOptions};
-use tests::stand_in::{Asked, StandIn};
+use tests::stand_in::{DayRange, StandIn};
 use tests::{Client, TestClock, raw};
 
 async fn edge_before(stand_in: &StandIn) -> Edge {
     Edge::before(&EdgeOptions { stand_in: Some(stand_in.base.clone()), ..EdgeOptions::default() }).await
 }
 
-fn ok(_asked: &Asked) -> Vec<u8> {
+fn ok(_asked: &DayRange) -> Vec<u8> {
     b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 7\r\n\r\ncontrol".to_vec()
 }
 

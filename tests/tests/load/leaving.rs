@@ -28,9 +28,9 @@ const MOST_GROWTH: u64 = 128 * 1024;
 
 /// In the place of KV: says when a key is asked for, and answers once its client has gone.
 #[derive(Clone, Default)]
-struct Store(Arc<Mutex<HashMap<String, Asked>>>);
+struct Store(Arc<Mutex<HashMap<String, DayRange>>>);
 
-struct Asked {
+struct DayRange {
     is_asked: oneshot::Sender<()>,
     has_gone: oneshot::Receiver<()>,
 }
@@ -48,7 +48,7 @@ async fn answer(State(store): State<Store>, Path(name): Path<String>) -> StatusC
 async fn leave(base: &str, store: &Store, number: usize) {
     let key = format!("nobody-knows-this-{number}");
     let ((is_asked, seen), (go, has_gone)) = (oneshot::channel(), oneshot::channel());
-    store.0.lock().unwrap_or_else(PoisonError::into_inner).insert(format!("deployment/{key}"), Asked { is_asked, has_gone });
+    store.0.lock().unwrap_or_else(PoisonError::into_inner).insert(format!("deployment/{key}"), DayRange { is_asked, has_gone });
     let mut stream = raw::connect(base).await;
     let request = format!("GET /v1/public/svc/update_check?deployment_key={key}&app_version=1.0.0 HTTP/1.1\r\nHost: localhost\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();

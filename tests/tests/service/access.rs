@@ -605,7 +605,7 @@ async fn walk(area: &str, belongs: impl Fn(&str) -> bool) {
             let before = app.audit_changes().await;
             let answer = client.send(question).await;
             let added = app.audit_changes().await - before;
-            judge(operation, caller, who.expects(caller), *status, &answer);
+            validate(operation, caller, who.expects(caller), *status, &answer);
             is_documented(&document, operation, &answer);
             if who.expects(caller) == Expected::Done {
                 rows.insert(added);
@@ -630,7 +630,7 @@ fn path_of(operation: &str) -> &str {
     operation.split_once(' ').unwrap().1
 }
 
-fn judge(operation: &str, caller: Caller, expected: Expected, done: u16, answer: &Answer) {
+fn validate(operation: &str, caller: Caller, expected: Expected, done: u16, answer: &Answer) {
     let code = |answer: &Answer| answer.json().get("code").and_then(Value::as_str).map(str::to_owned);
     match expected {
         Expected::Done => assert_eq!(answer.status.as_u16(), done, "{operation} by {caller:?}: {}", answer.text()),

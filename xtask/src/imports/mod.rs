@@ -42,14 +42,14 @@ const EXCEPTIONS_FILE: &str = "imports-exceptions.txt";
 pub(crate) fn check(session: &Session) -> Result<(), Failure> {
     let findings = Findings::read()?;
     session.print(&findings.counted());
-    findings.judge(session)
+    findings.compare(session)
 }
 
 /// `cargo xtask imports`: prints problems and a summary.
 pub(crate) fn run(session: &Session) -> Result<(), Failure> {
     let findings = Findings::read()?;
     print(session, &findings.summary());
-    findings.judge(session)
+    findings.compare(session)
 }
 
 /// `cargo xtask imports --write`: replaces the list of exceptions with all violations.
@@ -126,7 +126,7 @@ impl Findings {
     }
 
     /// Fails if the violations differ from the list of exceptions.
-    fn judge(&self, session: &Session) -> Result<(), Failure> {
+    fn compare(&self, session: &Session) -> Result<(), Failure> {
         let problems = exceptions::compare(&self.violations, &list()?);
         print(session, &problems);
         match problems.len() {

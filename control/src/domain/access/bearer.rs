@@ -101,7 +101,7 @@ impl SignedIn {
     /// It reads without locking. Locking a credential's row before its account's row could deadlock with a password change.
     pub async fn begin<'c>(&self, app: &'c Context) -> Result<Change<'c>> {
         let mut change = change::begin(app, self.actor()).await?;
-        self.judge_whole(&mut change, app).await?;
+        self.recheck_whole(&mut change, app).await?;
         Ok(change)
     }
 
@@ -110,24 +110,24 @@ impl SignedIn {
     pub async fn begin_holding_account<'c>(&self, app: &'c Context) -> Result<Change<'c>> {
         let mut tx = app.db.write().await?;
         accounts::repo::hold(&mut tx, &self.account).await?.ok_or(Error::Unauthenticated)?;
-        self.judge_whole(&mut tx, app).await?;
+        self.recheck_whole(&mut tx, app).await?;
         // Created after the wait for the row, so its time is the time after that wait.
         Ok(change::over(app, tx, self.actor()))
     }
 
-    /// Continues as a change in a transaction in which [`SignedIn::judge`] has checked the credential.
+    /// Continues as a change in a transaction in which [`SignedIn::recheck`] has checked the credential.
     pub fn change_in<'c>(&self, app: &'c Context, tx: WriteTx) -> Change<'c> {
         change::over(app, tx, self.actor())
     }
 
-    async fn judge_whole(&self, tx: &mut ReadTx, app: &Context) -> Result<()> {
-        let now = self.judge(tx, app).await?;
-        // The request was admitted with all of these scopes.
+    async fn recheck_whole(&self, tx: &mut ReadTx, app: &Context) -> Result<()> {
+        let now = self.recheck(tx, app).await?;
+        // The request was authorized with all of these scopes.
         if self.scopes.is_within(now) { Ok(()) } else { Err(Error::Refused(Refusal::ScopesChanged)) }
     }
 
     /// What the credential may be used for now; 401 when it was revoked or has expired. Also call this before expensive work.
-    pub async fn judge(&self, tx: &mut ReadTx, app: &Context) -> Result<Scopes> {
+    pub async fn recheck(&self, tx: &mut ReadTx, app: &Context) -> Result<Scopes> {
         let now = app.now();
         let scopes = match &self.credential {
             CredentialId::AccessKey(id) => {

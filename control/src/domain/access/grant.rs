@@ -182,7 +182,7 @@ impl<N: Permission> AppGrant<N> {
     /// Errors: 401, 404 and 403 as without the right.
     pub async fn begin<'c>(&self, app: &'c Context) -> Result<Change<'c>> {
         let mut change = change::begin(app, self.caller.actor()).await?;
-        self.judge(&mut change, app).await?;
+        self.recheck(&mut change, app).await?;
         if self.is_only_share {
             // The caller now uses the name: if this app loses it, the name must not come to mean another app.
             names::keep(&mut change, self.account(), &nfc(&self.called), &self.app).await?;
@@ -191,8 +191,8 @@ impl<N: Permission> AppGrant<N> {
     }
 
     /// Checks that the right still exists; errors as in [`AppGrant::begin`]. Also call this before expensive work.
-    pub async fn judge(&self, tx: &mut ReadTx, app: &Context) -> Result<()> {
-        let scopes = self.caller.judge(tx, app).await?;
+    pub async fn recheck(&self, tx: &mut ReadTx, app: &Context) -> Result<()> {
+        let scopes = self.caller.recheck(tx, app).await?;
         let role = repo::role(tx, &self.app, self.account()).await?.ok_or(Error::NotFound(Thing::App))?;
         check::<N>(role, scopes)
     }

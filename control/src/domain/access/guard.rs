@@ -126,7 +126,7 @@ impl AppCreator {
     /// Like [`SignedIn::begin`], but of an API key's scopes only the required one must still be there.
     pub async fn begin<'c>(&self, app: &'c Context) -> Result<Change<'c>> {
         let mut change = change::begin(app, self.0.actor()).await?;
-        Self::check(self.0.judge(&mut change, app).await?)?;
+        Self::check(self.0.recheck(&mut change, app).await?)?;
         Ok(change)
     }
 

@@ -5,14 +5,14 @@ use shared::time::UnixMillis;
 use crate::domain::audit::Actor;
 use crate::domain::change::{self, Change, ChangeContext};
 use crate::domain::error::Result;
-use crate::infra::clock::{Clock, Dice};
+use crate::infra::clock::{Clock, Entropy};
 use crate::infra::db::Db;
 
 /// The operator of this database.
 #[derive(Debug)]
 pub struct Operator<'o> {
     db: &'o Db,
-    dice: Dice,
+    entropy: Entropy,
     clock: Clock,
 }
 
@@ -21,8 +21,8 @@ pub type OperatorChange<'o> = Change<'o, Operator<'o>>;
 
 impl<'o> Operator<'o> {
     /// The operator, with randomness and a clock.
-    pub fn new(db: &'o Db, dice: Dice, clock: Clock) -> Self {
-        Self { db, dice, clock }
+    pub fn new(db: &'o Db, entropy: Entropy, clock: Clock) -> Self {
+        Self { db, entropy, clock }
     }
 
     /// Begins a change.
@@ -36,8 +36,8 @@ impl ChangeContext for Operator<'_> {
         self.db
     }
 
-    fn dice(&self) -> &Dice {
-        &self.dice
+    fn entropy(&self) -> &Entropy {
+        &self.entropy
     }
 
     fn now(&self) -> UnixMillis {

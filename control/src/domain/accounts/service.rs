@@ -14,7 +14,7 @@ use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::email::Email;
 use crate::domain::error::{Error, OrConflict, Result};
-use crate::infra::clock::Dice;
+use crate::infra::clock::Entropy;
 use crate::infra::db::WriteTx;
 
 /// An account to create.
@@ -36,20 +36,20 @@ pub fn normalise_email(email: &str) -> Result<String> {
 }
 
 /// A display name in its stored form. Refuses names that are empty, too long, or not plain text.
-pub fn judge_name(name: &str) -> Result<Cow<'_, str>, Invalid> {
+pub fn validate_name(name: &str) -> Result<Cow<'_, str>, Invalid> {
     shared::text::name(name, 255)
 }
 
-/// Checks a new password with [`strength::judge`], in a turn for password work because it takes milliseconds. Errors: 503 if no turn is free.
-pub async fn judge_password(app: &Context, from: ClientAddress, password: &str, known: Vec<String>) -> Result<Result<(), Invalid>> {
+/// Checks a new password with [`strength::validate`], in a turn for password work because it takes milliseconds. Errors: 503 if no turn is free.
+pub async fn validate_password(app: &Context, from: ClientAddress, password: &str, known: Vec<String>) -> Result<Result<(), Invalid>> {
     let password = password.to_owned();
-    Ok(app.password_turn(from).await?.spend(move || strength::judge(&password, &known)).await?)
+    Ok(app.password_turn(from).await?.spend(move || strength::validate(&password, &known)).await?)
 }
 
 /// Creates a verified account; the surrounding change writes the audit row. Errors: 409 when the address already has an account.
-pub(crate) async fn insert(tx: &mut WriteTx, new: &NewAccount<'_>, dice: &Dice, now: UnixMillis) -> Result<AccountId> {
+pub(crate) async fn insert(tx: &mut WriteTx, new: &NewAccount<'_>, entropy: &Entropy, now: UnixMillis) -> Result<AccountId> {
     let &NewAccount { email, name, password_hash, limits } = new;
-    let id = AccountId::v7(now, dice.bytes()?);
+    let id = AccountId::v7(now, entropy.bytes()?);
     let row = NewAccountRow { id: &id, email, name, password_hash, limits, created: now };
     repo::insert(tx, &row).await.or_conflict(|| Conflict::AccountExists)?;
     Ok(id)

@@ -15,8 +15,8 @@ use super::common_passwords;
 pub const LENGTH: std::ops::RangeInclusive<usize> = 12..=1_000;
 
 /// Checks a new password: long enough and hard to guess, even for somebody who knows the given words. It takes milliseconds, so the server calls it through
-/// [`super::service::judge_password`], off the async threads.
-pub fn judge(password: &str, known: &[String]) -> Result<(), Invalid> {
+/// [`super::service::validate_password`], off the async threads.
+pub fn validate(password: &str, known: &[String]) -> Result<(), Invalid> {
     if !LENGTH.contains(&password.chars().count()) {
         return Err(Invalid::from("must be 12 to 1000 characters"));
     }
@@ -139,9 +139,9 @@ mod tests {
     #[test]
     fn the_cost_of_a_password_is_bounded() {
         let every: String = "4@8({[<369 1!|70$5+7%2".chars().cycle().take(1_000).collect();
-        let judged = bounded(truncated(&every)).into_owned();
-        assert_eq!(judged.chars().count(), MAX_JUDGED_CHARACTERS);
-        assert!(matches!(bounded(&judged), Cow::Borrowed(_)), "{judged}");
+        let validated = bounded(truncated(&every)).into_owned();
+        assert_eq!(validated.chars().count(), MAX_JUDGED_CHARACTERS);
+        assert!(matches!(bounded(&validated), Cow::Borrowed(_)), "{validated}");
         assert!(is_strong(&every, &[]));
     }
 

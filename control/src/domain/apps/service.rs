@@ -39,14 +39,14 @@ pub async fn create(app: &Context, owner: &AppCreator, new: NewApp) -> Result<Ap
         return Err(Error::Unauthenticated);
     }
     app.settings.limits.quotas.check_apps(&mut change, account).await?;
-    let id = AppId::v7(now, app.dice.bytes()?);
+    let id = AppId::v7(now, app.entropy.bytes()?);
     // An app shared under this name is no reason to refuse it: the bare name means the account's own app first.
     repo::insert(&mut change, &id, account, name, now).await.or_conflict(|| taken(name))?;
     names::keep(&mut change, account, name, &id).await?;
     let first: &[&str] = if new.has_no_deployments { &[] } else { &FIRST_DEPLOYMENTS };
     for deployment in first {
-        quotas::admit_deployment(app, &mut change, &id, (account, account), false, &owner.actor()).await?;
-        deployments::insert(&mut change, &id, account, deployment, KeyChoice::Generated, &app.dice, now).await?;
+        quotas::acquire_deployment(app, &mut change, &id, (account, account), false, &owner.actor()).await?;
+        deployments::insert(&mut change, &id, account, deployment, KeyChoice::Generated, &app.entropy, now).await?;
     }
     let details = json!({ "name": name, "hasNoDeployments": new.has_no_deployments });
     change.commit(Event::new(Action::CreateApp, &id).of_app(&id).with(details)).await?;
@@ -83,7 +83,7 @@ pub async fn rename(app: &Context, grant: &AppGrant<ManageApp>, name: &Name) -> 
         names::release(tx, &row.id, &row.name, grant.account(), None).await?;
         repo::rename(tx, &row.id, name).await.or_conflict(|| taken(name))?;
         names::settle(tx, &row.id, &row.namespace_id, name).await?;
-        quotas::admit_rename(app, tx, grant.account(), &grant.caller().actor()).await?;
+        quotas::acquire_rename(app, tx, grant.account(), &grant.caller().actor()).await?;
     }
     let renamed = find(tx, grant.caller(), &row.id).await?;
     let details = json!({ "name": name, "before": row.name });
@@ -92,9 +92,9 @@ pub async fn rename(app: &Context, grant: &AppGrant<ManageApp>, name: &Name) -> 
 }
 
 /// Deletes the app with its deployments and releases. Device rows and counts are unbounded, so they are deleted later in steps
-/// ([`crate::domain::counting::gone`]). Blobs stay until unused ones are cleaned up. Errors: those of [`fresh::admit`].
+/// ([`crate::domain::counting::gone`]). Blobs stay until unused ones are cleaned up. Errors: those of [`fresh::require`].
 pub async fn delete(app: &Context, grant: &AppGrant<OwnApp>, proof: Result<Option<Proof>>) -> Result<()> {
-    fresh::admit(app, grant.caller(), proof).await?;
+    fresh::require(app, grant.caller(), proof).await?;
     let mut change = grant.begin(app).await?;
     let (tx, now) = (&mut change, app.now());
     let row = grant.lock(tx).await?;

@@ -20,11 +20,11 @@ use crate::domain::second_factors::Proof;
 use crate::infra::db::WriteTx;
 
 /// Transfers the app to another account, and notifies both. The previous owner becomes an Admin. An unaccepted app can only be given back. Errors: 404 when
-/// no verified account has the address; 409 when that account already owns the app, or the caller has not accepted it; 429; those of [`fresh::admit`].
+/// no verified account has the address; 409 when that account already owns the app, or the caller has not accepted it; 429; those of [`fresh::require`].
 pub async fn transfer(app: &Context, grant: &AppGrant<OwnApp>, proof: Result<Option<Proof>>, email: &str) -> Result<App> {
     let caller = grant.caller();
-    fresh::admit(app, caller, proof).await?;
-    sharing::admit(app, caller).await?;
+    fresh::require(app, caller, proof).await?;
+    sharing::acquire(app, caller).await?;
     let mut tx = grant.begin(app).await?;
     let row = grant.lock(&mut tx).await?;
     let found = accounts::repo::find_verified(&mut tx, email).await?;

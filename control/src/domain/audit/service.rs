@@ -10,7 +10,7 @@ use shared::time::UnixMillis;
 use super::repo::{self, EventRow};
 use super::{Actor, Event};
 use crate::domain::error::{Error, Result};
-use crate::infra::clock::Dice;
+use crate::infra::clock::Entropy;
 use crate::infra::db::{ReadTx, WriteTx};
 
 /// Rows that verification reads at a time.
@@ -18,8 +18,8 @@ const BATCH: i64 = 1_000;
 
 /// Writes one row. It must be the last statement before the commit: it locks the head of the chain, and waiting for another row's lock while holding it could
 /// deadlock.
-pub async fn note(tx: &mut WriteTx, actor: &Actor, event: Event<'_>, dice: &Dice, now: UnixMillis) -> Result<()> {
-    let id = AuditEventId::v7(now, dice.bytes()?);
+pub async fn note(tx: &mut WriteTx, actor: &Actor, event: Event<'_>, entropy: &Entropy, now: UnixMillis) -> Result<()> {
+    let id = AuditEventId::v7(now, entropy.bytes()?);
     let (seq, previous) = repo::next(tx).await?;
     let mut row = EventRow {
         seq,
@@ -53,39 +53,39 @@ fn hash(previous: &str, row: &EventRow) -> Result<String> {
 
 /// An earlier head of the chain, stored elsewhere. It reveals rows cut off the end, and a chain that was rebuilt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct KnownHead {
     /// The number of rows then, at least 1.
     pub rows: i64,
     /// The hash of the last row, 64 hexadecimal digits.
     pub hash: Sha256Hex,
 }
 
-/// The text is not a valid [`Kept`].
+/// The text is not a valid [`KnownHead`].
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("must be a number of rows, a colon, and the hash of the last one, as audit verify prints them")]
-pub struct NotKept;
+pub struct InvalidHead;
 
-impl FromStr for Kept {
-    type Err = NotKept;
+impl FromStr for KnownHead {
+    type Err = InvalidHead;
 
-    fn from_str(text: &str) -> Result<Self, NotKept> {
-        let (rows, hash) = text.split_once(':').ok_or(NotKept)?;
-        let rows = rows.parse().ok().filter(|rows| *rows >= 1).ok_or(NotKept)?;
-        Ok(Self { rows, hash: Sha256Hex::try_from(hash).map_err(|_| NotKept)? })
+    fn from_str(text: &str) -> Result<Self, InvalidHead> {
+        let (rows, hash) = text.split_once(':').ok_or(InvalidHead)?;
+        let rows = rows.parse().ok().filter(|rows| *rows >= 1).ok_or(InvalidHead)?;
+        Ok(Self { rows, hash: Sha256Hex::try_from(hash).map_err(|_| InvalidHead)? })
     }
 }
 
 /// The result for a valid chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unbroken {
+pub struct IntactChain {
     /// The number of rows.
     pub rows: i64,
     /// The hash of the last row; empty when there are none.
     pub head: String,
 }
 
-/// The format in which a head is stored; [`Kept`] parses it.
-impl fmt::Display for Unbroken {
+/// The format in which a head is stored; [`KnownHead`] parses it.
+impl fmt::Display for IntactChain {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}:{}", self.rows, self.head)
     }
@@ -128,7 +128,7 @@ impl fmt::Display for Broken {
 impl std::error::Error for Broken {}
 
 /// Verifies the whole chain and returns the first fault, if any. If an earlier head is given in `kept`, the chain must contain it.
-pub async fn verify(tx: &mut ReadTx, kept: Option<&Kept>) -> Result<Result<Unbroken, Broken>> {
+pub async fn verify(tx: &mut ReadTx, kept: Option<&KnownHead>) -> Result<Result<IntactChain, Broken>> {
     let head = repo::head(tx).await?;
     let (mut seq, mut previous) = (0_i64, String::new());
     // Starts at the lowest possible number: rows inserted before the first one would also be shown to an app's managers.
@@ -159,7 +159,7 @@ pub async fn verify(tx: &mut ReadTx, kept: Option<&Kept>) -> Result<Result<Unbro
         return Ok(Err(Broken::Missing(seq.saturating_add(1))));
     }
     Ok(match head {
-        Some(head) if head == (seq, previous.clone()) => Ok(Unbroken { rows: seq, head: previous }),
+        Some(head) if head == (seq, previous.clone()) => Ok(IntactChain { rows: seq, head: previous }),
         Some((last, _)) if last > seq => Err(Broken::Missing(seq.saturating_add(1))),
         _ => Err(Broken::Head(seq)),
     })

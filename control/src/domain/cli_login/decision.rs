@@ -34,7 +34,7 @@ pub struct Decided {
 pub async fn resolve(app: &Context, caller: &DashboardSession, code: &UserCode) -> Result<CliAuthorizationId> {
     let rate = app.settings.limits.cli.resolves;
     let mut tx = app.db.write().await?;
-    caller.judge(&mut tx, app).await?;
+    caller.recheck(&mut tx, app).await?;
     let now = app.now();
     // The counter's row stays locked: of any number of concurrent guesses, no more than the limit learn whether they were right.
     let count = Count::lock(&mut tx, Limit::CliResolves, &Subject::account(caller.account()), now).await?;
@@ -74,7 +74,7 @@ pub async fn approve(
     _recent: RecentLogin,
     id: &CliAuthorizationId,
 ) -> Result<Decided> {
-    let code = PlainToken::code(&app.dice)?;
+    let code = PlainToken::code(&app.entropy)?;
     let code_expires = app.now().plus_millis(app.settings.limits.cli.code);
     let mut change = caller.begin_holding_account(app).await?;
     NewCredentials::of(&mut change, caller.account(), app).await?;

@@ -19,7 +19,7 @@ use crate::domain::context::Context;
 use crate::domain::credentials::token::{PlainToken, TokenHash};
 use crate::domain::credentials::{access_keys as keys, session};
 use crate::domain::error::{Error, Result};
-use crate::domain::limits::{Limit, admit_stranger};
+use crate::domain::limits::{Limit, acquire_unauthenticated};
 use crate::domain::mail::Kind;
 use crate::domain::traces::{self, Trace};
 use crate::infra::db::{ReadTx, WriteTx};
@@ -59,7 +59,7 @@ impl Proof<'_> {
 
 /// A CLI's credential.
 #[derive(Debug)]
-pub struct Given {
+pub struct IssuedToken {
     /// Its ID.
     pub id: AccessKeyId,
     /// The plain token, which cannot be recovered later.
@@ -71,7 +71,7 @@ pub struct Given {
 }
 
 /// Exchanges a grant. Errors: a [`CliTokenError`], 429.
-pub async fn exchange(app: &Context, from: ClientAddress, grant: &Grant<'_>) -> Result<Given> {
+pub async fn exchange(app: &Context, from: ClientAddress, grant: &Grant<'_>) -> Result<IssuedToken> {
     let (row, given) = match grant {
         Grant::Code { code, proof } => {
             count_exchange(app, from).await?;
@@ -113,11 +113,11 @@ fn note(app: &Context, from: ClientAddress, refusal: CliTokenError, row: Option<
 }
 
 async fn count_exchange(app: &Context, from: ClientAddress) -> Result<()> {
-    admit_stranger(app, from, Limit::CliTokens, app.settings.limits.cli.tokens).await
+    acquire_unauthenticated(app, from, Limit::CliTokens, app.settings.limits.cli.tokens).await
 }
 
 /// Polls at the right interval do not count against the limit while the request can still be approved. All other polls count.
-async fn poll(app: &Context, from: ClientAddress, row: Option<&AuthorizationRow>) -> Result<Given> {
+async fn poll(app: &Context, from: ClientAddress, row: Option<&AuthorizationRow>) -> Result<IssuedToken> {
     let Some(row) = row else {
         count_exchange(app, from).await?;
         return Err(CliTokenError::InvalidGrant.into());
@@ -146,7 +146,7 @@ async fn poll(app: &Context, from: ClientAddress, row: Option<&AuthorizationRow>
 }
 
 /// Issues the credential of an approved request. An authorization code comes with a `proof`.
-async fn redeem(app: &Context, from: ClientAddress, found: &AuthorizationRow, proof: Option<Proof<'_>>) -> Result<Given> {
+async fn redeem(app: &Context, from: ClientAddress, found: &AuthorizationRow, proof: Option<Proof<'_>>) -> Result<IssuedToken> {
     let (mut tx, now) = (app.db.write().await?, app.now());
     let owner = match &found.account_id {
         Some(account) => accounts::repo::hold(&mut tx, account).await?,
@@ -171,7 +171,13 @@ async fn redeem(app: &Context, from: ClientAddress, found: &AuthorizationRow, pr
     }
 }
 
-async fn issue(mut tx: WriteTx, app: &Context, from: ClientAddress, row: &AuthorizationRow, owner: Option<LockedRow>) -> Result<Given> {
+async fn issue(
+    mut tx: WriteTx,
+    app: &Context,
+    from: ClientAddress,
+    row: &AuthorizationRow,
+    owner: Option<LockedRow>,
+) -> Result<IssuedToken> {
     let (Some(owner), Some(account), Some(approved_by)) = (owner, &row.account_id, &row.session_id) else {
         return cancel(tx, row).await;
     };
@@ -182,14 +188,14 @@ async fn issue(mut tx: WriteTx, app: &Context, from: ClientAddress, row: &Author
     let mut change = Anonymous::owner(account, from).change_in(app, tx);
     let issued = session::issue(&mut change, app, account, origin, from, &row.device).await?;
     repo::consume(&mut change, &row.id, &issued.id).await?;
-    notice::put(&mut change, (account, &owner.email), from, vec![row.device.label()], Kind::MachineAdded).await?;
+    notice::put(&mut change, (account, &owner.email), from, vec![row.device.label()], Kind::DeviceAuthorized).await?;
     let details = json!({ "authorization": row.id, "credentialOrigin": origin.kind().origin() });
     change.commit(Event::new(Action::AddMachine, &issued.id).with(details)).await?;
-    Ok(Given { id: issued.id, token: issued.token, expires: issued.expires, email: owner.email })
+    Ok(IssuedToken { id: issued.id, token: issued.token, expires: issued.expires, email: owner.email })
 }
 
 /// Cancels a request whose approval no longer works, so that its polls count against the limit from now on.
-async fn cancel(mut tx: WriteTx, row: &AuthorizationRow) -> Result<Given> {
+async fn cancel(mut tx: WriteTx, row: &AuthorizationRow) -> Result<IssuedToken> {
     repo::cancel_one(&mut tx, &row.id).await?;
     tx.commit().await?;
     Err(CliTokenError::AccessDenied.into())
@@ -203,7 +209,7 @@ async fn revoke(mut change: Change<'_>, from: ClientAddress, row: &Authorization
         None => false,
     };
     if let Some((account, owner)) = row.account_id.as_ref().zip(owner).filter(|_| is_revoked) {
-        notice::put(&mut change, (account, &owner.email), from, vec![row.device.label()], Kind::MachineRemoved).await?;
+        notice::put(&mut change, (account, &owner.email), from, vec![row.device.label()], Kind::DeviceRevoked).await?;
     }
     let revoked = row.credential_id.as_ref().filter(|_| is_revoked);
     end(change, row, json!({ "reason": "replay", "revoked": revoked })).await

@@ -10,9 +10,9 @@
 //!
 //! `start`, `decision` and `exchange` are the three steps, `machines` manages the resulting credentials. Start reading at [`request::State`].
 
+pub mod authorized_devices;
 pub mod decision;
 pub mod exchange;
-pub mod machines;
 pub mod notice;
 pub mod proof;
 pub mod redirect;

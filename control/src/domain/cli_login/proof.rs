@@ -10,13 +10,13 @@ use subtle::ConstantTimeEq;
 const CHALLENGE: usize = 43;
 
 /// Checks the format of a challenge.
-pub fn judge_challenge(challenge: &str) -> Result<&str, Invalid> {
+pub fn validate_challenge(challenge: &str) -> Result<&str, Invalid> {
     let is_sound = challenge.len() == CHALLENGE && challenge.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
     if is_sound { Ok(challenge) } else { Err(Invalid::from("must be 43 base64url characters: the SHA-256 of the verifier")) }
 }
 
 /// Checks that the method is S256.
-pub fn judge_method(method: &str) -> Result<(), Invalid> {
+pub fn validate_method(method: &str) -> Result<(), Invalid> {
     if method == "S256" { Ok(()) } else { Err(Invalid::from("must be S256")) }
 }
 

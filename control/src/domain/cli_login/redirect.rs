@@ -14,7 +14,7 @@ const VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_'
 
 /// Checks a redirect URI: `http`, a loopback address in its shortest form, a port, an optional path, and nothing else. Names are refused, even `localhost`,
 /// because what they resolve to can be changed.
-pub fn judge(uri: &str) -> Result<&str, Invalid> {
+pub fn validate(uri: &str) -> Result<&str, Invalid> {
     let rest = uri.strip_prefix("http://").filter(|_| uri.len() <= MAX_LENGTH);
     let rest = rest.and_then(|rest| ["127.0.0.1:", "[::1]:"].into_iter().find_map(|host| rest.strip_prefix(host)));
     let parts = rest.map(|rest| rest.split_at(rest.find('/').unwrap_or(rest.len())));

@@ -15,7 +15,7 @@ use crate::domain::context::Context;
 use crate::domain::credentials::session::Device;
 use crate::domain::credentials::token::PlainToken;
 use crate::domain::error::{Error, Result};
-use crate::domain::limits::{Limit, admit_stranger};
+use crate::domain::limits::{Limit, acquire_unauthenticated};
 
 /// The maximum length of a state, in characters.
 const MAX_STATE: usize = 512;
@@ -48,19 +48,19 @@ pub struct StartedDevice {
 
 /// A request through a browser on the same machine. It has no `Debug`, because of the state.
 pub struct BrowserRequest<'a> {
-    /// The hash of the verifier, checked by [`super::proof::judge_challenge`].
+    /// The hash of the verifier, checked by [`super::proof::validate_challenge`].
     pub code_challenge: &'a str,
-    /// Where the browser delivers the code, checked by [`super::redirect::judge`].
+    /// Where the browser delivers the code, checked by [`super::redirect::validate`].
     pub redirect_uri: &'a str,
-    /// The state that the redirect returns to the CLI, checked by [`judge_state`].
+    /// The state that the redirect returns to the CLI, checked by [`validate_state`].
     pub state: Option<&'a str>,
-    /// How the CLI describes itself, each text returned by [`judge_label`].
+    /// How the CLI describes itself, each text returned by [`validate_label`].
     pub device: Device,
 }
 
 /// Starts a request in the authorization code flow. Errors: 429.
 pub async fn by_browser(app: &Context, from: ClientAddress, new: &BrowserRequest<'_>) -> Result<Started> {
-    admit_stranger(app, from, Limit::CliStarts, app.settings.limits.cli.starts).await?;
+    acquire_unauthenticated(app, from, Limit::CliStarts, app.settings.limits.cli.starts).await?;
     let mut change = Anonymous::at(from).begin(app).await?;
     let flow = NewFlow::Browser { code_challenge: new.code_challenge, redirect_uri: new.redirect_uri, state: new.state };
     let started = insert(&mut change, from, flow, &new.device).await?;
@@ -69,13 +69,13 @@ pub async fn by_browser(app: &Context, from: ClientAddress, new: &BrowserRequest
     Ok(request)
 }
 
-/// Starts a request in the device flow. Each text of `device` was returned by [`judge_label`]. Errors: 429.
+/// Starts a request in the device flow. Each text of `device` was returned by [`validate_label`]. Errors: 429.
 pub async fn by_device(app: &Context, from: ClientAddress, device: &Device) -> Result<StartedDevice> {
-    admit_stranger(app, from, Limit::CliStarts, app.settings.limits.cli.starts).await?;
+    acquire_unauthenticated(app, from, Limit::CliStarts, app.settings.limits.cli.starts).await?;
     let mut change = Anonymous::at(from).begin(app).await?;
-    let device_code = PlainToken::code(&app.dice)?;
+    let device_code = PlainToken::code(&app.entropy)?;
     for _ in 0..MAX_ATTEMPTS {
-        let user_code = UserCode::random(&app.dice)?;
+        let user_code = UserCode::random(&app.entropy)?;
         let flow = NewFlow::Device { device_code: &device_code.hash(), user_code: &user_code };
         if let Some(request) = insert(&mut change, from, flow, device).await? {
             finish(change, &request, Mode::Device).await?;
@@ -88,7 +88,7 @@ pub async fn by_device(app: &Context, from: ClientAddress, device: &Device) -> R
 /// Inserts a request; none when its ID or user code is taken.
 async fn insert(tx: &mut Change<'_>, from: ClientAddress, flow: NewFlow<'_>, device: &Device) -> Result<Option<Started>> {
     let (app, now) = (tx.context(), tx.now());
-    let id = CliAuthorizationId::v4(app.dice.bytes()?);
+    let id = CliAuthorizationId::v4(app.entropy.bytes()?);
     let expires = now.plus_millis(app.settings.limits.cli.request);
     let row = NewAuthorizationRow { id: &id, flow, device, created_by: &from.0.to_string(), created: now, expires };
     let is_stored = repo::insert(tx, &row).await? > 0;
@@ -100,7 +100,7 @@ async fn finish(change: Change<'_>, request: &Started, mode: Mode) -> Result<()>
 }
 
 /// Checks a state.
-pub fn judge_state(state: &str) -> Result<&str, Invalid> {
+pub fn validate_state(state: &str) -> Result<&str, Invalid> {
     if state.chars().count() <= MAX_STATE && !state.chars().any(char::is_control) {
         Ok(state)
     } else {
@@ -109,7 +109,7 @@ pub fn judge_state(state: &str) -> Result<&str, Invalid> {
 }
 
 /// A label that people base their decision on, so it must not contain invisible characters. An empty one counts as absent.
-pub fn judge_label(text: &str) -> Result<Option<String>, Invalid> {
+pub fn validate_label(text: &str) -> Result<Option<String>, Invalid> {
     let text = text.trim_matches(' ');
     if text.is_empty() {
         return Ok(None);

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use shared::Invalid;
 
-use crate::infra::clock::Dice;
+use crate::infra::clock::Entropy;
 
 /// The alphabet.
 pub const LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
@@ -20,11 +20,11 @@ pub struct UserCode(String);
 
 impl UserCode {
     /// A new random code.
-    pub fn random(dice: &Dice) -> Result<Self, getrandom::Error> {
+    pub fn random(entropy: &Entropy) -> Result<Self, getrandom::Error> {
         let mut text = String::new();
         while text.len() < LENGTH {
             // 240 is twelve times 20; larger bytes would make some letters more likely than others.
-            let bytes = dice.bytes::<16>()?.into_iter().filter(|byte| *byte < 240);
+            let bytes = entropy.bytes::<16>()?.into_iter().filter(|byte| *byte < 240);
             let letters = bytes.filter_map(|byte| LETTERS.get(usize::from(byte) % LETTERS.len()));
             text.extend(letters.take(LENGTH - text.len()).map(|letter| char::from(*letter)));
         }

@@ -22,17 +22,17 @@ use crate::domain::{accounts, email as addresses, traces};
 use crate::infra::db::ReadTx;
 
 /// A role to give. Each part is validated separately: a proof that the role requires is verified before their errors are reported.
-pub struct GivenRole {
+pub struct RoleInput {
     /// The role.
     pub role: Result<Role, Invalid>,
     /// A second-factor proof; required to give the role Admin in a session that is not fresh.
     pub proof: Result<Option<Proof>, Invalid>,
 }
 
-impl GivenRole {
+impl RoleInput {
     /// The role, if the caller may give it. The Owner role cannot be given: there is one owner, who changes only by a transfer. Admin requires a fresh proof.
     /// Errors: 403 with `reauth_required`, 400, 409, 429.
-    async fn judge(self, app: &Context, caller: &SignedIn) -> Result<Role> {
+    async fn validate(self, app: &Context, caller: &SignedIn) -> Result<Role> {
         match self.role {
             Ok(Role::Owner) => return Err(owner_stays_owner()),
             Ok(Role::Admin) => fresh::prove(app, caller, Proof::parsed(&self.proof)).await?,
@@ -51,10 +51,10 @@ fn owner_stays_owner() -> Error {
 
 /// Counts an attempt to add a collaborator or to transfer an app. Failed attempts count too, because each reveals whether an address has an account. Errors:
 /// 429.
-pub async fn admit(app: &Context, caller: &SignedIn) -> Result<()> {
+pub async fn acquire(app: &Context, caller: &SignedIn) -> Result<()> {
     let rate = app.settings.limits.collaborators;
-    let admitted = limits::admit_alone(app, &Subject::account(caller.account()), Limit::Collaborators, rate).await?;
-    admitted.map_err(|seconds| {
+    let acquired = limits::acquire_alone(app, &Subject::account(caller.account()), Limit::Collaborators, rate).await?;
+    acquired.map_err(|seconds| {
         traces::refused(app, caller.from(), Limit::Collaborators.as_str(), Some(caller.account()));
         Error::TooMany { limit: RateLimit::Collaborators, retry_after: seconds }
     })
@@ -65,11 +65,11 @@ pub async fn list(tx: &mut ReadTx, grant: &AppGrant<ReadApp>) -> Result<Vec<Coll
     Ok(repo::list(tx, grant.app()).await?.into_iter().map(|row| Collaborator::of(row, grant.account())).collect())
 }
 
-/// Gives an account a role, and notifies it. Returns the role. Errors: those of [`GivenRole`]; 404 when no verified account has the address, 409 when it
+/// Gives an account a role, and notifies it. Returns the role. Errors: those of [`RoleInput`]; 404 when no verified account has the address, 409 when it
 /// already has a role, 429.
-pub async fn add(app: &Context, grant: &AppGrant<ManageCollaborators>, given: GivenRole, email: &str) -> Result<Role> {
-    let role = given.judge(app, grant.caller()).await?;
-    admit(app, grant.caller()).await?;
+pub async fn add(app: &Context, grant: &AppGrant<ManageCollaborators>, given: RoleInput, email: &str) -> Result<Role> {
+    let role = given.validate(app, grant.caller()).await?;
+    acquire(app, grant.caller()).await?;
     let mut tx = grant.begin(app).await?;
     let now = tx.now();
     let row = grant.lock(&mut tx).await?;
@@ -93,9 +93,9 @@ pub async fn add(app: &Context, grant: &AppGrant<ManageCollaborators>, given: Gi
     Ok(role)
 }
 
-/// Changes a role, and returns it with the collaborator's email as stored. Errors: those of [`GivenRole`]; 404, 409 for the owner's role.
-pub async fn update(app: &Context, grant: &AppGrant<ManageCollaborators>, given: GivenRole, email: &str) -> Result<(String, Role)> {
-    let role = given.judge(app, grant.caller()).await?;
+/// Changes a role, and returns it with the collaborator's email as stored. Errors: those of [`RoleInput`]; 404, 409 for the owner's role.
+pub async fn update(app: &Context, grant: &AppGrant<ManageCollaborators>, given: RoleInput, email: &str) -> Result<(String, Role)> {
+    let role = given.validate(app, grant.caller()).await?;
     let mut tx = grant.begin(app).await?;
     let row = grant.lock(&mut tx).await?;
     let found = repo::find(&mut tx, &row.id, email).await?.ok_or(Error::NotFound(Thing::Collaborator))?;

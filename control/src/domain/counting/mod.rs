@@ -30,7 +30,7 @@ pub(crate) enum Outcome {
 
 /// The final result for a report. Errors are not final.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Judgement {
+pub enum ReportStatus {
     /// It is counted, was counted before, or its label does not exist, in which case it is not counted.
     Accepted,
     /// It is not a valid report; the text says why.
@@ -39,7 +39,7 @@ pub enum Judgement {
     UnknownDeployment,
 }
 
-impl From<Outcome> for Judgement {
+impl From<Outcome> for ReportStatus {
     /// The sender is not told that a label does not exist.
     fn from(outcome: Outcome) -> Self {
         match outcome {
@@ -49,7 +49,7 @@ impl From<Outcome> for Judgement {
     }
 }
 
-impl Judgement {
+impl ReportStatus {
     /// The response entry for the report with this ID; none when it was accepted.
     pub fn dropped(self, id: &ReportId) -> Option<Dropped> {
         let reason = match self {

@@ -14,7 +14,7 @@ use super::buckets::{self, Buckets};
 use super::flags::Flag;
 use super::repo::{self, ClientKey, DeploymentRow};
 use super::rules::{Changes, Epochs, Event, Place, Sighting, Stamp};
-use super::{Judgement, Outcome};
+use super::{Outcome, ReportStatus};
 use crate::domain::counting::counters as metrics;
 use crate::infra::db::{Db, WriteTx};
 
@@ -25,9 +25,9 @@ const ID_LIFE_MILLIS: i64 = 15 * 86_400_000;
 const PURGE_STEP: i64 = 1_000;
 
 /// Counts these reports and returns the results in the same order. On an error, only some of them may be stored; the whole batch can be retried.
-pub async fn store(db: &Db, max_binary_versions: u32, reports: &[Report], now: UnixMillis) -> sqlx::Result<Vec<Judgement>> {
+pub async fn store(db: &Db, max_binary_versions: u32, reports: &[Report], now: UnixMillis) -> sqlx::Result<Vec<ReportStatus>> {
     let outcomes = outcomes(db, max_binary_versions, reports, now).await?;
-    outcomes.into_iter().map(|outcome| outcome.map(Judgement::from)).collect()
+    outcomes.into_iter().map(|outcome| outcome.map(ReportStatus::from)).collect()
 }
 
 /// Like [`store`], for callers that need to know which reports were counted.

@@ -95,8 +95,8 @@ pub async fn issue(
     device: &Device,
 ) -> Result<Issued> {
     let (now, kind, limits) = (app.now(), origin.kind(), &app.settings.limits.sessions);
-    let id = AccessKeyId::v7(now, app.dice.bytes()?);
-    let token = PlainToken::session(&app.dice)?;
+    let id = AccessKeyId::v7(now, app.entropy.bytes()?);
+    let token = PlainToken::session(&app.entropy)?;
     let lifetime = if kind.is_cli() { limits.cli } else { limits.dashboard };
     let expires = UnixMillis(now.0.saturating_add(lifetime).min(LAST_EXPIRY));
     let friendly_name = if kind.is_cli() { format!("CLI-{id}") } else { format!("Login-{id}") };

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use shared::hash::Sha256Hex;
 use subtle::ConstantTimeEq;
 
-use crate::infra::clock::Dice;
+use crate::infra::clock::Entropy;
 
 /// The prefix of a named access key.
 pub const NAMED_KEY_PREFIX: &str = "svc_ak_";
@@ -37,26 +37,26 @@ pub struct PlainToken(String);
 
 impl PlainToken {
     /// A new named access key: the prefix and 43 base64url characters (256 bits).
-    pub fn named_key(dice: &Dice) -> Result<Self, getrandom::Error> {
-        Self::with_prefix(NAMED_KEY_PREFIX, dice)
+    pub fn named_key(entropy: &Entropy) -> Result<Self, getrandom::Error> {
+        Self::with_prefix(NAMED_KEY_PREFIX, entropy)
     }
 
     /// A new session: its prefix and 256 bits.
-    pub fn session(dice: &Dice) -> Result<Self, getrandom::Error> {
-        Self::with_prefix(SESSION_PREFIX, dice)
+    pub fn session(entropy: &Entropy) -> Result<Self, getrandom::Error> {
+        Self::with_prefix(SESSION_PREFIX, entropy)
     }
 
     /// A new pending login: its prefix and 256 bits.
-    pub fn pending_login(dice: &Dice) -> Result<Self, getrandom::Error> {
-        Self::with_prefix(PENDING_LOGIN_PREFIX, dice)
+    pub fn pending_login(entropy: &Entropy) -> Result<Self, getrandom::Error> {
+        Self::with_prefix(PENDING_LOGIN_PREFIX, entropy)
     }
 
     /// A new API key: its prefix, 9 public base62 characters and 32 secret ones (190 bits).
-    pub fn api_key(dice: &Dice) -> Result<Self, getrandom::Error> {
+    pub fn api_key(entropy: &Entropy) -> Result<Self, getrandom::Error> {
         let mut text = API_KEY_PREFIX.to_owned();
         while text.len() < API_KEY_LENGTH {
             // 248 is four times 62; larger bytes would make some characters more likely than others.
-            let bytes = dice.bytes::<64>()?.into_iter().filter(|byte| *byte < 248);
+            let bytes = entropy.bytes::<64>()?.into_iter().filter(|byte| *byte < 248);
             let left = API_KEY_LENGTH - text.len();
             text.extend(bytes.filter_map(|byte| BASE62.get(usize::from(byte) % BASE62.len())).take(left).map(|byte| char::from(*byte)));
         }
@@ -64,22 +64,22 @@ impl PlainToken {
     }
 
     /// A new token for a link in a mail: 256 bits. It has no prefix, because it is not a credential.
-    pub fn mailed(dice: &Dice) -> Result<Self, getrandom::Error> {
-        Self::with_prefix("", dice)
+    pub fn mailed(entropy: &Entropy) -> Result<Self, getrandom::Error> {
+        Self::with_prefix("", entropy)
     }
 
     /// A new code for CLI authorization (RFC 6749 section 4.1.2, RFC 8628 section 3.2): 256 bits without a prefix.
-    pub fn code(dice: &Dice) -> Result<Self, getrandom::Error> {
-        Self::with_prefix("", dice)
+    pub fn code(entropy: &Entropy) -> Result<Self, getrandom::Error> {
+        Self::with_prefix("", entropy)
     }
 
     /// A new token for a device cookie: 256 bits. It has no prefix, because it grants no access.
-    pub fn device(dice: &Dice) -> Result<Self, getrandom::Error> {
-        Self::with_prefix("", dice)
+    pub fn device(entropy: &Entropy) -> Result<Self, getrandom::Error> {
+        Self::with_prefix("", entropy)
     }
 
-    fn with_prefix(prefix: &str, dice: &Dice) -> Result<Self, getrandom::Error> {
-        Ok(Self(format!("{prefix}{}", URL_SAFE_NO_PAD.encode(dice.bytes::<32>()?))))
+    fn with_prefix(prefix: &str, entropy: &Entropy) -> Result<Self, getrandom::Error> {
+        Ok(Self(format!("{prefix}{}", URL_SAFE_NO_PAD.encode(entropy.bytes::<32>()?))))
     }
 
     /// The plain text, for the one response that shows it.

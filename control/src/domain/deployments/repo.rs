@@ -177,7 +177,7 @@ pub async fn give_key(tx: &mut WriteTx, key: &DeploymentKey, app: &AppId, from: 
 }
 
 /// Takes a key out of use: devices that present it get a tombstone.
-pub async fn bury_key(tx: &mut WriteTx, key: &DeploymentKey) -> sqlx::Result<u64> {
+pub async fn retire_key(tx: &mut WriteTx, key: &DeploymentKey) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(BURY_KEY).bind(key.as_str()).execute(conn).await)
 }
 

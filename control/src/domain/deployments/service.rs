@@ -15,7 +15,7 @@ use crate::domain::conflict::Conflict;
 use crate::domain::context::Context;
 use crate::domain::error::{Error, OrConflict, Result, Thing};
 use crate::domain::limits::quotas;
-use crate::infra::clock::Dice;
+use crate::infra::clock::Entropy;
 use crate::infra::db::{ReadTx, WriteTx};
 
 /// Where a new deployment's key comes from.
@@ -71,8 +71,8 @@ pub async fn create(app: &Context, grant: &AppGrant<ManageDeployments>, new: New
     let of = grant.lock(tx).await?;
     // The key belongs to the account whose namespace holds the app, even when a collaborator supplies it.
     let reuses_key = owns_unused_key(tx, &key, &of.namespace_id).await?;
-    quotas::admit_deployment(app, tx, &of.id, (&of.namespace_id, grant.account()), reuses_key, &grant.caller().actor()).await?;
-    let row = insert(tx, &of.id, &of.namespace_id, new.name.as_str(), key, &app.dice, now).await?;
+    quotas::acquire_deployment(app, tx, &of.id, (&of.namespace_id, grant.account()), reuses_key, &grant.caller().actor()).await?;
+    let row = insert(tx, &of.id, &of.namespace_id, new.name.as_str(), key, &app.entropy, now).await?;
     let event = Event::new(Action::CreateDeployment, &row.id).of_app(grant.app()).with(json!({ "name": row.name }));
     change.commit(event).await?;
     Ok(Deployment::of(grant, row))
@@ -92,12 +92,12 @@ pub async fn insert(
     account: &AccountId,
     name: &str,
     choice: KeyChoice,
-    dice: &Dice,
+    entropy: &Entropy,
     now: UnixMillis,
 ) -> Result<DeploymentRow> {
-    let id = DeploymentId::v7(now, dice.bytes()?);
+    let id = DeploymentId::v7(now, entropy.bytes()?);
     let (key, by) = match choice {
-        KeyChoice::Generated => (DeploymentKey::from_random(dice.bytes()?), account.clone()),
+        KeyChoice::Generated => (DeploymentKey::from_random(entropy.bytes()?), account.clone()),
         KeyChoice::Given { key, by } => (key, by),
     };
     let taken = || Conflict::KeyTaken;
@@ -152,7 +152,7 @@ pub async fn retire_keys(tx: &mut WriteTx, mut keys: Vec<DeploymentKey>, now: Un
     // In the order in which the publisher locks them.
     keys.sort_unstable();
     for key in keys {
-        repo::bury_key(tx, &key).await?;
+        repo::retire_key(tx, &key).await?;
         snapshots::enqueue(tx, &key, now).await?;
     }
     Ok(())

@@ -12,7 +12,7 @@ use crate::domain::conflict::Conflict;
 use crate::domain::encryption::check;
 use crate::domain::encryption::sealed::{self, Kind};
 use crate::domain::error::{Error, Result};
-use crate::infra::clock::Dice;
+use crate::infra::clock::Entropy;
 use crate::infra::crypto::keys::EncryptionKeys;
 use crate::infra::crypto::seal;
 use crate::infra::db::Db;
@@ -47,12 +47,12 @@ impl Rotated {
 /// Re-encrypts everything with the first key, and removes the other keys from the database's list. Errors: the keys do not belong to this database; none of
 /// them decrypts a value, which then stays unchanged with all that follow; another process keeps encrypting with an older key.
 pub async fn rotate(operator: &Operator<'_>, keys: &EncryptionKeys) -> Result<Rotated> {
-    let (db, dice) = (operator.db(), operator.dice());
+    let (db, entropy) = (operator.db(), operator.entropy());
     check::check_all(db, keys).await?;
     let mut rotated = Rotated::default();
     for _ in 0..MAX_PASSES {
         for kind in Kind::ALL {
-            *rotated.count(kind) += reencrypt(db, keys, dice, kind).await?;
+            *rotated.count(kind) += reencrypt(db, keys, entropy, kind).await?;
         }
         let mut change = operator.begin().await?;
         if check::forget_others(&mut change, keys).await? {
@@ -66,7 +66,7 @@ pub async fn rotate(operator: &Operator<'_>, keys: &EncryptionKeys) -> Result<Ro
 }
 
 /// Re-encrypts all rows of a kind that are not under the first key. Returns how many.
-async fn reencrypt(db: &Db, keys: &EncryptionKeys, dice: &Dice, kind: Kind) -> Result<u64> {
+async fn reencrypt(db: &Db, keys: &EncryptionKeys, entropy: &Entropy, kind: Kind) -> Result<u64> {
     let (first, mut after, mut moved) = (keys.first(), String::new(), 0);
     loop {
         let rows = sealed::not_under(&mut db.read().await?, first, kind, &after).await?;
@@ -75,7 +75,7 @@ async fn reencrypt(db: &Db, keys: &EncryptionKeys, dice: &Dice, kind: Kind) -> R
         for row in &rows {
             let purpose = kind.purpose(&row.id);
             let plain = seal::open(keys.all(), &purpose, &row.sealed)?;
-            let new = seal::seal(first, dice, &purpose, &plain)?;
+            let new = seal::seal(first, entropy, &purpose, &plain)?;
             let mut tx = db.write().await?;
             // A row that was replaced or deleted meanwhile is skipped.
             moved += sealed::replace(&mut tx, kind, row, &new).await?;

@@ -21,7 +21,7 @@ use crate::domain::error::{Error, OrConflict, Result, Thing};
 use crate::domain::login::fresh;
 use crate::domain::mail::{Key, KeyNotice, Kind, Mail, notices};
 use crate::domain::second_factors::{NewCredentials, Proof};
-use crate::infra::clock::Dice;
+use crate::infra::clock::Entropy;
 use crate::infra::db::{ReadTx, WriteTx};
 
 /// The default lifetime of a key: 60 days, in milliseconds.
@@ -30,16 +30,16 @@ pub const DEFAULT_TTL: i64 = 60 * 86_400_000;
 /// An access key to create.
 #[derive(Clone, Debug)]
 pub struct NewAccessKey {
-    /// Its name, as returned by [`judge_friendly_name`].
+    /// Its name, as returned by [`validate_friendly_name`].
     pub friendly_name: String,
-    /// Its lifetime in milliseconds, checked by [`judge_ttl`].
+    /// Its lifetime in milliseconds, checked by [`validate_ttl`].
     pub ttl: i64,
 }
 
 /// Changes to a credential; `None` keeps the current value. Each part is validated separately: the rights for a new lifetime are checked before the errors
 /// are reported.
 pub struct AccessKeyPatch {
-    /// Its name, as returned by [`judge_friendly_name`], or the errors in it and in members that only the surface parses.
+    /// Its name, as returned by [`validate_friendly_name`], or the errors in it and in members that only the surface parses.
     pub friendly_name: Result<Option<String>, FieldErrors>,
     /// Its lifetime from now on in milliseconds.
     pub ttl: Result<Option<i64>, Invalid>,
@@ -48,13 +48,13 @@ pub struct AccessKeyPatch {
 }
 
 /// Validates a name and returns its stored form. It must be usable in a path: clients resolve `.` and `..` before sending.
-pub fn judge_friendly_name(name: &str) -> Result<String, Invalid> {
+pub fn validate_friendly_name(name: &str) -> Result<String, Invalid> {
     let name = shared::text::name(name, 255).map(Cow::into_owned)?;
     if matches!(name.as_str(), "." | "..") { Err(Invalid::from("must not be . or ..")) } else { Ok(name) }
 }
 
 /// Validates a lifetime in milliseconds.
-pub fn judge_ttl(ttl: i64) -> Result<i64, Invalid> {
+pub fn validate_ttl(ttl: i64) -> Result<i64, Invalid> {
     if ttl >= 1 { Ok(ttl) } else { Err(Invalid::from("must be at least 1 ms")) }
 }
 
@@ -70,14 +70,14 @@ pub async fn create(
     friendly_name: &str,
     created_by: &str,
     ttl: i64,
-    dice: &Dice,
+    entropy: &Entropy,
     now: UnixMillis,
 ) -> Result<PlainToken> {
     let mut errors = FieldErrors::default();
-    let name = errors.take("friendlyName", judge_friendly_name(friendly_name));
-    let (Some(friendly_name), Some(ttl)) = (name, errors.take("ttl", judge_ttl(ttl))) else { return Err(errors.into()) };
-    let token = PlainToken::named_key(dice)?;
-    let id = AccessKeyId::v7(now, dice.bytes()?);
+    let name = errors.take("friendlyName", validate_friendly_name(friendly_name));
+    let (Some(friendly_name), Some(ttl)) = (name, errors.take("ttl", validate_ttl(ttl))) else { return Err(errors.into()) };
+    let token = PlainToken::named_key(entropy)?;
+    let id = AccessKeyId::v7(now, entropy.bytes()?);
     let row = NewKeyRow {
         id: &id,
         account,
@@ -112,7 +112,7 @@ pub async fn add(
     let (tx, now, from) = (&mut change, app.now(), caller.from().0.to_string());
     NewCredentials::of(tx, caller.account(), app).await?;
     app.settings.limits.quotas.check_access_keys(tx, caller.account()).await?;
-    let token = create(tx, caller.account(), friendly_name, &from, *ttl, &app.dice, now).await?;
+    let token = create(tx, caller.account(), friendly_name, &from, *ttl, &app.entropy, now).await?;
     let key = repo::find_by_name(tx, caller.account(), friendly_name).await?.ok_or(Error::NotFound(Thing::AccessKey))?;
     tell(tx, caller, friendly_name, Kind::KeyAdded).await?;
     let details = json!({ "friendlyName": friendly_name, "expires": key.expires });
@@ -170,7 +170,7 @@ pub async fn update(app: &Context, caller: &LoginSession, friendly_name: &str, p
     let is_proven = prove(app, caller, friendly_name, &patch).await?;
     let mut errors = FieldErrors::default();
     let name = patch.friendly_name.map_err(|others| errors.extend(others)).ok();
-    let ttl = errors.take("ttl", patch.ttl.and_then(|ttl| ttl.map(judge_ttl).transpose()));
+    let ttl = errors.take("ttl", patch.ttl.and_then(|ttl| ttl.map(validate_ttl).transpose()));
     let proof = errors.take("stepUp", patch.proof);
     let (Some(name), Some(ttl), Some(_)) = (name, ttl, proof) else { return Err(errors.into()) };
     let mut change = caller.begin_holding_account(app).await?;

@@ -26,7 +26,7 @@ use crate::infra::db::{ReadTx, WriteTx};
 /// An API key to create.
 #[derive(Clone, Debug)]
 pub struct NewApiKey {
-    /// Its name, as returned by [`judge_name`].
+    /// Its name, as returned by [`validate_name`].
     pub name: String,
     /// Its scopes.
     pub scopes: ScopeSet,
@@ -39,7 +39,7 @@ pub struct NewApiKey {
 /// Changes to an API key; `None` keeps the current value. Each part is validated separately: the rights for an update are checked before the errors are
 /// reported.
 pub struct ApiKeyPatch {
-    /// Its name, as returned by [`judge_name`].
+    /// Its name, as returned by [`validate_name`].
     pub name: Result<Option<String>, Invalid>,
     /// Its scopes.
     pub scopes: Result<Option<ScopeSet>, Invalid>,
@@ -54,13 +54,13 @@ pub struct ApiKeyPatch {
 pub enum End {
     /// Never.
     Never,
-    /// At this time, which [`End::judge`] has checked.
+    /// At this time, which [`End::validate`] has checked.
     At(UnixMillis),
 }
 
 impl End {
     /// Returns it unchanged if it is a valid expiry.
-    pub fn judge(self, now: UnixMillis) -> Result<Self, Invalid> {
+    pub fn validate(self, now: UnixMillis) -> Result<Self, Invalid> {
         match self {
             Self::At(time) if time <= now => Err(Invalid::from("must be in the future")),
             Self::At(UnixMillis(millis)) if millis > LAST_EXPIRY => Err(Invalid::from("must be before the year 10000 in UTC")),
@@ -77,13 +77,13 @@ impl End {
 }
 
 /// Validates a name and returns its stored form.
-pub fn judge_name(name: &str) -> Result<String, Invalid> {
-    accounts::service::judge_name(name).map(Cow::into_owned)
+pub fn validate_name(name: &str) -> Result<String, Invalid> {
+    accounts::service::validate_name(name).map(Cow::into_owned)
 }
 
 /// A new ID for a key.
 pub fn new_id(app: &Context) -> Result<ApiKeyId> {
-    Ok(ApiKeyId::v7(app.now(), app.dice.bytes()?))
+    Ok(ApiKeyId::v7(app.now(), app.entropy.bytes()?))
 }
 
 /// Creates an API key if the account's limit allows it. Returns the plain key, which cannot be recovered later. A session that is not fresh needs the proof,
@@ -98,7 +98,7 @@ pub async fn create(
     fresh::prove(app, caller, proof).await?;
     let new = new?;
     let id = &new.id.map_or_else(|| new_id(app), Ok)?;
-    let token = PlainToken::api_key(&app.dice)?;
+    let token = PlainToken::api_key(&app.entropy)?;
     let prefix = ApiKeyToken::parse(token.reveal()).ok_or_else(|| Error::internal("a new API key has an invalid format"))?.prefix();
     let mut change = caller.begin_holding_account(app).await?;
     let (tx, account, created) = (&mut change, caller.account(), app.now());

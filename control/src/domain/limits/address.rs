@@ -77,9 +77,9 @@ pub async fn find_address(tx: &mut ReadTx, limit: Limit, address: IpAddr) -> Res
     Ok(AddressTimes { network: find(tx, limit, &Subject::address(address)).await?, site })
 }
 
-/// [`super::admit`] by client address, in its own transaction: the event counts even if the request fails later. A client over the limit is refused
+/// [`super::acquire`] by client address, in its own transaction: the event counts even if the request fails later. A client over the limit is refused
 /// after a read only, so a flood of requests does not block writers.
-pub async fn admit_address(app: &Context, address: IpAddr, limit: Limit, rate: Rate) -> Result<Result<(), u64>> {
+pub async fn acquire_for_address(app: &Context, address: IpAddr, limit: Limit, rate: Rate) -> Result<Result<(), u64>> {
     let so_far = find_address(&mut app.db.read().await?, limit, address).await?;
     let mut refused = so_far.wait(rate, app.now());
     if refused.is_none() {
@@ -96,7 +96,7 @@ pub async fn admit_address(app: &Context, address: IpAddr, limit: Limit, rate: R
     Ok(Err(seconds))
 }
 
-/// [`admit_address`] for an unauthenticated request. Errors: 429.
-pub async fn admit_stranger(app: &Context, from: ClientAddress, limit: Limit, rate: Rate) -> Result<()> {
-    admit_address(app, from.0, limit, rate).await?.map_err(too_many)
+/// [`acquire_for_address`] for an unauthenticated request. Errors: 429.
+pub async fn acquire_unauthenticated(app: &Context, from: ClientAddress, limit: Limit, rate: Rate) -> Result<()> {
+    acquire_for_address(app, from.0, limit, rate).await?.map_err(too_many)
 }

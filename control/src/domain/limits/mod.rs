@@ -2,7 +2,7 @@
 //! they survive restarts and hold across replicas. Each row holds the event times that one limit counted for one subject.
 //!
 //! Not here: the limits of signed-in callers and of reports, which are in memory. The caller decides what is counted and what a refusal says.
-//! `quotas` bounds what an account may have, `under_way` what it may do at once; `settings` has the numbers. Start reading at [`admit`]. Login counts
+//! `quotas` bounds what an account may have, `under_way` what it may do at once; `settings` has the numbers. Start reading at [`acquire`]. Login counts
 //! only failures and uses [`Count`] directly.
 //!
 //! Lock order, to avoid deadlocks: addresses, then email addresses, then attempts per account, all before `accounts` rows. Device cookies come after
@@ -14,7 +14,7 @@ pub mod repo;
 pub mod settings;
 pub mod under_way;
 
-pub use address::{AddressCount, AddressTimes, admit_address, admit_stranger, find_address};
+pub use address::{AddressCount, AddressTimes, acquire_for_address, acquire_unauthenticated, find_address};
 
 use std::net::IpAddr;
 
@@ -235,7 +235,7 @@ pub async fn find(tx: &mut ReadTx, limit: Limit, subject: &Subject) -> Result<Ti
 }
 
 /// Counts one more event unless `rate` is used up; the error is the number of seconds until the next is allowed.
-pub async fn admit(tx: &mut WriteTx, limit: Limit, subject: &Subject, rate: Rate, now: UnixMillis) -> Result<Result<(), u64>> {
+pub async fn acquire(tx: &mut WriteTx, limit: Limit, subject: &Subject, rate: Rate, now: UnixMillis) -> Result<Result<(), u64>> {
     let count = Count::lock(tx, limit, subject, now).await?;
     match count.times().wait(rate, now) {
         Some(seconds) => Ok(Err(seconds)),
@@ -243,16 +243,16 @@ pub async fn admit(tx: &mut WriteTx, limit: Limit, subject: &Subject, rate: Rate
     }
 }
 
-/// [`admit`] in its own transaction, after a read-only check like [`admit_address`].
-pub async fn admit_alone(app: &Context, subject: &Subject, limit: Limit, rate: Rate) -> Result<Result<(), u64>> {
+/// [`acquire`] in its own transaction, after a read-only check like [`acquire_for_address`].
+pub async fn acquire_alone(app: &Context, subject: &Subject, limit: Limit, rate: Rate) -> Result<Result<(), u64>> {
     let so_far = find(&mut app.db.read().await?, limit, subject).await?;
     if let Some(seconds) = so_far.wait(rate, app.now()) {
         return Ok(Err(seconds));
     }
     let mut tx = app.db.write().await?;
-    let admitted = admit(&mut tx, limit, subject, rate, app.now()).await?;
+    let acquired = acquire(&mut tx, limit, subject, rate, app.now()).await?;
     tx.commit().await?;
-    Ok(admitted)
+    Ok(acquired)
 }
 
 /// 429 with `Retry-After`, for everything but logins.

@@ -90,14 +90,14 @@ impl Quotas {
 }
 
 /// Counts a rename by the account `by`, or refuses it if the daily limit is used up. Errors: 409.
-pub async fn admit_rename(app: &Context, tx: &mut WriteTx, by: &AccountId, actor: &Actor) -> Result<()> {
-    let admitted = limits::admit(tx, Limit::Renames, &Subject::account(by), RENAMES_A_DAY, app.now()).await?;
-    admitted.map_err(|_| refused(app, Limit::Renames, by, actor, Quota::RenamesADay(RENAMES_A_DAY.count)))
+pub async fn acquire_rename(app: &Context, tx: &mut WriteTx, by: &AccountId, actor: &Actor) -> Result<()> {
+    let acquired = limits::acquire(tx, Limit::Renames, &Subject::account(by), RENAMES_A_DAY, app.now()).await?;
+    acquired.map_err(|_| refused(app, Limit::Renames, by, actor, Quota::RenamesADay(RENAMES_A_DAY.count)))
 }
 
 /// Checks that the app `of`, whose row is locked, may have one more deployment. Counts it against the daily limit of the account `by`, whoever owns
 /// the app. A deployment that reuses a kept key leaves fewer of those, so the limit on kept keys does not apply. Errors: 409.
-pub async fn admit_deployment(
+pub async fn acquire_deployment(
     app: &Context,
     tx: &mut WriteTx,
     of: &AppId,
@@ -111,8 +111,8 @@ pub async fn admit_deployment(
         check_kept_keys(tx, owner, 1).await?;
     }
     // Nothing is locked after this count, so it cannot deadlock.
-    let admitted = limits::admit(tx, Limit::Deployments, &Subject::account(by), DEPLOYMENTS_A_DAY, app.now()).await?;
-    admitted.map_err(|_| refused(app, Limit::Deployments, by, actor, Quota::DeploymentsADay(DEPLOYMENTS_A_DAY.count)))
+    let acquired = limits::acquire(tx, Limit::Deployments, &Subject::account(by), DEPLOYMENTS_A_DAY, app.now()).await?;
+    acquired.map_err(|_| refused(app, Limit::Deployments, by, actor, Quota::DeploymentsADay(DEPLOYMENTS_A_DAY.count)))
 }
 
 /// Checks that the account may keep `more` keys of deleted deployments.

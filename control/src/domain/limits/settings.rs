@@ -4,7 +4,7 @@ use shared::limit::Rate;
 
 /// Rate limits for unauthenticated requests.
 #[derive(Clone, Copy, Debug)]
-pub struct StrangerLimits {
+pub struct UnauthenticatedLimits {
     /// Failed logins per client address.
     pub login_address: Rate,
     /// Failed logins per email address before a challenge token is required.
@@ -31,7 +31,7 @@ pub struct StrangerLimits {
     pub reset_token: i64,
 }
 
-impl StrangerLimits {
+impl UnauthenticatedLimits {
     /// How many failed logins to keep per email address, so that both limits on them can be checked.
     pub fn login_memory(&self) -> Rate {
         let (challenge, stop) = (self.login_challenge, self.login_stop);

@@ -34,7 +34,7 @@ type Refused = (&'static str, Error);
 impl Guard {
     /// `is_known` (a device cookie) bypasses the protection of the account, but not the limit of the address.
     fn check(self, app: &Context, address: &AddressTimes, account: &Times, is_known: bool, now: UnixMillis) -> Result<(), Refused> {
-        let rates = &app.settings.limits.strangers;
+        let rates = &app.settings.limits.unauthenticated;
         if let Some(seconds) = address.wait(rates.login_address, now) {
             return Err((Limit::LoginAddress.as_str(), too_many(seconds)));
         }
@@ -157,7 +157,7 @@ struct FailedLogin {
 impl FailedLogin {
     /// Counts and commits the failure, then logs it. The writes do not depend on whether the address has an account.
     async fn count(self, mut tx: WriteTx, app: &Context, guess: &Guess<'_>, account: Option<AccountId>, is_pending: bool) -> Result<()> {
-        let (rates, now) = (&app.settings.limits.strangers, app.now());
+        let (rates, now) = (&app.settings.limits.unauthenticated, app.now());
         self.address.add(&mut tx, rates.login_address, now).await?;
         let failures = self.account.add(&mut tx, rates.login_memory(), now).await?;
         if let Some(shown) = self.shown {

@@ -37,7 +37,7 @@ const MFA_SETUP: i64 = 14 * 86_400_000;
 const MAX_CHALLENGE_TOKEN: usize = 2_048;
 
 /// Parses the token of a human-verification challenge. An empty string means none: pages send their form field as it is.
-pub fn judge_challenge_token(text: Option<String>) -> Result<Option<String>, Invalid> {
+pub fn validate_challenge_token(text: Option<String>) -> Result<Option<String>, Invalid> {
     let text = text.filter(|text| !text.is_empty());
     let is_too_long = text.as_ref().is_some_and(|text| text.len() > MAX_CHALLENGE_TOKEN);
     if is_too_long { Err(Invalid::from("must be at most 2048 bytes")) } else { Ok(text) }
@@ -108,8 +108,8 @@ pub async fn log_in(app: &Context, from: ClientAddress, login: Login) -> Result<
         Err(Error::Refused(Refusal::NoChallengeAfterFailures)) => {
             if challenge_token.is_some() {
                 // Each submitted token costs a request to the verifier.
-                let posts = app.settings.limits.strangers.posts;
-                limits::admit_address(app, from.0, Limit::Posts, posts).await?.map_err(too_many)?;
+                let posts = app.settings.limits.unauthenticated.posts;
+                limits::acquire_for_address(app, from.0, Limit::Posts, posts).await?.map_err(too_many)?;
             }
             app.verify_challenge(challenge_token.as_deref(), from).await?;
             guess.guard = Guard::Challenge { is_passed: true };

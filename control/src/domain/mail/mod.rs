@@ -61,9 +61,11 @@ pub enum Kind {
     /// A key was deleted or revoked.
     KeyRemoved(KeyNotice),
     /// A device was authorized.
-    MachineAdded(MachineNotice),
+    #[serde(rename = "MachineAdded")]
+    DeviceAuthorized(AuthorizedDeviceNotice),
     /// Authorized devices were revoked.
-    MachineRemoved(MachineNotice),
+    #[serde(rename = "MachineRemoved")]
+    DeviceRevoked(AuthorizedDeviceNotice),
     /// A second factor was added, or the authenticator app was replaced.
     FactorAdded {
         /// Which one.
@@ -214,13 +216,14 @@ pub struct KeyNotice {
 
 /// Devices that were authorized or revoked.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct MachineNotice {
+pub struct AuthorizedDeviceNotice {
     /// When.
     pub time: UnixMillis,
     /// The client's address.
     pub address: String,
     /// The names that the devices reported.
-    pub machines: Vec<String>,
+    #[serde(rename = "machines")]
+    pub devices: Vec<String>,
 }
 
 /// The kind of a second factor.
@@ -320,8 +323,8 @@ impl std::fmt::Debug for Kind {
             Self::PasswordReset(_) => "PasswordReset",
             Self::KeyAdded(_) => "KeyAdded",
             Self::KeyRemoved(_) => "KeyRemoved",
-            Self::MachineAdded(_) => "MachineAdded",
-            Self::MachineRemoved(_) => "MachineRemoved",
+            Self::DeviceAuthorized(_) => "DeviceAuthorized",
+            Self::DeviceRevoked(_) => "DeviceRevoked",
             Self::FactorAdded { .. } => "FactorAdded",
             Self::FactorRemoved { .. } => "FactorRemoved",
             Self::FactorsRemoved { .. } => "FactorsRemoved",

@@ -21,8 +21,8 @@ impl Notice {
             Kind::PasswordChanged(_) | Kind::PasswordReset(_) => Some(Self::Passwords),
             Kind::KeyAdded(_) => Some(Self::KeysAdded),
             Kind::KeyRemoved(_) => Some(Self::KeysRemoved),
-            Kind::MachineAdded(_) => Some(Self::MachinesAdded),
-            Kind::MachineRemoved(_) => Some(Self::MachinesRemoved),
+            Kind::DeviceAuthorized(_) => Some(Self::DevicesAuthorized),
+            Kind::DeviceRevoked(_) => Some(Self::DevicesRevoked),
             Kind::FactorAdded { .. } | Kind::FactorRemoved { .. } | Kind::RecoveryCodesReplaced { .. } | Kind::RecoveryCodeUsed { .. } => {
                 Some(Self::Factors)
             }

@@ -11,7 +11,7 @@ use super::Mail;
 use crate::domain::context::Context;
 use crate::domain::error::{Error, Result};
 use crate::domain::outbox::{self, Kind, Lease, Work};
-use crate::infra::clock::Dice;
+use crate::infra::clock::Entropy;
 use crate::infra::crypto::keys::EncryptionKeys;
 use crate::infra::crypto::seal;
 use crate::infra::db::WriteTx;
@@ -21,25 +21,25 @@ static PUT: AtomicU16 = AtomicU16::new(0);
 
 /// Puts a mail into the outbox, in the transaction of the change it is about. Wake the sender after the commit: [`Context::mailer`].
 pub async fn put(tx: &mut WriteTx, app: &Context, mail: &Mail) -> Result<()> {
-    put_at(tx, &app.settings.encryption_keys, &app.dice, app.now(), mail).await
+    put_at(tx, &app.settings.encryption_keys, &app.entropy, app.now(), mail).await
 }
 
 /// The same for commands that run without the service. The mail is sent when the service runs.
-pub async fn put_at(tx: &mut WriteTx, keys: &EncryptionKeys, dice: &Dice, now: UnixMillis, mail: &Mail) -> Result<()> {
-    let id = id(now, dice.bytes()?);
+pub async fn put_at(tx: &mut WriteTx, keys: &EncryptionKeys, entropy: &Entropy, now: UnixMillis, mail: &Mail) -> Result<()> {
+    let id = id(now, entropy.bytes()?);
     let plain = serde_json::to_vec(mail).map_err(Error::internal)?;
-    let sealed = seal::seal(keys.first(), dice, &purpose(id.as_str()), &plain)?;
+    let sealed = seal::seal(keys.first(), entropy, &purpose(id.as_str()), &plain)?;
     Ok(outbox::enqueue(tx, Work { kind: Kind::Mail, key: id.as_str(), payload: Some(&sealed), due: now }, now).await?)
 }
 
 /// An id whose random part begins with the count.
-fn id(now: UnixMillis, mut dice: [u8; 10]) -> MailId {
+fn id(now: UnixMillis, mut entropy: [u8; 10]) -> MailId {
     let [high, low] = PUT.fetch_add(1, Ordering::Relaxed).to_be_bytes();
     // The version and the variant take six bits of the first three bytes, so the count follows them.
-    for (to, from) in dice.iter_mut().zip([0, 0, 0, high, low]) {
+    for (to, from) in entropy.iter_mut().zip([0, 0, 0, high, low]) {
         *to = from;
     }
-    MailId::v7(now, dice)
+    MailId::v7(now, entropy)
 }
 
 /// The purpose that the mail with this id is sealed for.

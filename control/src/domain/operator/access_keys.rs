@@ -16,9 +16,9 @@ use crate::domain::keys::access_keys;
 /// Errors: 400; 404; 409 if the account has a key of that name.
 pub async fn create(operator: &Operator<'_>, email: &Email, friendly_name: &str, ttl: i64) -> Result<PlainToken> {
     let mut change = operator.begin().await?;
-    let (dice, now) = (change.context().dice(), change.now());
+    let (entropy, now) = (change.context().entropy(), change.now());
     let account = accounts::repo::find_by_email(&mut change, email).await?.ok_or(Error::NotFound(Thing::Account))?;
-    let token = access_keys::create(&mut change, &account, friendly_name, "127.0.0.1", ttl, dice, now).await?;
+    let token = access_keys::create(&mut change, &account, friendly_name, "127.0.0.1", ttl, entropy, now).await?;
     let key = repo::find_by_name(&mut change, &account, friendly_name).await?.ok_or(Error::NotFound(Thing::AccessKey))?;
     let event = Event::new(Action::CreateAccessKey, &key.id).with(json!({ "friendlyName": friendly_name, "expires": key.expires }));
     change.commit(event).await?;

@@ -23,7 +23,7 @@ use crate::domain::mail::{Kind, Mail, outbox};
 use crate::domain::password_reset;
 use crate::domain::second_factors::factors::Factors;
 use crate::domain::second_factors::{changes, pending_logins};
-use crate::infra::clock::Dice;
+use crate::infra::clock::Entropy;
 use crate::infra::crypto::keys::EncryptionKeys;
 use crate::infra::crypto::password;
 use crate::infra::db::WriteTx;
@@ -39,13 +39,13 @@ pub struct NewAccount {
 impl NewAccount {
     /// Checks what was typed, and hashes the password, which takes long. `addresses` are the service's own: a password must not consist of their words.
     /// Errors: 400.
-    pub async fn new(email: &str, name: Option<&str>, password: String, addresses: &[String], dice: Dice) -> Result<Self> {
+    pub async fn new(email: &str, name: Option<&str>, password: String, addresses: &[String], entropy: Entropy) -> Result<Self> {
         let email = Email::parse_new(email).map_err(|fault| Error::invalid("email", fault))?;
-        let name = name.map(service::judge_name).transpose().map_err(|fault| Error::invalid("name", fault))?;
+        let name = name.map(service::validate_name).transpose().map_err(|fault| Error::invalid("name", fault))?;
         let addresses: Vec<&str> = addresses.iter().map(String::as_str).collect();
         let known = strength::context(&addresses, &email, name.as_deref());
-        strength::judge(&password, &known).map_err(|fault| Error::invalid("password", fault))?;
-        let hashing = tokio::task::spawn_blocking(move || password::hash(&password, &dice));
+        strength::validate(&password, &known).map_err(|fault| Error::invalid("password", fault))?;
+        let hashing = tokio::task::spawn_blocking(move || password::hash(&password, &entropy));
         let password_hash = hashing.await.map_err(Error::internal)??;
         Ok(Self { email, name: name.map(Cow::into_owned), password_hash })
     }
@@ -54,9 +54,9 @@ impl NewAccount {
 /// Creates a verified account. Errors: 409 when the email already has an account.
 pub async fn create(operator: &Operator<'_>, new: &NewAccount, limits: AccountLimits) -> Result<()> {
     let mut change = operator.begin().await?;
-    let (dice, now) = (change.context().dice(), change.now());
+    let (entropy, now) = (change.context().entropy(), change.now());
     let account = service::NewAccount { email: &new.email, name: new.name.as_deref(), password_hash: &new.password_hash, limits };
-    let id = service::insert(&mut change, &account, dice, now).await?;
+    let id = service::insert(&mut change, &account, entropy, now).await?;
     change.commit(Event::new(Action::CreateAccount, &id)).await
 }
 
@@ -198,9 +198,9 @@ impl<'o> Operation<'o> {
         details: serde_json::Value,
         kind: Kind,
     ) -> Result<()> {
-        let (dice, now) = (change.context().dice(), change.now());
+        let (entropy, now) = (change.context().entropy(), change.now());
         let mail = Mail { to: self.email.to_string(), kind };
-        outbox::put_at(&mut change, self.keys, dice, now, &mail).await?;
+        outbox::put_at(&mut change, self.keys, entropy, now, &mail).await?;
         change.commit(Event::new(action, account).with(details)).await
     }
 }

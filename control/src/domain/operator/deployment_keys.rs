@@ -77,7 +77,7 @@ impl KeyOperation<'_> {
         repo::lock(tx, &row.id).await?;
         let mut changed = vec![self.key.clone(), row.deployment_key.clone()];
         self.take(tx, &state, Some(&owner), &mut changed).await?;
-        repo::bury_key(tx, &row.deployment_key).await?;
+        repo::retire_key(tx, &row.deployment_key).await?;
         repo::take_free_key(tx, self.key, &owner, &app, &row.id).await?;
         repo::set_key(tx, &row.id, self.key, now).await?;
         self.enqueue(tx, changed).await?;
@@ -125,7 +125,7 @@ impl KeyOperation<'_> {
         changed: &mut Vec<DeploymentKey>,
     ) -> Result<()> {
         if let Some(Holder { deployment, deployment_name, app, app_name, owner }) = &state.holder {
-            let new = DeploymentKey::from_random(tx.context().dice().bytes()?);
+            let new = DeploymentKey::from_random(tx.context().entropy().bytes()?);
             repo::insert_key(tx, &new, owner, app, deployment).await?;
             repo::set_key(tx, deployment, &new, UnixMillis(0)).await?;
             changed.push(new.clone());
@@ -135,9 +135,9 @@ impl KeyOperation<'_> {
         } else if let Some(account) = state.account.as_ref().filter(|account| Some(*account) != to) {
             // The key outlives a deleted account.
             if let Some(owner) = accounts::repo::find(tx, account).await? {
-                let (dice, now) = (tx.context().dice(), tx.now());
+                let (entropy, now) = (tx.context().entropy(), tx.now());
                 let kind = Kind::DeploymentKeyReleased { time: now, key: self.key.as_str().to_owned() };
-                mails::put_at(tx, self.keys, dice, now, &Mail { to: owner.email, kind }).await?;
+                mails::put_at(tx, self.keys, entropy, now, &Mail { to: owner.email, kind }).await?;
             }
         }
         if repo::free_key(tx, self.key).await? == 0 {
@@ -149,9 +149,9 @@ impl KeyOperation<'_> {
     async fn notify(&self, tx: &mut OperatorChange<'_>, to: String, app: &str, row: &DeploymentRow, key: &DeploymentKey) -> Result<()> {
         // A key other than `self.key` is the new one that replaces a key that was taken away.
         let was_taken = key != self.key;
-        let (dice, now) = (tx.context().dice(), tx.now());
+        let (entropy, now) = (tx.context().entropy(), tx.now());
         let notice = NewDeploymentKey { time: now, app: app.to_owned(), deployment: row.name.clone(), was_taken };
-        mails::put_at(tx, self.keys, dice, now, &Mail { to, kind: Kind::DeploymentKeyChanged(notice) }).await
+        mails::put_at(tx, self.keys, entropy, now, &Mail { to, kind: Kind::DeploymentKeyChanged(notice) }).await
     }
 
     /// The publisher locks keys in this order too.

@@ -17,7 +17,7 @@ use crate::domain::error::{Error, Result};
 use crate::domain::limits::{self, Limit, Subject};
 use crate::domain::login;
 use crate::domain::mail::{self, Kind, Mail, NewPassword};
-use crate::domain::registration::service::{admit, admit_human};
+use crate::domain::registration::service::{acquire, verify_human};
 use crate::domain::registration::{MailedToken, unknown_token};
 use crate::infra::db::WriteTx;
 
@@ -45,13 +45,13 @@ pub async fn forgot(
     let email = errors.take("email", email);
     let challenge_token = errors.take("challengeToken", challenge_token);
     let (Some(email), Some(challenge_token)) = (email, challenge_token) else { return Err(errors.into()) };
-    let rates = &app.settings.limits.strangers;
-    admit_human(app, from, challenge_token.as_deref(), Limit::MailRequests, rates.mail_requests).await?;
+    let rates = &app.settings.limits.unauthenticated;
+    verify_human(app, from, challenge_token.as_deref(), Limit::MailRequests, rates.mail_requests).await?;
 
     let event = Event::about_email(Action::ForgotPassword, &email);
     let mut change = Anonymous::at(from).begin(app).await?;
     let now = change.now();
-    if limits::admit(&mut change, Limit::ResetMails, &Subject::email(&email), rates.reset_mails, now).await?.is_ok() {
+    if limits::acquire(&mut change, Limit::ResetMails, &Subject::email(&email), rates.reset_mails, now).await?.is_ok() {
         mail::outbox::put(&mut change, app, &Mail { to: email.into(), kind: Kind::ForgotPassword }).await?;
     }
     change.commit(event).await
@@ -65,7 +65,7 @@ pub(crate) async fn answer(tx: &mut WriteTx, app: &Context, email: &str, asked: 
     if locked.is_none_or(|locked| asked < locked.cli_cancelled_time()) {
         return Ok(());
     }
-    let (token, lifetime) = (PlainToken::mailed(&app.dice)?, app.settings.limits.strangers.reset_token);
+    let (token, lifetime) = (PlainToken::mailed(&app.entropy)?, app.settings.limits.unauthenticated.reset_token);
     repo::insert(tx, &token.hash(), &account, app.now().plus_millis(lifetime)).await?;
     let kind = Kind::ResetPassword { link: mail::reset_password_link(&app.settings, token.reveal()), lifetime };
     mail::outbox::put(tx, app, &Mail { to: email.to_owned(), kind }).await
@@ -80,7 +80,7 @@ pub async fn reset(app: &Context, from: ClientAddress, reset: Reset) -> Result<N
     let password = errors.take("password", reset.password);
     let revokes = errors.take("revokeKeys", reset.revokes_keys);
     if token.is_some() || password.is_some() {
-        admit(app, from, Limit::Posts, app.settings.limits.strangers.posts).await?;
+        acquire(app, from, Limit::Posts, app.settings.limits.unauthenticated.posts).await?;
     }
     let mut found = None;
     if let Some(token) = &token {
@@ -93,7 +93,7 @@ pub async fn reset(app: &Context, from: ClientAddress, reset: Reset) -> Result<N
     if let Some(password) = &password {
         let (email, name) = found.as_ref().map(|(_, row)| (row.email.as_str(), row.name.as_deref())).unwrap_or_default();
         let known = strength::context(&app.settings.addresses(), email, name);
-        errors.take("password", accounts::service::judge_password(app, from, password, known).await?);
+        errors.take("password", accounts::service::validate_password(app, from, password, known).await?);
     }
     let (Some(token), Some(password), Some(revokes), Some((account, row)), true) = (token, password, revokes, found, errors.is_empty())
     else {

@@ -6,7 +6,7 @@ use shared::{FieldErrors, Invalid};
 use crate::domain::access::{DashboardSession, SignedIn, collaborators};
 use crate::domain::accounts::Password;
 use crate::domain::accounts::repo::{self, AccountRow};
-use crate::domain::accounts::service::judge_password;
+use crate::domain::accounts::service::validate_password;
 use crate::domain::accounts::strength;
 use crate::domain::audit::{Action, Event};
 use crate::domain::change::Change;
@@ -58,13 +58,13 @@ pub struct PasswordChange {
 pub async fn update(app: &Context, caller: &DashboardSession, AccountChange { name, password, proof }: AccountChange) -> Result<()> {
     if password.is_some() {
         // A session that was revoked while the body arrived must not be able to guess passwords.
-        caller.judge(&mut app.db.read().await?, app).await?;
+        caller.recheck(&mut app.db.read().await?, app).await?;
     }
     let mut errors = FieldErrors::default();
     let name = errors.take("name", name);
     let passwords = match password {
         Some(PasswordChange { new, current }) => {
-            let new = judge_new(app, caller, new, name.as_ref().and_then(Option::as_deref)).await?;
+            let new = validate_new(app, caller, new, name.as_ref().and_then(Option::as_deref)).await?;
             let (new, current) = (errors.take("password", new), errors.take("currentPassword", current));
             new.zip(current).map(Some)
         }
@@ -101,7 +101,7 @@ pub async fn update(app: &Context, caller: &DashboardSession, AccountChange { na
 }
 
 /// Checks a new password's strength, given the caller's current or new name.
-async fn judge_new(
+async fn validate_new(
     app: &Context,
     caller: &DashboardSession,
     new: Result<String, Invalid>,
@@ -110,14 +110,14 @@ async fn judge_new(
     let Ok(password) = &new else { return Ok(new) };
     let account = repo::find(&mut app.db.read().await?, caller.account()).await?.ok_or(Error::Unauthenticated)?;
     let known = strength::context(&app.settings.addresses(), caller.email(), name.or(account.name.as_deref()));
-    Ok(judge_password(app, caller.from(), password, known).await?.and(new))
+    Ok(validate_password(app, caller.from(), password, known).await?.and(new))
 }
 
 /// Deletes the caller's account. Its deployment keys, past and present, stay taken. Apps transferred to it and not accepted go back to their senders.
 /// Errors: 401 and 429 as for a login if the password is wrong; 403 with `step_up_required` if the account's second-factor proof is missing or wrong;
 /// 409 while it owns apps or has transferred apps that are not accepted yet.
 pub async fn delete(app: &Context, caller: &DashboardSession, password: &str, proof: Option<&Proof>) -> Result<()> {
-    caller.judge(&mut app.db.read().await?, app).await?;
+    caller.recheck(&mut app.db.read().await?, app).await?;
     step_up::look(app, caller, proof).await?;
     let proven = login::confirm(app, caller.from(), caller.email(), password).await?;
     let (mut change, _) = step_up::begin(app, caller, proof).await?;

@@ -25,14 +25,14 @@ impl Budget {
 
     /// Whether one more mail may be sent.
     pub(crate) fn has_mail(&self, app: &Context, now: UnixMillis) -> bool {
-        let limits = &app.settings.limits.strangers;
+        let limits = &app.settings.limits.unauthenticated;
         let (network, all) = (self.network.times(), self.all.times());
         network.wait(limits.registration_mails, now).is_none() && all.wait(limits.all_registration_mails, now).is_none()
     }
 
     /// Counts one mail.
     pub(crate) async fn take(self, tx: &mut WriteTx, app: &Context, now: UnixMillis) -> Result<()> {
-        let limits = &app.settings.limits.strangers;
+        let limits = &app.settings.limits.unauthenticated;
         self.network.add(tx, limits.registration_mails, now).await?;
         self.all.add(tx, limits.all_registration_mails, now).await?;
         Ok(())

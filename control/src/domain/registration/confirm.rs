@@ -10,7 +10,7 @@ use shared::time::UnixMillis;
 use shared::{FieldErrors, Invalid};
 
 use super::repo::{self, RegistrationRow};
-use super::service::{admit, must_be_open};
+use super::service::{acquire, must_be_open};
 use super::{MailedToken, unknown_token};
 use crate::domain::access::anonymous::Anonymous;
 use crate::domain::accounts::service::{self as accounts, NewAccount};
@@ -60,7 +60,7 @@ pub struct Confirmation {
 pub async fn look_up(app: &Context, from: ClientAddress, token: Result<MailedToken, Invalid>) -> Result<Waiting> {
     must_be_open(app)?;
     let token = token.map_err(refused)?;
-    admit(app, from, Limit::Posts, app.settings.limits.strangers.posts).await?;
+    acquire(app, from, Limit::Posts, app.settings.limits.unauthenticated.posts).await?;
     waiting(app, &token).await
 }
 
@@ -83,7 +83,7 @@ pub async fn verify(app: &Context, from: ClientAddress, shown: Confirmation) -> 
     };
     let password = errors.take("password", password);
     let (Some(token), Some(replaces), Some(password)) = (token, replaces, password) else { return Err(errors.into()) };
-    admit(app, from, Limit::Posts, app.settings.limits.strangers.posts).await?;
+    acquire(app, from, Limit::Posts, app.settings.limits.unauthenticated.posts).await?;
     let replacement = match password {
         Some(password) => compare(app, from, &find(app, &token).await?, &password, replaces).await?,
         None => None,
@@ -95,7 +95,7 @@ pub async fn verify(app: &Context, from: ClientAddress, shown: Confirmation) -> 
     let row = found.ok_or_else(|| refused(unknown_token()))?;
     // Logins still compare with the registered passwords, so that someone else who registered the address cannot tell when it became an account. Only
     // the password that the account takes over is not compared twice: once it is changed, it is an ordinary wrong password.
-    let own = if replacement.is_none() { Some(password::unmatched(&app.dice)?) } else { None };
+    let own = if replacement.is_none() { Some(password::unmatched(&app.entropy)?) } else { None };
     repo::retire(&mut change, &row.email, &token, own.as_deref()).await?;
     let (name, password_hash) = match replacement {
         Some(hash) => (None, hash),
@@ -105,7 +105,7 @@ pub async fn verify(app: &Context, from: ClientAddress, shown: Confirmation) -> 
     let limits = app.settings.limits.account;
     let account = NewAccount { email: &email, name: name.as_deref(), password_hash: &password_hash, limits };
     // Of two concurrent tokens for one address, the one that creates the account wins.
-    let id = accounts::insert(&mut change, &account, &app.dice, now).await.map_err(|error| match error {
+    let id = accounts::insert(&mut change, &account, &app.entropy, now).await.map_err(|error| match error {
         Error::Conflict(_) => refused(unknown_token()),
         other => other,
     })?;
@@ -120,8 +120,9 @@ async fn compare(app: &Context, from: ClientAddress, row: &RegistrationRow, pass
     if !replaces {
         return Err(Error::Conflict(Conflict::OtherPassword));
     }
-    let judged = accounts::judge_password(app, from, password, strength::context(&app.settings.addresses(), &row.email, None)).await?;
-    judged.map_err(|fault| Error::invalid("password", fault))?;
+    let validated =
+        accounts::validate_password(app, from, password, strength::context(&app.settings.addresses(), &row.email, None)).await?;
+    validated.map_err(|fault| Error::invalid("password", fault))?;
     app.password_turn(from).await?.hash(password).await.map(Some).map_err(Error::from)
 }
 

@@ -8,7 +8,7 @@ use shared::{FieldErrors, Invalid};
 use super::budget::Budget;
 use super::repo::{self, NewRegistrationRow, Renewed};
 use crate::domain::access::anonymous::Anonymous;
-use crate::domain::accounts::service::judge_password;
+use crate::domain::accounts::service::validate_password;
 use crate::domain::accounts::settings::PENDING_LIFETIME;
 use crate::domain::accounts::strength;
 use crate::domain::audit::{Action, ClientAddress, Event};
@@ -48,27 +48,27 @@ pub async fn register(app: &Context, from: ClientAddress, new: NewRegistration) 
     }
     if let Some(text) = password {
         // Each check counts, even if the password is refused and no registration follows.
-        admit(app, from, Limit::Posts, app.settings.limits.strangers.posts).await?;
+        acquire(app, from, Limit::Posts, app.settings.limits.unauthenticated.posts).await?;
         let name = name.as_ref().and_then(Option::as_deref);
         let known = strength::context(&app.settings.addresses(), email.as_deref().unwrap_or_default(), name);
-        let judged = judge_password(app, from, &text, known).await?;
-        password = errors.take("password", judged.map(|()| text));
+        let validated = validate_password(app, from, &text, known).await?;
+        password = errors.take("password", validated.map(|()| text));
     }
     let (Some(email), Some(name), Some(challenge_token), Some(password)) = (email, name, challenge_token, password) else {
         return Err(errors.into());
     };
-    let rate = app.settings.limits.strangers.register;
-    admit_human(app, from, challenge_token.as_deref(), Limit::Register, rate).await?;
+    let rate = app.settings.limits.unauthenticated.register;
+    verify_human(app, from, challenge_token.as_deref(), Limit::Register, rate).await?;
 
     let password_hash = app.password_turn(from).await?.hash(&password).await?;
     let event = Event::about_email(Action::Register, &email);
     let mut change = Anonymous::at(from).begin(app).await?;
     let now = change.now();
     let budget = Budget::lock(&mut change, from, &email, now).await?;
-    let (token, lifetime) = (PlainToken::mailed(&app.dice)?, app.settings.limits.strangers.verify_token);
+    let (token, lifetime) = (PlainToken::mailed(&app.entropy)?, app.settings.limits.unauthenticated.verify_token);
     let is_decoy = login::repo::find_account(&mut change, &email).await?.is_some();
     let row = NewRegistrationRow {
-        id: &RegistrationId::v7(now, app.dice.bytes()?),
+        id: &RegistrationId::v7(now, app.entropy.bytes()?),
         email: &email,
         name: name.as_deref(),
         password_hash: &password_hash,
@@ -92,7 +92,7 @@ pub async fn register(app: &Context, from: ClientAddress, new: NewRegistration) 
 
 /// The verification mail for a registration made at this time from this client address.
 fn verification(app: &Context, token: &PlainToken, time: UnixMillis, address: String) -> Kind {
-    let (link, lifetime) = (mail::verify_email_link(&app.settings, token.reveal()), app.settings.limits.strangers.verify_token);
+    let (link, lifetime) = (mail::verify_email_link(&app.settings, token.reveal()), app.settings.limits.unauthenticated.verify_token);
     Kind::VerifyEmail { link, lifetime, time, address }
 }
 
@@ -102,13 +102,13 @@ fn verification(app: &Context, token: &PlainToken, time: UnixMillis, address: St
 pub async fn resend(app: &Context, from: ClientAddress, email: Result<Email, Invalid>) -> Result<()> {
     must_be_open(app)?;
     let email = email.map_err(|fault| Error::invalid("email", fault))?;
-    let limits = &app.settings.limits.strangers;
-    admit(app, from, Limit::MailRequests, limits.mail_requests).await?;
+    let limits = &app.settings.limits.unauthenticated;
+    acquire(app, from, Limit::MailRequests, limits.mail_requests).await?;
     let event = Event::about_email(Action::ResendVerification, &email);
     let mut change = Anonymous::at(from).begin(app).await?;
     let now = change.now();
     let budget = Budget::lock(&mut change, from, &email, now).await?;
-    let token = PlainToken::mailed(&app.dice)?;
+    let token = PlainToken::mailed(&app.entropy)?;
     let (since, expires) = (now.plus_millis(-PENDING_LIFETIME), now.plus_millis(limits.verify_token));
     let has_account = login::repo::find_account(&mut change, &email).await?.is_some();
     let renewed =
@@ -132,26 +132,32 @@ pub(crate) fn must_be_open(app: &Context) -> Result<()> {
     app.settings.is_registration_open.then_some(()).ok_or(Error::Refused(Refusal::RegistrationClosed))
 }
 
-/// Refuses a registration that [`admit_human`] would refuse, without counting it and before calling the verifier.
+/// Refuses a registration that [`verify_human`] would refuse, without counting it and before calling the verifier.
 async fn refuse_early(app: &Context, from: ClientAddress, challenge_token: Option<&str>) -> Result<()> {
     if challenge_token.is_none() {
         app.verify_challenge(None, from).await?;
     }
-    let rate = app.settings.limits.strangers.register;
+    let rate = app.settings.limits.unauthenticated.register;
     let so_far = limits::find_address(&mut app.db.read().await?, Limit::Register, from.0).await?;
     let Some(seconds) = so_far.wait(rate, app.now()) else { return Ok(()) };
     traces::refused(app, from, Limit::Register.as_str(), None);
     Err(limits::too_many(seconds))
 }
 
-pub(crate) use crate::domain::limits::admit_stranger as admit;
+pub(crate) use crate::domain::limits::acquire_unauthenticated as acquire;
 
 /// Rate-limits an unauthenticated request that must also pass the challenge, if one is configured. A request refused for a missing token is not
 /// counted. Errors: 429; 403 with a code.
-pub(crate) async fn admit_human(app: &Context, from: ClientAddress, challenge_token: Option<&str>, limit: Limit, rate: Rate) -> Result<()> {
+pub(crate) async fn verify_human(
+    app: &Context,
+    from: ClientAddress,
+    challenge_token: Option<&str>,
+    limit: Limit,
+    rate: Rate,
+) -> Result<()> {
     if challenge_token.is_none() {
         app.verify_challenge(None, from).await?;
     }
-    admit(app, from, limit, rate).await?;
+    acquire(app, from, limit, rate).await?;
     app.verify_challenge(challenge_token, from).await
 }

@@ -9,7 +9,7 @@ use shared::version::Range;
 use tokio::io::AsyncReadExt;
 
 use super::ReleaseMethod;
-use super::info::{Description, GivenInfo, stored_rollout};
+use super::info::{Description, ReleaseInfoInput, stored_rollout};
 use super::repo::{self, ReleaseRow};
 use super::service::Release;
 use crate::domain::access::AppGrant;
@@ -28,7 +28,7 @@ pub struct ReleaseChange {
     /// The release; the newest by default.
     pub label: Option<Label>,
     /// The new values.
-    pub info: GivenInfo,
+    pub info: ReleaseInfoInput,
 }
 
 /// Updates a release. `None` if nothing would change, which is decided before any refusal. Errors: 404; 409 by the rules for releases.
@@ -58,7 +58,7 @@ pub async fn change(
     if new.package_hash != old.package_hash && verified != Some((old.id.clone(), new.package_hash.clone())) {
         return Err(Error::Conflict(Conflict::OtherContents(old.label)));
     }
-    size::admit(tx, app, grant.app(), &locked.id, size::Change::Edit(&new)).await?;
+    size::check_quota(tx, app, grant.app(), &locked.id, size::Change::Edit(&new)).await?;
     repo::update(tx, &new).await?;
     snapshots::enqueue(tx, &locked.deployment_key, now).await?;
     let diffs = repo::diffs_of(tx, &new.id).await?;
@@ -68,7 +68,7 @@ pub async fn change(
 }
 
 /// The updated release and the changed members by name, with their new values. The description's text is left out.
-fn changed(old: &ReleaseRow, info: &GivenInfo) -> (ReleaseRow, Map<String, Value>) {
+fn changed(old: &ReleaseRow, info: &ReleaseInfoInput) -> (ReleaseRow, Map<String, Value>) {
     let (mut new, mut changes) = (old.clone(), Map::new());
     let mut note = |name: &str, value: Value| {
         changes.insert(name.to_owned(), value);

@@ -58,7 +58,7 @@ pub struct ReleaseInfo {
 
 /// The same with every member optional: what an update changes, and what a promotion overrides.
 #[derive(Clone, Debug, Default)]
-pub struct GivenInfo {
+pub struct ReleaseInfoInput {
     /// The app binary versions that it targets.
     pub app_version: Option<Range>,
     /// Release notes; an empty text: none, and none to be inherited.

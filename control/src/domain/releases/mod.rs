@@ -1,7 +1,7 @@
 //! Releases: upload, promotion, rollback, update, list. Diffs are read but not created yet.
 //!
 //! An upload goes through these steps:
-//! - [`upload::admit`]: is there room for it?
+//! - [`upload::accept`]: is there room for it?
 //! - [`upload::receive`]: the bytes go to a temporary file, hashed and limited as they arrive.
 //! - [`archive`]: the ZIP is checked.
 //! - `blob`: the bytes are stored.

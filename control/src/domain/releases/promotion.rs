@@ -5,7 +5,7 @@ use shared::ids::ReleaseId;
 use shared::keys::Label;
 use shared::version::Range;
 
-use super::info::{GivenInfo, stored_rollout};
+use super::info::{ReleaseInfoInput, stored_rollout};
 use super::repo::{self, ReleaseRow};
 use super::{ReleaseMethod, service};
 use crate::domain::access::AppGrant;
@@ -28,7 +28,7 @@ pub struct Promotion {
     /// The release to promote; by default the newest that is not disabled.
     pub label: Option<Label>,
     /// Values that override those of the promoted release.
-    pub overrides: GivenInfo,
+    pub overrides: ReleaseInfoInput,
 }
 
 /// Promotes a release to another deployment of the app. Errors: 404 if a deployment or the release does not exist; 409 by the rules for releases.
@@ -61,7 +61,7 @@ pub async fn promote(app: &Context, grant: &AppGrant<ManageReleases>, promotion:
         None => from.description,
     };
     let row = ReleaseRow {
-        id: ReleaseId::v7(now, app.dice.bytes()?),
+        id: ReleaseId::v7(now, app.entropy.bytes()?),
         label: destination.last_label,
         app_version,
         description,

@@ -39,7 +39,7 @@ pub async fn roll_back(app: &Context, grant: &AppGrant<ManageReleases>, deployme
         return Err(Error::Conflict(Conflict::OtherVersions { to: to.label, current: current.label }));
     }
     let row = ReleaseRow {
-        id: ReleaseId::v7(now, app.dice.bytes()?),
+        id: ReleaseId::v7(now, app.entropy.bytes()?),
         label: next.last_label,
         is_disabled: false,
         rollout: None,

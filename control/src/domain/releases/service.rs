@@ -58,7 +58,7 @@ pub async fn create(
     check_release(&earlier, &info.app_version, &package.package_hash)?;
     let now = change.now();
     let row = ReleaseRow {
-        id: ReleaseId::v7(now, change.context().dice.bytes()?),
+        id: ReleaseId::v7(now, change.context().entropy.bytes()?),
         label: next.last_label,
         app_version: info.app_version.text().to_owned(),
         description: info.description.as_ref().map(|text| text.as_str().to_owned()),
@@ -82,7 +82,7 @@ pub async fn create(
 /// deployment has no room for it.
 pub(crate) async fn add(tx: &mut Change<'_>, of: &AppId, deployment: &LockedRow, row: &ReleaseRow) -> Result<bool> {
     let app = tx.context();
-    size::admit(tx, app, of, &deployment.id, size::Change::New(row)).await?;
+    size::check_quota(tx, app, of, &deployment.id, size::Change::New(row)).await?;
     // In a fixed order, so that two releases that share both blobs cannot deadlock.
     for sha256 in row.manifest_sha256.iter().chain([&row.blob_sha256]).collect::<BTreeSet<_>>() {
         if !blob::hold(tx, of, sha256).await? {
@@ -105,9 +105,9 @@ pub fn check_release<'r>(earlier_newest_first: &'r [RangeRow], range: &Range, pa
     }
     // An exact version is compared with the newest release that covers it, a range only with the newest of all: releases in between may be the reason
     // why the same contents are needed again. Each distinct range text is evaluated once, however many releases have it.
-    let mut judged = HashMap::new();
+    let mut validated = HashMap::new();
     let is_current = |release: &&'r RangeRow| {
-        *judged.entry(release.app_version.as_str()).or_insert_with(|| {
+        *validated.entry(release.app_version.as_str()).or_insert_with(|| {
             let Ok(earlier) = Range::parse(&release.app_version) else { return false };
             range.as_exact().map_or_else(|| earlier.canonical() == range.canonical(), |version| earlier.satisfies(version))
         })

@@ -3,7 +3,7 @@
 //! The size is computed in the change's transaction, with the deployment locked, and stored in its row. Only changes that make a snapshot larger are
 //! refused. A change that makes it smaller always works, even in a deployment that is over a limit because it is older than the limit. A rollback
 //! makes it smaller, unless it goes back to a disabled release, which is then offered again. Not here: what an oversized snapshot leaves out, which
-//! is in `shared`. Start reading at [`admit`].
+//! is in `shared`. Start reading at [`check_quota`].
 
 use shared::ids::{AccountId, AppId, DeploymentId};
 use shared::snapshot::{Size, Sketch, json_length};
@@ -97,7 +97,7 @@ pub fn description_bytes(row: &ReleaseRow) -> i64 {
 
 /// Refuses a change that would make the snapshot of a locked deployment too large, else stores the new size. Call it before the change. Errors: 409
 /// with what to do.
-pub async fn admit(tx: &mut WriteTx, app: &Context, of: &AppId, deployment: &DeploymentId, change: Change<'_>) -> Result<()> {
+pub async fn check_quota(tx: &mut WriteTx, app: &Context, of: &AppId, deployment: &DeploymentId, change: Change<'_>) -> Result<()> {
     let mut rows = sketches(tx, deployment).await?;
     let before = size(&rows);
     match change {

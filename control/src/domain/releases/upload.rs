@@ -39,14 +39,14 @@ const MAX_STORES: usize = 5;
 
 /// An upload that was accepted before its body is read.
 #[derive(Debug)]
-pub struct Admitted {
+pub struct AcceptedUpload {
     /// The deployment that the name refers to when the upload starts.
     deployment: DeploymentId,
     /// The largest bundle allowed, in bytes.
     pub limit: u64,
 }
 
-impl Admitted {
+impl AcceptedUpload {
     /// The largest request body allowed, in bytes.
     pub fn largest_body(&self) -> u64 {
         self.limit.saturating_add(BODY_OVERHEAD)
@@ -65,7 +65,7 @@ pub struct Bundle {
 #[derive(Debug)]
 pub struct Received {
     /// The checks it passed before its body was read.
-    pub admitted: Admitted,
+    pub accepted: AcceptedUpload,
     /// The bundle.
     pub bundle: Bundle,
     /// Its metadata.
@@ -73,29 +73,29 @@ pub struct Received {
 }
 
 /// Checks whether there is room for an upload, before its body is read. `length` is the body's length, if known. Errors: 404, 409, 413.
-pub async fn admit(app: &Context, grant: &AppGrant<ManageReleases>, deployment: &str, length: Option<u64>) -> Result<Admitted> {
+pub async fn accept(app: &Context, grant: &AppGrant<ManageReleases>, deployment: &str, length: Option<u64>) -> Result<AcceptedUpload> {
     let mut tx = app.db.read().await?;
     let row = deployments::find(&mut tx, grant.app(), deployment).await?;
     let limit = accounts::repo::max_upload_bytes(&mut tx, grant.namespace()).await?.ok_or(Error::NotFound(Thing::App))?;
-    let admitted = Admitted { deployment: row.id, limit: u64::try_from(limit).unwrap_or(0) };
-    if length.is_some_and(|length| length > admitted.largest_body()) {
-        return Err(too_large(admitted.limit));
+    let accepted = AcceptedUpload { deployment: row.id, limit: u64::try_from(limit).unwrap_or(0) };
+    if length.is_some_and(|length| length > accepted.largest_body()) {
+        return Err(too_large(accepted.limit));
     }
     // Before the body takes any space here. How much of it is the file is only known later, and checked again then; it is at least one byte.
     let min_bytes = length.map_or(1, |length| length.saturating_sub(BODY_OVERHEAD).max(1));
     app.settings.limits.quotas.check_stored_bytes(&mut tx, grant.app(), min_bytes).await?;
-    Ok(admitted)
+    Ok(accepted)
 }
 
-/// Reads a bundle into a temporary file of the storage. Errors: 413 if it is larger than admitted.
-pub async fn receive(app: &Context, admitted: &Admitted, mut chunks: impl Stream<Item = Result<Bytes>> + Unpin) -> Result<Bundle> {
+/// Reads a bundle into a temporary file of the storage. Errors: 413 if it is larger than the limit.
+pub async fn receive(app: &Context, accepted: &AcceptedUpload, mut chunks: impl Stream<Item = Result<Bytes>> + Unpin) -> Result<Bundle> {
     let file = NamedTempFile::new_in(app.storage.temp_dir()).map_err(Error::unavailable)?;
     let mut writer = tokio::fs::File::from_std(file.reopen().map_err(Error::unavailable)?);
     let (mut hasher, mut size) = (Sha256::new(), 0_u64);
     while let Some(chunk) = chunks.try_next().await? {
         size += chunk.len() as u64;
-        if size > admitted.limit {
-            return Err(too_large(admitted.limit));
+        if size > accepted.limit {
+            return Err(too_large(accepted.limit));
         }
         hasher.update(&chunk);
         writer.write_all(&chunk).await.map_err(Error::unavailable)?;
@@ -128,11 +128,11 @@ async fn store_and_commit(
     deployment: &str,
     received: Received,
 ) -> Result<(DeploymentId, ReleaseRow)> {
-    let Received { admitted, bundle: Bundle { file, size, sha256 }, info } = received;
+    let Received { accepted, bundle: Bundle { file, size, sha256 }, info } = received;
     // The body may have taken a long time. A caller who lost the right to upload must not cost an inspection; the transaction below checks again.
     {
         let mut tx = app.db.read().await?;
-        grant.judge(&mut tx, app).await?;
+        grant.recheck(&mut tx, app).await?;
         // Before anything is stored; checked again in the transaction, with what was stored meanwhile.
         app.settings.limits.quotas.check_stored_bytes(&mut tx, grant.app(), size).await?;
     }
@@ -162,7 +162,7 @@ async fn store_and_commit(
             app.settings.limits.quotas.check_stored_bytes(&mut change, grant.app(), 0).await?;
             let Some((released_in, row)) = service::create(&mut change, grant, deployment, &info, &package).await? else { return Ok(None) };
             // Deployments renamed during the upload must not get each other's releases.
-            if released_in != admitted.deployment {
+            if released_in != accepted.deployment {
                 return Err(Error::NotFound(Thing::Deployment));
             }
             let details = json!({ "deployment": deployment, "label": format!("v{}", row.label), "appVersion": row.app_version });

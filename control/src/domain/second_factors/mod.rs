@@ -5,11 +5,11 @@
 //! ([`LockedAccount`]), so concurrent ones are serialized.
 //!
 //! [`changes`] has what follows from adding or removing factors, [`pending_logins`] the rows of logins that wait for one. Not here: the correct
-//! password that comes first ([`crate::domain::login`]). Start reading at [`factors`] and [`held`].
+//! password that comes first ([`crate::domain::login`]). Start reading at [`factors`] and [`locked_account`].
 
 pub mod changes;
 pub mod factors;
-pub mod held;
+pub mod locked_account;
 pub mod new_credentials;
 pub mod passkeys;
 pub mod pending_logins;
@@ -18,6 +18,6 @@ pub mod step_up;
 pub mod totp;
 
 pub use factors::{Factor, Factors, is_enabled, is_overdue};
-pub use held::LockedAccount;
+pub use locked_account::LockedAccount;
 pub use new_credentials::NewCredentials;
 pub use step_up::{Proof, SteppedUp, check_first};

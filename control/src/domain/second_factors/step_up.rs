@@ -44,7 +44,7 @@ impl From<StepUpProof> for Proof {
 
 impl Proof {
     /// Parses the member `stepUp`, if present. Errors: malformed input; the proof itself is verified later.
-    pub fn judge(step_up: Field<StepUpProof>) -> Result<Option<Self>, Invalid> {
+    pub fn validate(step_up: Field<StepUpProof>) -> Result<Option<Self>, Invalid> {
         Ok(step_up.optional()?.map(Self::from))
     }
 
@@ -56,7 +56,7 @@ impl Proof {
 
     /// [`Self::parsed`] for a member whose errors are reported with those of its body.
     pub fn early(step_up: &Field<StepUpProof>) -> Option<Self> {
-        Self::judge(step_up.clone()).ok().flatten()
+        Self::validate(step_up.clone()).ok().flatten()
     }
 }
 
@@ -119,7 +119,7 @@ pub async fn begin<'c>(app: &'c Context, caller: &LoginSession, proof: Option<&P
     let mut tx = app.db.write().await?;
     let locked = LockedAccount::lock(&mut tx, app, caller.account(), caller.from()).await?;
     // The body may have arrived slowly: check that the session has not ended meanwhile.
-    caller.judge(&mut tx, app).await?;
+    caller.recheck(&mut tx, app).await?;
     if !locked.factors().are_on() {
         return Ok((caller.change_in(app, tx), SteppedUp(locked)));
     }

@@ -9,7 +9,7 @@ use shared::snapshot::{DiffSource, HistoryRelease, Sketch, SnapshotHeader, json_
 use shared::time::UnixMillis;
 
 use crate::domain::error::{Error, Result};
-use crate::infra::db::{Glance, ReadTx};
+use crate::infra::db::{ReadConnection, ReadTx};
 use crate::on;
 
 /// Keys per statement.
@@ -111,18 +111,18 @@ pub async fn find_account(tx: &mut ReadTx, key: &DeploymentKey) -> sqlx::Result<
 }
 
 /// The versions of these keys, without keys that never existed.
-pub async fn versions_of(glance: &mut Glance, keys: &BTreeSet<&DeploymentKey>) -> sqlx::Result<HashMap<DeploymentKey, i64>> {
+pub async fn versions_of(connection: &mut ReadConnection, keys: &BTreeSet<&DeploymentKey>) -> sqlx::Result<HashMap<DeploymentKey, i64>> {
     let keys: Vec<_> = keys.iter().copied().collect();
     let mut found = HashMap::with_capacity(keys.len());
     if let [key] = keys.as_slice() {
         // The common case: a fixed statement, which stays prepared.
-        let version: Option<i64> = on!(glance, |conn| sqlx::query_scalar(VERSION).bind(key.as_str()).fetch_optional(conn).await)?;
+        let version: Option<i64> = on!(connection, |conn| sqlx::query_scalar(VERSION).bind(key.as_str()).fetch_optional(conn).await)?;
         found.extend(version.map(|version| ((*key).clone(), version)));
         return Ok(found);
     }
     for chunk in keys.chunks(CHUNK) {
-        let sql = glance.listed(VERSIONS_OF, chunk.len());
-        let rows: Vec<(DeploymentKey, i64)> = on!(glance, |conn| {
+        let sql = connection.listed(VERSIONS_OF, chunk.len());
+        let rows: Vec<(DeploymentKey, i64)> = on!(connection, |conn| {
             let mut query = sqlx::query_as(sql).persistent(false);
             for key in chunk {
                 query = query.bind(key.as_str());

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use super::repo;
 use crate::domain::error::{Error, Result, chain};
-use crate::infra::db::{Db, Glance};
+use crate::infra::db::{Db, ReadConnection};
 
 /// Timeout of a read including its retry, after which its checks get an "unavailable" error; the same as the wait for a connection. A check that
 /// arrives during a read first waits for that one, so it waits at most twice as long.
@@ -72,14 +72,14 @@ struct Reader(Option<Versions>);
 impl Reader {
     async fn run(mut self, db: Db) {
         // The connection is reused as long as checks wait.
-        let mut glance = None;
+        let mut connection = None;
         let mut reads = 0;
         loop {
             // Let requests that have already arrived join this batch.
             yield_now().await;
             let Some(checks) = self.next() else { return };
             let keys = checks.iter().map(|(key, _)| key).collect();
-            let result = match timeout(READ_TIMEOUT, read_versions(&db, &mut glance, &keys)).await {
+            let result = match timeout(READ_TIMEOUT, read_versions(&db, &mut connection, &keys)).await {
                 Ok(Ok(versions)) => Ok(versions),
                 Ok(Err(error)) => Err(chain(&error)),
                 Err(elapsed) => Err(chain(&elapsed)),
@@ -87,7 +87,7 @@ impl Reader {
             reads += 1;
             if result.is_err() || reads >= MAX_READS {
                 // The connection may be broken; the pool handles that.
-                glance = None;
+                connection = None;
                 reads = 0;
             }
             answer(checks, result);
@@ -120,17 +120,21 @@ impl Drop for Reader {
 
 /// Reads the versions of these keys, and retries once on a new connection: the kept one may have been lost, for example when the database restarted,
 /// and the waiting checks must not fail for that.
-async fn read_versions(db: &Db, glance: &mut Option<Glance>, keys: &BTreeSet<&DeploymentKey>) -> sqlx::Result<HashMap<DeploymentKey, i64>> {
-    let taken = match glance {
-        Some(glance) => glance,
-        None => glance.insert(db.glance().await?),
+async fn read_versions(
+    db: &Db,
+    connection: &mut Option<ReadConnection>,
+    keys: &BTreeSet<&DeploymentKey>,
+) -> sqlx::Result<HashMap<DeploymentKey, i64>> {
+    let taken = match connection {
+        Some(connection) => connection,
+        None => connection.insert(db.connection().await?),
     };
     if let Ok(versions) = repo::versions_of(taken, keys).await {
         return Ok(versions);
     }
     // Return the connection before taking another: the pool may have only one.
-    *glance = None;
-    repo::versions_of(glance.insert(db.glance().await?), keys).await
+    *connection = None;
+    repo::versions_of(connection.insert(db.connection().await?), keys).await
 }
 
 fn answer(checks: Vec<(DeploymentKey, oneshot::Sender<Answer>)>, result: Result<HashMap<DeploymentKey, i64>, String>) {

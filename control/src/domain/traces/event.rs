@@ -74,9 +74,9 @@ pub enum Notice {
     /// Keys that were deleted or revoked.
     KeysRemoved,
     /// Devices that were authorized.
-    MachinesAdded,
-    /// Machines that were removed.
-    MachinesRemoved,
+    DevicesAuthorized,
+    /// Revoked devices.
+    DevicesRevoked,
     /// Second factors and recovery codes.
     Factors,
     /// Apps that were transferred.
@@ -89,8 +89,8 @@ stored_text!(
     Passwords = "notice/passwords",
     KeysAdded = "notice/keys_added",
     KeysRemoved = "notice/keys_removed",
-    MachinesAdded = "notice/machines_added",
-    MachinesRemoved = "notice/machines_removed",
+    DevicesAuthorized = "notice/machines_added",
+    DevicesRevoked = "notice/machines_removed",
     Factors = "notice/factors",
     Transfers = "notice/transfers"
 );

@@ -13,7 +13,7 @@ const MAX_LINES: u64 = 10;
 const WINDOW: i64 = 60_000;
 
 /// Network and event pairs with a count of their own. All others share one, so that a distributed flood fills neither memory nor log.
-const MOST_KEYS: usize = 4_096;
+const MAX_KEYS: usize = 4_096;
 
 /// The network name for those others.
 const OTHERS: &str = "others";
@@ -46,7 +46,7 @@ impl Lines {
     /// Counts one more line. Returns the network to log, or `None` to suppress the line.
     pub(crate) fn count(&mut self, event: Event, network: String, now: UnixMillis) -> Option<String> {
         let mut key = (event, network);
-        if !self.windows.contains_key(&key) && self.windows.len() >= MOST_KEYS {
+        if !self.windows.contains_key(&key) && self.windows.len() >= MAX_KEYS {
             OTHERS.clone_into(&mut key.1);
         }
         let window = self.windows.entry(key.clone()).or_insert_with(|| {
@@ -110,10 +110,10 @@ mod tests {
     #[test]
     fn a_distributed_flood_shares_one_count() {
         let mut lines = Lines::default();
-        let count = MOST_KEYS + 1_000;
+        let count = MAX_KEYS + 1_000;
         let written = (0..count).filter(|number| lines.count(Event::Login, number.to_string(), UnixMillis(0)).is_some()).count();
-        assert_eq!(written, MOST_KEYS + 10);
-        assert_eq!(lines.windows.len(), MOST_KEYS + 1);
+        assert_eq!(written, MAX_KEYS + 10);
+        assert_eq!(lines.windows.len(), MAX_KEYS + 1);
         assert_eq!(lines.take_ended(UnixMillis(60_000)), [of(Event::Login, OTHERS, 990)]);
     }
 

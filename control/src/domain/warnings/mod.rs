@@ -43,7 +43,7 @@ fn kind(warning: Warning, circumstances: Circumstances) -> Kind {
 pub async fn put(tx: &mut WriteTx, app: &Context, account: &AccountId, warning: Warning, from: ClientAddress) -> Result<()> {
     let Some(row) = accounts::repo::find(tx, account).await? else { return Ok(()) };
     let (now, subject) = (app.now(), Subject::of_kind(account, name(warning)));
-    if limits::admit(tx, Limit::Warnings, &subject, RATE, now).await?.is_ok() {
+    if limits::acquire(tx, Limit::Warnings, &subject, RATE, now).await?.is_ok() {
         let kind = kind(warning, Circumstances { time: now, address: from.0.to_string() });
         outbox::put(tx, app, &Mail { to: row.email, kind }).await?;
     }

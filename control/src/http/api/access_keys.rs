@@ -12,7 +12,7 @@ use utoipa_axum::routes;
 use crate::domain::access::{DashboardSession, LoginSession, NotApiKey};
 use crate::domain::credentials::access_keys::repo::Credential;
 use crate::domain::error::Result;
-use crate::domain::keys::access_keys::{self as service, DEFAULT_TTL, judge_friendly_name, judge_ttl};
+use crate::domain::keys::access_keys::{self as service, DEFAULT_TTL, validate_friendly_name, validate_ttl};
 use crate::domain::second_factors::{NewCredentials, Proof};
 use crate::http::AppState;
 use crate::http::extract::{Json, KeyPath, encode_segment};
@@ -43,10 +43,10 @@ fn refuse_raw_key(name: &Field<String>) -> Result<(), Invalid> {
 fn read(new: NewAccessKey) -> Result<service::NewAccessKey, FieldErrors> {
     let mut errors = FieldErrors::default();
     errors.take("name", refuse_raw_key(&new.name));
-    let friendly_name = errors.take("friendlyName", new.friendly_name.required().and_then(|name| judge_friendly_name(&name)));
+    let friendly_name = errors.take("friendlyName", new.friendly_name.required().and_then(|name| validate_friendly_name(&name)));
     errors.take("description", new.description.optional());
-    let ttl = errors.take("ttl", new.ttl.optional().and_then(|ttl| judge_ttl(ttl.unwrap_or(DEFAULT_TTL))));
-    errors.take("stepUp", Proof::judge(new.step_up));
+    let ttl = errors.take("ttl", new.ttl.optional().and_then(|ttl| validate_ttl(ttl.unwrap_or(DEFAULT_TTL))));
+    errors.take("stepUp", Proof::validate(new.step_up));
     match (friendly_name, ttl) {
         (Some(friendly_name), Some(ttl)) if errors.is_empty() => Ok(service::NewAccessKey { friendly_name, ttl }),
         _ => Err(errors),
@@ -137,13 +137,13 @@ pub async fn update_access_key(
 ) -> Result<Json<AccessKeyAnswer>> {
     let mut errors = FieldErrors::default();
     errors.take("name", refuse_raw_key(&patch.name));
-    let judged = patch.friendly_name.optional().and_then(|name| name.as_deref().map(judge_friendly_name).transpose());
-    let friendly_name = errors.take("friendlyName", judged);
+    let validated = patch.friendly_name.optional().and_then(|name| name.as_deref().map(validate_friendly_name).transpose());
+    let friendly_name = errors.take("friendlyName", validated);
     errors.take("description", patch.description.optional());
     let patch = service::AccessKeyPatch {
         friendly_name: friendly_name.filter(|_| errors.is_empty()).ok_or(errors),
         ttl: patch.ttl.optional(),
-        proof: Proof::judge(patch.step_up),
+        proof: Proof::validate(patch.step_up),
     };
     let key = service::update(&app, &caller, &name, patch).await?;
     Ok(Json(AccessKeyAnswer { access_key: present(key, None) }))

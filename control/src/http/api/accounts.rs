@@ -9,7 +9,7 @@ use utoipa_axum::routes;
 
 use crate::domain::access::{DashboardSession, SignedIn};
 use crate::domain::accounts::Password;
-use crate::domain::accounts::service::judge_name;
+use crate::domain::accounts::service::validate_name;
 use crate::domain::error::Result;
 use crate::domain::profile::service::{self, AccountChange, PasswordChange, Profile};
 use crate::domain::second_factors::Proof;
@@ -95,9 +95,9 @@ pub async fn update_account(
 ) -> Result<Json<AccountAnswer>> {
     let AccountPatch { name, password, current_password, step_up } = patch;
     let change = AccountChange {
-        name: name.optional().and_then(|name| name.map(|name| Ok(judge_name(&name)?.into_owned())).transpose()),
+        name: name.optional().and_then(|name| name.map(|name| Ok(validate_name(&name)?.into_owned())).transpose()),
         password: password.is_given().then(|| PasswordChange { new: password.required(), current: current_password.parse() }),
-        proof: Proof::judge(step_up),
+        proof: Proof::validate(step_up),
     };
     service::update(&app, &caller, change).await?;
     answer(&app, &caller).await
@@ -121,7 +121,7 @@ pub async fn delete_account(
 ) -> Result<StatusCode> {
     let mut errors = FieldErrors::default();
     let password = errors.take("password", deletion.password.parse::<Password>());
-    let proof = errors.take("stepUp", Proof::judge(deletion.step_up));
+    let proof = errors.take("stepUp", Proof::validate(deletion.step_up));
     let (Some(password), Some(proof)) = (password, proof) else { return Err(errors.into()) };
     service::delete(&app, &caller, &password, proof.as_ref()).await?;
     Ok(StatusCode::NO_CONTENT)

@@ -16,7 +16,7 @@ use crate::domain::access::{DashboardSession, DashboardSessionAlone, LoginSessio
 use crate::domain::credentials::api_keys::repo;
 use crate::domain::credentials::scope::ScopeSet;
 use crate::domain::error::Result;
-use crate::domain::keys::api_keys::{self as service, End, judge_name};
+use crate::domain::keys::api_keys::{self as service, End, validate_name};
 use crate::domain::second_factors::{NewCredentials, Proof};
 use crate::http::AppState;
 use crate::http::extract::{Json, KeyPath};
@@ -50,15 +50,15 @@ fn read_end(expires_at: Field<String>, now: UnixMillis) -> Result<Option<End>, I
     }
     let time = OffsetDateTime::parse(&text, &Rfc3339).map_err(|_| wrong())?;
     let millis = i64::try_from(time.unix_timestamp_nanos().div_euclid(1_000_000)).map_err(|_| wrong())?;
-    End::At(UnixMillis(millis)).judge(now).map(Some)
+    End::At(UnixMillis(millis)).validate(now).map(Some)
 }
 
 fn read(new: NewApiKey, now: UnixMillis) -> Result<service::NewApiKey, FieldErrors> {
     let mut errors = FieldErrors::default();
-    let name = errors.take("name", new.name.required().and_then(|name| judge_name(&name)));
+    let name = errors.take("name", new.name.required().and_then(|name| validate_name(&name)));
     let scopes = errors.take("scopes", new.scopes.required().and_then(ScopeSet::of));
     let end = errors.take("expires_at", read_end(new.expires_at, now));
-    errors.take("stepUp", Proof::judge(new.step_up));
+    errors.take("stepUp", Proof::validate(new.step_up));
     match (name, scopes, end) {
         (Some(name), Some(scopes), Some(end)) if errors.is_empty() => {
             Ok(service::NewApiKey { name, scopes, end: end.unwrap_or(End::Never), id: None })
@@ -130,10 +130,10 @@ pub async fn update_api_key(
     Json(patch): Json<ApiKeyPatch>,
 ) -> Result<Json<ApiKey>> {
     let patch = service::ApiKeyPatch {
-        name: patch.name.optional().and_then(|name| name.as_deref().map(judge_name).transpose()),
+        name: patch.name.optional().and_then(|name| name.as_deref().map(validate_name).transpose()),
         scopes: patch.scopes.optional().and_then(|scopes| scopes.map(ScopeSet::of).transpose()),
         end: read_end(patch.expires_at, app.now()),
-        proof: Proof::judge(patch.step_up),
+        proof: Proof::validate(patch.step_up),
     };
     Ok(Json(present(service::update(&app, &caller, &id, patch).await?, None)?))
 }

@@ -72,7 +72,7 @@ pub async fn confirm_totp(
 ) -> Result<Json<AuthenticatorConfirmed>> {
     let mut errors = FieldErrors::default();
     let code = errors.take("code", confirmation.code.filled());
-    let proof = errors.take("stepUp", Proof::judge(confirmation.step_up));
+    let proof = errors.take("stepUp", Proof::validate(confirmation.step_up));
     let (Some(code), Some(proof)) = (code, proof) else { return Err(errors.into()) };
     let codes = service::confirm(&app, &caller, &code, proof.as_ref()).await?;
     Ok(Json(AuthenticatorConfirmed { mfa_enabled: true, recovery_codes: codes.map(Codes::reveal) }))

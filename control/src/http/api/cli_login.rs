@@ -16,7 +16,7 @@ use utoipa_axum::routes;
 use crate::domain::audit::ClientAddress;
 use crate::domain::cli_login::exchange::{self, Grant, Proof};
 use crate::domain::cli_login::repo::INTERVAL;
-use crate::domain::cli_login::start::{self, BrowserRequest, judge_label, judge_state};
+use crate::domain::cli_login::start::{self, BrowserRequest, validate_label, validate_state};
 use crate::domain::cli_login::{proof, redirect};
 use crate::domain::credentials::session::Device;
 use crate::domain::error::{Error, Result};
@@ -30,7 +30,7 @@ const VERSION: &str = "X-Svc-CLI-Version";
 fn device(errors: &mut FieldErrors, said: [Field<String>; 5], headers: &HeaderMap) -> Option<Device> {
     let [id, name, client_name, client_version, client_platform] = said;
     let mut label =
-        |name, member: Field<String>| errors.take(name, member.optional().and_then(|text| judge_label(&text.unwrap_or_default())));
+        |name, member: Field<String>| errors.take(name, member.optional().and_then(|text| validate_label(&text.unwrap_or_default())));
     let id = label("deviceId", id);
     let name = label("deviceName", name);
     let client_name = label("clientName", client_name);
@@ -38,14 +38,14 @@ fn device(errors: &mut FieldErrors, said: [Field<String>; 5], headers: &HeaderMa
     let client_platform = label("clientPlatform", client_platform);
     let client_version = match client_version {
         Some(None) => errors.take(VERSION, version(headers)),
-        judged => judged,
+        validated => validated,
     };
     Some(Device { id: id?, name: name?, client_name: client_name?, client_version: client_version?, client_platform: client_platform? })
 }
 
 fn version(headers: &HeaderMap) -> Result<Option<String>, Invalid> {
     let Some(value) = headers.get(VERSION) else { return Ok(None) };
-    judge_label(value.to_str().map_err(|_| Invalid::from("must be ASCII text"))?)
+    validate_label(value.to_str().map_err(|_| Invalid::from("must be ASCII text"))?)
 }
 
 fn grant(new: &CliExchange) -> Result<Grant<'_>, CliTokenError> {
@@ -92,10 +92,11 @@ pub async fn start_browser_authorization(
     Json(new): Json<NewBrowserAuthorization>,
 ) -> Result<impl IntoResponse> {
     let mut errors = FieldErrors::default();
-    let code_challenge = errors.take("codeChallenge", new.code_challenge.as_ref().required().and_then(|text| proof::judge_challenge(text)));
-    errors.take("codeChallengeMethod", new.code_challenge_method.required().and_then(|text| proof::judge_method(&text)));
-    let redirect_uri = errors.take("redirectUri", new.redirect_uri.as_ref().required().and_then(|text| redirect::judge(text)));
-    let state = errors.take("state", new.state.as_ref().optional().and_then(|text| text.map(|text| judge_state(text)).transpose()));
+    let code_challenge =
+        errors.take("codeChallenge", new.code_challenge.as_ref().required().and_then(|text| proof::validate_challenge(text)));
+    errors.take("codeChallengeMethod", new.code_challenge_method.required().and_then(|text| proof::validate_method(&text)));
+    let redirect_uri = errors.take("redirectUri", new.redirect_uri.as_ref().required().and_then(|text| redirect::validate(text)));
+    let state = errors.take("state", new.state.as_ref().optional().and_then(|text| text.map(|text| validate_state(text)).transpose()));
     let said = [new.device_id, new.device_name, new.client_name, new.client_version, new.client_platform];
     let device = device(&mut errors, said, &headers);
     let (Some(code_challenge), Some(redirect_uri), Some(state), Some(device), true) =

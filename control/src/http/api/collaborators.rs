@@ -18,7 +18,7 @@ use super::apps::{present, present_collaborator, present_role};
 use crate::domain::access::grant::{AcceptApp, LeaveApp, ManageCollaborators, ReadApp};
 use crate::domain::access::{AppGrant, Role};
 use crate::domain::collaborators::acceptance;
-use crate::domain::collaborators::service::{self, GivenRole};
+use crate::domain::collaborators::service::{self, RoleInput};
 use crate::domain::error::Result;
 use crate::domain::second_factors::Proof;
 use crate::http::AppState;
@@ -47,13 +47,13 @@ pub async fn list_collaborators(State(app): State<AppState>, grant: AppGrant<Rea
     Ok(Json(CollaboratorsAnswer { collaborators: collaborators.into_iter().map(present_collaborator).collect() }))
 }
 
-fn given(role: Result<AssignableRole, Invalid>, step_up: Field<StepUpProof>) -> GivenRole {
+fn given(role: Result<AssignableRole, Invalid>, step_up: Field<StepUpProof>) -> RoleInput {
     let role = role.map(|role| match role {
         AssignableRole::Admin => Role::Admin,
         AssignableRole::Developer => Role::Developer,
         AssignableRole::Viewer => Role::Viewer,
     });
-    GivenRole { role, proof: Proof::judge(step_up) }
+    RoleInput { role, proof: Proof::validate(step_up) }
 }
 
 fn answer(email: String, role: Role) -> Json<CollaboratorAnswer> {

@@ -17,7 +17,7 @@ use utoipa_axum::routes;
 
 use crate::domain::access::AppGrant;
 use crate::domain::access::grant::ReadMetrics;
-use crate::domain::counting::history::days::{self, Asked, Counts, Days};
+use crate::domain::counting::history::days::{self, Counts, DayRange, Days};
 use crate::domain::error::{Cause, Error, Result, chain};
 use crate::http::AppState;
 use crate::http::extract::DeploymentPath;
@@ -67,11 +67,11 @@ pub async fn read_metrics_history(
 }
 
 /// Reads the query. Empty means absent. Errors: every invalid parameter.
-fn read(query: &str) -> Result<Asked, FieldErrors> {
+fn read(query: &str) -> Result<DayRange, FieldErrors> {
     let mut errors = FieldErrors::default();
     let [from, to] = parameters(query, ["from", "to"], &mut errors);
     let mut day = |name, value: Option<Cow<'_, str>>| errors.take(name, value.as_deref().map(UtcDay::try_from).transpose()).flatten();
-    let asked = Asked { from: day("from", from), to: day("to", to) };
+    let asked = DayRange { from: day("from", from), to: day("to", to) };
     if let (Some(from), Some(to)) = (asked.from, asked.to)
         && from > to
     {

@@ -9,7 +9,7 @@ use utoipa_axum::routes;
 use crate::domain::audit::ClientAddress;
 use crate::domain::credentials::device_cookies::Device;
 use crate::domain::error::Result;
-use crate::domain::login::service::{self, LoggedIn, Login, Outcome, judge_challenge_token};
+use crate::domain::login::service::{self, LoggedIn, Login, Outcome, validate_challenge_token};
 use crate::http::AppState;
 use crate::http::extract::Json;
 
@@ -47,7 +47,7 @@ pub async fn log_in(
     let login = Login {
         email: new.email.parse(),
         password: new.password.parse(),
-        challenge_token: new.challenge_token.optional().and_then(judge_challenge_token),
+        challenge_token: new.challenge_token.optional().and_then(validate_challenge_token),
         device: Device::default(),
     };
     Ok(Json(match service::log_in(&app, from, login).await? {

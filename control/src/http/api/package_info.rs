@@ -9,7 +9,7 @@ use shared::rollout::Percent;
 use shared::version::Range;
 use shared::wire::json::check_members;
 
-use crate::domain::releases::info::{Description, GivenInfo, ReleaseInfo};
+use crate::domain::releases::info::{Description, ReleaseInfo, ReleaseInfoInput};
 
 /// Parses the JSON text of an upload.
 pub(super) fn of_upload(text: &[u8]) -> Result<ReleaseInfo, FieldErrors> {
@@ -47,23 +47,23 @@ pub(super) fn of_upload(text: &[u8]) -> Result<ReleaseInfo, FieldErrors> {
 }
 
 /// Reads an update's metadata.
-pub(super) fn of_change(sent: Field<ReleaseChanges>, errors: &mut FieldErrors) -> GivenInfo {
-    judge(sent, errors, |_| true)
+pub(super) fn of_change(sent: Field<ReleaseChanges>, errors: &mut FieldErrors) -> ReleaseInfoInput {
+    validate(sent, errors, |_| true)
 }
 
 /// Of a promotion: an empty hash is none.
-pub(super) fn of_promotion(sent: Field<ReleaseChanges>, errors: &mut FieldErrors) -> GivenInfo {
-    judge(sent, errors, |hash| !hash.is_empty())
+pub(super) fn of_promotion(sent: Field<ReleaseChanges>, errors: &mut FieldErrors) -> ReleaseInfoInput {
+    validate(sent, errors, |hash| !hash.is_empty())
 }
 
-fn judge(sent: Field<ReleaseChanges>, errors: &mut FieldErrors, is_hash_given: fn(&String) -> bool) -> GivenInfo {
-    let Some(Some(sent)) = errors.take("packageInfo", sent.optional()) else { return GivenInfo::default() };
+fn validate(sent: Field<ReleaseChanges>, errors: &mut FieldErrors, is_hash_given: fn(&String) -> bool) -> ReleaseInfoInput {
+    let Some(Some(sent)) = errors.take("packageInfo", sent.optional()) else { return ReleaseInfoInput::default() };
     // Older clients send an empty text for what is not to change.
     let filled = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
     let range = |range: Option<String>| filled(range).as_deref().map(Range::parse).transpose();
     let description = |text: Option<String>| filled(text).as_deref().map(str::parse).transpose();
     let hash = |hash: Option<String>| hash.filter(is_hash_given).map(PackageHash::try_from).transpose();
-    let mut info = GivenInfo {
+    let mut info = ReleaseInfoInput {
         app_version: errors.take("appVersion", sent.app_version.optional().and_then(range)).flatten(),
         description: errors.take("description", sent.description.optional().and_then(description)).flatten(),
         is_mandatory: errors.take("isMandatory", sent.is_mandatory.optional()).flatten(),

@@ -80,7 +80,7 @@ fn read(new: NewPasskey) -> Result<service::NewPasskey, FieldErrors> {
     let mut errors = FieldErrors::default();
     let response = errors.take("response", new.response.required().and_then(|response| Answer::from(response).new_passkey()));
     let name = errors.take("name", new.name.parse_optional());
-    let proof = errors.take("stepUp", Proof::judge(new.step_up));
+    let proof = errors.take("stepUp", Proof::validate(new.step_up));
     match (response, name, proof) {
         (Some(response), Some(name), Some(proof)) => Ok(service::NewPasskey { response, name, proof }),
         _ => Err(errors),

@@ -11,7 +11,7 @@ use utoipa_axum::routes;
 use super::registration::say;
 use crate::domain::audit::ClientAddress;
 use crate::domain::error::Result;
-use crate::domain::login::service::judge_challenge_token;
+use crate::domain::login::service::validate_challenge_token;
 use crate::domain::password_reset::service;
 use crate::http::AppState;
 use crate::http::extract::Json;
@@ -36,7 +36,7 @@ pub async fn forgot_password(
     Extension(from): Extension<ClientAddress>,
     Json(forgotten): Json<Forgotten>,
 ) -> Result<(StatusCode, Json<Message>)> {
-    let challenge_token = forgotten.challenge_token.optional().and_then(judge_challenge_token);
+    let challenge_token = forgotten.challenge_token.optional().and_then(validate_challenge_token);
     service::forgot(&app, from, forgotten.email.parse(), challenge_token).await?;
     Ok((StatusCode::ACCEPTED, say("if this address has an account, an email with a reset link is on its way")))
 }

@@ -41,7 +41,7 @@ pub async fn reauthenticate(
 fn read(again: Reauthentication) -> Result<fresh::Reauthentication, FieldErrors> {
     let mut errors = FieldErrors::default();
     let password = errors.take("password", again.password.parse_optional());
-    let proof = errors.take("stepUp", Proof::judge(again.step_up));
+    let proof = errors.take("stepUp", Proof::validate(again.step_up));
     match (password, proof) {
         (Some(password), Some(proof)) => Ok(fresh::Reauthentication { password, proof }),
         _ => Err(errors),

@@ -9,11 +9,11 @@ use shared::api::registration::{Message, NewRegistration, Resend, ShownToken};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::domain::accounts::service::judge_name;
+use crate::domain::accounts::service::validate_name;
 use crate::domain::audit::ClientAddress;
 use crate::domain::email::Email;
 use crate::domain::error::Result;
-use crate::domain::login::service::judge_challenge_token;
+use crate::domain::login::service::validate_challenge_token;
 use crate::domain::registration::{confirm, service};
 use crate::http::AppState;
 use crate::http::extract::Json;
@@ -45,9 +45,9 @@ pub async fn register(
 ) -> Result<(StatusCode, Json<Message>)> {
     let new = service::NewRegistration {
         email: new.email.required().and_then(|text| Email::parse_new(&text)),
-        name: new.name.optional().and_then(|name| name.map(|name| judge_name(&name).map(Cow::into_owned)).transpose()),
+        name: new.name.optional().and_then(|name| name.map(|name| validate_name(&name).map(Cow::into_owned)).transpose()),
         password: new.password.required(),
-        challenge_token: new.challenge_token.optional().and_then(judge_challenge_token),
+        challenge_token: new.challenge_token.optional().and_then(validate_challenge_token),
     };
     service::register(&app, from, new).await?;
     Ok((StatusCode::ACCEPTED, say("a verification email is on its way: open its link to verify the address")))

@@ -24,7 +24,7 @@ pub fn login_code(body: LoginCode) -> Result<(String, String)> {
 /// The proof in an optional body. Errors: 400.
 pub fn proof_of(body: Option<Json<FactorChange>>) -> Result<Option<Proof>> {
     let change = body.map(|Json(change)| change).unwrap_or_default();
-    Proof::judge(change.step_up).map_err(|error| Error::invalid("stepUp", error))
+    Proof::validate(change.step_up).map_err(|error| Error::invalid("stepUp", error))
 }
 
 /// Responds that a factor was removed.

@@ -81,20 +81,20 @@ pub async fn create_release(
 /// Reads the multipart body, unless its headers already show that it is too large.
 async fn receive(app: &AppState, grant: &AppGrant<ManageReleases>, deployment: &str, request: Request) -> Result<Received> {
     let length = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    let admitted = upload::admit(app, grant, deployment, length).await?;
-    let limit = admitted.limit;
+    let accepted = upload::accept(app, grant, deployment, length).await?;
+    let limit = accepted.limit;
     // An empty body is not a wrong media type: it lacks both parts.
     if request.body().is_end_stream() {
         return Err(missing(true, Some(no_info())).into());
     }
-    let (request, meter) = meter::watch(request, admitted.largest_body());
+    let (request, meter) = meter::watch(request, accepted.largest_body());
     let mut multipart = Multipart::from_request(request, &()).await.map_err(|rejection| rejected(&rejection))?;
     let (mut bundle, mut info) = (None, None);
     while let Some(field) = multipart.next_field().await.map_err(|error| meter.fault(&error, limit))? {
         match field.name() {
             Some("package") if bundle.is_none() => {
                 let chunks = field.map(|chunk| meter.take(chunk, limit));
-                bundle = Some(upload::receive(app, &admitted, chunks).await?);
+                bundle = Some(upload::receive(app, &accepted, chunks).await?);
             }
             Some("packageInfo") if info.is_none() => info = Some(package_info::of_upload(&receive_info(field, &meter, limit).await?)),
             Some(name @ ("package" | "packageInfo")) => {
@@ -105,7 +105,7 @@ async fn receive(app: &AppState, grant: &AppGrant<ManageReleases>, deployment: &
         }
     }
     match (bundle, info) {
-        (Some(bundle), Some(Ok(info))) => Ok(Received { admitted, bundle, info }),
+        (Some(bundle), Some(Ok(info))) => Ok(Received { accepted, bundle, info }),
         (bundle, info) => {
             let info_fault = match info {
                 None => Some(no_info()),

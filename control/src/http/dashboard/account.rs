@@ -16,7 +16,7 @@ use super::step_up::{self, StepUp};
 use crate::domain::access::{DashboardSession, apps};
 use crate::domain::accounts::Password;
 use crate::domain::accounts::repo::AccountRow;
-use crate::domain::accounts::service::judge_name;
+use crate::domain::accounts::service::validate_name;
 use crate::domain::error::{Error, Result};
 use crate::domain::profile::service::{self, AccountChange, PasswordChange, Profile};
 use crate::http::AppState;
@@ -83,7 +83,7 @@ pub(super) async fn rename(State(app): State<AppState>, frame: Frame, session: D
     // Without the field, nothing would change, but the page would report success.
     let changed = match sent.get("name") {
         Some(name) => {
-            let name = judge_name(name).map(|name| Some(name.into_owned()));
+            let name = validate_name(name).map(|name| Some(name.into_owned()));
             service::update(&app, &session, AccountChange { name, password: None, proof: Ok(None) }).await
         }
         None => Err(Error::invalid("name", "is required")),

@@ -22,7 +22,7 @@ use crate::domain::access::{DashboardSession, DashboardSessionAlone, LoginSessio
 use crate::domain::credentials::api_keys::repo::{self, ApiKey};
 use crate::domain::credentials::scope::{Scope, ScopeSet};
 use crate::domain::error::{Error, Result, Thing};
-use crate::domain::keys::api_keys::{self as service, ApiKeyPatch, End, NewApiKey, judge_name};
+use crate::domain::keys::api_keys::{self as service, ApiKeyPatch, End, NewApiKey, validate_name};
 use crate::domain::second_factors::NewCredentials;
 use crate::http::AppState;
 use crate::http::extract::KeyPath;
@@ -108,9 +108,9 @@ fn read_end(day: &str) -> Result<End> {
 fn read_new(sent: &Fields, choices: &[Choice], id: Result<ApiKeyId>, now: UnixMillis) -> Result<NewApiKey> {
     let (end, id) = (read_end(sent.text("expires_at"))?, Some(id?));
     let mut errors = FieldErrors::default();
-    let name = errors.take("name", sent.get("name").ok_or(Invalid::from("is required")).and_then(judge_name));
+    let name = errors.take("name", sent.get("name").ok_or(Invalid::from("is required")).and_then(validate_name));
     let scopes = errors.take("scopes", ScopeSet::of(ticked(choices)));
-    let end = errors.take("expires_at", end.judge(now));
+    let end = errors.take("expires_at", end.validate(now));
     match (name, scopes, end) {
         (Some(name), Some(scopes), Some(end)) => Ok(NewApiKey { name, scopes, end, id }),
         _ => Err(errors.into()),
@@ -185,7 +185,7 @@ fn purpose_of_once(session: &LoginSession) -> String {
 
 fn once(app: &AppState, session: &LoginSession) -> Result<String> {
     let id = service::new_id(app)?;
-    let sealed = seal::seal(app.settings.encryption_keys.first(), &app.dice, &purpose_of_once(session), id.as_str().as_bytes())?;
+    let sealed = seal::seal(app.settings.encryption_keys.first(), &app.entropy, &purpose_of_once(session), id.as_str().as_bytes())?;
     Ok(URL_SAFE_NO_PAD.encode(sealed))
 }
 
@@ -268,10 +268,10 @@ pub(super) async fn show_one(
 async fn update(app: &AppState, session: &DashboardSession, id: &str, sent: &Fields, choices: &[Choice]) -> Result<ApiKey> {
     let (day, now) = (sent.text("expires_at"), app.now());
     let end = if sent.get(SHOWN_DAY) == Some(day) { None } else { Some(read_end(day)?) };
-    let end = end.map(|end| end.judge(now)).transpose();
+    let end = end.map(|end| end.validate(now)).transpose();
     let is_same = sent.get(SHOWN_SCOPES) == Some(text_of(choices).as_str());
     let scopes = (!is_same).then(|| ScopeSet::of(ticked(choices))).transpose();
-    let name = sent.get("name").map(judge_name).transpose();
+    let name = sent.get("name").map(validate_name).transpose();
     service::update(app, session, id, ApiKeyPatch { name, scopes, end, proof: Ok(None) }).await
 }
 

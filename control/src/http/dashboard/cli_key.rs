@@ -17,7 +17,7 @@ use super::frame::Frame;
 use super::view;
 use crate::domain::access::{DashboardSession, NotApiKey};
 use crate::domain::error::{Error, Result};
-use crate::domain::keys::access_keys::{self as service, DEFAULT_TTL, NewAccessKey, judge_friendly_name};
+use crate::domain::keys::access_keys::{self as service, DEFAULT_TTL, NewAccessKey, validate_friendly_name};
 use crate::domain::second_factors::NewCredentials;
 use crate::http::AppState;
 use crate::infra::dates::RelativeTime;
@@ -59,8 +59,8 @@ fn key_form(name: &str) -> Form {
 
 /// The key's name from a form.
 pub(super) fn friendly_name(sent: &Fields) -> Result<String, FieldErrors> {
-    let judged = sent.get("friendlyName").ok_or(Invalid::from("is required")).and_then(judge_friendly_name);
-    judged.map_err(|fault| FieldErrors::of("friendlyName", fault))
+    let validated = sent.get("friendlyName").ok_or(Invalid::from("is required")).and_then(validate_friendly_name);
+    validated.map_err(|fault| FieldErrors::of("friendlyName", fault))
 }
 
 /// The hostname, with a number added if a key of the account has that name already.

@@ -43,7 +43,7 @@ impl Flash {
     pub(super) fn set(&self, app: &Context, site: &Site) -> Result<HeaderValue> {
         let text: String = self.text.chars().take(MAX_LENGTH).collect();
         let plain = format!("{}{text}", if self.is_bad { '!' } else { '.' });
-        let sealed = seal::seal(app.settings.encryption_keys.first(), &app.dice, PURPOSE, plain.as_bytes())?;
+        let sealed = seal::seal(app.settings.encryption_keys.first(), &app.entropy, PURPOSE, plain.as_bytes())?;
         Cookie::Flash.set(site, &URL_SAFE_NO_PAD.encode(sealed), Some(LIFETIME))
     }
 

@@ -100,7 +100,7 @@ async fn begin(
         inner.csrf = if let Some(form) = &given.form {
             csrf::token(&form.0)?
         } else {
-            let secret = PlainToken::mailed(&app.dice)?.reveal().to_owned();
+            let secret = PlainToken::mailed(&app.entropy)?.reveal().to_owned();
             let token = csrf::token(&secret)?;
             given.new_form = Some(secret);
             token

@@ -44,8 +44,8 @@ pub(super) async fn post(State(app): State<AppState>, from: ClientAddress, reque
 /// The rate limit for unauthenticated requests. Counted in memory: a restart may forget the counts, since reports change nothing.
 fn check_limit(app: &AppState, from: ClientAddress) -> Result<(), u64> {
     let mut reports = app.front.policy_reports.lock().unwrap_or_else(PoisonError::into_inner);
-    let admitted = reports.admit_address(from.0, "", app.settings.limits.strangers.posts, app.now().as_millis());
-    admitted.inspect_err(|_| traces::refused(app, from, "policy_reports", None))
+    let acquired = reports.acquire_for_address(from.0, "", app.settings.limits.unauthenticated.posts, app.now().as_millis());
+    acquired.inspect_err(|_| traces::refused(app, from, "policy_reports", None))
 }
 
 /// The violated directive, if it is a known one.

@@ -10,7 +10,7 @@ use super::flash::Flash;
 use super::frame::Frame;
 use super::{session, view};
 use crate::domain::access::{DashboardSession, NotApiKey};
-use crate::domain::cli_login::machines;
+use crate::domain::cli_login::authorized_devices;
 use crate::domain::credentials::CredentialKind;
 use crate::domain::credentials::access_keys::repo::Credential;
 use crate::domain::error::{Error, Result};
@@ -84,7 +84,7 @@ pub(super) async fn revoke(
         return session::end(&frame, frame.redirect_saying("/sign-in", &Flash::good("You are signed out."))?);
     }
     let (revoked, text) = if found.kind().is_cli() {
-        (machines::remove(&app, &session, &found.id).await, format!("{} was signed out.", isolate(&found.device().label())))
+        (authorized_devices::remove(&app, &session, &found.id).await, format!("{} was signed out.", isolate(&found.device().label())))
     } else {
         (access_keys::remove(&app, &caller, &found.friendly_name).await, "The session was revoked.".to_owned())
     };

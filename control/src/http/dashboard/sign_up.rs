@@ -14,11 +14,11 @@ use super::form::{Field, Form};
 use super::frame::Frame;
 use super::headers::Needs;
 use super::sign_in::{SignInQuery, next_of};
-use crate::domain::accounts::service::judge_name;
+use crate::domain::accounts::service::validate_name;
 use crate::domain::audit::ClientAddress;
 use crate::domain::email::Email;
 use crate::domain::error::{Error, Result};
-use crate::domain::login::service::judge_challenge_token;
+use crate::domain::login::service::validate_challenge_token;
 use crate::domain::registration::MailedToken;
 use crate::domain::registration::confirm::{self, Confirmation, Waiting};
 use crate::domain::registration::service::{self, NewRegistration};
@@ -75,7 +75,7 @@ pub(super) fn filled<'s>(sent: &'s Fields, name: &str) -> Option<&'s str> {
 
 /// The token of the human-verification challenge in a form.
 pub(super) fn challenge_token(sent: &Fields) -> Result<Option<String>, Invalid> {
-    judge_challenge_token(filled(sent, "challengeToken").map(str::to_owned))
+    validate_challenge_token(filled(sent, "challengeToken").map(str::to_owned))
 }
 
 /// Whether a form that needs no session shows the challenge. Its script is a third party's, so for signed-in visitors it runs only when it is required.
@@ -112,7 +112,7 @@ pub(super) async fn submit(State(app): State<AppState>, frame: Frame, from: Clie
     let next = next_of(&frame, &sent);
     let new = NewRegistration {
         email: needed(&sent, "email").and_then(Email::parse_new),
-        name: filled(&sent, "name").map(|name| judge_name(name).map(Cow::into_owned)).transpose(),
+        name: filled(&sent, "name").map(|name| validate_name(name).map(Cow::into_owned)).transpose(),
         password: needed(&sent, "password").map(str::to_owned),
         challenge_token: challenge_token(&sent),
     };

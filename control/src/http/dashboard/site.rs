@@ -12,7 +12,7 @@ use crate::http::reserved::is_taken;
 use crate::infra::loopback::is_loopback_address;
 
 /// The maximum length of a `next` address, in bytes.
-pub const LONGEST_NEXT: usize = 512;
+pub const MAX_NEXT_BYTES: usize = 512;
 
 /// The pages' address; clones share it.
 #[derive(Clone, Debug)]
@@ -114,7 +114,7 @@ impl Site {
             path.contains("//") || path.split('/').any(|segment| segment.to_ascii_lowercase().replace("%2e", ".").starts_with('.'));
         // When pages are at the root, bundles and the API are next to them.
         let is_page = !is_taken(path);
-        (is_ours && is_page && is_plain && !leads_out && next.len() <= LONGEST_NEXT).then_some(next)
+        (is_ours && is_page && is_plain && !leads_out && next.len() <= MAX_NEXT_BYTES).then_some(next)
     }
 
     /// The path of a page with a `next` address.

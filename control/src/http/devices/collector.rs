@@ -5,7 +5,7 @@ use std::sync::Arc;
 use shared::report::Report;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::domain::counting::{Judgement, service};
+use crate::domain::counting::{ReportStatus, service};
 use crate::domain::error::{Error, Result, chain};
 use crate::domain::settings::Limits;
 use crate::infra::clock::Clock;
@@ -24,7 +24,7 @@ pub struct Collector {
 }
 
 /// The result of one report. All reports of a failed transaction share the cause.
-type Answer = Result<Judgement, Arc<str>>;
+type Answer = Result<ReportStatus, Arc<str>>;
 
 struct Waiting {
     report: Report,
@@ -41,16 +41,16 @@ impl Collector {
 
     /// Adds the report to the next transaction and waits for the commit. Every error is [`Unavailable`](Error::Unavailable) and means that
     /// the report is not stored.
-    pub async fn submit(&self, report: Report) -> Result<Judgement> {
-        let (answer, judgement) = oneshot::channel();
+    pub async fn submit(&self, report: Report) -> Result<ReportStatus> {
+        let (answer, statuses) = oneshot::channel();
         self.queue.try_send(Waiting { report, answer }).map_err(|error| {
             Error::unavailable(match error {
                 mpsc::error::TrySendError::Full(_) => "too many reports are queued",
                 mpsc::error::TrySendError::Closed(_) => "the report collector has stopped",
             })
         })?;
-        match judgement.await {
-            Ok(Ok(judgement)) => Ok(judgement),
+        match statuses.await {
+            Ok(Ok(statuses)) => Ok(statuses),
             Ok(Err(cause)) => Err(Error::unavailable(cause.as_ref())),
             // The task ended or panicked, and dropped its queue.
             Err(_) => Err(Error::unavailable("the report collector stopped before the report was counted")),
@@ -86,7 +86,7 @@ impl Counter {
         };
         for (answer, outcome) in answers.into_iter().zip(outcomes) {
             // A disconnected client needs no answer; its report is counted.
-            drop(answer.send(outcome.map(Judgement::from).map_err(|error| chain(&error).into())));
+            drop(answer.send(outcome.map(ReportStatus::from).map_err(|error| chain(&error).into())));
         }
     }
 }

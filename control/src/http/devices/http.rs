@@ -19,7 +19,7 @@ use shared::wire::{check, headers};
 use super::{preflight, prepared, put, wrong_method};
 use crate::domain::audit::ClientAddress;
 use crate::domain::context::Exceeded;
-use crate::domain::counting::Judgement;
+use crate::domain::counting::ReportStatus;
 use crate::domain::error::{Error, RateLimit, Result, Thing};
 use crate::http::AppState;
 use crate::http::extract::{check_type, read_body};
@@ -93,12 +93,12 @@ async fn take_report(app: &AppState, endpoint: &Endpoint, request: Request) -> R
         app.count_address(&app.front.reporting_addresses, from, "", limits.address_reports, &exceeded("reports_address"))?;
     }
     let key = new.deployment_key.clone();
-    let report = Report { id: ReportId::v7(received, app.dice.bytes()?), received, report: new };
+    let report = Report { id: ReportId::v7(received, app.entropy.bytes()?), received, report: new };
     match app.front.collector.submit(report).await? {
-        Judgement::Accepted => Ok(REPORT_OK.to_owned()),
+        ReportStatus::Accepted => Ok(REPORT_OK.to_owned()),
         // An SDK keeps a refused report and sends it again at every start.
-        Judgement::UnknownDeployment if is_deleted(app, &key).await? => Ok(REPORT_OK.to_owned()),
-        Judgement::UnknownDeployment => Err(Error::NotFound(Thing::Deployment)),
-        Judgement::Dropped(reason) => Err(Error::Invalid(FieldErrors::of_request(reason))),
+        ReportStatus::UnknownDeployment if is_deleted(app, &key).await? => Ok(REPORT_OK.to_owned()),
+        ReportStatus::UnknownDeployment => Err(Error::NotFound(Thing::Deployment)),
+        ReportStatus::Dropped(reason) => Err(Error::Invalid(FieldErrors::of_request(reason))),
     }
 }

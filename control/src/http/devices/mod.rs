@@ -1,16 +1,16 @@
 //! The endpoints for devices, served natively: update checks, reports, bundles, and single snapshots for the edge.
 //!
-//! `shared` defines responses and headers, so that the edge's are the same. [`Quick`] answers most checks before the router; direct reports go
+//! `shared` defines responses and headers, so that the edge's are the same. [`FastPath`] answers most checks before the router; direct reports go
 //! through [`Collector`]. How reports are counted is in [`crate::domain::counting`]. Start reading at [`routes`].
 
 mod bundle;
 pub mod collector;
 pub mod document;
+mod fast_path;
 mod http;
-mod quick;
 
 pub use collector::Collector;
-pub use quick::Quick;
+pub use fast_path::FastPath;
 
 use axum::Router;
 use axum::extract::State;

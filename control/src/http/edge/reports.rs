@@ -35,10 +35,10 @@ pub async fn take_reports(State(app): State<AppState>, call: InternalCall) -> Re
             Err(fault) => dropped.push(fault),
         }
     }
-    let judgements = service::store(&app.db, app.settings.limits.binary_versions, &reports, app.now()).await.map_err(Error::unavailable)?;
+    let statuses = service::store(&app.db, app.settings.limits.binary_versions, &reports, app.now()).await.map_err(Error::unavailable)?;
     let mut accepted = 0;
-    for (report, judgement) in reports.iter().zip(judgements) {
-        match judgement.dropped(&report.id) {
+    for (report, statuses) in reports.iter().zip(statuses) {
+        match statuses.dropped(&report.id) {
             None => accepted += 1,
             Some(report) => dropped.push(report),
         }

@@ -108,7 +108,7 @@ impl<S: Send + Sync> FromRequestParts<S> for CredentialPath {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
         let text = parameter(parts, state, "credential").await?;
-        AccessKeyId::try_from(text).map(Self).map_err(|_| Error::NotFound(Thing::Machine))
+        AccessKeyId::try_from(text).map(Self).map_err(|_| Error::NotFound(Thing::AuthorizedDevice))
     }
 }
 

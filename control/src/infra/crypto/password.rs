@@ -16,7 +16,7 @@ use argon2::{ARGON2ID_IDENT, Algorithm, Argon2, Block, Params, Version};
 use shared::limit::{network, site};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use crate::infra::clock::Dice;
+use crate::infra::clock::Entropy;
 use crate::infra::error::Error;
 
 /// How long a hash may wait for a permit before it is refused.
@@ -36,14 +36,14 @@ const MAX_PASSES: u32 = 16;
 const MAX_LANES: u32 = 8;
 
 /// Hashes a new password to a PHC string. Slow on purpose: call it off the async threads; the server uses [`Passwords`].
-pub fn hash(password: &str, dice: &Dice) -> Result<String, Error> {
-    hash_in(&mut Vec::new(), password, dice.bytes()?)
+pub fn hash(password: &str, entropy: &Entropy) -> Result<String, Error> {
+    hash_in(&mut Vec::new(), password, entropy.bytes()?)
 }
 
 /// A PHC string that no known password matches. A comparison takes as long as with any other hash, and always fails.
-pub fn unmatched(dice: &Dice) -> Result<String, Error> {
+pub fn unmatched(entropy: &Entropy) -> Result<String, Error> {
     let params = Params::new(MEMORY, PASSES, LANES, None).map_err(fault)?;
-    phc(&params, dice.bytes()?, &dice.bytes::<{ Params::DEFAULT_OUTPUT_LEN }>()?)
+    phc(&params, entropy.bytes()?, &entropy.bytes::<{ Params::DEFAULT_OUTPUT_LEN }>()?)
 }
 
 /// The result of comparing a password with a stored hash.
@@ -64,15 +64,15 @@ pub struct Passwords {
     /// Memory of finished hashes, reused by the next ones. An allocator would retain some for each thread that ever hashed.
     memory: Arc<Mutex<Vec<Vec<Block>>>>,
     hashes: Arc<AtomicU64>,
-    dice: Dice,
+    entropy: Entropy,
 }
 
 impl Passwords {
     /// Creates one permit per core, minus one core for all other requests.
-    pub fn new(dice: Dice) -> Self {
+    pub fn new(entropy: Entropy) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         let permits = Arc::new(Semaphore::new(cores.saturating_sub(1).max(1)));
-        Self { permits, waiting: Arc::default(), memory: Arc::default(), hashes: Arc::default(), dice }
+        Self { permits, waiting: Arc::default(), memory: Arc::default(), hashes: Arc::default(), entropy }
     }
 
     /// The number of hashes computed since the start, for tests: the cost of a response must not reveal who has an account.
@@ -87,7 +87,7 @@ impl Passwords {
         let waited = tokio::time::timeout(MAX_WAIT, Arc::clone(&self.permits).acquire_owned()).await;
         let permit = waited.map_err(|_| Error::Busy)?.map_err(Error::internal)?;
         drop(place);
-        Ok(Turn { permit, memory: Arc::clone(&self.memory), hashes: Arc::clone(&self.hashes), dice: self.dice.clone() })
+        Ok(Turn { permit, memory: Arc::clone(&self.memory), hashes: Arc::clone(&self.hashes), entropy: self.entropy.clone() })
     }
 }
 
@@ -137,13 +137,13 @@ pub struct Turn {
     permit: OwnedSemaphorePermit,
     memory: Arc<Mutex<Vec<Vec<Block>>>>,
     hashes: Arc<AtomicU64>,
-    dice: Dice,
+    entropy: Entropy,
 }
 
 impl Turn {
     /// Hashes a new password to a PHC string.
     pub async fn hash(self, password: &str) -> Result<String, Error> {
-        let (password, salt) = (password.to_owned(), self.dice.bytes()?);
+        let (password, salt) = (password.to_owned(), self.entropy.bytes()?);
         self.hashes.fetch_add(1, Ordering::Relaxed);
         self.run(move |blocks| hash_in(blocks, &password, salt)).await
     }

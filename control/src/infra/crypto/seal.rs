@@ -7,7 +7,7 @@ use aes_gcm::aead::{Aead, KeyInit, Payload};
 use aes_gcm::{Aes256Gcm, Key, Nonce};
 
 use super::keys::EncryptionKey;
-use crate::infra::clock::Dice;
+use crate::infra::clock::Entropy;
 use crate::infra::error::Error;
 
 /// The only format so far.
@@ -36,9 +36,9 @@ pub fn head(key: &EncryptionKey) -> Result<Vec<u8>, Error> {
 }
 
 /// Encrypts `plain` for `purpose`, such as `mail/` and the row's id. Decrypting it needs the same purpose.
-pub fn seal(key: &EncryptionKey, dice: &Dice, purpose: &str, plain: &[u8]) -> Result<Vec<u8>, Error> {
+pub fn seal(key: &EncryptionKey, entropy: &Entropy, purpose: &str, plain: &[u8]) -> Result<Vec<u8>, Error> {
     let mut sealed = head(key)?;
-    let nonce = dice.bytes::<NONCE>()?;
+    let nonce = entropy.bytes::<NONCE>()?;
     let aad = associated(&sealed, purpose);
     let ciphertext =
         cipher(key).encrypt(&Nonce::from(nonce), Payload { msg: plain, aad: &aad }).map_err(|error| Error::internal(error.to_string()))?;

@@ -75,7 +75,7 @@ pub type Tx = Either<Transaction<'static, Sqlite>, Transaction<'static, Postgres
 
 /// A connection for single read statements outside a transaction. Each statement sees what was committed when it began, in one round trip instead of the
 /// three or four of a transaction. For frequent single reads; code that reads twice uses a [`ReadTx`].
-pub type Glance = Either<PoolConnection<Sqlite>, PoolConnection<Postgres>>;
+pub type ReadConnection = Either<PoolConnection<Sqlite>, PoolConnection<Postgres>>;
 
 /// A read-only transaction with one consistent snapshot.
 #[derive(Debug)]
@@ -95,10 +95,10 @@ impl Db {
     }
 
     /// A connection for single read statements.
-    pub async fn glance(&self) -> sqlx::Result<Glance> {
+    pub async fn connection(&self) -> sqlx::Result<ReadConnection> {
         Ok(match self {
-            Self::Sqlite { read, .. } => Glance::Sqlite(read.acquire().await?),
-            Self::Postgres { read, .. } => Glance::Postgres(read.acquire().await?),
+            Self::Sqlite { read, .. } => ReadConnection::Sqlite(read.acquire().await?),
+            Self::Postgres { read, .. } => ReadConnection::Postgres(read.acquire().await?),
         })
     }
 

@@ -7,11 +7,11 @@ use shared::keys::DeploymentKey;
 use shared::kv::{KvKey, SnapshotKey, SnapshotMetadata};
 
 /// KV's maximum number of pairs in one bulk write.
-pub const MOST_PAIRS: usize = 10_000;
+pub const MAX_PAIRS: usize = 10_000;
 /// KV's maximum size of one bulk write, and so of a pair that is written alone.
 const MAX_BYTES: usize = 50_000_000;
 /// KV's maximum size of a value, in bytes.
-pub const MOST_VALUE: usize = 25 << 20;
+pub const MAX_VALUE_BYTES: usize = 25 << 20;
 /// The size at which a body is full. A small body is answered long before the timeout, and is cheap to retry.
 const FULL_BYTES: usize = 4 << 20;
 
@@ -51,11 +51,11 @@ impl Bulk {
         let name = SnapshotKey(key).name();
         // Cannot fail: texts and numbers always serialize.
         let pair = serde_json::to_string(&Pair { key: &name, value: text, metadata: SnapshotMetadata { version } }).unwrap_or_default();
-        if text.len() > MOST_VALUE || pair.len() + 2 > MAX_BYTES {
+        if text.len() > MAX_VALUE_BYTES || pair.len() + 2 > MAX_BYTES {
             return Pushed::TooLarge;
         }
         if !self.names.is_empty() {
-            if self.names.len() >= MOST_PAIRS || self.body.len() + pair.len() + 2 > FULL_BYTES || self.names.contains(&name) {
+            if self.names.len() >= MAX_PAIRS || self.body.len() + pair.len() + 2 > FULL_BYTES || self.names.contains(&name) {
                 return Pushed::Full;
             }
             self.body.push(',');

@@ -6,7 +6,7 @@ use lettre::Message;
 use lettre::message::header::{Header, HeaderName, HeaderValue};
 use lettre::message::{Mailbox, MultiPart};
 
-use super::letter;
+use super::content;
 use crate::domain::error::Cause;
 use crate::domain::mail::Mail;
 use crate::domain::outbox::Lease;
@@ -31,7 +31,7 @@ impl Header for AutoSubmitted {
 
 /// Builds the message. Retries have the same `Message-ID` and `Date`, so that duplicates can be recognized.
 pub(crate) fn build(from: &Mailbox, dashboard_url: &str, lease: &Lease, mail: &Mail) -> Result<Message, Cause> {
-    let rendered = letter::render(&mail.kind, dashboard_url)?;
+    let rendered = content::render(&mail.kind, dashboard_url)?;
     let date = UNIX_EPOCH + Duration::from_millis(u64::try_from(lease.created_time.as_millis()).unwrap_or(0));
     let message = Message::builder()
         .from(from.clone())

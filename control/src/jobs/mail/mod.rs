@@ -5,7 +5,7 @@
 //! A mail is sent twice only if the outcome is unknown: the server accepted it and its reply was lost, or this process died before it could record the
 //! reply. Both copies then have the same `Message-ID`.
 
-pub mod letter;
+pub mod content;
 pub mod message;
 
 use std::path::PathBuf;

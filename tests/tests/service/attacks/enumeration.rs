@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use tests::people::PASSWORD;
-use tests::strangers::Stranger;
+use tests::unauthenticated::Stranger;
 use tests::{Answer, Options, TestApp};
 
 use crate::v1::members;
@@ -151,21 +151,21 @@ async fn whoever_registered_an_address_does_not_learn_when_it_becomes_an_account
         app.stranger("203.0.113.7").post("/v1/auth/register", body).await.assert(202);
     }
     polled(&app, &names, "203.0.113.8", 403).await;
-    let [own, strangers] = app.mails_to("own@example.com").await.try_into().unwrap();
+    let [own, unauthenticated] = app.mails_to("own@example.com").await.try_into().unwrap();
     let replaced = app.last_mail_to("replaced@example.com").await.token();
     let verify = async |body: serde_json::Value| app.stranger("198.51.100.1").post("/v1/auth/verify-email", body).await;
     verify(json!({ "token": own.token() })).await.assert(200);
     verify(json!({ "token": replaced, "password": PASSWORD, "replacePassword": true })).await.assert(200);
     polled(&app, &names, "203.0.113.9", 403).await;
     // What is left confirms nothing and is mailed to nobody; no name and no token of it is kept.
-    for token in [own.token(), strangers.token(), replaced] {
+    for token in [own.token(), unauthenticated.token(), replaced] {
         verify(json!({ "token": token })).await.refused(400);
     }
     for name in names {
         app.stranger("203.0.113.7").resend(name).await.assert(202);
         assert_eq!(app.last_mail_to(&format!("{name}@example.com")).await.subject, "You already have an account");
     }
-    verify(json!({ "token": strangers.token() })).await.refused(400);
+    verify(json!({ "token": unauthenticated.token() })).await.refused(400);
     assert_eq!(app.number("SELECT COUNT(*) FROM registrations WHERE NOT is_decoy").await, 0);
     assert_eq!(app.number("SELECT COUNT(*) FROM registrations WHERE name IS NOT NULL AND email NOT LIKE 'ada@%'").await, 0);
     // It is over when it would have been for an address that nobody confirms.

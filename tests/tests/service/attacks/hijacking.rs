@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tests::people::PASSWORD;
 use tests::reader::Page;
-use tests::strangers::Stranger;
+use tests::unauthenticated::Stranger;
 use tests::{Answer, Options, Reader, TestApp};
 
 use crate::v1::members;

@@ -59,7 +59,7 @@ async fn is_told_to_go_on(stream: &mut TcpStream) {
 async fn slow_strangers_with_invented_signatures_hold_nothing_up() {
     let (app, ada, staging) = prepared().await;
     let invented = format!("t={},h={},v1={}", app.clock.now().0, "ab".repeat(32), "cd".repeat(32));
-    let mut strangers = Vec::new();
+    let mut unauthenticated = Vec::new();
     for _ in 0..16 {
         let mut stream = connect(&app.base).await;
         // The first byte of a body that never comes.
@@ -67,7 +67,7 @@ async fn slow_strangers_with_invented_signatures_hold_nothing_up() {
         stream.write_all(format!("{head}x").as_bytes()).await.unwrap();
         let answer = read_answer(&mut stream).await;
         assert!(answer.starts_with("HTTP/1.1 404"), "answered although the body is not there: {answer}");
-        strangers.push(stream);
+        unauthenticated.push(stream);
     }
     assert_eq!(app.state().front.internal.free(), (16, 4));
     let client = app.anonymous();
@@ -79,12 +79,12 @@ async fn slow_strangers_with_invented_signatures_hold_nothing_up() {
 async fn strangers_without_a_hash_hold_up_only_those_without_a_hash() {
     let (app, ada, staging) = prepared().await;
     let invented = format!("t={},v1={}", app.clock.now().0, "cd".repeat(32));
-    let mut strangers = Vec::new();
+    let mut unauthenticated = Vec::new();
     for _ in 0..4 {
         let mut stream = connect(&app.base).await;
         stream.write_all(head(&invented, LARGEST).as_bytes()).await.unwrap();
         is_told_to_go_on(&mut stream).await;
-        strangers.push(stream);
+        unauthenticated.push(stream);
     }
     assert_eq!(app.state().front.internal.free(), (16, 0));
     let client = app.anonymous();
@@ -98,7 +98,7 @@ async fn strangers_without_a_hash_hold_up_only_those_without_a_hash() {
     let (_, without) = signatures(&app, "POST", BATCHES, &body);
     let mut older = connect(&app.base).await;
     older.write_all(head(&without, body.len()).as_bytes()).await.unwrap();
-    strangers.pop();
+    unauthenticated.pop();
     is_told_to_go_on(&mut older).await;
     older.write_all(body.as_bytes()).await.unwrap();
     let answer = read_answer(&mut older).await;

@@ -125,13 +125,13 @@ fn forwarded(path: &str, signature: &str) -> String {
 async fn an_invented_signature_of_the_edge_buys_no_long_reading() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_BODY_PAUSE", "1h")).await;
     // A body is read for a minute before an edge is refused: these together would take longer than a test may.
-    let mut strangers = Vec::new();
+    let mut unauthenticated = Vec::new();
     for _ in 0..4 {
         let mut stream = connect(&app.base).await;
         stream.write_all(format!("{}x", forwarded("/v1/nowhere", "t=1,v1=00")).as_bytes()).await.unwrap();
         let answer = read_answer(&mut stream).await;
         assert!(answer.starts_with("HTTP/1.1 400 "), "answered although the body is not there: {answer}");
-        strangers.push(stream);
+        unauthenticated.push(stream);
     }
     // What the edge has signed is read to its end, so that the edge's own client gets the answer.
     let signature = sign_address(&Secrets::parse(EDGE_SECRET).unwrap(), "POST", "/v1/nowhere", app.clock.now(), "198.51.100.9");

@@ -213,7 +213,7 @@ async fn policy_reports_evict_no_callers_rate_limit() {
     ada.get("/v1/authenticated").await.refused(429);
     // Fills the memory to one less than its capacity: of two more, the second evicts the oldest.
     for number in 0..16_382 {
-        state.callers.lock().unwrap().admit(&number.to_string(), Rate { count: 1, window: 60_000 }, app.clock.now().as_millis()).unwrap();
+        state.callers.lock().unwrap().acquire(&number.to_string(), Rate { count: 1, window: 60_000 }, app.clock.now().as_millis()).unwrap();
     }
     app.reader().ask(Method::POST, "/dashboard/csp-report", &[], Some("{}".to_owned())).await.assert_status(204);
     ada.get("/v1/authenticated").await.refused(429);

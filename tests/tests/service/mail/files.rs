@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use control::testing::mail::{
-    Circumstances, FactorKind, FactorNotice, Key, KeyNotice, Kind, MachineNotice, NewPassword, Notice, reset_password_link,
+    AuthorizedDeviceNotice, Circumstances, FactorKind, FactorNotice, Key, KeyNotice, Kind, NewPassword, Notice, reset_password_link,
     verify_email_link,
 };
 use shared::time::UnixMillis;
@@ -90,7 +90,7 @@ async fn a_notice_leads_to_the_page_of_what_it_is_about() {
     let (time, address) = (UnixMillis(0), "192.0.2.7".to_owned());
     let new = NewPassword { time, address: address.clone(), keys: Vec::new(), factors: Vec::new(), revoked_keys: None };
     let key = |key| KeyNotice { time, address: "192.0.2.7".to_owned(), key, name: "ci".to_owned() };
-    let machine = MachineNotice { time, address: address.clone(), machines: vec!["laptop".to_owned()] };
+    let machine = AuthorizedDeviceNotice { time, address: address.clone(), devices: vec!["laptop".to_owned()] };
     let factor = FactorNotice { time, address: address.clone(), factor: FactorKind::Passkey, name: Some("phone".to_owned()) };
     let at = Circumstances { time, address: address.clone() };
     let notices = [
@@ -99,8 +99,8 @@ async fn a_notice_leads_to_the_page_of_what_it_is_about() {
         (Kind::KeyAdded(key(Key::Access)), "/keys"),
         (Kind::KeyAdded(key(Key::Api)), "/keys"),
         (Kind::KeyRemoved(key(Key::Access)), "/keys"),
-        (Kind::MachineAdded(machine.clone()), "/sessions"),
-        (Kind::MachineRemoved(machine), "/sessions"),
+        (Kind::DeviceAuthorized(machine.clone()), "/sessions"),
+        (Kind::DeviceRevoked(machine), "/sessions"),
         (Kind::FactorAdded { factor: factor.clone(), is_first: false }, "/security"),
         (Kind::FactorRemoved { factor, is_last: true }, "/security"),
         (Kind::FactorsRemoved { time }, "/security"),

@@ -64,7 +64,7 @@ async fn two_replicas_send_each_mail_once() {
     settings.insert("UPDRAFT_DATA_DIR".to_owned(), folder.path().display().to_string());
     let config = tests::Config::read(&settings).unwrap();
     let clock = tests::Clock::Test(app.clock.clone());
-    let parts = control::testing::server::build(config, clock, tests::Dice::System).await.unwrap();
+    let parts = control::testing::server::build(config, clock, tests::Entropy::System).await.unwrap();
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let (replica, state) = (control::testing::server::spawn(parts, listener, None).unwrap(), app.state());
     for number in 0..30 {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use control::testing::mail::{
-    Circumstances, FactorKind, FactorNotice, Key, KeyNotice, Kind, MachineNotice, NewDeploymentKey, NewPassword, Notice, ReturnedApp,
-    SharedApp, Transfer,
+    AuthorizedDeviceNotice, Circumstances, FactorKind, FactorNotice, Key, KeyNotice, Kind, NewDeploymentKey, NewPassword, Notice,
+    ReturnedApp, SharedApp, Transfer,
 };
 use shared::ids::AppId;
 use shared::time::UnixMillis;
@@ -51,15 +51,15 @@ fn of_passwords() -> Vec<Kind> {
 
 fn of_keys_and_machines() -> Vec<Kind> {
     let key = |key| KeyNotice { time: TIME, address: address(), key, name: "ci".to_owned() };
-    let machines = |names: &[&str]| MachineNotice { time: TIME, address: address(), machines: texts(names) };
+    let devices = |names: &[&str]| AuthorizedDeviceNotice { time: TIME, address: address(), machines: texts(names) };
     vec![
         Kind::KeyAdded(key(Key::Access)),
         Kind::KeyAdded(key(Key::Api)),
         Kind::KeyRemoved(key(Key::Access)),
         Kind::KeyRemoved(key(Key::Api)),
-        Kind::MachineAdded(machines(&["laptop"])),
-        Kind::MachineRemoved(machines(&["laptop"])),
-        Kind::MachineRemoved(machines(&["laptop", "desktop"])),
+        Kind::DeviceAuthorized(machines(&["laptop"])),
+        Kind::DeviceRevoked(machines(&["laptop"])),
+        Kind::DeviceRevoked(machines(&["laptop", "desktop"])),
     ]
 }
 
@@ -100,8 +100,8 @@ fn of_accounts() -> Vec<Kind> {
         more(Notice::Passwords, 1),
         more(Notice::KeysAdded, 2),
         more(Notice::KeysRemoved, 2),
-        more(Notice::MachinesAdded, 2),
-        more(Notice::MachinesRemoved, 2),
+        more(Notice::DevicesAuthorized, 2),
+        more(Notice::DevicesRevoked, 2),
         more(Notice::Factors, 2),
         more(Notice::Transfers, 2),
         Kind::AccountDeleted { time: TIME, address: address() },
@@ -137,8 +137,8 @@ fn is_sent(kind: &Kind) -> bool {
         | Kind::PasswordReset(_)
         | Kind::KeyAdded(_)
         | Kind::KeyRemoved(_)
-        | Kind::MachineAdded(_)
-        | Kind::MachineRemoved(_)
+        | Kind::DeviceAuthorized(_)
+        | Kind::DeviceRevoked(_)
         | Kind::FactorAdded { .. }
         | Kind::FactorRemoved { .. }
         | Kind::FactorsRemoved { .. }

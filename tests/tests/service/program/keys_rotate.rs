@@ -6,7 +6,7 @@ use control::testing::server;
 use serde_json::json;
 use tests::program::{Ended, run};
 use tests::wait::until;
-use tests::{Clock, Config, Dice, Holder, Options, TestApp, on, on_write};
+use tests::{Clock, Config, Entropy, Holder, Options, TestApp, on, on_write};
 
 const OLD: &str = "t1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 const NEW: &str = "t2:ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8=";
@@ -75,7 +75,7 @@ async fn starts(app: &TestApp, keys: &str) -> Result<(), String> {
     settings.entry("UPDRAFT_DATABASE_URL".to_owned()).or_insert_with(|| format!("sqlite://{}", app.folder().join("updraft.db").display()));
     settings.insert("UPDRAFT_DATA_DIR".to_owned(), folder.path().display().to_string());
     let config = Config::read(&settings).unwrap();
-    server::build(config, Clock::Test(app.clock.clone()), Dice::System).await.map(drop).map_err(|error| tests::chain(&error))
+    server::build(config, Clock::Test(app.clock.clone()), Entropy::System).await.map(drop).map_err(|error| tests::chain(&error))
 }
 
 /// A server on such an address sends no mail: the port was free a moment ago.

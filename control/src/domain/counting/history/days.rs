@@ -24,14 +24,14 @@ const DAYS_AT_ONCE: usize = 8;
 
 /// The requested range.
 #[derive(Debug, Default)]
-pub struct Asked {
+pub struct DayRange {
     /// The first day; if absent, the last 30 days are returned.
     pub from: Option<UtcDay>,
     /// The last day; if absent, today.
     pub to: Option<UtcDay>,
 }
 
-impl Asked {
+impl DayRange {
     /// The returned range. Each end is clamped separately: no earlier than the history's start and the retention period, no later than today.
     fn clamp(&self, today: UtcDay, starts: Option<UtcDay>, retention: i64) -> (UtcDay, UtcDay) {
         let to = self.to.unwrap_or(today);
@@ -76,7 +76,7 @@ pub struct Counts {
 }
 
 /// Finds a deployment's history and reads its first days. Errors: 404.
-pub async fn read(app: &Context, grant: &AppGrant<ReadMetrics>, deployment: &str, asked: &Asked) -> Result<History> {
+pub async fn read(app: &Context, grant: &AppGrant<ReadMetrics>, deployment: &str, asked: &DayRange) -> Result<History> {
     let mut tx = app.db.read().await?;
     let deployment = deployments::find(&mut tx, grant.app(), deployment).await?;
     let retention = repo::retention_days(&mut tx, &deployment.id).await?.ok_or(Error::NotFound(Thing::Deployment))?;

@@ -83,7 +83,7 @@ impl Device {
         let token = if let Some(place) = own {
             self.0.remove(place)
         } else {
-            let token = PlainToken::device(&app.dice)?;
+            let token = PlainToken::device(&app.entropy)?;
             repo::insert(&mut tx, &token.hash(), account, now).await?;
             repo::delete_oldest(&mut tx, account, MAX_BROWSERS).await?;
             token.reveal().to_owned()

@@ -10,4 +10,4 @@ pub mod service;
 
 pub use crate::domain::access::freshness::check;
 pub use recent::RecentLogin;
-pub use service::{Reauthentication, admit, prove, reauthenticate};
+pub use service::{Reauthentication, prove, reauthenticate, require};

@@ -36,7 +36,7 @@ pub async fn prove(app: &Context, caller: &SignedIn, proof: Option<&Proof>) -> R
 }
 
 /// [`prove`] for a request whose body has nothing but the proof. A stale session gets that error even if its body is invalid.
-pub async fn admit(app: &Context, caller: &SignedIn, proof: Result<Option<Proof>>) -> Result<()> {
+pub async fn require(app: &Context, caller: &SignedIn, proof: Result<Option<Proof>>) -> Result<()> {
     prove(app, caller, Proof::parsed(&proof)).await?;
     proof.map(drop)
 }
@@ -58,7 +58,7 @@ pub async fn reauthenticate(
     reauthentication: Result<Reauthentication, FieldErrors>,
 ) -> Result<UnixMillis> {
     // A session that was revoked while the body arrived must not be able to guess passwords.
-    caller.judge(&mut app.db.read().await?, app).await?;
+    caller.recheck(&mut app.db.read().await?, app).await?;
     let Reauthentication { password, proof } = reauthentication?;
     let has_second_factor = mfa::is_enabled(&mut app.db.read().await?, caller.account()).await?;
     let mut change = if has_second_factor {

@@ -28,7 +28,7 @@ pub struct PasswordlessChallenge {
 /// Creates a passkey challenge for a pending login. Errors: 401; 409 if the account has no passkey; 429; 501.
 pub async fn ask_pending(app: &Context, from: ClientAddress, token: &str) -> Result<Options> {
     ceremony::webauthn(&app.relying_party)?;
-    admit(app, from).await?;
+    acquire(app, from).await?;
     let mut tx = app.db.read().await?;
     let login = pending::find(&mut tx, token, app.now()).await?;
     let passkeys = repo::list(&mut tx, &login.account_id).await?;
@@ -62,7 +62,7 @@ pub async fn complete_pending(app: &Context, from: ClientAddress, token: &str, r
 /// Creates a challenge for passwordless login. Errors: 429; 501.
 pub async fn ask_anybody(app: &Context, from: ClientAddress) -> Result<PasswordlessChallenge> {
     ceremony::webauthn(&app.relying_party)?;
-    admit(app, from).await?;
+    acquire(app, from).await?;
     let challenge_id = challenge::new_id(app)?;
     let started = ceremony::start_authentication(&app.relying_party, &[])?;
     let mut tx = app.db.write().await?;
@@ -77,7 +77,7 @@ pub async fn ask_anybody(app: &Context, from: ClientAddress) -> Result<Passwordl
 /// cannot be guessed.
 pub async fn sign_in(app: &Context, from: ClientAddress, challenge_id: &str, response: &Answer, device: &Device) -> Result<LoggedIn> {
     ceremony::webauthn(&app.relying_party)?;
-    admit(app, from).await?;
+    acquire(app, from).await?;
     let holder = Holder::Anonymous(challenge_id);
     let owner = match response.proof() {
         Some(answer) => repo::owner(&mut app.db.read().await?, &ceremony::credential_id(&answer.raw_id)).await?,
@@ -116,6 +116,8 @@ pub async fn sign_in(app: &Context, from: ClientAddress, challenge_id: &str, res
 }
 
 /// Counts an unauthenticated request.
-async fn admit(app: &Context, from: ClientAddress) -> Result<()> {
-    limits::admit_address(app, from.0, Limit::Posts, app.settings.limits.strangers.posts).await?.map_err(limits::too_many_logins)
+async fn acquire(app: &Context, from: ClientAddress) -> Result<()> {
+    limits::acquire_for_address(app, from.0, Limit::Posts, app.settings.limits.unauthenticated.posts)
+        .await?
+        .map_err(limits::too_many_logins)
 }

@@ -31,8 +31,8 @@ pub const WRONG: Error = Error::WrongCredentials(Credentials::PendingLogin);
 /// Creates a pending login for an account that this transaction has locked. `has_device` says whether the password came with a device cookie of the
 /// account.
 pub async fn create(tx: &mut WriteTx, app: &Context, account: &AccountId, has_device: bool) -> Result<Issued> {
-    let (now, token) = (app.now(), PlainToken::pending_login(&app.dice)?);
-    let issued = Issued { id: PendingLoginId::v7(now, app.dice.bytes()?), token, expires: now.plus_millis(LIFETIME) };
+    let (now, token) = (app.now(), PlainToken::pending_login(&app.entropy)?);
+    let issued = Issued { id: PendingLoginId::v7(now, app.entropy.bytes()?), token, expires: now.plus_millis(LIFETIME) };
     repo::delete_oldest(tx, account, MAX_PER_ACCOUNT - 1).await?;
     repo::insert(tx, &issued, account, now, has_device).await?;
     Ok(issued)
@@ -60,8 +60,8 @@ impl Attempt {
         let found = repo::find(&mut app.db.read().await?, &TokenHash::of(token), app.now()).await?;
         let Some(pending) = found else {
             // Attempts at a login count by its account; these have none, so they count by address.
-            let posts = app.settings.limits.strangers.posts;
-            limits::admit_address(app, from.0, Limit::Posts, posts).await?.map_err(limits::too_many_logins)?;
+            let posts = app.settings.limits.unauthenticated.posts;
+            limits::acquire_for_address(app, from.0, Limit::Posts, posts).await?.map_err(limits::too_many_logins)?;
             traces::fail(app, Trace { event: Event::SecondFactor, outcome: "unknown_login", account: None, from });
             return Err(WRONG);
         };

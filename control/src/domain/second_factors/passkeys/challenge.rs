@@ -70,7 +70,7 @@ const ID_BYTES: usize = 32;
 
 /// Creates a challenge id, in base64url.
 pub fn new_id(app: &Context) -> Result<String> {
-    Ok(URL_SAFE_NO_PAD.encode(app.dice.bytes::<ID_BYTES>()?))
+    Ok(URL_SAFE_NO_PAD.encode(app.entropy.bytes::<ID_BYTES>()?))
 }
 
 fn is_id(text: &str) -> bool {
@@ -84,7 +84,7 @@ pub async fn put(tx: &mut WriteTx, app: &Context, holder: Holder<'_>, state: &[u
         Holder::Anonymous(id) => id.to_owned(),
         _ => new_id(app)?,
     };
-    let sealed = seal::seal(app.settings.encryption_keys.first(), &app.dice, &seal_purpose(&id), state)?;
+    let sealed = seal::seal(app.settings.encryption_keys.first(), &app.entropy, &seal_purpose(&id), state)?;
     let (purpose, expires) = (holder.purpose(), app.now().plus_millis(CHALLENGE_LIFETIME));
     let put = match holder {
         Holder::Registration(session, account) | Holder::StepUp(session, account) => on_write!(tx, |conn| sqlx::query(OF_SESSION)

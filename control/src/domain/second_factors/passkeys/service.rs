@@ -102,7 +102,7 @@ pub async fn add(app: &Context, caller: &DashboardSession, new: Result<NewPasske
     };
     let now = change.now();
     let passkey = PasskeyRow {
-        id: PasskeyId::v7(now, app.dice.bytes()?),
+        id: PasskeyId::v7(now, app.entropy.bytes()?),
         account_id: caller.account().clone(),
         credential_id: created.credential_id,
         credential: created.credential.json,

@@ -58,13 +58,13 @@ pub fn purpose(account: &str) -> String {
 /// Replaces all codes. The change must have locked the account.
 pub async fn replace(change: &mut Change<'_>, account: &AccountId) -> Result<Codes> {
     let (app, now) = (change.context(), change.now());
-    let key = app.dice.bytes::<32>()?;
-    let sealed = seal::seal(app.settings.encryption_keys.first(), &app.dice, &purpose(account.as_str()), &key)?;
+    let key = app.entropy.bytes::<32>()?;
+    let sealed = seal::seal(app.settings.encryption_keys.first(), &app.entropy, &purpose(account.as_str()), &key)?;
     repo::delete_all(change, account).await?;
     repo::set_key(change, account, &sealed, now).await?;
     let mut codes = Vec::with_capacity(COUNT);
     for _ in 0..COUNT {
-        let plain = base32::encode(ALPHABET, &app.dice.bytes::<CODE_BYTES>()?);
+        let plain = base32::encode(ALPHABET, &app.entropy.bytes::<CODE_BYTES>()?);
         repo::insert(change, account, &hash(&key, &plain)?).await?;
         codes.push(in_groups(&plain));
     }

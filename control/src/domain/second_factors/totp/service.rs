@@ -34,10 +34,10 @@ pub fn setup_purpose(account: &str) -> String {
 /// Creates an unconfirmed seed, replacing an earlier one; the confirmed seed stays active. Errors: 403 with `reauth_required` if it would be the
 /// account's first factor and the session is not fresh.
 pub async fn set_up(app: &Context, caller: &DashboardSession) -> Result<Seed> {
-    let bytes = app.dice.bytes::<{ seed::LENGTH }>()?;
+    let bytes = app.entropy.bytes::<{ seed::LENGTH }>()?;
     let seed = Seed::new(&bytes, caller.email())?;
     let account = caller.account();
-    let sealed = seal::seal(app.settings.encryption_keys.first(), &app.dice, &setup_purpose(account.as_str()), &bytes)?;
+    let sealed = seal::seal(app.settings.encryption_keys.first(), &app.entropy, &setup_purpose(account.as_str()), &bytes)?;
     let mut change = caller.begin(app).await?;
     second_factors::check_first(&mut change, app, caller).await?;
     let expires = change.now().plus_millis(SETUP_LIFETIME);
@@ -97,7 +97,7 @@ pub async fn confirm(app: &Context, caller: &DashboardSession, code: &str, proof
     if repo::end_setup(&mut change, account, &waiting).await? == 0 {
         return Err(Error::Conflict(Conflict::SetupChanged));
     }
-    let sealed = seal::seal(app.settings.encryption_keys.first(), &app.dice, &purpose(account.as_str()), &bytes)?;
+    let sealed = seal::seal(app.settings.encryption_keys.first(), &app.entropy, &purpose(account.as_str()), &bytes)?;
     repo::replace(&mut change, account, &sealed, step, now).await?;
     let codes = changes::added(&mut change, &stepped_up, Changed::Authenticator).await?;
     change.commit(Event::new(Action::AddAuthenticator, account)).await?;

@@ -88,9 +88,9 @@ fn stamped(number: u32, received: i64, key: &str, client: Option<&str>, event: &
 
 /// Ids that ascend with their numbers.
 fn id(number: u32) -> String {
-    let mut dice = [0; 10];
-    dice[..4].copy_from_slice(&number.to_be_bytes());
+    let mut entropy = [0; 10];
+    entropy[..4].copy_from_slice(&number.to_be_bytes());
     // The first bytes lose some bits to the version: what orders the ids is spread over the later ones, too.
-    dice[6..].copy_from_slice(&number.to_be_bytes());
-    ReportId::v7(UnixMillis(1_000 + i64::from(number)), dice).to_string()
+    entropy[6..].copy_from_slice(&number.to_be_bytes());
+    ReportId::v7(UnixMillis(1_000 + i64::from(number)), entropy).to_string()
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use control::testing::jobs::{Facts, Job, Rest, Runner};
-use tests::{Clock, Dice, Error, Result};
+use tests::{Clock, Entropy, Error, Result};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
@@ -28,7 +28,7 @@ impl Job for Counted {
 /// Runs a job for an hour, and gives how many rounds it had, a hundred more when it finished, and what is known of it.
 async fn an_hour(round: fn(usize) -> Result<Rest>) -> (usize, Facts) {
     let (stop, stopped) = watch::channel(false);
-    let mut runner = Runner::new(Clock::System, Dice::System, stopped);
+    let mut runner = Runner::new(Clock::System, Entropy::System, stopped);
     let rounds = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&rounds);
     runner.start(move || Counted(Arc::clone(&counter), round));
@@ -75,7 +75,7 @@ async fn a_stop_cuts_a_round_off() {
         }
     }
     let (stop, stopped) = watch::channel(false);
-    let mut runner = Runner::new(Clock::System, Dice::System, stopped);
+    let mut runner = Runner::new(Clock::System, Entropy::System, stopped);
     runner.start(|| Endless);
     stop.send_replace(true);
     runner.finish().await;

@@ -1,6 +1,6 @@
 //! The audit trail: one row for each change and none for anything else, who may read it, and that nobody can edit it unnoticed.
 
-use control::testing::audit::{Broken, EventRow, Kept};
+use control::testing::audit::{Broken, EventRow, KnownHead};
 use serde_json::{Value, json};
 use shared::hash::Sha256Hex;
 use tests::SessionOrigin::{CliBrowser, Dashboard};
@@ -53,7 +53,7 @@ async fn each_change_by_a_stranger_is_one_row() {
     let (row, _) = one(&app, 200, post("/v1/auth/verify-email", &token)).await;
     let ada = app.account_of("ada").await;
     assert_eq!((row.action.as_str(), row.object_id.as_str(), row.account_id), ("account.create", ada.as_str(), None));
-    // Asked about an address that has an account, or nothing at all, the trail says no more than the answer.
+    // DayRange about an address that has an account, or nothing at all, the trail says no more than the answer.
     assert_eq!(noted(&app, 202, post("/v1/auth/register", &registering)).await, none("registration.request", "email"));
     for path in ["/v1/auth/resend-verification", "/v1/auth/forgot-password"] {
         noted(&app, 202, post(path, &json!({ "email": "nobody@example.com" }))).await;
@@ -153,7 +153,7 @@ async fn no_secret_and_no_address_of_mail_is_in_the_trail() {
     for private in ["argon2", "ada@example.com", "whispered"] {
         assert!(!text.contains(private), "{private}: {text}");
     }
-    assert!(text.contains(&hash("ada@example.com")), "what strangers ask for is known by the hash of the address");
+    assert!(text.contains(&hash("ada@example.com")), "what unauthenticated ask for is known by the hash of the address");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -376,11 +376,11 @@ async fn a_row_before_the_first_is_found() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_end_that_was_kept_shows_rows_cut_off_and_a_chain_made_anew() {
     let (app, rows) = six().await;
-    let kept = |seq: usize| Kept { rows: rows[seq - 1].seq, hash: Sha256Hex::try_from(rows[seq - 1].hash.as_str()).unwrap() };
+    let kept = |seq: usize| KnownHead { rows: rows[seq - 1].seq, hash: Sha256Hex::try_from(rows[seq - 1].hash.as_str()).unwrap() };
     for seq in 1..=6 {
         assert!(app.verify_audit_since(&kept(seq)).await.is_ok(), "{seq}");
     }
-    let other = Kept { rows: 4, ..kept(5) };
+    let other = KnownHead { rows: 4, ..kept(5) };
     assert_eq!(app.verify_audit_since(&other).await, Err(Broken::MadeAnew(4)));
     // The chain is cut, and its head set back: it holds together, and lacks what was kept.
     app.change("DELETE FROM audit_events WHERE seq > 3", &[]).await;

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use tests::people::PASSWORD;
-use tests::strangers::Stranger;
 use tests::turnstile::{Mood, Turnstile};
+use tests::unauthenticated::Stranger;
 use tests::{Answer, Options, SessionOrigin, TestApp};
 
 use crate::v1::members;
@@ -22,7 +22,8 @@ async fn world() -> World {
     let turnstile = Turnstile::start().await;
     let app = TestApp::spawn_among_strangers(turnstile.options(Options::default())).await;
     app.sign_up("ada").await;
-    let hash = tokio::task::spawn_blocking(|| control::testing::credentials::hash(PASSWORD, &tests::Dice::System)).await.unwrap().unwrap();
+    let hash =
+        tokio::task::spawn_blocking(|| control::testing::credentials::hash(PASSWORD, &tests::Entropy::System)).await.unwrap().unwrap();
     assert_eq!(app.change("UPDATE accounts SET password_hash = $1", &[&hash]).await, 1);
     let ada = app.stranger("198.51.100.1");
     World { app, turnstile, ada }

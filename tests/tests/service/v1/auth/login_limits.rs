@@ -6,7 +6,7 @@ use control::testing::credentials::{Count, Limit, Subject};
 use serde_json::json;
 use shared::limit::Rate;
 use tests::people::{PASSWORD, login};
-use tests::strangers::Stranger;
+use tests::unauthenticated::Stranger;
 use tests::wait::until;
 use tests::{Answer, Options, TestApp};
 use tokio::task::JoinSet;

@@ -9,4 +9,4 @@ mod mfa;
 mod passkey;
 mod register;
 mod reset_password;
-mod strangers;
+mod unauthenticated;

@@ -7,13 +7,13 @@ use tests::{Answer, Authenticator, Client, Lie, Options, TestApp};
 use crate::v1::mfa::{MINUTE, lies, limited, members};
 
 /// A challenge that was given out, and for what.
-struct Asked {
+struct DayRange {
     client: Client,
     id: Value,
     options: Value,
 }
 
-impl Asked {
+impl DayRange {
     async fn new(app: &TestApp) -> Self {
         let client = app.anonymous();
         let answer = client.post("/v1/auth/passkey/options", json!({})).await.assert(200);
@@ -26,7 +26,7 @@ impl Asked {
 }
 
 async fn sign_in(app: &TestApp, authenticator: &mut Authenticator) -> Answer {
-    let asked = Asked::new(app).await;
+    let asked = DayRange::new(app).await;
     asked.verify(&authenticator.assert(&asked.options)).await
 }
 
@@ -87,8 +87,8 @@ async fn a_sign_in_forgives_the_failed_logins_of_the_account() {
     }
     guess().await.refused(429);
     // A passkey is not stopped by what was guessed, and one that is refused forgives nothing.
-    let asked = Asked::new(&app).await;
-    let other = Asked::new(&app).await;
+    let asked = DayRange::new(&app).await;
+    let other = DayRange::new(&app).await;
     asked.verify(&ada.authenticator.assert(&other.options)).await.refused(401);
     guess().await.refused(429);
     sign_in(&app, &mut ada.authenticator).await.assert(200);
@@ -115,7 +115,7 @@ async fn every_lie_is_refused() {
         Lie::OtherEligibility,
     ];
     for lie in [lies(), more].concat() {
-        let asked = Asked::new(&app).await;
+        let asked = DayRange::new(&app).await;
         let answer = asked.verify(&ada.authenticator.assert_but(&asked.options, &lie)).await;
         assert_eq!(answer.status, 401, "{lie:?}: {}", answer.text());
         answer.refused_with(401, None);
@@ -129,26 +129,26 @@ async fn every_lie_is_refused() {
 async fn a_challenge_is_used_once_within_five_minutes() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.with_passkey("ada").await;
-    let (first, second) = (Asked::new(&app).await, Asked::new(&app).await);
+    let (first, second) = (DayRange::new(&app).await, DayRange::new(&app).await);
     let response = ada.authenticator.assert(&first.options);
     second.verify(&response).await.refused_with(401, None);
     first.verify(&response).await.assert(200);
     first.verify(&response).await.refused_with(401, None);
-    let (late, in_time) = (Asked::new(&app).await, Asked::new(&app).await);
+    let (late, in_time) = (DayRange::new(&app).await, DayRange::new(&app).await);
     app.clock.advance(5 * MINUTE - 1);
     in_time.verify(&ada.authenticator.assert(&in_time.options)).await.assert(200);
     app.clock.advance(1);
     late.verify(&ada.authenticator.assert(&late.options)).await.refused_with(401, None);
     // One for another purpose.
-    let mut asked = Asked::new(&app).await;
+    let mut asked = DayRange::new(&app).await;
     asked.options["challenge"] = ada.step_up_options().await["challenge"].clone();
     asked.verify(&ada.authenticator.assert(&asked.options)).await.refused_with(401, None);
-    let mut asked = Asked::new(&app).await;
+    let mut asked = DayRange::new(&app).await;
     let pending = app.pend("ada").await.options().await.assert(200);
     asked.options["challenge"] = pending["options"]["challenge"].clone();
     asked.verify(&ada.authenticator.assert(&asked.options)).await.refused_with(401, None);
     for id in ["", "x", "0192f7a0-0000-7000-8000-000000000000"] {
-        let mut asked = Asked::new(&app).await;
+        let mut asked = DayRange::new(&app).await;
         let response = ada.authenticator.assert(&asked.options);
         asked.id = json!(id);
         asked.verify(&response).await.refused_with(if id.is_empty() { 400 } else { 401 }, None);
@@ -185,7 +185,7 @@ async fn invalid_bodies_are_refused() {
     let refusal = post("/v1/auth/passkey/verify", json!({ "challengeId": "", "response": {} })).await.refused(400);
     assert_eq!(refusal, "challengeId: must not be empty");
     // An object is an assertion, and this one failed.
-    let asked = Asked::new(&app).await;
+    let asked = DayRange::new(&app).await;
     asked.verify(&json!({ "id": "AAAA" })).await.refused_with(401, None);
 }
 

@@ -1,11 +1,11 @@
 //! User codes: what they are made of, and how people type them.
 
 use control::testing::credentials::{LETTERS, UserCode};
-use tests::Dice;
+use tests::Entropy;
 
 #[test]
 fn codes_are_eight_of_the_letters_and_every_letter_comes() {
-    let codes: Vec<String> = (0..500).map(|_| UserCode::random(&Dice::System).unwrap().to_string()).collect();
+    let codes: Vec<String> = (0..500).map(|_| UserCode::random(&Entropy::System).unwrap().to_string()).collect();
     for code in &codes {
         let bytes = code.as_bytes();
         assert!(code.len() == 9 && bytes[4] == b'-', "{code}");

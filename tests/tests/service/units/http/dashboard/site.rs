@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use control::testing::dashboard::{LONGEST_NEXT, Site};
+use control::testing::dashboard::{MAX_NEXT_BYTES, Site};
 use tests::Config;
 
 fn site(base: &str) -> Site {
@@ -24,7 +24,7 @@ fn a_way_back_leads_to_a_page() {
     }
     assert_eq!(root.next("/"), Some("/"));
     assert_eq!((root.next("/v1/public/svc/bundles/x"), root.next("/V0.1/x")), (None, None));
-    let long = format!("/dashboard/{}", "x".repeat(LONGEST_NEXT));
+    let long = format!("/dashboard/{}", "x".repeat(MAX_NEXT_BYTES));
     for next in [
         "",
         "//evil.example",

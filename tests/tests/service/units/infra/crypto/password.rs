@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use argon2::{Algorithm, Argon2, Block, Params, Version};
 use control::testing::credentials::{InfraError, Passwords, Verdict, hash, unmatched, verify_in};
 use futures_util::FutureExt;
-use tests::Dice;
+use tests::Entropy;
 use tokio::time::Instant;
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -25,7 +25,7 @@ fn made_elsewhere(password: &str) -> String {
 
 #[test]
 fn a_hash_is_of_owasps_parameters_and_matches_its_password_only() {
-    let made = hash("correct horse", &Dice::test()).unwrap();
+    let made = hash("correct horse", &Entropy::test()).unwrap();
     assert!(made.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{made}");
     let mut blocks = Vec::new();
     let verdict = |blocks: &mut Vec<Block>, password| verify_in(blocks, password, &made).unwrap();
@@ -37,8 +37,8 @@ fn a_hash_is_of_owasps_parameters_and_matches_its_password_only() {
 
 #[test]
 fn what_no_password_is_known_of_is_compared_like_any_hash() {
-    let dice = Dice::test();
-    let (unmatched, hashed) = (unmatched(&dice).unwrap(), hash("correct horse", &dice).unwrap());
+    let entropy = Entropy::test();
+    let (unmatched, hashed) = (unmatched(&entropy).unwrap(), hash("correct horse", &entropy).unwrap());
     assert_eq!((unmatched.len(), unmatched.split('$').nth(3)), (hashed.len(), hashed.split('$').nth(3)));
     let verdict = verify_in(&mut Vec::new(), "correct horse", &unmatched).unwrap();
     assert_eq!(verdict, Verdict { matches: false, is_outdated: false });
@@ -64,7 +64,7 @@ fn a_hash_beyond_the_bounds_is_refused_before_it_costs_anything() {
 
 #[tokio::test(start_paused = true)]
 async fn a_hash_waits_at_most_ten_seconds_for_a_permit() {
-    let passwords = Passwords::new(Dice::test());
+    let passwords = Passwords::new(Entropy::test());
     let mut held = Vec::new();
     for _ in 0..permits() {
         held.push(passwords.turn(HERE).await.unwrap());
@@ -79,7 +79,7 @@ async fn a_hash_waits_at_most_ten_seconds_for_a_permit() {
 
 #[tokio::test]
 async fn a_permit_is_held_until_the_work_is_done_even_if_nobody_waits() {
-    let passwords = Passwords::new(Dice::test());
+    let passwords = Passwords::new(Entropy::test());
     let mut others = Vec::new();
     for _ in 1..permits() {
         others.push(passwords.turn(HERE).await.unwrap());

@@ -1,7 +1,7 @@
 //! Sealed values: who opens them, and that every change is noticed.
 
 use control::testing::encryption::{EncryptionKey, OpenError, open, seal};
-use tests::Dice;
+use tests::Entropy;
 
 fn key(id: &str, byte: u8) -> EncryptionKey {
     EncryptionKey { id: id.to_owned(), bytes: [byte; 32] }
@@ -10,7 +10,7 @@ fn key(id: &str, byte: u8) -> EncryptionKey {
 #[test]
 fn a_value_opens_with_its_key_and_its_purpose_only() {
     let (old, new) = (key("k1", 1), key("k2", 2));
-    let sealed = seal(&old, &Dice::test(), "mail/1", b"a token").unwrap();
+    let sealed = seal(&old, &Entropy::test(), "mail/1", b"a token").unwrap();
     let keys = [new.clone(), old.clone()];
     assert_eq!(open(&keys, "mail/1", &sealed), Ok(b"a token".to_vec()), "the old key still opens after a rotation");
     assert_eq!(open(&keys, "mail/2", &sealed), Err(OpenError::NotAuthentic));
@@ -21,14 +21,14 @@ fn a_value_opens_with_its_key_and_its_purpose_only() {
 
 #[test]
 fn the_same_text_is_sealed_differently_each_time() {
-    let (key, dice) = (key("k1", 1), Dice::test());
-    assert_ne!(seal(&key, &dice, "p", b"same").unwrap(), seal(&key, &dice, "p", b"same").unwrap());
+    let (key, entropy) = (key("k1", 1), Entropy::test());
+    assert_ne!(seal(&key, &entropy, "p", b"same").unwrap(), seal(&key, &entropy, "p", b"same").unwrap());
 }
 
 #[test]
 fn every_changed_or_missing_byte_is_noticed() {
     let key = key("k1", 1);
-    let sealed = seal(&key, &Dice::test(), "p", b"text").unwrap();
+    let sealed = seal(&key, &Entropy::test(), "p", b"text").unwrap();
     for place in 0..sealed.len() {
         let mut changed = sealed.clone();
         changed[place] ^= 1;

@@ -1,6 +1,6 @@
 //! Bulk writes to KV: their form, and KV's limits.
 
-use control::testing::snapshots::{Bulk, MOST_PAIRS, MOST_VALUE, Pushed};
+use control::testing::snapshots::{Bulk, MAX_PAIRS, MAX_VALUE_BYTES, Pushed};
 use shared::keys::DeploymentKey;
 
 fn key(number: usize) -> DeploymentKey {
@@ -25,12 +25,12 @@ fn pairs_are_an_array_with_their_versions() {
 fn it_stays_within_the_limits() {
     let mut bulk = Bulk::new();
     let large = "x".repeat(3 << 20);
-    assert_eq!(bulk.push(&key(1), 1, &"x".repeat(MOST_VALUE + 1)), Pushed::TooLarge);
-    assert_eq!(bulk.push(&key(1), 1, &"x".repeat(MOST_VALUE)), Pushed::In, "a large one goes alone");
+    assert_eq!(bulk.push(&key(1), 1, &"x".repeat(MAX_VALUE_BYTES + 1)), Pushed::TooLarge);
+    assert_eq!(bulk.push(&key(1), 1, &"x".repeat(MAX_VALUE_BYTES)), Pushed::In, "a large one goes alone");
     assert_eq!(bulk.push(&key(2), 1, "x"), Pushed::Full);
     let mut bulk = Bulk::new();
     assert_eq!(bulk.push(&key(1), 1, &large), Pushed::In);
     assert_eq!(bulk.push(&key(2), 1, &large), Pushed::Full);
     let mut bulk = Bulk::new();
-    assert_eq!((0..MOST_PAIRS + 5).filter(|number| bulk.push(&key(*number), 1, "") == Pushed::In).count(), MOST_PAIRS);
+    assert_eq!((0..MAX_PAIRS + 5).filter(|number| bulk.push(&key(*number), 1, "") == Pushed::In).count(), MAX_PAIRS);
 }

@@ -1,3 +1,3 @@
 //! Mails.
 
-mod letter;
+mod content;

@@ -3,20 +3,20 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use shared::api::access_keys::CredentialOrigin;
-use shared::api::cli_login::{Machine, MachinesAnswer};
+use shared::api::cli_login::{AuthorizedDevice, AuthorizedDevicesAnswer};
 use shared::ids::AccessKeyId;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::domain::access::LoginSession;
-use crate::domain::cli_login::machines as service;
+use crate::domain::cli_login::authorized_devices as service;
 use crate::domain::credentials::access_keys::repo::Credential;
 use crate::domain::error::Result;
 use crate::http::AppState;
 use crate::http::extract::{CredentialPath, Json};
 
-fn present(of: Credential, current: &AccessKeyId) -> Machine {
-    Machine {
+fn present(of: Credential, current: &AccessKeyId) -> AuthorizedDevice {
+    AuthorizedDevice {
         is_current: of.id == *current,
         credential_origin: of.kind().origin().map_or("", CredentialOrigin::as_str).to_owned(),
         credential_id: of.id,
@@ -34,7 +34,7 @@ fn present(of: Credential, current: &AccessKeyId) -> Machine {
 
 /// The routes of this file.
 pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(list_machines)).routes(routes!(remove_current_machine)).routes(routes!(remove_machine))
+    OpenApiRouter::new().routes(routes!(list_authorized_devices)).routes(routes!(remove_current_machine)).routes(routes!(remove_machine))
 }
 
 /// List authorized devices.
@@ -43,11 +43,11 @@ pub fn routes() -> OpenApiRouter<AppState> {
     path = "/v1/cli/devices",
     tag = "cli-auth",
     security(("bearer" = ["login session"])),
-    responses((status = 200, body = MachinesAnswer))
+    responses((status = 200, body = AuthorizedDevicesAnswer))
 )]
-pub async fn list_machines(State(app): State<AppState>, caller: LoginSession) -> Result<Json<MachinesAnswer>> {
-    let machines = service::list(&app, &caller).await?.into_iter().map(|found| present(found, caller.credential()));
-    Ok(Json(MachinesAnswer { devices: machines.collect() }))
+pub async fn list_authorized_devices(State(app): State<AppState>, caller: LoginSession) -> Result<Json<AuthorizedDevicesAnswer>> {
+    let devices = service::list(&app, &caller).await?.into_iter().map(|found| present(found, caller.credential()));
+    Ok(Json(AuthorizedDevicesAnswer { devices: devices.collect() }))
 }
 
 /// Revoke the current device.

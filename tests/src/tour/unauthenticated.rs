@@ -5,7 +5,7 @@ use crate::people::{PASSWORD, login};
 use crate::{Holder, Visit};
 
 impl<L: AsyncFnMut(&Visit, &str)> Tour<'_, L> {
-    pub(super) async fn strangers(&mut self) {
+    pub(super) async fn unauthenticated(&mut self) {
         self.page("sign-in", "/sign-in", "Sign in").await;
         self.visit.fill("email", "nobody@example.com").await;
         self.visit.fill("password", "wrong").await;

@@ -56,7 +56,7 @@ impl LockedAccount {
 
     /// Refuses an attempt, even a correct one, after too many failures. Errors: 429 with `retryAfterSeconds`.
     pub fn check_limit(&self, app: &Context) -> Result<()> {
-        match self.attempts.times().wait(app.settings.limits.strangers.mfa_attempts, app.now()) {
+        match self.attempts.times().wait(app.settings.limits.unauthenticated.mfa_attempts, app.now()) {
             Some(seconds) => {
                 traces::refused(app, self.from, Limit::MfaAttempts.as_str(), Some(&self.account));
                 Err(Error::TooMany { limit: RateLimit::FailedFactors, retry_after: seconds })
@@ -84,7 +84,7 @@ impl LockedAccount {
 
     /// Counts a failure; report it after the commit.
     pub async fn count_failure(self, tx: &mut WriteTx, app: &Context) -> Result<Failure> {
-        self.attempts.add(tx, app.settings.limits.strangers.mfa_attempts, app.now()).await?;
+        self.attempts.add(tx, app.settings.limits.unauthenticated.mfa_attempts, app.now()).await?;
         let is_last = accounts::repo::count_failed_factor(tx, &self.account).await?;
         Ok(Failure { account: self.account, from: self.from, is_last })
     }

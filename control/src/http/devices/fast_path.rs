@@ -25,7 +25,7 @@ use crate::http::layer as web;
 
 /// The whole service: the fast path in front of the router.
 #[derive(Clone, Debug)]
-pub struct Quick {
+pub struct FastPath {
     app: AppState,
     checks: Arc<HashMap<String, Arc<Check>>>,
     full: web::Service,
@@ -38,7 +38,7 @@ struct Check {
     headers: HeaderMap,
 }
 
-impl Quick {
+impl FastPath {
     /// Puts the fast path in front of `full`.
     pub fn new(app: AppState, full: web::Service) -> Self {
         let checks = path::all().into_iter().filter(|(_, endpoint)| endpoint.job == Job::Check);
@@ -54,7 +54,7 @@ impl Quick {
     }
 }
 
-impl tower::Service<Request> for Quick {
+impl tower::Service<Request> for FastPath {
     type Response = Response;
     type Error = Infallible;
     type Future = Either<BoxFuture<'static, Result<Response, Infallible>>, <web::Service as tower::Service<Request>>::Future>;

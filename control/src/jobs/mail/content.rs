@@ -7,7 +7,7 @@ use shared::time::UnixMillis;
 
 use crate::domain::error::{Error, Result};
 use crate::domain::mail::{
-    Circumstances, FactorKind, FactorNotice, Key, KeyNotice, Kind, MachineNotice, NewPassword, ReturnedApp, SharedApp, Transfer,
+    AuthorizedDeviceNotice, Circumstances, FactorKind, FactorNotice, Key, KeyNotice, Kind, NewPassword, ReturnedApp, SharedApp, Transfer,
 };
 use crate::domain::traces::Notice;
 use crate::infra::dates::second;
@@ -17,7 +17,7 @@ const NOT_YOU: &str = "If this wasn't you, change your password immediately and 
 
 /// A mail's content.
 #[derive(Debug)]
-struct Letter {
+struct Content {
     subject: &'static str,
     paragraphs: Vec<String>,
     action: Option<Action>,
@@ -45,15 +45,15 @@ struct Action {
 }
 
 #[derive(Template)]
-#[template(path = "mail/letter.txt")]
+#[template(path = "mail/content.txt")]
 struct Text<'l> {
-    letter: &'l Letter,
+    content: &'l Content,
 }
 
 #[derive(Template)]
-#[template(path = "mail/letter.html")]
+#[template(path = "mail/content.html")]
 struct Html<'l> {
-    letter: &'l Letter,
+    content: &'l Content,
 }
 
 /// A mail's subject and both of its parts.
@@ -68,16 +68,16 @@ pub struct Rendered {
 
 /// Renders a mail. `dashboard` is the base URL of the dashboard's pages.
 pub fn render(kind: &Kind, dashboard: &str) -> Result<Rendered> {
-    let letter = letter(kind, dashboard);
+    let content = content(kind, dashboard);
     Ok(Rendered {
-        subject: letter.subject,
-        text: Text { letter: &letter }.render().map_err(Error::internal)?,
-        html: Html { letter: &letter }.render().map_err(Error::internal)?,
+        subject: content.subject,
+        text: Text { content: &content }.render().map_err(Error::internal)?,
+        html: Html { content: &content }.render().map_err(Error::internal)?,
     })
 }
 
-fn letter(kind: &Kind, dashboard: &str) -> Letter {
-    let mut letter = Letter {
+fn content(kind: &Kind, dashboard: &str) -> Content {
+    let mut content = Content {
         subject: "",
         paragraphs: Vec::new(),
         action: None,
@@ -89,95 +89,95 @@ fn letter(kind: &Kind, dashboard: &str) -> Letter {
     };
     match kind {
         Kind::VerifyEmail { link, lifetime, time, address } => {
-            letter.subject = "Verify your email address";
-            letter.say("Someone, probably you, signed up for Updraft with this email address. Open the link to create the account.");
+            content.subject = "Verify your email address";
+            content.say("Someone, probably you, signed up for Updraft with this email address. Open the link to create the account.");
             // Whoever signed up chose a password. The page asks the reader for their own.
-            letter.say("The page asks for the password that you signed up with. If someone else signed up, yours replaces theirs.");
-            letter.say(format!("Signed up: {}. IP address: {}.", second(*time), plain(address)));
-            letter.say(format!("The link expires in {} and can be used once.", duration_text(*lifetime)));
-            letter.action = Some(Action { label: "Verify email address", link: link.clone() });
-            letter.closing = "If this wasn't you, ignore this email: no account is created unless you confirm.";
+            content.say("The page asks for the password that you signed up with. If someone else signed up, yours replaces theirs.");
+            content.say(format!("Signed up: {}. IP address: {}.", second(*time), plain(address)));
+            content.say(format!("The link expires in {} and can be used once.", duration_text(*lifetime)));
+            content.action = Some(Action { label: "Verify email address", link: link.clone() });
+            content.closing = "If this wasn't you, ignore this email: no account is created unless you confirm.";
         }
         Kind::AlreadyRegistered => {
-            letter.subject = "You already have an account";
-            letter.say("Someone, probably you, tried to sign up for Updraft with this email address. You already have an account; nothing was changed.");
-            letter.say("Sign in with your password. If you forgot it, reset it from the sign-in page.");
-            letter.action = Some(Action { label: "Go to the dashboard", link: dashboard.to_owned() });
-            letter.closing = "If this wasn't you, you can ignore this email.";
+            content.subject = "You already have an account";
+            content.say("Someone, probably you, tried to sign up for Updraft with this email address. You already have an account; nothing was changed.");
+            content.say("Sign in with your password. If you forgot it, reset it from the sign-in page.");
+            content.action = Some(Action { label: "Go to the dashboard", link: dashboard.to_owned() });
+            content.closing = "If this wasn't you, you can ignore this email.";
         }
         // Never rendered: the sender decides what to send instead.
         Kind::ForgotPassword => {}
         Kind::ResetPassword { link, lifetime } => {
-            letter.subject = "Reset your password";
-            letter.say("Someone, probably you, asked to reset the password of your Updraft account.");
-            letter.say(format!(
+            content.subject = "Reset your password";
+            content.say("Someone, probably you, asked to reset the password of your Updraft account.");
+            content.say(format!(
                 "The link expires in {} and can be used once. A new password signs you out everywhere.",
                 duration_text(*lifetime)
             ));
-            letter.action = Some(Action { label: "Reset password", link: link.clone() });
-            letter.closing = "If this wasn't you, ignore this email: your password stays the same.";
+            content.action = Some(Action { label: "Reset password", link: link.clone() });
+            content.closing = "If this wasn't you, ignore this email: your password stays the same.";
         }
         Kind::PasswordChanged(new) => {
-            letter.subject = "Your password was changed";
-            letter.say("Your Updraft password was changed. You were signed out everywhere else, including authorized devices.");
-            letter.new_password(new);
+            content.subject = "Your password was changed";
+            content.say("Your Updraft password was changed. You were signed out everywhere else, including authorized devices.");
+            content.new_password(new);
         }
         Kind::PasswordReset(new) => {
-            letter.subject = "Your password was reset";
-            letter.say("The password of your Updraft account was reset through a link sent to this email address. You were signed out everywhere, including authorized devices.");
-            letter.new_password(new);
+            content.subject = "Your password was reset";
+            content.say("The password of your Updraft account was reset through a link sent to this email address. You were signed out everywhere, including authorized devices.");
+            content.new_password(new);
         }
         Kind::KeyAdded(notice) => {
             let (subject, what) = match notice.key {
                 Key::Access => ("An access key was created", "This access key was created in your Updraft account:"),
                 Key::Api => ("An API key was created", "This API key was created in your Updraft account:"),
             };
-            letter.key(subject, what, notice);
+            content.key(subject, what, notice);
         }
         Kind::KeyRemoved(notice) => {
             let (subject, what) = match notice.key {
                 Key::Access => ("An access key was deleted", "This access key was deleted from your Updraft account:"),
                 Key::Api => ("An API key was revoked", "This API key of your Updraft account was revoked:"),
             };
-            letter.key(subject, what, notice);
+            content.key(subject, what, notice);
         }
-        Kind::MachineAdded(notice) => {
+        Kind::DeviceAuthorized(notice) => {
             let what = "The CLI on this device can now use your Updraft account. The device reported this name:";
-            letter.machines("A device was authorized", what, notice);
+            content.authorized_devices("A device was authorized", what, notice);
         }
-        Kind::MachineRemoved(notice) => {
-            let (subject, what) = match notice.machines.len() {
+        Kind::DeviceRevoked(notice) => {
+            let (subject, what) = match notice.devices.len() {
                 1 => ("A device was revoked", "The CLI on this device can no longer use your Updraft account:"),
                 _ => ("Devices were revoked", "The CLIs on these devices can no longer use your Updraft account:"),
             };
-            letter.machines(subject, what, notice);
+            content.authorized_devices(subject, what, notice);
         }
-        Kind::FactorAdded { factor, is_first } => letter.factor_added(factor, *is_first),
-        Kind::FactorRemoved { factor, is_last } => letter.factor_removed(factor, *is_last),
-        Kind::FactorsRemoved { time } => letter.factors_removed(*time),
+        Kind::FactorAdded { factor, is_first } => content.factor_added(factor, *is_first),
+        Kind::FactorRemoved { factor, is_last } => content.factor_removed(factor, *is_last),
+        Kind::FactorsRemoved { time } => content.factors_removed(*time),
         Kind::AccountSuspended { .. }
         | Kind::AccountReinstated { .. }
         | Kind::SessionsEnded { .. }
         | Kind::AccountUnlocked { .. }
         | Kind::DeploymentKeyChanged(_)
-        | Kind::DeploymentKeyReleased { .. } => letter.of_operator(kind),
+        | Kind::DeploymentKeyReleased { .. } => content.of_operator(kind),
         Kind::WrongFactor(at) | Kind::LoginStopped(at) | Kind::CodesStopped(at) | Kind::SignedInFromNewNetwork(at) => {
-            letter.warning(kind, at);
+            content.warning(kind, at);
         }
-        Kind::MoreNotices { kind, count, since } => letter.more_notices(*kind, *count, *since),
-        Kind::RecoveryCodesReplaced { time, address } => letter.recovery_codes_replaced(*time, address),
-        Kind::RecoveryCodeUsed { time, address, remaining } => letter.recovery_code_used(*time, address, *remaining),
-        Kind::AppGivenAway(_) | Kind::AppReceived(_) | Kind::AppReturned(_) | Kind::AppShared(_) => letter.of_app(kind, dashboard),
+        Kind::MoreNotices { kind, count, since } => content.more_notices(*kind, *count, *since),
+        Kind::RecoveryCodesReplaced { time, address } => content.recovery_codes_replaced(*time, address),
+        Kind::RecoveryCodeUsed { time, address, remaining } => content.recovery_code_used(*time, address, *remaining),
+        Kind::AppGivenAway(_) | Kind::AppReceived(_) | Kind::AppReturned(_) | Kind::AppShared(_) => content.of_app(kind, dashboard),
         Kind::AccountDeleted { time, address } => {
-            letter.subject = "Your account was deleted";
-            letter.say("Your Updraft account was deleted, along with its sessions and access keys.");
-            letter.circumstances(*time, address);
-            letter.closing = "If this wasn't you, contact your administrator immediately.";
+            content.subject = "Your account was deleted";
+            content.say("Your Updraft account was deleted, along with its sessions and access keys.");
+            content.circumstances(*time, address);
+            content.closing = "If this wasn't you, contact your administrator immediately.";
         }
     }
     let page = page(kind).map(|(label, page)| Action { label, link: format!("{dashboard}{page}") });
-    letter.action = page.or(letter.action);
-    letter
+    content.action = page.or(content.action);
+    content
 }
 
 /// The page where the account's owner reviews what a notice is about: its label and its path.
@@ -190,7 +190,7 @@ fn page(kind: &Kind) -> Option<(&'static str, &'static str)> {
         Kind::MoreNotices { kind, .. } => more_page(*kind),
         Kind::SessionsEnded { .. } => Some(("Sign in again", "/sign-in")),
         Kind::KeyAdded(_) | Kind::KeyRemoved(_) => Some(("Review your keys", "/keys")),
-        Kind::MachineAdded(_) | Kind::MachineRemoved(_) => Some(("Review your devices", "/sessions")),
+        Kind::DeviceAuthorized(_) | Kind::DeviceRevoked(_) => Some(("Review your devices", "/sessions")),
         Kind::FactorAdded { .. }
         | Kind::FactorRemoved { .. }
         | Kind::FactorsRemoved { .. }
@@ -217,13 +217,13 @@ fn more_page(kind: Notice) -> Option<(&'static str, &'static str)> {
     match kind {
         Notice::Passwords => Some(("Reset your password", "/forgot-password")),
         Notice::KeysAdded | Notice::KeysRemoved => Some(("Review your keys", "/keys")),
-        Notice::MachinesAdded | Notice::MachinesRemoved => Some(("Review your devices", "/sessions")),
+        Notice::DevicesAuthorized | Notice::DevicesRevoked => Some(("Review your devices", "/sessions")),
         Notice::Factors => Some(("Review your two-factor authentication", "/security")),
         Notice::Transfers => None,
     }
 }
 
-impl Letter {
+impl Content {
     fn say(&mut self, paragraph: impl Into<String>) {
         self.paragraphs.push(paragraph.into());
     }
@@ -271,8 +271,8 @@ impl Letter {
             Notice::Passwords => ("new password", "new passwords"),
             Notice::KeysAdded => ("key was created", "keys were created"),
             Notice::KeysRemoved => ("key was deleted or revoked", "keys were deleted or revoked"),
-            Notice::MachinesAdded => ("device was authorized", "devices were authorized"),
-            Notice::MachinesRemoved => ("device was revoked", "devices were revoked"),
+            Notice::DevicesAuthorized => ("device was authorized", "devices were authorized"),
+            Notice::DevicesRevoked => ("device was revoked", "devices were revoked"),
             Notice::Factors => ("change to two-factor authentication", "changes to two-factor authentication"),
             Notice::Transfers => ("app was transferred", "apps were transferred"),
         };
@@ -474,11 +474,11 @@ impl Letter {
         self.closing = "If this wasn't you, change your password immediately and delete any keys you don't recognize.";
     }
 
-    fn machines(&mut self, subject: &'static str, what: &str, notice: &MachineNotice) {
+    fn authorized_devices(&mut self, subject: &'static str, what: &str, notice: &AuthorizedDeviceNotice) {
         self.subject = subject;
         self.circumstances(notice.time, &notice.address);
         self.say(what);
-        self.list = notice.machines.iter().map(|machine| plain(machine)).collect();
+        self.list = notice.devices.iter().map(|device| plain(device)).collect();
         self.closing =
             "If this wasn't you, change your password immediately. A new password signs you out everywhere, including authorized devices.";
     }

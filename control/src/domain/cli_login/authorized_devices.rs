@@ -10,7 +10,7 @@ use crate::domain::credentials::access_keys::repo::{self, Credential};
 use crate::domain::credentials::session;
 use crate::domain::error::{Error, Result, Thing};
 
-const UNKNOWN: Error = Error::NotFound(Thing::Machine);
+const UNKNOWN: Error = Error::NotFound(Thing::AuthorizedDevice);
 
 /// The authorized devices, oldest first.
 pub async fn list(app: &Context, caller: &LoginSession) -> Result<Vec<Credential>> {
@@ -21,11 +21,11 @@ pub async fn list(app: &Context, caller: &LoginSession) -> Result<Vec<Credential
 /// Revokes an authorized device and notifies the owner. Errors: 404 if it is not one of the caller's.
 pub async fn remove(app: &Context, caller: &LoginSession, id: &AccessKeyId) -> Result<()> {
     let mut change = caller.begin_holding_account(app).await?;
-    let machine = repo::find(&mut change, caller.account(), id).await?.filter(|found| is_machine(app, found)).ok_or(UNKNOWN)?;
+    let device = repo::find(&mut change, caller.account(), id).await?.filter(|found| is_machine(app, found)).ok_or(UNKNOWN)?;
     if repo::delete(&mut change, caller.account(), id).await? == 0 {
         return Err(UNKNOWN);
     }
-    notice::put_removed(&mut change, caller, &[&machine]).await?;
+    notice::put_removed(&mut change, caller, &[&device]).await?;
     change.commit(Event::new(Action::RemoveMachine, id)).await
 }
 
