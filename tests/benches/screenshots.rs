@@ -11,7 +11,7 @@ use tests::tour::{self, Words};
 use tests::{Hands, TestApp, Visit};
 use xtask::paths;
 
-/// The pages of which there are pictures, by their names in the tour.
+/// The pages to take screenshots of, by their names in the tour.
 const PAGES: [&str; 16] = [
     "sign-in",
     "sign-up",
@@ -31,7 +31,7 @@ const PAGES: [&str; 16] = [
     "design",
 ];
 
-/// Those of which there are some in dark, too.
+/// Those to take screenshots of in dark mode, too.
 const DARK: [&str; 4] = ["sign-in", "security", "keys", "cli-request"];
 
 /// 15 January 2027, 10:30 UTC: pictures differ by what was changed, and not by the day.

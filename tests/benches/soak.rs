@@ -1,5 +1,5 @@
 //! The soak at full size, on the database of `TEST_DATABASE`: `--events`, `--clients`, `--kills` and `--seed` with a number each. Prints what it did and fails
-//! when anything is not as it has to be. With `edge` alone the load on the edge instead, with `attacks` alone what strangers do with connections.
+//! when anything is not as it has to be. With `edge` alone the load on the edge instead, with `attacks` alone what attackers do with connections.
 //!
 //! The program is `updraft-control` beside this one, or what `UPDRAFT_CONTROL` names.
 

@@ -1,4 +1,4 @@
-"""Asks every operation of the interface's document generated questions, once with each kind of credential, and checks each answer against the document.
+"""Asks every operation of the OpenAPI document generated questions, once with each kind of credential, and checks each answer against the document.
 
 Usage: fuzz_api.py BASE_URL MAIL_FOLDER MINUTES [SEED]. MINUTES are for each kind; SEED makes the same choices again. Ends with 1 when an answer is
 not as documented, or when fewer than nine of ten operations were done at least once.
@@ -36,7 +36,7 @@ NEEDED = 0.9
 WRONG = 0.25
 # Of its own: hypothesis sets the shared one back before each question.
 CHANCE = random.Random()
-KINDS = ["nobody", "dashboard session", "command line by browser", "command line by device", "access key", "API key"]
+KINDS = ["nobody", "dashboard session", "CLI by browser", "CLI by device", "access key", "API key"]
 PASSWORD = "a long passphrase nobody guesses"
 
 
@@ -91,7 +91,7 @@ class Service:
         elif kind == "dashboard session":
             self.log_in()
             self.credential = self.session
-        elif kind.startswith("command line"):
+        elif kind.startswith("CLI"):
             self.credential = self.let_in(kind.rsplit(" ", 1)[1])["accessKey"]
         elif kind == "access key":
             made = self.ask("POST", "/v1/access-keys", json={"friendlyName": f"key-{uuid.uuid4()}"})
@@ -101,7 +101,7 @@ class Service:
             self.credential = made["key"]
 
     def start(self, way):
-        """A command line's request, and what it exchanges once that is approved; a browser's code is still missing."""
+        """A CLI's request, and what it exchanges once that is approved; a browser's code is still missing."""
         body, path = {}, "/v1/auth/cli/device"
         if way == "browser":
             body, path = new_browser_login(verifier := uuid.uuid4().hex * 2), "/v1/auth/cli/authorizations"
@@ -113,7 +113,7 @@ class Service:
         return started, {"grantType": "device_code", "deviceCode": started["deviceCode"]}
 
     def approved(self, way):
-        """What an approved command line exchanges."""
+        """What an approved CLI exchanges."""
         started, grant = self.start(way)
         approved = self.ask("POST", f"/v1/cli/authorizations/{started['authorizationId']}/approve")
         if way == "browser":
@@ -121,7 +121,7 @@ class Service:
         return grant
 
     def let_in(self, way):
-        """What a command line is answered in the end."""
+        """What a CLI is answered in the end."""
         answer = requests.post(self.base + "/v1/auth/cli/token", json=self.approved(way), timeout=30)
         answer.raise_for_status()
         return answer.json()

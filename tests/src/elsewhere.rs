@@ -1,4 +1,4 @@
-//! A listener whose clients seem to be on other machines: what holds for strangers does not hold for this machine's own addresses.
+//! A listener whose clients seem to be on other machines: what holds for unauthenticated clients does not hold for this machine's own addresses.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 

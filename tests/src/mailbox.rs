@@ -21,12 +21,12 @@ pub struct ReceivedMail {
     pub text: String,
     /// The HTML part.
     pub html: String,
-    /// All of it as it travelled.
+    /// All of it as it was sent.
     pub source: String,
 }
 
 impl ReceivedMail {
-    /// Reads a mail from the bytes it travelled in.
+    /// Reads a mail from the bytes that were sent.
     pub fn parse(bytes: &[u8]) -> Self {
         let message = MessageParser::default().parse(bytes).expect("a mail");
         let address = |address: Option<&Address<'_>>| {

@@ -60,7 +60,7 @@ impl TestApp {
         self.open_session_of(name, origin, "127.0.0.1", &Device::default()).await
     }
 
-    /// The same from another address, and of a command line that says what it is.
+    /// The same from another address, and from a CLI that says what it is.
     pub async fn open_session_of(&self, name: &str, origin: SessionOrigin, address: &str, device: &Device) -> Client {
         let account = self.account_of(name).await;
         let state = self.state();

@@ -25,7 +25,7 @@ impl Process {
         fields.split_whitespace().skip(11).take(2).map(|field| field.parse::<f64>().unwrap()).sum::<f64>() / 100.0
     }
 
-    /// Lets the peak begin anew. Where the kernel does not allow it, what the peak was before counts on.
+    /// Resets the peak. Where the kernel does not allow it, what the peak was before counts on.
     pub fn forget_peak(self) {
         let _refused = fs::write(format!("/proc/{}/clear_refs", self.0), "5");
     }
@@ -50,7 +50,7 @@ impl Process {
     }
 }
 
-/// A process, its parent and its name; nothing for what is none, or has gone.
+/// A process, its parent and its name; nothing if it is no process, or has ended.
 fn parent_and_name(entry: &fs::DirEntry) -> Option<(u32, u32, String)> {
     let process = entry.file_name().to_str()?.parse().ok()?;
     let stat = fs::read_to_string(entry.path().join("stat")).ok()?;

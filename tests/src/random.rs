@@ -7,7 +7,7 @@ pub struct Random(u64);
 impl Random {
     /// The sequence of this seed.
     pub fn new(seed: u64) -> Self {
-        // Mixed (splitmix64), so that neighbouring seeds have nothing in common, and never zero, where the generator would stay.
+        // Mixed (splitmix64), so that neighboring seeds have nothing in common, and never zero, where the generator would stay.
         let mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         Self((mixed ^ (mixed >> 31)) | 1)
     }

@@ -1,4 +1,4 @@
-//! Strangers: callers without a credential, each from an address of its own, for what is counted by address.
+//! Unauthenticated callers: without a credential, each from an address of its own, for what is counted by address.
 
 use reqwest::Method;
 use serde_json::{Value, json};

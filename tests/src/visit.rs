@@ -352,7 +352,7 @@ impl Visit {
         weight
     }
 
-    /// How much of the page has moved by itself since it was opened (cumulative layout shift), and what has.
+    /// How much of the page has moved on its own since it was opened (cumulative layout shift), and what has.
     pub async fn shift(&self) -> (f64, String) {
         self.shift_after("").await
     }

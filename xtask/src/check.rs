@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::{
-    imports,
+    imports, prose,
     session::{Failure, Session, cargo},
     stages::Stages,
     tools::{self, WASM},
@@ -51,6 +51,7 @@ pub(crate) fn run(session: &Session) -> Result<(), Failure> {
 pub(crate) fn add_native(session: &Session, stages: &mut Stages) {
     stages.check(session, "format", || session.run(cargo().args(FORMAT)));
     stages.check(session, "imports", || imports::check(session));
+    stages.check(session, "prose", || prose::check(session));
     stages.check(session, "dependencies (deny)", || {
         let mut deny = tools::command(&tools::deny(session)?);
         session.run(deny.args(["--all-features", "--locked", "check", "bans", "licenses", "sources"]))

@@ -10,6 +10,7 @@ mod imports;
 mod lock;
 mod npm;
 mod postgres;
+mod prose;
 mod python;
 mod screenshots;
 mod secrets;
@@ -47,7 +48,7 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         selection: Vec<String>,
     },
-    /// Check formatting, imports, lints, documentation and dependencies, without tests
+    /// Check formatting, imports, wording, lints, documentation and dependencies, without tests
     Check,
     /// Check the imports of the control plane's modules against control/imports.toml and print a summary
     Imports {

@@ -29,7 +29,9 @@ pub(crate) fn install(session: &Session) -> Result<(), Failure> {
         return Ok(());
     }
     if paths::on_path("npm").is_none() {
-        return Err(Failure::Message("npm was not found, which installs wrangler and esbuild: install Node.js 22 with npm".to_owned()));
+        return Err(Failure::Message(
+            "npm was not found, which installs wrangler, esbuild and textlint: install Node.js 22 with npm".to_owned(),
+        ));
     }
     say("installing the npm packages of package-lock.json (npm ci)");
     session.run(Command::new("npm").args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]).current_dir(&root))?;

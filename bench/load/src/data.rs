@@ -111,7 +111,7 @@ pub(crate) fn client(number: u64) -> String {
     format!("device-{number:012}")
 }
 
-/// Creates devices of the app's first deployment, each of which has reported its release.
+/// Creates devices of the app's first deployment. Each has reported its release.
 pub(crate) async fn clients(db: &Db, app: &App, count: u64) -> Result<(), Failure> {
     let deployment = app.deployments.first().ok_or("an app without deployments")?;
     let (entropy, now) = (Entropy::System, Clock::System.now());

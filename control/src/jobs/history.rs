@@ -150,7 +150,7 @@ fn text(day: UtcDay, counters: &[Counter]) -> sqlx::Result<String> {
 }
 
 /// Deletes closed days that are no longer needed, each batch in its own transaction. Keeps the days that are shown and the one before, to which the
-/// first is compared. The retention is counted back from at most one day after the newest closed day: a clock that is ahead deletes nothing by itself.
+/// first is compared. The retention is counted back from at most one day after the newest closed day: a clock that is ahead deletes nothing on its own.
 async fn expire(db: &Db, series: &Series, today: UtcDay) -> sqlx::Result<()> {
     let mut tx = db.read().await?;
     let Some(closed) = repo::newest_closed(&mut tx, series).await? else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! A single condition on a version, of which ranges consist.
+//! A single condition on a version. Ranges consist of them.
 
 use super::order::compare;
 use semver::Version;

@@ -81,7 +81,7 @@ fn reports(size: Size, random: &mut Random, key: &str, unknown: &'static [u16]) 
         let mut body = json!({ "deployment_key": key, "app_version": version, "label": format!("v{number}"), "client_unique_id": format!("c{client}") });
         let (mut path, mut allowed): (&str, &'static [u16]) = (DEPLOY, &[200]);
         match random.below(8) {
-            // A store's binary.
+            // An app store build.
             0..=2 => {
                 body.as_object_mut().unwrap().remove("label");
                 clients.insert(client);
@@ -225,7 +225,7 @@ impl Watched {
     }
 }
 
-/// Checks of random keys ask control so often at most, and those of others are answered.
+/// Checks of random keys call the control plane so often at most, and those of others are answered.
 pub async fn random_checks(size: Size) {
     let edge = Watched::spawn().await;
     let client = edge.app.anonymous();

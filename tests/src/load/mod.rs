@@ -1,7 +1,7 @@
 //! Many requests at the edge: what they may cost in memory, rows and calls of the control plane, and that each is answered. In short they are tests,
 //! at length `cargo xtask soak edge`.
 //!
-//! `flood` is what strangers send; `connections` is what many devices do. Start reading at [`Size`].
+//! `flood` is what unauthenticated clients send; `connections` is what many devices do. Start reading at [`Size`].
 
 pub mod connections;
 pub mod flood;

@@ -1,4 +1,4 @@
-//! What strangers can do to the program with connections alone, at full size: each attack as it was carried out once, and what the program and others
+//! What attackers can do to the program with connections alone, at full size: each attack as it was carried out once, and what the program and others
 //! notice of it. Panics where a bound does not hold.
 //!
 //! The program is one built with the feature `planted-panic`, so that a panic can be asked for.
@@ -78,8 +78,8 @@ pub async fn run() {
         others.are_served().await;
     }
 
-    println!("16 unauthenticated with invented signatures, whose bodies never come");
-    let mut unauthenticated = Vec::new();
+    println!("16 clients with invented signatures, whose bodies never come");
+    let mut strangers = Vec::new();
     for _ in 0..16 {
         let mut stream = connect(&serving.base).await;
         let invented = format!("t={},h={},v1={}", now().0, "ab".repeat(32), "cd".repeat(32));

@@ -85,7 +85,7 @@ impl Tally {
             (self.reads, 1, "a counter was read meanwhile"),
             (self.redelivered, 1, "a batch was delivered again"),
             (self.hung_up, 1, "a connection ended before its answer"),
-            (self.in_vain, 10, "a request was in vain"),
+            (self.in_vain, 10, "a request failed"),
         ];
         let quiet = kinds.into_iter().filter(|(count, least, _)| kills >= *least && *count == 0);
         quiet.map(|(_, _, what)| format!("never has it happened that {what}")).collect()

@@ -2,7 +2,7 @@
 //! counters come to what the set of events says.
 //!
 //! `events` makes what happens, from a seed; `delivery` sends it, in batches and directly; `server` is the real program on its data; `model` computes
-//! the counters from the events alone. `attacks` is another soak, of what strangers do with connections. Start reading at [`run`].
+//! the counters from the events alone. `attacks` is another soak, of what attackers do with connections. Start reading at [`run`].
 
 pub mod attacks;
 pub mod delivery;
@@ -75,7 +75,7 @@ impl Display for Outcome {
         writeln!(to, "{} events of {} clients, seed {}, {} kills of control", plan.events, plan.clients, plan.seed, plan.kills)?;
         writeln!(
             to,
-            "delivered: {} batches, {} of them again, {} connections hung up; {} reports sent directly; {} requests in vain",
+            "delivered: {} batches, {} of them again, {} connections hung up; {} reports sent directly; {} requests failed",
             tally.batches, tally.redelivered, tally.hung_up, tally.direct, tally.in_vain
         )?;
         let summary = |name| self.summary.get(name).copied().unwrap_or_default();

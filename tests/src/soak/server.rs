@@ -31,7 +31,7 @@ pub struct Place {
     _folder: TempDir,
 }
 
-/// Whoever asks the program something while it may be killed at any time.
+/// A client that asks the program something while it may be killed at any time.
 #[derive(Clone, Debug)]
 pub struct Caller {
     /// The program's address; none while it is down.
@@ -118,7 +118,7 @@ impl Caller {
         (base, client)
     }
 
-    /// Asks until there is an answer, and gives how often that was in vain, too: what nobody answered, and what was put off, is asked again, however
+    /// Asks until there is an answer, and gives how often that failed, too: what nobody answered, and what was put off, is asked again, however
     /// often the program is killed. An error when it goes on failing although nobody has killed the program.
     pub async fn ask(&mut self, request: impl Fn(&Client) -> RequestBuilder) -> Result<(Answer, u64), String> {
         let (mut in_vain, mut failures) = (0, 0);
@@ -130,7 +130,7 @@ impl Caller {
                 Err(error) => format!("{error:?}"),
             };
             in_vain += 1;
-            // Whoever kills it says so before.
+            // The code that kills it says so before.
             let was_killed = self.base.borrow().as_ref() != Some(&base);
             failures = if was_killed { 0 } else { failures + 1 };
             if failures > MOST_FAILURES {

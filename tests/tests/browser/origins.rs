@@ -165,7 +165,7 @@ async fn a_page_of_another_origin_may_use_the_acquisition_and_bundle_paths_and_n
     for base in [&app.edge.base, &app.control.base] {
         let page = Page { browser: &browser, base };
         let offered = acquisition_is_open(&page, &key).await;
-        // The address is the edge's, whoever answers; the path is the same at both.
+        // The address is the edge's, no matter who answers; the path is the same at both.
         let path = offered.strip_prefix(&app.edge.base).unwrap();
         bundles_can_be_read(&page, path, bundle.0.len()).await;
         refusals_can_be_read(&page, &key).await;

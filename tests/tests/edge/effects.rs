@@ -136,13 +136,13 @@ fn one() -> Value {
 /// A key, and what a device that follows it is answered from now on.
 type Left = (String, Value);
 
-/// Performs an operation whose effect is then seen. Gives the keys whose effect is to be seen where the Worker cannot ask control: it would learn
+/// Performs an operation whose effect is then seen. Gives the keys whose effect is to be seen where the Worker cannot reach control: it would learn
 /// there of what KV lacks. Keys that were just made it has not even been asked for, so that its memory has nothing of them either.
 async fn perform(app: &EdgeApp, number: usize, operation: &str, member: &str) -> Vec<Left> {
     let scene = Scene::set(app, number).await;
     let (method, path) = operation.split_once(' ').unwrap();
     match (method, path.rsplit('/').next().unwrap()) {
-        // The new app's deployments were made with it: they are known at once, and follow no release.
+        // The new app's deployments were created with it: they are known at once, and follow no release.
         ("POST", "apps") => {
             let staging = scene.owner.deployment_key(&scene.name, "Staging").await;
             return [scene.key, staging].map(|key| (key, nothing())).into();

@@ -47,7 +47,7 @@ async fn with_control_stopped_checks_go_on_and_no_report_is_lost() {
     }
     sending.join_all().await;
 
-    // Every one of them has been delivered three times, in vain: none is delivered for the third time twice.
+    // Every one of them has been delivered three times without success: none is delivered for the third time twice.
     let third = |event: &Value| event["by_attempt"]["3"].as_u64().unwrap_or(0);
     let retries = app.edge.output.until("reports.retry", |events| events.iter().map(third).sum::<u64>() >= CLIENTS as u64).await;
     for event in &retries {

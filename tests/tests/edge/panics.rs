@@ -106,7 +106,7 @@ async fn what_is_under_way_beside_a_panic_is_answered_as_if_nothing_had_been() {
                         Some(json!({ "deployment_key": format!("told-key-{place}-{number}"), "app_version": "1.0.0" })),
                     ),
                 ];
-                // Look-ups are limited to twenty in a second: half of them now would be refused after the panic, when each is made again.
+                // Look-ups are limited to twenty in a second: half of them now would be refused after the panic, when each is repeated.
                 let requests = requests.into_iter().filter(|(_, path, _)| path.starts_with("/v1/apps") != is_looked_up);
                 let requests = requests.filter(|_| number < EACH / 2 || !is_looked_up);
                 for (method, path, body) in requests {

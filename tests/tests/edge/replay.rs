@@ -53,7 +53,7 @@ async fn dead_letters_are_counted_once_however_often_they_are_replayed_and_bad_o
     app.edge.output.until("reports.parked", |events| events.len() > CLIENTS).await;
     let parked = app.edge.dead_letters().await;
     assert_eq!(parked.len(), CLIENTS + 1);
-    // What nobody can count, and what is none of the replay's business.
+    // What nobody can count, and what the replay must ignore.
     let one = Report::from_text(&app.edge.dead_letter(&parked[0]).await).unwrap();
     let other_service = Report {
         report: shared::report::NewReport { deployment_key: "nobody-has-this-key".try_into().unwrap(), ..one.report.clone() },
@@ -67,7 +67,7 @@ async fn dead_letters_are_counted_once_however_often_they_are_replayed_and_bad_o
     let everything = app.edge.dead_letters().await;
 
     app.control.start().await;
-    // Whoever has not the key does not get in, and says nothing of it.
+    // A caller without the key gets no access, and learns nothing.
     let refused =
         program::run(&settings(&app, (BUCKET_KEY.0, "another-secret-0123456789")), &["reports", "replay", "--from", &app.edge.bucket()])
             .await;

@@ -115,7 +115,7 @@ async fn reports_that_come_at_once_are_counted_exactly() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn with_control_stopped_checks_go_on_and_no_report_is_said_to_be_kept() {
-    // Every check looks for a newer snapshot, in vain.
+    // Every check looks for a newer snapshot and finds none.
     let mut app = SelfHosted::spawn(&[("SNAPSHOT_FRESH_MS", "0"), ("SNAPSHOT_STALE_MS", "0")]).await;
     let (owner, key, _) = with_release(&app).await;
     let device = app.anonymous();

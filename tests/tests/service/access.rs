@@ -1,4 +1,4 @@
-//! Who may do what: every operation of the interface's document, asked with every kind of credential and in every role, against one table. And every
+//! Who may do what: every operation of the OpenAPI document, asked with every kind of credential and in every role, against one table. And every
 //! change leaves exactly one row in the audit trail.
 
 mod audit_row_fails;
@@ -29,7 +29,7 @@ enum Who {
     NotApiKey,
     /// Any session.
     Login,
-    /// Any session, of which only a command line's finds what it asks for.
+    /// Any session. Only a CLI's finds what it asks for.
     CommandLine,
     /// Sessions of the dashboard; other sessions are told so, keys are refused plainly.
     Dashboard,
@@ -374,7 +374,7 @@ impl<'a> Scene<'a> {
         client
     }
 
-    /// The request of the operation, as it succeeds for whoever may make it.
+    /// The request of the operation, as it succeeds for a caller with the right.
     async fn question(&mut self, client: &Client) -> reqwest::RequestBuilder {
         let (method, path) = self.operation.split_once(' ').unwrap();
         let path = path.replace("{app}", "demo").replace("{deployment}", "Staging").replace("{label}", "v1");
@@ -447,7 +447,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// What a command line is answered that begins to be let in by a code.
+    /// The answer to a CLI that starts to sign in by a code.
     async fn begin_device(&self) -> Value {
         self.app.anonymous().post("/v1/auth/cli/device", json!({})).await.assert(201)
     }
@@ -479,7 +479,7 @@ impl<'a> Scene<'a> {
                 return json!({ "code": holder.set_up_totp().await.code(app.clock.now()) });
             }
             "POST /v1/mfa/passkeys/register/verify" => {
-                // Whoever may not be asked cannot answer either.
+                // A caller that may not be asked cannot answer either.
                 let asked = client.post("/v1/mfa/passkeys/register/options", json!({})).await;
                 let is_asked = asked.status.is_success();
                 let response = if is_asked { Authenticator::new(ORIGIN).register(&asked.json()["options"]) } else { json!({}) };
@@ -727,7 +727,7 @@ async fn every_operation_has_a_row() {
     let app = TestApp::spawn().await;
     let document = app.anonymous().get("/v1/openapi.json").await.assert(200);
     assert_eq!(differences(&document, TABLE), Vec::<String>::new());
-    assert_eq!(TABLE.len(), operations(&document).len(), "each row stands there once");
+    assert_eq!(TABLE.len(), operations(&document).len(), "each row is in the table once");
     // The document's own words say what the table does.
     for (operation, who, _) in TABLE {
         let (method, path) = operation.split_once(' ').unwrap();

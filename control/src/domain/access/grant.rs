@@ -64,7 +64,7 @@ macro_rules! permissions {
             }
         )*
 
-        /// Every permission by name: the roles that have it, and the scopes of which an API key needs one.
+        /// Every permission by name: the roles that have it, and the scopes that allow it (an API key needs one).
         pub const PERMISSIONS: &[(&str, &[Role], &[Scope])] = &[$(($name, &[$(Role::$role),+], &[$($(Scope::$scope),+)?])),*];
     };
 }
@@ -141,7 +141,7 @@ impl<N> AppGrant<N> {
         check::<M>(self.role, self.caller.scopes()).is_ok()
     }
 
-    /// Requires another permission, for operations of which only a part needs it. Checks the current role inside the change's transaction. Errors: 403, 404.
+    /// Requires another permission, for operations that need it only in part. Checks the current role inside the change's transaction. Errors: 403, 404.
     pub async fn require<M: Permission>(&self, tx: &mut ReadTx) -> Result<()> {
         let role = repo::role(tx, &self.app, self.account()).await?.ok_or(Error::NotFound(Thing::App))?;
         check::<M>(role, self.caller.scopes())

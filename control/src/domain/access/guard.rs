@@ -74,7 +74,7 @@ impl Deref for LoginSession {
 pub struct DashboardSession(LoginSession);
 
 impl DashboardSession {
-    /// The caller, if the session is a dashboard session; otherwise an error. For operations of which only a part needs that.
+    /// The caller, if the session is a dashboard session; otherwise an error. For operations that need it only in part.
     pub fn of(caller: &LoginSession) -> Result<Self> {
         if caller.kind() == CredentialKind::DashboardSession { Ok(Self(caller.clone())) } else { Err(NO_DASHBOARD_SESSION) }
     }

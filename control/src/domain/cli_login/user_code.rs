@@ -1,5 +1,5 @@
 //! The code that a user copies from a CLI into a browser (RFC 8628 section 6.1): short, made of consonants that are hard to confuse and form no words. The
-//! code alone grants no access: whoever has it can view the request, and decide on it for their own account.
+//! code alone grants no access: anyone who has it can view the request, and decide on it for their own account.
 
 use std::fmt;
 use std::str::FromStr;

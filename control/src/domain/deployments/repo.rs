@@ -217,7 +217,7 @@ pub async fn ids(tx: &mut ReadTx, app: &AppId) -> sqlx::Result<Vec<DeploymentId>
     on!(tx, |conn| sqlx::query_scalar(IDS).bind(app).fetch_all(conn).await)
 }
 
-/// Locks a deployment until the transaction ends. Whoever changes its releases waits for this lock, and so do batches of reports that need it and other
+/// Locks a deployment until the transaction ends. Changes of its releases wait for this lock, and so do batches of reports that need it and other
 /// replicas' jobs.
 pub async fn lock(tx: &mut WriteTx, deployment: &DeploymentId) -> sqlx::Result<Option<LockedRow>> {
     let lock = tx.locking(LOCK);

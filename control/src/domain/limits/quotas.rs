@@ -95,7 +95,7 @@ pub async fn acquire_rename(app: &Context, tx: &mut WriteTx, by: &AccountId, act
     acquired.map_err(|_| refused(app, Limit::Renames, by, actor, Quota::RenamesADay(RENAMES_A_DAY.count)))
 }
 
-/// Checks that the app `of`, whose row is locked, may have one more deployment. Counts it against the daily limit of the account `by`, whoever owns
+/// Checks that the app `of`, whose row is locked, may have one more deployment. Counts it against the daily limit of the account `by`, no matter who owns
 /// the app. A deployment that reuses a kept key leaves fewer of those, so the limit on kept keys does not apply. Errors: 409.
 pub async fn acquire_deployment(
     app: &Context,

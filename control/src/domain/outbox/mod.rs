@@ -167,7 +167,7 @@ pub async fn requeue(tx: &mut WriteTx, lease: &Lease, next: UnixMillis) -> sqlx:
     Ok(changed == 1)
 }
 
-/// Records on the row, whoever owns it now, that until `unsettled` an attempt under a lost lease may still take effect.
+/// Records on the row, regardless of its owner, that until `unsettled` an attempt under a lost lease may still take effect.
 pub async fn mark_unsettled(tx: &mut WriteTx, lease: &Lease, unsettled: UnixMillis) -> sqlx::Result<u64> {
     on_write!(tx, |conn| sqlx::query(MARK_UNSETTLED).bind(lease.kind.as_str()).bind(&lease.key).bind(unsettled).execute(conn).await)
 }

@@ -14,7 +14,7 @@ use crate::infra::db::ReadTx;
 pub struct NewCredentials(PhantomData<()>);
 
 impl NewCredentials {
-    /// Returns the account's right, or the refusal. Called by operations of which only a part needs the right, and again in the transaction of each
+    /// Returns the account's right, or the refusal. Called by operations that need the right only in part, and again in the transaction of each
     /// operation: the deadline may have passed while the body arrived.
     pub async fn of(tx: &mut ReadTx, account: &AccountId, app: &Context) -> Result<Self> {
         if is_overdue(tx, account, app.now()).await? {

@@ -1,6 +1,6 @@
 //! Batched reads of snapshot versions: one statement for all waiting checks.
 //!
-//! A check is answered from a cached snapshot, but never from one that is outdated in the database, whoever replaced it: this process, another
+//! A check is answered from a cached snapshot, but never from one that is outdated in the database, no matter what replaced it: this process, another
 //! replica, or a restore. So each check reads the version of its key. While one read is in progress, the next checks queue up, and one statement
 //! answers them all: the more checks, the less each costs. A read starts after the checks that it answers have arrived, so each check sees every
 //! change committed before it was sent.

@@ -64,7 +64,7 @@ pub enum Warning {
     NewNetwork,
 }
 
-/// Kinds of notices to an owner, of which many are summed up in one mail.
+/// Kinds of notices to an owner. One mail sums up many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Notice {
     /// New passwords.

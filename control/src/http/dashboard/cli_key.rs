@@ -1,4 +1,4 @@
-//! Access keys for older CLIs, which cannot be authorized and ask for a key to paste.
+//! Access keys for older CLIs, which cannot be authorized and ask for an access key.
 
 use std::collections::HashSet;
 

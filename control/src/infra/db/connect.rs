@@ -110,7 +110,7 @@ impl Db {
         let options = SqlitePoolOptions::new()
             .max_connections(1)
             .acquire_timeout(ACQUIRE_TIMEOUT)
-            // A connection to a file does not break by itself, and testing it before each use would double the cost of a short read.
+            // A connection to a file does not break on its own, and testing it before each use would double the cost of a short read.
             .test_before_acquire(false);
         let (writer, mut busy) = (Self::sqlite_writer(url, synchronous)?, None);
         let opening = async {

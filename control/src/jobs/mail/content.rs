@@ -89,14 +89,14 @@ fn content(kind: &Kind, dashboard: &str) -> Content {
     };
     match kind {
         Kind::VerifyEmail { link, lifetime, time, address } => {
-            content.subject = "Verify your email address";
-            content.say("Someone, probably you, signed up for Updraft with this email address. Open the link to create the account.");
-            // Whoever signed up chose a password. The page asks the reader for their own.
-            content.say("The page asks for the password that you signed up with. If someone else signed up, yours replaces theirs.");
-            content.say(format!("Signed up: {}. IP address: {}.", second(*time), plain(address)));
-            content.say(format!("The link expires in {} and can be used once.", duration_text(*lifetime)));
-            content.action = Some(Action { label: "Verify email address", link: link.clone() });
-            content.closing = "If this wasn't you, ignore this email: no account is created unless you confirm.";
+            letter.subject = "Verify your email address";
+            letter.say("Someone, probably you, signed up for Updraft with this email address. Open the link to create the account.");
+            // The person who signed up chose a password. The page asks the reader for their own.
+            letter.say("The page asks for the password that you signed up with. If someone else signed up, yours replaces theirs.");
+            letter.say(format!("Signed up: {}. IP address: {}.", second(*time), plain(address)));
+            letter.say(format!("The link expires in {} and can be used once.", duration_text(*lifetime)));
+            letter.action = Some(Action { label: "Verify email address", link: link.clone() });
+            letter.closing = "If this wasn't you, ignore this email: no account is created unless you confirm.";
         }
         Kind::AlreadyRegistered => {
             content.subject = "You already have an account";
@@ -524,7 +524,7 @@ fn plain(text: &str) -> String {
     isolate(&line).into_owned()
 }
 
-/// The most characters of an app's name, with its owner's address, that a mail shows: strangers choose it.
+/// The most characters of an app's name, with its owner's address, that a mail shows: other people choose it.
 const MAX_NAME: usize = 100;
 
 /// An app's name, truncated for a mail.

@@ -6,7 +6,7 @@ use tests::inside::contents;
 
 use super::{CREDENTIALS, Caller, Expected, Scene, TABLE, is_change, prepared};
 
-/// Tables in which a change that fails may leave something: what strangers ask for is counted before.
+/// Tables in which a change that fails may leave something: unauthenticated requests are counted before.
 const ASIDE: &[&str] = &["limit_counts", "_sqlx_migrations"];
 
 #[tokio::test(flavor = "multi_thread")]

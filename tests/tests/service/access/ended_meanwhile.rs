@@ -1,4 +1,4 @@
-//! What a caller loses between the headers of a change, by which it is let in, and the change itself: the credential, the access, a scope. Every change of
+//! What a caller loses between the headers of a change, which authorize it, and the change itself: the credential, the access, a scope. Every change of
 //! the table is tried; one that does not begin at `SignedIn::begin` or its like fails here.
 
 use std::collections::BTreeMap;
@@ -47,7 +47,7 @@ impl Loss {
         }
     }
 
-    /// The statements that do it, of which one changes one row; `$1` is the hash of the credential.
+    /// The statements that do it. One of them changes one row; `$1` is the hash of the credential.
     fn statements(self) -> &'static [&'static str] {
         match self {
             Self::Ended => {

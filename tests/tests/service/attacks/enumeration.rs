@@ -207,7 +207,7 @@ async fn the_newest_registration_or_decoy_is_compared_and_the_account_comes_firs
         app.stranger("203.0.113.8").log_in(name, ANOTHER).await.refused(401);
     }
     app.stranger("203.0.113.9").log_in(UNKNOWN, PASSWORD).await.refused(403);
-    // Whoever knows the account's password is in, although the decoy has the same.
+    // Anyone who knows the account's password is in, although the decoy has the same.
     app.stranger("203.0.113.9").log_in(KNOWN, PASSWORD).await.assert(200);
 }
 

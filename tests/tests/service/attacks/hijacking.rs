@@ -199,7 +199,7 @@ async fn the_first_press_uses_nothing_up_and_the_second_shows_what_is_wrong_besi
     hijack(&app.stranger(STRANGER)).await;
     let token = app.last_mail_to(EMAIL).await.token();
     let mut reader = browser(&app);
-    // As often as one likes, and whoever opens the link, such as a mail scanner, has not pressed.
+    // As often as one likes, and anyone who opens the link, such as a mail scanner, has not pressed.
     reader.ask(Method::GET, "/dashboard/verify-email", &[], None).await.assert_status(200);
     for _ in 0..3 {
         let page = first_press(&mut reader, &token).await.has_status(200).shows(STRANGER);
@@ -211,7 +211,7 @@ async fn the_first_press_uses_nothing_up_and_the_second_shows_what_is_wrong_besi
     let weak = press_instead(&mut reader, &other, "short").await.has_status(400).shows("Password must be 12 to 1000 characters.");
     let weak = weak.shows(STRANGER).shows("name=\"replacePassword\"");
     let empty = reader.send(&weak.form().with(&[("password", "")])).await.has_status(400).shows("Password must be 1 to 1000 characters.");
-    // A link that has become too old meanwhile.
+    // A link that has expired meanwhile.
     app.clock.advance(86_400_000);
     let over = reader.send(&empty.form().with(&[("password", STRANGERS)])).await.has_status(400).shows("This link is invalid");
     assert_eq!(over.form().fields["token"], token);

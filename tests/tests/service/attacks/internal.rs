@@ -1,4 +1,4 @@
-//! The edge's own paths: what strangers can make the process read, and what they can learn.
+//! The edge's own paths: what unauthenticated callers can make the process read, and what they can learn.
 
 use reqwest::Method;
 use serde_json::{Value, json};

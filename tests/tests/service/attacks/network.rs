@@ -113,7 +113,7 @@ async fn a_body_that_stands_still_is_given_up() {
     assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
 }
 
-/// The head of a request of which somebody says, by this signature, that it comes from the edge.
+/// The head of a request that claims, by this signature, to come from the edge.
 fn forwarded(path: &str, signature: &str) -> String {
     format!(
         "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000\r\nx-updraft-client-address: 198.51.100.9\r\n\

@@ -110,13 +110,13 @@ async fn a_suspended_account_is_closed_on_the_dashboard_and_to_clis_that_are_on_
     };
 
     done(&app, &["suspend"], "account.suspend", "Your account was suspended").await;
-    // The cookie shows no page, and the form lets nobody in.
+    // The cookie shows no page, and the form signs nobody in.
     for page in ["/dashboard", "/dashboard/keys"] {
         reader.open(page).await.is_at("/dashboard/sign-in");
     }
     reader.sign_in(EMAIL, PASSWORD).await.has_status(403).shows("This account is suspended");
     reader.open("/dashboard").await.is_at("/dashboard/sign-in");
-    // Nothing more is approved, and what was is worth nothing.
+    // Nothing more is approved, and what was no longer works.
     session.get(&path(&waiting, "")).await.refused(401);
     session.post(&path(&waiting, "/approve"), json!({})).await.refused(401);
     assert_eq!((exchange(&waiting).await.as_str(), exchange(&approved).await.as_str()), ("authorization_pending", "access_denied"));

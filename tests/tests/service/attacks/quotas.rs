@@ -194,7 +194,7 @@ async fn an_upload_beyond_the_quota_is_refused_before_it_takes_any_room() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_STORED_BYTES", "2MiB")).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("app").await;
-    // Nothing comes after the head: whoever reads on gets no whole body.
+    // Nothing comes after the head: a client that reads on gets no whole body.
     let refused = async |framing: &str| {
         let before = app.remains().await;
         let answer = answer(&app.base, head(&ada, framing).as_bytes()).await;

@@ -1,4 +1,4 @@
-//! Whoever uses up the mails of somebody else's address: what is stored, what is sent, and about which registration.
+//! Using up the mails of somebody else's address: what is stored, what is sent, and about which registration.
 
 use serde_json::json;
 use tests::people::{PASSWORD, PASSWORD_HASH};

@@ -136,7 +136,7 @@ async fn nobody_waits_for_the_builds_of_another_account() {
         under_way.push(turn.unwrap());
     }
     assert!(!under_way.is_empty());
-    // So this one has to wait. Whoever asks for the same joins it.
+    // So this one has to wait. Others that ask for the same join it.
     let slow = DeploymentKey::try_from(key.as_str()).unwrap();
     let version = state.snapshots.version(&slow).await.unwrap().unwrap();
     let (answer, worker) = state.snapshots.join(&slow, version, Form::Parsed);
@@ -236,7 +236,7 @@ async fn rollbacks_add_no_range_beyond_the_bound_and_are_done_when_they_take_awa
         // The second has more than the bound, as the version before it has left it.
         fill(&app, deployment, ranges, true).await;
         let roll_back = async |target: Value| mallory.post(&below(deployment, "rollbacks"), json!({ "targetRelease": target })).await;
-        // Two disabled releases count for nothing, until one of them is brought back.
+        // Two disabled releases do not count, until one of them is brought back.
         let disabled = disabled_pair(&mallory, deployment, "short").await;
         let text = roll_back(disabled.clone()).await.refused(409);
         assert!(text.contains("500 version ranges"), "{text}");

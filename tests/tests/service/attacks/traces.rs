@@ -1,4 +1,4 @@
-//! Failures that left no trace: codes guessed for ever, owners locked out by strangers, limits passed by hopping from network to network, logs flooded,
+//! Failures that left no trace: codes guessed for ever, owners locked out by others, limits passed by hopping from network to network, logs flooded,
 //! owners flooded with notices. What is logged, audited and mailed now, and what is not.
 
 use std::num::NonZero;
@@ -147,7 +147,7 @@ async fn a_stranger_does_not_lock_the_owner_out_of_a_browser_that_was_used_befor
     ada.sign_in(EMAIL, PASSWORD).await.is_at("/dashboard");
     keep_device(&mut ada);
     assert_eq!(ada.cookies["updraft-device"], cookie);
-    // It is worth nothing for somebody else's account.
+    // It does not work for somebody else's account.
     app.sign_up("bob").await;
     for number in 0..10 {
         app.stranger(&format!("203.0.114.{}", number / 5)).log_in("bob", "not his at all").await.refused(401);
@@ -384,7 +384,7 @@ async fn invented_signatures_of_the_edge_do_not_flood_the_log() {
     assert_eq!(lines_with(&log, "invalid edge signature"), 12);
 }
 
-// Three hundred logins of which none is hashed: a second.
+// Three hundred logins, none of them hashed: a second.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flood_of_passwords_is_refused_by_a_limit_and_no_fault_of_the_service() {
     let log = logged::listen("info");

@@ -145,7 +145,7 @@ async fn a_client_that_has_the_bundle_is_told_so() {
         answer.assert_status(200);
         assert_eq!(answer.body, bytes, "{named}");
     }
-    // A part is only of use to whoever has the rest of the same bytes.
+    // A part is only of use to a client that has the rest of the same bytes.
     let answer = ask(&client, &path, &[("if-range", &tag), ("range", "bytes=1-2")]).await;
     answer.assert_status(206);
     assert_eq!(answer.body, bytes[1..3]);

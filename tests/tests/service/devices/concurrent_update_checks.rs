@@ -161,7 +161,7 @@ async fn a_lost_connection_to_postgresql_is_no_check_s_fault() {
     }
 }
 
-/// One thread, so that whoever was answered has gone on before the test does.
+/// One thread, so that a caller that was answered has gone on before the test does.
 #[tokio::test]
 async fn a_change_while_checks_wait_for_their_turn_is_built_once() {
     let app = TestApp::spawn().await;

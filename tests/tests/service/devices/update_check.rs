@@ -122,7 +122,7 @@ async fn every_path_answers_both_ways_of_naming_in_its_own_case() {
             for slash in ["", "/"] {
                 let answer = client.get(&format!("{path}{slash}?{query}")).await;
                 let mut found = info(&endpoint, &answer);
-                // At the turn of an hour the address is signed anew.
+                // At the turn of an hour the address is signed again.
                 let url = |value: &Value| value["download_url"].as_str().unwrap().split_once('?').unwrap().0.to_owned();
                 assert_eq!(url(&found), url(&expected));
                 found["download_url"] = expected["download_url"].clone();
@@ -235,7 +235,7 @@ async fn a_disabled_release_is_not_offered_and_a_mandatory_one_is_remembered() {
         let info = check(&client, &format!("deployment_key={key}&app_version=1.0.0{have}")).await;
         assert_eq!((&info["label"], &info["is_mandatory"]), (&json!("v3"), &json!(mandatory)), "{having:?}");
     }
-    // Whoever runs the disabled one goes back.
+    // A device that runs the disabled one goes back.
     assert_eq!(check(&client, &format!("deployment_key={key}&app_version=1.0.0&label=v4&package_hash={}", hashes[3])).await["label"], "v3");
     assert_eq!(check(&client, &format!("deployment_key={key}&app_version=1.0.0&package_hash={}", hashes[2])).await["is_available"], false);
 }

@@ -126,7 +126,7 @@ fn of_apps() -> Vec<Kind> {
     ]
 }
 
-/// Whether a mail of this kind is sent as it is. Without a wildcard, so that whoever adds a kind comes past here, and adds it above.
+/// Whether a mail of this kind is sent as it is. Without a wildcard, so that anyone who adds a kind comes past here, and adds it above.
 fn is_sent(kind: &Kind) -> bool {
     match kind {
         Kind::ForgotPassword => false,

@@ -1,4 +1,4 @@
-//! `updraft-control account remove-second-factors`: for whoever has lost them all.
+//! `updraft-control account remove-second-factors`: for a user who has lost them all.
 
 use serde_json::json;
 use tests::program::{self, Ended};
@@ -50,7 +50,7 @@ async fn the_operator_removes_every_factor_of_one_account_and_its_owner_is_told(
     for rows in OF_ADA {
         assert_eq!(app.number(rows).await, 0, "{rows}");
     }
-    // And it begins anew.
+    // And it begins again.
     let mut again = app.holder("ada").await;
     again.enrol_totp().await.assert(200);
     assert_eq!(again.codes.len(), 10);

@@ -280,7 +280,7 @@ async fn a_login_sees_sessions_too_and_a_named_key_named_keys_alone() {
         assert!(machine["friendlyName"].as_str().unwrap().starts_with("CLI-"));
     }
     assert_eq!(listed(&key).await, ["test"]);
-    // Nor can it remove a session, of which it learns nothing.
+    // Nor can it remove a session: it learns nothing of it.
     let sessions = listed(&session).await;
     for name in &sessions[1..] {
         key.delete(&path(name)).await.refused_with(404, None);
@@ -381,7 +381,7 @@ async fn after_the_deadline_without_a_second_factor_there_are_no_new_keys_and_no
     session.post(KEYS, json!({ "name": "x" })).await.refused_with(403, code);
     session.patch(&path("test"), json!({ "ttl": 1 })).await.refused_with(403, code);
     session.patch(&path("test"), json!({ "friendlyName": "x", "ttl": 1 })).await.refused_with(403, code);
-    // Whoever would be refused anyway is told that.
+    // A caller that would be refused anyway is told that.
     cli.post(KEYS, json!({ "friendlyName": "x" })).await.refused_with(403, Some("dashboard_session_required"));
     cli.patch(&path("test"), json!({ "ttl": 1 })).await.refused_with(403, Some("dashboard_session_required"));
     named.post(KEYS, json!({ "friendlyName": "x" })).await.refused_with(403, None);

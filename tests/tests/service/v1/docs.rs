@@ -1,4 +1,4 @@
-//! The interface's document and its page: complete, served by the service alone, and of exactly the routes that there are.
+//! The OpenAPI document and its page: complete, served by the service alone, and of exactly the routes that there are.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -56,14 +56,14 @@ async fn every_operation_is_described_whole() {
     assert!(!text.contains("/internal/"), "the edge's own paths are nobody's business");
 }
 
-/// Whoever changes the interface sees it here, and reviews it.
+/// Anyone who changes the API sees it here, and reviews it.
 #[test]
 fn the_document_is_the_one_that_was_reviewed() {
     let document = control::testing::server::document("https://updates.example.com");
     insta::assert_snapshot!("openapi", serde_json::to_string_pretty(&document).unwrap());
 }
 
-/// Whoever changes what programs rely on sees it here: a difference corrects a schema that was wrong, and stands in CHANGELOG.md.
+/// Anyone who changes what programs rely on sees it here: a difference corrects a schema that was wrong, and stands in CHANGELOG.md.
 #[test]
 fn the_shape_of_the_interface_stays() {
     let document = serde_json::to_value(control::testing::server::document("https://updates.example.com")).unwrap();
@@ -95,7 +95,7 @@ async fn who_may_remove_and_who_may_leave_is_told_apart() {
     assert!(part.split("</article>").next().unwrap().contains("Authorization: collaborators.manage or collaborators.leave."), "{part}");
 }
 
-/// What existing command lines open in a browser besides: it leads to a page of the dashboard, and is no operation.
+/// What existing CLIs open in a browser besides: it leads to a page of the dashboard, and is no operation.
 const OPENED: [&str; 2] = ["/v1/auth/login", "/v1/auth/register"];
 
 #[tokio::test(flavor = "multi_thread")]

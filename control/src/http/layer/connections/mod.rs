@@ -87,7 +87,7 @@ where
     Ok(())
 }
 
-/// Whether connections from this address are exempt from the limit per address: this machine, proxies and edges, each of which serves many clients.
+/// Whether connections from this address are exempt from the limit per address: this machine, proxies and edges. Each serves many clients.
 fn is_exempt(app: &AppState, address: IpAddr) -> bool {
     address.is_loopback()
         || app.front.settings.trusted_proxies.iter().any(|network| network.contains(&address))

@@ -85,7 +85,7 @@ async fn every_dashboard_session_is_ended_at_once_and_nothing_else() {
     let app = TestApp::spawn().await;
     let key = app.sign_up("ada").await;
     app.sign_up("bob").await;
-    // One that has ended by itself is not counted.
+    // One that has expired is not counted.
     app.open_session("ada", Dashboard).await;
     app.clock.advance(4 * DAY);
     let (one, two) = (app.open_session("ada", Dashboard).await, app.open_session("ada", Dashboard).await);
@@ -111,7 +111,7 @@ async fn the_current_session_is_kept_on_request() {
     assert_eq!(one.delete("/v1/account/sessions?keepCurrent=true").await.assert(200), json!({ "revoked": 1 }));
     assert!(is_in(&one).await && !is_in(&two).await);
     assert_eq!(one.delete("/v1/account/sessions?keepCurrent=true").await.assert(200), json!({ "revoked": 0 }));
-    // A command line's own credential is no dashboard session, so there is nothing of it to keep.
+    // A CLI's own credential is no dashboard session, so there is nothing of it to keep.
     let cli = app.open_session("ada", CliBrowser).await;
     assert_eq!(cli.delete("/v1/account/sessions?keepCurrent=true").await.assert(200), json!({ "revoked": 1 }));
     assert!(is_in(&cli).await && !is_in(&one).await);
@@ -166,7 +166,7 @@ async fn where_no_session_came_from_is_not_found() {
     let ended = app.open_session_of("ada", Dashboard, "192.0.2.9", &Device::default()).await;
     app.clock.advance(4 * DAY);
     let session = app.open_session_of("ada", Dashboard, "192.0.2.1", &Device::default()).await;
-    // The named key was made at 127.0.0.1, and is no session.
+    // The named key was created at 127.0.0.1, and is no session.
     for source in
         ["127.0.0.1", "192.0.2.9", "192.0.2", "192.0.2.1%20", "%25", "_________", "test", "%FF", "%00", "a%00b", &"x".repeat(5_000)]
     {

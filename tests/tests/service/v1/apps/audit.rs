@@ -153,7 +153,7 @@ async fn no_secret_and_no_address_of_mail_is_in_the_trail() {
     for private in ["argon2", "ada@example.com", "whispered"] {
         assert!(!text.contains(private), "{private}: {text}");
     }
-    assert!(text.contains(&hash("ada@example.com")), "what unauthenticated ask for is known by the hash of the address");
+    assert!(text.contains(&hash("ada@example.com")), "an unauthenticated request is known by the hash of the address");
 }
 
 #[tokio::test(flavor = "multi_thread")]

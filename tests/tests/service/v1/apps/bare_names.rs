@@ -116,7 +116,7 @@ async fn of_a_share_and_a_creation_at_once_the_own_app_has_the_name() {
     }
 }
 
-/// Every app that the client reaches is by itself what it is in the list.
+/// Every app that the client reaches is the same on its own as in the list.
 async fn are_as_listed(client: &Client) {
     let listed = client.get("/v1/apps").await.assert(200);
     for app in listed["apps"].as_array().unwrap() {
@@ -251,7 +251,7 @@ async fn in_whatever_order_a_bare_name_goes_on_meaning_its_app() {
             let (old, new) = (before.get(&(person, name)), after.get(&(person, name)));
             let said = format!("step {step}, {}: {name} of {}: {old:?}, now {new:?}", answer.asked, PEOPLE[person]);
             let key = (person, name.to_owned());
-            // Whoever does it may change what it means to itself; everybody else's apps keep their names as long as they are there.
+            // A caller that does it may change what it means to itself; everybody else's apps keep their names as long as they are there.
             if let Some(old) = old
                 && new != Some(old)
                 && actor != person

@@ -24,7 +24,7 @@ async fn a_renamed_app_is_reached_by_its_new_name_and_its_clients_notice_nothing
     }
     let mut still = check(&app, &staging).await.assert(200);
     let mut served = served;
-    // The address is signed anew at the turn of an hour.
+    // The address is signed again at the turn of an hour.
     still["update_info"]["download_url"] = Value::Null;
     served["update_info"]["download_url"] = Value::Null;
     assert_eq!(still, served);

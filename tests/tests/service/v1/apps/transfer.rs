@@ -104,7 +104,7 @@ async fn the_keys_go_with_the_app() {
     accept(&bob, "ada@example.com:demo", json!({})).await.assert(200);
     bob.delete("/v1/apps/demo/deployments/Used").await.assert(204);
     ada.delete("/v1/apps/other/deployments/Elsewhere").await.assert(204);
-    // Whoever has an app's key decides what its clients run: nobody but its new owner may use one again, not even who owned it before.
+    // The owner of an app's key decides what its clients run: nobody but its new owner may use one again, not even who owned it before.
     for (key, new, old) in [(used, "bobs", "other"), (gone, "bobs", "other"), (elsewhere, "other", "bobs")] {
         let make = json!({ "name": key, "key": key });
         let (mine, others) = if new == "bobs" { (&bob, &ada) } else { (&ada, &bob) };

@@ -1,4 +1,4 @@
-//! What stands between an account and whoever guesses at its password.
+//! What stands between an account and someone who guesses its password.
 
 use std::num::NonZero;
 
@@ -42,7 +42,7 @@ async fn an_address_has_five_failures_in_fifteen_minutes() {
         ada.log_in(&format!("nobody{minute}"), "wrong").await.refused(401);
         app.clock.advance(MINUTE);
     }
-    // Whoever it is about, and whether or not it is right.
+    // For any account, and whether or not the password is right.
     assert_eq!(limited(&ada.log_in("nobody", "wrong").await), 10 * 60);
     assert_eq!(limited(&ada.log_in("ada", PASSWORD).await), 10 * 60);
     app.stranger("198.51.100.2").log_in("ada", PASSWORD).await.assert(200);

@@ -1,4 +1,4 @@
-//! `/v1/auth`: how strangers become callers.
+//! `/v1/auth`: how users sign up and sign in.
 
 mod challenge;
 mod challenge_verifier;

@@ -79,7 +79,7 @@ async fn of_several_registrations_the_one_whose_token_is_shown_counts() {
     assert_eq!(app.number("SELECT COUNT(*) FROM registrations WHERE NOT is_decoy").await, 0);
     verify(&app, &second).await.refused(400);
     app.log_in("ada").await;
-    // As before: whoever registered second does not learn that the address has an account now.
+    // As before: the second to register does not learn that the address has an account now.
     app.try_log_in("ada", ANOTHER).await.refused(403);
 }
 

@@ -1,4 +1,4 @@
-//! What strangers may ask for besides logging in: how much, and in which form.
+//! Unauthenticated requests other than logins: how many are allowed, and in which form.
 
 use control::testing::credentials::{Count, Limit, Subject};
 use reqwest::Method;
@@ -11,7 +11,7 @@ use crate::v1::members;
 const MINUTE: i64 = 60_000;
 const HOUR: i64 = 60 * MINUTE;
 
-/// Every operation of strangers, with a body that it takes (or refuses only because its token is not known).
+/// Every operation without a credential, with a body that it takes (or refuses only because its token is not known).
 fn operations() -> [(&'static str, Value, u16); 6] {
     let (email, token) = ("ada@example.com", "A".repeat(43));
     [
@@ -62,7 +62,7 @@ async fn every_bad_member_is_named_at_once() {
         let long: Value = all.iter().map(|name| (name.clone(), json!("confidential".repeat(190)))).collect();
         named(long, &all).await;
     }
-    assert_eq!(app.number("SELECT COUNT(*) FROM limit_counts WHERE name <> 'posts'").await, 0, "they count for nothing but themselves");
+    assert_eq!(app.number("SELECT COUNT(*) FROM limit_counts WHERE name <> 'posts'").await, 0, "they count only for themselves");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -198,7 +198,7 @@ async fn an_e_mail_address_is_sent_three_mails_of_a_kind_an_hour_and_nobody_lear
     assert_eq!(app.number("SELECT COUNT(*) FROM registrations").await, 3);
     let token = app.last_mail_to("ada@example.com").await.token();
     from(7).post("/v1/auth/verify-email", json!({ "token": token })).await.assert(200);
-    // Resets have a budget of their own, of which one was asked for in vain.
+    // Resets have a budget of their own. One was requested without effect.
     for (number, mails) in [(8, 4), (9, 5), (10, 5)] {
         from(number).forget("ada").await.assert(202);
         assert_eq!(app.mails_to("ada@example.com").await.len(), mails);

@@ -21,7 +21,7 @@ async fn what_is_over_is_removed_and_what_is_in_force_stays() {
     app.stop().await;
     app.clock.advance(10 * MINUTE);
     app.start().await;
-    until("what is over is removed", async || (app.number(ROWS).await == 0).then_some(())).await;
+    until("expired rows are deleted", async || (app.number(ROWS).await == 0).then_some(())).await;
     app.pend("ada").await.passkey(&mut ada.authenticator).await.assert(200);
     app.pend("ada").await.recovery(&ada.codes[0]).await.assert(200);
 }

@@ -161,7 +161,7 @@ async fn of_fifty_answers_to_one_passwordless_challenge_one_wins() {
 async fn of_fifty_challenges_with_one_count_of_a_passkey_one_wins() {
     let app = app().await;
     let mut ada = app.with_passkey("ada").await;
-    // Copies of one authenticator, each of which stands at the same count when it signs.
+    // Copies of one authenticator. All have the same count when they sign.
     let mut bodies = Vec::new();
     for _ in 0..MANY {
         let asked = app.anonymous().post("/v1/auth/passkey/options", json!({})).await.assert(200);
@@ -186,7 +186,7 @@ async fn of_two_removals_each_proven_by_the_other_factor_one_wins() {
         (ada.session.clone(), Method::DELETE, format!("/v1/mfa/passkeys/{id}"), json!({ "stepUp": totp })),
     ];
     let answers = at_once(questions).await;
-    // Whoever comes second has shown what the first has removed.
+    // The second caller has shown what the first has removed.
     assert_eq!(one_wins(&answers, &[403])["mfaEnabled"], true);
     answers.iter().filter(|answer| answer.status == 403).for_each(needs_step_up);
     let mfa = ada.mfa().await;

@@ -70,7 +70,7 @@ async fn an_account_has_ten_failures_in_fifteen_minutes_of_all_kinds_together() 
         assert_eq!(answer.status, 429, "{what}: {}", answer.text());
         limited(&answer);
     }
-    // A passkey alone is not stopped: whoever has seen its id could keep its owner out.
+    // A passkey alone is not stopped: anyone who has seen its id could keep its owner out.
     let asked = app.anonymous().post("/v1/auth/passkey/options", json!({})).await.assert(200);
     let body = json!({ "challengeId": asked["challengeId"], "response": ada.authenticator.assert(&asked["options"]) });
     app.anonymous().post("/v1/auth/passkey/verify", body).await.assert(200);

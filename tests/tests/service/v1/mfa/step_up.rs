@@ -1,4 +1,4 @@
-//! Fresh proofs: what they are needed for, what is none, and that each is used once.
+//! Fresh proofs: what they are needed for, what does not count as one, and that each is used once.
 
 use serde_json::{Value, json};
 use tests::people::PASSWORD;

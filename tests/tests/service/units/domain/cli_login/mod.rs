@@ -1,3 +1,3 @@
-//! The login of command lines.
+//! The login of CLIs.
 
 mod user_code;

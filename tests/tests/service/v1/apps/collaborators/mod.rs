@@ -18,7 +18,7 @@ async fn a_collaborator_is_a_developer_unless_told_otherwise() {
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     let _carol = app.sign_up("carol").await;
     ada.create_app("demo").await;
-    // As command lines send it: without a body. The address is taken as it is stored.
+    // As CLIs send it: without a body. The address is taken as it is stored.
     let added = ada.send(ada.request(Method::POST, "/v1/apps/demo/collaborators/%20BOB%40Example.com")).await;
     assert_eq!(added.assert(201), json!({ "collaborator": { "email": "bob@example.com", "permission": "Developer" } }));
     assert_eq!(added.header("location"), "/v1/apps/demo/collaborators/bob%40example.com");

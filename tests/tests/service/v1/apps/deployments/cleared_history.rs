@@ -83,7 +83,7 @@ async fn clearing_at_the_same_time_as_reports_leaves_no_count_that_is_negative()
         JOIN deployments d ON d.id = m.deployment_id AND d.counting_epoch = m.epoch GROUP BY m.place ORDER BY 1";
     assert_eq!(app.texts(counted, &[]).await, app.texts(there, &[]).await);
     assert_eq!(app.number("SELECT COUNT(*) FROM metric_counters WHERE active < 0").await, 0);
-    // Whoever reports after that is counted, each in one place.
+    // A device that reports after that is counted, each in one place.
     for number in 0..10 {
         let body = json!({ "deployment_key": staging, "app_version": "3.0.0", "client_unique_id": format!("d{number}") });
         app.clock.advance(1);

@@ -61,7 +61,7 @@ async fn history(client: &Client, deployment: &str) -> Vec<Value> {
     client.get(&below(deployment, "history")).await.assert(200)["history"].as_array().unwrap().clone()
 }
 
-/// A release without the queries of its addresses, which are signed anew at the turn of an hour.
+/// A release without the queries of its addresses, which are signed again at the turn of an hour.
 fn unsigned(mut release: Value) -> Value {
     for url in ["blobUrl", "manifestBlobUrl"] {
         let path = release[url].as_str().and_then(|url| url.split_once('?')).map(|(path, _)| path.to_owned());

@@ -68,7 +68,7 @@ async fn a_deleted_deployments_key_answers_from_a_tombstone_until_its_owner_uses
     report(&app, &staging, "device", "v2").await.assert(200);
     assert_eq!(check(&app, &production).await.assert(200)["update_info"]["label"], "v1", "the others serve on");
     assert_eq!(app.number("SELECT COUNT(*) FROM releases").await, 1);
-    assert_eq!(app.number("SELECT COUNT(*) FROM blobs").await, blobs, "blobs stay for whoever clears unused ones away");
+    assert_eq!(app.number("SELECT COUNT(*) FROM blobs").await, blobs, "blobs stay until a job deletes unused ones");
     // They were used until now; that Production has one of them, too, is for the clean-up to see.
     let now = app.clock.now().0;
     let ages = app.texts("SELECT CAST(last_used_time AS TEXT) FROM blobs", &[]).await;

@@ -39,7 +39,7 @@ async fn a_command_line_is_let_in_through_the_browser() {
     let code = on_redirect(&approved, "code").unwrap();
     assert!(code.len() == 43 && code.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)), "256 bits");
     assert_eq!(approved["redirectUri"], format!("{REDIRECT}?code={code}&state=xyz"));
-    assert_eq!(machines(&dashboard).await, Vec::<Value>::new(), "the approval itself lets nobody in");
+    assert_eq!(machines(&dashboard).await, Vec::<Value>::new(), "the approval itself authorizes nobody");
     assert_eq!(status(&dashboard, &id).await, "approved");
 
     app.clock.advance(1_000);

@@ -25,7 +25,7 @@ enum Event {
     SignOut,
     /// Another session ends all others.
     SignOutAll,
-    /// A command line ends the sessions of its address.
+    /// A CLI ends the sessions of its address.
     SignOutSource,
     /// It ends as an entry of the list of keys.
     SignOutKey,
@@ -45,7 +45,7 @@ const EVENTS: [Event; 8] = [
 ];
 
 impl Event {
-    /// Whether it ends every command line's credential, too, and whatever was not approved yet.
+    /// Whether it ends every CLI's credential, too, and whatever was not approved yet.
     fn is_new_password(self) -> bool {
         matches!(self, Self::Reset | Self::ChangeHere | Self::ChangeElsewhere)
     }
@@ -174,7 +174,7 @@ async fn not_approved_yet(stage: &Stage<'_>, bystander: &Client, way: Way, mut c
     }
     let again = if event == Event::ChangeHere { stage.dashboard.clone() } else { stage.session().await };
     if event.is_new_password() {
-        // It may be of whoever knew the old password; anybody else may still approve it, for an account of his own.
+        // It may be of someone who knew the old password; anybody else may still approve it, for an account of his own.
         approve(&again, ceremony.id()).await.refused_with(409, None);
         deny(&again, ceremony.id()).await.refused_with(409, None);
         assert_eq!(status(&again, ceremony.id()).await, "expired", "{case}");

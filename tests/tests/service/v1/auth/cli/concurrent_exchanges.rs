@@ -1,4 +1,4 @@
-//! The same at the same moment: whoever races for a credential, at most one is given.
+//! The same at the same moment: of any number of requests for a credential, at most one gets it.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ async fn exchange_at_once(ceremony: &Ceremony) -> Vec<Answer> {
     answers
 }
 
-/// How often each refusal came; `200` for what is none.
+/// How often each refusal came; `200` for a success.
 fn count(answers: &[Answer]) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for answer in answers {
@@ -49,7 +49,7 @@ async fn of_fifty_exchanges_of_one_authorization_code_one_is_answered_and_its_cr
         let expected = BTreeMap::from([("200".to_owned(), 1), ("invalid_grant".to_owned(), AT_ONCE - 1)]);
         assert_eq!(count(&answers), expected, "round {round}");
         for client in clients(&ceremony.cli, &answers) {
-            assert!(!is_in(&client).await, "the code was used again: whoever holds the credential may be the thief");
+            assert!(!is_in(&client).await, "the code was used again: the holder of the credential may be the thief");
         }
         assert!(machines(&dashboard).await.is_empty());
         assert_eq!(app.number("SELECT COUNT(*) FROM access_keys WHERE credential_origin = 'cli_browser'").await, 0);

@@ -131,7 +131,7 @@ async fn bodies_are_json_of_a_bounded_size() {
         send("application/x-www-form-urlencoded", b"grantType=device_code".to_vec()).await.refused(415);
         for malformed in [&b"{"[..], b"[]", b"5", b"null", b"{\"a\":1}}", b"\xff"] {
             let refusal = send("application/json", malformed.to_vec()).await.refused(400);
-            // Command lines read a word there, whatever was wrong.
+            // CLIs read a word there, whatever was wrong.
             assert_eq!(refusal == "invalid_request", path == "/v1/auth/cli/token", "{path}: {refusal}");
         }
     }

@@ -1,4 +1,4 @@
-//! How often strangers may begin and exchange.
+//! How often unauthenticated callers may begin and exchange.
 
 use serde_json::{Value, json};
 use tests::{Answer, Options, TestApp};
@@ -121,7 +121,7 @@ async fn polls_that_keep_their_interval_are_not_counted() {
     }
     assert_eq!(limited(&ceremony.exchange().await), 10 * 60);
     limited(&exchange(&cli, &unknown()).await);
-    // Whoever keeps to it again gets in, whatever others behind the same address do.
+    // A CLI that keeps to it again gets in, whatever others behind the same address do.
     ceremony.approve(&dashboard).await;
     app.clock.advance(MINUTE);
     ceremony.exchange().await.assert(200);

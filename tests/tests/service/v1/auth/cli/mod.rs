@@ -1,4 +1,4 @@
-//! The command line's login over HTTP. The tests play both sides: the command line, and the browser with the dashboard that lets it in. Start reading
+//! The CLI's login over HTTP. The tests play both sides: the CLI, and the browser with the dashboard that authorizes it. Start reading
 //! at [`actors`].
 
 mod browser_ceremony;

@@ -1,4 +1,4 @@
-//! Those who take part in a ceremony: a command line, and its user's browser, in which the dashboard is open.
+//! Those who take part in a ceremony: a CLI, and its user's browser, in which the dashboard is open.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,15 +8,15 @@ use sha2::{Digest as _, Sha256};
 use tests::database::entropy;
 use tests::{Answer, Client, Options, SessionOrigin, TestApp};
 
-/// Where the command line listens.
+/// Where the CLI listens.
 pub(crate) const REDIRECT: &str = "http://127.0.0.1:49152/callback";
 /// What it wants to see again.
 pub(crate) const STATE: &str = "a state of the test";
 
-/// By which way a command line is let in.
+/// How a CLI is authorized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// A browser on the same machine, and a redirect to the command line.
+    /// A browser on the same machine, and a redirect to the CLI.
     Browser,
     /// A browser anywhere, and a code that the user copies.
     Device,
@@ -25,7 +25,7 @@ pub(crate) enum Way {
 /// Both ways.
 pub(crate) const WAYS: [Way; 2] = [Way::Browser, Way::Device];
 
-/// A proof key: the secret that a command line keeps, and what it shows of it at first (RFC 7636).
+/// A proof key: the secret that a CLI keeps, and what it shows of it at first (RFC 7636).
 #[derive(Clone, Debug)]
 pub(crate) struct ProofKey {
     pub(crate) verifier: String,
@@ -42,10 +42,10 @@ impl ProofKey {
     }
 }
 
-/// A login of a command line on its way.
+/// A pending login of a CLI.
 #[derive(Clone, Debug)]
 pub(crate) struct Ceremony {
-    /// The command line: it has no credential yet.
+    /// The CLI: it has no credential yet.
     pub(crate) cli: Client,
     /// What it was answered at the start.
     pub(crate) started: Value,
@@ -103,7 +103,7 @@ impl Ceremony {
         exchange(&self.cli, &grant).await
     }
 
-    /// The command line with its credential.
+    /// The CLI with its credential.
     pub(crate) async fn log_in(&mut self, dashboard: &Client) -> Client {
         self.approve(dashboard).await;
         signed_in(&self.cli, &self.exchange().await)
@@ -160,13 +160,13 @@ pub(crate) async fn resolve(dashboard: &Client, user_code: &str) -> Answer {
     dashboard.post("/v1/cli/authorizations/resolve", json!({ "userCode": user_code })).await
 }
 
-/// A parameter that the browser takes back to the command line.
+/// A parameter that the browser takes back to the CLI.
 pub(crate) fn on_redirect(decided: &Value, name: &str) -> Option<String> {
     let (_, query) = decided["redirectUri"].as_str().unwrap().split_once('?').unwrap();
     form_urlencoded::parse(query.as_bytes()).find(|(found, _)| found == name).map(|(_, value)| value.into_owned())
 }
 
-/// The command line with the credential that it was given.
+/// The CLI with the credential that it was given.
 #[track_caller]
 pub(crate) fn signed_in(cli: &Client, answer: &Answer) -> Client {
     cli.with_token(Some(answer.assert(200)["accessKey"].as_str().unwrap().to_owned()))

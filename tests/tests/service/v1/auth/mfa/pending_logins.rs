@@ -51,7 +51,7 @@ async fn only_what_can_be_used_now_is_named() {
         app.pend("eve").await.recovery(code).await.assert(200);
     }
     assert_eq!(app.pend("eve").await.methods, ["passkey", "totp"]);
-    // A server that lost its name still lets those in who have something else.
+    // A server that lost its name still signs in users who have something else.
     app.stop().await;
     app.configure("DASHBOARD_URL", "http://127.0.0.1:8080/dashboard");
     app.start().await;

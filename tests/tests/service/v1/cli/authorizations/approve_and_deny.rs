@@ -148,7 +148,7 @@ async fn once_decided_it_is_nobody_elses() {
     for way in WAYS {
         for approves in [true, false] {
             let ceremony = Ceremony::begin(way, &app.anonymous()).await;
-            // Whoever has the link may be the one who approves.
+            // Anyone who has the link may be the one who approves.
             assert_eq!(read(&bob, ceremony.id()).await.assert(200), read(&ada, ceremony.id()).await.assert(200));
             if approves { approve(&ada, ceremony.id()).await } else { deny(&ada, ceremony.id()).await }.assert(200);
             read(&bob, ceremony.id()).await.refused(404);

@@ -1,4 +1,4 @@
-//! With a second factor only a young login lets a command line in.
+//! With a second factor only a recent login authorizes a CLI.
 
 use tests::SessionOrigin::{CliBrowser, Dashboard};
 use tests::{Options, TestApp};

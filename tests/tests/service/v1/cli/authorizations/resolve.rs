@@ -64,7 +64,7 @@ async fn an_account_has_ten_wrong_codes_in_fifteen_minutes() {
     let bob = person(&app, "bob").await;
     let sound = Ceremony::begin(Way::Device, &app.anonymous()).await;
     for number in 0..10 {
-        // Right ones between them count for nothing.
+        // Right ones between them are not counted.
         resolve(&ada, sound.user_code()).await.assert(200);
         resolve(&ada, "BCDF-GHJK").await.refused(404);
         app.clock.advance(if number == 9 { 0 } else { 1_000 });

@@ -68,7 +68,7 @@ async fn only_the_accounts_own_usable_command_lines_are_listed() {
 
     app.clock.advance(90 * DAY - 1_000);
     let again = app.open_session("ada", Dashboard).await;
-    assert_eq!(machines(&again).await.len(), 1, "the other one has ended by itself");
+    assert_eq!(machines(&again).await.len(), 1, "the other one has expired");
     assert_eq!(members(&again.get("/v1/cli/devices").await.json()), ["devices"]);
 }
 
@@ -146,7 +146,7 @@ async fn only_the_accounts_own_machines_are_found() {
         shut_out(&dashboard, id).await.refused(404);
     }
     assert!(is_in(&bobs).await && is_in(&bob).await && is_in(&machine).await && is_in(&other).await);
-    // One that has ended by itself is not there any more.
+    // One that has expired is not there any more.
     let id = own(&machine).await;
     app.clock.advance(90 * DAY);
     let again = app.open_session("ada", Dashboard).await;

@@ -66,7 +66,7 @@ async fn a_job_that_comes_late_closes_the_day_as_it_ended_whatever_has_come_sinc
     let open = day(late, [("v1", values([3, 0, 5, 0], None)), ("v2", values([3, 0, 4, 0], None))]);
     assert_eq!(whole(&ada).await["days"], json!([closed, open]), "{first} to {late}");
 
-    // And once more, with labels of which some have rested since.
+    // And once more, with labels, some of them unused since.
     install(&app, &staging, "z", "v1").await;
     for offset in [4, 6, 7] {
         go_to(&app, late.plus_days(offset), 9 * HOUR);

@@ -1,4 +1,4 @@
-//! What daily history must say, computed in the plainest way: every event is kept with the day on which it was counted, and a day's values are counted anew
+//! What daily history must say, computed in the plainest way: every event is kept with the day on which it was counted, and a day's values are recounted
 //! from the events until its end.
 
 use std::collections::{BTreeMap, BTreeSet};

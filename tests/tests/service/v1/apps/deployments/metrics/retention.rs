@@ -53,7 +53,7 @@ async fn retention_follows_the_limit_and_the_owner() {
     round(&app).await;
     assert_eq!((days(&ada, "demo").await, app.number(COUNT).await), (8, 9));
     retain(&app, "ada", 90).await;
-    assert_eq!(days(&ada, "demo").await, 9, "what is gone is gone");
+    assert_eq!(days(&ada, "demo").await, 9, "deleted days stay deleted");
 
     // The app becomes bob's, who may see two days; ada is its Admin from then on.
     let bob = app.sign_up("bob").await;
@@ -117,7 +117,7 @@ async fn the_open_day_stays_until_it_is_closed() {
     assert_eq!((&shown["historyStartsAt"], &shown["days"]), (&json!(first.to_string()), &json!([])));
     round(&app).await;
     assert_eq!(whole(&ada).await["days"], json!([day(late, [("v1", values([2, 0, 2, 0], None))])]));
-    assert_eq!(app.number(COUNT).await, 2, "a gap by itself deletes nothing");
+    assert_eq!(app.number(COUNT).await, 2, "a gap alone deletes nothing");
     let after = days_later(&app, 1);
     round(&app).await;
     assert_eq!(app.texts("SELECT CAST(day AS TEXT) FROM metric_days ORDER BY day", &[]).await, [late.0.to_string(), after.0.to_string()]);

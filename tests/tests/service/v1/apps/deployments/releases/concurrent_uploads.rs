@@ -128,7 +128,7 @@ async fn a_blob_is_taken_back_only_by_its_last_user_and_held_by_a_release() {
         tx.commit().await.unwrap();
         held
     };
-    // The first use is older than the second: whoever has it takes nothing back.
+    // The first use is older than the second: an upload that has it takes nothing back.
     let (first, second) = (touch().await, touch().await);
     assert!(!discard(first).await);
     // The second is refused and takes the blob back, although the first is still on its way: that one is told so when it commits.

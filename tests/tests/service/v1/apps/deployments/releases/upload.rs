@@ -259,7 +259,7 @@ async fn parts_come_in_any_order_and_unknown_ones_are_passed_over() {
             .file("file", &vec![7; 100_000]),
         // Without a file name, without a name, with an empty name.
         Multipart::default().part("", b"x").text("packageInfo", info).text("package", b"d").text("", "y"),
-        // As command lines write it.
+        // As CLIs write it.
         Multipart::default()
             .part("; name=\"package\"; filename=\"ü b.zip\"", b"e")
             .part("; name=\"packageInfo\"; filename=\"i.json\"", info.as_bytes()),
