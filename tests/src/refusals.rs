@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_from_run_to_run_is_left_out() {
+    fn values_that_differ_between_runs_are_redacted() {
         let body = br#"{"error":"try 127.0.0.1:4123 in 897 seconds","requestId":"x","retryAfterSeconds":897,"errors":{"a":["0190c2d4-0000-7000-8000-000000000001 was 20 of v7"]}}"#;
         let expected = r#"429 {"error":"try 127.0.0.1:[port] in [number] seconds","errors":{"a":["[token] was 20 of [label]"]},"retryAfterSeconds":"[seconds]"}"#;
         assert_eq!(line(429, body).unwrap(), expected);
@@ -116,12 +116,12 @@ mod tests {
     }
 
     #[test]
-    fn the_file_is_sorted_and_names_each_once() {
+    fn the_file_is_sorted_and_has_no_duplicates() {
         assert!(KNOWN.lines().is_sorted_by(|one, next| one < next), "run `LC_ALL=C sort -u` on it");
     }
 
     #[test]
-    fn words_that_nobody_reviewed_are_not_known() {
+    fn unreviewed_messages_are_unknown() {
         assert!(is_known(r#"404 {"error":"app was not found"}"#));
         assert!(!is_known(r#"404 {"error":"words that nobody wrote"}"#));
     }

@@ -52,7 +52,7 @@ mod tests {
 
     /// RFC 6238, appendix B, its last six digits.
     #[test]
-    fn codes_are_those_of_the_standard() {
+    fn codes_match_the_rfc_test_vectors() {
         let totp = Totp(b"12345678901234567890".to_vec());
         assert_eq!(totp, Totp::new("GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"));
         for (seconds, code) in [(59, "287082"), (1_111_111_109, "081804"), (1_111_111_111, "050471"), (20_000_000_000, "353130")] {

@@ -61,7 +61,7 @@ async fn a_known_sequence_of_reports_gives_the_known_counters() {
 }
 
 #[tokio::test]
-async fn a_cleared_history_starts_from_nothing_and_old_reports_do_not_bring_it_back() {
+async fn old_reports_do_not_restore_a_cleared_history() {
     let world = World::create().await;
     let (early, late) = (report(STAGING, Some("phone"), binary("1.0.0"), 10), report(PRODUCTION, Some("phone"), installed("v1"), 20));
     world.store(&[early.clone(), late.clone()]).await;
@@ -88,7 +88,7 @@ async fn a_cleared_history_starts_from_nothing_and_old_reports_do_not_bring_it_b
 }
 
 #[tokio::test]
-async fn a_deleted_deployment_accepts_no_reports_and_keeps_no_client() {
+async fn a_deleted_deployment_drops_reports_and_keeps_no_devices() {
     let world = World::create().await;
     world.store(&[report(PRODUCTION, Some("phone"), installed("v1"), 10)]).await;
     world.run("DELETE FROM metric_counters").await;
@@ -102,7 +102,7 @@ async fn a_deleted_deployment_accepts_no_reports_and_keeps_no_client() {
 }
 
 #[tokio::test]
-async fn an_unknown_label_is_accepted_and_leaves_no_trace() {
+async fn a_report_for_an_unknown_label_is_accepted_and_ignored() {
     let world = World::create().await;
     world.store(&[report(STAGING, Some("phone"), installed("v1"), 10)]).await;
     let unknown = [
@@ -125,7 +125,7 @@ async fn an_unknown_label_is_accepted_and_leaves_no_trace() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn binary_versions_beyond_the_limit_share_a_counter_and_leave_it_again() {
+async fn binary_versions_beyond_the_limit_share_a_counter_until_devices_update() {
     let world = World::create().await;
     let mut tasks = Vec::new();
     for client in 0..12 {

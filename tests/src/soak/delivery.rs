@@ -315,7 +315,7 @@ mod tests {
     use crate::reports::counts;
 
     #[test]
-    fn a_counter_that_goes_down_below_zero_or_away_is_a_fault() {
+    fn a_counter_that_decreases_turns_negative_or_vanishes_is_a_failure() {
         let before = counts([("1.0", [2, 0, 0, 0]), ("v1", [1, 2, 3, 4])]);
         let after = |place: &str, numbers| {
             let mut after = before.clone();
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_with_kills_in_which_nothing_goes_wrong_is_a_fault() {
+    fn a_run_with_kills_but_without_errors_is_a_failure() {
         let well = Tally { redelivered: 1, hung_up: 1, in_vain: 1, reads: 1, ..Tally::default() };
         assert_eq!(well.quiet(10), Vec::<String>::new());
         for quiet in

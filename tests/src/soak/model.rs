@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_set_comes_to_what_can_be_counted_by_hand() {
+    fn a_small_set_gives_the_counters_calculated_by_hand() {
         let deployments = [Deployment { app: 0, name: "Production", key: "key".to_owned() }];
         let events = Events {
             stamped: vec![

@@ -151,7 +151,7 @@ async fn everything_else_is_closed(page: &Page<'_>, token: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_of_another_origin_may_use_the_acquisition_and_bundle_paths_and_nothing_else() {
+async fn cors_allows_only_the_acquisition_and_bundle_paths() {
     let app = EdgeApp::spawn_with(EdgeOptions::default().without_memory()).await;
     let token = app.control.access_key("ada", 3_600_000).await;
     let owner = Client::new(&app.edge.base, Some(token.clone()));

@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 const MIB: usize = 1 << 20;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_that_its_client_leaves_is_gone_from_control_too() {
+async fn an_upload_aborted_by_the_client_is_aborted_at_the_control_plane() {
     let app = EdgeApp::spawn().await;
     let token = app.control.access_key("ada", 3_600_000).await;
     let owner = app.anonymous().with_token(Some(token.clone()));
@@ -42,7 +42,7 @@ async fn an_upload_that_its_client_leaves_is_gone_from_control_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_download_that_its_client_leaves_is_cancelled_towards_control() {
+async fn a_download_aborted_by_the_client_is_aborted_at_the_control_plane() {
     const ENDLESS: u64 = 1 << 40;
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());

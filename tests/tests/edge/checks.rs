@@ -31,7 +31,7 @@ fn assert_cors(answer: &Answer, methods: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_deployment_is_known_without_control_and_other_keys_are_told_apart() {
+async fn a_new_deployment_is_served_without_the_control_plane_and_unknown_keys_are_404() {
     let mut app = EdgeApp::spawn().await;
     let owner = app.sign_up("ada").await;
     let (key, other) = owner.create_app("app").await;
@@ -59,7 +59,7 @@ async fn a_new_deployment_is_known_without_control_and_other_keys_are_told_apart
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn malformed_checks_are_refused_and_every_fault_is_named() {
+async fn malformed_checks_are_refused_with_every_error() {
     let app = EdgeApp::spawn().await;
     let (key, _) = app.sign_up("ada").await.create_app("app").await;
     let anonymous = app.anonymous();
@@ -91,7 +91,7 @@ async fn malformed_checks_are_refused_and_every_fault_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_family_of_paths_answers_with_its_own_names_and_headers() {
+async fn every_path_family_uses_its_own_field_names_and_headers() {
     // What is remembered serves most checks, and what was published a moment ago is seen all the same.
     let app = EdgeApp::spawn_with(EdgeOptions::default().with("SNAPSHOT_FRESH_MS", "1000")).await;
     let owner = app.sign_up("ada").await;

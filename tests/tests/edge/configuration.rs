@@ -7,7 +7,7 @@ use toml::{Table, Value};
 use xtask::paths;
 
 #[test]
-fn every_environment_parks_what_its_own_reports_leave_behind_and_has_all_variables() {
+fn every_environment_has_its_own_dead_letter_queue_and_all_variables() {
     let config: Table = std::fs::read_to_string(paths::root().join("wrangler.toml")).unwrap().parse().unwrap();
     let production = config["env"]["production"].as_table().unwrap();
     let names = |table: &Table| -> BTreeSet<String> { table["vars"].as_table().unwrap().keys().cloned().collect() };
@@ -23,7 +23,7 @@ fn every_environment_parks_what_its_own_reports_leave_behind_and_has_all_variabl
 }
 
 #[test]
-fn a_production_deployment_can_be_tried_offline_and_has_every_binding() {
+fn a_production_deployment_passes_a_dry_run_and_has_every_binding() {
     let (root, folder) = (paths::root(), tempfile::TempDir::new().unwrap());
     let node = paths::node(&root).unwrap();
     let mut wrangler = Command::new(&node);

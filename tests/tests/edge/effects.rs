@@ -53,7 +53,7 @@ fn unknown(document: &Value) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_change_of_the_document_is_in_the_table() {
+fn every_operation_in_the_openapi_document_is_in_the_table() {
     let mut document = control::testing::server::document("http://localhost");
     assert_eq!(unknown(&document), BTreeSet::new());
     document["paths"]["/v1/apps/{app}/planted"] = json!({ "post": {} });
@@ -297,7 +297,7 @@ async fn delete(scene: &Scene<'_>, path: &str) -> Vec<Left> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_effect_of_each_operation_of_the_table_is_seen() {
+async fn the_worker_sees_the_effect_of_each_operation() {
     let mut app = EdgeApp::spawn_with(EdgeOptions::default().without_memory()).await;
     let mut left = Vec::new();
     for (number, (operation, member)) in TABLE.iter().enumerate() {

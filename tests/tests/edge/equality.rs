@@ -191,7 +191,7 @@ fn camel(name: &str) -> &'static str {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn edge_and_control_give_the_same_answers_to_checks() {
+async fn edge_and_control_plane_answer_checks_identically() {
     // Nothing is asked before all is in KV, so that most checks are answered from memory.
     let app = EdgeApp::spawn().await;
     let deployments = histories(&app).await;
@@ -214,7 +214,7 @@ async fn edge_and_control_give_the_same_answers_to_checks() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn edge_and_control_refuse_reports_and_methods_alike() {
+async fn edge_and_control_plane_refuse_reports_and_methods_identically() {
     let app = EdgeApp::spawn().await;
     let owner = app.sign_up("ada").await;
     let (key, _) = owner.create_app("app").await;
@@ -246,7 +246,7 @@ async fn edge_and_control_refuse_reports_and_methods_alike() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn edge_and_control_serve_and_refuse_bundles_alike() {
+async fn edge_and_control_plane_serve_and_refuse_bundles_identically() {
     let app = EdgeApp::spawn_with(EdgeOptions::default().without_memory()).await;
     let owner = app.sign_up("ada").await;
     let (key, _) = owner.create_app("app").await;
@@ -308,7 +308,7 @@ async fn edge_and_control_serve_and_refuse_bundles_alike() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bundle_from_r2_is_served_as_control_serves_it() {
+async fn a_bundle_from_r2_has_the_same_response_as_from_the_control_plane() {
     let mut app = EdgeApp::spawn().await;
     let owner = app.sign_up("ada").await;
     owner.create_app("app").await;

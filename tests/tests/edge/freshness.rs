@@ -41,7 +41,7 @@ async fn second_release_and_silence(app: &EdgeApp, owner: &Client, key: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_published_change_is_seen_by_polling_within_thirty_seconds() {
+async fn polling_sees_a_published_change_within_thirty_seconds() {
     let app = EdgeApp::spawn().await;
     let owner = app.sign_up("ada").await;
     let (key, _) = owner.create_app("app").await;
@@ -54,7 +54,7 @@ async fn a_published_change_is_seen_by_polling_within_thirty_seconds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_short_ages_the_first_check_after_silence_has_the_change() {
+async fn with_short_ttls_the_first_check_after_a_pause_sees_the_change() {
     let app = EdgeApp::spawn_with(EdgeOptions::default().with("SNAPSHOT_FRESH_MS", "200").with("SNAPSHOT_STALE_MS", "1000")).await;
     let owner = app.sign_up("ada").await;
     let (key, _) = owner.create_app("app").await;
@@ -66,7 +66,7 @@ async fn with_short_ages_the_first_check_after_silence_has_the_change() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn between_the_ages_the_old_answer_is_given_once_and_refreshed_behind() {
+async fn a_stale_snapshot_is_served_once_while_it_is_refreshed() {
     let app = EdgeApp::spawn_with(EdgeOptions::default().with("SNAPSHOT_FRESH_MS", "200").with("SNAPSHOT_STALE_MS", "600000")).await;
     let owner = app.sign_up("ada").await;
     let (key, _) = owner.create_app("app").await;

@@ -139,7 +139,7 @@ fn question(key: &str, hashes: &[String], numbers: &mut Numbers) -> Vec<(&'stati
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn thousands_of_generated_checks_are_answered_alike() {
+async fn thousands_of_generated_checks_get_identical_answers() {
     let app = EdgeApp::spawn().await;
     let owner = app.sign_up("ada").await;
     owner.create_app("app").await;

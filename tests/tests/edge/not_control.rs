@@ -57,7 +57,7 @@ async fn nothing_is_forgotten_and_nothing_made_up(edge: &Edge, never_pushed: &st
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_that_says_404_is_not_controls_word() {
+async fn a_404_from_another_server_does_not_make_a_deployment_unknown() {
     for body in
         ["<h1>404 Not Found</h1>", "", "null", r#"{"error":"this path was not found","requestId":"x"}"#, r#""deployment was not found""#]
     {
@@ -69,7 +69,7 @@ async fn a_page_that_says_404_is_not_controls_word() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_secret_that_control_does_not_share_makes_no_deployment_unknown() {
+async fn a_wrong_edge_secret_does_not_make_a_deployment_unknown() {
     let control = TestApp::spawn_with(Options { has_machine_clock: true, ..Options::default() }).await;
     let (known_to_control, _) = control.sign_up("ada").await.create_app("app").await;
     let options = EdgeOptions { edge_secret: Some("another-secret-than-controls-0123456789".to_owned()), ..before(&control.base) };
@@ -78,7 +78,7 @@ async fn a_secret_that_control_does_not_share_makes_no_deployment_unknown() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_200_that_is_not_controls_costs_no_report() {
+async fn a_200_from_another_server_loses_no_report() {
     // What a misdirected address or a proxy's page gives: 200 and no word of it true.
     let stand_in = StandIn::start(|_| answer("200 OK", "Content-Type: text/plain\r\n", "control")).await;
     let edge = Edge::before(&before(&stand_in.base)).await;
@@ -99,7 +99,7 @@ async fn a_200_that_is_not_controls_costs_no_report() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_batch_of_which_not_every_report_was_judged_is_sent_again() {
+async fn a_batch_with_an_incomplete_response_is_retried() {
     let stand_in = StandIn::start(|asked| {
         let sent = serde_json::from_slice::<Value>(&asked.body).map_or(0, |batch| batch["reports"].as_array().unwrap().len());
         let judged = match sent {
@@ -124,7 +124,7 @@ async fn a_batch_of_which_not_every_report_was_judged_is_sent_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn neither_reports_nor_look_ups_follow_a_redirect() {
+async fn reports_and_lookups_do_not_follow_redirects() {
     // One that takes everything, if it is asked.
     let elsewhere = StandIn::start(|asked| {
         let body = if asked.line.starts_with("GET ") { empty_snapshot() } else { json!({ "accepted": 1, "dropped": [] }).to_string() };
@@ -153,7 +153,7 @@ async fn neither_reports_nor_look_ups_follow_a_redirect() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_without_end_does_not_fill_the_isolate() {
+async fn an_oversized_response_is_not_buffered() {
     // A sound snapshot, as far as anybody reads.
     let body = empty_snapshot() + &" ".repeat(27 << 20);
     let stand_in = StandIn::start(move |_| answer("200 OK", "Content-Type: application/json\r\n", &body)).await;

@@ -22,7 +22,7 @@ fn success(key: &str, client: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_control_stopped_checks_go_on_and_no_report_is_lost() {
+async fn checks_continue_and_no_report_is_lost_while_the_control_plane_is_down() {
     let mut app = EdgeApp::spawn_with(EdgeOptions::default().with("REPORT_RETRY_BASE_SECONDS", "1")).await;
     let owner = app.control.sign_up("ada").await;
     let (key, _) = owner.create_app("app").await;
@@ -67,7 +67,7 @@ async fn with_control_stopped_checks_go_on_and_no_report_is_lost() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_exhausts_its_retries_is_kept_whole_as_a_dead_letter() {
+async fn a_report_that_exhausts_its_retries_becomes_a_complete_dead_letter() {
     let reports = Consumer { max_retries: Some(1), ..Consumer::default() };
     let options = EdgeOptions { reports, ..EdgeOptions::default() };
     let mut app = EdgeApp::spawn_with(options.with("REPORT_RETRY_BASE_SECONDS", "1")).await;

@@ -52,7 +52,7 @@ async fn answer(State(busy): State<Busy>, method: Method, uri: Uri) -> (StatusCo
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_check_from_memory_that_panics_costs_one_500_and_the_next_is_answered() {
+async fn a_panic_in_a_cached_check_affects_only_that_request() {
     let app = EdgeApp::spawn_with(planted()).await;
     let owner = app.control.sign_up("ada").await;
     let (key, _) = owner.create_app("app").await;
@@ -78,7 +78,7 @@ async fn a_check_from_memory_that_panics_costs_one_500_and_the_next_is_answered(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_under_way_beside_a_panic_is_answered_as_if_nothing_had_been() {
+async fn a_panic_does_not_affect_concurrent_requests() {
     const EACH: usize = 10;
     let snapshot = {
         let app = EdgeApp::spawn_with(EdgeOptions::default()).await;

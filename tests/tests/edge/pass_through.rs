@@ -53,7 +53,7 @@ async fn the_management_api_works_through_the_edge() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bundle_of_several_megabytes_passes_through_whole_both_ways() {
+async fn a_bundle_of_several_megabytes_passes_through_unchanged_in_both_directions() {
     let app = EdgeApp::spawn().await;
     let owner = app.sign_up("ada").await;
     owner.create_app("app").await;
@@ -69,7 +69,7 @@ async fn a_bundle_of_several_megabytes_passes_through_whole_both_ways() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn internal_paths_are_not_there_even_for_one_who_holds_the_secret() {
+async fn internal_paths_are_404_even_with_the_secret() {
     let app = EdgeApp::spawn().await;
     let owner = app.sign_up("ada").await;
     let (key, _) = owner.create_app("app").await;
@@ -92,7 +92,7 @@ async fn internal_paths_are_not_there_even_for_one_who_holds_the_secret() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_forged_client_address_is_dropped_at_the_edge_and_refused_at_control() {
+async fn a_forged_client_address_is_dropped_by_the_edge_and_refused_by_the_control_plane() {
     let app = EdgeApp::spawn().await;
     let forged = |client: &Client| {
         client
@@ -108,7 +108,7 @@ async fn a_forged_client_address_is_dropped_at_the_edge_and_refused_at_control()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_that_is_refused_before_it_is_read_is_told_why() {
+async fn an_upload_refused_before_its_body_is_read_gets_the_error() {
     let options = EdgeOptions { control: Options::default().with("LIMIT_MAX_UPLOAD_BYTES", "1MiB"), ..EdgeOptions::default() };
     let app = EdgeApp::spawn_with(options).await;
     let owner = app.sign_up("ada").await;

@@ -52,7 +52,7 @@ fn place(data: &Path) -> TempDir {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_readmes_five_minutes_with_curl_work_word_for_word() {
+async fn the_readme_curl_walkthrough_works_verbatim() {
     let blocks = blocks();
     let app = EdgeApp::spawn().await;
     let folder = place(app.control.folder());

@@ -34,7 +34,7 @@ fn counts(active: usize, anonymous: usize) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn dead_letters_are_counted_once_however_often_they_are_replayed_and_bad_ones_are_left() {
+async fn replayed_dead_letters_count_once_and_invalid_ones_are_kept() {
     let reports = Consumer { max_retries: Some(1), ..Consumer::default() };
     let options = EdgeOptions { reports, ..EdgeOptions::default() };
     let mut app = EdgeApp::spawn_with(options.with("REPORT_RETRY_BASE_SECONDS", "1")).await;

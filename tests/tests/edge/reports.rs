@@ -28,7 +28,7 @@ fn report_of(length: usize, key: &str, client: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bad_report_is_refused_by_name_and_counted_nowhere() {
+async fn an_invalid_report_is_refused_with_its_fields_and_not_counted() {
     let app = EdgeApp::spawn().await;
     let owner = app.sign_up("ada").await;
     let (key, _) = owner.create_app("app").await;
@@ -101,7 +101,7 @@ async fn a_bad_report_is_refused_by_name_and_counted_nowhere() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_queue_no_report_is_answered_200() {
+async fn without_a_queue_no_report_is_acknowledged() {
     let app = EdgeApp::spawn_with(EdgeOptions::default().without("REPORTS")).await;
     let owner = app.sign_up("ada").await;
     let (key, _) = owner.create_app("app").await;
@@ -119,7 +119,7 @@ async fn without_a_queue_no_report_is_answered_200() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_report_that_control_will_never_take_does_not_hold_up_those_beside_it() {
+async fn a_permanently_rejected_report_does_not_block_others_in_its_batch() {
     let app = EdgeApp::spawn().await;
     let owner = app.sign_up("ada").await;
     let (key, _) = owner.create_app("app").await;
@@ -146,7 +146,7 @@ async fn a_report_that_control_will_never_take_does_not_hold_up_those_beside_it(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn reports_of_one_address_are_limited_across_deployments() {
+async fn reports_from_one_address_are_limited_across_deployments() {
     let app = EdgeApp::spawn_with(EdgeOptions::default().with("LIMIT_REPORTS_ADDRESS", "3/1h")).await;
     let owner = app.sign_up("ada").await;
     let (key, other) = owner.create_app("app").await;
@@ -165,7 +165,7 @@ async fn reports_of_one_address_are_limited_across_deployments() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn reports_of_one_address_for_one_deployment_are_limited_whatever_its_headers_say() {
+async fn spoofed_headers_do_not_evade_the_report_limit() {
     let app = EdgeApp::spawn_with(EdgeOptions::default().with("LIMIT_REPORTS", "3/1h")).await;
     let owner = app.sign_up("ada").await;
     let (key, other) = owner.create_app("app").await;

@@ -79,7 +79,7 @@ async fn take(app: &EdgeApp, sdks: &mut Sdks, device: &Device, current: &Value, 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_generations_of_sdks_take_two_releases_and_are_counted_exactly() {
+async fn two_sdk_generations_install_two_releases_and_are_counted_exactly() {
     // Short ages: a device that has just taken a release must not be shown it again by an answer from before.
     let app = EdgeApp::spawn_with(EdgeOptions::default().without_memory()).await;
     let owner = app.sign_up("ada").await;

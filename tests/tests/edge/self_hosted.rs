@@ -66,7 +66,7 @@ async fn report_at_once(client: &Client, key: &str, names: &str) -> Vec<u16> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_release_reaches_devices_at_once_and_their_reports_are_counted_when_they_are_answered() {
+async fn a_release_reaches_devices_immediately_and_acknowledged_reports_are_counted() {
     let app = SelfHosted::spawn(&[("SNAPSHOT_FRESH_MS", "0"), ("SNAPSHOT_STALE_MS", "0")]).await;
     let (owner, key, bundle) = with_release(&app).await;
     let device = app.anonymous();
@@ -104,7 +104,7 @@ async fn a_release_reaches_devices_at_once_and_their_reports_are_counted_when_th
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn reports_that_come_at_once_are_counted_exactly() {
+async fn concurrent_reports_are_counted_exactly() {
     let app = SelfHosted::spawn(&[("LIMIT_REPORTS", "10000/1m")]).await;
     let (owner, key, _) = with_release(&app).await;
     for _repeated in 0..2 {
@@ -114,7 +114,7 @@ async fn reports_that_come_at_once_are_counted_exactly() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_control_stopped_checks_go_on_and_no_report_is_said_to_be_kept() {
+async fn checks_continue_and_no_report_is_acknowledged_while_the_control_plane_is_down() {
     // Every check looks for a newer snapshot, in vain.
     let mut app = SelfHosted::spawn(&[("SNAPSHOT_FRESH_MS", "0"), ("SNAPSHOT_STALE_MS", "0")]).await;
     let (owner, key, _) = with_release(&app).await;
@@ -150,7 +150,7 @@ async fn report_from(device: &Client, key: &str, headers: &[(&str, &str)]) -> An
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_a_device_makes_up_does_not_escape_the_limit() {
+async fn a_forged_client_address_does_not_evade_the_limit() {
     let app = SelfHosted::spawn(&[("LIMIT_REPORTS", "5/1h")]).await;
     let (_, key, _) = with_release(&app).await;
     let device = app.anonymous();
@@ -167,7 +167,7 @@ async fn an_address_that_a_device_makes_up_does_not_escape_the_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn behind_a_proxy_the_header_that_it_sets_is_believed_and_no_other() {
+async fn behind_a_proxy_only_its_header_is_trusted() {
     let app = SelfHosted::spawn(&[("LIMIT_REPORTS", "5/1h"), ("CLIENT_ADDRESS", "X-Real-IP")]).await;
     let (_, key, _) = with_release(&app).await;
     let device = app.anonymous();
@@ -181,7 +181,7 @@ async fn behind_a_proxy_the_header_that_it_sets_is_believed_and_no_other() {
 }
 
 #[test]
-fn the_configuration_is_in_step_with_the_one_for_cloudflare() {
+fn the_configuration_matches_the_one_for_cloudflare() {
     let read = |name: &str| fs::read_to_string(paths::root().join(name)).unwrap();
     let (wrangler, workerd): (Table, _) = (read("wrangler.toml").parse().unwrap(), read("edge/workerd.capnp"));
     let date = wrangler["compatibility_date"].as_str().unwrap();
@@ -198,7 +198,7 @@ fn the_configuration_is_in_step_with_the_one_for_cloudflare() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_setting_for_trusted_addresses_nothing_is_served() {
+async fn without_the_trusted_proxies_setting_nothing_is_served() {
     let (port, output) = (probe::free_port().unwrap(), Output::default());
     let lines = output.clone();
     let _edge = workerd(port, "127.0.0.1:9", "127.0.0.1:9", &[]).start(move |line| lines.push(line)).unwrap();
@@ -283,7 +283,7 @@ async fn run(block: &str, folder: &Path) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_pages_commands_work_word_for_word() {
+async fn the_documented_commands_work_verbatim() {
     let port = || probe::free_port().unwrap();
     let (edge, main, bindings, tls) = (port(), port(), port(), port());
     // The page's addresses, which a test's programs cannot have.

@@ -17,7 +17,7 @@ fn header(version: i64) -> SnapshotHeader {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_value_that_is_no_snapshot_is_passed_over_for_control_and_then_for_memory() {
+async fn an_invalid_kv_value_falls_back_to_the_control_plane_then_to_the_cache() {
     let mut app = EdgeApp::spawn_with(EdgeOptions::default().without_memory()).await;
     let owner = app.sign_up("ada").await;
     let (key, other) = owner.create_app("app").await;
@@ -40,7 +40,7 @@ async fn a_value_that_is_no_snapshot_is_passed_over_for_control_and_then_for_mem
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tombstone_is_a_deployment_that_is_gone() {
+async fn a_tombstone_means_the_deployment_was_deleted() {
     let app = EdgeApp::spawn_with(EdgeOptions::default().without_memory()).await;
     let key = "deleted-deployment-0123456789";
     app.edge.put_kv(key, &Snapshot::publish(&header(1), &[]).unwrap()).await;
@@ -53,7 +53,7 @@ async fn a_tombstone_is_a_deployment_that_is_gone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_kv_control_is_asked_and_without_both_nothing_is_answered_200() {
+async fn without_kv_the_control_plane_is_used_and_without_both_checks_fail() {
     let mut app = EdgeApp::spawn_with(EdgeOptions::default().without("SNAPSHOTS").without_memory()).await;
     let owner = app.sign_up("ada").await;
     let (key, other) = owner.create_app("app").await;

@@ -15,7 +15,7 @@ fn ok(_asked: &Asked) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_spelling_of_an_internal_path_reaches_control() {
+async fn no_spelling_of_an_internal_path_reaches_the_control_plane() {
     let stand_in = StandIn::start(ok).await;
     let edge = edge_before(&stand_in).await;
     let host = edge.base.strip_prefix("http://").unwrap().to_owned();
@@ -59,7 +59,7 @@ async fn no_spelling_of_an_internal_path_reaches_control() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_control_answers_comes_back_as_it_was() {
+async fn responses_of_the_control_plane_pass_through_unchanged() {
     let stand_in = StandIn::start(|asked| {
         let path = asked.line.split(' ').nth(1).unwrap();
         match path {
@@ -118,7 +118,7 @@ async fn what_control_answers_comes_back_as_it_was() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_client_sends_arrives_as_it_was_with_its_address_vouched_for() {
+async fn requests_pass_through_unchanged_with_a_signed_client_address() {
     let stand_in = StandIn::start(ok).await;
     let edge = edge_before(&stand_in).await;
     let client = Client::new(&edge.base, None);
@@ -165,7 +165,7 @@ async fn what_a_client_sends_arrives_as_it_was_with_its_address_vouched_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_passes_with_every_method_also_where_none_is_expected() {
+async fn a_request_body_passes_through_with_every_method() {
     let stand_in =
         StandIn::start(
             |asked| {

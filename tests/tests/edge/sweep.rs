@@ -332,27 +332,27 @@ impl Sweep {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_answer_of_control_has_what_answers_owe() {
+async fn every_control_plane_response_has_the_required_headers() {
     let options = Options { has_machine_clock: true, ..Options::default() };
     let app = TestApp::spawn_with(options).await;
     Sweep::new(app.sign_up("ada").await, false, false).run().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_answer_of_control_behind_https_has_what_answers_owe() {
+async fn every_control_plane_response_behind_https_has_the_required_headers() {
     let options = Options { has_machine_clock: true, ..Options::default() };
     let app = TestApp::spawn_with(options.with("BASE_URL", HTTPS)).await;
     Sweep::new(app.sign_up("ada").await, true, false).run().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_answer_of_the_edge_has_what_answers_owe() {
+async fn every_edge_response_has_the_required_headers() {
     let app = EdgeApp::spawn().await;
     Sweep::new(app.sign_up("ada").await, false, true).run().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_answer_of_the_edge_behind_https_has_what_answers_owe() {
+async fn every_edge_response_behind_https_has_the_required_headers() {
     let app = EdgeApp::spawn_with(EdgeOptions::default().with("BASE_URL", HTTPS)).await;
     Sweep::new(app.sign_up("ada").await, true, true).run().await;
 }

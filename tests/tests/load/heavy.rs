@@ -89,7 +89,7 @@ async fn download(package: &Value, length: u64, sha256: &Sha256Hex) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_of_150_mb_and_its_download_keep_control_under_120_mb() {
+async fn the_control_plane_stays_under_120_mb_for_a_150_mb_upload_and_download() {
     let folder = tempfile::TempDir::new().unwrap();
     let path = folder.path().join("bundle.zip");
     let archive = path.clone();
@@ -127,7 +127,7 @@ async fn an_upload_of_150_mb_and_its_download_keep_control_under_120_mb() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_of_150_mb_and_its_download_leave_the_worker_under_128_mb_above_idle() {
+async fn the_worker_stays_under_128_mb_above_idle_for_a_150_mb_upload_and_download() {
     let folder = tempfile::TempDir::new().unwrap();
     let path = folder.path().join("bundle.zip");
     let archive = path.clone();
@@ -181,7 +181,7 @@ async fn fill_history(app: &TestApp) -> (UtcDay, UtcDay) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_year_of_a_thousand_labels_is_never_in_memory_at_once() {
+async fn a_year_of_history_with_a_thousand_labels_is_streamed() {
     let mut app = TestApp::spawn_with(Options::default().with("LIMIT_RETENTION_DAYS", "365")).await;
     let owner = app.sign_up("ada").await;
     owner.create_app("app").await;

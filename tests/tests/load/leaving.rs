@@ -73,7 +73,7 @@ async fn leave_many(base: &str, store: &Store, numbers: std::ops::Range<usize>) 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn on_a_bare_workerd_clients_that_leave_while_they_wait_are_forgotten() {
+async fn workerd_frees_the_memory_of_clients_that_disconnect() {
     let store = Store::default();
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let address = listener.local_addr().unwrap().to_string();

@@ -3,7 +3,7 @@
 use tests::soak::{Plan, run};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn counters_are_what_the_set_of_events_says_however_they_were_delivered() {
+async fn counters_depend_only_on_the_set_of_events() {
     let outcome = run(Plan { events: 6_000, clients: 300, kills: 3, seed: 1 }).await;
     println!("{outcome}");
     assert!(outcome.faults.is_empty(), "{outcome}");

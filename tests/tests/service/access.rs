@@ -684,37 +684,37 @@ fn is_of_devices(path: &str) -> bool {
 // Several walks instead of one, so that they run beside each other. Every path belongs to one of them.
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_operations_on_accounts_are_for_those_whom_the_table_names() {
+async fn account_operations_follow_the_access_table() {
     walk("accounts", is_of_account).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_operations_on_keys_are_for_those_whom_the_table_names() {
+async fn key_operations_follow_the_access_table() {
     walk("keys", is_of_keys).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_operations_on_second_factors_are_for_those_whom_the_table_names() {
+async fn second_factor_operations_follow_the_access_table() {
     walk("second_factors", is_of_factors).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_operations_on_apps_are_for_those_whom_the_table_names() {
+async fn app_operations_follow_the_access_table() {
     walk("apps", is_of_apps).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_operations_on_command_lines_are_for_those_whom_the_table_names() {
+async fn cli_operations_follow_the_access_table() {
     walk("command_lines", is_of_command_lines).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_operations_of_devices_are_for_those_whom_the_table_names() {
+async fn device_operations_follow_the_access_table() {
     walk("devices", is_of_devices).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_other_operations_are_for_those_whom_the_table_names() {
+async fn all_other_operations_follow_the_access_table() {
     walk("all_others", |path| {
         let areas = [is_of_account, is_of_keys, is_of_factors, is_of_apps, is_of_command_lines, is_of_devices];
         !areas.into_iter().any(|is_of| is_of(path))
@@ -741,7 +741,7 @@ async fn every_operation_has_a_row() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_planted_operation_fails_both_checks() {
+async fn an_unlisted_operation_fails_both_checks() {
     let mut document = control::testing::server::document("http://localhost");
     let noted = operations(&document);
     assert_eq!((differences(&document, TABLE), unnoted(&document, &noted)), (Vec::new(), Vec::new()));

@@ -29,7 +29,7 @@ fn limited(answer: &Answer) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn from_two_registrations_to_a_reset_after_the_limits_were_reached() {
+async fn a_user_registers_twice_reaches_the_limits_and_resets_the_password() {
     let app = TestApp::spawn_with(Options::default().with("TRUSTED_PROXIES", "127.0.0.1")).await;
     let stranger = app.anonymous();
 

@@ -27,7 +27,7 @@ fn files(dialect: &str) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn the_folders_and_the_list_agree() {
+fn the_folders_match_the_list_of_migrations() {
     let (sqlite, postgres) = (files("sqlite"), files("postgres"));
     let texts = |migrator: &Migrator| -> Vec<String> { migrator.iter().map(|migration| migration.sql.as_str().to_owned()).collect() };
     assert_eq!(sqlite.values().cloned().collect::<Vec<_>>(), texts(&migrate::SQLITE));
@@ -83,14 +83,14 @@ fn describe(table: &str, column: &str, kind: &str, rest: &str) -> String {
 }
 
 #[test]
-fn both_folders_write_the_same_columns() {
+fn both_dialects_define_the_same_columns() {
     let (sqlite, postgres) = (written("sqlite"), written("postgres"));
     assert!(sqlite.len() > 50, "{sqlite:?}");
     assert_eq!(sqlite, postgres);
 }
 
 #[test]
-fn both_folders_differ_in_nothing_but_the_type_of_bytes() {
+fn both_dialects_differ_only_in_the_type_of_bytes() {
     for ((name, sqlite), (other, postgres)) in files("sqlite").into_iter().zip(files("postgres")) {
         let plain =
             |text: &str| text.lines().filter(|line| !line.starts_with("--")).collect::<Vec<_>>().join("\n").replace("BYTEA", "BLOB");
@@ -116,7 +116,7 @@ async fn real(db: &Db) -> BTreeSet<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn this_database_has_exactly_the_columns_that_are_written() {
+async fn this_database_has_exactly_the_defined_columns() {
     let app = TestApp::spawn().await;
     assert_eq!(real(app.db()).await, written("sqlite"));
 }
@@ -144,7 +144,7 @@ async fn real_indexes(db: &Db) -> BTreeSet<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn this_database_has_exactly_the_indexes_that_are_written() {
+async fn this_database_has_exactly_the_defined_indexes() {
     let app = TestApp::spawn().await;
     let written = written_indexes();
     assert!(written.len() > 10, "{written:?}");
@@ -152,7 +152,7 @@ async fn this_database_has_exactly_the_indexes_that_are_written() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_apps_keys_are_found_without_reading_all_that_ever_were() {
+async fn an_apps_keys_are_found_by_an_index() {
     let app = TestApp::spawn().await;
     let mut statements = statements().into_iter().flat_map(|(_, statements)| statements);
     let keys = statements.find(|sql| sql.starts_with("SELECT deployment_key FROM deployment_keys WHERE app_id"));
@@ -181,7 +181,7 @@ fn url(app: &TestApp) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn applying_twice_changes_nothing() {
+async fn migrations_are_idempotent() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -208,7 +208,7 @@ async fn before_names(app: &mut TestApp) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_had_access_before_apps_were_accepted_has_accepted_them_in_the_order_of_their_access() {
+async fn existing_collaborators_have_accepted_their_apps_in_the_order_of_access() {
     let mut app = TestApp::spawn().await;
     let (ada, bob, carol) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("carol").await);
     for owner in [&ada, &bob] {
@@ -241,7 +241,7 @@ async fn who_had_access_before_apps_were_accepted_has_accepted_them_in_the_order
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bytes_that_were_stored_before_count_for_who_stored_them_whether_or_not_the_app_is_there() {
+async fn previously_stored_bytes_count_toward_the_account_that_stored_them() {
     let mut app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     for (owner, name) in [(&ada, "kept"), (&ada, "deleted"), (&bob, "bobs")] {
@@ -264,7 +264,7 @@ async fn bytes_that_were_stored_before_count_for_who_stored_them_whether_or_not_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn replicas_that_start_at_once_apply_each_migration_once() {
+async fn replicas_starting_concurrently_apply_each_migration_once() {
     let app = TestApp::spawn().await;
     let fresh = match app.db().dialect() {
         Dialect::Sqlite => format!("sqlite://{}", app.folder().join("updraft.db-fresh").display()),
@@ -289,7 +289,7 @@ async fn replicas_that_start_at_once_apply_each_migration_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_edited_migration_stops_the_start() {
+async fn an_edited_migration_prevents_startup() {
     let app = TestApp::spawn().await;
     let changed = match app.db().dialect() {
         Dialect::Sqlite => app.change("UPDATE _sqlx_migrations SET checksum = x'00' WHERE version = 1", &[]).await,
@@ -302,7 +302,7 @@ async fn an_edited_migration_stops_the_start() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_that_is_newer_than_the_program_stops_the_start() {
+async fn a_database_newer_than_the_program_prevents_startup() {
     let app = TestApp::spawn().await;
     let changed = app.change("UPDATE _sqlx_migrations SET version = 9999 WHERE version = 1", &[]).await;
     assert_eq!(changed, 1);

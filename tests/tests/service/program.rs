@@ -169,7 +169,7 @@ fn refused(ended: &Ended, named: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_and_its_key_are_made_by_two_commands() {
+async fn two_commands_create_an_account_and_its_key() {
     let place = Place::new().await;
     let made = place.create_account(" Ada@Example.com ", PASSWORD).await;
     assert_eq!((made.code, made.out.as_str()), (Some(0), ""), "{made:?}");
@@ -190,7 +190,7 @@ async fn an_account_and_its_key_are_made_by_two_commands() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bad_accounts_are_refused_and_say_why() {
+async fn invalid_accounts_are_refused_with_a_reason() {
     let place = Place::new().await;
     assert_eq!(place.create_account("ada@example.com", PASSWORD).await.code, Some(0));
     for email in ["ada@example.com", "ADA@EXAMPLE.COM", " ada@example.com"] {
@@ -225,7 +225,7 @@ async fn bad_accounts_are_refused_and_say_why() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bad_keys_are_refused_and_say_why() {
+async fn invalid_keys_are_refused_with_a_reason() {
     let place = Place::new().await;
     assert_eq!(place.create_account("ada@example.com", PASSWORD).await.code, Some(0));
     refused(&place.create_key("bob@example.com", &["--name", "first"]).await, "account was not found");
@@ -240,7 +240,7 @@ async fn bad_keys_are_refused_and_say_why() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_accounts_limits_are_set_one_by_one_or_together() {
+async fn an_accounts_limits_are_set_separately_or_together() {
     let place = Place::new().await;
     assert_eq!(place.create_account("ada@example.com", PASSWORD).await.code, Some(0));
     let key = place.create_key("ada@example.com", &["--name", "first"]).await.out.trim().to_owned();
@@ -266,7 +266,7 @@ async fn an_accounts_limits_are_set_one_by_one_or_together() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_operator_does_is_in_the_audit_trail_and_an_edited_row_is_named() {
+async fn operator_actions_are_audited_and_an_edited_row_is_detected() {
     let place = Place::new().await;
     let verify = async || place.run(&["audit", "verify"], "").await;
     assert_eq!(Server::start(&place).await.end(Signal::TERM).await.code, Some(0));
@@ -301,7 +301,7 @@ async fn what_the_operator_does_is_in_the_audit_trail_and_an_edited_row_is_named
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_empty_database_says_what_to_do_first() {
+async fn an_empty_database_tells_what_to_do_first() {
     let place = Place::new().await;
     let mut server = Server::start(&place).await;
     server.says("access-key create").await;
@@ -314,7 +314,7 @@ async fn an_empty_database_says_what_to_do_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn commands_about_a_database_make_none_where_there_is_none() {
+async fn database_commands_do_not_create_a_missing_database() {
     let place = Place::embedded();
     for arguments in [
         &["account", "set-limits", "--email", "ada@example.com", "--max-api-keys", "1"][..],
@@ -336,7 +336,7 @@ async fn commands_about_a_database_make_none_where_there_is_none() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bad_setting_stops_the_start_by_its_name() {
+async fn an_invalid_setting_prevents_startup_and_is_named() {
     for (name, value) in [
         ("BASE_URL", "localhost:8080"),
         ("BASE_URL", "ftp://example.com"),
@@ -394,7 +394,7 @@ async fn a_bad_setting_stops_the_start_by_its_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn settings_may_be_flags_and_secrets_may_not() {
+async fn settings_can_be_flags_but_secrets_cannot() {
     let secret = "hunter2hunter2".repeat(3);
     for flag in ["edge-secret", "download-secret", "encryption-key", "database-url", "kv-token", "smtp-url", "turnstile-secret"] {
         let ended = Place::embedded().run(&[&format!("--{flag}={secret}"), "serve"], "").await;
@@ -414,7 +414,7 @@ async fn settings_may_be_flags_and_secrets_may_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn secrets_are_sent_over_https_unless_it_is_to_this_machine() {
+async fn secrets_require_https_except_on_loopback() {
     for name in ["KV_API", "TURNSTILE_URL"] {
         for address in ["http://secrets.example.com", "http://10.0.0.1:8787/client/v4"] {
             let place = Place::embedded().with("KV_NAMESPACE", "n").with("KV_TOKEN", "t").with(name, address);
@@ -426,7 +426,7 @@ async fn secrets_are_sent_over_https_unless_it_is_to_this_machine() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_folder_or_database_that_cannot_be_used_stops_the_start() {
+async fn an_unusable_folder_or_database_prevents_startup() {
     let place = Place::embedded();
     std::fs::write(place.data(), "a file where the folder should be").unwrap();
     refused(&place.run(&["serve"], "").await, "UPDRAFT_DATA_DIR");
@@ -448,7 +448,7 @@ async fn a_folder_or_database_that_cannot_be_used_stops_the_start() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_sqlite_or_with_an_edge_the_secrets_must_be_given() {
+async fn secrets_are_required_without_sqlite_or_with_an_edge() {
     let (secret, other) = ("s".repeat(32), "t".repeat(32));
     let elsewhere = || Place::embedded().with("DATABASE_URL", "postgres://127.0.0.1:1/nowhere");
     let edge = || Place::embedded().with("KV_API", "http://127.0.0.1:1").with("KV_NAMESPACE", "n").with("KV_TOKEN", "t");
@@ -471,7 +471,7 @@ async fn without_sqlite_or_with_an_edge_the_secrets_must_be_given() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn secrets_are_made_once_and_are_for_their_owner_only() {
+async fn secrets_are_generated_once_and_private_to_their_owner() {
     let place = Place::embedded();
     assert_eq!(Server::start(&place).await.end(Signal::TERM).await.code, Some(0));
     let file = place.data().join("secrets.env");
@@ -501,7 +501,7 @@ fn leftovers(folder: &Path, beginning: &str) -> Vec<PathBuf> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_wrong_encryption_key_stops_the_start() {
+async fn a_wrong_encryption_key_prevents_startup() {
     let place = Place::new().await.with("ENCRYPTION_KEY", KEY);
     assert_eq!(Server::start(&place).await.end(Signal::TERM).await.code, Some(0));
     let wrong = "t1://ECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
@@ -531,7 +531,7 @@ async fn help_lists_the_commands_and_every_setting() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_help_of_every_command_is_the_one_that_was_reviewed() {
+async fn the_help_of_every_command_matches_its_snapshot() {
     let place = Place::embedded();
     let (mut helps, mut commands) = (String::new(), vec![Vec::<String>::new()]);
     while let Some(command) = commands.pop() {
@@ -552,7 +552,7 @@ async fn the_help_of_every_command_is_the_one_that_was_reviewed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_listens_for_a_self_hosted_edge_where_it_is_told_to_or_says_why_not() {
+async fn the_listener_for_a_self_hosted_edge_starts_or_reports_why_not() {
     let place =
         Place::new().await.with("EDGE_SECRET", &"e".repeat(40)).with("DOWNLOAD_SECRET", &"d".repeat(40)).with("ENCRYPTION_KEY", KEY);
     let place = place.with("BINDINGS_LISTEN", "127.0.0.1:0");
@@ -571,7 +571,7 @@ async fn it_listens_for_a_self_hosted_edge_where_it_is_told_to_or_says_why_not()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_folder_is_served_by_one_program_and_read_by_its_owner_only() {
+async fn a_data_folder_is_locked_by_one_process_and_private_to_its_owner() {
     let place = Place::embedded();
     let server = Server::start(&place).await;
     let mode = std::fs::metadata(place.data()).unwrap().permissions().mode();
@@ -588,14 +588,14 @@ async fn one_folder_is_served_by_one_program_and_read_by_its_owner_only() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_taken_port_stops_the_start_by_its_name() {
+async fn a_port_in_use_prevents_startup_and_is_named() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     refused(&Place::new().await.with("LISTEN", &address).run(&["serve"], "").await, "UPDRAFT_LISTEN");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_log_tells_what_happened_and_nothing_secret() {
+async fn the_log_contains_events_and_no_secrets() {
     for format in ["text", "json"] {
         let place = Place::new()
             .await
@@ -676,7 +676,7 @@ async fn the_log_tells_what_happened_and_nothing_secret() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mails_link_is_logged_for_whoever_tries_this_out_and_for_nobody_else() {
+async fn mail_links_are_logged_only_in_evaluation_setups() {
     for (base_url, is_logged) in [("http://localhost:8080", true), ("https://updates.example.com", false)] {
         let place = Place::new().await.with("BASE_URL", base_url);
         let server = Server::start(&place).await;

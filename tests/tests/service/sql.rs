@@ -64,7 +64,7 @@ async fn every_statement_is_accepted_by_this_database() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_postgresql_is_told_of_row_locks() {
+async fn only_postgresql_statements_use_row_locks() {
     let app = TestApp::spawn().await;
     let lock = app.db().write().await.unwrap().locking("SELECT id FROM apps WHERE id = $1 FOR NO KEY UPDATE");
     let said = lock.ends_with(" FOR NO KEY UPDATE");
@@ -72,7 +72,7 @@ async fn only_postgresql_is_told_of_row_locks() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_statement_that_this_database_does_not_know_is_refused() {
+async fn an_invalid_statement_is_refused() {
     let app = TestApp::spawn().await;
     for nonsense in ["SELEKT 1", "SELECT absent FROM accounts", "SELECT id FROM absent", "SELECT id FROM accounts WHERE", ""] {
         // Neither takes an empty text for a statement with parameters; PostgreSQL prepares it, which does no harm.
@@ -127,7 +127,7 @@ fn writers<'s>(lists: impl IntoIterator<Item = (&'s str, &'s [&'s str])>) -> BTr
 }
 
 #[test]
-fn a_table_is_written_by_one_area() {
+fn each_table_is_written_by_one_area() {
     let of_one = [Dialect::Sqlite, Dialect::Postgres].into_iter().flat_map(statements_of_one);
     let mut writers = writers(server::statements().into_iter().chain(of_one));
     assert!(writers.len() >= 30, "{writers:#?}");
@@ -136,7 +136,7 @@ fn a_table_is_written_by_one_area() {
 }
 
 #[test]
-fn a_table_that_several_areas_write_is_found() {
+fn a_table_written_by_several_areas_is_detected() {
     let ways = [
         "INSERT INTO apps (id) VALUES ($1) ON CONFLICT (id) DO UPDATE SET id = excluded.id",
         "INSERT OR REPLACE INTO apps (id) VALUES ($1)",

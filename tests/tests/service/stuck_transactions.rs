@@ -10,7 +10,7 @@ use tests::{Db, Dialect, TestApp, on_write};
 const CHANGES: usize = 40;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn changes_that_wait_for_one_that_is_stuck_keep_nobody_from_reading() {
+async fn writes_blocked_by_a_stuck_transaction_do_not_block_reads() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -37,7 +37,7 @@ async fn changes_that_wait_for_one_that_is_stuck_keep_nobody_from_reading() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_waits_for_a_row_for_ever_and_no_transaction_lies_idle_for_ever() {
+async fn row_locks_and_idle_transactions_time_out() {
     let app = TestApp::spawn().await;
     if app.db().dialect() == Dialect::Sqlite {
         // There a writer waits for the connection, and no other program holds the file.
@@ -51,7 +51,7 @@ async fn nobody_waits_for_a_row_for_ever_and_no_transaction_lies_idle_for_ever()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_that_does_not_hold_every_text_is_refused_at_the_start() {
+async fn a_database_without_utf8_encoding_is_refused_at_startup() {
     let app = TestApp::spawn().await;
     if app.db().dialect() == Dialect::Sqlite {
         return;

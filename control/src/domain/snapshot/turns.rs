@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn owners_alternate_however_many_builds_one_requests() {
+    async fn owners_alternate_regardless_of_how_many_builds_one_requests() {
         let turns = Turns::default();
         let mut mallory = vec![take_now(&turns, "mallory").unwrap(), take_now(&turns, "mallory").unwrap()];
         let eve = [take_now(&turns, "eve").unwrap(), take_now(&turns, "eve").unwrap()];

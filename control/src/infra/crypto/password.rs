@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_permit_is_held_until_the_work_is_done_even_if_nobody_waits() {
+    async fn a_permit_is_held_until_the_work_is_done_even_if_the_caller_is_gone() {
         let passwords = Passwords::new(Dice::test());
         let all = passwords.permits.available_permits();
         let (start, started) = tokio::sync::oneshot::channel();

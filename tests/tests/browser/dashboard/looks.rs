@@ -41,7 +41,7 @@ async fn everywhere(visit: &mut Visit, app: &TestApp, words: &Words, mut look: i
 
 /// One tour for all these checks, since the tour takes most of the time.
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_are_light_stable_accessible_and_keep_to_their_policy_in_light_and_in_dark() {
+async fn pages_are_small_stable_accessible_and_follow_their_csp_in_light_and_dark_mode() {
     let app = TestApp::spawn_for_browsers().await;
     let mut visit = Visit::start(&app, Hands::Mouse).await;
     // Each page loads all its files.

@@ -10,7 +10,7 @@ use super::{CREDENTIALS, Caller, Expected, Scene, TABLE, is_change, prepared};
 const ASIDE: &[&str] = &["limit_counts", "_sqlx_migrations"];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_that_cannot_be_noted_does_not_happen() {
+async fn a_change_is_rolled_back_if_its_audit_row_cannot_be_written() {
     let app = prepared().await;
     let mut tried = BTreeSet::new();
     for (number, (operation, who, _)) in TABLE.iter().filter(|(operation, ..)| is_change(operation)).enumerate() {

@@ -228,32 +228,32 @@ async fn try_each(belongs: impl Fn(&str) -> bool) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_of_an_account_is_refused_when_the_credential_ends_before_its_body_has_come() {
+async fn an_account_change_is_refused_if_the_credential_expires_before_the_body_arrives() {
     try_each(is_of_account).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_of_keys_is_refused_when_the_credential_ends_before_its_body_has_come() {
+async fn a_key_change_is_refused_if_the_credential_expires_before_the_body_arrives() {
     try_each(is_of_keys).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_of_an_app_is_refused_when_the_right_to_it_ends_before_its_body_has_come() {
+async fn an_app_change_is_refused_if_access_is_revoked_before_the_body_arrives() {
     try_each(is_of_apps).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_of_second_factors_is_refused_when_the_session_ends_before_its_body_has_come() {
+async fn a_second_factor_change_is_refused_if_the_session_ends_before_the_body_arrives() {
     try_each(is_of_factors).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_of_command_lines_is_refused_when_the_session_ends_meanwhile() {
+async fn a_cli_change_is_refused_if_the_session_ends_meanwhile() {
     try_each(is_of_command_lines).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_change_by_a_caller_is_tried() {
+async fn every_authenticated_change_is_tested() {
     let others = TABLE.iter().filter(|(operation, who, _)| is_change(operation) && !matches!(who, Who::Open));
     let missed = others.filter(|(operation, ..)| {
         let path = path_of(operation);
@@ -266,7 +266,7 @@ async fn every_change_by_a_caller_is_tried() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_whose_credential_ends_while_it_is_stored_leaves_nothing() {
+async fn an_upload_leaves_nothing_if_its_credential_expires_while_it_is_stored() {
     let app = TestApp::spawn().await;
     for (number, (caller, loss)) in
         [(Caller::Role("Owner"), Loss::Ended), (Caller::ApiKey(ALL_SCOPES), Loss::Narrowed), (Caller::Role("Developer"), Loss::Removed)]
@@ -284,7 +284,7 @@ async fn an_upload_whose_credential_ends_while_it_is_stored_leaves_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_is_not_made_when_the_time_for_a_second_factor_runs_out_before_the_body_has_come() {
+async fn a_key_is_not_created_if_the_mfa_deadline_passes_before_the_body_arrives() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     for (path, body) in

@@ -51,7 +51,7 @@ async fn alike(app: &TestApp, addresses: [&str; 2], ask: impl AsyncFn(Stranger, 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn registering_then_logging_in_costs_the_same_and_is_answered_the_same() {
+async fn registration_and_login_do_not_reveal_whether_an_account_exists() {
     let app = world().await;
     // Failures of accounts are written down by a job, not by the request: without this table it cannot.
     app.change("DROP TABLE tallies", &[]).await;
@@ -79,7 +79,7 @@ async fn registering_then_logging_in_costs_the_same_and_is_answered_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn forgetting_a_password_costs_the_same() {
+async fn forgot_password_costs_the_same_with_and_without_an_account() {
     let app = world().await;
     let forget = async |stranger: Stranger, name: &'static str| stranger.forget(name).await;
     // The fourth is beyond the budget.
@@ -97,7 +97,7 @@ async fn forgetting_a_password_costs_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_decoy_lives_as_long_as_a_registration_and_makes_no_account() {
+async fn a_decoy_expires_like_a_registration_and_creates_no_account() {
     let mut app = TestApp::spawn_among_strangers(Options::default()).await;
     app.register(KNOWN).await;
     // Of one millisecond's registrations each is later than the one before.
@@ -140,7 +140,7 @@ async fn polled(app: &TestApp, names: &[&str], address: &str, status: u16) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_registered_an_address_does_not_learn_when_it_becomes_an_account() {
+async fn a_registrant_does_not_learn_when_the_address_gets_an_account() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     app.sign_up(KNOWN).await;
     // Both addresses get an account: one by its owner's own registration, the other by the stranger's, whose password the owner replaces.
@@ -179,7 +179,7 @@ async fn whoever_registered_an_address_does_not_learn_when_it_becomes_an_account
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_password_that_the_owner_has_changed_is_no_more_than_a_wrong_one() {
+async fn a_replaced_password_is_answered_like_a_wrong_one() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     let hijack = json!({ "email": "eve@example.com", "password": "what the stranger thought of first" });
     app.stranger("203.0.113.7").post("/v1/auth/register", hijack.clone()).await.assert(202);
@@ -194,7 +194,7 @@ async fn a_password_that_the_owner_has_changed_is_no_more_than_a_wrong_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_newest_registration_or_decoy_is_compared_and_the_account_comes_first() {
+async fn login_compares_the_account_first_then_the_newest_registration_or_decoy() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     app.register(KNOWN).await;
     for password in [ANOTHER, PASSWORD] {
@@ -212,7 +212,7 @@ async fn the_newest_registration_or_decoy_is_compared_and_the_account_comes_firs
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_password_of_a_registration_counts_as_a_failed_login_and_forgives_none() {
+async fn a_login_with_the_password_of_a_registration_is_a_failed_login() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     app.sign_up(KNOWN).await;
     for name in [KNOWN, UNKNOWN] {
@@ -241,7 +241,7 @@ async fn the_password_of_a_registration_counts_as_a_failed_login_and_forgives_no
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn somebody_who_is_signed_in_confirms_with_the_accounts_password_alone() {
+async fn signed_in_users_confirm_only_with_the_accounts_password() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     app.register(KNOWN).await;
     let session = app.log_in(KNOWN).await;

@@ -113,7 +113,7 @@ fn wait(app: &TestApp) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stolen_session_gets_nothing_that_outlives_it() {
+async fn a_stolen_session_cannot_create_lasting_access() {
     let loot = Loot::of_ada().await;
     wait(&loot.app);
     let tries = loot.all_tries().await;
@@ -140,7 +140,7 @@ async fn a_stolen_session_gets_nothing_that_outlives_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_owner_shows_the_password_once_and_goes_on_for_fifteen_minutes() {
+async fn entering_the_password_keeps_a_session_fresh_for_fifteen_minutes() {
     let loot = Loot::of_ada().await;
     let app = &loot.app;
     wait(app);
@@ -161,7 +161,7 @@ async fn the_owner_shows_the_password_once_and_goes_on_for_fifteen_minutes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_gives_nothing_away_needs_no_proof() {
+async fn changes_that_grant_no_access_need_no_proof() {
     let loot = Loot::of_ada().await;
     let (app, session, key) = (&loot.app, &loot.session, format!("/v1/api-keys/{}", loot.api_key));
     wait(app);
@@ -187,7 +187,7 @@ async fn what_gives_nothing_away_needs_no_proof() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn credentials_of_programs_are_not_asked() {
+async fn programmatic_credentials_need_no_fresh_proof() {
     let loot = Loot::of_ada().await;
     let app = &loot.app;
     let clients =
@@ -213,7 +213,7 @@ fn tries_of_any_login(loot: &Loot) -> (Vec<Try>, Vec<Try>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_without_an_origin_is_asked_like_the_dashboards() {
+async fn a_session_without_an_origin_must_be_fresh_like_a_dashboard_session() {
     let loot = Loot::of_ada().await;
     let app = &loot.app;
     let (old, later) = (app.open_session("ada", Dashboard).await, app.open_session("ada", Dashboard).await);
@@ -255,7 +255,7 @@ async fn a_session_without_an_origin_is_asked_like_the_dashboards() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_session_makes_no_other_fresh() {
+async fn refreshing_one_session_does_not_refresh_others() {
     let loot = Loot::of_ada().await;
     let (app, owners) = (&loot.app, loot.app.open_session("ada", Dashboard).await);
     wait(app);
@@ -272,7 +272,7 @@ async fn one_session_makes_no_other_fresh() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_password_cannot_be_guessed_by_a_stolen_session() {
+async fn a_stolen_session_cannot_guess_the_password() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     app.register("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -295,7 +295,7 @@ async fn the_password_cannot_be_guessed_by_a_stolen_session() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_any_number_of_guesses_at_once_no_more_than_the_limit_are_judged() {
+async fn concurrent_password_guesses_do_not_exceed_the_limit() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     app.register("ada").await;
     let thief = app.open_session("ada", Dashboard).await.from("203.0.113.7");
@@ -305,7 +305,7 @@ async fn of_any_number_of_guesses_at_once_no_more_than_the_limit_are_judged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_shows_nobody_makes_no_session_fresh() {
+async fn only_reauthentication_makes_a_session_fresh() {
     let app = TestApp::spawn_with_passkeys().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -346,7 +346,7 @@ fn with_proof((method, path, body): &Try, proof: &Value) -> Try {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_a_second_factor_only_a_proof_of_it_in_the_request_will_do() {
+async fn accounts_with_a_second_factor_must_prove_it_in_each_request() {
     let (loot, holder) = with_factors().await;
     wait(&loot.app);
     let before = loot.state().await;
@@ -366,7 +366,7 @@ async fn with_a_second_factor_only_a_proof_of_it_in_the_request_will_do() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_proof_is_good_for_one_request_and_wrong_ones_are_counted() {
+async fn a_proof_works_for_one_request_and_wrong_proofs_are_counted() {
     let (loot, mut holder) = with_factors().await;
     wait(&loot.app);
     let make =
@@ -408,7 +408,7 @@ async fn a_second_factor_makes_its_session_fresh_but_approves_no_cli() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_ceremony_that_was_begun_in_time_may_finish() {
+async fn a_setup_that_started_in_time_can_finish() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.without_factor("ada").await;
     let bob = app.without_factor("bob").await;
@@ -426,7 +426,7 @@ async fn a_ceremony_that_was_begun_in_time_may_finish() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_begun_beside_a_second_factor_does_not_become_the_first() {
+async fn a_setup_started_with_a_second_factor_cannot_become_the_only_one() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut owner = app.with_passkey("ada").await;
     let mut thief = app.holder("ada").await;
@@ -446,7 +446,7 @@ async fn what_was_begun_beside_a_second_factor_does_not_become_the_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn guards_answer_in_their_order() {
+async fn guards_are_checked_in_order() {
     let loot = Loot::of_ada().await;
     let (app, create) = (&loot.app, |client: &Client| {
         let (client, body) = (client.clone(), json!({ "friendlyName": "" }));
@@ -478,7 +478,7 @@ async fn guards_answer_in_their_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn past_the_deadline_an_api_keys_end_moves_in_neither_direction() {
+async fn after_the_mfa_deadline_an_api_keys_expiration_cannot_change() {
     let loot = Loot::of_ada().await;
     let (app, key) = (&loot.app, format!("/v1/api-keys/{}", loot.api_key));
     let end = loot.session.get("/v1/api-keys").await.assert(200)["apiKeys"][0]["expires_at"].clone();

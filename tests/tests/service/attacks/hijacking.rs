@@ -65,7 +65,7 @@ async fn is_the_owners_alone(app: &TestApp, told: u16) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_a_stranger_registered_first_becomes_its_owners_account() {
+async fn an_address_registered_first_by_a_stranger_becomes_its_owners_account() {
     let app = spawn().await;
     for _ in 0..3 {
         hijack(&app.stranger(STRANGER)).await;
@@ -87,7 +87,7 @@ async fn an_address_that_a_stranger_registered_first_becomes_its_owners_account(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_owner_whose_every_mail_was_used_up_needs_only_one_of_the_strangers() {
+async fn an_owner_can_use_a_strangers_mail_when_the_mail_limit_is_reached() {
     let app = spawn().await;
     for network in 0..4 {
         for _ in 0..3 {
@@ -105,7 +105,7 @@ async fn an_owner_whose_every_mail_was_used_up_needs_only_one_of_the_strangers()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_password_confirms_nothing_and_leaves_the_token() {
+async fn a_wrong_password_confirms_nothing_and_keeps_the_token_valid() {
     let app = spawn().await;
     hijack(&app.stranger(STRANGER)).await;
     let token = app.last_mail_to(EMAIL).await.token();
@@ -130,7 +130,7 @@ async fn another_password_confirms_nothing_and_leaves_the_token() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_registered_password_confirms_with_the_name_and_so_does_the_token_alone() {
+async fn the_registered_password_or_the_token_alone_confirms_the_registration() {
     let app = spawn().await;
     for (name, more) in [
         ("ada", json!({})),
@@ -151,7 +151,7 @@ async fn the_registered_password_confirms_with_the_name_and_so_does_the_token_al
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_confirmation_cannot_mean_is_named_and_does_nothing() {
+async fn an_invalid_confirmation_names_its_fields_and_changes_nothing() {
     let app = spawn().await;
     hijack(&app.stranger(STRANGER)).await;
     let token = app.last_mail_to(EMAIL).await.token();
@@ -174,7 +174,7 @@ async fn what_a_confirmation_cannot_mean_is_named_and_does_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn both_presses_and_wrong_passwords_count_as_posts() {
+async fn both_form_steps_and_wrong_passwords_count_toward_the_post_limit() {
     let app = TestApp::spawn_among_strangers(Options::default().with("LIMIT_POSTS", "4/10m")).await;
     hijack(&app.stranger(STRANGER)).await;
     let token = app.last_mail_to(EMAIL).await.token();
@@ -194,7 +194,7 @@ async fn both_presses_and_wrong_passwords_count_as_posts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_first_press_uses_nothing_up_and_the_second_shows_what_is_wrong_beside_what_waits() {
+async fn the_first_step_keeps_the_token_and_the_second_shows_errors() {
     let app = spawn().await;
     hijack(&app.stranger(STRANGER)).await;
     let token = app.last_mail_to(EMAIL).await.token();

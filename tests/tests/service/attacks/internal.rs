@@ -56,7 +56,7 @@ async fn is_told_to_go_on(stream: &mut TcpStream) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn slow_strangers_with_invented_signatures_hold_nothing_up() {
+async fn slow_clients_with_forged_signatures_block_nothing() {
     let (app, ada, staging) = prepared().await;
     let invented = format!("t={},h={},v1={}", app.clock.now().0, "ab".repeat(32), "cd".repeat(32));
     let mut strangers = Vec::new();
@@ -76,7 +76,7 @@ async fn slow_strangers_with_invented_signatures_hold_nothing_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn strangers_without_a_hash_hold_up_only_those_without_a_hash() {
+async fn clients_without_a_body_hash_block_only_each_other() {
     let (app, ada, staging) = prepared().await;
     let invented = format!("t={},v1={}", app.clock.now().0, "cd".repeat(32));
     let mut strangers = Vec::new();
@@ -107,7 +107,7 @@ async fn strangers_without_a_hash_hold_up_only_those_without_a_hash() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_more_than_sixteen_verified_bodies_are_read_at_once() {
+async fn at_most_sixteen_verified_bodies_are_read_concurrently() {
     let (app, ada, staging) = prepared().await;
     let mut reading = Vec::new();
     for number in 0..17 {
@@ -135,7 +135,7 @@ async fn no_more_than_sixteen_verified_bodies_are_read_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_is_the_one_that_was_signed() {
+async fn a_body_that_differs_from_the_signed_one_is_refused() {
     let (app, ada, staging) = prepared().await;
     let (body, other) = (json!({ "reports": [one(&staging, 1)] }).to_string(), json!({ "reports": [one(&staging, 2)] }).to_string());
     let (with, without) = signatures(&app, "POST", BATCHES, &body);
@@ -155,7 +155,7 @@ async fn a_body_is_the_one_that_was_signed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_internal_shows_itself_to_strangers() {
+async fn internal_paths_are_indistinguishable_from_absent_ones() {
     let (app, _, staging) = prepared().await;
     let client = app.anonymous();
     let absent = client.get("/internal/nothing").await.refused(404);

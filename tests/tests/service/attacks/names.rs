@@ -25,7 +25,7 @@ async fn releases(client: &Client, app: &str) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn being_added_to_an_app_neither_takes_a_name_nor_keeps_anybody_from_it() {
+async fn being_added_to_an_app_neither_takes_nor_blocks_a_bare_name() {
     let app = TestApp::spawn().await;
     let (ada, eve) = (app.sign_up("ada").await, app.sign_up("eve").await);
     eve.create_app("demo").await;
@@ -45,7 +45,7 @@ async fn being_added_to_an_app_neither_takes_a_name_nor_keeps_anybody_from_it() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_that_was_renamed_or_deleted_away_is_not_captured() {
+async fn a_name_freed_by_rename_or_deletion_is_not_captured() {
     let app = TestApp::spawn().await;
     let (ada, eve) = (app.sign_up("ada").await, app.sign_up("eve").await);
     for name in ["renamed", "deleted"] {
@@ -65,7 +65,7 @@ async fn a_name_that_was_renamed_or_deleted_away_is_not_captured() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_name_of_an_accepted_app_is_not_captured_when_that_goes() {
+async fn the_name_of_a_removed_accepted_app_is_not_captured() {
     let app = TestApp::spawn().await;
     let (ada, bob, eve) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("eve").await);
     for name in ["renamed", "deleted", "left", "removed"] {
@@ -92,7 +92,7 @@ async fn the_name_of_an_accepted_app_is_not_captured_when_that_goes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_accepted_app_captures_nothing_by_a_new_name() {
+async fn renaming_an_accepted_app_captures_no_name() {
     let app = TestApp::spawn().await;
     let (ada, eve) = (app.sign_up("ada").await, app.sign_up("eve").await);
     eve.create_app("tool").await;
@@ -110,7 +110,7 @@ async fn an_accepted_app_captures_nothing_by_a_new_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_accepted_app_takes_no_name_that_means_another_shared_app() {
+async fn an_accepted_app_cannot_take_the_name_of_another_shared_app() {
     let app = TestApp::spawn().await;
     let (ada, bob, eve) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("eve").await);
     // Ada never accepted Bob's, since its bare name works: it is the only one.
@@ -129,7 +129,7 @@ async fn an_accepted_app_takes_no_name_that_means_another_shared_app() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_name_of_the_only_share_that_a_change_was_made_by_is_not_captured() {
+async fn a_bare_name_used_for_a_shared_app_is_not_captured() {
     let app = TestApp::spawn().await;
     let (ada, bob, eve) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("eve").await);
     for name in ["renamed", "deleted", "removed"] {
@@ -150,7 +150,7 @@ async fn the_name_of_the_only_share_that_a_change_was_made_by_is_not_captured() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn taking_away_what_a_name_means_gives_it_to_no_other_app() {
+async fn removing_an_app_does_not_give_its_name_to_another_app() {
     let app = TestApp::spawn().await;
     let (ada, bob, eve) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("eve").await);
     ada.create_app("own").await;
@@ -188,7 +188,7 @@ async fn taking_away_what_a_name_means_gives_it_to_no_other_app() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_transfer_is_taken_back_by_its_sender_whatever_role_the_receiver_gave_it() {
+async fn the_sender_can_cancel_a_transfer_with_any_role() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let (ada, eve) = (app.log_in("ada").await, app.sign_up("eve").await);
@@ -206,7 +206,7 @@ async fn a_transfer_is_taken_back_by_its_sender_whatever_role_the_receiver_gave_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_admin_uses_up_nobody_elses_deployments_of_a_day() {
+async fn an_admin_cannot_exhaust_another_users_daily_deployment_limit() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_MANAGEMENT_API", "10000/1m").with("LIMIT_DEPLOYMENTS", "1000")).await;
     let (ada, eve) = (app.sign_up("ada").await, app.sign_up("eve").await);
     ada.create_app("demo").await;
@@ -220,7 +220,7 @@ async fn an_admin_uses_up_nobody_elses_deployments_of_a_day() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_transfer_gives_its_receiver_no_bare_name_and_takes_none() {
+async fn a_transfer_neither_gives_nor_takes_a_bare_name() {
     let app = TestApp::spawn().await;
     let (ada, bob, eve) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("eve").await);
     for name in ["shop", "fresh"] {
@@ -243,7 +243,7 @@ async fn a_transfer_gives_its_receiver_no_bare_name_and_takes_none() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_app_has_an_owner_whatever_happens_while_its_receiver_deletes_the_account() {
+async fn an_app_keeps_an_owner_while_its_receiver_deletes_the_account() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_COLLABORATORS", "1000/1h")).await;
     let (ada, eve) = (app.sign_up("ada").await, app.sign_up("eve").await);
     for number in 0..6 {
@@ -271,7 +271,7 @@ async fn an_app_has_an_owner_whatever_happens_while_its_receiver_deletes_the_acc
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_admin_does_not_name_an_app_so_that_it_stands_in_for_another_of_its_owner() {
+async fn an_admin_cannot_rename_an_app_to_replace_another_app_of_its_owner() {
     let app = TestApp::spawn().await;
     let (ada, bob, eve) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("eve").await);
     ada.create_app("harmless").await;
@@ -295,7 +295,7 @@ async fn an_admin_does_not_name_an_app_so_that_it_stands_in_for_another_of_its_o
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_strangers_who_share_one_name_neither_has_it() {
+async fn a_bare_name_shared_by_two_strangers_is_ambiguous() {
     let app = TestApp::spawn().await;
     let (ada, bob, eve) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("eve").await);
     for owner in [&bob, &eve] {
@@ -314,7 +314,7 @@ async fn of_two_strangers_who_share_one_name_neither_has_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unwanted_transfer_keeps_nobody_from_deleting_the_account() {
+async fn an_unwanted_transfer_does_not_block_deleting_the_account() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let (ada, eve) = (app.log_in("ada").await, app.sign_up("eve").await);
@@ -335,7 +335,7 @@ async fn an_unwanted_transfer_keeps_nobody_from_deleting_the_account() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_transfers_an_app_cannot_slip_away_from_it() {
+async fn a_sender_cannot_abandon_an_app_in_a_pending_transfer() {
     let app = TestApp::spawn().await;
     app.register("eve").await;
     let (ada, eve) = (app.sign_up("ada").await, app.log_in("eve").await);
@@ -354,7 +354,7 @@ async fn whoever_transfers_an_app_cannot_slip_away_from_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_transfer_squats_on_no_name_no_quota_and_no_key() {
+async fn a_pending_transfer_takes_no_name_quota_or_key_of_the_receiver() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_APPS", "2")).await;
     let (ada, eve) = (app.sign_up("ada").await, app.sign_up("eve").await);
     for name in ["demo", "shop"] {
@@ -384,7 +384,7 @@ async fn a_transfer_squats_on_no_name_no_quota_and_no_key() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn strangers_who_add_somebody_over_and_over_send_ten_mails_a_day_at_most() {
+async fn repeated_invitations_send_at_most_ten_mails_a_day() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let told = async || app.mails_to("ada@example.com").await.len();
@@ -410,7 +410,7 @@ async fn strangers_who_add_somebody_over_and_over_send_ten_mails_a_day_at_most()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_knows_bare_names_only_works_with_its_own_with_accepted_and_with_the_only_shared_app() {
+async fn bare_names_work_for_own_accepted_and_unambiguous_shared_apps() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     ada.create_app("own").await;

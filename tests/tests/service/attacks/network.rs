@@ -42,7 +42,7 @@ async fn is_taken(stream: &mut TcpStream) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_head_that_never_ends_is_given_up() {
+async fn an_endless_request_head_times_out() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_REQUEST_HEAD", "50ms")).await;
     let mut fresh = connect(&app.base).await;
     let mut used = connect(&app.base).await;
@@ -55,7 +55,7 @@ async fn a_head_that_never_ends_is_given_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_leaves_in_one_piece() {
+async fn a_response_is_sent_in_one_write() {
     let app = TestApp::spawn().await;
     let mut stream = connect(&app.base).await;
     for (method, path, status) in [("GET", "/v1/health?live", 200), ("PUT", "/v1/health", 405), ("GET", "/v1/nowhere", 404)] {
@@ -81,7 +81,7 @@ async fn an_idle_connection_is_closed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_nobody_takes_is_given_up() {
+async fn a_response_that_nobody_reads_times_out() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_CONNECTION_IDLE", "500ms")).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -99,7 +99,7 @@ async fn an_answer_that_nobody_takes_is_given_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_stands_still_is_given_up() {
+async fn a_stalled_body_times_out() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_BODY_PAUSE", "50ms")).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -122,7 +122,7 @@ fn forwarded(path: &str, signature: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_invented_signature_of_the_edge_buys_no_long_reading() {
+async fn a_forged_edge_signature_does_not_extend_timeouts() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_BODY_PAUSE", "1h")).await;
     // A body is read for a minute before an edge is refused: these together would take longer than a test may.
     let mut strangers = Vec::new();
@@ -143,7 +143,7 @@ async fn an_invented_signature_of_the_edge_buys_no_long_reading() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn http2_is_not_spoken_unless_it_is_asked_for() {
+async fn http2_is_not_used_unless_enabled() {
     // The preface, and an empty frame of settings.
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
     let app = TestApp::spawn().await;
@@ -162,7 +162,7 @@ async fn http2_is_not_spoken_unless_it_is_asked_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_connection_takes_the_place_of_the_longest_idle() {
+async fn a_new_connection_evicts_the_longest_idle_one() {
     let app = TestApp::spawn_with(Options::default().with("MAX_CONNECTIONS", "3")).await;
     let mut streams = Vec::new();
     for _ in 0..3 {
@@ -182,7 +182,7 @@ async fn a_new_connection_takes_the_place_of_the_longest_idle() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_nobody_is_idle_a_new_connection_is_refused_and_nobody_under_way_is_closed() {
+async fn without_idle_connections_a_new_one_is_refused_and_busy_ones_stay() {
     let app = TestApp::spawn_with(Options::default().with("MAX_CONNECTIONS", "3")).await;
     let mut busy = Vec::new();
     for _ in 0..3 {
@@ -216,7 +216,7 @@ async fn crowded() -> (TestApp, Vec<TcpStream>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_address_takes_no_more_than_its_share() {
+async fn one_address_is_limited_to_its_share_of_connections() {
     let (app, busy) = crowded().await;
     assert!(!is_taken(&mut connect_from(&app.base, 9).await).await);
     // Others are served, and proxies have as many as they need.
@@ -232,7 +232,7 @@ async fn one_address_takes_no_more_than_its_share() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_edge_has_as_many_connections_as_it_needs_for_ten_minutes_after_it_signed_something() {
+async fn a_signed_call_exempts_an_edge_from_connection_limits_for_ten_minutes() {
     let (app, _busy) = crowded().await;
     assert!(!is_taken(&mut connect_from(&app.base, 9).await).await);
     let client = app.anonymous();
@@ -258,7 +258,7 @@ async fn an_edge_has_as_many_connections_as_it_needs_for_ten_minutes_after_it_si
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn idle_connections_do_not_use_up_what_the_process_may_open() {
+async fn idle_connections_do_not_exhaust_file_descriptors() {
     let mut app = TestApp::spawn().await;
     app.stop().await;
     let serving = Serving::start_within(128, &app.settings()).await;
@@ -273,7 +273,7 @@ async fn idle_connections_do_not_use_up_what_the_process_may_open() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_request_is_refused_with_the_headers_of_all() {
+async fn a_malformed_request_is_refused_with_the_standard_headers() {
     let app = TestApp::spawn().await;
     let long_path = format!("GET /{} HTTP/1.1\r\nhost: localhost\r\n\r\n", "x".repeat(70_000));
     let long_head = format!("GET / HTTP/1.1\r\nhost: localhost\r\nx: {}\r\n\r\n", "x".repeat(300_000));

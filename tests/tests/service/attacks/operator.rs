@@ -49,7 +49,7 @@ async fn credentials(app: &TestApp) -> Vec<Client> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_suspended_account_is_closed_to_everybody_who_has_something_of_it_and_opens_again() {
+async fn every_credential_of_a_suspended_account_is_refused_until_it_is_restored() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.with_passkey("ada").await;
     let bob = app.sign_up("bob").await;
@@ -95,7 +95,7 @@ async fn a_suspended_account_is_closed_to_everybody_who_has_something_of_it_and_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_suspended_account_is_closed_on_the_dashboard_and_to_clis_that_are_on_their_way() {
+async fn a_suspended_account_is_refused_on_the_dashboard_and_for_pending_cli_requests() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let mut reader = app.signed_in_reader("ada").await;
@@ -129,7 +129,7 @@ async fn a_suspended_account_is_closed_on_the_dashboard_and_to_clis_that_are_on_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_login_that_was_refused_for_the_suspension_forgives_no_failed_ones() {
+async fn a_login_refused_by_suspension_does_not_clear_failed_logins() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_LOGIN_ADDRESS", "100/15m").with("LIMIT_LOGIN_STOP", "3/1h")).await;
     app.sign_up("ada").await;
     done(&app, &["suspend"], "account.suspend", "Your account was suspended").await;
@@ -142,7 +142,7 @@ async fn a_login_that_was_refused_for_the_suspension_forgives_no_failed_ones() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_operator_signs_an_account_out_everywhere_and_takes_its_keys_when_asked_to() {
+async fn the_operator_revokes_sessions_and_optionally_keys() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let bob = app.sign_up("bob").await;
@@ -171,7 +171,7 @@ async fn statuses(clients: &[Client]) -> Vec<u16> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_owner_whom_a_stranger_has_locked_out_is_let_in_by_the_operator() {
+async fn the_operator_unlocks_an_account_locked_by_a_stranger() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_LOGIN_ADDRESS", "100/15m")).await;
     app.sign_up("ada").await;
     for _ in 0..10 {
@@ -184,7 +184,7 @@ async fn an_owner_whom_a_stranger_has_locked_out_is_let_in_by_the_operator() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_that_is_not_there_is_said_to_be_none() {
+async fn an_unknown_account_is_reported() {
     let app = TestApp::spawn().await;
     for command in [&["suspend"][..], &["reinstate"], &["end-sessions"], &["unlock"]] {
         refused(&app, command, "account was not found").await;

@@ -25,7 +25,7 @@ fn both_profiles_unwind() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_handler_that_panics_costs_one_500() {
+async fn a_panicking_handler_causes_one_500() {
     let app = TestApp::spawn().await;
     let boom = async || -> &'static str { panic!("planted") };
     let routes = Router::new().route("/boom", get(boom)).route("/fine", get(async || "fine"));

@@ -45,7 +45,7 @@ fn kilobyte(mark: &str) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_owns_so_many_apps_and_is_given_no_more() {
+async fn an_account_cannot_exceed_its_app_limit() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_APPS", "2")).await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     for name in ["one", "two"] {
@@ -62,7 +62,7 @@ async fn an_account_owns_so_many_apps_and_is_given_no_more() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_app_has_so_many_deployments_and_collaborators() {
+async fn an_app_cannot_exceed_its_deployment_and_collaborator_limits() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_DEPLOYMENTS", "3").with("LIMIT_COLLABORATORS_PER_APP", "2")).await;
     let ada = app.sign_up("ada").await;
     for name in ["bob", "eve"] {
@@ -78,7 +78,7 @@ async fn an_app_has_so_many_deployments_and_collaborators() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_hundred_deployments_are_created_in_a_day_whatever_is_deleted_meanwhile() {
+async fn deployments_are_limited_to_two_hundred_a_day_even_if_deleted() {
     let log = logged::listen("info");
     let app = TestApp::spawn_with(Options::default().with("LIMIT_DEPLOYMENTS", "1000")).await;
     let ada = app.sign_up("ada").await;
@@ -102,7 +102,7 @@ async fn two_hundred_deployments_are_created_in_a_day_whatever_is_deleted_meanwh
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_thousand_keys_of_deleted_deployments_are_kept_and_can_be_used_again() {
+async fn two_thousand_keys_of_deleted_deployments_are_kept_for_reuse() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, staging) = ada.create_app("app").await;
@@ -124,7 +124,7 @@ async fn two_thousand_keys_of_deleted_deployments_are_kept_and_can_be_used_again
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_transfer_brings_no_more_keys_of_deleted_deployments_than_an_account_may_have() {
+async fn a_transfer_cannot_exceed_the_limit_of_deleted_deployment_keys() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     let ((_, given), (_, own)) = (ada.create_app("given").await, bob.create_app("own").await);
@@ -145,7 +145,7 @@ async fn a_transfer_brings_no_more_keys_of_deleted_deployments_than_an_account_m
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_has_so_many_named_keys_with_those_that_have_expired() {
+async fn expired_keys_count_toward_the_access_key_limit() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_ACCESS_KEYS", "3")).await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -159,7 +159,7 @@ async fn an_account_has_so_many_named_keys_with_those_that_have_expired() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_bundles_of_an_accounts_apps_take_so_many_bytes_together() {
+async fn the_storage_quota_covers_all_apps_of_an_account() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_STORED_BYTES", "2KiB")).await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     for name in ["one", "two"] {
@@ -190,7 +190,7 @@ fn head(client: &Client, framing: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_beyond_the_quota_is_refused_before_it_takes_any_room() {
+async fn an_upload_beyond_the_quota_is_refused_before_it_is_stored() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_STORED_BYTES", "2MiB")).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("app").await;
@@ -210,7 +210,7 @@ async fn an_upload_beyond_the_quota_is_refused_before_it_takes_any_room() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_has_no_more_uploads_under_way_than_it_may() {
+async fn concurrent_uploads_of_an_account_are_limited() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_BODY_PAUSE", "1h").with("LIMIT_UPLOADS_AT_ONCE", "4")).await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     for client in [&ada, &bob] {
@@ -258,7 +258,7 @@ async fn an_account_has_no_more_uploads_under_way_than_it_may() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn stored_bytes_are_not_given_back_by_deleting_what_they_were_stored_for() {
+async fn deleting_releases_or_apps_does_not_free_the_storage_quota() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_STORED_BYTES", "2KiB")).await;
     let ada = app.sign_up("ada").await;
     let (info, quota) = (json!({ "appVersion": "1.0.0" }), "2048 bytes of bundles per account");
@@ -278,7 +278,7 @@ async fn stored_bytes_are_not_given_back_by_deleting_what_they_were_stored_for()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_transferred_app_has_stored_counts_for_the_receiver_once_it_is_accepted() {
+async fn an_accepted_transfer_moves_stored_bytes_to_the_receivers_quota() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_STORED_BYTES", "2KiB")).await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     let (info, quota) = (json!({ "appVersion": "1.0.0" }), "2048 bytes of bundles per account");
@@ -301,7 +301,7 @@ async fn what_a_transferred_app_has_stored_counts_for_the_receiver_once_it_is_ac
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn reports_of_one_address_are_limited_across_deployments() {
+async fn reports_from_one_address_are_limited_across_deployments() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_REPORTS_ADDRESS", "3/1m").with("TRUSTED_PROXIES", "127.0.0.1")).await;
     let (key, other) = app.sign_up("ada").await.create_app("app").await;
     let send = async |address: &str, key: &str| {
@@ -321,7 +321,7 @@ async fn reports_of_one_address_are_limited_across_deployments() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_and_uploads_are_counted_by_account_whatever_credential_makes_them() {
+async fn requests_and_uploads_are_limited_per_account_across_credentials() {
     let options = Options::default().with("LIMIT_ACCOUNT_MANAGEMENT_API", "8/1m").with("LIMIT_ACCOUNT_UPLOADS", "2/15m");
     let app = TestApp::spawn_with(options).await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);

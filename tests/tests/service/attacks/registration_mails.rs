@@ -26,7 +26,7 @@ async fn verify(app: &TestApp, token: &str) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_network_has_three_mails_an_hour_and_every_registration_is_stored() {
+async fn each_network_gets_three_mails_an_hour_and_every_registration_is_stored() {
     let app = spawn().await;
     for number in 1..=5 {
         register(&app, &format!("203.0.113.{number}"), PASSWORD).await;
@@ -49,7 +49,7 @@ async fn each_network_has_three_mails_an_hour_and_every_registration_is_stored()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_networks_together_have_ten_mails_an_hour() {
+async fn all_networks_together_get_ten_mails_an_hour() {
     let app = spawn().await;
     for number in 0..12 {
         register(&app, &format!("203.0.{number}.1"), PASSWORD).await;
@@ -62,7 +62,7 @@ async fn all_networks_together_have_ten_mails_an_hour() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn resets_have_three_mails_an_hour_of_their_own() {
+async fn password_resets_have_a_separate_limit_of_three_mails_an_hour() {
     let app = spawn().await;
     app.sign_up("ada").await;
     for number in 0..10 {
@@ -82,7 +82,7 @@ async fn resets_have_three_mails_an_hour_of_their_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_mail_is_about_the_newest_registration_of_the_network_that_asks() {
+async fn a_resent_mail_is_for_the_newest_registration_from_the_same_network() {
     let app = spawn().await;
     register(&app, "198.51.100.1", PASSWORD).await;
     register(&app, "198.51.100.2", ANOTHER).await;
@@ -106,7 +106,7 @@ async fn another_mail_is_about_the_newest_registration_of_the_network_that_asks(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_registration_that_came_without_a_mail_is_mailed_when_it_is_asked_for() {
+async fn a_registration_without_a_mail_is_mailed_on_request() {
     let app = spawn().await;
     for password in [ANOTHER, ANOTHER, ANOTHER, PASSWORD] {
         register(&app, "198.51.100.1", password).await;
@@ -119,7 +119,7 @@ async fn a_registration_that_came_without_a_mail_is_mailed_when_it_is_asked_for(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn registrations_of_an_earlier_release_are_mailed_and_confirmed() {
+async fn registrations_from_the_previous_release_are_mailed_and_confirmed() {
     let app = spawn().await;
     let token = "a-token-of-an-earlier-release-0123456789abc";
     let now = app.clock.now().0;

@@ -45,7 +45,7 @@ async fn has_factors(world: &World) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reset_that_revokes_keys_ends_every_one_and_no_factor() {
+async fn a_reset_can_revoke_every_key_but_no_second_factor() {
     let world = world().await;
     let rows = world.app.audit_rows().await;
     reset(&world.app, json!({ "revokeKeys": true })).await.assert(200);
@@ -66,7 +66,7 @@ async fn a_reset_that_revokes_keys_ends_every_one_and_no_factor() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reset_leaves_the_keys_unless_it_says_otherwise_and_names_what_stays() {
+async fn a_reset_keeps_keys_by_default_and_lists_them() {
     for more in [json!({}), json!({ "revokeKeys": false }), json!({ "revokeKeys": null })] {
         let world = world().await;
         reset(&world.app, more).await.assert(200);
@@ -99,7 +99,7 @@ async fn a_reset_that_is_refused_revokes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_page_has_a_box_for_it_and_shows_what_remains() {
+async fn the_page_offers_revoking_keys_and_shows_what_remains() {
     let world = world().await;
     let mut reader = world.app.reader();
     let page = reader.open("/dashboard/reset-password").await;
@@ -122,7 +122,7 @@ async fn the_page_has_a_box_for_it_and_shows_what_remains() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reset_that_was_asked_for_before_a_new_password_is_never_mailed() {
+async fn a_reset_requested_before_a_password_change_is_never_mailed() {
     let app = TestApp::spawn_with(Options::default()).await;
     app.register("ada").await;
     let session = app.log_in("ada").await;
@@ -139,7 +139,7 @@ async fn a_reset_that_was_asked_for_before_a_new_password_is_never_mailed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_notice_from_before_an_update_is_still_sent() {
+async fn a_notice_queued_before_an_update_is_still_sent() {
     let app = TestApp::spawn().await;
     let stored = json!({ "to": "ada@example.com", "kind": { "PasswordReset": { "time": 0, "address": "192.0.2.7", "keys": ["ci"] } } });
     let mail: Mail = serde_json::from_value(stored).unwrap();

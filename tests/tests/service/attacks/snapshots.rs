@@ -120,7 +120,7 @@ async fn promotions_with_long_descriptions_are_refused_before_checks_get_expensi
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_waits_for_the_builds_of_another_account() {
+async fn snapshot_builds_of_one_account_do_not_delay_others() {
     let (app, mallory, key) = prepared(Options::default()).await;
     release(&mallory, "Staging", &longest()).await;
     promote(&mallory, "Production", "1.0.1").await.assert(201);
@@ -162,7 +162,7 @@ async fn nobody_waits_for_the_builds_of_another_account() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_build_that_is_given_up_leaves_nobody_waiting() {
+async fn a_canceled_build_blocks_no_other() {
     let (app, mallory, key) = prepared(Options::default()).await;
     release(&mallory, "Production", "short").await;
     let (state, parsed) = (app.state(), DeploymentKey::try_from(key.as_str()).unwrap());
@@ -176,7 +176,7 @@ async fn a_build_that_is_given_up_leaves_nobody_waiting() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn at_the_bound_whatever_takes_away_is_done() {
+async fn at_the_size_limit_changes_that_shrink_the_snapshot_succeed() {
     let (app, mallory, key) = prepared(Options::default().with("LIMIT_SNAPSHOT_BYTES", "20000")).await;
     release(&mallory, "Staging", &"s".repeat(1_000)).await;
     let (count, _) = promote_until_refused(&mallory, "Production").await;
@@ -199,7 +199,7 @@ async fn at_the_bound_whatever_takes_away_is_done() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_disabling_brings_to_light_stays_within_the_bound() {
+async fn releases_revealed_by_disabling_stay_within_the_limit() {
     let (app, mallory, key) = prepared(Options::default().with("LIMIT_SNAPSHOT_BYTES", "20000")).await;
     let upload = async |content: &str, rollout: u8| {
         let info = json!({ "appVersion": "1.0.1", "description": "n".repeat(3_000), "rollout": rollout });
@@ -229,7 +229,7 @@ async fn disabled_pair(client: &Client, deployment: &str, description: &str) -> 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rollbacks_add_no_range_beyond_the_bound_and_are_done_when_they_take_away() {
+async fn rollbacks_may_only_reduce_ranges_beyond_the_limit() {
     let (app, mallory, _) = prepared(Options::default()).await;
     for (deployment, ranges) in [("Production", 500), ("Staging", 510)] {
         release(&mallory, deployment, "short").await;
@@ -260,7 +260,7 @@ async fn rollbacks_add_no_range_beyond_the_bound_and_are_done_when_they_take_awa
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_large_snapshots_of_an_account_have_a_bound_together() {
+async fn large_snapshots_of_an_account_share_a_limit() {
     let (app, mallory, _) = prepared(Options::default()).await;
     release(&mallory, "Staging", &longest()).await;
     for number in 1..=9 {
@@ -296,7 +296,7 @@ async fn the_large_snapshots_of_an_account_have_a_bound_together() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_older_deployment_that_is_too_large_is_served_without_its_oldest_descriptions() {
+async fn an_oversized_older_deployment_is_served_without_its_oldest_descriptions() {
     let (app, mallory, key) = prepared(Options::default()).await;
     release(&mallory, "Staging", &longest()).await;
     release(&mallory, "Production", &longest()).await;
@@ -321,7 +321,7 @@ async fn an_older_deployment_that_is_too_large_is_served_without_its_oldest_desc
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn releases_and_ranges_have_a_bound() {
+async fn releases_and_ranges_are_limited() {
     let (app, mallory, key) = prepared(Options::default()).await;
     release(&mallory, "Staging", "short").await;
     release(&mallory, "Production", "short").await;

@@ -50,7 +50,7 @@ async fn squatted() -> (TestApp, Client, Client) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_squatted_key_is_freed_and_its_owner_brings_it() {
+async fn a_freed_squatted_key_can_be_claimed_by_its_owner() {
     let (app, eve, ada) = squatted().await;
     let evil = offered(&app, KEY).await;
     done(&app, &["release", "--key", KEY], "deployment_key.release").await;
@@ -69,7 +69,7 @@ async fn a_squatted_key_is_freed_and_its_owner_brings_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_freed_key_does_not_follow_the_squatters_app_to_another_account() {
+async fn a_freed_key_does_not_follow_a_transferred_app() {
     let (app, eve, ada) = squatted().await;
     done(&app, &["release", "--key", KEY], "deployment_key.release").await;
     let new = eve.deployment_key("evil", "Squat").await;
@@ -94,7 +94,7 @@ async fn noted(app: &TestApp) -> (String, bool) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_a_key_was_kept_for_is_told_that_the_operator_took_it() {
+async fn the_previous_holder_is_notified_that_the_operator_freed_the_key() {
     let (app, eve, ada) = squatted().await;
     let [of_eve, of_ada] = [app.account_of("eve").await.to_string(), app.account_of("ada").await.to_string()];
     eve.delete("/v1/apps/evil/deployments/Squat").await.assert_status(204);
@@ -124,7 +124,7 @@ async fn whoever_a_key_was_kept_for_is_told_that_the_operator_took_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_squatted_key_is_given_to_the_deployment_whose_devices_have_it() {
+async fn a_squatted_key_can_be_assigned_to_the_deployment_whose_devices_use_it() {
     let (app, eve, ada) = squatted().await;
     let evil = offered(&app, KEY).await;
     let before = ada.deployment_key("app", "Production").await;
@@ -151,7 +151,7 @@ async fn a_squatted_key_is_given_to_the_deployment_whose_devices_have_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_that_nobody_has_can_be_assigned_and_nothing_else_be_done_with_it() {
+async fn an_unused_key_can_only_be_assigned() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("app").await;

@@ -34,7 +34,7 @@ fn segment(name: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_that_looks_like_another_is_refused_wherever_one_is_given() {
+async fn lookalike_names_are_refused_everywhere() {
     let app = spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -68,7 +68,7 @@ async fn a_name_that_looks_like_another_is_refused_wherever_one_is_given() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn names_that_look_the_same_are_the_same() {
+async fn names_that_look_the_same_are_equal() {
     let app = spawn().await;
     let ada = app.sign_up("ada").await;
     let dashboard = app.open_session("ada", SessionOrigin::Dashboard).await;
@@ -100,7 +100,7 @@ async fn names_that_look_the_same_are_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn names_that_were_stored_before_stay_and_mean_what_they_meant() {
+async fn previously_stored_names_stay_valid() {
     let app = spawn().await;
     let ada = app.sign_up("ada").await;
     for (now, before) in [("one", DECOMPOSED), ("two", DECEITFUL[0])] {
@@ -129,7 +129,7 @@ async fn names_that_were_stored_before_stay_and_mean_what_they_meant() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_looks_like_another_one_registers_nothing() {
+async fn a_lookalike_email_address_cannot_register() {
     let app = spawn().await;
     let wrong = [
         "ada\u{200b}@example.com",
@@ -155,7 +155,7 @@ async fn an_address_that_looks_like_another_one_registers_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_is_one_account_in_every_spelling() {
+async fn every_spelling_of_an_address_is_the_same_account() {
     let app = spawn().await;
     let spellings =
         ["ada@bu\u{308}cher.example", "ADA@B\u{dc}CHER.example", "ada@xn--bcher-kva.example", " ada@b\u{fc}cher\u{3002}example "];
@@ -180,7 +180,7 @@ async fn an_address_is_one_account_in_every_spelling() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_was_stored_before_still_signs_in() {
+async fn a_previously_stored_address_still_signs_in() {
     let app = spawn().await;
     let ada = app.sign_up("ada").await;
     let bob = app.sign_up("bob").await;
@@ -203,7 +203,7 @@ async fn an_address_that_was_stored_before_still_signs_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_password_of_the_service_its_host_and_its_owner_is_refused() {
+async fn a_password_from_the_service_host_or_owner_name_is_refused() {
     let app = TestApp::spawn_with(
         Options::default()
             .with("BASE_URL", "http://updates.initech.example")
@@ -236,7 +236,7 @@ async fn a_password_of_the_service_its_host_and_its_owner_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_common_password_is_refused_wherever_one_is_chosen() {
+async fn a_common_password_is_refused_everywhere() {
     let app = spawn().await;
     app.register("ada").await;
     let dashboard = app.log_in("ada").await;
@@ -259,7 +259,7 @@ async fn a_common_password_is_refused_wherever_one_is_chosen() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_member_that_is_named_twice_is_refused_at_every_depth() {
+async fn duplicate_members_are_refused_at_every_depth() {
     let app = spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, staging) = ada.create_app("demo").await;
@@ -296,7 +296,7 @@ async fn a_member_that_is_named_twice_is_refused_at_every_depth() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_release_says_what_it_is_for_and_its_notes_are_kept_as_they_were_sent() {
+async fn release_notes_are_stored_as_sent() {
     let app = spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -316,7 +316,7 @@ async fn a_release_says_what_it_is_for_and_its_notes_are_kept_as_they_were_sent(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_mail_of_a_transfer_cannot_be_turned_by_the_name_of_the_app() {
+async fn an_app_name_cannot_change_the_text_direction_of_a_transfer_mail() {
     let app = spawn().await;
     let ada = app.sign_up("ada").await;
     app.sign_up("bob").await;
@@ -334,7 +334,7 @@ async fn the_mail_of_a_transfer_cannot_be_turned_by_the_name_of_the_app() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_from_right_to_left_is_isolated_on_pages() {
+async fn a_right_to_left_name_is_isolated_on_pages() {
     let app = spawn().await;
     app.register("ada").await;
     let mut reader = app.signed_in_reader("ada").await;

@@ -46,7 +46,7 @@ async fn guess(app: &TestApp, ada: &Holder) {
 
 // Twenty-one logins, each with a hash: two seconds.
 #[tokio::test(flavor = "multi_thread")]
-async fn codes_are_not_guessed_for_ever() {
+async fn guessing_codes_ends_in_a_block() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.with_both("ada").await;
     for _ in 0..10 {
@@ -80,7 +80,7 @@ async fn codes_are_not_guessed_for_ever() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_right_factor_starts_the_count_anew_and_the_operator_ends_a_stop() {
+async fn a_correct_factor_resets_the_count_and_the_operator_lifts_a_block() {
     let app = TestApp::spawn_with_passkeys().await;
     let ada = app.with_both("ada").await;
     let count = async |number: i64| {
@@ -128,7 +128,7 @@ fn keep_device(reader: &mut Reader) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stranger_does_not_lock_the_owner_out_of_a_browser_that_was_used_before() {
+async fn a_stranger_cannot_lock_the_owner_out_of_a_known_browser() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     app.sign_up("ada").await;
     let mut ada = browser_at(&app, "198.51.100.1");
@@ -161,7 +161,7 @@ async fn a_stranger_does_not_lock_the_owner_out_of_a_browser_that_was_used_befor
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_browser_that_was_used_before_is_asked_for_no_challenge() {
+async fn a_known_browser_needs_no_challenge() {
     let turnstile = Turnstile::start().await;
     let app = TestApp::spawn_among_strangers(turnstile.options(Options::default())).await;
     app.sign_up("ada").await;
@@ -177,7 +177,7 @@ async fn a_browser_that_was_used_before_is_asked_for_no_challenge() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ten_failures_with_a_device_cookie_within_a_day_end_it() {
+async fn ten_failures_within_a_day_revoke_a_device_cookie() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     app.sign_up("ada").await;
     let mut ada = browser_at(&app, "198.51.100.1");
@@ -207,7 +207,7 @@ async fn ten_failures_with_a_device_cookie_within_a_day_end_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_password_a_removed_factor_and_signing_out_everywhere_end_device_cookies() {
+async fn device_cookies_are_revoked_by_password_change_factor_removal_and_sign_out_everywhere() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_LOGIN_ADDRESS", "1000/15m")).await;
     let ada = app.with_totp("ada").await;
     let cookies = async || app.number("SELECT COUNT(*) FROM device_cookies").await;
@@ -253,7 +253,7 @@ async fn a_new_password_a_removed_factor_and_signing_out_everywhere_end_device_c
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hopping_from_one_network_of_a_site_to_the_next_passes_no_limit() {
+async fn changing_networks_within_a_site_does_not_evade_limits() {
     let app = TestApp::spawn_among_strangers(Options::default().with("LIMIT_LOGIN_ADDRESS", "1/15m")).await;
     for number in 0..50 {
         app.stranger(&format!("2001:db8:1:{number:x}::1")).forget(&format!("user{number}")).await.assert(202);
@@ -274,7 +274,7 @@ async fn hopping_from_one_network_of_a_site_to_the_next_passes_no_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_logged_says_what_failed_and_nothing_that_was_typed() {
+async fn logs_contain_the_failure_but_no_user_input() {
     let log = logged::listen("info");
     let app = TestApp::spawn_with_passkeys().await;
     let ada = app.with_both("ada").await;
@@ -360,7 +360,7 @@ fn lines_with(log: &Output, text: &str) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn invented_signatures_of_the_edge_do_not_flood_the_log() {
+async fn forged_edge_signatures_do_not_flood_the_log() {
     let log = logged::listen("info");
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     let knock = async |address: &str, path: &str, header: &str, status: u16| {
@@ -386,7 +386,7 @@ async fn invented_signatures_of_the_edge_do_not_flood_the_log() {
 
 // Three hundred logins of which none is hashed: a second.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flood_of_passwords_is_refused_by_a_limit_and_no_fault_of_the_service() {
+async fn a_flood_of_passwords_is_rate_limited_and_not_logged_as_an_error() {
     let log = logged::listen("info");
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     let (state, mut held) = (app.state(), Vec::new());
@@ -415,7 +415,7 @@ async fn a_flood_of_passwords_is_refused_by_a_limit_and_no_fault_of_the_service(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn exchanges_that_are_no_grants_are_logged_too() {
+async fn invalid_token_requests_are_logged() {
     let log = logged::listen("info");
     let app = TestApp::spawn().await;
     let bodies = [
@@ -434,7 +434,7 @@ async fn exchanges_that_are_no_grants_are_logged_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn failures_of_an_account_are_in_its_trail_the_first_at_once_and_the_number_after_a_minute() {
+async fn login_failures_are_audited_at_once_and_summarized_after_a_minute() {
     let mut app = TestApp::spawn_with(Options::default().with("LIMIT_LOGIN_ADDRESS", "1000/15m")).await;
     app.sign_up("ada").await;
     let key = app.api_key("ada", &["read"]).await;
@@ -484,7 +484,7 @@ async fn failures_of_an_account_are_in_its_trail_the_first_at_once_and_the_numbe
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_owner_is_warned_once_a_day_that_somebody_knows_the_password() {
+async fn the_owner_is_warned_once_a_day_of_a_leaked_password() {
     let app = TestApp::spawn_with_passkeys().await;
     let ada = app.with_totp("ada").await;
     let subject = "Someone entered your password but failed two-factor authentication";
@@ -505,7 +505,7 @@ async fn the_owner_is_warned_once_a_day_that_somebody_knows_the_password() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_owner_is_told_of_a_sign_in_from_a_new_network_with_a_new_browser() {
+async fn the_owner_is_notified_of_a_sign_in_from_a_new_network_and_browser() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     app.sign_up("ada").await;
     let subject = "New sign-in to your account";
@@ -540,7 +540,7 @@ async fn the_owner_is_told_of_a_sign_in_from_a_new_network_with_a_new_browser() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_hundred_notices_are_twenty_and_one_that_sums_up() {
+async fn two_hundred_notices_become_twenty_and_a_summary() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_ACCESS_KEYS", "1000")).await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", SessionOrigin::Dashboard).await;

@@ -436,7 +436,7 @@ async fn what_a_cli_says_about_itself_is_escaped() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_to_paste_is_created_by_the_button_and_shown_once() {
+async fn an_access_key_for_older_clis_is_created_by_the_button_and_shown_once() {
     let (app, mut reader) = ada().await;
     let keys = async || {
         let body = app.log_in("ada").await.get("/v1/access-keys").await.assert(200);

@@ -125,7 +125,7 @@ async fn too_many_failures_or_too_much_time_start_the_sign_in_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_next_page_is_kept_over_both_steps() {
+async fn the_next_page_is_kept_across_both_steps() {
     let app = TestApp::spawn().await;
     let holder = with_totp(&app).await;
     let mut reader = app.reader();

@@ -45,7 +45,7 @@ fn has_bundle_headers(answer: &Answer) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bundle_is_served_whole_with_its_length_and_never_encoded() {
+async fn a_bundle_is_served_with_its_length_and_never_compressed() {
     let bytes = b"console.log('hello');".repeat(10_000);
     let (_app, client, path) = released(&bytes).await;
     for accepted in ["identity", "gzip", "gzip, br, zstd, *"] {
@@ -69,7 +69,7 @@ async fn a_bundle_is_served_whole_with_its_length_and_never_encoded() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ranges_are_served_as_the_standard_says() {
+async fn ranges_are_served_as_in_the_rfc() {
     let bytes: Vec<u8> = (0..1_000_u32).map(|index| u8::try_from(index % 251).unwrap()).collect();
     let (_app, client, path) = released(&bytes).await;
     for (range, from, to) in [
@@ -126,7 +126,7 @@ async fn ranges_are_served_as_the_standard_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_has_the_bundle_is_told_so() {
+async fn a_cached_bundle_is_answered_304() {
     let bytes = b"script".repeat(100);
     let (_app, client, path) = released(&bytes).await;
     let tag = format!("\"{}\"", Sha256Hex::of(&bytes));
@@ -157,7 +157,7 @@ async fn a_client_that_has_the_bundle_is_told_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_is_valid_for_24_to_25_hours_and_the_same_within_an_hour() {
+async fn a_download_url_is_valid_for_24_to_25_hours_and_stable_within_an_hour() {
     let (app, client, path) = released(b"script").await;
     // To the beginning of an hour.
     app.clock.advance(HOUR - app.clock.now().0.rem_euclid(HOUR));
@@ -183,7 +183,7 @@ async fn an_address_is_valid_for_24_to_25_hours_and_the_same_within_an_hour() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_changed_address_is_refused() {
+async fn a_modified_download_url_is_refused() {
     let (app, client, path) = released(b"script").await;
     let (blob, query) = path.split_once('?').unwrap();
     let (expires, signature) = query.split_once('&').unwrap();
@@ -232,7 +232,7 @@ async fn a_changed_address_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_secret_can_be_replaced_without_a_gap() {
+async fn a_signing_secret_can_be_rotated_without_downtime() {
     let old = tests::app::DOWNLOAD_SECRET;
     let new = "a-new-download-secret-of-the-tests-0123456789";
     let app = TestApp::spawn_with(Options::default().with("DOWNLOAD_SECRET", format!("{new},{old}"))).await;
@@ -251,7 +251,7 @@ async fn a_secret_can_be_replaced_without_a_gap() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn other_origins_may_ask_and_other_methods_may_not() {
+async fn other_origins_are_allowed_and_other_methods_are_not() {
     let (_app, client, path) = released(b"script").await;
     let preflight = client.send(client.request(Method::OPTIONS, &path).header("origin", "https://example.com")).await;
     preflight.assert_status(204);

@@ -43,7 +43,7 @@ async fn all_are_told(client: &Client, keys: [&str; 2], expected: [bool; 2]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_is_seen_by_every_check_that_is_asked_after_it_was_answered() {
+async fn every_check_after_a_change_sees_it() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (production, staging) = ada.create_app("demo").await;
@@ -64,7 +64,7 @@ async fn a_change_is_seen_by_every_check_that_is_asked_after_it_was_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_another_program_changes_is_seen_at_once() {
+async fn changes_by_another_process_are_seen_immediately() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (production, staging) = ada.create_app("demo").await;
@@ -86,7 +86,7 @@ async fn what_another_program_changes_is_seen_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_that_are_asked_for_at_once_are_not_mixed_up() {
+async fn concurrent_checks_of_different_keys_are_not_mixed_up() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (production, staging) = ada.create_app("demo").await;
@@ -118,7 +118,7 @@ async fn keys_that_are_asked_for_at_once_are_not_mixed_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn checks_are_refused_while_the_database_cannot_be_asked() {
+async fn checks_are_refused_while_the_database_is_unreachable() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, staging) = ada.create_app("demo").await;
@@ -134,7 +134,7 @@ async fn checks_are_refused_while_the_database_cannot_be_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lost_connection_to_postgresql_is_no_check_s_fault() {
+async fn a_lost_postgresql_connection_fails_no_check() {
     let app = TestApp::spawn().await;
     if app.db().dialect() == Dialect::Sqlite {
         // There are no connections to lose.
@@ -163,7 +163,7 @@ async fn a_lost_connection_to_postgresql_is_no_check_s_fault() {
 
 /// One thread, so that whoever was answered has gone on before the test does.
 #[tokio::test]
-async fn a_change_while_checks_wait_for_their_turn_is_built_once() {
+async fn a_change_during_queued_checks_is_built_once() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, staging) = ada.create_app("demo").await;

@@ -26,12 +26,12 @@ fn said(answer: &Answer) -> (u16, Vec<(String, String)>, Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_short_way_and_the_long_way_say_the_same() {
+async fn the_fast_path_and_the_full_stack_answer_identically() {
     both_say_the_same(&TestApp::spawn().await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_short_way_and_the_long_way_say_the_same_of_an_https_address() {
+async fn the_fast_path_and_the_full_stack_answer_identically_for_an_https_base_url() {
     let app = TestApp::spawn_with(Options::default().with("BASE_URL", "https://updates.example.com")).await;
     both_say_the_same(&app).await;
     let answer = app.anonymous().get("/v1/public/svc/update_check").await;
@@ -72,7 +72,7 @@ async fn both_say_the_same(app: &TestApp) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_layers_refuse_is_refused_on_the_short_way_too() {
+async fn requests_the_middleware_refuses_are_refused_on_the_fast_path() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, key) = ada.create_app("demo").await;
@@ -99,7 +99,7 @@ async fn said_to(base: &str, request: &str) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unusual_forms_of_a_check_are_answered_alike_on_both_ways() {
+async fn unusual_checks_are_answered_identically_on_both_paths() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, key) = ada.create_app("demo").await;

@@ -27,7 +27,7 @@ fn deploy(key: &str, changes: &Value) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_bad_member_is_named_and_nothing_is_counted() {
+async fn every_invalid_member_is_named_and_nothing_is_counted() {
     let (app, ada, key) = prepared().await;
     for (changes, named) in [
         (json!({ "deployment_key": null }), &["deployment_key"][..]),
@@ -118,7 +118,7 @@ async fn reports_of_a_deleted_deployment_are_accepted_and_dropped() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bodies_that_are_no_json_objects_are_refused() {
+async fn bodies_that_are_not_json_objects_are_refused() {
     let (app, ada, key) = prepared().await;
     let deep = "[".repeat(9_000);
     for (path, endpoint) in path::all() {
@@ -178,7 +178,7 @@ async fn a_report_holds_up_to_10_240_bytes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_report_that_cannot_be_kept_is_never_answered_200() {
+async fn a_report_that_cannot_be_stored_is_never_answered_200() {
     let (app, _, key) = prepared().await;
     app.db().close().await;
     for (path, endpoint) in path::all() {

@@ -46,7 +46,7 @@ fn expected<const N: usize>(counts: [(&str, [i64; 4]); N]) -> BTreeMap<String, [
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_golden_sequence_is_counted_by_the_rules_of_this_service() {
+async fn the_golden_sequence_gives_the_expected_counts() {
     let (app, ada, production, staging) = prepared(Options::default(), 7).await;
     let client = "8a5b3d2e-0f1c-4a7b-9c3d-1e2f3a4b5c6d";
     let deploy = |key: &str, more: Value| {
@@ -94,7 +94,7 @@ async fn the_golden_sequence_is_counted_by_the_rules_of_this_service() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_path_takes_reports_with_members_named_either_way() {
+async fn every_path_accepts_snake_case_and_camel_case_reports() {
     let (app, ada, _, staging) = prepared(Options::default(), 1).await;
     let (mut deploys, mut downloads) = (0, 0);
     for (index, (path, endpoint)) in path::all().into_iter().filter(|(_, endpoint)| endpoint.job != Job::Check).enumerate() {
@@ -123,7 +123,7 @@ async fn every_path_takes_reports_with_members_named_either_way() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn reports_without_a_client_id_count_each_and_are_nowhere_active() {
+async fn reports_without_a_client_id_each_count_and_activate_no_device() {
     let (app, ada, _, staging) = prepared(Options::default(), 1).await;
     for id in [json!(null), json!("")] {
         report(&app, "download", json!({ "deployment_key": staging, "client_unique_id": id, "label": "v1" })).await;
@@ -138,7 +138,7 @@ async fn reports_without_a_client_id_count_each_and_are_nowhere_active() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_release_that_is_not_there_is_answered_ok_and_counted_nowhere() {
+async fn a_report_for_an_unknown_release_is_accepted_but_not_counted() {
     let (app, ada, _, staging) = prepared(Options::default(), 1).await;
     for label in ["v2", "v999999999"] {
         report(&app, "download", json!({ "deployment_key": staging, "client_unique_id": "a", "label": label })).await;
@@ -152,7 +152,7 @@ async fn a_release_that_is_not_there_is_answered_ok_and_counted_nowhere() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failure_then_a_success_of_one_release_are_both_counted_once() {
+async fn a_failure_and_a_later_success_each_count_once() {
     let (app, ada, _, staging) = prepared(Options::default(), 2).await;
     let send = async |label: &str, status: &str| {
         let body = json!({ "deployment_key": staging, "app_version": "1.0.0", "client_unique_id": "a", "label": label, "status": status });
@@ -173,7 +173,7 @@ async fn a_failure_then_a_success_of_one_release_are_both_counted_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_is_one_within_an_app_and_another_in_the_next() {
+async fn a_client_id_is_one_device_per_app() {
     let (app, ada, _, staging) = prepared(Options::default(), 1).await;
     let (_, other) = ada.create_app("other").await;
     ada.upload("other", "Staging", b"script", json!({ "appVersion": "1.0.0" })).await.assert(201);
@@ -191,7 +191,7 @@ async fn a_client_is_one_within_an_app_and_another_in_the_next() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_reports_at_once_are_all_counted() {
+async fn concurrent_reports_are_all_counted() {
     let (app, ada, _, staging) = prepared(Options::default(), 1).await;
     let sending: Vec<_> = (0..120)
         .map(|index| {
@@ -231,7 +231,7 @@ async fn binary_versions_beyond_the_limit_are_counted_as_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cleared_history_counts_from_nothing() {
+async fn a_cleared_history_starts_counting_at_zero() {
     let (app, ada, production, staging) = prepared(Options::default(), 1).await;
     let run = async |client: &str, key: &str| {
         report(&app, "deploy", json!({ "deployment_key": key, "app_version": "1.0.0", "client_unique_id": client, "label": "v1" })).await;
@@ -249,7 +249,7 @@ async fn a_cleared_history_counts_from_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn counts_are_there_after_a_restart() {
+async fn counts_survive_a_restart() {
     let (mut app, ada, _, staging) = prepared(Options::default(), 1).await;
     let body = json!({ "deployment_key": staging, "app_version": "1.0.0", "client_unique_id": "a", "label": "v1" });
     report(&app, "deploy", body.clone()).await;
@@ -261,7 +261,7 @@ async fn counts_are_there_after_a_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_address_reports_so_often_for_one_deployment_and_again_a_minute_later() {
+async fn reports_from_one_address_for_one_deployment_are_limited_per_minute() {
     let options = Options::default().with("LIMIT_REPORTS", "3/1m").with("TRUSTED_PROXIES", "127.0.0.1");
     let (app, _, production, staging) = prepared(options, 1).await;
     let send = async |address: &str, key: &str| {

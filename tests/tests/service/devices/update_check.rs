@@ -89,7 +89,7 @@ async fn check(client: &Client, query: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_path_answers_both_ways_of_naming_in_its_own_case() {
+async fn every_path_accepts_both_naming_styles_and_answers_in_its_own() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, key) = ada.create_app("demo").await;
@@ -146,7 +146,7 @@ async fn every_path_answers_both_ways_of_naming_in_its_own_case() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_version_is_answered_exactly_as_it_was_sent() {
+async fn the_version_is_echoed_as_sent() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, key) = ada.create_app("demo").await;
@@ -189,7 +189,7 @@ async fn a_rollout_release_echoes_the_version_as_sent_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_offered_follows_the_history_at_once() {
+async fn checks_follow_the_history_immediately() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (production, staging) = ada.create_app("demo").await;
@@ -241,7 +241,7 @@ async fn a_disabled_release_is_not_offered_and_a_mandatory_one_is_remembered() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bad_checks_are_400_by_the_name_of_each_member_and_unknown_keys_404() {
+async fn invalid_checks_are_400_naming_each_member_and_unknown_keys_404() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, key) = ada.create_app("demo").await;
@@ -327,7 +327,7 @@ fn dressed(endpoint: &Endpoint, answer: &Answer, methods: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_path_lets_other_origins_in_and_only_the_legacy_family_is_deprecated() {
+async fn every_path_allows_other_origins_and_only_the_legacy_family_is_deprecated() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, key) = ada.create_app("demo").await;
@@ -368,7 +368,7 @@ async fn every_path_lets_other_origins_in_and_only_the_legacy_family_is_deprecat
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_header_of_https_is_sent_when_the_base_address_is_https() {
+async fn hsts_is_sent_when_the_base_url_is_https() {
     let app = TestApp::spawn_with(tests::Options::default().with("BASE_URL", "https://updates.example.com/")).await;
     let ada = app.sign_up("ada").await;
     let (_, key) = ada.create_app("demo").await;

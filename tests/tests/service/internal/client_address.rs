@@ -9,7 +9,7 @@ use tests::app::EDGE_SECRET;
 const ADDRESS: &str = "198.51.100.9";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_with_the_edges_signature_is_served_and_with_another_refused() {
+async fn a_request_is_served_only_with_the_edges_signature() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;

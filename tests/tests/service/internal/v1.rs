@@ -62,7 +62,7 @@ fn counts(active: i64, downloaded: i64, installed: i64, failed: i64) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_a_call_signed_over_all_of_itself_is_answered() {
+async fn only_a_completely_signed_call_is_answered() {
     let (app, ada, _, staging) = prepared().await;
     let now = app.clock.now();
     let body = json!({ "reports": [report(1, 5, &staging, Some("a"), "installed", "v1")] }).to_string().into_bytes();
@@ -111,7 +111,7 @@ async fn only_a_call_signed_over_all_of_itself_is_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_batch_that_is_none_is_refused_whole() {
+async fn a_malformed_batch_is_refused_as_a_whole() {
     let (app, ada, _, staging) = prepared().await;
     for body in [&b""[..], b"{", b"[]", b"null", b"{}", b"{\"reports\":null}", b"{\"reports\":{}}", b"{\"reports\":\"x\"}", b"\xff"] {
         post(&app, body).await.refused(400);
@@ -136,7 +136,7 @@ async fn a_batch_that_is_none_is_refused_whole() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_report_of_a_batch_is_judged_alone() {
+async fn each_report_of_a_batch_is_validated_separately() {
     let (app, ada, _, staging) = prepared().await;
     let mut no_label = report(4, 5, &staging, Some("a"), "installed", "v1");
     no_label.as_object_mut().unwrap().remove("label");
@@ -180,7 +180,7 @@ async fn each_report_of_a_batch_is_judged_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_batch_that_is_delivered_again_counts_nothing_twice() {
+async fn a_redelivered_batch_counts_nothing_twice() {
     let (app, ada, _, staging) = prepared().await;
     let reports = [
         report(1, 5, &staging, Some("a"), "binary", "1.0.0"),
@@ -250,7 +250,7 @@ fn permutations(count: usize) -> Vec<Vec<usize>> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_late_report_counts_its_flag_and_moves_nobody_back() {
+async fn a_late_report_counts_its_event_but_moves_no_device_back() {
     let (app, ada, _, staging) = prepared().await;
     deliver(&app, &[report(9, 900, &staging, Some("a"), "installed", "v2")]).await;
     deliver(&app, &[report(1, 100, &staging, Some("a"), "installed", "v1"), report(2, 200, &staging, Some("a"), "binary", "1.0.0")]).await;
@@ -259,7 +259,7 @@ async fn a_late_report_counts_its_flag_and_moves_nobody_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn batches_at_once_and_direct_reports_add_up() {
+async fn concurrent_batches_and_direct_reports_add_up() {
     let (app, ada, production, staging) = prepared().await;
     let mut sending = Vec::new();
     for batch in 0..6_u8 {
@@ -290,7 +290,7 @@ async fn batches_at_once_and_direct_reports_add_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_report_without_client_is_known_again_for_15_days() {
+async fn a_report_without_a_client_id_is_deduplicated_for_15_days() {
     let (app, ada, _, staging) = prepared().await;
     let day = 86_400_000;
     let reports = [report(1, 5, &staging, None, "downloaded", "v1")];
@@ -314,7 +314,7 @@ async fn snapshot(app: &TestApp, method: Method, path: &str) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_snapshot_is_served_to_the_edge() {
+async fn a_snapshot_is_served_to_the_edge() {
     let (app, _, _, staging) = prepared().await;
     let path = format!("/internal/v1/snapshots/{staging}");
     let answer = snapshot(&app, Method::GET, &path).await;
@@ -346,7 +346,7 @@ async fn one_snapshot_is_served_to_the_edge() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_snapshot_is_nobody_elses_business() {
+async fn a_snapshot_is_served_only_to_the_edge() {
     let (app, ada, _, staging) = prepared().await;
     let path = format!("/internal/v1/snapshots/{staging}");
     let now = app.clock.now();

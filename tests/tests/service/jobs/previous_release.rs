@@ -57,7 +57,7 @@ async fn sent(app: &TestApp) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mails_of_the_release_before_are_sent_once_and_those_it_is_sending_when_their_lease_has_run_out() {
+async fn mails_of_the_previous_release_are_sent_once_and_leased_ones_after_their_lease() {
     let mut app = TestApp::spawn().await;
     let until = app.clock.now().plus_millis(HOUR);
     let mut tx = app.db().write().await.unwrap();
@@ -104,7 +104,7 @@ async fn change(app: &TestApp, name: &str, lease_until: Option<UnixMillis>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn snapshots_of_the_release_before_are_pushed_and_a_lease_that_ran_out_counts_as_a_write_under_way() {
+async fn snapshots_queued_by_the_previous_release_are_pushed_after_their_leases() {
     let (app, kv, clock, ada) = pushing().await;
     let (staging, production) = (key_of(&ada, "Staging").await, key_of(&ada, "Production").await);
     let before = (kv.seen().writes, kv.version(&staging).unwrap(), kv.version(&production).unwrap());
@@ -133,7 +133,7 @@ async fn snapshots_of_the_release_before_are_pushed_and_a_lease_that_ran_out_cou
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_in_both_tables_is_moved_when_nobody_holds_it_and_keeps_its_age_and_what_is_unsettled() {
+async fn a_key_in_both_tables_is_moved_when_unleased_and_keeps_its_age_and_unsettled_writes() {
     // Nothing is pushed: there is no edge.
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
@@ -159,7 +159,7 @@ async fn a_key_in_both_tables_is_moved_when_nobody_holds_it_and_keeps_its_age_an
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_first_start_of_this_release_takes_over_what_is_open() {
+async fn the_first_start_of_this_release_takes_over_pending_rows() {
     let mut app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;

@@ -53,7 +53,7 @@ fn newest_label(kv: &KvStandIn, key: &str) -> Option<i64> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_reaches_kv_with_its_version_and_no_key_is_written_twice_a_second() {
+async fn a_change_reaches_kv_and_each_key_is_written_at_most_once_a_second() {
     let (app, kv, ada) = pushing().await;
     for number in 1..=8 {
         upload(&ada, "Staging", &format!("change {number}")).await;
@@ -67,7 +67,7 @@ async fn a_change_reaches_kv_with_its_version_and_no_key_is_written_twice_a_seco
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_token_or_namespace_loses_nothing() {
+async fn a_wrong_token_or_namespace_loses_no_write() {
     let kv = KvStandIn::start(Clock::System).await;
     for (token, namespace) in [("another-token", NAMESPACE), (TOKEN, "another-namespace")] {
         let before = kv.seen().refused;
@@ -85,7 +85,7 @@ async fn a_wrong_token_or_namespace_loses_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_that_fail_inside_a_200_are_written_again_and_the_others_are_not_held_up() {
+async fn keys_that_fail_within_a_200_are_retried_and_do_not_block_others() {
     let (app, kv, ada) = pushing().await;
     until_equal(&app, &kv).await;
     let (staging, production) = (key_of(&ada, "Staging").await, key_of(&ada, "Production").await);
@@ -98,7 +98,7 @@ async fn keys_that_fail_inside_a_200_are_written_again_and_the_others_are_not_he
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_write_whose_answer_is_lost_is_repeated() {
+async fn a_write_whose_response_is_lost_is_retried() {
     let clock = tests::TestClock::starting_now();
     let kv = KvStandIn::start(Clock::Test(clock.clone())).await;
     let app = TestApp::spawn_with(Options { has_machine_clock: false, ..options(&kv, TOKEN, NAMESPACE) }).await;
@@ -120,7 +120,7 @@ async fn a_write_whose_answer_is_lost_is_repeated() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_publishers_racing_never_leave_an_older_snapshot() {
+async fn racing_publishers_never_leave_an_older_snapshot() {
     let (app, kv, ada) = pushing().await;
     for number in 0..6 {
         ada.post("/v1/apps/demo/deployments", json!({ "name": format!("D{number}") })).await.assert(201);
@@ -156,7 +156,7 @@ async fn two_publishers_racing_never_leave_an_older_snapshot() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_altered_by_hand_is_repaired_by_the_reconcile() {
+async fn reconciliation_repairs_manual_changes() {
     let clock = tests::TestClock::starting_now();
     let kv = KvStandIn::start(Clock::Test(clock.clone())).await;
     let app = TestApp::spawn_with(Options { has_machine_clock: false, ..options(&kv, TOKEN, NAMESPACE) }).await;
@@ -199,7 +199,7 @@ async fn what_was_altered_by_hand_is_repaired_by_the_reconcile() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_accounts_rate_limit_is_waited_for() {
+async fn the_publisher_waits_for_the_accounts_rate_limit() {
     let clock = tests::TestClock::starting_now();
     let kv = KvStandIn::start(Clock::Test(clock.clone())).await;
     let stranger = Client::new(&kv.api, Some(TOKEN.to_owned()));
@@ -223,7 +223,7 @@ async fn the_accounts_rate_limit_is_waited_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_write_that_shows_late_is_not_taken_for_a_lost_one() {
+async fn a_write_that_becomes_visible_late_is_not_treated_as_lost() {
     let clock = tests::TestClock::starting_now();
     let kv = KvStandIn::start(Clock::Test(clock.clone())).await;
     let app = TestApp::spawn_with(Options { has_machine_clock: false, ..options(&kv, TOKEN, NAMESPACE) }).await;

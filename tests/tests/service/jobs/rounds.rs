@@ -21,7 +21,7 @@ async fn pass(time: Duration) {
 
 // In one thread, where that time can be moved.
 #[tokio::test]
-async fn history_is_kept_every_hour() {
+async fn history_is_stored_every_hour() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, staging) = ada.create_app("demo").await;
@@ -41,7 +41,7 @@ async fn history_is_kept_every_hour() {
 }
 
 #[tokio::test]
-async fn what_is_over_is_forgotten_every_minute() {
+async fn expired_rows_are_deleted_every_minute() {
     const DAY: i64 = 86_400_000;
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;

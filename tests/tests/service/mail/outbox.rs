@@ -10,7 +10,7 @@ use crate::mail::{send, verification};
 const HOUR: i64 = 3_600_000;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mail_that_waits_cannot_be_read_in_the_database() {
+async fn a_queued_mail_is_encrypted_in_the_database() {
     let app = TestApp::spawn().await;
     let state = app.state();
     let mut tx = state.db.write().await.unwrap();
@@ -23,7 +23,7 @@ async fn a_mail_that_waits_cannot_be_read_in_the_database() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_decision_that_is_rolled_back_sends_nothing() {
+async fn a_rolled_back_transaction_sends_no_mail() {
     let app = TestApp::spawn().await;
     let state = app.state();
     let mut tx = state.db.write().await.unwrap();
@@ -35,7 +35,7 @@ async fn a_decision_that_is_rolled_back_sends_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mail_that_another_sender_has_leased_is_left_alone_until_the_lease_ends() {
+async fn a_leased_mail_is_not_sent_by_others_until_the_lease_expires() {
     let app = TestApp::spawn().await;
     let state = app.state();
     let mut tx = state.db.write().await.unwrap();
@@ -80,7 +80,7 @@ async fn two_replicas_send_each_mail_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mail_that_cannot_be_sent_for_three_days_is_given_up() {
+async fn a_mail_that_fails_for_three_days_is_dropped() {
     // Nobody listens there: the port was free a moment ago.
     let port = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap().local_addr().unwrap().port();
     let app = TestApp::spawn_with(Options::default().with("SMTP_URL", format!("smtp://127.0.0.1:{port}"))).await;

@@ -60,7 +60,7 @@ async fn arrives_once(fault: Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mail_arrives_once_after_the_server_refused() {
+async fn a_mail_arrives_once_after_a_temporary_refusal() {
     for (stage, answer) in [
         ("connection", "421 too busy"),
         ("connection", "554 go away"),
@@ -85,21 +85,21 @@ async fn a_mail_arrives_once_after_the_server_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mail_arrives_once_after_the_server_dropped_it() {
+async fn a_mail_arrives_once_after_a_dropped_connection() {
     for stage in ["connection", "EHLO", "STARTTLS", "AUTH", "MAIL", "RCPT", "DATA", "content"] {
         arrives_once(json!({ "stage": stage, "do": "drop" })).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mail_arrives_once_after_the_server_stalled() {
+async fn a_mail_arrives_once_after_a_stalled_connection() {
     for stage in ["connection", "EHLO", "STARTTLS", "AUTH", "MAIL", "RCPT", "DATA", "content"] {
         arrives_once(json!({ "stage": stage, "do": "stall" })).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_says_nothing_is_left_after_a_time() {
+async fn a_silent_server_times_out() {
     let mut server = MailServer::start(Tls::Off, false).await;
     server.fail(json!([{ "stage": "RCPT", "do": "stall" }])).await;
     let mut app = app(format!("smtp://127.0.0.1:{}?timeout=300ms", server.port)).await;
@@ -116,7 +116,7 @@ async fn a_server_that_says_nothing_is_left_after_a_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mail_that_stalls_does_not_hold_up_the_others() {
+async fn a_stalled_mail_does_not_block_others() {
     let mut server = MailServer::start(Tls::Off, false).await;
     server.fail(json!([{ "stage": "RCPT", "do": "stall", "to": "slow@" }])).await;
     let app = app(format!("smtp://127.0.0.1:{}", server.port)).await;
@@ -132,7 +132,7 @@ async fn a_mail_that_stalls_does_not_hold_up_the_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_recipient_or_a_mail_that_is_refused_for_good_is_not_tried_again() {
+async fn a_permanently_refused_recipient_or_mail_is_not_retried() {
     for (stage, answer) in [("RCPT", "550 no such user"), ("RCPT", "550 5.1.1 no such user"), ("content", "554 5.6.0 not this mail")] {
         let mut server = MailServer::start(Tls::Off, false).await;
         server.fail(json!([{ "stage": stage, "do": "refuse", "answer": answer, "to": "nobody@" }])).await;
@@ -147,7 +147,7 @@ async fn a_recipient_or_a_mail_that_is_refused_for_good_is_not_tried_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mail_is_given_up_when_its_link_has_ended() {
+async fn a_mail_is_dropped_when_its_link_has_expired() {
     let mut server = MailServer::start(Tls::Off, false).await;
     server.fail(json!([{ "stage": "connection", "do": "refuse", "answer": "421 too busy" }])).await;
     let app = app(format!("smtp://127.0.0.1:{}", server.port)).await;
@@ -164,7 +164,7 @@ async fn a_mail_is_given_up_when_its_link_has_ended() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mail_whose_end_nobody_saw_comes_again_as_the_same_mail() {
+async fn a_mail_with_an_unknown_outcome_is_resent_with_the_same_id() {
     let mut server = MailServer::start(Tls::Off, false).await;
     server.fail(json!([{ "stage": "content", "do": "lose" }])).await;
     let app = app(format!("smtp://127.0.0.1:{}", server.port)).await;
@@ -180,7 +180,7 @@ async fn a_mail_whose_end_nobody_saw_comes_again_as_the_same_mail() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_stops_gives_its_mail_to_the_next_start() {
+async fn a_mail_being_sent_at_shutdown_is_sent_after_a_restart() {
     let mut server = MailServer::start(Tls::Off, false).await;
     server.fail(json!([{ "stage": "content", "do": "stall" }])).await;
     let mut app = app(format!("smtp://127.0.0.1:{}", server.port)).await;
@@ -196,7 +196,7 @@ async fn a_server_that_stops_gives_its_mail_to_the_next_start() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_login_goes_over_an_encrypted_connection() {
+async fn the_smtp_login_uses_an_encrypted_connection() {
     for (tls, scheme) in [(Tls::StartTls, "smtp"), (Tls::Implicit, "smtps")] {
         let server = MailServer::start(tls, true).await;
         let app = app(format!("{scheme}://{LOGIN}127.0.0.1:{}?{}", server.port, ca(&server.certificate))).await;
@@ -208,7 +208,7 @@ async fn the_login_goes_over_an_encrypted_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_sent_to_a_server_whose_certificate_is_not_trusted_or_that_does_not_encrypt_as_asked() {
+async fn nothing_is_sent_without_the_configured_tls_and_a_trusted_certificate() {
     let stranger = MailServer::start(Tls::StartTls, true).await;
     let plain = MailServer::start(Tls::Off, false).await;
     for url in [

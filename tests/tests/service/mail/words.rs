@@ -164,7 +164,7 @@ fn is_sent(kind: &Kind) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_mail_says_what_was_reviewed() {
+async fn the_text_of_every_mail_matches_its_snapshot() {
     let app = TestApp::spawn_with(Options::default().with("BASE_URL", "https://updates.example.com")).await;
     let (mut said, mut kinds) = (String::new(), BTreeSet::new());
     for kind in [of_passwords(), of_keys_and_machines(), of_factors(), of_accounts(), of_apps()].concat() {

@@ -91,7 +91,7 @@ async fn still_works(app: &TestApp, ada: &Holder, code: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_seed_outlives_the_key_it_was_sealed_with() {
+async fn a_totp_seed_survives_the_rotation_of_its_key() {
     let mut app = TestApp::spawn_with(with_key(OLD)).await;
     let ada = app.with_totp("ada").await;
     let bob = app.without_factor("bob").await;
@@ -119,7 +119,7 @@ async fn a_seed_outlives_the_key_it_was_sealed_with() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rotation_is_done_again_without_harm_and_beside_a_running_server() {
+async fn a_rotation_is_idempotent_and_works_with_a_running_server() {
     let mut app = TestApp::spawn_with(with_key(OLD)).await;
     let ada = app.with_totp("ada").await;
     restart(&mut app, &both()).await;
@@ -130,7 +130,7 @@ async fn a_rotation_is_done_again_without_harm_and_beside_a_running_server() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mails_that_wait_and_open_challenges_outlive_it() {
+async fn queued_mails_and_open_challenges_survive_a_rotation() {
     let mut app = TestApp::spawn_with(with_key(OLD).with("SMTP_URL", nowhere().await)).await;
     let mut ada = app.with_passkey("ada").await;
     let asked = app.anonymous().post("/v1/auth/passkey/options", json!({})).await.assert(200);
@@ -150,7 +150,7 @@ async fn mails_that_wait_and_open_challenges_outlive_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn any_number_of_rows_is_moved() {
+async fn any_number_of_rows_is_reencrypted() {
     // More than five walks would move that read one page each.
     const MANY: u32 = 1_100;
     let mut app = TestApp::spawn_with(with_key(OLD)).await;
@@ -184,7 +184,7 @@ async fn any_number_of_rows_is_moved() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_process_goes_on_to_encrypt_with_the_old_key_is_not_lost() {
+async fn rows_a_running_process_encrypts_with_the_old_key_are_not_lost() {
     // This one was not told yet which is the first.
     let mut app = TestApp::spawn_with(with_key(&format!("{OLD},{NEW}"))).await;
     let ada = app.with_totp("ada").await;
@@ -207,7 +207,7 @@ async fn what_a_process_goes_on_to_encrypt_with_the_old_key_is_not_lost() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rotation_without_a_key_that_a_row_of_any_kind_needs_is_refused() {
+async fn a_rotation_without_a_needed_key_is_refused() {
     // Each with what it leaves behind of the others.
     let kinds = ["authenticators", "authenticator_setups", "recovery_keys", "mail_outbox", "outbox", "passkey_challenges"];
     let app = TestApp::spawn_with(with_key(OLD).with("SMTP_URL", nowhere().await)).await;
@@ -237,7 +237,7 @@ async fn a_rotation_without_a_key_that_a_row_of_any_kind_needs_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_that_do_not_open_everything_are_refused() {
+async fn keys_that_cannot_decrypt_every_row_are_refused() {
     let mut app = TestApp::spawn_with(with_key(OLD)).await;
     let ada = app.with_totp("ada").await;
     app.stop().await;
@@ -254,7 +254,7 @@ async fn keys_that_do_not_open_everything_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_value_that_no_key_opens_stops_a_rotation_and_the_old_key_stays_needed() {
+async fn an_undecryptable_value_stops_a_rotation_and_the_old_key_stays_needed() {
     let app = TestApp::spawn_with(with_key(OLD)).await;
     app.with_totp("ada").await;
     app.with_totp("bob").await;
@@ -277,7 +277,7 @@ async fn a_value_that_no_key_opens_stops_a_rotation_and_the_old_key_stays_needed
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rotation_gives_up_while_another_process_goes_on_with_the_old_key() {
+async fn a_rotation_fails_while_another_process_uses_the_old_key() {
     let app = TestApp::spawn_with(with_key(OLD)).await;
     app.with_totp("ada").await;
     no_mail_waits(&app).await;

@@ -19,7 +19,7 @@ async fn remove(app: &TestApp, email: &str) -> Ended {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_operator_removes_every_factor_of_one_account_and_its_owner_is_told() {
+async fn the_operator_removes_every_factor_of_an_account_and_notifies_its_owner() {
     let app = TestApp::spawn_with_passkeys().await;
     let (ada, bob) = (app.with_both("ada").await, app.with_totp("bob").await);
     // A login that waits for a factor, and an app that waits to be confirmed.
@@ -59,7 +59,7 @@ async fn the_operator_removes_every_factor_of_one_account_and_its_owner_is_told(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_factors_or_account_it_changes_nothing_and_says_so() {
+async fn without_factors_or_account_nothing_changes_and_the_command_reports_it() {
     let app = TestApp::spawn_with(Options::default()).await;
     app.without_factor("ada").await;
     let rows = app.audit_rows().await;

@@ -27,7 +27,7 @@ async fn make(app: &TestApp, session: &Client, name: &str, ttl: i64) -> Client {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_is_made_used_renamed_given_a_new_lifetime_and_expires() {
+async fn a_key_is_created_used_renamed_extended_and_expires() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -78,7 +78,7 @@ async fn a_key_is_made_used_renamed_given_a_new_lifetime_and_expires() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_raw_key_is_the_servers_and_where_it_comes_from_is_not_the_clients_to_say() {
+async fn clients_cannot_choose_the_raw_key_or_its_origin() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -100,7 +100,7 @@ async fn the_raw_key_is_the_servers_and_where_it_comes_from_is_not_the_clients_t
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_is_taken_once_per_account_by_keys_and_sessions_alike() {
+async fn names_of_keys_and_sessions_are_unique_per_account() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     app.sign_up("bob").await;
@@ -122,7 +122,7 @@ async fn a_name_is_taken_once_per_account_by_keys_and_sessions_alike() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_keys_of_one_name_at_once_one_is_made() {
+async fn of_concurrent_keys_with_one_name_only_one_is_created() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -141,7 +141,7 @@ async fn of_many_keys_of_one_name_at_once_one_is_made() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_keys_that_are_given_each_others_name_at_once_keep_theirs() {
+async fn two_keys_concurrently_renamed_to_each_others_name_keep_their_names() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -158,7 +158,7 @@ async fn two_keys_that_are_given_each_others_name_at_once_keep_theirs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_answers_the_key_that_it_changed_although_its_name_wanders() {
+async fn an_update_returns_the_updated_key_despite_concurrent_renames() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -188,7 +188,7 @@ async fn a_change_answers_the_key_that_it_changed_although_its_name_wanders() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_wrong_member_is_named_at_once() {
+async fn every_invalid_member_is_named_at_once() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -223,7 +223,7 @@ async fn every_wrong_member_is_named_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_lasts_sixty_days_unless_it_says_otherwise_and_ends_with_the_year_9999() {
+async fn a_key_expires_in_sixty_days_by_default_and_by_the_year_9999() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -242,7 +242,7 @@ async fn a_key_lasts_sixty_days_unless_it_says_otherwise_and_ends_with_the_year_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_login_sees_sessions_too_and_a_named_key_named_keys_alone() {
+async fn logins_list_sessions_and_keys_but_access_keys_list_only_keys() {
     let app = TestApp::spawn().await;
     let key = app.sign_up("ada").await;
     app.sign_up("bob").await;
@@ -297,7 +297,7 @@ async fn a_login_sees_sessions_too_and_a_named_key_named_keys_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_a_session_only_the_name_changes() {
+async fn only_the_name_of_a_session_can_change() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let (session, cli) = (app.open_session("ada", Dashboard).await, app.open_session("ada", CliBrowser).await);
@@ -316,7 +316,7 @@ async fn of_a_session_only_the_name_changes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_kind_of_credential_is_refused_as_it_should_be() {
+async fn each_kind_of_credential_gets_the_right_refusal() {
     let app = TestApp::spawn().await;
     let named = app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -351,7 +351,7 @@ async fn each_kind_of_credential_is_refused_as_it_should_be() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_reaches_another_accounts_keys() {
+async fn keys_of_another_account_are_inaccessible() {
     let app = TestApp::spawn().await;
     let key = app.sign_up("ada").await;
     app.sign_up("bob").await;
@@ -371,7 +371,7 @@ async fn nobody_reaches_another_accounts_keys() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_the_deadline_without_a_second_factor_there_are_no_new_keys_and_no_longer_ones() {
+async fn after_the_mfa_deadline_keys_cannot_be_created_or_extended() {
     let app = TestApp::spawn().await;
     let named = app.sign_up("ada").await;
     app.miss_mfa_deadline("ada").await;
@@ -393,7 +393,7 @@ async fn after_the_deadline_without_a_second_factor_there_are_no_new_keys_and_no
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn on_the_deadline_itself_a_key_can_still_be_made() {
+async fn at_the_mfa_deadline_a_key_can_still_be_created() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     app.miss_mfa_deadline("ada").await;
@@ -405,7 +405,7 @@ async fn on_the_deadline_itself_a_key_can_still_be_made() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_owner_is_told_of_a_key_that_comes_or_goes() {
+async fn the_owner_is_notified_of_created_and_deleted_keys() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;

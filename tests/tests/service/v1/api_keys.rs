@@ -35,7 +35,7 @@ async fn listed(session: &Client) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_is_made_used_renamed_narrowed_widened_and_revoked() {
+async fn a_key_is_created_used_renamed_narrowed_widened_and_revoked() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -83,7 +83,7 @@ async fn a_key_is_made_used_renamed_narrowed_widened_and_revoked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_expires_at_its_time_and_a_later_one_lets_it_live_again() {
+async fn an_expired_key_works_again_with_a_later_expiration() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -100,7 +100,7 @@ async fn a_key_expires_at_its_time_and_a_later_one_lets_it_live_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_wrong_member_is_named_at_once() {
+async fn every_invalid_member_is_named_at_once() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -157,7 +157,7 @@ async fn every_wrong_member_is_named_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_kind_of_credential_is_refused_as_it_should_be() {
+async fn each_kind_of_credential_gets_the_right_refusal() {
     let app = TestApp::spawn().await;
     let named = app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -186,7 +186,7 @@ async fn each_kind_of_credential_is_refused_as_it_should_be() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_reaches_another_accounts_keys() {
+async fn keys_of_another_account_are_inaccessible() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     app.sign_up("bob").await;
@@ -201,7 +201,7 @@ async fn nobody_reaches_another_accounts_keys() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_keys_at_once_as_many_are_made_as_the_account_may_have() {
+async fn fifty_concurrent_keys_do_not_exceed_the_limit() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -225,7 +225,7 @@ async fn of_fifty_keys_at_once_as_many_are_made_as_the_account_may_have() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn revoked_and_expired_keys_make_room_and_one_that_comes_back_needs_it() {
+async fn revoked_and_expired_keys_do_not_count_toward_the_limit() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     app.change("UPDATE accounts SET max_api_keys = 2 WHERE email = $1", &["ada@example.com"]).await;
@@ -248,7 +248,7 @@ async fn revoked_and_expired_keys_make_room_and_one_that_comes_back_needs_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_the_deadline_without_a_second_factor_keys_only_shrink() {
+async fn after_the_mfa_deadline_keys_can_only_be_narrowed() {
     let app = TestApp::spawn().await;
     let named = app.sign_up("ada").await;
     let early = app.open_session("ada", Dashboard).await;
@@ -283,7 +283,7 @@ async fn after_the_deadline_without_a_second_factor_keys_only_shrink() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_last_use_is_written_once_in_five_minutes() {
+async fn the_last_use_is_written_at_most_every_five_minutes() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -298,7 +298,7 @@ async fn the_last_use_is_written_once_in_five_minutes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_a_key_only_the_hash_is_kept_and_only_the_whole_of_it_opens() {
+async fn only_the_hash_of_a_key_is_stored_and_only_the_whole_key_works() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -323,7 +323,7 @@ async fn of_a_key_only_the_hash_is_kept_and_only_the_whole_of_it_opens() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_owner_is_told_of_a_key_that_comes_or_goes_and_of_those_that_outlive_a_password() {
+async fn the_owner_is_notified_of_created_revoked_and_surviving_keys() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -344,7 +344,7 @@ async fn the_owner_is_told_of_a_key_that_comes_or_goes_and_of_those_that_outlive
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_go_with_their_account() {
+async fn keys_are_deleted_with_their_account() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let (api, session) = (app.api_key("ada", &["read"]).await, app.open_session("ada", Dashboard).await);

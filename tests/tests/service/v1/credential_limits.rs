@@ -5,7 +5,7 @@ use tests::SessionOrigin::Dashboard;
 use tests::{Options, TestApp};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_are_counted_by_credential() {
+async fn requests_are_limited_per_credential() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_MANAGEMENT_API", "5/1m")).await;
     let key = app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -42,7 +42,7 @@ async fn an_api_key_has_the_same_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn twelve_hundred_requests_a_minute_are_the_default() {
+async fn the_default_is_twelve_hundred_requests_a_minute() {
     let app = TestApp::spawn().await;
     let key = app.sign_up("ada").await;
     for _ in 0..1_200 {
@@ -52,7 +52,7 @@ async fn twelve_hundred_requests_a_minute_are_the_default() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn uploads_are_counted_by_credential() {
+async fn uploads_are_limited_per_credential() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_UPLOADS", "2/15m")).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;

@@ -17,7 +17,7 @@ fn operations(document: &Value) -> Vec<(&str, &str, &Value)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_operation_is_described_whole() {
+async fn every_operation_is_fully_documented() {
     let app = TestApp::spawn().await;
     let answer = app.anonymous().get("/v1/openapi.json").await;
     let document = answer.assert(200);
@@ -58,21 +58,21 @@ async fn every_operation_is_described_whole() {
 
 /// Whoever changes the interface sees it here, and reviews it.
 #[test]
-fn the_document_is_the_one_that_was_reviewed() {
+fn the_document_matches_its_snapshot() {
     let document = control::testing::server::document("https://updates.example.com");
     insta::assert_snapshot!("openapi", serde_json::to_string_pretty(&document).unwrap());
 }
 
 /// Whoever changes what programs rely on sees it here: a difference corrects a schema that was wrong, and stands in CHANGELOG.md.
 #[test]
-fn the_shape_of_the_interface_stays() {
+fn the_shape_of_the_api_matches_its_snapshot() {
     let document = serde_json::to_value(control::testing::server::document("https://updates.example.com")).unwrap();
     let lines: Vec<String> = openapi_shape::lines(&document).into_iter().collect();
     insta::assert_snapshot!("shape", lines.join("\n"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_rule_against_a_promotion_is_told() {
+async fn every_promotion_refusal_is_documented() {
     let app = TestApp::spawn().await;
     let document = app.anonymous().get("/v1/openapi.json").await.assert(200);
     let promote = &document["paths"]["/v1/apps/{app}/deployments/{deployment}/promotions"]["post"];
@@ -83,7 +83,7 @@ async fn every_rule_against_a_promotion_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_may_remove_and_who_may_leave_is_told_apart() {
+async fn removing_and_leaving_are_documented_separately() {
     let app = TestApp::spawn().await;
     let document = app.anonymous().get("/v1/openapi.json").await.assert(200);
     let remove = &document["paths"]["/v1/apps/{app}/collaborators/{email}"]["delete"];
@@ -99,7 +99,7 @@ async fn who_may_remove_and_who_may_leave_is_told_apart() {
 const OPENED: [&str; 2] = ["/v1/auth/login", "/v1/auth/register"];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_path_answers_exactly_the_methods_of_the_document() {
+async fn each_path_serves_exactly_the_documented_methods() {
     let app = TestApp::spawn().await;
     let client = app.anonymous();
     let document = client.get("/v1/openapi.json").await.assert(200);
@@ -137,7 +137,7 @@ const UNDESCRIBED: &[(&str, usize)] = &[
 ];
 
 #[test]
-fn a_route_without_a_description_stands_in_the_list() {
+fn every_undocumented_route_is_in_the_list() {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../control/src");
     let mut found = Vec::new();
     collect(&sources, &sources, &mut found);
@@ -170,7 +170,7 @@ fn collect(root: &Path, folder: &Path, into: &mut Vec<(String, usize)>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_page_needs_nothing_but_its_style() {
+async fn the_docs_page_loads_only_its_stylesheet() {
     let app = TestApp::spawn().await;
     let client = app.anonymous();
     let page = client.get("/v1/docs").await;

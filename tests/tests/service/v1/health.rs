@@ -19,7 +19,7 @@ fn unreachable_edge() -> Options {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_healthy_service_tells_everybody() {
+async fn health_is_public() {
     let app = TestApp::spawn().await;
     let client = app.anonymous();
     let answer = client.get("/v1/health").await;
@@ -35,7 +35,7 @@ async fn a_healthy_service_tells_everybody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_edge_that_lags_is_degraded_and_never_a_503() {
+async fn a_lagging_edge_is_degraded_but_never_503() {
     let app = TestApp::spawn_with(unreachable_edge()).await;
     let client = app.anonymous();
     assert_eq!(client.get("/v1/health").await.assert(200), ok("ok"), "nothing is to be pushed");
@@ -48,7 +48,7 @@ async fn an_edge_that_lags_is_degraded_and_never_a_503() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_is_repeated_for_five_seconds() {
+async fn a_health_response_is_cached_for_five_seconds() {
     let app = TestApp::spawn().await;
     let client = app.anonymous();
     client.get("/v1/health").await.assert(200);
@@ -72,7 +72,7 @@ async fn an_answer_is_repeated_for_five_seconds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_its_store_an_upload_is_503_and_leaves_nothing_in_the_database() {
+async fn without_storage_an_upload_is_503_and_leaves_no_rows() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -87,7 +87,7 @@ async fn without_its_store_an_upload_is_503_and_leaves_nothing_in_the_database()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_its_database_everything_but_liveness_is_503() {
+async fn without_the_database_everything_but_liveness_is_503() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, key) = ada.create_app("demo").await;

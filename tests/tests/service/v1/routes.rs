@@ -64,7 +64,7 @@ const ROUTES: &[(&str, &[&str])] = &[
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn head_answers_as_get_without_a_body() {
+async fn head_is_answered_like_get_without_a_body() {
     let (_app, ada) = prepared().await;
     for (path, methods) in ROUTES.iter().filter(|(path, _)| !path.starts_with("/internal")) {
         if !methods.contains(&"GET") {
@@ -87,7 +87,7 @@ async fn head_answers_as_get_without_a_body() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_method_is_405_with_those_that_are_allowed() {
+async fn an_unsupported_method_is_405_with_the_allowed_ones() {
     let (_app, ada) = prepared().await;
     for (path, methods) in ROUTES.iter().filter(|(path, _)| !path.starts_with("/internal")) {
         for slash in ["", "/"] {
@@ -169,7 +169,7 @@ async fn a_json_body_holds_up_to_10_240_bytes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_of_another_type_is_415() {
+async fn a_body_of_another_content_type_is_415() {
     let (_app, ada) = prepared().await;
     for (index, path) in JSON_ROUTES.into_iter().enumerate() {
         let body = |kind: usize| json!({ "name": format!("n{index}-{kind}") }).to_string();
@@ -195,7 +195,7 @@ async fn a_body_of_another_type_is_415() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn malformed_json_is_400_and_says_where() {
+async fn malformed_json_is_400_with_the_position() {
     let (_app, ada) = prepared().await;
     let deep = "[".repeat(5_000);
     for path in JSON_ROUTES {
@@ -260,7 +260,7 @@ async fn every_operation_that_takes_json_refuses_invalid_and_too_large_bodies() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn odd_but_legal_queries_and_headers_change_nothing() {
+async fn unusual_but_valid_queries_and_headers_change_nothing() {
     let (_app, ada) = prepared().await;
     for path in ["/v1/apps?", "/v1/apps?&&=&x", "/v1/apps?%FF=%00", "/v1/apps?name=demo#fragment"] {
         ada.get(path).await.assert(200);

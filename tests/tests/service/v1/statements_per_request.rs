@@ -104,7 +104,7 @@ async fn one_more(app: &TestApp, ada: &Client, session: &Client, number: usize) 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_list_takes_no_more_statements_for_many_than_for_one() {
+async fn the_number_of_statements_does_not_grow_with_the_list() {
     let log = logged::listen("sqlx::query=debug");
     let options = Options::default().with("LIMIT_UPLOADS", "200/15m").with("LIMIT_ACCOUNT_UPLOADS", "200/15m");
     let app = TestApp::spawn_with(options.with("LIMIT_DEPLOYMENTS", "100").with("LIMIT_MAX_API_KEYS", "100")).await;
@@ -134,7 +134,7 @@ async fn a_list_takes_no_more_statements_for_many_than_for_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_app_is_read_without_the_others() {
+async fn reading_one_app_does_not_read_others() {
     let log = logged::listen("sqlx::query=debug");
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);

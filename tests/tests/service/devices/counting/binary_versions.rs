@@ -20,7 +20,7 @@ fn with_names(names: u32, active: i64) -> Counts {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_hundred_versions_have_names_and_the_others_are_counted_together() {
+async fn two_hundred_versions_are_counted_by_name_and_the_rest_together() {
     let world = World::new().await;
     let (production, staging) = world.app_with("demo", 1).await;
     let run = |first: u32, clients: u32, time: i64, key: &str| -> Vec<Value> {
@@ -51,7 +51,7 @@ async fn two_hundred_versions_have_names_and_the_others_are_counted_together() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_looks_like_a_label_is_counted_as_other_from_the_beginning() {
+async fn versions_that_look_like_labels_are_counted_as_other() {
     let world = World::new().await;
     let (_, staging) = world.app_with("demo", 3).await;
     for (client, version) in [("a", "v1"), ("b", "v77"), ("c", "other"), ("d", "V1"), ("e", "v01"), ("f", "1.0"), ("g", "Other")] {
@@ -65,7 +65,7 @@ async fn what_looks_like_a_label_is_counted_as_other_from_the_beginning() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cleared_history_gives_its_names_anew() {
+async fn a_cleared_history_frees_the_named_versions() {
     let world = World::new().await;
     let (_, staging) = world.app_with("demo", 1).await;
     let all: Vec<Value> =
@@ -84,7 +84,7 @@ fn devices(first: u32, count: u32, time: i64, key: &str, version: &str) -> Vec<V
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_places_are_for_the_versions_with_the_most_devices() {
+async fn the_versions_with_the_most_devices_are_named() {
     let world = World::with(Options::default().with("LIMIT_BINARY_VERSIONS", "3")).await;
     let (production, staging) = world.app_with("demo", 1).await;
     // Somebody invents versions before the real ones come, here and elsewhere.
@@ -122,7 +122,7 @@ async fn the_places_are_for_the_versions_with_the_most_devices() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_places_are_looked_at_by_a_job() {
+async fn a_job_updates_the_named_versions() {
     let mut world = World::with(Options::default().with("LIMIT_BINARY_VERSIONS", "1")).await;
     let (_, staging) = world.app_with("demo", 1).await;
     world.app.deliver(&devices(0, 1, 10, &staging, "junk")).await;
@@ -134,7 +134,7 @@ async fn the_places_are_looked_at_by_a_job() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn reports_that_come_while_places_change_hands_lose_nothing() {
+async fn reports_during_a_change_of_named_versions_are_not_lost() {
     const CLIENTS: u32 = 600;
     let world = World::with(Options::default().with("LIMIT_BINARY_VERSIONS", "4")).await;
     let (_, staging) = world.app_with("demo", 1).await;
@@ -179,7 +179,7 @@ async fn reports_that_come_while_places_change_hands_lose_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_new_versions_at_once_are_never_more_than_two_hundred() {
+async fn concurrent_new_versions_never_exceed_two_hundred_names() {
     const CLIENTS: u32 = 400;
     let world = World::new().await;
     let (_, staging) = world.app_with("demo", 1).await;

@@ -178,7 +178,7 @@ fn headers() -> Vec<Vec<HeaderValue>> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_step_counts_the_same_on_every_path_in_both_dialects_whatever_the_sdk_version() {
+async fn counts_are_the_same_on_every_path_and_for_every_sdk_version() {
     let world = World::new().await;
     let keys = world.app_with("demo", 7).await;
     let paths: Vec<String> =
@@ -214,7 +214,7 @@ async fn every_step_counts_the_same_on_every_path_in_both_dialects_whatever_the_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_steps_come_to_the_same_in_any_order() {
+async fn the_order_of_the_steps_does_not_change_the_counts() {
     const CLIENTS: u32 = 250;
     let world = World::new().await;
     let keys = world.app_with("demo", 7).await;

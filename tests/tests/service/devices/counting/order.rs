@@ -7,7 +7,7 @@ use tests::reports::counts;
 use crate::devices::counting::{World, stamped};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_late_report_counts_what_happened_and_moves_nobody_back() {
+async fn a_late_report_is_counted_but_moves_no_device_back() {
     let world = World::new().await;
     let (production, staging) = world.app_with("demo", 3).await;
     let deliver = async |number: u32, received: i64, key: &str, event: &str, place: &str| {
@@ -32,7 +32,7 @@ async fn a_late_report_counts_what_happened_and_moves_nobody_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_reports_of_one_millisecond_the_one_with_the_highest_id_is_the_newest() {
+async fn reports_of_the_same_millisecond_are_ordered_by_id() {
     let world = World::new().await;
     let (production, staging) = world.app_with("demo", 3).await;
     let tied = |client: &str, first: u32| {
@@ -57,7 +57,7 @@ async fn of_reports_of_one_millisecond_the_one_with_the_highest_id_is_the_newest
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_report_with_a_time_of_another_age_is_counted_like_any_other() {
+async fn a_report_with_an_implausible_time_is_counted_normally() {
     let world = World::new().await;
     let (_, staging) = world.app_with("demo", 2).await;
     let now = world.app.clock.now().as_millis();
@@ -70,7 +70,7 @@ async fn a_report_with_a_time_of_another_age_is_counted_like_any_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_repeats_of_many_clients_in_any_order_count_each_once() {
+async fn repeated_reports_in_any_order_count_once() {
     let world = World::new().await;
     let (production, staging) = world.app_with("demo", 2).await;
     let mut random = Random::new(77);

@@ -57,7 +57,7 @@ fn letters(folder: &Path, key: &str) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_folder_of_letters_is_counted_once_and_deleted() {
+async fn a_folder_of_dead_letters_is_counted_once_and_deleted() {
     let world = World::new().await;
     let (_, staging) = world.app_with("demo", 1).await;
     let folder = TempDir::new().unwrap();
@@ -85,7 +85,7 @@ async fn a_folder_of_letters_is_counted_once_and_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_counted_stays_and_is_named_without_a_word_of_it() {
+async fn invalid_dead_letters_are_kept_and_listed_without_their_contents() {
     let world = World::new().await;
     let (_, staging) = world.app_with("demo", 1).await;
     let folder = TempDir::new().unwrap();
@@ -142,7 +142,7 @@ async fn what_cannot_be_counted_stays_and_is_named_without_a_word_of_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_replay_while_the_service_counts_adds_up() {
+async fn a_replay_concurrent_with_the_service_counts_correctly() {
     let world = World::new().await;
     let (_, staging) = world.app_with("demo", 1).await;
     let folder = TempDir::new().unwrap();
@@ -158,7 +158,7 @@ async fn a_replay_while_the_service_counts_adds_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_place_to_read_from_it_says_so_and_counts_nothing() {
+async fn a_replay_without_a_source_fails_and_counts_nothing() {
     let world = World::new().await;
     for (from, said) in [
         ("/nowhere/at/all", "cannot be listed"),
@@ -197,7 +197,7 @@ async fn bucket(letter: &Value, times: u32) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bucket_that_lists_the_same_again_is_not_replayed_for_ever() {
+async fn a_bucket_that_repeats_a_listing_does_not_cause_an_endless_replay() {
     let world = World::new().await;
     let (_, staging) = world.app_with("demo", 1).await;
     let letter = stamped(1, 10, &staging, Some("phone"), "installed", "v1");

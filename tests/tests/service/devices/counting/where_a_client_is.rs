@@ -6,7 +6,7 @@ use tests::reports::{batch, counts};
 use crate::devices::counting::{DEPLOY, World, stamped};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_is_in_one_place_of_an_app_whatever_leads_there() {
+async fn a_device_runs_one_release_of_an_app_at_a_time() {
     let world = World::new().await;
     let (production, staging) = world.app_with("demo", 2).await;
     // From release to release, to a binary, to another deployment's binary, to its release, and back.
@@ -25,7 +25,7 @@ async fn a_client_is_in_one_place_of_an_app_whatever_leads_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_id_in_another_app_is_another_client() {
+async fn the_same_client_id_in_another_app_is_another_device() {
     let world = World::new().await;
     let (_, here) = world.app_with("here", 1).await;
     let (_, there) = world.app_with("there", 1).await;
@@ -43,7 +43,7 @@ async fn the_same_id_in_another_app_is_another_client() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn downloads_and_failures_move_nobody() {
+async fn downloads_and_failures_do_not_move_a_device() {
     let world = World::new().await;
     let (production, staging) = world.app_with("demo", 2).await;
     // Neither one that is nowhere …
@@ -68,7 +68,7 @@ async fn downloads_and_failures_move_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_client_says_of_where_it_was_is_ignored() {
+async fn the_previous_release_in_a_report_is_ignored() {
     let world = World::new().await;
     let (production, staging) = world.app_with("demo", 2).await;
     let (_, other) = world.app_with("other", 2).await;
@@ -95,7 +95,7 @@ async fn what_a_client_says_of_where_it_was_is_ignored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_release_that_is_not_there_is_nowhere_to_be() {
+async fn a_report_for_an_unknown_release_moves_no_device() {
     let world = World::new().await;
     let (production, staging) = world.app_with("demo", 1).await;
     world.installed(&staging, "a", "v1").await;
@@ -109,7 +109,7 @@ async fn a_release_that_is_not_there_is_nowhere_to_be() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn reports_of_a_deleted_deployment_are_not_those_of_the_next_with_its_key() {
+async fn a_reused_key_does_not_inherit_reports_of_the_deleted_deployment() {
     let world = World::new().await;
     let (_, staging) = world.app_with("demo", 1).await;
     let upload = async || {

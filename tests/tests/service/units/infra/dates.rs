@@ -62,14 +62,14 @@ fn days_are_those_between_the_dates() {
 }
 
 #[test]
-fn the_ends_of_time_have_words() {
+fn the_most_distant_times_can_be_formatted() {
     let (first, last) = (UnixMillis(i64::MIN), UnixMillis(i64::MAX));
     assert_eq!(relative(last, first), "in 213503982335 days");
     assert_eq!(relative(first, last), "213503982335 days ago");
 }
 
 #[test]
-fn a_relative_time_has_the_exact_one_beside_it() {
+fn a_relative_time_includes_the_exact_time() {
     let time = RelativeTime::of(TIME, TIME.plus_millis(-2 * HOUR));
     assert_eq!([1, 0, -1].map(|later| RelativeTime::of(TIME.plus_millis(later), TIME).is_past), [false, true, true]);
     assert_eq!(

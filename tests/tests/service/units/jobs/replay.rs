@@ -3,7 +3,7 @@
 use control::testing::jobs::Place;
 
 #[test]
-fn a_place_is_a_folder_or_a_bucket() {
+fn a_replay_source_is_a_folder_or_a_bucket() {
     for folder in ["letters", "/var/letters", "./s3:letters", "C:\\letters"] {
         assert_eq!(folder.parse(), Ok(Place::Folder(folder.into())));
     }

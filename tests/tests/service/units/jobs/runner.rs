@@ -40,7 +40,7 @@ async fn an_hour(round: fn(usize) -> Result<Rest>) -> (usize, Facts) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_job_that_panics_runs_again() {
+async fn a_panicking_job_is_restarted() {
     let (rounds, facts) = an_hour(|round| {
         assert!(round >= 3, "planted");
         Ok(Rest::AtMost(Duration::from_hours(2)))
@@ -50,7 +50,7 @@ async fn a_job_that_panics_runs_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_job_that_fails_rests_for_up_to_a_minute() {
+async fn a_failing_job_backs_off_for_up_to_a_minute() {
     let (rounds, facts) = an_hour(|_| Err(Error::internal("planted"))).await;
     // Sixty long rests in an hour, up to a quarter more or less, and six short ones before.
     assert!((148..186).contains(&rounds), "{rounds}");
@@ -58,7 +58,7 @@ async fn a_job_that_fails_rests_for_up_to_a_minute() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn rounds_in_which_nothing_was_due_hide_no_failure() {
+async fn idle_rounds_do_not_hide_a_failure() {
     let idle = |round| if round == 0 { Err(Error::internal("planted")) } else { Ok(Rest::Idle(Duration::from_mins(1))) };
     let (rounds, facts) = an_hour(idle).await;
     assert!(rounds > 150, "{rounds}");
@@ -66,7 +66,7 @@ async fn rounds_in_which_nothing_was_due_hide_no_failure() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_cuts_a_round_off() {
+async fn stopping_cancels_the_running_round() {
     struct Endless;
     impl Job for Endless {
         const NAME: &'static str = "endless";

@@ -55,7 +55,7 @@ async fn an_account_is_shown_as_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_new_account_may_have_is_a_setting() {
+async fn the_limits_of_new_accounts_are_settings() {
     let options =
         Options::default().with("LIMIT_MAX_API_KEYS", "3").with("LIMIT_RETENTION_DAYS", "7").with("LIMIT_MAX_UPLOAD_BYTES", "1KiB");
     let app = TestApp::spawn_with(options).await;
@@ -65,7 +65,7 @@ async fn what_a_new_account_may_have_is_a_setting() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_name_is_changed_alone() {
+async fn the_name_can_be_updated_alone() {
     let (app, session) = ada().await;
     let longest = "ü".repeat(255);
     for name in ["Ada", "Ada Lovelace <script>", "Ада 🚀", longest.as_str()] {
@@ -87,7 +87,7 @@ async fn the_name_is_changed_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_bad_member_of_a_change_is_named_and_nothing_is_changed() {
+async fn every_invalid_member_of_an_update_is_named_and_nothing_changes() {
     let (app, session) = ada().await;
     let sound = json!({ "currentPassword": PASSWORD, "password": OTHER, "name": "Ada" });
     let with = |more: &[(&str, Value)]| {
@@ -120,7 +120,7 @@ async fn every_bad_member_of_a_change_is_named_and_nothing_is_changed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_is_no_object_or_too_large_is_refused_as_everywhere() {
+async fn a_body_that_is_not_an_object_or_too_large_is_refused() {
     let (_app, session) = ada().await;
     for method in [Method::PATCH, Method::DELETE] {
         let send = async |kind: &str, body: Vec<u8>| {
@@ -145,7 +145,7 @@ async fn a_body_that_is_no_object_or_too_large_is_refused_as_everywhere() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_password_ends_all_that_the_old_one_let_in() {
+async fn a_new_password_revokes_every_session() {
     let (app, session) = ada().await;
     let key = app.sign_up("bob").await;
     let (other, cli, bob) =
@@ -177,7 +177,7 @@ async fn a_new_password_ends_all_that_the_old_one_let_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_named_key_survives_a_new_password_and_is_named_in_the_mail() {
+async fn access_keys_survive_a_new_password_and_are_listed_in_the_mail() {
     let app = TestApp::spawn().await;
     let key = app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
@@ -225,7 +225,7 @@ async fn a_wrong_current_password_is_a_failed_login() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_that_is_refused_before_the_password_is_compared_counts_for_nothing() {
+async fn a_change_refused_before_the_password_check_is_not_counted() {
     let (_app, session) = ada().await;
     for _ in 0..12 {
         change(&session, "not her password", "short").await.refused(400);
@@ -234,7 +234,7 @@ async fn a_change_that_is_refused_before_the_password_is_compared_counts_for_not
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_changes_at_once_one_wins_and_the_mail_is_sent_once() {
+async fn of_two_concurrent_password_changes_one_wins_and_one_mail_is_sent() {
     let (app, session) = ada().await;
     let second = app.open_session("ada", Dashboard).await;
     let answers =
@@ -246,7 +246,7 @@ async fn of_two_changes_at_once_one_wins_and_the_mail_is_sent_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_that_owns_apps_stays() {
+async fn an_account_that_owns_apps_cannot_be_deleted() {
     let (app, session) = ada().await;
     let (key, _) = session.create_app("demo").await;
     let refusal = close(&session, PASSWORD).await.refused(409);
@@ -267,7 +267,7 @@ async fn an_account_that_owns_apps_stays() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_account_is_gone_with_all_its_credentials() {
+async fn deleting_an_account_deletes_all_its_credentials() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let session = app.log_in("ada").await;
@@ -295,7 +295,7 @@ async fn a_deleted_account_is_gone_with_all_its_credentials() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reset_that_was_asked_for_dies_with_the_account() {
+async fn deleting_an_account_cancels_its_password_reset() {
     let (app, session) = ada().await;
     session.post("/v1/auth/forgot-password", json!({ "email": "ada@example.com" })).await.assert(202);
     let token = app.last_mail_to("ada@example.com").await.token();
@@ -306,7 +306,7 @@ async fn a_reset_that_was_asked_for_dies_with_the_account() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_app_that_is_made_while_its_owner_goes_is_either_kept_or_not_made() {
+async fn an_app_created_during_account_deletion_is_kept_or_not_created() {
     let (app, session) = ada().await;
     let new = json!({ "name": "demo" });
     let (closed, made) = futures_util::future::join(close(&session, PASSWORD), session.post("/v1/apps", new)).await;

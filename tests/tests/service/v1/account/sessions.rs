@@ -29,7 +29,7 @@ async fn is_in(client: &Client) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_is_shown_with_where_it_came_from_and_how_it_is_used() {
+async fn a_session_is_listed_with_its_origin_and_last_use() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let start = app.clock.now().0;
@@ -66,7 +66,7 @@ async fn a_session_is_shown_with_where_it_came_from_and_how_it_is_used() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_the_accounts_own_usable_sessions_are_shown() {
+async fn only_the_accounts_active_sessions_are_listed() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     app.sign_up("bob").await;
@@ -81,7 +81,7 @@ async fn only_the_accounts_own_usable_sessions_are_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_dashboard_session_is_ended_at_once_and_nothing_else() {
+async fn all_dashboard_sessions_can_be_revoked_and_nothing_else() {
     let app = TestApp::spawn().await;
     let key = app.sign_up("ada").await;
     app.sign_up("bob").await;
@@ -121,7 +121,7 @@ async fn the_current_session_is_kept_on_request() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_ends_itself() {
+async fn a_session_can_revoke_itself() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     let (one, two, cli) =
@@ -136,7 +136,7 @@ async fn a_session_ends_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sessions_are_ended_by_address_or_machine() {
+async fn sessions_are_revoked_by_address_or_device() {
     let app = TestApp::spawn().await;
     app.sign_up("ada").await;
     app.sign_up("bob").await;
@@ -160,7 +160,7 @@ async fn sessions_are_ended_by_address_or_machine() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_no_session_came_from_is_not_found() {
+async fn an_address_without_sessions_is_not_found() {
     let app = TestApp::spawn().await;
     let key = app.sign_up("ada").await;
     let ended = app.open_session_of("ada", Dashboard, "192.0.2.9", &Device::default()).await;

@@ -40,7 +40,7 @@ fn actions(page: &Value) -> Vec<&str> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_change_by_a_stranger_is_one_row() {
+async fn each_unauthenticated_change_adds_one_row() {
     let app = TestApp::spawn().await;
     let nobody = app.anonymous();
     let email = json!({ "email": "ada@example.com" });
@@ -78,7 +78,7 @@ async fn each_change_by_a_stranger_is_one_row() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_change_by_a_caller_is_one_row() {
+async fn each_authenticated_change_adds_one_row() {
     let app = TestApp::spawn().await;
     let key = app.sign_up("ada").await;
     let dashboard = app.open_session("ada", Dashboard).await;
@@ -132,7 +132,7 @@ async fn each_change_by_a_caller_is_one_row() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_secret_and_no_address_of_mail_is_in_the_trail() {
+async fn the_audit_trail_contains_no_secrets_or_email_addresses() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let session = app.log_in("ada").await;
@@ -157,7 +157,7 @@ async fn no_secret_and_no_address_of_mail_is_in_the_trail() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_apps_events_are_shown_newest_first_with_who_and_what() {
+async fn an_apps_events_are_listed_newest_first_with_actor_and_action() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("other").await;
@@ -181,7 +181,7 @@ async fn an_apps_events_are_shown_newest_first_with_who_and_what() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_follow_one_another_while_events_are_added() {
+async fn paging_is_stable_while_events_are_added() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -207,7 +207,7 @@ async fn pages_follow_one_another_while_events_are_added() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_query_that_is_wrong_is_refused_with_every_fault() {
+async fn an_invalid_query_is_refused_with_every_error() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -230,7 +230,7 @@ async fn a_query_that_is_wrong_is_refused_with_every_fault() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_those_who_manage_an_app_read_its_trail() {
+async fn only_managers_of_an_app_can_read_its_audit_trail() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -250,7 +250,7 @@ async fn only_those_who_manage_an_app_read_its_trail() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_somebody_did_stays_when_the_account_goes() {
+async fn audit_rows_survive_the_deletion_of_the_account() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -279,7 +279,7 @@ async fn six() -> (TestApp, Vec<EventRow>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_row_that_was_edited_is_named_whichever_column_it_was() {
+async fn an_edit_of_any_column_is_detected() {
     let (app, rows) = six().await;
     let third = &rows[2];
     let edits = [
@@ -331,7 +331,7 @@ async fn restore(app: &TestApp, row: &EventRow) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rows_that_were_removed_swapped_or_added_are_found() {
+async fn removed_swapped_and_added_rows_are_detected() {
     let (app, rows) = six().await;
     app.change("DELETE FROM audit_events WHERE seq = 4", &[]).await;
     assert_eq!(app.verify_audit().await, Err(Broken::Missing(4)));
@@ -362,7 +362,7 @@ async fn rows_that_were_removed_swapped_or_added_are_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_row_before_the_first_is_found() {
+async fn a_row_before_the_first_is_detected() {
     for place in ["0", "-1", "-9000000000000000000"] {
         let (app, rows) = six().await;
         let copy = "INSERT INTO audit_events SELECT CAST($1 AS BIGINT), 'planted', time, account_id, credential_id, credential_kind, \
@@ -374,7 +374,7 @@ async fn a_row_before_the_first_is_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_end_that_was_kept_shows_rows_cut_off_and_a_chain_made_anew() {
+async fn a_saved_head_detects_truncated_and_rebuilt_chains() {
     let (app, rows) = six().await;
     let kept = |seq: usize| Kept { rows: rows[seq - 1].seq, hash: Sha256Hex::try_from(rows[seq - 1].hash.as_str()).unwrap() };
     for seq in 1..=6 {
@@ -397,7 +397,7 @@ async fn an_end_that_was_kept_shows_rows_cut_off_and_a_chain_made_anew() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_whose_row_cannot_be_written_does_not_happen() {
+async fn a_change_is_rolled_back_if_its_row_cannot_be_written() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     app.change("DELETE FROM audit_head", &[]).await;
@@ -406,7 +406,7 @@ async fn a_change_whose_row_cannot_be_written_does_not_happen() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn fifty_changes_at_once_leave_an_unbroken_chain() {
+async fn fifty_concurrent_changes_leave_an_unbroken_chain() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_UPLOADS_AT_ONCE", "50")).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;

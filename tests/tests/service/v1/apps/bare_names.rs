@@ -8,7 +8,7 @@ use tests::{Client, Options, TestApp, encode_segment};
 use crate::v1::apps::{accept, add, meaning, names, transfer};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_renamed_app_captures_no_name_of_its_collaborators() {
+async fn a_renamed_app_captures_no_bare_name_of_its_collaborators() {
     let app = TestApp::spawn().await;
     let (ada, bob, carol) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("carol").await);
     ada.create_app("first").await;
@@ -44,7 +44,7 @@ async fn a_renamed_app_captures_no_name_of_its_collaborators() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_clock_that_was_set_back_captures_no_name() {
+async fn setting_the_clock_back_captures_no_name() {
     let app = TestApp::spawn().await;
     let (ada, bob, carol) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("carol").await);
     ada.create_app("demo").await;
@@ -69,7 +69,7 @@ async fn a_clock_that_was_set_back_captures_no_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_is_refused_where_the_account_has_an_app_of_it_and_for_nothing_that_others_have() {
+async fn only_names_of_the_accounts_own_apps_are_refused() {
     let app = TestApp::spawn().await;
     let (ada, bob, carol) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("carol").await);
     ada.create_app("demo").await;
@@ -100,7 +100,7 @@ async fn a_name_is_refused_where_the_account_has_an_app_of_it_and_for_nothing_th
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_a_share_and_a_creation_at_once_the_own_app_has_the_name() {
+async fn a_created_app_wins_its_name_over_a_concurrent_share() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_COLLABORATORS", "1000/1h")).await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     for number in 0..12 {
@@ -126,7 +126,7 @@ async fn are_as_listed(client: &Client) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_app_is_shown_by_the_name_that_the_list_has() {
+async fn an_app_is_shown_by_the_same_name_as_in_the_list() {
     let app = TestApp::spawn().await;
     let (ada, bob, carol) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("carol").await);
     // Names as they were stored before they were normalized: whose own app it is, and as what it is shared. The second is composed in part.
@@ -209,7 +209,7 @@ async fn bare(clients: &[Client]) -> BTreeSet<(usize, String)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn in_whatever_order_a_bare_name_goes_on_meaning_its_app() {
+async fn a_bare_name_keeps_its_app_regardless_of_the_order_of_changes() {
     let options = Options::default().with("LIMIT_COLLABORATORS", "10000/1h").with("LIMIT_MANAGEMENT_API", "100000/1m");
     let app = TestApp::spawn_with(options.with("LIMIT_ACCOUNT_MANAGEMENT_API", "100000/1m")).await;
     let mut clients = Vec::new();

@@ -29,7 +29,7 @@ async fn a_new_app_has_two_deployments_and_its_owner() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn deployments_are_left_out_only_when_asked() {
+async fn default_deployments_are_skipped_only_on_request() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     for (name, wish, deployments) in [
@@ -44,7 +44,7 @@ async fn deployments_are_left_out_only_when_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn apps_are_listed_by_name_and_only_to_their_collaborators() {
+async fn apps_are_listed_by_name_only_to_their_collaborators() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     assert_eq!(ada.get("/v1/apps").await.assert(200), json!({ "apps": [] }));
@@ -57,7 +57,7 @@ async fn apps_are_listed_by_name_and_only_to_their_collaborators() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_is_taken_for_its_owner_only() {
+async fn app_names_are_unique_per_owner() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     ada.create_app("demo").await;
@@ -72,7 +72,7 @@ async fn a_name_is_taken_for_its_owner_only() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_attempts_at_one_name_one_succeeds() {
+async fn of_concurrent_attempts_with_one_name_one_succeeds() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let attempts: Vec<_> = (0..8)
@@ -91,7 +91,7 @@ async fn of_many_attempts_at_one_name_one_succeeds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bare_name_means_the_app_with_the_longest_held_access() {
+async fn a_bare_name_resolves_to_the_app_with_the_oldest_access() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     let carol = app.sign_up("carol").await;
@@ -133,7 +133,7 @@ async fn a_bare_name_means_the_app_with_the_longest_held_access() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_long_form_reaches_everything_below_the_app() {
+async fn the_qualified_name_works_on_every_path_of_an_app() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     ada.create_app("demo").await;
@@ -153,7 +153,7 @@ async fn the_long_form_reaches_everything_below_the_app() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_app_with_bad_members_is_refused_by_the_name_of_each() {
+async fn a_new_app_with_invalid_members_is_refused_naming_each() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     for (body, named) in [
@@ -177,7 +177,7 @@ async fn a_new_app_with_bad_members_is_refused_by_the_name_of_each() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_app_shows_no_more_than_its_members() {
+async fn an_app_response_has_only_the_documented_members() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let made = ada.post("/v1/apps", json!({ "name": "demo" })).await.assert(201);

@@ -24,7 +24,7 @@ async fn multiply(app: &TestApp) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_devices_and_counts_of_a_deleted_app_go_later_and_those_of_others_stay() {
+async fn devices_and_counts_of_a_deleted_app_are_deleted_later_and_others_stay() {
     let mut app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     let (_, of_ada) = ada.create_app("demo").await;
@@ -53,7 +53,7 @@ async fn the_devices_and_counts_of_a_deleted_app_go_later_and_those_of_others_st
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn counts_of_deleted_deployments_and_cleared_histories_go_and_others_stay() {
+async fn counts_of_deleted_deployments_and_cleared_histories_are_deleted_and_others_stay() {
     let mut app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (production, staging) = ada.create_app("demo").await;

@@ -6,7 +6,7 @@ use tests::TestApp;
 use crate::v1::segment;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_rule_of_names_is_kept_for_apps_and_deployments() {
+async fn every_name_rule_applies_to_apps_and_deployments() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -45,7 +45,7 @@ async fn every_rule_of_names_is_kept_for_apps_and_deployments() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_other_name_is_taken_and_its_location_leads_back_to_it() {
+async fn every_other_name_is_accepted_and_its_location_works() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (ascii, umlauts, emoji) = ("x".repeat(255), "ü".repeat(255), "😀".repeat(255));
@@ -103,7 +103,7 @@ async fn every_other_name_is_taken_and_its_location_leads_back_to_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_path_is_decoded_once() {
+async fn path_segments_are_percent_decoded_once() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     for name in ["%41", "ü"] {

@@ -6,7 +6,7 @@ use tests::{Options, TestApp};
 use crate::v1::apps::{accept, add, check, meaning, names, release, report};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_renamed_app_is_reached_by_its_new_name_and_its_clients_notice_nothing() {
+async fn a_renamed_app_is_found_by_its_new_name_and_devices_are_unaffected() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     let (_, staging) = ada.create_app("demo").await;
@@ -33,7 +33,7 @@ async fn a_renamed_app_is_reached_by_its_new_name_and_its_clients_notice_nothing
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_name_keeps_the_rules_and_the_same_one_is_no_conflict() {
+async fn a_new_name_must_be_valid_and_may_be_the_same() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -51,7 +51,7 @@ async fn a_new_name_keeps_the_rules_and_the_same_one_is_no_conflict() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_attempts_at_one_name_one_succeeds() {
+async fn of_concurrent_attempts_with_one_name_one_succeeds() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     for number in 0..6 {
@@ -77,7 +77,7 @@ async fn of_many_attempts_at_one_name_one_succeeds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_app_is_gone_with_all_that_is_below_it() {
+async fn deleting_an_app_deletes_everything_in_it() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     let (production, staging) = ada.create_app("demo").await;
@@ -120,7 +120,7 @@ async fn a_deleted_app_is_gone_with_all_that_is_below_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deletion_at_the_same_time_as_releases_leaves_nothing_half_done() {
+async fn a_deletion_concurrent_with_releases_is_atomic() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_UPLOADS_AT_ONCE", "20")).await;
     let ada = app.sign_up("ada").await;
     let (_, staging) = ada.create_app("demo").await;

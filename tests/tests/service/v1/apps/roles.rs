@@ -18,7 +18,7 @@ fn essence(answer: &Answer) -> (u16, Value, HeaderMap) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stranger_is_answered_as_if_the_app_were_not_there() {
+async fn for_non_collaborators_an_app_does_not_exist() {
     let app = TestApp::spawn().await;
     let (ada, eve) = (app.sign_up("ada").await, app.sign_up("eve").await);
     ada.create_app("demo").await;
@@ -58,7 +58,7 @@ async fn collaborator(app: &TestApp, role: &str) -> Client {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_role_may_do_what_the_table_says() {
+async fn each_role_has_the_permissions_in_the_table() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, key) = ada.create_app("demo").await;
@@ -99,7 +99,7 @@ async fn each_role_may_do_what_the_table_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_collaborator_who_is_removed_has_lost_everything_at_once() {
+async fn a_removed_collaborator_loses_access_immediately() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -112,7 +112,7 @@ async fn a_collaborator_who_is_removed_has_lost_everything_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_limit_of_an_upload_is_the_owners() {
+async fn uploads_use_the_owners_limit() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;

@@ -7,7 +7,7 @@ use tests::people::PASSWORD;
 use crate::v1::apps::{accept, add, check, meaning, names, release, roles, transfer};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_transferred_app_is_the_receivers_and_the_owner_becomes_an_admin() {
+async fn a_transferred_app_belongs_to_the_receiver_and_the_old_owner_becomes_an_admin() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     let (production, _) = ada.create_app("demo").await;
@@ -42,7 +42,7 @@ async fn a_transferred_app_is_the_receivers_and_the_owner_becomes_an_admin() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_the_owner_transfers_and_only_to_another_account() {
+async fn only_the_owner_can_transfer_and_only_to_another_account() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -62,7 +62,7 @@ async fn only_the_owner_transfers_and_only_to_another_account() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn both_owners_are_told_by_mail() {
+async fn both_owners_are_notified_by_mail() {
     let app = TestApp::spawn().await;
     let (ada, _bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     ada.create_app("demo <b>").await;
@@ -87,7 +87,7 @@ async fn both_owners_are_told_by_mail() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_keys_go_with_the_app() {
+async fn deployment_keys_move_with_the_app() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     ada.create_app("demo").await;
@@ -118,7 +118,7 @@ async fn the_keys_go_with_the_app() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_limits_are_the_new_owners() {
+async fn the_new_owners_limits_apply() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     ada.create_app("demo").await;
@@ -131,7 +131,7 @@ async fn the_limits_are_the_new_owners() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_transfers_at_once_one_succeeds() {
+async fn of_concurrent_transfers_one_succeeds() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -155,7 +155,7 @@ async fn of_many_transfers_at_once_one_succeeds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_that_owns_no_app_any_more_can_be_deleted() {
+async fn an_account_that_no_longer_owns_apps_can_be_deleted() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let ada = app.log_in("ada").await;

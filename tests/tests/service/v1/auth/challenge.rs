@@ -46,7 +46,7 @@ fn challenged(answer: &Answer) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_three_failures_the_next_login_shows_a_token() {
+async fn after_three_failures_a_login_needs_a_challenge_token() {
     let world = world().await;
     for name in ["ada", "nobody"] {
         world.fail(name, 3).await;
@@ -64,7 +64,7 @@ async fn after_three_failures_the_next_login_shows_a_token() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_passes_once_and_a_wrong_password_needs_another() {
+async fn a_challenge_token_works_once_and_a_wrong_password_needs_a_new_one() {
     let world = world().await;
     world.fail("ada", 3).await;
     world.ada.log_in_with("ada", "wrong", "good 1").await.refused(401);
@@ -73,7 +73,7 @@ async fn a_token_passes_once_and_a_wrong_password_needs_another() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_that_comes_before_it_is_needed_is_ignored() {
+async fn a_challenge_token_sent_before_it_is_needed_is_ignored() {
     let world = world().await;
     world.ada.log_in_with("ada", PASSWORD, "bad").await.assert(200);
     world.ada.log_in_with("ada", "wrong", "good 1").await.refused(401);
@@ -81,7 +81,7 @@ async fn a_token_that_comes_before_it_is_needed_is_ignored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_failures_of_fifteen_minutes_count() {
+async fn failures_of_the_last_fifteen_minutes_count() {
     let world = world().await;
     world.fail("ada", 2).await;
     world.app.clock.advance(MINUTE);
@@ -93,7 +93,7 @@ async fn the_failures_of_fifteen_minutes_count() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_is_let_in_while_the_verifier_cannot_be_asked() {
+async fn logins_fail_while_the_verifier_is_unreachable() {
     let world = world().await;
     world.fail("ada", 3).await;
     for mood in [Mood::Broken(500), Mood::Nonsense, Mood::Moved, Mood::OwnFault] {
@@ -107,7 +107,7 @@ async fn nobody_is_let_in_while_the_verifier_cannot_be_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_challenge_replaces_the_lock_but_the_limit_of_an_address_stays() {
+async fn the_challenge_replaces_the_lockout_but_not_the_limit_per_address() {
     let world = world().await;
     world.fail("ada", 3).await;
     for number in 0..12 {
@@ -125,7 +125,7 @@ async fn the_challenge_replaces_the_lock_but_the_limit_of_an_address_stays() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_guesses_at_once_three_are_answered() {
+async fn only_three_concurrent_guesses_need_no_challenge() {
     let world = world().await;
     let guesses: Vec<_> = (0..12)
         .map(|number| {
@@ -143,7 +143,7 @@ async fn of_guesses_at_once_three_are_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn registration_and_password_reset_always_need_a_token_and_another_mail_does_not() {
+async fn registration_and_password_reset_need_a_challenge_token_but_resending_does_not() {
     let world = world().await;
     let bob = json!({ "email": "bob@example.com", "password": PASSWORD });
     let forgotten = json!({ "email": "ada@example.com" });
@@ -173,7 +173,7 @@ async fn registration_and_password_reset_always_need_a_token_and_another_mail_do
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_shows_sixty_tokens_in_ten_minutes() {
+async fn an_address_can_submit_sixty_tokens_in_ten_minutes() {
     let world = world().await;
     world.fail("ada", 3).await;
     for _ in 0..60 {
@@ -189,7 +189,7 @@ async fn an_address_shows_sixty_tokens_in_ten_minutes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_token_no_password_is_judged() {
+async fn without_a_challenge_token_no_password_is_rated() {
     let world = world().await;
     let weak = json!({ "email": "bob@example.com", "password": "passwordpassword" });
     challenged(&world.ada.post("/v1/auth/register", weak).await);
@@ -197,7 +197,7 @@ async fn without_a_token_no_password_is_judged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn changes_of_an_account_know_no_challenge_and_stop() {
+async fn account_changes_have_no_challenge_and_are_blocked_after_failures() {
     let world = world().await;
     let session = world.app.open_session("ada", SessionOrigin::Dashboard).await;
     let change = |password: &str| json!({ "currentPassword": password, "password": "quite another phrase for the gate" });

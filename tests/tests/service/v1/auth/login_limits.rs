@@ -36,7 +36,7 @@ async fn with_ada(options: Options) -> (TestApp, Stranger) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_has_five_failures_in_fifteen_minutes() {
+async fn an_address_is_limited_to_five_failures_in_fifteen_minutes() {
     let (app, ada) = with_ada(Options::default()).await;
     for minute in 0..5 {
         ada.log_in(&format!("nobody{minute}"), "wrong").await.refused(401);
@@ -60,7 +60,7 @@ async fn an_address_has_five_failures_in_fifteen_minutes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_of_ipv6_is_its_64_bits_of_network() {
+async fn ipv6_addresses_are_limited_per_64() {
     let (app, _) = with_ada(Options::default()).await;
     for number in 1..=5 {
         app.stranger(&format!("2001:db8:1:2::{number}")).log_in("nobody", "wrong").await.refused(401);
@@ -70,7 +70,7 @@ async fn an_address_of_ipv6_is_its_64_bits_of_network() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_restart_forgets_nothing_and_what_is_over_is_removed() {
+async fn counts_survive_a_restart_and_expired_ones_are_deleted() {
     let (mut app, ada) = with_ada(Options::default()).await;
     for _ in 0..5 {
         ada.log_in("nobody", "wrong").await.refused(401);
@@ -86,7 +86,7 @@ async fn a_restart_forgets_nothing_and_what_is_over_is_removed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_guesses_at_once_five_are_answered() {
+async fn five_of_fifty_concurrent_guesses_are_checked() {
     let (app, _) = with_ada(Options::default()).await;
     let guesses: Vec<_> = (0..50)
         .map(|number| {
@@ -113,7 +113,7 @@ async fn of_fifty_guesses_at_once_five_are_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_stops_for_an_hour_after_ten_failures_from_anywhere() {
+async fn an_account_is_locked_for_an_hour_after_ten_failures_from_any_address() {
     let (app, ada) = with_ada(Options::default()).await;
     for name in ["ada", "nobody"] {
         for number in 0..10 {
@@ -169,7 +169,7 @@ async fn the_limits_are_settings() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_right_password_of_an_address_that_is_not_verified_counts_as_well() {
+async fn the_correct_password_of_an_unverified_address_counts_as_a_failure() {
     let (app, ada) = with_ada(Options::default()).await;
     app.stranger("198.51.100.9").register("bob").await.assert(202);
     for _ in 0..5 {
@@ -183,7 +183,7 @@ async fn the_right_password_of_an_address_that_is_not_verified_counts_as_well() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_one_network_256_wait_and_when_the_limit_is_reached_meanwhile_none_of_them_is_hashed() {
+async fn logins_queued_when_the_limit_is_reached_are_not_hashed() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     app.sign_up("ada").await;
     // Whatever is compared with it is answered 500.
@@ -221,7 +221,7 @@ async fn of_one_network_256_wait_and_when_the_limit_is_reached_meanwhile_none_of
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_damaged_hash_is_a_failure_that_tells_nothing() {
+async fn a_damaged_hash_causes_a_500_that_reveals_nothing() {
     let (app, ada) = with_ada(Options::default()).await;
     for damaged in ["", "damaged", "$argon2id$v=19$m=4000000,t=2,p=1$YxcwPQx4Ho3F4ylo9e1B4w$XXubGoQ0VEPr54ut6ZBHJ2p2WDid+DfkO6oNb2jXJVA"] {
         app.change("UPDATE accounts SET password_hash = $1", &[damaged]).await;

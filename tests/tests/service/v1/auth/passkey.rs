@@ -31,7 +31,7 @@ async fn sign_in(app: &TestApp, authenticator: &mut Authenticator) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_options_say_nothing_of_accounts() {
+async fn the_options_reveal_nothing_about_accounts() {
     let app = TestApp::spawn_with_passkeys().await;
     let before = app.anonymous().post("/v1/auth/passkey/options", json!({})).await.assert(200);
     app.with_passkey("ada").await;
@@ -75,7 +75,7 @@ async fn a_passkey_signs_its_owner_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sign_in_forgives_the_failed_logins_of_the_account() {
+async fn a_sign_in_clears_the_accounts_failed_logins() {
     let app = TestApp::spawn_with(Options::default().with_passkeys().with("LIMIT_LOGIN_ADDRESS", "1000/1m")).await;
     let mut ada = app.with_passkey("ada").await;
     let guess = async || {
@@ -96,7 +96,7 @@ async fn a_sign_in_forgives_the_failed_logins_of_the_account() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_lie_is_refused() {
+async fn every_forged_response_is_refused() {
     let app = TestApp::spawn_with(Options::default().with_passkeys().with("LIMIT_POSTS", "1000/10m")).await;
     let mut ada = app.with_passkey("ada").await;
     let bob = app.with_passkey("bob").await;
@@ -156,7 +156,7 @@ async fn a_challenge_is_used_once_within_five_minutes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_registered_here_signs_nobody_in() {
+async fn an_unregistered_passkey_cannot_sign_in() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.with_both("ada").await;
     // One that was made and never sent.
@@ -190,7 +190,7 @@ async fn invalid_bodies_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn strangers_who_ask_too_much_are_told_to_wait() {
+async fn unauthenticated_requests_are_rate_limited() {
     let app = TestApp::spawn_among_strangers(Options::default().with_passkeys().with("LIMIT_POSTS", "3/10m")).await;
     let stranger = app.stranger("198.51.100.1");
     for _ in 0..3 {

@@ -27,7 +27,7 @@ async fn resend(app: &TestApp, email: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_registration_becomes_an_account_when_its_token_is_shown() {
+async fn a_registration_becomes_an_account_when_its_token_is_used() {
     let app = TestApp::spawn().await;
     let body =
         json!({ "email": "  Ada@Example.COM ", "password": PASSWORD, "name": "Ada Lovelace", "more": "ignored", "challengeToken": null });
@@ -49,7 +49,7 @@ async fn a_registration_becomes_an_account_when_its_token_is_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_with_an_account_is_answered_the_same_and_told_by_mail() {
+async fn an_address_with_an_account_gets_the_same_response_and_a_mail() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let register =
@@ -68,7 +68,7 @@ async fn an_address_with_an_account_is_answered_the_same_and_told_by_mail() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_several_registrations_the_one_whose_token_is_shown_counts() {
+async fn of_several_registrations_the_one_whose_token_is_used_wins() {
     let app = TestApp::spawn().await;
     let first = registered(&app, "ada@example.com", PASSWORD).await;
     let second = registered(&app, "ada@example.com", ANOTHER).await;
@@ -84,7 +84,7 @@ async fn of_several_registrations_the_one_whose_token_is_shown_counts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_tokens_shown_at_once_one_makes_the_account() {
+async fn of_two_tokens_used_concurrently_one_creates_the_account() {
     let app = TestApp::spawn().await;
     let first = registered(&app, "ada@example.com", PASSWORD).await;
     let second = registered(&app, "ada@example.com", ANOTHER).await;
@@ -102,7 +102,7 @@ async fn of_two_tokens_shown_at_once_one_makes_the_account() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_is_too_old_after_a_day_and_another_mail_brings_a_new_one() {
+async fn a_token_expires_after_a_day_and_another_mail_has_a_new_one() {
     let app = TestApp::spawn().await;
     let old = registered(&app, "ada@example.com", PASSWORD).await;
     let timely = registered(&app, "bob@example.com", PASSWORD).await;
@@ -119,7 +119,7 @@ async fn a_token_is_too_old_after_a_day_and_another_mail_brings_a_new_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_mail_is_about_the_newest_registration_and_voids_its_older_token() {
+async fn another_mail_is_for_the_newest_registration_and_invalidates_its_older_token() {
     let app = TestApp::spawn().await;
     let first = registered(&app, "ada@example.com", PASSWORD).await;
     let second = registered(&app, "ada@example.com", ANOTHER).await;
@@ -133,7 +133,7 @@ async fn another_mail_is_about_the_newest_registration_and_voids_its_older_token
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_learns_for_whom_another_mail_was_sent() {
+async fn resending_a_mail_reveals_nothing() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     registered(&app, "bob@example.com", PASSWORD).await;
@@ -146,7 +146,7 @@ async fn nobody_learns_for_whom_another_mail_was_sent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_registration_waits_for_seven_days_and_is_forgotten() {
+async fn a_registration_is_deleted_after_seven_days() {
     let mut app = TestApp::spawn_with(Options::default().with("LIMIT_VERIFY_TOKEN", "30d")).await;
     let late = registered(&app, "ada@example.com", PASSWORD).await;
     let timely = registered(&app, "bob@example.com", PASSWORD).await;
@@ -166,7 +166,7 @@ async fn a_registration_waits_for_seven_days_and_is_forgotten() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_registration_is_closed_nobody_registers() {
+async fn closed_registration_refuses_everyone() {
     let app = TestApp::spawn_with(Options::default().with("REGISTRATION", "closed")).await;
     let document = app.anonymous().get("/v1/openapi.json").await.assert(200);
     for path in ["register", "verify-email", "resend-verification"] {
@@ -184,7 +184,7 @@ async fn where_registration_is_closed_nobody_registers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_registration_was_closed_meanwhile_what_waits_does_not_become_an_account() {
+async fn closing_registration_also_refuses_pending_registrations() {
     let mut app = TestApp::spawn().await;
     let token = registered(&app, "ada@example.com", PASSWORD).await;
     app.stop().await;

@@ -29,7 +29,7 @@ async fn reset(app: &TestApp, token: &str, password: &str) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reset_ends_every_login_and_leaves_the_keys_of_which_it_tells() {
+async fn a_reset_revokes_every_session_and_lists_the_remaining_keys() {
     let app = TestApp::spawn().await;
     let key = app.sign_up("ada").await;
     let sessions = [
@@ -56,7 +56,7 @@ async fn a_reset_ends_every_login_and_leaves_the_keys_of_which_it_tells() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_is_used_once_and_closes_the_others() {
+async fn a_token_works_once_and_invalidates_the_others() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     app.clock.advance(HOUR);
@@ -71,7 +71,7 @@ async fn a_token_is_used_once_and_closes_the_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_resets_at_once_one_counts() {
+async fn of_concurrent_resets_one_succeeds() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     app.clock.advance(HOUR);
@@ -92,7 +92,7 @@ async fn of_resets_at_once_one_counts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_is_too_old_after_an_hour_and_is_forgotten() {
+async fn a_token_expires_after_an_hour_and_is_deleted() {
     let mut app = TestApp::spawn().await;
     app.register("ada").await;
     let (old, timely) = (token(&app, "ada").await, token(&app, "ada").await);
@@ -107,7 +107,7 @@ async fn a_token_is_too_old_after_an_hour_and_is_forgotten() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refused_password_leaves_the_token() {
+async fn a_refused_password_keeps_the_token_valid() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     let token = token(&app, "ada").await;
@@ -122,7 +122,7 @@ async fn a_refused_password_leaves_the_token() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_learns_whether_there_is_an_account() {
+async fn the_response_does_not_reveal_whether_an_account_exists() {
     let app = TestApp::spawn().await;
     app.register("ada").await;
     app.anonymous().post("/v1/auth/register", json!({ "email": "bob@example.com", "password": PASSWORD })).await.assert(202);
@@ -135,7 +135,7 @@ async fn nobody_learns_whether_there_is_an_account() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reset_forgives_the_failed_logins_of_its_account() {
+async fn a_reset_clears_the_accounts_failed_logins() {
     let app = TestApp::spawn_among_strangers(tests::Options::default()).await;
     app.register("ada").await;
     for number in 0..10 {

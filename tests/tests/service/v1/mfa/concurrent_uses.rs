@@ -53,7 +53,7 @@ async fn pend_many(app: &TestApp, name: &str) -> Vec<Pending> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_uses_of_a_pending_login_one_wins() {
+async fn of_fifty_concurrent_uses_of_a_pending_login_one_succeeds() {
     let app = app().await;
     let mut ada = app.with_both("ada").await;
     let (client, before) = (app.anonymous(), sessions(&app).await);
@@ -85,7 +85,7 @@ async fn of_fifty_uses_of_a_pending_login_one_wins() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_logins_with_one_recovery_code_one_wins() {
+async fn of_fifty_concurrent_logins_with_one_recovery_code_one_succeeds() {
     let app = app().await;
     let ada = app.with_totp("ada").await;
     let pendings = pend_many(&app, "ada").await;
@@ -97,7 +97,7 @@ async fn of_fifty_logins_with_one_recovery_code_one_wins() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_logins_with_the_code_of_one_step_one_wins() {
+async fn of_fifty_concurrent_logins_with_one_totp_code_one_succeeds() {
     let app = app().await;
     let ada = app.with_totp("ada").await;
     let pendings = pend_many(&app, "ada").await;
@@ -108,7 +108,7 @@ async fn of_fifty_logins_with_the_code_of_one_step_one_wins() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_uses_of_one_proof_one_wins() {
+async fn of_fifty_concurrent_uses_of_one_proof_one_succeeds() {
     let app = app().await;
     let mut ada = app.with_both("ada").await;
     let proofs = [ada.totp_proof(), ada.passkey_proof().await];
@@ -127,7 +127,7 @@ async fn of_fifty_uses_of_one_proof_one_wins() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_first_factors_one_shows_recovery_codes() {
+async fn of_fifty_concurrent_first_factors_one_shows_recovery_codes() {
     let app = app().await;
     let mut ada = app.without_factor("ada").await;
     let options = ada.registration_options().await;
@@ -146,7 +146,7 @@ async fn of_fifty_first_factors_one_shows_recovery_codes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_answers_to_one_passwordless_challenge_one_wins() {
+async fn of_fifty_concurrent_responses_to_one_passwordless_challenge_one_succeeds() {
     let app = app().await;
     let mut ada = app.with_passkey("ada").await;
     let asked = app.anonymous().post("/v1/auth/passkey/options", json!({})).await.assert(200);
@@ -158,7 +158,7 @@ async fn of_fifty_answers_to_one_passwordless_challenge_one_wins() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_challenges_with_one_count_of_a_passkey_one_wins() {
+async fn of_fifty_concurrent_assertions_with_one_signature_count_one_succeeds() {
     let app = app().await;
     let mut ada = app.with_passkey("ada").await;
     // Copies of one authenticator, each of which stands at the same count when it signs.
@@ -176,7 +176,7 @@ async fn of_fifty_challenges_with_one_count_of_a_passkey_one_wins() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_removals_each_proven_by_the_other_factor_one_wins() {
+async fn of_two_concurrent_removals_proven_by_the_other_factor_one_succeeds() {
     let app = app().await;
     let mut ada = app.with_both("ada").await;
     let id = ada.passkeys().await[0]["id"].as_str().unwrap().to_owned();
@@ -197,7 +197,7 @@ async fn of_two_removals_each_proven_by_the_other_factor_one_wins() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_wrong_attempts_at_once_ten_are_told_so() {
+async fn ten_of_fifty_concurrent_wrong_attempts_are_checked() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_POSTS", "10000/10m")).await;
     let ada: Holder = app.with_totp("ada").await;
     let wrong = json!({ "type": "totp", "code": ada.wrong_code() });
@@ -210,7 +210,7 @@ async fn of_fifty_wrong_attempts_at_once_ten_are_told_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_wrong_attempts_at_one_pending_login_five_count() {
+async fn five_of_fifty_concurrent_wrong_attempts_at_a_pending_login_count() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_POSTS", "10000/10m")).await;
     let ada = app.with_totp("ada").await;
     let pending = app.pend("ada").await;

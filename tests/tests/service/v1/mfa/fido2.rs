@@ -6,7 +6,7 @@ use tests::second_factors::ORIGIN;
 use tests::{Lie, TestApp};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn its_client_registers_logs_in_steps_up_and_signs_in() {
+async fn the_fido2_client_works_with_our_server() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut fido2 = Fido2::start(ORIGIN);
     let ada = app.without_factor("ada").await;
@@ -37,7 +37,7 @@ async fn its_client_registers_logs_in_steps_up_and_signs_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn its_server_takes_what_ours_takes() {
+async fn the_fido2_server_accepts_the_same_responses() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut fido2 = Fido2::start(ORIGIN);
     let mut ada = app.without_factor("ada").await;
@@ -59,7 +59,7 @@ async fn its_server_takes_what_ours_takes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn its_server_sees_through_the_same_lies() {
+async fn the_fido2_server_refuses_the_same_forgeries() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut fido2 = Fido2::start(ORIGIN);
     let mut ada = app.without_factor("ada").await;

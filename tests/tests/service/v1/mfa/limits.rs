@@ -56,7 +56,7 @@ async fn try_all(app: &TestApp, ada: &mut Holder) -> Vec<(&'static str, Answer)>
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_has_ten_failures_in_fifteen_minutes_of_all_kinds_together() {
+async fn an_account_is_limited_to_ten_failures_of_all_kinds_in_fifteen_minutes() {
     let mut app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.with_both("ada").await;
     let bob = app.with_totp("bob").await;
@@ -90,7 +90,7 @@ async fn an_account_has_ten_failures_in_fifteen_minutes_of_all_kinds_together() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_refused_by_the_limit_counts_no_more_and_uses_nothing_up() {
+async fn rate_limited_attempts_are_not_counted_and_consume_nothing() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_MFA_ATTEMPTS", "2/1m")).await;
     let ada = app.with_totp("ada").await;
     for _ in 0..2 {
@@ -107,7 +107,7 @@ async fn what_was_refused_by_the_limit_counts_no_more_and_uses_nothing_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_code_of_a_setup_counts_as_well() {
+async fn a_wrong_code_in_a_setup_also_counts() {
     let app = TestApp::spawn().await;
     let dan = app.without_factor("dan").await;
     let totp = dan.set_up_totp().await;
@@ -125,7 +125,7 @@ async fn a_wrong_code_of_a_setup_counts_as_well() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_success_forgives_no_failure() {
+async fn a_success_does_not_clear_failures() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_MFA_ATTEMPTS", "3/15m")).await;
     let ada = app.with_totp("ada").await;
     for _ in 0..3 {
@@ -136,7 +136,7 @@ async fn a_success_forgives_no_failure() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_without_a_factor_is_no_attempt() {
+async fn a_request_without_a_factor_is_not_an_attempt() {
     let app = TestApp::spawn_with(Options::default().with_passkeys().with("LIMIT_MFA_ATTEMPTS", "1/15m")).await;
     let ada = app.with_both("ada").await;
     for _ in 0..3 {
@@ -173,7 +173,7 @@ async fn failures_with_second_factors_do_not_count_as_failed_passwords() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn failed_logins_are_forgiven_by_a_whole_login_and_not_by_a_password_alone() {
+async fn only_a_completed_login_clears_failed_logins() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     let ada = app.with_totp("ada").await;
     let fail = async |round: usize, times: usize| {
@@ -190,7 +190,7 @@ async fn failed_logins_are_forgiven_by_a_whole_login_and_not_by_a_password_alone
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_right_password_beside_a_refused_proof_forgives_no_failed_login() {
+async fn a_correct_password_with_a_refused_proof_does_not_clear_failed_logins() {
     let app = TestApp::spawn_among_strangers(Options::default()).await;
     let mut round = 0;
     let mut fail = async |name: &str, times: usize| {
@@ -223,7 +223,7 @@ async fn a_right_password_beside_a_refused_proof_forgives_no_failed_login() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn strangers_with_made_up_tokens_are_told_to_wait() {
+async fn requests_with_invented_tokens_are_rate_limited() {
     let app = TestApp::spawn_among_strangers(Options::default().with_passkeys().with("LIMIT_POSTS", "4/10m")).await;
     let stranger = app.stranger("198.51.100.1");
     let token = format!("svc_pl_{}", "A".repeat(43));

@@ -24,7 +24,7 @@ async fn one_more(app: &TestApp, ada: &Holder, before: usize) -> ReceivedMail {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_change_of_the_factors_is_told_once() {
+async fn each_change_of_factors_sends_one_notice() {
     let (app, mut ada) = with_ada().await;
     let mut subjects = Vec::new();
 
@@ -74,7 +74,7 @@ async fn every_change_of_the_factors_is_told_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_recovery_code_that_was_used_is_told_with_how_many_are_left() {
+async fn using_a_recovery_code_sends_a_notice_with_the_number_left() {
     let (app, mut ada) = with_ada().await;
     ada.enrol_totp().await.assert(200);
     for left in [9, 8] {
@@ -89,7 +89,7 @@ async fn a_recovery_code_that_was_used_is_told_with_how_many_are_left() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_changes_nothing_is_not_told() {
+async fn requests_without_effect_send_no_notice() {
     let (app, mut ada) = with_ada().await;
     ada.enrol_passkey(None).await.assert(200);
     ada.enrol_totp().await.assert(200);
@@ -110,7 +110,7 @@ async fn what_changes_nothing_is_not_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_limit_on_mails_that_strangers_cause_holds_none_of_these_back() {
+async fn limits_on_unauthenticated_mails_do_not_block_notices() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_RESET_MAILS", "1/1h")).await;
     let mut ada = app.without_factor("ada").await;
     app.anonymous().post("/v1/auth/forgot-password", json!({ "email": ada.email() })).await.assert(202);

@@ -14,7 +14,7 @@ fn is_code(code: &str) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn there_are_ten_of_eighty_bits() {
+async fn there_are_ten_recovery_codes_of_eighty_bits() {
     let app = TestApp::spawn_with_passkeys().await;
     let (ada, bob) = (app.with_totp("ada").await, app.with_passkey("bob").await);
     let all: BTreeSet<&String> = ada.codes.iter().chain(&bob.codes).collect();
@@ -27,7 +27,7 @@ async fn there_are_ten_of_eighty_bits() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_logs_in_once_however_it_is_typed() {
+async fn each_recovery_code_works_once_regardless_of_formatting() {
     let app = TestApp::spawn().await;
     let ada = app.with_totp("ada").await;
     let typed = [
@@ -47,7 +47,7 @@ async fn each_logs_in_once_however_it_is_typed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_last_one_is_not_offered_any_more() {
+async fn recovery_codes_are_not_offered_after_the_last_is_used() {
     let app = TestApp::spawn().await;
     let ada = app.with_totp("ada").await;
     for code in &ada.codes {
@@ -67,7 +67,7 @@ async fn the_last_one_is_not_offered_any_more() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn recovery_codes_of_nobody_or_somebody_else_are_refused() {
+async fn unknown_and_other_accounts_recovery_codes_are_refused() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_MFA_ATTEMPTS", "100/15m")).await;
     let ada = app.with_totp("ada").await;
     let bob = app.with_totp("bob").await;

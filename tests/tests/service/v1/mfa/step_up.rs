@@ -46,7 +46,7 @@ async fn with_ada() -> (TestApp, Holder) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_options_name_the_accounts_passkeys() {
+async fn the_options_list_the_accounts_passkeys() {
     let (app, ada) = with_ada().await;
     let answer = ada.session.post("/v1/mfa/step-up/options", json!({})).await.assert(200);
     assert_eq!(members(&answer), ["options"]);
@@ -59,7 +59,7 @@ async fn the_options_name_the_accounts_passkeys() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_of_this_happens_without_a_proof() {
+async fn guarded_changes_require_a_proof() {
     let (app, mut ada) = with_ada().await;
     let before = (ada.mfa().await, ada.passkeys().await);
     let options = ada.step_up_options().await;
@@ -88,7 +88,7 @@ async fn nothing_of_this_happens_without_a_proof() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn either_factor_proves() {
+async fn either_factor_is_accepted_as_proof() {
     for kind in ["totp", "passkey"] {
         for what in GUARDED {
             let (_app, mut ada) = with_ada().await;
@@ -100,7 +100,7 @@ async fn either_factor_proves() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_lie_is_refused() {
+async fn every_forged_response_is_refused() {
     let (_app, mut ada) = with_ada().await;
     for lie in [lies(), vec![Lie::FlippedBit, Lie::OtherKey, Lie::Counter(0), Lie::User("AAAA".to_owned())]].concat() {
         let options = ada.step_up_options().await;
@@ -116,7 +116,7 @@ async fn every_lie_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_proof_is_used_once_by_its_own_session_within_five_minutes() {
+async fn a_proof_works_once_for_its_session_within_five_minutes() {
     let (app, mut ada) = with_ada().await;
     let mut bob = app.with_passkey("bob").await;
     let proof = ada.passkey_proof().await;
@@ -154,7 +154,7 @@ async fn a_proof_is_used_once_by_its_own_session_within_five_minutes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_command_line_may_show_a_code_but_not_ask_for_a_challenge() {
+async fn a_cli_can_send_a_code_but_cannot_request_a_challenge() {
     let (app, ada) = with_ada().await;
     let cli = app.open_session("ada", SessionOrigin::CliBrowser).await;
     cli.post("/v1/mfa/step-up/options", json!({})).await.refused_with(403, Some("dashboard_session_required"));
@@ -163,7 +163,7 @@ async fn a_command_line_may_show_a_code_but_not_ask_for_a_challenge() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_proof_that_has_no_form_is_a_bad_body() {
+async fn a_malformed_proof_is_an_invalid_body() {
     let (_app, ada) = with_ada().await;
     for proof in [
         json!("123456"),
@@ -181,7 +181,7 @@ async fn a_proof_that_has_no_form_is_a_bad_body() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_second_factors_none_is_needed_and_none_is_looked_at() {
+async fn without_second_factors_a_proof_is_not_required_and_ignored() {
     let app = TestApp::spawn_with_passkeys().await;
     let dan = app.without_factor("dan").await;
     let proof = json!({ "type": "totp", "code": "123456" });
@@ -195,7 +195,7 @@ async fn without_second_factors_none_is_needed_and_none_is_looked_at() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_password_beside_a_proof_is_a_failed_login() {
+async fn a_wrong_password_with_a_proof_is_a_failed_login() {
     let (app, ada) = with_ada().await;
     let proof = ada.totp_proof();
     let body = json!({ "currentPassword": "not her password", "password": OTHER, "stepUp": proof });

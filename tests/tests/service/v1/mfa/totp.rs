@@ -27,7 +27,7 @@ fn scanned(svg: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_setup_shows_the_secret_three_times() {
+async fn a_setup_returns_the_secret_as_text_url_and_qr_code() {
     let app = TestApp::spawn().await;
     let ada = app.without_factor("ada").await;
     let setup = ada.session.post("/v1/mfa/totp/setup", json!({})).await.assert(200);
@@ -107,7 +107,7 @@ async fn bodies_without_a_valid_code_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_setup_ends_after_ten_minutes_and_with_the_next() {
+async fn a_setup_expires_after_ten_minutes_or_when_replaced() {
     let app = TestApp::spawn().await;
     let ada = app.without_factor("ada").await;
     let confirm = async |totp: &Totp| {
@@ -126,7 +126,7 @@ async fn a_setup_ends_after_ten_minutes_and_with_the_next() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_setup_of_another_app_leaves_the_confirmed_one_in_force() {
+async fn setting_up_another_app_keeps_the_confirmed_one_valid() {
     let app = TestApp::spawn().await;
     let mut ada = app.with_totp("ada").await;
     let codes = ada.codes.clone();
@@ -148,7 +148,7 @@ async fn the_setup_of_another_app_leaves_the_confirmed_one_in_force() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_code_counts_for_a_step_before_and_after_its_own() {
+async fn a_code_is_valid_one_step_before_and_after_its_own() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_MFA_ATTEMPTS", "100/15m")).await;
     let ada = app.with_totp("ada").await;
     let totp = ada.totp.clone().unwrap();
@@ -166,7 +166,7 @@ async fn a_code_counts_for_a_step_before_and_after_its_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_step_is_accepted_once_for_whatever() {
+async fn each_time_step_is_accepted_once_for_any_purpose() {
     let app = TestApp::spawn().await;
     let mut ada = app.with_totp("ada").await;
     // The one that confirmed.
@@ -219,7 +219,7 @@ async fn an_app_is_removed_with_a_proof() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_secret_does_not_lie_open() {
+async fn a_totp_secret_is_stored_encrypted() {
     let app = TestApp::spawn().await;
     let ada = app.without_factor("ada").await;
     let secret = ada.session.post("/v1/mfa/totp/setup", json!({})).await.assert(200)["secret"].as_str().unwrap().to_owned();

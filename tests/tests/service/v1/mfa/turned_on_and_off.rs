@@ -24,7 +24,7 @@ async fn is_on(app: &TestApp, ada: &Holder) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_first_passkey_turns_them_on() {
+async fn the_first_passkey_turns_on_second_factors() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.without_factor("ada").await;
     assert!(!is_on(&app, &ada).await);
@@ -43,7 +43,7 @@ async fn the_first_passkey_turns_them_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_first_authenticator_app_turns_them_on() {
+async fn the_first_authenticator_app_turns_on_second_factors() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.without_factor("ada").await;
     ada.set_up_totp().await;
@@ -68,7 +68,7 @@ async fn a_further_factor_changes_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_passkey_leaves_them_on_while_another_remains() {
+async fn deleting_a_passkey_keeps_second_factors_on_while_another_remains() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.with_passkey("ada").await;
     let codes = ada.codes.clone();
@@ -89,7 +89,7 @@ async fn a_deleted_passkey_leaves_them_on_while_another_remains() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_last_passkey_leaves_them_on_while_an_authenticator_app_remains() {
+async fn deleting_the_last_passkey_keeps_second_factors_on_with_an_authenticator_app() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.with_both("ada").await;
     let pending = app.pend("ada").await;
@@ -105,7 +105,7 @@ async fn the_last_passkey_leaves_them_on_while_an_authenticator_app_remains() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_last_passkey_turns_them_off_with_all_that_came_with_them() {
+async fn deleting_the_last_passkey_turns_off_second_factors_and_deletes_their_data() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.with_passkey("ada").await;
     let codes = ada.codes.clone();
@@ -132,7 +132,7 @@ async fn the_last_passkey_turns_them_off_with_all_that_came_with_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_authenticator_app_turns_them_off_when_it_is_the_last() {
+async fn removing_the_authenticator_app_as_last_factor_turns_off_second_factors() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.with_totp("ada").await;
     let pending = app.pend("ada").await;
@@ -154,7 +154,7 @@ async fn the_authenticator_app_turns_them_off_when_it_is_the_last() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sessions_and_keys_from_before_stay() {
+async fn existing_sessions_and_keys_are_kept() {
     let app = TestApp::spawn_with_passkeys().await;
     let key = app.sign_up("ada").await;
     let before = app.open_session("ada", SessionOrigin::CliBrowser).await;

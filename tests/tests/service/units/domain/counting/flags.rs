@@ -5,7 +5,7 @@ use shared::ids::DeploymentId;
 use shared::keys::Label;
 
 #[test]
-fn the_stored_form_is_compact_and_read_back() {
+fn the_stored_form_is_compact_and_survives_a_round_trip() {
     let id = DeploymentId::v7(shared::time::UnixMillis(1), [7; 10]);
     let label = Label::new(3).unwrap();
     let mut flags = Flags::default();

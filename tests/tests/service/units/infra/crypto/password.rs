@@ -13,7 +13,7 @@ fn made_elsewhere(password: &str) -> String {
 }
 
 #[test]
-fn a_hash_is_of_owasps_parameters_and_matches_its_password_only() {
+fn a_hash_uses_owasp_parameters_and_matches_only_its_password() {
     let made = hash("correct horse", &Dice::test()).unwrap();
     assert!(made.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{made}");
     let mut blocks = Vec::new();
@@ -25,7 +25,7 @@ fn a_hash_is_of_owasps_parameters_and_matches_its_password_only() {
 }
 
 #[test]
-fn what_no_password_is_known_of_is_compared_like_any_hash() {
+fn an_account_without_a_password_costs_a_full_hash_comparison() {
     let dice = Dice::test();
     let (unmatched, hashed) = (unmatched(&dice).unwrap(), hash("correct horse", &dice).unwrap());
     assert_eq!((unmatched.len(), unmatched.split('$').nth(3)), (hashed.len(), hashed.split('$').nth(3)));
@@ -34,14 +34,14 @@ fn what_no_password_is_known_of_is_compared_like_any_hash() {
 }
 
 #[test]
-fn a_hash_with_other_parameters_still_matches_and_is_known_as_outdated() {
+fn a_hash_with_other_parameters_matches_and_is_outdated() {
     let stored = made_elsewhere("correct horse");
     assert_eq!(verify_in(&mut Vec::new(), "correct horse", &stored).unwrap(), Verdict { matches: true, is_outdated: true });
     assert!(!verify_in(&mut Vec::new(), "battery staple", &stored).unwrap().matches);
 }
 
 #[test]
-fn a_hash_beyond_the_bounds_is_refused_before_it_costs_anything() {
+fn a_hash_with_excessive_parameters_is_refused_before_any_work() {
     let stored = made_elsewhere("correct horse");
     for (own, greedy) in [("m=9216", "m=4000000"), ("t=4", "t=100000"), ("p=1", "p=100"), ("argon2id", "argon2i"), ("v=19", "v=16")] {
         assert!(verify_in(&mut Vec::new(), "correct horse", &stored.replace(own, greedy)).is_err(), "{greedy}");

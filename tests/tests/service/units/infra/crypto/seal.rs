@@ -8,7 +8,7 @@ fn key(id: &str, byte: u8) -> EncryptionKey {
 }
 
 #[test]
-fn a_value_opens_with_its_key_and_its_purpose_only() {
+fn a_value_decrypts_only_with_its_key_and_purpose() {
     let (old, new) = (key("k1", 1), key("k2", 2));
     let sealed = seal(&old, &Dice::test(), "mail/1", b"a token").unwrap();
     let keys = [new.clone(), old.clone()];
@@ -20,13 +20,13 @@ fn a_value_opens_with_its_key_and_its_purpose_only() {
 }
 
 #[test]
-fn the_same_text_is_sealed_differently_each_time() {
+fn encrypting_the_same_text_twice_gives_different_ciphertexts() {
     let (key, dice) = (key("k1", 1), Dice::test());
     assert_ne!(seal(&key, &dice, "p", b"same").unwrap(), seal(&key, &dice, "p", b"same").unwrap());
 }
 
 #[test]
-fn every_changed_or_missing_byte_is_noticed() {
+fn every_changed_or_missing_byte_is_detected() {
     let key = key("k1", 1);
     let sealed = seal(&key, &Dice::test(), "p", b"text").unwrap();
     for place in 0..sealed.len() {

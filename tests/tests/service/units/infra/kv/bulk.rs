@@ -22,7 +22,7 @@ fn pairs_are_an_array_with_their_versions() {
 }
 
 #[test]
-fn it_stays_within_the_limits() {
+fn a_bulk_write_stays_within_the_limits() {
     let mut bulk = Bulk::new();
     let large = "x".repeat(3 << 20);
     assert_eq!(bulk.push(&key(1), 1, &"x".repeat(MOST_VALUE + 1)), Pushed::TooLarge);

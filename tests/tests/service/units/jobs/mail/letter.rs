@@ -4,7 +4,7 @@ use control::testing::mail::{Kind, NewPassword, Transfer, render};
 use shared::time::UnixMillis;
 
 #[test]
-fn what_users_wrote_is_text_in_both_parts() {
+fn user_text_is_escaped_in_both_parts() {
     let keys = vec!["<a href=\"https://evil.example\">ci</a>".to_owned(), "two\r\nlines".to_owned()];
     let factors = vec!["Passkey <b>x</b>\n- more".to_owned()];
     let new = NewPassword { time: UnixMillis(0), address: "192.0.2.1".to_owned(), keys, factors, revoked_keys: None };
@@ -17,7 +17,7 @@ fn what_users_wrote_is_text_in_both_parts() {
 }
 
 #[test]
-fn what_users_wrote_turns_nothing_around_it() {
+fn user_text_cannot_change_the_text_direction_around_it() {
     let transfer = Transfer {
         time: UnixMillis(0),
         address: "192.0.2.1".to_owned(),
@@ -35,7 +35,7 @@ fn what_users_wrote_turns_nothing_around_it() {
 }
 
 #[test]
-fn a_link_stands_in_both_parts() {
+fn both_parts_contain_the_link() {
     let link = "https://example.com/dashboard/verify-email#token=abc-_123";
     let rendered = render(
         &Kind::VerifyEmail { link: link.to_owned(), lifetime: 86_400_000, time: UnixMillis(0), address: "192.0.2.1".to_owned() },

@@ -24,7 +24,7 @@ async fn an_accepted_app_is_listed_by_its_bare_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_credential_of_the_account_accepts_but_no_api_key() {
+async fn every_credential_except_api_keys_can_accept() {
     let app = TestApp::spawn().await;
     let (ada, _bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     let clients = [
@@ -79,7 +79,7 @@ async fn a_transferred_app_moves_when_it_is_accepted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_sender_goes_on_meaning_the_app_by_its_bare_name() {
+async fn the_senders_bare_name_keeps_its_app() {
     let app = TestApp::spawn().await;
     let (ada, bob, carol) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("carol").await);
     // An accepted app that is older than the own one of the same name.
@@ -99,7 +99,7 @@ async fn the_sender_goes_on_meaning_the_app_by_its_bare_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_a_transferred_app_gets_another_name_by_it_and_a_sound_one() {
+async fn only_accepting_a_transfer_can_rename_to_a_valid_name() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     ada.create_app("demo").await;
@@ -120,7 +120,7 @@ async fn only_a_transferred_app_gets_another_name_by_it_and_a_sound_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_receiver_works_at_once_and_gives_nothing_on_that_it_has_not_accepted() {
+async fn the_receiver_has_access_but_cannot_pass_on_an_unaccepted_app() {
     let app = TestApp::spawn().await;
     let (ada, bob, carol) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("carol").await);
     ada.create_app("demo").await;
@@ -148,7 +148,7 @@ async fn the_receiver_works_at_once_and_gives_nothing_on_that_it_has_not_accepte
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_receiver_who_leaves_makes_the_sender_the_owner_again() {
+async fn the_sender_becomes_owner_again_if_the_receiver_leaves() {
     let app = TestApp::spawn().await;
     let (ada, bob, carol) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("carol").await);
     ada.create_app("demo").await;
@@ -173,7 +173,7 @@ async fn a_receiver_who_leaves_makes_the_sender_the_owner_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_added_is_told_how_to_accept_and_how_to_leave() {
+async fn a_new_collaborator_is_told_how_to_accept_and_leave() {
     let app = TestApp::spawn().await;
     let (ada, _bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     let name = format!("demo <b> {}", "long".repeat(50));
@@ -196,7 +196,7 @@ async fn who_is_added_is_told_how_to_accept_and_how_to_leave() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_acceptances_at_once_that_need_one_name_one_succeeds() {
+async fn of_two_concurrent_acceptances_with_one_name_one_succeeds() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_COLLABORATORS", "1000/1h")).await;
     let (ada, bob, carol) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("carol").await);
     for number in 0..6 {
@@ -220,7 +220,7 @@ async fn of_two_acceptances_at_once_that_need_one_name_one_succeeds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_app_gets_so_many_new_names_a_day() {
+async fn renames_of_an_app_are_limited_per_day() {
     let log = logged::listen("info");
     let app = TestApp::spawn_with(Options::default().with("LIMIT_MANAGEMENT_API", "10000/1m")).await;
     let ada = app.sign_up("ada").await;

@@ -6,7 +6,7 @@ use tests::{Options, TestApp};
 use crate::v1::apps::{add, transfer};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn thirty_attempts_an_hour_are_answered_whether_they_succeed_or_not() {
+async fn thirty_attempts_an_hour_are_allowed_including_failures() {
     let mut app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     app.sign_up("carol").await;
@@ -53,7 +53,7 @@ async fn the_limit_is_a_setting() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_attempts_at_once_no_more_than_the_limit_are_answered() {
+async fn concurrent_attempts_do_not_exceed_the_limit() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_COLLABORATORS", "5/1h")).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;

@@ -13,7 +13,7 @@ use tests::{Options, SessionOrigin, TestApp};
 use crate::v1::apps::{add, names, release, roles};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_collaborator_is_a_developer_unless_told_otherwise() {
+async fn a_collaborator_is_a_developer_by_default() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     let _carol = app.sign_up("carol").await;
@@ -37,7 +37,7 @@ async fn a_collaborator_is_a_developer_unless_told_otherwise() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_admin_developer_and_viewer_can_be_given() {
+async fn only_admin_developer_and_viewer_can_be_assigned() {
     let app = TestApp::spawn().await;
     let (ada, _bob, _carol) = (app.sign_up("ada").await, app.sign_up("bob").await, app.sign_up("carol").await);
     ada.create_app("demo").await;
@@ -65,7 +65,7 @@ async fn only_admin_developer_and_viewer_can_be_given() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_accounts_can_be_added_and_each_once() {
+async fn only_accounts_can_be_added_and_only_once() {
     let app = TestApp::spawn().await;
     let (ada, _bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     ada.create_app("demo").await;
@@ -98,7 +98,7 @@ async fn an_account_whose_address_is_not_verified_cannot_be_added() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_role_changes_and_goes_at_once_for_every_credential() {
+async fn role_changes_take_effect_immediately_for_every_credential() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     ada.create_app("demo").await;
@@ -132,7 +132,7 @@ async fn a_role_changes_and_goes_at_once_for_every_credential() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_owner_neither_changes_nor_goes() {
+async fn the_owner_can_be_neither_changed_nor_removed() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     ada.create_app("demo").await;
@@ -145,7 +145,7 @@ async fn the_owner_neither_changes_nor_goes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everybody_may_leave_and_only_managers_may_remove_others() {
+async fn every_collaborator_can_leave_but_only_managers_can_remove_others() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -174,7 +174,7 @@ async fn everybody_may_leave_and_only_managers_may_remove_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_attempts_to_add_the_same_one_one_succeeds() {
+async fn of_concurrent_attempts_to_add_one_account_one_succeeds() {
     let app = TestApp::spawn_with(Options::default()).await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     ada.create_app("demo").await;
@@ -194,7 +194,7 @@ async fn of_many_attempts_to_add_the_same_one_one_succeeds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_trail_names_accounts_and_no_addresses() {
+async fn the_audit_trail_has_account_ids_and_no_email_addresses() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     ada.create_app("demo").await;
@@ -232,7 +232,7 @@ async fn the_trail_names_accounts_and_no_addresses() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_under_way_is_refused_when_the_role_goes_meanwhile() {
+async fn an_upload_in_progress_is_refused_if_the_role_is_removed() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     ada.create_app("demo").await;

@@ -6,7 +6,7 @@ use tests::TestApp;
 use crate::v1::apps::{check, release, report};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cleared_deployment_has_no_releases_and_no_counts_and_its_labels_go_on() {
+async fn a_cleared_deployment_is_empty_and_continues_its_labels() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, staging) = ada.create_app("demo").await;
@@ -40,7 +40,7 @@ async fn a_cleared_deployment_has_no_releases_and_no_counts_and_its_labels_go_on
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clearing_needs_a_deployment_and_nothing_else() {
+async fn clearing_requires_only_a_deployment() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -57,7 +57,7 @@ async fn clearing_needs_a_deployment_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clearing_at_the_same_time_as_reports_leaves_no_count_that_is_negative() {
+async fn clearing_concurrently_with_reports_leaves_no_negative_count() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, staging) = ada.create_app("demo").await;

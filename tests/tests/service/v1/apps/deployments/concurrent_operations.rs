@@ -24,7 +24,7 @@ fn with_status(answers: &[Answer], status: u16) -> Vec<&Answer> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn fifty_different_uploads_at_once_are_fifty_releases() {
+async fn fifty_concurrent_uploads_create_fifty_releases() {
     let (app, ada) = prepared_with(Options::default().with("LIMIT_UPLOADS_AT_ONCE", "50")).await;
     let uploads = (0..50).map(|index| {
         let ada = ada.clone();
@@ -64,7 +64,7 @@ async fn operation(client: Client, number: u32) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_mixed_operations_at_once_each_is_a_row_or_a_refusal() {
+async fn fifty_concurrent_mixed_operations_each_succeed_or_are_refused() {
     let (app, ada) = prepared_with(Options::default().with("LIMIT_UPLOADS_AT_ONCE", "50")).await;
     for deployment in ["Staging", "Production"] {
         for content in ["first", "second"] {
@@ -111,7 +111,7 @@ async fn of_fifty_mixed_operations_at_once_each_is_a_row_or_a_refusal() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_equal_promotions_at_once_exactly_one_succeeds() {
+async fn of_concurrent_identical_promotions_exactly_one_succeeds() {
     let (_app, ada) = prepared().await;
     for round in 1..=3 {
         release(&ada, "Staging", &format!("round {round}"), json!({})).await;
@@ -126,7 +126,7 @@ async fn of_equal_promotions_at_once_exactly_one_succeeds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn promotions_both_ways_at_once_do_not_wait_in_a_circle() {
+async fn concurrent_promotions_in_both_directions_do_not_deadlock() {
     let (_app, ada) = prepared().await;
     for round in 0..5 {
         for deployment in ["Staging", "Production"] {
@@ -143,7 +143,7 @@ async fn promotions_both_ways_at_once_do_not_wait_in_a_circle() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rollouts_that_are_raised_at_once_never_fall() {
+async fn concurrent_rollout_increases_never_decrease_the_percentage() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({ "rollout": 1 })).await;
     let before = app.audit_rows().await;
@@ -167,7 +167,7 @@ async fn rollouts_that_are_raised_at_once_never_fall() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_loses_the_role_while_waiting_changes_nothing() {
+async fn a_user_who_loses_the_role_while_waiting_changes_nothing() {
     let (app, ada) = prepared().await;
     for content in ["one", "two"] {
         release(&ada, "Staging", content, json!({})).await;

@@ -6,7 +6,7 @@ use tests::TestApp;
 use crate::v1::members;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_deployment_has_a_key_of_its_own_and_nothing_released() {
+async fn a_new_deployment_has_its_own_key_and_no_releases() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -47,7 +47,7 @@ async fn a_deployment_shows_its_newest_release() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deployments_name_is_taken_within_its_app() {
+async fn deployment_names_are_unique_per_app() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -62,7 +62,7 @@ async fn a_deployments_name_is_taken_within_its_app() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_given_key_is_kept_when_it_follows_the_rules() {
+async fn a_valid_custom_key_is_kept() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -93,7 +93,7 @@ async fn a_given_key_is_kept_when_it_follows_the_rules() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_bad_member_of_a_new_deployment_is_named_at_once() {
+async fn every_invalid_member_of_a_new_deployment_is_named_at_once() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -114,7 +114,7 @@ async fn every_bad_member_of_a_new_deployment_is_named_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_serves_one_deployment_and_never_passes_to_another_account() {
+async fn a_key_belongs_to_one_deployment_and_never_moves_to_another_account() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     ada.create_app("demo").await;
@@ -137,7 +137,7 @@ async fn a_key_serves_one_deployment_and_never_passes_to_another_account() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_attempts_at_one_key_or_one_name_one_succeeds() {
+async fn of_concurrent_attempts_with_one_key_or_name_one_succeeds() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     ada.create_app("demo").await;
@@ -168,7 +168,7 @@ async fn of_many_attempts_at_one_key_or_one_name_one_succeeds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_that_comes_back_has_a_higher_snapshot_version() {
+async fn a_reused_key_gets_a_higher_snapshot_version() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -192,7 +192,7 @@ async fn a_key_that_comes_back_has_a_higher_snapshot_version() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_deployment_asks_for_its_snapshot_to_be_pushed() {
+async fn a_new_deployment_queues_its_snapshot() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (production, staging) = ada.create_app("demo").await;

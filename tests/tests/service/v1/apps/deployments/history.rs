@@ -17,7 +17,7 @@ async fn a_new_deployment_has_no_history_and_no_counts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_history_is_every_release_from_the_oldest_as_it_was_answered() {
+async fn the_history_lists_every_release_oldest_first_as_returned() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;

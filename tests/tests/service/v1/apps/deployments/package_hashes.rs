@@ -21,7 +21,7 @@ async fn falsify(app: &TestApp, label: &str, hash: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_hash_is_taken_but_that_of_the_contents() {
+async fn only_the_hash_of_the_contents_is_accepted() {
     let (app, ada) = prepared().await;
     let made = zip_and_file(&ada).await;
     let others = [&made[0]["packageHash"], &made[1]["packageHash"], &json!("0".repeat(64))];
@@ -39,7 +39,7 @@ async fn no_hash_is_taken_but_that_of_the_contents() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_hash_is_corrected_by_the_right_one_alone() {
+async fn a_wrong_hash_can_only_be_corrected_to_the_right_one() {
     let (app, ada) = prepared().await;
     let made = zip_and_file(&ada).await;
     let wrong = "f".repeat(64);
@@ -60,7 +60,7 @@ async fn a_wrong_hash_is_corrected_by_the_right_one_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_promotion_that_names_a_hash_promotes_that_one_or_nothing() {
+async fn a_promotion_with_a_hash_promotes_only_that_release() {
     let (app, ada) = prepared().await;
     let made = zip_and_file(&ada).await;
     let text = refused(&app, 409, promote(&ada, json!({ "packageHash": made[0]["packageHash"] }))).await;

@@ -12,7 +12,7 @@ async fn promote_label(client: &Client, label: &str) -> tests::Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_contents_are_carried_over_and_the_promoter_is_named() {
+async fn a_promotion_copies_the_contents_and_names_the_promoter() {
     let (app, ada) = prepared().await;
     let bob = app.sign_up("bob").await;
     app.share("ada", "demo", "bob", "Developer", app.clock.now().0 + 1).await;
@@ -50,7 +50,7 @@ async fn the_contents_are_carried_over_and_the_promoter_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_promotion_is_noted_and_only_the_destination_is_published() {
+async fn a_promotion_is_audited_and_only_the_destination_is_published() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({ "description": "whispered" })).await;
     let (action, details, _) = noted(&app, 201, promote(&ada, json!({}))).await;
@@ -60,7 +60,7 @@ async fn a_promotion_is_noted_and_only_the_destination_is_published() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_given_overrides_and_what_is_unset_or_empty_is_inherited() {
+async fn given_values_override_and_unset_or_empty_ones_are_inherited() {
     let (_app, ada) = prepared().await;
     let own = json!({ "appVersion": "^1.0.0", "description": "first", "isMandatory": true });
     let shown =
@@ -87,7 +87,7 @@ async fn what_is_given_overrides_and_what_is_unset_or_empty_is_inherited() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_newest_enabled_release_is_taken_or_the_one_with_the_label() {
+async fn the_newest_enabled_release_or_the_given_label_is_promoted() {
     let (app, ada) = prepared().await;
     let text = refused(&app, 409, promote(&ada, json!({}))).await;
     assert!(text.contains("no enabled release"), "{text}");
@@ -108,7 +108,7 @@ async fn the_newest_enabled_release_is_taken_or_the_one_with_the_label() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn source_and_destination_must_be_there_and_be_two() {
+async fn source_and_destination_must_exist_and_differ() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({})).await;
     let to = async |from: &str, destination: &str| ada.post(&below(from, "promotions"), json!({ "destination": destination })).await;
@@ -127,7 +127,7 @@ async fn source_and_destination_must_be_there_and_be_two() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unfinished_rollout_at_the_destination_is_in_the_way_unless_it_is_disabled() {
+async fn an_unfinished_rollout_at_the_destination_blocks_unless_disabled() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({ "rollout": 50 })).await;
     release(&ada, "Production", "older", json!({ "rollout": 10 })).await;
@@ -160,7 +160,7 @@ async fn identical_contents_for_the_same_versions_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_promoted_release_stays_as_it_is_whatever_becomes_of_its_source() {
+async fn later_changes_of_the_source_do_not_affect_a_promoted_release() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({ "description": "first" })).await;
     let promoted = promote(&ada, json!({})).await.assert(201)["package"].take();
@@ -175,7 +175,7 @@ async fn a_promoted_release_stays_as_it_is_whatever_becomes_of_its_source() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_bad_member_is_named_at_once() {
+async fn every_invalid_member_is_named_at_once() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({})).await;
     let send = async |body: Value| ada.post(&below("Staging", "promotions"), body).await;
@@ -195,7 +195,7 @@ async fn every_bad_member_is_named_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_source_is_judged_as_it_is_when_the_destination_is_free() {
+async fn the_source_is_read_after_the_destination_lock_is_acquired() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({ "description": "first" })).await;
     release(&ada, "Staging", "two", json!({})).await;
@@ -216,7 +216,7 @@ async fn the_source_is_judged_as_it_is_when_the_destination_is_free() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_promotion_waits_for_no_change_of_its_source() {
+async fn a_promotion_does_not_wait_for_changes_of_its_source() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({})).await;
     if app.db().dialect() == Dialect::Postgres {

@@ -7,7 +7,7 @@ use crate::v1::apps::deployments::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_member_changes_alone_and_is_noted() {
+async fn each_member_can_be_updated_alone_and_is_audited() {
     let (app, ada) = prepared().await;
     let mut expected = unsigned(release(&ada, "Staging", "one", json!({ "rollout": 20 })).await);
     let changes = [
@@ -37,7 +37,7 @@ async fn each_member_changes_alone_and_is_noted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_label_says_which_release_and_without_one_it_is_the_newest() {
+async fn the_label_selects_the_release_and_defaults_to_the_newest() {
     let (app, ada) = prepared().await;
     let text = refused(&app, 404, patch(&ada, "Staging", json!({ "isMandatory": true }))).await;
     assert!(text.contains("release"), "{text}");
@@ -59,7 +59,7 @@ async fn the_label_says_which_release_and_without_one_it_is_the_newest() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_changes_nothing_is_204_before_every_refusal() {
+async fn a_change_without_effect_is_204_before_any_refusal() {
     let (app, ada) = prepared().await;
     let first = release(&ada, "Staging", "one", json!({ "rollout": 25, "description": "first", "isDisabled": true })).await;
     release(&ada, "Staging", "two", json!({})).await;
@@ -94,7 +94,7 @@ async fn what_changes_nothing_is_204_before_every_refusal() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rollout_only_grows_until_it_is_complete() {
+async fn a_rollout_can_only_grow_until_complete() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({ "rollout": 40 })).await;
     for lower in [1, 39] {
@@ -136,7 +136,7 @@ async fn the_rollout_of_a_release_that_is_not_the_newest_is_frozen() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_older_release_for_everybody_can_be_disabled_and_enabled() {
+async fn an_older_fully_rolled_out_release_can_be_disabled_and_enabled() {
     let (_app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({})).await;
     release(&ada, "Staging", "two", json!({ "rollout": 10 })).await;
@@ -153,7 +153,7 @@ async fn an_older_release_for_everybody_can_be_disabled_and_enabled() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn finishing_or_disabling_a_rollout_makes_way_for_the_next_release() {
+async fn finishing_or_disabling_a_rollout_allows_the_next_release() {
     let (app, ada) = prepared().await;
     for (content, way) in [("one", json!({ "rollout": 100 })), ("two", json!({ "isDisabled": true }))] {
         release(&ada, "Staging", content, json!({ "rollout": 10 })).await;
@@ -166,7 +166,7 @@ async fn finishing_or_disabling_a_rollout_makes_way_for_the_next_release() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_description_of_a_promoted_release_stays() {
+async fn the_description_of_a_promoted_release_is_kept() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({ "description": "first" })).await;
     promote(&ada, json!({})).await.assert(201);
@@ -214,7 +214,7 @@ async fn empty_texts_change_nothing_and_are_inherited_by_a_promotion() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_bad_member_is_named_at_once() {
+async fn every_invalid_member_is_named_at_once() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({})).await;
     let long = "é".repeat(256);
@@ -249,7 +249,7 @@ async fn every_bad_member_is_named_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn notes_that_do_not_fit_into_ten_kilobytes_go_through_the_upload() {
+async fn descriptions_beyond_ten_kilobytes_work_only_in_uploads() {
     let (app, ada) = prepared().await;
     let long = "x".repeat(10_000);
     release(&ada, "Staging", "one", json!({ "description": long })).await;

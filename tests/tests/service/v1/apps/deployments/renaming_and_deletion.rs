@@ -25,7 +25,7 @@ async fn a_renamed_deployment_keeps_its_key_and_its_releases() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_name_keeps_the_rules_and_is_free_within_the_app() {
+async fn a_new_name_must_be_valid_and_unused_within_the_app() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -43,7 +43,7 @@ async fn a_new_name_keeps_the_rules_and_is_free_within_the_app() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_deployments_key_answers_from_a_tombstone_until_its_owner_uses_it_again() {
+async fn a_deleted_deployments_key_serves_a_tombstone_until_its_owner_reuses_it() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     let (production, staging) = ada.create_app("demo").await;
@@ -105,7 +105,7 @@ async fn a_collaborator_of_one_app_cannot_take_the_deleted_keys_of_another() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tombstone_is_newer_than_what_it_buries() {
+async fn a_tombstone_has_a_higher_version_than_the_deleted_snapshot() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, staging) = ada.create_app("demo").await;
@@ -126,7 +126,7 @@ async fn a_tombstone_is_newer_than_what_it_buries() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn deployments_are_deleted_at_the_same_time_as_they_are_used() {
+async fn deployments_can_be_deleted_while_in_use() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_UPLOADS_AT_ONCE", "20")).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;

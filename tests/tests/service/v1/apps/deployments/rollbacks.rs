@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::v1::apps::deployments::{below, history, labels, noted, patch, prepared, promote, refused, release, roll_back, unsigned};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_release_before_the_newest_is_released_again_on_top_of_it() {
+async fn a_rollback_releases_the_previous_release_again() {
     let (app, ada) = prepared().await;
     let bob = app.sign_up("bob").await;
     app.share("ada", "demo", "bob", "Developer", app.clock.now().0 + 1).await;
@@ -38,7 +38,7 @@ async fn the_release_before_the_newest_is_released_again_on_top_of_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rollback_is_noted() {
+async fn a_rollback_is_audited() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({})).await;
     release(&ada, "Staging", "two", json!({})).await;
@@ -48,7 +48,7 @@ async fn a_rollback_is_noted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_target_that_is_disabled_or_in_a_rollout_comes_back_enabled_and_for_everybody() {
+async fn a_disabled_or_partially_rolled_out_target_is_restored_for_all_devices() {
     let (_app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({ "rollout": 10, "isDisabled": true, "description": "first" })).await;
     release(&ada, "Staging", "two", json!({})).await;
@@ -62,7 +62,7 @@ async fn a_target_that_is_disabled_or_in_a_rollout_comes_back_enabled_and_for_ev
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unfinished_rollout_is_no_obstacle_and_is_over_with_it() {
+async fn a_rollback_ends_an_unfinished_rollout() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({})).await;
     release(&ada, "Staging", "two", json!({ "rollout": 10 })).await;
@@ -72,7 +72,7 @@ async fn an_unfinished_rollout_is_no_obstacle_and_is_over_with_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_an_earlier_release_there_is_nothing_to_go_back_to() {
+async fn a_rollback_without_an_earlier_release_is_refused() {
     let (app, ada) = prepared().await;
     for target in [Value::Null, json!("v1")] {
         refused(&app, 404, roll_back(&ada, "Staging", target)).await;
@@ -95,7 +95,7 @@ async fn without_an_earlier_release_there_is_nothing_to_go_back_to() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_current_release_is_refused() {
+async fn a_rollback_to_the_current_release_is_refused() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({})).await;
     for expected in ["v1", "v2", "v3"] {
@@ -106,7 +106,7 @@ async fn the_current_release_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn across_a_change_of_the_binary_versions_it_is_refused() {
+async fn a_rollback_across_a_change_of_binary_versions_is_refused() {
     let (app, ada) = prepared().await;
     for (content, range) in [("one", "^1.2.0"), ("two", "1.2.0"), ("three", "^1.2")] {
         ada.upload("demo", "Staging", content.as_bytes(), json!({ "appVersion": range })).await.assert(201);
@@ -140,7 +140,7 @@ async fn a_rollback_can_be_rolled_back_and_promoted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_body_may_be_left_out_but_not_be_wrong() {
+async fn the_body_is_optional_but_must_be_valid() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({})).await;
     release(&ada, "Staging", "two", json!({})).await;
@@ -169,7 +169,7 @@ async fn the_body_may_be_left_out_but_not_be_wrong() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stored_rollout_holds_for_an_older_release_that_is_picked_again() {
+async fn a_stored_rollout_still_applies_to_an_older_release() {
     let (app, ada) = prepared().await;
     let key = ada.deployment_key("demo", "Staging").await;
     // The bucket of device-1 is 31 for v2: it is outside of 31 percent, and inside of 32.

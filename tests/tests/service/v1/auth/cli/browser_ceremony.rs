@@ -10,7 +10,7 @@ use super::participants::{
 use super::{DAY, MINUTE};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_command_line_is_let_in_through_the_browser() {
+async fn a_cli_is_authorized_through_the_browser() {
     let (app, dashboard) = ada().await;
     let cli = app.anonymous().from("203.0.113.7");
     let told = json!({
@@ -73,7 +73,7 @@ async fn a_command_line_is_let_in_through_the_browser() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_example_of_rfc_7636_is_let_in() {
+async fn the_example_of_rfc_7636_is_accepted() {
     let (app, dashboard) = ada().await;
     // Appendix B: the challenge is the RFC's, not computed here.
     let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
@@ -87,7 +87,7 @@ async fn the_example_of_rfc_7636_is_let_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn verifiers_of_every_length_and_letter_that_the_rfc_allows_are_accepted() {
+async fn verifiers_of_every_length_and_character_in_the_rfc_are_accepted() {
     let (app, dashboard) = ada().await;
     let cli = app.anonymous();
     for verifier in ["a".repeat(43), "Z0-._~".repeat(22)[..128].to_owned(), format!("{}-._~", "0123456789".repeat(5))] {
@@ -101,7 +101,7 @@ async fn verifiers_of_every_length_and_letter_that_the_rfc_allows_are_accepted()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_state_comes_back_as_it_was_whatever_it_holds() {
+async fn any_state_is_returned_unchanged() {
     let (app, dashboard) = ada_with(many()).await;
     let longest = "ü".repeat(512);
     let states =
@@ -142,7 +142,7 @@ async fn without_a_state_the_redirect_has_none() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_version_may_stand_in_a_header() {
+async fn the_version_can_be_sent_in_a_header() {
     let (app, dashboard) = ada().await;
     let cli = app.anonymous();
     for (body, header, shown) in [
@@ -164,7 +164,7 @@ async fn the_version_may_stand_in_a_header() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_command_line_may_say_nothing_of_itself() {
+async fn a_cli_may_omit_all_information_about_itself() {
     let (app, dashboard) = ada().await;
     let silent = json!({ "deviceId": null, "deviceName": null, "clientName": null, "clientPlatform": null, "unknown": { "member": 1 } });
     let mut ceremony = Ceremony::begin_with(Way::Browser, &app.anonymous(), &silent).await;
@@ -177,7 +177,7 @@ async fn a_command_line_may_say_nothing_of_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_code_is_of_one_ceremony_alone() {
+async fn a_code_belongs_to_one_authorization_request() {
     let (app, dashboard) = ada().await;
     let cli = app.anonymous();
     let (mut one, mut two) = (Ceremony::begin(Way::Browser, &cli).await, Ceremony::begin(Way::Browser, &cli).await);
@@ -190,7 +190,7 @@ async fn a_code_is_of_one_ceremony_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_approves_is_whose_account_it_is() {
+async fn the_credential_belongs_to_the_account_that_approves() {
     let (app, ada) = ada().await;
     let bob = super::participants::person(&app, "bob").await;
     let mut ceremony = Ceremony::begin(Way::Browser, &app.anonymous().from("203.0.113.7")).await;
@@ -206,7 +206,7 @@ async fn whoever_approves_is_whose_account_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn several_command_lines_are_let_in_beside_each_other() {
+async fn several_clis_can_be_authorized_concurrently() {
     let (app, dashboard) = ada().await;
     let cli = app.anonymous();
     let mut ceremonies = Vec::new();

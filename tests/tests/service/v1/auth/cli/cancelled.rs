@@ -205,29 +205,29 @@ async fn walk(event: Event) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reset_cancels_what_is_on_its_way() {
+async fn a_password_reset_cancels_pending_requests() {
     walk(Event::Reset).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_cancels_what_is_on_its_way_though_the_session_stays() {
+async fn a_password_change_cancels_pending_requests_but_keeps_the_session() {
     walk(Event::ChangeHere).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_by_another_session_cancels_what_is_on_its_way() {
+async fn a_password_change_by_another_session_cancels_pending_requests() {
     walk(Event::ChangeElsewhere).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_end_of_the_approving_session_cancels_what_it_has_approved() {
+async fn revoking_the_approving_session_cancels_its_approvals() {
     for event in EVENTS.into_iter().filter(|event| !event.is_new_password()) {
         walk(event).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_end_of_the_account_cancels_what_it_has_approved() {
+async fn deleting_the_account_cancels_its_approvals() {
     let (app, _) = ada_with(generous()).await;
     for way in WAYS {
         for exchanges_before in [false, true] {
@@ -247,7 +247,7 @@ async fn the_end_of_the_account_cancels_what_it_has_approved() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_that_ends_by_itself_ends_what_it_has_approved() {
+async fn expiration_of_the_approving_session_cancels_its_approvals() {
     let (app, _) = ada_with(generous().with("LIMIT_SESSION", "2m").with("LIMIT_SESSION_IDLE", "1m")).await;
     for way in WAYS {
         let dashboard = app.open_session("ada", Dashboard).await;

@@ -40,7 +40,7 @@ fn clients(cli: &Client, answers: &[Answer]) -> Vec<Client> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_exchanges_of_one_authorization_code_one_is_answered_and_its_credential_is_revoked() {
+async fn of_fifty_exchanges_of_an_authorization_code_one_succeeds_and_is_revoked() {
     let (app, dashboard) = ada().await;
     for round in 0..3 {
         let mut ceremony = Ceremony::begin(Way::Browser, &app.anonymous()).await;
@@ -57,7 +57,7 @@ async fn of_fifty_exchanges_of_one_authorization_code_one_is_answered_and_its_cr
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_exchanges_of_one_device_code_one_is_answered_and_its_credential_works() {
+async fn of_fifty_exchanges_of_a_device_code_one_succeeds_and_works() {
     let (app, dashboard) = ada().await;
     for round in 1..=3 {
         let mut ceremony = Ceremony::begin(Way::Device, &app.anonymous()).await;
@@ -72,7 +72,7 @@ async fn of_fifty_exchanges_of_one_device_code_one_is_answered_and_its_credentia
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_decisions_one_counts() {
+async fn of_fifty_concurrent_decisions_one_takes_effect() {
     let (app, ada) = ada_with(many()).await;
     let bob = person(&app, "bob").await;
     for way in WAYS {
@@ -101,7 +101,7 @@ async fn of_fifty_decisions_one_counts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn polls_at_once_before_the_approval_are_all_refused() {
+async fn concurrent_polls_before_the_approval_are_all_refused() {
     let (app, dashboard) = ada().await;
     let mut ceremony = Ceremony::begin(Way::Device, &app.anonymous()).await;
     app.clock.advance(5_000);
@@ -113,7 +113,7 @@ async fn polls_at_once_before_the_approval_are_all_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_credential_outlives_a_change_of_the_password_that_exchanges_meet() {
+async fn no_concurrent_exchange_survives_a_password_change() {
     let (app, dashboard) = ada_with(many()).await;
     for way in WAYS {
         let mut approved = Vec::new();

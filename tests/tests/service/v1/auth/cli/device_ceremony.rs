@@ -10,7 +10,7 @@ use super::{DAY, MINUTE};
 const SECOND: i64 = 1_000;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_command_line_is_let_in_by_a_code_that_its_user_copies() {
+async fn a_cli_is_authorized_with_a_copied_code() {
     let (app, dashboard) = ada().await;
     let cli = app.anonymous().from("2001:db8::7");
     let told = json!({ "deviceId": "77", "deviceName": "build server", "clientName": "updraft", "clientPlatform": "linux arm64" });
@@ -59,7 +59,7 @@ async fn a_command_line_is_let_in_by_a_code_that_its_user_copies() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_poll_that_keeps_its_interval_waits_and_one_that_does_not_waits_longer() {
+async fn polling_too_fast_increases_the_interval() {
     let (app, dashboard) = ada().await;
     let mut ceremony = Ceremony::begin(Way::Device, &app.anonymous()).await;
     let after = async |milliseconds: i64| {
@@ -86,7 +86,7 @@ async fn a_poll_that_keeps_its_interval_waits_and_one_that_does_not_waits_longer
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hasty_command_line_is_let_in_all_the_same_once_it_waits() {
+async fn a_cli_that_polled_too_fast_is_authorized_once_it_slows_down() {
     let (app, dashboard) = ada().await;
     let mut ceremony = Ceremony::begin(Way::Device, &app.anonymous()).await;
     app.clock.advance(5 * SECOND);
@@ -100,7 +100,7 @@ async fn a_hasty_command_line_is_let_in_all_the_same_once_it_waits() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_device_code_that_is_used_again_is_refused_and_revokes_nothing() {
+async fn reusing_a_device_code_is_refused_and_revokes_nothing() {
     let (app, dashboard) = ada().await;
     let mut ceremony = Ceremony::begin(Way::Device, &app.anonymous()).await;
     let machine = ceremony.log_in(&dashboard).await;
@@ -113,7 +113,7 @@ async fn a_device_code_that_is_used_again_is_refused_and_revokes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_device_that_was_denied_is_told_so() {
+async fn a_denied_device_is_told_so() {
     let (app, dashboard) = ada().await;
     let ceremony = Ceremony::begin(Way::Device, &app.anonymous()).await;
     assert_eq!(deny(&dashboard, ceremony.id()).await.assert(200), json!({ "status": "denied", "mode": "device" }));
@@ -126,7 +126,7 @@ async fn a_device_that_was_denied_is_told_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_device_code_ends_after_ten_minutes_approved_or_not() {
+async fn a_device_code_expires_after_ten_minutes_approved_or_not() {
     let (app, dashboard) = ada().await;
     let cli = app.anonymous();
     let (mut timely, mut late, waiting) =
@@ -149,7 +149,7 @@ async fn a_device_code_ends_after_ten_minutes_approved_or_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_code_of_one_ceremony_is_invalid_in_the_other() {
+async fn a_code_of_one_flow_is_invalid_in_the_other() {
     let (app, dashboard) = ada().await;
     let cli = app.anonymous();
     let (mut browser, mut device) = (Ceremony::begin(Way::Browser, &cli).await, Ceremony::begin(Way::Device, &cli).await);
@@ -165,7 +165,7 @@ async fn a_code_of_one_ceremony_is_invalid_in_the_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_users_codes_differ_and_neither_code_shows_in_the_other() {
+async fn user_codes_are_unique_and_neither_code_reveals_the_other() {
     let (app, _) = ada_with(many()).await;
     let mut codes = std::collections::BTreeSet::new();
     for _ in 0..50 {

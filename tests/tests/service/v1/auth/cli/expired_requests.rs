@@ -19,7 +19,7 @@ async fn kept(app: &TestApp) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_is_forgotten_an_hour_after_its_end() {
+async fn a_request_is_deleted_an_hour_after_it_ends() {
     let (mut app, dashboard) = ada().await;
     let mut machines = Vec::new();
     for way in WAYS {
@@ -47,7 +47,7 @@ async fn a_request_is_forgotten_an_hour_after_its_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn until_then_it_is_shown_as_expired_and_then_not_at_all() {
+async fn an_ended_request_is_shown_as_expired_until_deleted() {
     let (mut app, dashboard) = ada().await;
     for way in WAYS {
         dashboard.reauthenticate().await;

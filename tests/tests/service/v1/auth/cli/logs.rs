@@ -102,7 +102,7 @@ async fn act(base: &str) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn neither_state_nor_verifier_nor_code_is_written_down() {
+async fn state_verifier_and_code_are_not_logged() {
     for format in ["text", "json"] {
         let (folder, database) = (TempDir::new().unwrap(), TestDatabase::create().await);
         create_account(&folder, &database);

@@ -156,7 +156,7 @@ async fn register(cli: &tests::Client, redirect: &Value) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn loopback_addresses_are_taken_and_answered_byte_for_byte() {
+async fn loopback_redirects_are_accepted_and_returned_unchanged() {
     let (app, dashboard) = ada_with(many()).await;
     for redirect in ACCEPTED {
         let told = json!({ "redirectUri": redirect, "state": "xyz" });
@@ -170,7 +170,7 @@ async fn loopback_addresses_are_taken_and_answered_byte_for_byte() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everything_else_is_refused_by_its_name() {
+async fn all_other_redirects_are_refused_naming_the_member() {
     let (app, _) = ada_with(many()).await;
     assert!(ACCEPTED.len() + REFUSED.len() >= 40);
     for redirect in REFUSED {
@@ -189,7 +189,7 @@ async fn everything_else_is_refused_by_its_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_means_the_same_is_not_the_same() {
+async fn an_equivalent_redirect_in_another_spelling_is_refused() {
     let (app, dashboard) = ada_with(many()).await;
     for (registered, shown) in [
         ("http://127.0.0.1:80", "http://127.0.0.1:80/"),

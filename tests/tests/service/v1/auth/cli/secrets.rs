@@ -67,7 +67,7 @@ async fn stored(app: &mut TestApp) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_credential_leaves_by_the_exchange_alone() {
+async fn only_the_exchange_returns_the_credential() {
     let (mut app, dashboard) = ada_with(many()).await;
     let cli = app.anonymous().from("203.0.113.7");
     let mut answers = Answers::default();
@@ -138,7 +138,7 @@ async fn the_credential_leaves_by_the_exchange_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_step_leaves_one_row_in_the_trail_and_what_changes_nothing_none() {
+async fn each_step_adds_one_audit_row_and_requests_without_effect_none() {
     let (app, dashboard) = ada_with(many()).await;
     let rows = async || app.audit_rows().await;
     for way in super::participants::WAYS {

@@ -17,7 +17,7 @@ async fn options_of(pending: &Pending) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_options_name_the_accounts_passkeys() {
+async fn the_options_list_the_accounts_passkeys() {
     let (app, mut ada) = with_ada().await;
     app.with_passkey("bob").await;
     let answer = app.pend("ada").await.options().await.assert(200);
@@ -35,7 +35,7 @@ async fn the_options_name_the_accounts_passkeys() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_assertion_completes_the_login_and_is_remembered() {
+async fn an_assertion_completes_the_login_and_updates_the_passkey() {
     let (app, mut ada) = with_ada().await;
     app.clock.advance(MINUTE);
     let session = app.pend("ada").await.passkey(&mut ada.authenticator).await.assert(200);
@@ -46,7 +46,7 @@ async fn an_assertion_completes_the_login_and_is_remembered() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_lie_is_refused() {
+async fn every_forged_response_is_refused() {
     let app = TestApp::spawn_with(Options::default().with_passkeys().with("LIMIT_MFA_ATTEMPTS", "1000/15m")).await;
     let mut ada = app.with_passkey("ada").await;
     let bob = app.with_passkey("bob").await;
@@ -79,7 +79,7 @@ async fn every_lie_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_response_is_refused() {
+async fn a_malformed_response_is_refused() {
     let app = TestApp::spawn_with(Options::default().with_passkeys().with("LIMIT_MFA_ATTEMPTS", "1000/15m")).await;
     let mut ada = app.with_passkey("ada").await;
     for (path, value) in [
@@ -109,7 +109,7 @@ async fn what_is_no_response_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_challenge_is_for_one_pending_login_once_and_five_minutes() {
+async fn a_challenge_works_once_for_one_pending_login_within_five_minutes() {
     let (app, mut ada) = with_ada().await;
     let mut bob = app.with_passkey("bob").await;
     // Nobody asked.
@@ -156,7 +156,7 @@ async fn a_challenge_is_for_one_pending_login_once_and_five_minutes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_counter_that_goes_back_is_refused_until_it_goes_on() {
+async fn a_decreasing_signature_counter_is_refused() {
     let (app, mut ada) = with_ada().await;
     let mut stolen = ada.authenticator.clone();
     app.pend("ada").await.passkey(&mut ada.authenticator).await.assert(200);
@@ -172,7 +172,7 @@ async fn a_counter_that_goes_back_is_refused_until_it_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_passkey_that_never_counts_is_taken_again_and_again() {
+async fn a_passkey_without_a_signature_counter_keeps_working() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.without_factor("ada").await;
     ada.authenticator = Authenticator::synced(ORIGIN);
@@ -191,7 +191,7 @@ async fn a_passkey_that_never_counts_is_taken_again_and_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_of_several_passkeys_will_do_and_a_deleted_one_will_not() {
+async fn any_of_several_passkeys_works_except_a_deleted_one() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.with_both("ada").await;
     let mut first = ada.authenticator.clone();

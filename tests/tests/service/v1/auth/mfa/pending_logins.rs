@@ -15,7 +15,7 @@ async fn with_ada() -> (TestApp, Holder) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_login_with_a_second_factor_waits_for_it() {
+async fn a_login_with_a_second_factor_is_pending() {
     let (app, _ada) = with_ada().await;
     let sessions = app.number("SELECT COUNT(*) FROM access_keys").await;
     let answer = app.try_log_in("ada", PASSWORD).await.assert(200);
@@ -37,7 +37,7 @@ async fn a_login_with_a_second_factor_waits_for_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_what_can_be_used_now_is_named() {
+async fn only_usable_methods_are_listed() {
     let mut app = TestApp::spawn_with_passkeys().await;
     app.with_totp("ada").await;
     app.with_passkey("bob").await;
@@ -60,7 +60,7 @@ async fn only_what_can_be_used_now_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_factor_completes_it_into_a_session_like_any_other() {
+async fn each_factor_completes_the_login_with_an_ordinary_session() {
     let (app, mut ada) = with_ada().await;
     for method in ["totp", "recovery_code", "passkey"] {
         let pending = app.pend("ada").await;
@@ -90,7 +90,7 @@ async fn each_factor_completes_it_into_a_session_like_any_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_used_once() {
+async fn a_pending_login_works_once() {
     let (app, mut ada) = with_ada().await;
     let pending = app.pend("ada").await;
     let options = pending.options().await.assert(200)["options"].clone();
@@ -126,7 +126,7 @@ async fn an_unknown_pending_login_is_refused_without_a_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_ends_after_five_minutes() {
+async fn a_pending_login_expires_after_five_minutes() {
     let (app, mut ada) = with_ada().await;
     let (in_time, late) = (app.pend("ada").await, app.pend("ada").await);
     let options = late.options().await.assert(200)["options"].clone();
@@ -140,7 +140,7 @@ async fn it_ends_after_five_minutes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_fifth_wrong_attempt_of_whatever_kind_ends_it() {
+async fn the_fifth_wrong_attempt_of_any_kind_cancels_the_login() {
     let (app, mut ada) = with_ada().await;
     let pending = app.pend("ada").await;
     let fail = async |ada: &mut Holder, number: usize| {
@@ -167,7 +167,7 @@ async fn the_fifth_wrong_attempt_of_whatever_kind_ends_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_correct_fifth_attempt_completes_it() {
+async fn a_correct_fifth_attempt_completes_the_login() {
     let (app, ada) = with_ada().await;
     let pending = app.pend("ada").await;
     for _ in 0..4 {
@@ -183,7 +183,7 @@ async fn a_correct_fifth_attempt_completes_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn several_wait_beside_each_other() {
+async fn several_logins_can_be_pending_concurrently() {
     let (app, ada) = with_ada().await;
     let bob = app.with_totp("bob").await;
     let (first, second, of_bob) = (app.pend("ada").await, app.pend("ada").await, app.pend("bob").await);
@@ -198,7 +198,7 @@ async fn several_wait_beside_each_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_password_cancels_it_and_keeps_the_factors() {
+async fn a_new_password_cancels_pending_logins_and_keeps_the_factors() {
     let (app, mut ada) = with_ada().await;
     let pending = app.pend("ada").await;
     let body = json!({ "currentPassword": PASSWORD, "password": OTHER, "stepUp": ada.passkey_proof().await });
@@ -219,7 +219,7 @@ async fn a_new_password_cancels_it_and_keeps_the_factors() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_ends_with_its_account() {
+async fn a_pending_login_is_deleted_with_its_account() {
     let (app, mut ada) = with_ada().await;
     let pending = app.pend("ada").await;
     let body = json!({ "password": PASSWORD, "stepUp": ada.passkey_proof().await });
@@ -230,7 +230,7 @@ async fn it_ends_with_its_account() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bad_members_are_named_together() {
+async fn all_invalid_members_are_named_together() {
     let (app, _ada) = with_ada().await;
     let token = app.pend("ada").await.token;
     for path in ["/v1/auth/mfa/totp", "/v1/auth/mfa/recovery"] {

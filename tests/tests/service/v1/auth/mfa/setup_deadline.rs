@@ -14,7 +14,7 @@ async fn make_key(session: &Client, name: &str) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_fourteen_days_from_the_first_login_without_a_factor_for_ever() {
+async fn the_deadline_is_fixed_fourteen_days_after_the_first_login_without_a_factor() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.without_factor("ada").await;
     // Nobody logged in yet.
@@ -43,7 +43,7 @@ async fn it_is_fourteen_days_from_the_first_login_without_a_factor_for_ever() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_with_a_factor_at_its_first_login_has_none_until_it_is_off() {
+async fn an_account_with_a_factor_has_no_deadline_until_the_factor_is_removed() {
     let app = TestApp::spawn().await;
     let ada = app.with_totp("ada").await;
     app.pend("ada").await.totp(&ada.code()).await.assert(200);
@@ -57,7 +57,7 @@ async fn an_account_with_a_factor_at_its_first_login_has_none_until_it_is_off() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn past_it_a_factor_is_the_way_out() {
+async fn adding_a_factor_lifts_the_restrictions_after_the_deadline() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.without_factor("ada").await;
     app.miss_mfa_deadline("ada").await;

@@ -17,7 +17,7 @@ async fn with_second_factor(options: Options) -> TestApp {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_a_second_factor_a_login_approves_for_fifteen_minutes() {
+async fn with_a_second_factor_a_login_can_approve_for_fifteen_minutes() {
     let app = with_second_factor(many()).await;
     for way in WAYS {
         let dashboard = app.open_session("ada", Dashboard).await;
@@ -39,7 +39,7 @@ async fn with_a_second_factor_a_login_approves_for_fifteen_minutes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_old_login_denies_all_the_same() {
+async fn an_old_login_can_still_deny() {
     let app = with_second_factor(many()).await;
     let dashboard = app.open_session("ada", Dashboard).await;
     app.clock.advance(60 * MINUTE);
@@ -51,7 +51,7 @@ async fn an_old_login_denies_all_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn how_recent_a_login_must_be_is_a_setting() {
+async fn the_maximum_age_of_a_login_is_a_setting() {
     let app = with_second_factor(many().with("LIMIT_CLI_FRESHNESS", "1m")).await;
     let dashboard = app.open_session("ada", Dashboard).await;
     app.clock.advance(MINUTE + 1);

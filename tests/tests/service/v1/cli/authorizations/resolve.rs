@@ -15,7 +15,7 @@ fn limited(answer: &Answer) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn case_and_dash_do_not_matter() {
+async fn case_and_dashes_do_not_matter() {
     let (app, dashboard) = ada().await;
     let ceremony = Ceremony::begin(Way::Device, &app.anonymous()).await;
     let code = ceremony.user_code();
@@ -26,7 +26,7 @@ async fn case_and_dash_do_not_matter() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_code_leads_to_its_request_as_long_as_that_is_pending() {
+async fn a_code_resolves_to_its_request_while_it_is_pending() {
     let (app, dashboard) = ada().await;
     let cli = app.anonymous();
     let approved = Ceremony::begin(Way::Device, &cli).await;
@@ -45,7 +45,7 @@ async fn a_code_leads_to_its_request_as_long_as_that_is_pending() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bad_code_is_named() {
+async fn an_invalid_code_is_named() {
     let (_app, dashboard) = ada().await;
     for code in [json!(null), json!(5), json!(""), json!(["BCDF-GHJK"]), json!({}), json!("B".repeat(5_000))] {
         let refusal = dashboard.post("/v1/cli/authorizations/resolve", json!({ "userCode": code })).await.refused(400);
@@ -59,7 +59,7 @@ async fn a_bad_code_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_has_ten_wrong_codes_in_fifteen_minutes() {
+async fn an_account_is_limited_to_ten_wrong_codes_in_fifteen_minutes() {
     let (app, ada) = ada_with(many()).await;
     let bob = person(&app, "bob").await;
     let sound = Ceremony::begin(Way::Device, &app.anonymous()).await;
@@ -86,7 +86,7 @@ async fn an_account_has_ten_wrong_codes_in_fifteen_minutes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_wrong_codes_at_once_ten_are_judged() {
+async fn ten_of_fifty_concurrent_wrong_codes_are_checked() {
     let (app, ada) = ada().await;
     let guesses: Vec<_> = (0..50)
         .map(|_| {
@@ -105,14 +105,14 @@ async fn of_fifty_wrong_codes_at_once_ten_are_judged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn how_many_wrong_codes_is_a_setting() {
+async fn the_limit_of_wrong_codes_is_a_setting() {
     let (_app, dashboard) = ada_with(many().with("LIMIT_CLI_RESOLVES", "1/1m")).await;
     resolve(&dashboard, "BCDF-GHJK").await.refused(404);
     assert_eq!(limited(&resolve(&dashboard, "BCDF-GHJK").await), 60);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_the_dashboard_resolves() {
+async fn only_a_dashboard_session_can_resolve_codes() {
     let (app, dashboard) = ada().await;
     let ceremony = Ceremony::begin(Way::Device, &app.anonymous()).await;
     let key = app.named_key("ada", "build server").await;

@@ -31,7 +31,7 @@ async fn shut_out(client: &Client, id: &str) -> tests::Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_the_accounts_own_usable_command_lines_are_listed() {
+async fn only_the_accounts_active_devices_are_listed() {
     let (app, dashboard) = ada().await;
     let bob = person(&app, "bob").await;
     app.open_session("bob", CliBrowser).await;
@@ -73,7 +73,7 @@ async fn only_the_accounts_own_usable_command_lines_are_listed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_machine_is_shut_out_and_no_other() {
+async fn revoking_a_device_affects_no_other() {
     let (app, dashboard) = ada().await;
     let cli = app.anonymous();
     let mut clients = Vec::new();
@@ -97,7 +97,7 @@ async fn a_machine_is_shut_out_and_no_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_machine_signs_itself_out() {
+async fn a_device_can_revoke_itself() {
     let (app, dashboard) = ada().await;
     for way in [Way::Browser, Way::Device] {
         let machine = Ceremony::begin(way, &app.anonymous()).await.log_in(&dashboard).await;
@@ -109,7 +109,7 @@ async fn a_machine_signs_itself_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_credential_that_is_no_command_line_is_not_found_among_the_devices() {
+async fn credentials_other_than_clis_are_not_devices() {
     let (app, dashboard) = ada().await;
     let old = app.open_session("ada", Dashboard).await;
     app.forget_origin(&old).await;
@@ -130,7 +130,7 @@ async fn a_credential_that_is_no_command_line_is_not_found_among_the_devices() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_the_accounts_own_machines_are_found() {
+async fn devices_of_another_account_are_not_found() {
     let (app, dashboard) = ada().await;
     let bob = person(&app, "bob").await;
     let bobs = app.open_session("bob", CliDevice).await;
@@ -154,7 +154,7 @@ async fn only_the_accounts_own_machines_are_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_those_who_shut_a_machine_out_at_once_one_did() {
+async fn of_concurrent_revocations_of_a_device_one_succeeds() {
     let (app, dashboard) = ada().await;
     let machine = app.open_session("ada", CliBrowser).await;
     let id = own(&machine).await;
@@ -174,7 +174,7 @@ async fn of_those_who_shut_a_machine_out_at_once_one_did() {
 
 /// What the other ways of ending sessions do to machines.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_machine_is_shut_out_by_its_name_its_address_and_as_a_key() {
+async fn a_device_can_be_revoked_by_name_by_address_and_as_an_access_key() {
     let (app, dashboard): (TestApp, Client) = ada().await;
     let open = async || app.open_session_of("ada", CliBrowser, "203.0.113.7", &laptop()).await;
     let (by_name, by_address) = (open().await, "/v1/sessions/203.0.113.7");

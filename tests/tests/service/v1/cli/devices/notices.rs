@@ -37,7 +37,7 @@ async fn id(client: &Client) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_owner_is_told_of_each_machine_that_comes_and_goes() {
+async fn the_owner_is_notified_of_each_authorized_and_revoked_device() {
     let (app, dashboard) = ada_with(many()).await;
     let dashboard = dashboard.from("198.51.100.9");
     let mut mails = 0;
@@ -62,7 +62,7 @@ async fn the_owner_is_told_of_each_machine_that_comes_and_goes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_owner_is_told_when_a_code_was_used_twice() {
+async fn the_owner_is_notified_when_a_code_is_reused() {
     let (app, dashboard) = ada_with(many()).await;
     let mut mails = 0;
     let mut ceremony = Ceremony::begin_with(Way::Browser, &app.anonymous(), &json!({ "deviceName": "Ada's laptop" })).await;
@@ -76,7 +76,7 @@ async fn the_owner_is_told_when_a_code_was_used_twice() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_lets_nobody_in_or_out_is_not_told() {
+async fn only_authorization_and_revocation_send_notices() {
     let (app, dashboard) = ada_with(many()).await;
     for way in WAYS {
         let mut approved = Ceremony::begin(way, &app.anonymous()).await;
@@ -93,7 +93,7 @@ async fn what_lets_nobody_in_or_out_is_not_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_machine_without_a_name_is_told_of_all_the_same() {
+async fn a_device_without_a_name_also_sends_a_notice() {
     let (app, dashboard) = ada_with(many()).await;
     let mut mails = 0;
     let machine = Ceremony::begin(Way::Device, &app.anonymous().from("203.0.113.7")).await.log_in(&dashboard).await;

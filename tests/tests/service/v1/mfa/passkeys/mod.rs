@@ -23,7 +23,7 @@ async fn with_two() -> (TestApp, Holder) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_account_has_its_own() {
+async fn each_account_has_its_own_passkeys() {
     let (app, ada) = with_two().await;
     let bob = app.with_passkey("bob").await;
     assert_eq!(app.without_factor("dan").await.passkeys().await, Vec::<Value>::new());
@@ -63,7 +63,7 @@ async fn a_passkey_is_renamed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_passkey_that_is_not_there_or_anothers_is_not_found() {
+async fn unknown_and_other_accounts_passkeys_are_not_found() {
     let (app, mut ada) = with_two().await;
     let bob = app.with_passkey("bob").await;
     let of_bob = path_of(&bob, 0).await;

@@ -41,7 +41,7 @@ async fn the_options_ask_for_a_verified_resident_passkey() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_passkey_is_stored_as_it_is() {
+async fn a_passkey_is_stored_with_its_properties() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.without_factor("ada").await;
     let answer = ada.enrol_passkey(Some("Blue key")).await.assert(200);
@@ -71,7 +71,7 @@ async fn a_passkey_is_stored_as_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_lie_is_refused() {
+async fn every_forged_response_is_refused() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.without_factor("ada").await;
     for lie in [lies(), vec![Lie::Algorithm(-8), Lie::Algorithm(-9), Lie::Credential(String::new())]].concat() {
@@ -87,7 +87,7 @@ async fn every_lie_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_response_is_refused() {
+async fn a_malformed_response_is_refused() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.without_factor("ada").await;
     let body = async |body: Value| ada.session.post("/v1/mfa/passkeys/register/verify", body).await;
@@ -131,7 +131,7 @@ async fn what_is_no_response_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_challenge_is_for_one_session_one_purpose_once_and_five_minutes() {
+async fn a_challenge_works_once_for_one_session_and_purpose_within_five_minutes() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.without_factor("ada").await;
     let bob = app.without_factor("bob").await;
@@ -171,7 +171,7 @@ async fn a_challenge_is_for_one_session_one_purpose_once_and_five_minutes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_credential_is_registered_once_by_anybody() {
+async fn a_credential_id_can_be_registered_only_once() {
     let app = TestApp::spawn_with_passkeys().await;
     let ada = app.with_passkey("ada").await;
     let taken = Lie::Credential(ada.authenticator.id());
@@ -190,7 +190,7 @@ async fn a_credential_is_registered_once_by_anybody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_id_of_a_credential_has_1023_bytes_at_most() {
+async fn a_credential_id_has_at_most_1023_bytes() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.without_factor("ada").await;
     let id = |length: usize| URL_SAFE_NO_PAD.encode(vec![7; length]);
@@ -208,7 +208,7 @@ async fn the_id_of_a_credential_has_1023_bytes_at_most() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_has_100_passkeys_at_most() {
+async fn an_account_has_at_most_100_passkeys() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.with_both("ada").await;
     let copy = "INSERT INTO passkeys (id, account_id, credential_id, credential, name, is_backup_eligible, is_backed_up, transports, counter, \
@@ -230,7 +230,7 @@ async fn an_account_has_100_passkeys_at_most() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_passkey_takes_a_proof() {
+async fn adding_another_passkey_requires_a_proof() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.with_totp("ada").await;
     let options = ada.registration_options().await;
@@ -246,7 +246,7 @@ async fn another_passkey_takes_a_proof() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_at_localhost_can_have_passkeys_and_one_at_an_address_or_without_encryption_cannot() {
+async fn passkeys_work_on_localhost_but_not_at_ip_addresses_or_without_tls() {
     let origin = "http://localhost:8080";
     let app = TestApp::spawn_with(Options::default().with("DASHBOARD_URL", format!("{origin}/dashboard"))).await;
     let mut ada = app.without_factor("ada").await;

@@ -7,7 +7,7 @@ use crate::v1::apps::deployments::metrics::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_day_grows_until_its_end_and_is_then_what_it_was() {
+async fn a_day_is_updated_until_it_ends_and_then_stays_unchanged() {
     let (app, ada, staging) = prepared(2).await;
     let first = today(&app);
     install(&app, &staging, "a", "v1").await;
@@ -46,7 +46,7 @@ async fn a_day_grows_until_its_end_and_is_then_what_it_was() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_job_that_comes_late_closes_the_day_as_it_ended_whatever_has_come_since() {
+async fn a_late_job_closes_the_day_with_its_final_values() {
     let (app, ada, staging) = prepared(3).await;
     let first = today(&app);
     install(&app, &staging, "a", "v1").await;
@@ -80,7 +80,7 @@ async fn a_job_that_comes_late_closes_the_day_as_it_ended_whatever_has_come_sinc
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn days_without_a_job_are_absent_and_the_day_after_such_a_day_has_no_deltas() {
+async fn days_without_a_job_are_missing_and_the_next_day_has_no_deltas() {
     let (app, ada, staging) = prepared(1).await;
     let first = today(&app);
     install(&app, &staging, "a", "v1").await;
@@ -112,7 +112,7 @@ async fn days_without_a_job_are_absent_and_the_day_after_such_a_day_has_no_delta
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_clock_that_jumps_back_changes_no_closed_day() {
+async fn setting_the_clock_back_changes_no_closed_day() {
     let (app, ada, staging) = prepared(1).await;
     let first = today(&app);
     install(&app, &staging, "a", "v1").await;
@@ -150,7 +150,7 @@ async fn a_clock_that_jumps_back_changes_no_closed_day() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_clock_that_was_ahead_for_a_while_leaves_no_hole() {
+async fn a_clock_that_was_ahead_temporarily_leaves_no_gap() {
     for days in [30, 1] {
         ahead(days).await;
     }
@@ -192,7 +192,7 @@ async fn ahead(days: i64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_replicas_midnight_may_come_a_little_before() {
+async fn another_replica_may_reach_midnight_slightly_earlier() {
     const MINUTE: i64 = 60_000;
     // So many minutes before midnight the job runs, while another replica counts on the next day already.
     for (left, is_near) in [(9, true), (11, false)] {
@@ -214,7 +214,7 @@ async fn another_replicas_midnight_may_come_a_little_before() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deployment_has_days_from_its_first_release_on_and_each_its_own() {
+async fn each_deployment_has_its_own_days_from_its_first_release() {
     let (app, ada, staging) = prepared(0).await;
     round(&app).await;
     assert_eq!(stored(&app).await, Vec::<String>::new(), "there is no release");
@@ -238,7 +238,7 @@ async fn a_deployment_has_days_from_its_first_release_on_and_each_its_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_release_labels_are_in_the_history_in_their_order() {
+async fn the_history_contains_only_release_labels_in_order() {
     let (app, ada, staging) = prepared(11).await;
     let report = async |path: &str, body: Value| {
         app.anonymous().post(&format!("/v1/public/svc/report_status/{path}"), body).await.assert(200);
@@ -264,7 +264,7 @@ async fn only_release_labels_are_in_the_history_in_their_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn counters_from_before_there_was_a_history_begin_with_what_they_are() {
+async fn existing_counters_are_the_baseline_of_a_new_history() {
     let (app, ada, staging) = prepared(1).await;
     install(&app, &staging, "a", "v1").await;
     let sql = "UPDATE metric_counters SET first_day = 0, day = 0, open_day = 0, before_active = 0, before_downloaded = 0, before_installed = 0, before_failed = 0";
@@ -280,7 +280,7 @@ async fn counters_from_before_there_was_a_history_begin_with_what_they_are() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_thousand_labels_are_closed_as_they_were() {
+async fn a_thousand_labels_are_closed_with_their_final_values() {
     let (app, ada, staging) = prepared(1).await;
     install(&app, &staging, "a", "v1").await;
     let first = today(&app);

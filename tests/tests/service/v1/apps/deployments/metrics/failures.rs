@@ -48,7 +48,7 @@ async fn execute(app: &TestApp, sql: String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_fails_holds_up_no_other_and_is_made_good_later() {
+async fn a_failing_deployment_does_not_block_others_and_is_retried() {
     let (app, ada, staging) = prepared(1).await;
     let mut keys = vec![staging];
     // Ids grow with the time, and a round goes by them: one comes before the broken one, another after it.

@@ -188,18 +188,18 @@ async fn forty_days(seed: u64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn forty_days_are_what_the_model_says() {
+async fn forty_days_match_the_model() {
     forty_days(1).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn forty_other_days_are_what_the_model_says() {
+async fn forty_other_days_match_the_model() {
     forty_days(20_260_131).await;
 }
 
 /// The bodies of two rows of the same kind are told apart at all.
 #[test]
-fn the_comparison_can_fail() {
+fn the_comparison_detects_differences() {
     let mut model = Model::default();
     model.release("v1");
     model.report(UtcDay(5), Event { device: Some("a".to_owned()), what: "installed", place: "v1".to_owned(), received: 1 });

@@ -31,7 +31,7 @@ fn outline(answer: &Value) -> (String, String, usize, Value, Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_range_is_the_last_thirty_days_unless_the_query_says_otherwise_and_is_held_to_what_there_is() {
+async fn a_range_defaults_to_thirty_days_and_is_clamped_to_available_days() {
     let (app, ada, first, last) = fifty_days().await;
     let at = |offset: i64| first.plus_days(offset).to_string();
     let (distant_past, distant_future) = ("0001-01-01", "9999-12-31");
@@ -80,7 +80,7 @@ async fn a_range_is_the_last_thirty_days_unless_the_query_says_otherwise_and_is_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn invalid_dates_are_refused_and_all_of_them_named() {
+async fn invalid_dates_are_refused_naming_each() {
     let (app, ada, _) = prepared(1).await;
     let refused = async |query: &str| ada.get(&format!("{PATH}{query}")).await.refused(400);
     let rule = "must be a date such as 2026-01-31";
@@ -120,7 +120,7 @@ async fn invalid_dates_are_refused_and_all_of_them_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_days_the_answer_is_empty() {
+async fn without_days_the_response_is_empty() {
     let (app, ada, staging) = prepared(1).await;
     install(&app, &staging, "a", "v1").await;
     let today = today(&app);
@@ -134,7 +134,7 @@ async fn without_days_the_answer_is_empty() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_may_see_the_counts_sees_their_history() {
+async fn everyone_who_can_read_counts_can_read_their_history() {
     let (app, ada, staging) = prepared(1).await;
     install(&app, &staging, "a", "v1").await;
     round(&app).await;

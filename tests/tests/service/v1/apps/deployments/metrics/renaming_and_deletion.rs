@@ -6,7 +6,7 @@ use tests::wait::until;
 use crate::v1::apps::deployments::metrics::{day, days_later, history, install, prepared, release, round, stored, today, values, whole};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn new_names_and_a_new_owner_keep_it_whole() {
+async fn renames_and_a_transfer_keep_the_history() {
     let (app, ada, staging) = prepared(1).await;
     let first = today(&app);
     install(&app, &staging, "a", "v1").await;
@@ -34,7 +34,7 @@ async fn new_names_and_a_new_owner_keep_it_whole() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cleared_history_begins_anew() {
+async fn a_cleared_history_starts_over() {
     let (mut app, ada, staging) = prepared(1).await;
     install(&app, &staging, "a", "v1").await;
     round(&app).await;
@@ -66,7 +66,7 @@ async fn a_cleared_history_begins_anew() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_deployments_history_is_nobodys() {
+async fn the_history_of_a_deleted_deployment_is_inaccessible() {
     let (mut app, ada, staging) = prepared(1).await;
     ada.upload("demo", "Production", b"stays", json!({ "appVersion": "1.0.0" })).await.assert(201);
     install(&app, &staging, "a", "v1").await;
@@ -92,7 +92,7 @@ async fn a_deleted_deployments_history_is_nobodys() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_job_runs_at_the_start_and_what_it_missed_while_the_service_was_down_is_closed_as_it_was() {
+async fn the_job_runs_at_startup_and_closes_missed_days_with_their_final_values() {
     let (mut app, ada, staging) = prepared(1).await;
     let first = today(&app);
     install(&app, &staging, "a", "v1").await;

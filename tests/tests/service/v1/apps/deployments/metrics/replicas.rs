@@ -29,7 +29,7 @@ async fn replica(app: &TestApp) -> TestApp {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_jobs_at_once_do_what_one_does() {
+async fn concurrent_jobs_give_the_same_result_as_one() {
     let (app, other, ada, staging) = two_replicas(1).await;
     let first = today(&app);
     install(&app, &staging, "a", "v1").await;
@@ -56,7 +56,7 @@ async fn many_jobs_at_once_do_what_one_does() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn jobs_that_run_during_reports_lose_none_and_block_nobody() {
+async fn jobs_concurrent_with_reports_lose_none_and_block_nothing() {
     let (app, other, ada, staging) = two_replicas(3).await;
     let first = today(&app);
     round(&app).await;
@@ -107,7 +107,7 @@ async fn jobs_that_run_during_reports_lose_none_and_block_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_replica_whose_clock_is_behind_reopens_nothing() {
+async fn a_replica_whose_clock_is_behind_reopens_no_day() {
     let (app, behind, ada, staging) = two_replicas(2).await;
     let first = today(&app);
     install(&app, &staging, "a", "v1").await;
@@ -140,7 +140,7 @@ async fn a_replica_whose_clock_is_behind_reopens_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_label_that_a_replica_behind_counts_first_is_in_the_open_day_without_another_round() {
+async fn a_label_first_counted_by_a_lagging_replica_is_in_the_open_day() {
     let (app, behind, ada, staging) = two_replicas(2).await;
     let first = today(&app);
     install(&app, &staging, "a", "v1").await;
@@ -165,7 +165,7 @@ async fn a_label_that_a_replica_behind_counts_first_is_in_the_open_day_without_a
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_job_at_the_same_time_as_a_clearing_leaves_the_old_days_behind() {
+async fn a_job_concurrent_with_clearing_does_not_restore_old_days() {
     let (app, ada, staging) = prepared(1).await;
     for number in 0..6 {
         let label = if number == 0 { "v1".to_owned() } else { release(&ada, "demo", &format!("release {number}")).await };

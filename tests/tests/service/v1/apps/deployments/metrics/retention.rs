@@ -13,7 +13,7 @@ async fn retain(app: &TestApp, name: &str, days: i64) {
 const COUNT: &str = "SELECT COUNT(*) FROM metric_days";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn days_beyond_the_owners_retention_are_neither_shown_nor_kept() {
+async fn days_beyond_the_owners_retention_are_hidden_and_deleted() {
     let (app, ada, staging) = prepared(1).await;
     let first = today(&app);
     retain(&app, "ada", 3).await;
@@ -70,7 +70,7 @@ async fn retention_follows_the_limit_and_the_owner() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn more_days_than_go_at_once_go_in_one_round() {
+async fn one_round_deletes_any_number_of_days() {
     let (app, ada, staging) = prepared(1).await;
     install(&app, &staging, "a", "v1").await;
     round(&app).await;
@@ -85,7 +85,7 @@ async fn more_days_than_go_at_once_go_in_one_round() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rounds_by_a_clock_that_is_ahead_delete_no_history() {
+async fn a_clock_that_is_ahead_deletes_no_history() {
     let (app, ada, staging) = prepared(1).await;
     retain(&app, "ada", 5).await;
     for number in 0..4 {

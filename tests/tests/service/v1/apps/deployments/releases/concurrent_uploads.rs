@@ -42,7 +42,7 @@ async fn downloads(app: &TestApp, client: &Client, deployment: &str) -> Vec<Vec<
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_identical_uploads_at_once_exactly_one_succeeds() {
+async fn of_concurrent_identical_uploads_exactly_one_succeeds() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -67,7 +67,7 @@ async fn of_identical_uploads_at_once_exactly_one_succeeds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn twenty_different_uploads_at_once_all_succeed_with_labels_without_gaps() {
+async fn twenty_concurrent_uploads_succeed_with_consecutive_labels() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_UPLOADS_AT_ONCE", "20")).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -87,7 +87,7 @@ async fn twenty_different_uploads_at_once_all_succeed_with_labels_without_gaps()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_bytes_for_two_deployments_at_once_survive_the_refusals() {
+async fn shared_bytes_survive_concurrent_refused_uploads() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_UPLOADS_AT_ONCE", "20")).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -104,7 +104,7 @@ async fn the_same_bytes_for_two_deployments_at_once_survive_the_refusals() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_blob_is_taken_back_only_by_its_last_user_and_held_by_a_release() {
+async fn a_blob_is_discarded_only_by_its_last_user_and_never_with_a_release() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -141,7 +141,7 @@ async fn a_blob_is_taken_back_only_by_its_last_user_and_held_by_a_release() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_release_keeps_its_bytes_when_another_upload_of_them_is_refused() {
+async fn a_refused_upload_does_not_delete_a_releases_bytes() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -165,7 +165,7 @@ async fn a_release_keeps_its_bytes_when_another_upload_of_them_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn uploads_at_once_on_top_of_a_rollout_are_refused_but_for_the_first() {
+async fn only_the_first_of_concurrent_rollout_uploads_succeeds() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_UPLOADS_AT_ONCE", "20")).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;

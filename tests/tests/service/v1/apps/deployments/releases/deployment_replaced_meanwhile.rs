@@ -56,7 +56,7 @@ async fn leaves_nothing(app: &TestApp, client: &Client, answer: &Answer) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn deployments_that_swap_their_names_under_an_upload_do_not_get_each_others_release() {
+async fn swapping_deployment_names_during_an_upload_does_not_misdirect_it() {
     let (app, ada) = prepared().await;
     let answer = upload_while(&app, &ada, async || {
         rename(&ada, "Staging", "Elsewhere").await;
@@ -68,7 +68,7 @@ async fn deployments_that_swap_their_names_under_an_upload_do_not_get_each_other
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deployment_that_is_made_anew_under_an_upload_does_not_get_it() {
+async fn a_deployment_recreated_during_an_upload_does_not_get_it() {
     let (app, ada) = prepared().await;
     let answer = upload_while(&app, &ada, async || {
         ada.delete("/v1/apps/demo/deployments/Staging").await.assert_status(204);
@@ -79,7 +79,7 @@ async fn a_deployment_that_is_made_anew_under_an_upload_does_not_get_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deployment_that_has_its_name_again_when_the_upload_has_come_gets_it() {
+async fn a_deployment_renamed_back_during_an_upload_gets_it() {
     let (app, ada) = prepared().await;
     let answer = upload_while(&app, &ada, async || {
         rename(&ada, "Staging", "Elsewhere").await;

@@ -58,7 +58,7 @@ fn up(from: u32, to: u32) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_go_from_the_newest_to_the_oldest_or_the_other_way() {
+async fn pages_are_sorted_newest_first_or_oldest_first() {
     let (app, ada) = prepared().await;
     assert_eq!(page(&ada, "").await, json!({ "releases": [], "nextCursor": null }));
     release(&ada, "Staging", "one", json!({})).await;
@@ -74,7 +74,7 @@ async fn pages_go_from_the_newest_to_the_oldest_or_the_other_way() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cursor_stays_where_it_is_while_releases_come_and_go() {
+async fn a_cursor_is_stable_while_releases_are_added_and_removed() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({})).await;
     fill(&app, 10).await;
@@ -95,7 +95,7 @@ async fn a_cursor_stays_where_it_is_while_releases_come_and_go() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_entry_is_the_release_without_what_is_signed() {
+async fn a_list_entry_is_the_release_without_signed_urls() {
     let (_app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({ "description": "first", "rollout": 10, "isMandatory": true })).await;
     ada.post(&below("Staging", "promotions"), json!({ "destination": "Production" })).await.assert(201);
@@ -117,7 +117,7 @@ async fn an_entry_is_the_release_without_what_is_signed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn filters_leave_out_what_they_name_alone_and_together() {
+async fn filters_work_alone_and_combined() {
     let (_app, ada) = prepared().await;
     let uploads = [
         json!({ "appVersion": "1.0.0", "isMandatory": true }),
@@ -164,7 +164,7 @@ async fn filters_leave_out_what_they_name_alone_and_together() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_search_finds_texts_in_labels_and_descriptions() {
+async fn a_search_matches_labels_and_descriptions() {
     let (app, ada) = prepared().await;
     for text in ["A hotfix", "ÉTÉ 100% done", "under_score", "back\\slash"] {
         release(&ada, "Staging", text, json!({ "description": text })).await;
@@ -192,7 +192,7 @@ async fn a_search_finds_texts_in_labels_and_descriptions() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_bad_parameter_is_named_at_once() {
+async fn every_invalid_parameter_is_named_at_once() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({})).await;
     fill(&app, 3).await;

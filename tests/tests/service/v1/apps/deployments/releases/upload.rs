@@ -27,7 +27,7 @@ async fn send(client: &Client, body: Vec<u8>) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_answers_the_whole_release() {
+async fn an_upload_returns_the_complete_release() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -85,7 +85,7 @@ async fn an_upload_answers_the_whole_release() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn members_that_are_absent_or_null_have_their_defaults() {
+async fn absent_and_null_members_have_defaults() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -120,7 +120,7 @@ async fn a_rollout_of_100_is_stored_as_none() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_sound_member_is_taken() {
+async fn every_valid_member_is_stored() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let long_range = ["1.0.0"; 28].join(" || ");
@@ -154,7 +154,7 @@ async fn every_sound_member_is_taken() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn package_hashes_are_those_that_clients_compute() {
+async fn package_hashes_match_those_that_clients_compute() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let v1: &[u8] = b"console.log(\"v1\");\n";
@@ -199,7 +199,7 @@ async fn package_hashes_are_those_that_clients_compute() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn directory_entries_are_no_part_of_a_package() {
+async fn directory_entries_are_not_part_of_a_package() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -212,7 +212,7 @@ async fn directory_entries_are_no_part_of_a_package() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_signature_is_in_the_manifest_though_not_in_the_hash() {
+async fn a_signature_is_in_the_manifest_but_not_in_the_hash() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -225,7 +225,7 @@ async fn a_signature_is_in_the_manifest_though_not_in_the_hash() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_zip_is_a_single_file_package() {
+async fn a_file_that_is_not_a_zip_is_a_single_file_package() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     for (index, bytes) in
@@ -243,7 +243,7 @@ async fn what_is_no_zip_is_a_single_file_package() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn parts_come_in_any_order_and_unknown_ones_are_passed_over() {
+async fn parts_may_be_in_any_order_and_unknown_ones_are_ignored() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -272,7 +272,7 @@ async fn parts_come_in_any_order_and_unknown_ones_are_passed_over() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bytes_that_look_like_a_boundary_are_bytes() {
+async fn bytes_that_resemble_a_boundary_are_data() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -284,7 +284,7 @@ async fn bytes_that_look_like_a_boundary_are_bytes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_in_chunks_of_unsaid_length_is_taken() {
+async fn a_chunked_upload_without_a_length_is_accepted() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -298,7 +298,7 @@ async fn an_upload_in_chunks_of_unsaid_length_is_taken() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_bytes_are_kept_once_within_an_app_and_never_shared_between_apps() {
+async fn identical_bytes_are_stored_once_per_app_and_never_shared_between_apps() {
     let app = TestApp::spawn().await;
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     ada.create_app("demo").await;
@@ -319,7 +319,7 @@ async fn the_same_bytes_are_kept_once_within_an_app_and_never_shared_between_app
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_object_that_was_lost_is_stored_again_by_the_next_upload_of_its_bytes() {
+async fn a_lost_object_is_stored_again_by_the_next_upload() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;

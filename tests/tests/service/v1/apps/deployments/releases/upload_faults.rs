@@ -32,7 +32,7 @@ async fn send_parts(client: &Client, parts: Multipart) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_bad_member_of_the_info_is_named() {
+async fn every_invalid_member_of_the_package_info_is_named() {
     let (app, ada, before) = prepared(Options::default()).await;
     let all = json!({ "appVersion": 5, "description": [], "isMandatory": "confidential", "isDisabled": 1, "rollout": 0 });
     for (info, named) in [
@@ -78,7 +78,7 @@ async fn every_bad_member_of_the_info_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_info_that_is_no_json_object_is_refused() {
+async fn a_package_info_that_is_not_a_json_object_is_refused() {
     let (app, ada, before) = prepared(Options::default()).await;
     for info in [
         &b""[..],
@@ -104,7 +104,7 @@ async fn an_info_that_is_no_json_object_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn missing_and_doubled_parts_are_named() {
+async fn missing_and_duplicate_parts_are_named() {
     let (app, ada, before) = prepared(Options::default()).await;
     for (body, named) in [
         (Multipart::default(), &["package: ", "packageInfo: "][..]),
@@ -126,7 +126,7 @@ async fn missing_and_doubled_parts_are_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_multipart_is_415_and_what_is_broken_is_400() {
+async fn a_body_that_is_not_multipart_is_415_and_a_malformed_one_400() {
     let (app, ada, before) = prepared(Options::default().with("LIMIT_UPLOADS", "10000/1m")).await;
     let whole = Multipart::default().file("package", b"script").text("packageInfo", INFO).end();
     for content_type in
@@ -209,7 +209,7 @@ fn faulty() -> Vec<(&'static str, Vec<u8>, Option<&'static str>)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_fault_of_an_archive_is_refused_by_the_name_of_its_entry_and_leaves_nothing() {
+async fn every_invalid_archive_is_refused_naming_its_entry_and_leaves_nothing() {
     let (app, ada, before) = prepared(Options::default()).await;
     for (fault, bytes, entry) in faulty() {
         let answer = ada.upload("demo", "Staging", &bytes, json!({ "appVersion": "1.0.0" })).await;
@@ -225,7 +225,7 @@ async fn every_fault_of_an_archive_is_refused_by_the_name_of_its_entry_and_leave
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_archive_that_unpacks_to_too_much_is_refused() {
+async fn an_archive_with_too_much_uncompressed_data_is_refused() {
     let (app, ada, before) = prepared(Options::default().with("LIMIT_ZIP_TOTAL", "1MiB").with("LIMIT_ZIP_ENTRIES", "3")).await;
     let info = json!({ "appVersion": "1.0.0" });
     let noise: Vec<u8> = (0..600_000_u32).map(|index| (index.wrapping_mul(2_654_435_761) >> 13).to_le_bytes()[0]).collect();
@@ -246,7 +246,7 @@ async fn an_archive_that_unpacks_to_too_much_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_over_the_limit_is_413_whether_it_says_so_or_not() {
+async fn an_upload_over_the_limit_is_413_with_or_without_content_length() {
     let (app, ada, before) = prepared(Options::default().with("LIMIT_MAX_UPLOAD_BYTES", "64KiB")).await;
     let limit = 64 << 10;
     let parts = |size: usize| Multipart::default().text("packageInfo", INFO).file("package", &vec![7; size]);
@@ -271,7 +271,7 @@ async fn an_upload_over_the_limit_is_413_whether_it_says_so_or_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_announces_too_much_is_refused_before_it_is_sent() {
+async fn an_excessive_content_length_is_refused_before_the_body_is_sent() {
     let (app, ada, before) = prepared(Options::default()).await;
     let request = ada.request(Method::POST, PATH).build().unwrap();
     let authorization = request.headers()["authorization"].to_str().unwrap().to_owned();
@@ -290,7 +290,7 @@ async fn a_body_that_announces_too_much_is_refused_before_it_is_sent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_goes_away_in_the_middle_leaves_nothing() {
+async fn a_client_that_disconnects_mid_upload_leaves_nothing() {
     let (app, ada, before) = prepared(Options::default()).await;
     let request = ada.request(Method::POST, PATH).build().unwrap();
     let authorization = request.headers()["authorization"].to_str().unwrap();
@@ -319,7 +319,7 @@ async fn a_client_that_goes_away_in_the_middle_leaves_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_goes_away_before_the_answer_leaves_a_whole_release_or_nothing() {
+async fn a_client_that_disconnects_before_the_response_leaves_a_complete_release_or_nothing() {
     let (app, ada, before) = prepared(Options::default()).await;
     let request = ada.request(Method::POST, PATH).build().unwrap();
     let authorization = request.headers()["authorization"].to_str().unwrap().to_owned();
@@ -367,7 +367,7 @@ async fn orphans(app: &TestApp) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_header_without_an_end_is_not_held_whole() {
+async fn an_endless_part_header_is_not_buffered() {
     let (app, ada, before) = prepared(Options::default()).await;
     let opened = format!("--{}\r\nX-Endless: ", tests::multipart::BOUNDARY);
     let mut body = opened.into_bytes();

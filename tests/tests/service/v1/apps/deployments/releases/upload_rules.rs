@@ -8,7 +8,7 @@ async fn try_upload(client: &Client, content: &str, info: Value) -> u16 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_goes_on_top_of_an_unfinished_rollout() {
+async fn an_unfinished_rollout_blocks_new_releases() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -78,7 +78,7 @@ async fn the_same_contents_for_the_same_versions_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_counts_is_the_contents_and_not_the_archive() {
+async fn duplicates_are_detected_by_contents_not_by_archive() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -94,7 +94,7 @@ async fn what_counts_is_the_contents_and_not_the_archive() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn labels_go_on_and_are_never_used_again() {
+async fn labels_continue_and_are_never_reused() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -117,7 +117,7 @@ async fn labels_go_on_and_are_never_used_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_needs_its_deployment() {
+async fn an_upload_requires_its_deployment() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
@@ -129,7 +129,7 @@ async fn an_upload_needs_its_deployment() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_release_raises_the_snapshots_version_and_a_refused_one_does_not() {
+async fn only_accepted_releases_increase_the_snapshot_version() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, key) = ada.create_app("demo").await;
