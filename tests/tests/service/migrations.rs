@@ -1,4 +1,4 @@
-//! The schema's history: the folders and the list agree, both databases get the same schema, and what was applied is never edited.
+//! The history of the schema: the folders match the list, both databases get the same schema, and applied migrations are never edited.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ fn the_folders_match_the_list_of_migrations() {
     }
 }
 
-/// What a type of one database is in the other's words.
+/// Maps a type of one database to the common name.
 fn common(kind: &str) -> String {
     match kind.to_uppercase().as_str() {
         "BYTEA" => "BLOB".to_owned(),
@@ -50,8 +50,8 @@ fn common(kind: &str) -> String {
     }
 }
 
-/// `table.column type null|not null` of every column that the texts of a folder make. This reads only what the migrations' own style allows: one
-/// column a line, constraints on lines of their own, `ALTER TABLE … ADD COLUMN` on one line.
+/// `table.column type null|not null` of every column that a folder's migrations define. This parses only the style of the migrations: one column per
+/// line, constraints on their own lines, `ALTER TABLE … ADD COLUMN` on one line.
 fn written(dialect: &str) -> BTreeSet<String> {
     let mut columns = BTreeSet::new();
     for text in files(dialect).values() {
@@ -98,7 +98,7 @@ fn both_dialects_differ_only_in_the_type_of_bytes() {
     }
 }
 
-/// The columns that the database of this run really has.
+/// The columns in the current database.
 async fn real(db: &Db) -> BTreeSet<String> {
     let sql = match db.dialect() {
         Dialect::Sqlite => {
@@ -121,14 +121,14 @@ async fn this_database_has_exactly_the_defined_columns() {
     assert_eq!(real(app.db()).await, written("sqlite"));
 }
 
-/// `index on table (columns)` of every index that the texts of a folder make, each on one line.
+/// `index on table (columns)` of every index that a folder's migrations define, each on one line.
 fn written_indexes() -> BTreeSet<String> {
     let texts: Vec<String> = files("sqlite").into_values().collect();
     let lines = texts.iter().flat_map(|text| text.lines()).filter_map(|line| line.strip_prefix("CREATE INDEX "));
     lines.map(|line| line.trim_end_matches(';').replace(" ON ", " on ")).collect()
 }
 
-/// The indexes that the database of this run really has, but those that keys and constraints make.
+/// The indexes in the current database, except those of keys and constraints.
 async fn real_indexes(db: &Db) -> BTreeSet<String> {
     let sql = match db.dialect() {
         Dialect::Sqlite => "SELECT sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL",
@@ -164,7 +164,7 @@ async fn an_apps_keys_are_found_by_an_index() {
             rows.into_iter().map(|row| row.3).collect()
         }
         Either::Postgres(tx) => {
-            // Of a few rows all are read at once, which costs less than any index.
+            // With a few rows, a sequential scan would cost less than any index.
             sqlx::query("SET LOCAL enable_seqscan = off").execute(&mut **tx).await.unwrap();
             let explain = AssertSqlSafe(format!("EXPLAIN {}", keys.unwrap()));
             sqlx::query_scalar(explain).bind("an app").fetch_all(&mut **tx).await.unwrap()
@@ -173,7 +173,7 @@ async fn an_apps_keys_are_found_by_an_index() {
     assert!(plan.iter().any(|line| line.contains("deployment_keys_by_app")), "{plan:#?}");
 }
 
-/// The address of the test's database.
+/// The URL of the test's database.
 fn url(app: &TestApp) -> String {
     let settings = app.settings();
     let embedded = || format!("sqlite://{}", app.folder().join("updraft.db").display());
@@ -194,7 +194,7 @@ async fn migrations_are_idempotent() {
     ada.get("/v1/apps/demo").await.assert(200);
 }
 
-/// Takes the migration of names back, with what is stored as the release before it would have it.
+/// Reverts the migration of names, with rows as the previous release would have stored them.
 async fn before_names(app: &mut TestApp) {
     for sql in [
         "DROP TABLE used_names",
@@ -224,7 +224,7 @@ async fn existing_collaborators_have_accepted_their_apps_in_the_order_of_access(
     assert_eq!(names(&carol).await, ["demo", "bob@example.com:demo"]);
     assert_eq!((meaning(&carol, "demo").await, meaning(&carol, "bob@example.com:demo").await), (of_ada.clone(), of_bob.clone()));
     assert_eq!((meaning(&ada, "demo").await, meaning(&bob, "demo").await), (of_ada, of_bob));
-    // The names that they had are theirs: what others share does not take them when they go.
+    // Their names are kept: shared apps do not take them when the own apps are deleted.
     ada.delete("/v1/apps/old").await.assert_status(204);
     for owner in [&ada, &bob] {
         owner.delete("/v1/apps/demo").await.assert_status(204);
@@ -236,7 +236,7 @@ async fn existing_collaborators_have_accepted_their_apps_in_the_order_of_access(
         add(&eve, name, "carol", "Developer").await;
     }
     assert_eq!((meaning(&ada, "demo").await, meaning(&ada, "old").await, meaning(&carol, "demo").await), (None, None, None));
-    // Carol never had an app of this name.
+    // Carol never had an app with this name.
     assert_eq!(meaning(&carol, "old").await, meaning(&eve, "old").await);
 }
 
@@ -268,7 +268,7 @@ async fn replicas_starting_concurrently_apply_each_migration_once() {
     let app = TestApp::spawn().await;
     let fresh = match app.db().dialect() {
         Dialect::Sqlite => format!("sqlite://{}", app.folder().join("updraft.db-fresh").display()),
-        // A database of PostgreSQL cannot be made here but by the test's own means: the one there is, emptied.
+        // A PostgreSQL database cannot be created here without the test harness, so the existing one is emptied.
         Dialect::Postgres => {
             app.change("DROP SCHEMA public CASCADE", &[]).await;
             app.change("CREATE SCHEMA public", &[]).await;

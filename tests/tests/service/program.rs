@@ -1,4 +1,4 @@
-//! The program `updraft-control` itself: its commands, its settings, how it starts and ends, and what it writes down.
+//! The program `updraft-control`: its commands and settings, startup and shutdown, and its log.
 
 mod keys_rotate;
 mod remove_second_factors;
@@ -33,7 +33,7 @@ struct Place {
     settings: Vec<(String, String)>,
 }
 
-/// What a run of the program gave.
+/// The result of running the program.
 #[derive(Debug)]
 struct Ended {
     code: Option<i32>,
@@ -46,13 +46,13 @@ impl Place {
         let (folder, database) = (TempDir::new().unwrap(), TestDatabase::create().await);
         let mut place = Self { folder, database, settings: Vec::new() };
         if place.database.url().is_some() {
-            // Only with SQLite does the program make its own.
+            // The program generates its own secrets only with SQLite.
             place = place.with("EDGE_SECRET", &"e".repeat(40)).with("DOWNLOAD_SECRET", &"d".repeat(40)).with("ENCRYPTION_KEY", KEY);
         }
         place
     }
 
-    /// On SQLite whatever the suite runs on, for what concerns that alone.
+    /// SQLite regardless of the suite's database, for tests that concern only SQLite.
     fn embedded() -> Self {
         Self { folder: TempDir::new().unwrap(), database: TestDatabase::Sqlite, settings: Vec::new() }
     }
@@ -77,7 +77,7 @@ impl Place {
         command
     }
 
-    /// Runs a command to its end.
+    /// Runs a command until it exits.
     async fn run(&self, arguments: &[&str], input: &str) -> Ended {
         ended(self.command(arguments), input).await
     }
@@ -98,7 +98,7 @@ const KEY: &str = "t1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 async fn ended(mut command: Command, input: &str) -> Ended {
     let mut child = command.spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    // A program that ends before it reads is no fault of this.
+    // It is fine if the program exits before reading its input.
     drop(stdin.write_all(input.as_bytes()).await);
     drop(stdin);
     let output = tokio::time::timeout(Duration::from_secs(30), child.wait_with_output()).await.expect("the program ends").unwrap();
@@ -133,7 +133,7 @@ impl Server {
         server
     }
 
-    /// Reads on until a line holds this text.
+    /// Reads until a line contains this text.
     async fn says(&mut self, wanted: &str) {
         while !self.out.contains(wanted) {
             let line = tokio::time::timeout(Duration::from_secs(30), self.lines.next_line()).await.expect("another line").unwrap();
@@ -143,7 +143,7 @@ impl Server {
         }
     }
 
-    /// Sends a signal and waits for the end.
+    /// Sends a signal and waits for the program to exit.
     async fn end(mut self, signal: Signal) -> Ended {
         let id = Pid::from_raw(i32::try_from(self.child.id().unwrap()).unwrap()).unwrap();
         kill_process(id, signal).unwrap();
@@ -182,7 +182,7 @@ async fn two_commands_create_an_account_and_its_key() {
     let client = Client::new(&server.base, Some(raw.to_owned()));
     let app = client.post("/v1/apps", json!({ "name": "demo" })).await.assert(201);
     assert_eq!(app["app"]["collaborators"]["ada@example.com"]["permission"], "Owner");
-    // A key that is made meanwhile works at once.
+    // A key created meanwhile works immediately.
     let second = place.create_key("ADA@example.com", &["--name", "second", "--ttl", "12h"]).await;
     let second = Client::new(&server.base, Some(second.out.trim().to_owned()));
     second.get("/v1/apps/demo").await.assert(200);
@@ -216,7 +216,7 @@ async fn invalid_accounts_are_refused_with_a_reason() {
         refused(&ended, "password");
         assert!(password.is_empty() || !ended.err.contains(password), "{ended:?}");
     }
-    // A password is never taken from the command line.
+    // A password is never an argument.
     refused(&place.run(&["account", "create", "--email", "bob@example.com"], "").await, "--password-stdin");
     refused(&place.run(&["account", "create", "--email", "bob@example.com", "--password", PASSWORD], "").await, "--password");
     let long: String = "ein größerer Büffel lärmt übermütig; ".chars().cycle().take(1_000).collect();
@@ -276,11 +276,11 @@ async fn operator_actions_are_audited_and_an_edited_row_is_detected() {
     assert_eq!(place.create_key("ada@example.com", &["--name", "first"]).await.code, Some(0));
     let limits = ["account", "set-limits", "--email", "ada@example.com", "--max-api-keys", "3"];
     assert_eq!(place.run(&limits, "").await.code, Some(0));
-    // What is refused leaves no row.
+    // A refused command adds no row.
     refused(&place.create_key("ada@example.com", &["--name", "first"]).await, "first");
     let whole = verify().await;
     assert_eq!((whole.code, whole.out.starts_with("3 rows, unbroken: 3:")), (Some(0), true), "{whole:?}");
-    // What was kept is what was printed.
+    // The stored key is the printed one.
     let kept = whole.out.trim().rsplit(' ').next().unwrap().to_owned();
     let since = async |kept: &str| place.run(&["audit", "verify", "--since", kept], "").await;
     assert_eq!(since(&kept).await.code, Some(0));
@@ -330,7 +330,7 @@ async fn database_commands_do_not_create_a_missing_database() {
         let made = std::fs::read_dir(place.data()).map_or(0, Iterator::count);
         assert_eq!(made, 0, "{arguments:?}");
     }
-    // One that is there, and empty, is another matter.
+    // An existing but empty database is different.
     assert_eq!(place.create_account("ada@example.com", PASSWORD).await.code, Some(0));
     assert_eq!(place.run(&["audit", "verify"], "").await.code, Some(0));
 }
@@ -381,10 +381,10 @@ async fn an_invalid_setting_prevents_startup_and_is_named() {
         }
         assert!(!ended.err.contains("confidential"), "a password is not repeated: {ended:?}");
     }
-    // Half a challenge is none, and would be noticed only by those who get in.
+    // A partly configured challenge is refused; otherwise only users would notice.
     refused(&Place::embedded().with("TURNSTILE_SECRET", "secret").run(&["serve"], "").await, "UPDRAFT_TURNSTILE_SITE_KEY");
     refused(&Place::embedded().with("TURNSTILE_SITE_KEY", "key").run(&["serve"], "").await, "UPDRAFT_TURNSTILE_SECRET");
-    // A value that is no text is a bad value, and not one that was not given.
+    // A value that is not UTF-8 is invalid rather than absent.
     for name in ["UPDRAFT_BASE_URL", "UPDRAFT_DATA_DIR", "UPDRAFT_LOG", "UPDRAFT_LIMIT_ZIP_RATIO", "UPDRAFT_DOWNLOAD_SECRET"] {
         let place = Place::embedded();
         let mut command = place.command(&["serve"]);
@@ -430,7 +430,7 @@ async fn an_unusable_folder_or_database_prevents_startup() {
     let place = Place::embedded();
     std::fs::write(place.data(), "a file where the folder should be").unwrap();
     refused(&place.run(&["serve"], "").await, "UPDRAFT_DATA_DIR");
-    // Not SQLite's form.
+    // SQLite has no such form.
     let place = Place::embedded();
     std::fs::create_dir(place.data()).unwrap();
     std::fs::write(place.data().join("updraft.db"), "no database, though long enough to have a header of one ".repeat(50)).unwrap();
@@ -438,7 +438,7 @@ async fn an_unusable_folder_or_database_prevents_startup() {
     let secrets =
         |place: Place| place.with("EDGE_SECRET", &"e".repeat(40)).with("DOWNLOAD_SECRET", &"d".repeat(40)).with("ENCRYPTION_KEY", KEY);
     let unreachable = secrets(Place::embedded()).with("DATABASE_URL", "postgres://updraft:hunter2hunter2@127.0.0.1:1/updraft");
-    // Each asks for ten seconds whether the database is there by now.
+    // Each waits ten seconds for the database.
     let create = ["access-key", "create", "--email", "ada@example.com", "--name", "first"];
     let (serve, create) = tokio::join!(unreachable.run(&["serve"], ""), unreachable.run(&create, ""));
     for ended in [serve, create] {
@@ -483,7 +483,7 @@ async fn secrets_are_generated_once_and_private_to_their_owner() {
     assert_eq!(Server::start(&place).await.end(Signal::TERM).await.code, Some(0));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), made, "made once");
     assert!(leftovers(&place.data(), "secrets").is_empty());
-    // Another place has others.
+    // Another folder has other secrets.
     let other = Place::embedded();
     assert_eq!(other.create_account("ada@example.com", PASSWORD).await.code, Some(0));
     assert!(!other.data().join("secrets.env").exists(), "an account needs none");
@@ -494,7 +494,7 @@ async fn secrets_are_generated_once_and_private_to_their_owner() {
     }
 }
 
-/// Files of a folder that begin so and are not `secrets.env`.
+/// Files in a folder with this prefix other than `secrets.env`.
 fn leftovers(folder: &Path, beginning: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     entries.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with(beginning) && !path.ends_with("secrets.env")).collect()
@@ -542,7 +542,7 @@ async fn the_help_of_every_command_matches_its_snapshot() {
         let listed = help.out.split_once("Commands:\n").map_or("", |(_, rest)| rest.split("\n\n").next().unwrap());
         let names =
             listed.lines().filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next().filter(|_| !line.starts_with("   ")));
-        // The last is taken first.
+        // Popped in reverse order.
         commands.extend(
             names.filter(|name| *name != "help").map(|name| [command.clone(), vec![name.to_owned()]].concat()).rev().collect::<Vec<_>>(),
         );
@@ -576,7 +576,7 @@ async fn a_data_folder_is_locked_by_one_process_and_private_to_its_owner() {
     let server = Server::start(&place).await;
     let mode = std::fs::metadata(place.data()).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
-    // An upload in progress of the first must survive the second's start.
+    // An upload in progress at the first server must survive the start of the second.
     let upload = place.data().join("blobs/.tmp/upload");
     std::fs::write(&upload, "half").unwrap();
     refused(&place.run(&["serve"], "").await, "UPDRAFT_DATA_DIR");
@@ -628,7 +628,7 @@ async fn the_log_contains_events_and_no_secrets() {
         let report = json!({ "deployment_key": deployment, "app_version": "1.0.0", "client_unique_id": device, "label": "v1" });
         client.post("/reportStatus/deploy", report).await.assert(200);
         client.get(&format!("/updateCheck?deploymentKey={deployment}&appVersion=1.0.0&clientUniqueId={device}")).await.assert(200);
-        // Refusals: a wrong key, a bad upload, a forged address, a batch with a bad report.
+        // Refusals: a wrong key, an invalid upload, a forged address, a batch with an invalid report.
         client.with_token(Some("svc_ak_confidential-wrong".to_owned())).get("/v1/apps").await.refused(401);
         client.upload("demo", "Staging", b"PK\x03\x04confidential-zip", json!({ "appVersion": "1.0.0" })).await.refused(400);
         let forged = client
@@ -692,7 +692,7 @@ async fn mail_links_are_logged_only_in_evaluation_setups() {
     }
 }
 
-/// The line that holds it.
+/// The line that contains it.
 fn around<'t>(text: &'t str, secret: &str) -> &'t str {
     text.lines().find(|line| line.contains(secret)).unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! Every SQL statement of the control plane, prepared on the database of this run: a text that only the other one accepts fails here. So does a table
-//! that several areas write.
+//! Every SQL statement of the control plane, prepared on the current database. Statements that only the other database accepts fail here, and so do
+//! tables written by several areas.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -10,7 +10,7 @@ use sqlx::{Executor, SqlSafeStr, Statement};
 use tests::{Db, Dialect, TestApp};
 use xtask::statements::Statements;
 
-/// Prepares a statement and gives how many parameters the database found in it. Row locks need a transaction that writes.
+/// Prepares a statement and returns the number of its parameters. Row locks require a write transaction.
 async fn prepare(db: &Db, sql: impl SqlSafeStr) -> sqlx::Result<usize> {
     let (mut tx, sql) = (db.write().await?, sql.into_sql_str());
     let parameters = match tx.parts() {
@@ -26,12 +26,12 @@ fn placeholders(sql: &str) -> BTreeSet<usize> {
     after.filter_map(|rest| rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok()).collect()
 }
 
-/// How many values a statement has.
+/// The number of values in a statement.
 fn values(sql: &str) -> usize {
     placeholders(sql).len() + sql.matches('?').count()
 }
 
-/// Prepares a statement as it is run: with one and with two rows, or as this database says a row lock.
+/// Prepares a statement as it runs: with one and two rows, or with this database's row lock.
 async fn check(app: &TestApp, name: &str, sql: &'static str) {
     let lock = app.db().write().await.unwrap().locking(sql);
     let is_listed = sql.contains('?');
@@ -75,12 +75,12 @@ async fn only_postgresql_statements_use_row_locks() {
 async fn an_invalid_statement_is_refused() {
     let app = TestApp::spawn().await;
     for nonsense in ["SELEKT 1", "SELECT absent FROM accounts", "SELECT id FROM absent", "SELECT id FROM accounts WHERE", ""] {
-        // Neither takes an empty text for a statement with parameters; PostgreSQL prepares it, which does no harm.
+        // Both reject an empty statement with parameters; PostgreSQL prepares it, which is harmless.
         if !nonsense.is_empty() {
             assert!(prepare(app.db(), nonsense).await.is_err(), "{nonsense}");
         }
     }
-    // What only the other one accepts.
+    // Valid only on the other database.
     let foreign = match app.db().dialect() {
         Dialect::Sqlite => "SELECT id FROM accounts WHERE email = ANY($1) FOR UPDATE",
         Dialect::Postgres => "INSERT OR REPLACE INTO secret_checks (name, value) VALUES ($1, $2)",
@@ -104,17 +104,17 @@ fn written(sql: &str) -> BTreeSet<&str> {
     let words: Vec<&str> = iter::once("").chain(words).collect();
     let locks = words.windows(2).any(|pair| matches!(pair, ["FOR" | "KEY", "UPDATE" | "SHARE"]));
     let tables = words.windows(3).filter_map(|three| match *three {
-        // What follows `DO UPDATE` is SET, and a lock ends the statement.
+        // `DO UPDATE` is followed by SET, and a lock ends the statement.
         [before, "UPDATE", table] => (!matches!(before, "DO" | "FOR" | "KEY")).then_some(table),
         [_, "INTO", table] | ["DELETE", "FROM", table] => Some(table),
         [_, "FROM" | "JOIN", table] if locks => Some(table),
         _ => None,
     });
-    // In capitals is the beginning of a subquery.
+    // An uppercase word starts a subquery.
     tables.filter(|table| table.starts_with(|first: char| first.is_ascii_lowercase())).collect()
 }
 
-/// The areas that write each table. An area is the first folder of a file's name in the lists.
+/// The areas that write each table. An area is the first folder of a file's path in the lists.
 fn writers<'s>(lists: impl IntoIterator<Item = (&'s str, &'s [&'s str])>) -> BTreeMap<&'s str, BTreeSet<&'s str>> {
     let mut writers: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (name, statements) in lists {

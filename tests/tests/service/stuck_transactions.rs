@@ -1,4 +1,4 @@
-//! A transaction that does not come to its end.
+//! A transaction that never ends.
 
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
@@ -6,7 +6,7 @@ use tests::inside::free_writers;
 use tests::wait::until;
 use tests::{Db, Dialect, TestApp, on_write};
 
-/// More than can write at once on any database.
+/// More than the number of concurrent writers on any database.
 const CHANGES: usize = 40;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -14,7 +14,7 @@ async fn writes_blocked_by_a_stuck_transaction_do_not_block_reads() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
-    // The next use of the key is to be noted again, for which there is no connection.
+    // The next use of the key is due to be recorded, but no connection is available.
     app.clock.advance(5 * 60_000);
     let mut stuck = app.db().write().await.unwrap();
     on_write!(stuck, |conn| sqlx::query("UPDATE audit_head SET seq = seq WHERE id = 1").execute(conn).await).unwrap();
@@ -40,7 +40,7 @@ async fn writes_blocked_by_a_stuck_transaction_do_not_block_reads() {
 async fn row_locks_and_idle_transactions_time_out() {
     let app = TestApp::spawn().await;
     if app.db().dialect() == Dialect::Sqlite {
-        // There a writer waits for the connection, and no other program holds the file.
+        // On SQLite a writer waits for the connection, and no other program has the file open.
         return;
     }
     let sql = "SELECT current_setting('lock_timeout') || ' ' || current_setting('idle_in_transaction_session_timeout')";

@@ -1,4 +1,4 @@
-//! A change whose row in the audit trail cannot be written does not happen: every change of the table, with the end of the trail taken away.
+//! A change is rolled back if its audit row cannot be written: every change in the table, with the head of the audit trail removed.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use tests::inside::contents;
 
 use super::{CREDENTIALS, Caller, Expected, Scene, TABLE, is_change, prepared};
 
-/// Tables in which a change that fails may leave something: what strangers ask for is counted before.
+/// Tables that a failed change may modify: unauthenticated requests are counted first.
 const ASIDE: &[&str] = &["limit_counts", "_sqlx_migrations"];
 
 #[tokio::test(flavor = "multi_thread")]
@@ -18,7 +18,7 @@ async fn a_change_is_rolled_back_if_its_audit_row_cannot_be_written() {
         let mut scene = Scene::set(&app, operation, number).await;
         let client = scene.client(caller).await;
         let question = scene.question(&client).await;
-        // Noted as used now, so that it is not while the question is asked.
+        // Recorded as used now, so that the request itself does not record it.
         client.get("/v1/authenticated").await;
         assert_eq!(app.change("DELETE FROM audit_head", &[]).await, 1);
         let before = contents(&mut app.db().read().await.unwrap(), ASIDE).await;

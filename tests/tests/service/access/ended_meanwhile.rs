@@ -1,5 +1,5 @@
-//! What a caller loses between the headers of a change, by which it is let in, and the change itself: the credential, the access, a scope. Every change of
-//! the table is tried; one that does not begin at `SignedIn::begin` or its like fails here.
+//! What happens if a caller loses the credential, the access or a scope after the headers were authenticated but before the change. Tests every
+//! change in the table; a change that does not begin with `SignedIn::begin` or similar fails here.
 
 use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
@@ -18,23 +18,23 @@ use super::{
     is_of_keys, path_of, prepared,
 };
 
-/// Tables in which a change that is refused may leave something: guesses at passwords are counted.
+/// Tables that a refused change may modify: password guesses are counted.
 const ASIDE: &[&str] = &["limit_counts", "tallies", "_sqlx_migrations"];
 
-/// What happens in between.
+/// What the caller loses in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Loss {
-    /// The credential is ended or revoked.
+    /// The credential is revoked.
     Ended,
-    /// The credential's time is over.
+    /// The credential expires.
     Expired,
-    /// The API key loses the scope that it needs.
+    /// The API key loses the required scope.
     Narrowed,
     /// The operator suspends the caller's account.
     Suspended,
     /// The caller is no longer a collaborator of the app.
     Removed,
-    /// The caller may only look from now on.
+    /// The caller is demoted to a role with read access only.
     Demoted,
 }
 
@@ -47,7 +47,7 @@ impl Loss {
         }
     }
 
-    /// The statements that do it, of which one changes one row; `$1` is the hash of the credential.
+    /// The statements that do it; one of them changes one row. `$1` is the hash of the credential.
     fn statements(self) -> &'static [&'static str] {
         match self {
             Self::Ended => {
@@ -78,13 +78,13 @@ impl Loss {
     }
 }
 
-/// Whom a change is tried as, and what happens to them.
+/// The callers to test a change with, and what they lose.
 fn trials(who: Who) -> Vec<(Caller, Loss)> {
     let all = [
         (Caller::Role("Owner"), Loss::Ended),
         (Caller::Role("Owner"), Loss::Suspended),
         (Caller::NamedKey, Loss::Ended),
-        // Not a session's: the job that forgets sessions would change the database, too.
+        // Not a session: the job that deletes expired sessions would also change the database.
         (Caller::NamedKey, Loss::Expired),
         (Caller::ApiKey(ALL_SCOPES), Loss::Ended),
         (Caller::ApiKey(ALL_SCOPES), Loss::Expired),
@@ -94,7 +94,7 @@ fn trials(who: Who) -> Vec<(Caller, Loss)> {
     let of_app = [(Caller::Role("Admin"), Loss::Removed), (Caller::Role("Admin"), Loss::Demoted)];
     let of_machines = [(Caller::CliBrowser, Loss::Ended)];
     let others = match who {
-        // Where somebody who may only look may do it, to be demoted is no loss.
+        // If viewers may do it, being demoted to one loses nothing.
         Who::App { roles, .. } if roles.contains(&"Viewer") => &of_app[..1],
         Who::App { .. } | Who::AppOrOneself { .. } => &of_app[..],
         Who::CommandLine => &of_machines,
@@ -111,11 +111,11 @@ async fn fresh(scene: &Scene<'_>, caller: Caller) -> Client {
     }
 }
 
-/// Whether a use of the credential is noted. The guard does that after it has found the credential to be good.
+/// Whether the use of the credential was recorded. The guard does so after it accepted the credential.
 const IS_NOTED: &str = "SELECT (SELECT COUNT(*) FROM access_keys WHERE token_hash = $1 AND last_used_time IS NOT NULL) \
     + (SELECT COUNT(*) FROM api_keys WHERE key_hash = $1 AND last_used_time IS NOT NULL)";
 
-/// Whether something of an upload is stored.
+/// Whether part of an upload is stored.
 const IS_STORED: &str = "SELECT COUNT(*) FROM blobs WHERE $1 <> ''";
 
 async fn is_so(tx: &mut WriteTx, condition: &'static str, hash: &str) -> bool {
@@ -124,7 +124,7 @@ async fn is_so(tx: &mut WriteTx, condition: &'static str, hash: &str) -> bool {
 
 type Contents = BTreeMap<String, Vec<String>>;
 
-/// Sends the headers and the first byte of the body, and the rest when the loss has happened. Gives the status, and what the database held before the rest.
+/// Sends the headers and the first byte of the body, and the rest after the loss. Returns the status, and the state of the database before the rest.
 async fn in_two_parts(app: &TestApp, request: Request, loss: Loss, hash: &str) -> (u16, Contents) {
     let (head, body) = raw::parts(request).await;
     let (first, rest) = body.split_at(1);
@@ -145,7 +145,7 @@ async fn in_two_parts(app: &TestApp, request: Request, loss: Loss, hash: &str) -
     (answer.split(' ').nth(1).unwrap().parse().unwrap(), before)
 }
 
-/// Every connection for writing but one, which the server is left with.
+/// Takes every write connection except one, which the server can use.
 async fn hold_all_but_one(state: &AppState) -> Vec<WriteTx> {
     let (size, mut held) = (writers(&state.db), Vec::new());
     while held.len() + 1 < size {
@@ -154,8 +154,8 @@ async fn hold_all_but_one(state: &AppState) -> Vec<WriteTx> {
     held
 }
 
-/// Sends the whole request, and lets the loss happen between two of its transactions: after the one that makes the condition true. Transactions that wait
-/// for the only connection get it in turn, and the test waits for it again before it lets it go: so it has the turn after any other.
+/// Sends the whole request, and applies the loss between two of its transactions: after the one that makes the condition true. Waiting transactions
+/// get the only connection in turn. The test requests it again before releasing it, so it gets every second turn.
 async fn between_transactions(
     app: &TestApp,
     client: &Client,
@@ -203,10 +203,10 @@ async fn try_each(belongs: impl Fn(&str) -> bool) {
             let request = question.try_clone();
             let request = match request {
                 Some(question) => question.build().unwrap(),
-                // A form is read as it is sent, and cannot be copied.
+                // A form is streamed and cannot be copied.
                 None => scene.question(&client).await.build().unwrap(),
             };
-            // What prepared the question may have used the credential; only the question's own use is waited for.
+            // Preparing the request may have used the credential; only its use by the request itself is waited for.
             for table in [
                 "UPDATE access_keys SET last_used_time = NULL WHERE token_hash = $1",
                 "UPDATE api_keys SET last_used_time = NULL WHERE key_hash = $1",

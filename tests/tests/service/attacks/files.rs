@@ -1,4 +1,4 @@
-//! What others on the machine, on the way, or of the same domain can read or make us read.
+//! What other users on the machine, on the network, or on sibling domains can read or make the service read.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,7 +30,7 @@ fn mode(path: &Path) -> u32 {
 async fn files_in_an_existing_folder_are_private_to_their_owner() {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    // Of an earlier version, which made it readable for everybody.
+    // From an earlier version, which made it world-readable.
     let database = folder.path().join("updraft.db");
     fs::write(&database, "").unwrap();
     fs::set_permissions(&database, fs::Permissions::from_mode(0o644)).unwrap();
@@ -103,7 +103,7 @@ async fn a_malformed_cookie_from_a_sibling_host_does_not_sign_users_out() {
         let request = client.request(Method::GET, "/dashboard").header("cookie", HeaderValue::from_bytes(&cookies).unwrap());
         client.send(request).await.assert_status(200);
     }
-    // One that is ours and unreadable is none.
+    // A malformed cookie of ours is ignored.
     let cookies = [b"updraft=\xff".as_slice(), token.as_bytes()].concat();
     let request = client.request(Method::GET, "/dashboard").header("cookie", HeaderValue::from_bytes(&cookies).unwrap());
     client.send(request).await.assert_status(303);
@@ -127,7 +127,7 @@ async fn dns_rebinding_cannot_read_bindings() {
     for site in ["same-origin", "same-site", "cross-site", "None", ""] {
         ask("sec-fetch-site", site).await.refused(403);
     }
-    // What a Worker's binding sends, and a person at this machine.
+    // Hosts that a Worker's binding and local users send.
     for host in ["fake-host", &bindings, &format!("localhost:{port}"), "[::1]:8081", "localhost"] {
         ask("host", host).await.assert(200);
     }
@@ -187,7 +187,7 @@ async fn a_bundle_is_not_cached_longer_than_its_url_is_valid() {
     }
 }
 
-/// A PostgreSQL server that has no TLS, and keeps what a client sends it after it has said so.
+/// A PostgreSQL server without TLS that records what a client sends after being told so.
 async fn server_without_tls() -> (u16, tokio::task::JoinHandle<Vec<u8>>) {
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -208,7 +208,7 @@ async fn server_without_tls() -> (u16, tokio::task::JoinHandle<Vec<u8>>) {
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_to_remote_databases_require_tls() {
     let app = TestApp::spawn().await;
-    // Only an address that leads to loopback without being one can stand in for another machine here.
+    // Only an address that routes to loopback but is not loopback can simulate a remote host here.
     for (host, is_told) in [("0.0.0.0", false), ("127.0.0.1", true)] {
         let (port, heard) = server_without_tls().await;
         let mut settings = app.settings();

@@ -1,4 +1,4 @@
-//! Account pre-hijacking: a stranger registers somebody's address first, and waits until its owner confirms.
+//! Account pre-hijacking: a stranger registers a victim's address first and waits for the owner to confirm it.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ async fn spawn() -> TestApp {
     TestApp::spawn_among_strangers(Options::default()).await
 }
 
-/// Registers the owner's address as the stranger does.
+/// Registers the owner's address as the stranger.
 async fn hijack(stranger: &Stranger) {
     let body = json!({ "email": EMAIL, "password": STRANGERS, "name": "Stranger" });
     stranger.post("/v1/auth/register", body).await.assert(202);
@@ -35,20 +35,20 @@ fn browser(app: &TestApp) -> Reader {
     reader
 }
 
-/// The page after the first press.
+/// The page after the first step of the form.
 async fn first_press(reader: &mut Reader, token: &str) -> Page {
     reader.fill("/dashboard/verify-email", &[("token", token)]).await
 }
 
-/// The second press, with the button that replaces the registered password.
+/// Submits the second step with the button that replaces the registered password.
 async fn press_instead(reader: &mut Reader, page: &Page, password: &str) -> Page {
     let mut form = page.form().with(&[("password", password)]);
     form.fields.insert("replacePassword".to_owned(), "true".to_owned());
     reader.send(&form).await
 }
 
-/// The account is the owner's, who has signed in once, and nothing is anybody else's. `told` is what the stranger's password is answered, as before the
-/// address had an account: 403 while the stranger's registration is the newest.
+/// The account belongs to the owner alone, who has signed in once. `told` is the status for the stranger's password, unchanged from before the
+/// account existed: 403 while the stranger's registration is the newest.
 async fn is_the_owners_alone(app: &TestApp, told: u16) {
     for address in [STRANGER, "203.0.113.200", OWNER] {
         app.stranger(address).log_in("ada", STRANGERS).await.refused(told);
@@ -73,7 +73,7 @@ async fn an_address_registered_first_by_a_stranger_becomes_its_owners_account() 
     app.stranger(OWNER).register("ada").await.assert(202);
     let mails = app.mails_to(EMAIL).await;
     assert_eq!(mails.len(), 4, "the stranger has used up none of the owner's mails");
-    // The owner opens one of the stranger's, as the first in the mailbox.
+    // The owner opens one of the stranger's mails, as the first in the mailbox.
     let mut reader = browser(&app);
     let page = first_press(&mut reader, &mails[0].token()).await.has_status(200).shows("Enter your password").shows(EMAIL);
     let page = page.shows(STRANGER).shows("203.0.113.0/24");
@@ -136,7 +136,7 @@ async fn the_registered_password_or_the_token_alone_confirms_the_registration() 
         ("ada", json!({})),
         ("bob", json!({ "password": null, "replacePassword": null })),
         ("cyd", json!({ "password": STRANGERS })),
-        // It is the registered one: nothing is replaced.
+        // This is the registered password: nothing is replaced.
         ("dan", json!({ "password": STRANGERS, "replacePassword": true })),
     ] {
         let email = format!("{name}@example.com");
@@ -183,7 +183,7 @@ async fn both_form_steps_and_wrong_passwords_count_toward_the_post_limit() {
     first_press(&mut reader, "unknown").await.has_status(400).shows("This link is invalid");
     reader.send(&page.form().with(&[("password", PASSWORD)])).await.has_status(409);
     verify(&app, json!({ "token": token, "password": PASSWORD })).await.refused(409);
-    // The second press goes back to the first, with the token, and tells how long to wait.
+    // The second step returns to the first with the token, and tells how long to wait.
     let waits = reader.send(&page.form().with(&[("password", STRANGERS)])).await.has_status(429).shows("Try again in 10 minutes.");
     assert_eq!(waits.form().fields["token"], token);
     first_press(&mut reader, &token).await.has_status(429);
@@ -199,7 +199,7 @@ async fn the_first_step_keeps_the_token_and_the_second_shows_errors() {
     hijack(&app.stranger(STRANGER)).await;
     let token = app.last_mail_to(EMAIL).await.token();
     let mut reader = browser(&app);
-    // As often as one likes, and whoever opens the link, such as a mail scanner, has not pressed.
+    // Can be repeated. Opening the link, as mail scanners do, does not submit it.
     reader.ask(Method::GET, "/dashboard/verify-email", &[], None).await.assert_status(200);
     for _ in 0..3 {
         let page = first_press(&mut reader, &token).await.has_status(200).shows(STRANGER);
@@ -211,7 +211,7 @@ async fn the_first_step_keeps_the_token_and_the_second_shows_errors() {
     let weak = press_instead(&mut reader, &other, "short").await.has_status(400).shows("Password must be 12 to 1000 characters.");
     let weak = weak.shows(STRANGER).shows("name=\"replacePassword\"");
     let empty = reader.send(&weak.form().with(&[("password", "")])).await.has_status(400).shows("Password must be 1 to 1000 characters.");
-    // A link that has become too old meanwhile.
+    // The link has expired meanwhile.
     app.clock.advance(86_400_000);
     let over = reader.send(&empty.form().with(&[("password", STRANGERS)])).await.has_status(400).shows("This link is invalid");
     assert_eq!(over.form().fields["token"], token);

@@ -1,4 +1,4 @@
-//! Connections that only cost: slow heads, idle ones, bodies that stand still, too many of them, HTTP/2 where nobody asked for it.
+//! Resource exhaustion by connections: slow heads, idle connections, stalled bodies, too many connections, unrequested HTTP/2.
 
 use serde_json::json;
 use shared::signature::{Secrets, sign_address};
@@ -11,10 +11,10 @@ use tests::{Options, TestApp};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-/// A whole request that keeps its connection.
+/// A complete request that keeps the connection open.
 const LIVE: &[u8] = b"GET /v1/health?live HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
-/// The head of a request whose body is asked for as soon as somebody reads it.
+/// The head of a request whose body is requested once the server reads it.
 const WAITING: &[u8] =
     b"POST /v1/auth/login HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 20\r\nexpect: 100-continue\r\n\r\n";
 
@@ -24,7 +24,7 @@ async fn served(stream: &mut TcpStream) {
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
-/// Makes a connection busy: its request waits for the client, and the server says so.
+/// Makes a connection busy: the server waits for the body of its request.
 async fn occupy(stream: &mut TcpStream) {
     stream.write_all(WAITING).await.unwrap();
     let mut said = [0; 25];
@@ -32,7 +32,7 @@ async fn occupy(stream: &mut TcpStream) {
     assert_eq!(&said, b"HTTP/1.1 100 Continue\r\n\r\n");
 }
 
-/// Whether a connection is served, rather than closed at once.
+/// Whether a connection is served rather than closed at once.
 async fn is_taken(stream: &mut TcpStream) -> bool {
     if stream.write_all(LIVE).await.is_err() {
         return false;
@@ -64,7 +64,7 @@ async fn a_response_is_sent_in_one_write() {
         let length = tokio::io::AsyncReadExt::read(&mut stream, &mut first).await.unwrap();
         let first = String::from_utf8_lossy(&first[..length]);
         assert!(first.starts_with(&format!("HTTP/1.1 {status}")), "{first}");
-        // A body that came after it would wait for the client's word that the head has come: 40 ms for each refusal.
+        // A body in a second packet would wait for the client's delayed ACK: 40 ms for each refusal.
         assert!(first.ends_with('}'), "the body is missing: {first}");
     }
 }
@@ -85,14 +85,14 @@ async fn a_response_that_nobody_reads_times_out() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_CONNECTION_IDLE", "500ms")).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
-    // More than the buffers of both sides take.
+    // More than the buffers of both sides hold.
     let bundle = vec![b'x'; 24 << 20];
     let made = ada.upload("demo", "Staging", &bundle, json!({ "appVersion": "1.0.0" })).await.assert(201);
     let url = made["package"]["blobUrl"].as_str().unwrap().to_owned();
     let path = url.strip_prefix(&app.base).unwrap();
     let mut stream = connect(&app.base).await;
     stream.write_all(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n").as_bytes()).await.unwrap();
-    // Nothing is read before the server has let the connection go, with the file that it had open.
+    // Nothing is read before the server has closed the connection and the file.
     until("the download is given up", async || (app.state().front.connections.count() == 0).then_some(())).await;
     let received = until_closed(&mut stream).await;
     assert!(received.len() < bundle.len(), "{} bytes came", received.len());
@@ -113,7 +113,7 @@ async fn a_stalled_body_times_out() {
     assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
 }
 
-/// The head of a request of which somebody says, by this signature, that it comes from the edge.
+/// The head of a request that claims, with this signature, to come from the edge.
 fn forwarded(path: &str, signature: &str) -> String {
     format!(
         "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000\r\nx-updraft-client-address: 198.51.100.9\r\n\
@@ -124,7 +124,7 @@ fn forwarded(path: &str, signature: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_forged_edge_signature_does_not_extend_timeouts() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_BODY_PAUSE", "1h")).await;
-    // A body is read for a minute before an edge is refused: these together would take longer than a test may.
+    // A body is read for a minute before an edge is refused. In sequence these would exceed the test's timeout.
     let mut strangers = Vec::new();
     for _ in 0..4 {
         let mut stream = connect(&app.base).await;
@@ -133,7 +133,7 @@ async fn a_forged_edge_signature_does_not_extend_timeouts() {
         assert!(answer.starts_with("HTTP/1.1 400 "), "answered although the body is not there: {answer}");
         strangers.push(stream);
     }
-    // What the edge has signed is read to its end, so that the edge's own client gets the answer.
+    // A body signed by the edge is read to its end, so that the edge's client gets the response.
     let signature = sign_address(&Secrets::parse(EDGE_SECRET).unwrap(), "POST", "/v1/nowhere", app.clock.now(), "198.51.100.9");
     let mut edge = connect(&app.base).await;
     edge.write_all(format!("{}{}", forwarded("/v1/nowhere", &signature), "x".repeat(1_000)).as_bytes()).await.unwrap();
@@ -144,7 +144,7 @@ async fn a_forged_edge_signature_does_not_extend_timeouts() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn http2_is_not_used_unless_enabled() {
-    // The preface, and an empty frame of settings.
+    // The preface, and an empty SETTINGS frame.
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
     let app = TestApp::spawn().await;
     let mut stream = connect(&app.base).await;
@@ -170,7 +170,7 @@ async fn a_new_connection_evicts_the_longest_idle_one() {
         served(&mut stream).await;
         streams.push(stream);
     }
-    // The first is no longer the one that has been idle for longest.
+    // The first connection is no longer the longest idle one.
     served(&mut streams[0]).await;
     let mut fourth = connect(&app.base).await;
     served(&mut fourth).await;
@@ -194,7 +194,7 @@ async fn without_idle_connections_a_new_one_is_refused_and_busy_ones_stay() {
     let mut first = busy.remove(0);
     first.write_all(b"{\"email\":1}         ").await.unwrap();
     assert!(read_answer(&mut first).await.starts_with("HTTP/1.1 400"));
-    // It is idle now, and makes room.
+    // It is idle now and can be evicted.
     assert!(is_taken(&mut connect(&app.base).await).await);
     for stream in &mut busy {
         stream.write_all(b"{\"email\":1}         ").await.unwrap();
@@ -202,7 +202,7 @@ async fn without_idle_connections_a_new_one_is_refused_and_busy_ones_stay() {
     }
 }
 
-/// A server that takes two connections of an address, with both of 127.0.0.9's taken.
+/// A server that allows two connections per address; 127.0.0.9 has used both.
 async fn crowded() -> (TestApp, Vec<TcpStream>) {
     let options = Options { is_elsewhere: true, ..Options::default() };
     let app = TestApp::spawn_with(options.with("LIMIT_CONNECTIONS_ADDRESS", "2").with("TRUSTED_PROXIES", "203.0.113.8")).await;
@@ -219,7 +219,7 @@ async fn crowded() -> (TestApp, Vec<TcpStream>) {
 async fn one_address_is_limited_to_its_share_of_connections() {
     let (app, busy) = crowded().await;
     assert!(!is_taken(&mut connect_from(&app.base, 9).await).await);
-    // Others are served, and proxies have as many as they need.
+    // Others are served, and trusted proxies are not limited.
     assert!(is_taken(&mut connect_from(&app.base, 10).await).await);
     let mut proxied = Vec::new();
     for _ in 0..3 {
@@ -248,7 +248,7 @@ async fn a_signed_call_exempts_an_edge_from_connection_limits_for_ten_minutes() 
         many.push(stream);
     }
     app.clock.advance(10 * 60_000);
-    // Those were not counted; from now on they are.
+    // Those were not counted; new ones are.
     for _ in 0..2 {
         let mut stream = connect_from(&app.base, 7).await;
         occupy(&mut stream).await;
@@ -283,9 +283,9 @@ async fn a_malformed_request_is_refused_with_the_standard_headers() {
         [("\x01\x02garbage\r\n\r\n", [400, 400]), (&long_path, [414, 431]), (&long_head, [431, 431]), (&many, [431, 431])]
     {
         let mut stream = connect(&app.base).await;
-        // After a request that was one: that answer is not this one.
+        // Sent after a valid request, so that its response cannot be confused with this one.
         served(&mut stream).await;
-        // It may be refused, and closed, before all is sent.
+        // The server may refuse and close before everything is sent.
         drop(stream.write_all(request.as_bytes()).await);
         let answer = until_closed(&mut stream).await;
         let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{statuses:?}: {answer:?}"));

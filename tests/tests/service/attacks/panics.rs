@@ -1,4 +1,4 @@
-//! A panic costs one request, or one round of a job, and never the process.
+//! A panic affects one request or one round of a job, never the process.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ fn both_profiles_unwind() {
         let panic = profile.get("panic").and_then(toml::Value::as_str);
         assert!(matches!(panic, None | Some("unwind")), "profile {name}: a panic would end the process");
     }
-    // Nor by flags that every build gets.
+    // Nor through flags that apply to every build.
     let flags = std::fs::read_to_string(paths::root().join(".cargo/config.toml")).unwrap_or_default();
     assert!(!flags.contains("panic"), "{flags}");
 }

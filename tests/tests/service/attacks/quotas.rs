@@ -1,4 +1,4 @@
-//! A free account that wants to fill the service: each thing that it may have many of has a bound.
+//! A free account that tries to fill the service: everything it can create is limited.
 
 use reqwest::Method;
 use serde_json::json;
@@ -22,12 +22,12 @@ async fn create(client: &Client, app: &str, deployment: &str) -> tests::Answer {
     client.post(&format!("/v1/apps/{app}/deployments"), json!({ "name": deployment })).await
 }
 
-/// Creates a deployment that brings its key.
+/// Creates a deployment with a custom key.
 async fn bring(client: &Client, app: &str, deployment: &str, key: &str) -> tests::Answer {
     client.post(&format!("/v1/apps/{app}/deployments"), json!({ "name": deployment, "key": key })).await
 }
 
-/// Keeps so many keys of deleted deployments for the app that has the key `of`: the prefix and a number from 1.
+/// Retains this many keys of deleted deployments for the app that has the key `of`, named by the prefix and a number from 1.
 async fn keep(app: &TestApp, of: &str, prefix: &str, count: u64) {
     let sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < CAST($3 AS BIGINT)) \
         INSERT INTO deployment_keys (deployment_key, account_id, app_id, deployment_id, last_deployment_id, snapshot_version) \
@@ -36,7 +36,7 @@ async fn keep(app: &TestApp, of: &str, prefix: &str, count: u64) {
     assert_eq!(app.change(sql, &[of, prefix, &count.to_string()]).await, count);
 }
 
-/// A bundle of between one and two KiB: bytes that do not shrink in a ZIP. Another mark makes other contents.
+/// A bundle of one to two KiB that a ZIP cannot compress. Each mark gives different contents.
 fn kilobyte(mark: &str) -> Vec<u8> {
     let words: Vec<String> = (0..300_u32).map(|number| format!("{:x}", number.wrapping_mul(2_654_435_761))).collect();
     let bundle = Bundle::script(&format!("{}{mark}", words.concat())).0;
@@ -53,10 +53,10 @@ async fn an_account_cannot_exceed_its_app_limit() {
     }
     is_reached(&ada.post("/v1/apps", json!({ "name": "three" })).await, "2 apps per account");
     bob.create_app("three").await;
-    // What is transferred to it counts for the sender until it is accepted.
+    // A pending transfer to it counts toward the sender until accepted.
     bob.post("/v1/apps/three/transfer/ada@example.com", json!({})).await.assert(201);
     is_reached(&ada.post("/v1/apps/bob@example.com:three/collaborators/me/accept", json!({})).await, "2 apps per account");
-    // Somebody else's app is none of its own, and what is deleted makes room.
+    // Another account's app does not count, and deleting one frees its place.
     ada.delete("/v1/apps/one").await.assert_status(204);
     ada.post("/v1/apps", json!({ "name": "four" })).await.assert(201);
 }
@@ -85,15 +85,15 @@ async fn deployments_are_limited_to_two_hundred_a_day_even_if_deleted() {
     ada.create_app("app").await;
     for number in 2..200 {
         create(&ada, "app", &format!("d{number}")).await.assert_status(201);
-        // A minute's requests are limited, too.
+        // Requests per minute are limited, too.
         app.clock.advance(1_000);
     }
     is_reached(&create(&ada, "app", "more").await, "200 new deployments per account and day");
     ada.delete("/v1/apps/app/deployments/d2").await.assert_status(204);
     is_reached(&create(&ada, "app", "more").await, "200 new deployments per account and day");
-    // The first ones of an app count, too.
+    // The default deployments of a new app count, too.
     is_reached(&ada.post("/v1/apps", json!({ "name": "other" })).await, "200 new deployments per account and day");
-    // Each refusal is one line in the log, as of every limit.
+    // Each refusal logs one line, like every limit.
     let (lines, account) = (traces(&log), app.account_of("ada").await.to_string());
     let lines: Vec<_> = lines.iter().map(|line| (line["event"].as_str(), line["outcome"].as_str(), line["account.id"].as_str())).collect();
     assert_eq!(lines, [(Some("limit"), Some("deployments"), Some(account.as_str())); 3]);
@@ -109,10 +109,10 @@ async fn two_thousand_keys_of_deleted_deployments_are_kept_for_reuse() {
     let quota = "2000 keys of deleted deployments per account";
     keep(&app, &staging, "kept-key-of-the-test-", 2_000).await;
     is_reached(&create(&ada, "app", "more").await, quota);
-    // Neither a key that nobody had nor one in use is one of them.
+    // Neither a new key nor one in use is retained.
     is_reached(&bring(&ada, "app", "more", "a-key-that-nobody-had").await, quota);
     is_reached(&bring(&ada, "app", "more", &staging).await, quota);
-    // What the refusal says to do helps, and makes room for one more.
+    // Following the advice in the refusal works, and frees one place.
     bring(&ada, "app", "again", "kept-key-of-the-test-7").await.assert(201);
     assert_eq!(ada.deployment_key("app", "again").await, "kept-key-of-the-test-7");
     create(&ada, "app", "more").await.assert(201);
@@ -133,14 +133,14 @@ async fn a_transfer_cannot_exceed_the_limit_of_deleted_deployment_keys() {
     transfer(&ada, "given", "bob").await.assert(201);
     let accepting = async || accept(&bob, "ada@example.com:given", json!({})).await;
     is_reached(&accepting().await, "2000 keys of deleted deployments per account");
-    // An app without such keys is no matter, and one key less is enough.
+    // An app without such keys does not count, and one key less is sufficient.
     ada.create_app("other").await;
     transfer(&ada, "other", "bob").await.assert(201);
     accept(&bob, "ada@example.com:other", json!({})).await.assert(200);
     bring(&bob, "own", "again", "kept-key-of-bob-1").await.assert(201);
     accepting().await.assert(200);
     is_reached(&create(&bob, "own", "more").await, "2000 keys of deleted deployments per account");
-    // They are the receiver's now.
+    // They belong to the receiver now.
     bring(&bob, "given", "again", "kept-key-of-ada-1").await.assert(201);
 }
 
@@ -194,7 +194,7 @@ async fn an_upload_beyond_the_quota_is_refused_before_it_is_stored() {
     let app = TestApp::spawn_with(Options::default().with("LIMIT_STORED_BYTES", "2MiB")).await;
     let ada = app.sign_up("ada").await;
     ada.create_app("app").await;
-    // Nothing comes after the head: whoever reads on gets no whole body.
+    // Nothing follows the head: the body stays incomplete.
     let refused = async |framing: &str| {
         let before = app.remains().await;
         let answer = answer(&app.base, head(&ada, framing).as_bytes()).await;
@@ -238,7 +238,7 @@ async fn concurrent_uploads_of_an_account_are_limited() {
         assert_eq!(answer.header("retry-after"), "10");
     }
     bob.upload("app", "Staging", b"his", info.clone()).await.assert(201);
-    // A release, a refusal and a client that goes away all give the place back.
+    // A release, a refusal and a disconnect each free the slot.
     let (mut done, mut refused) = (under_way.remove(0), under_way.remove(0));
     done.write_all(&body).await.unwrap();
     let answer = read_answer(&mut done).await;
@@ -268,7 +268,7 @@ async fn deleting_releases_or_apps_does_not_free_the_storage_quota() {
     ada.upload("one", "Staging", &kilobyte(""), info.clone()).await.assert(201);
     for deleted in ["/v1/apps/one/deployments/Staging/history", "/v1/apps/one/deployments/Staging", "/v1/apps/one"] {
         ada.delete(deleted).await.assert_status(204);
-        // Neither other bytes nor the same ones for another app.
+        // Neither other bytes nor the same ones in another app.
         for mark in ["", " "] {
             let refused = ada.upload("two", "Staging", &kilobyte(mark), info.clone()).await;
             is_reached(&refused, quota);
@@ -290,10 +290,10 @@ async fn an_accepted_transfer_moves_stored_bytes_to_the_receivers_quota() {
     accept(&bob, "ada@example.com:one", json!({})).await.assert(200);
     let bobs = async |mark: &str| bob.upload("bobs", "Staging", &kilobyte(mark), info.clone()).await;
     is_reached(&bobs(" ").await, quota);
-    // The receiver has paid for it, and does not get rid of it either.
+    // They count toward the receiver, who cannot free them either.
     bob.delete("/v1/apps/one").await.assert_status(204);
     is_reached(&bobs(" ").await, quota);
-    // The sender has room again, and cannot give the full account any more.
+    // The sender has free quota again, and cannot transfer to the full account any more.
     ada.create_app("two").await;
     ada.upload("two", "Staging", &kilobyte(" "), info.clone()).await.assert(201);
     transfer(&ada, "two", "bob").await.assert(201);

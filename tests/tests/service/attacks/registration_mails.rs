@@ -1,4 +1,4 @@
-//! Whoever uses up the mails of somebody else's address: what is stored, what is sent, and about which registration.
+//! An attacker who exhausts the mail limit of another user's address: what is stored, what is sent, and for which registration.
 
 use serde_json::json;
 use tests::people::{PASSWORD, PASSWORD_HASH};
@@ -16,7 +16,7 @@ async fn register(app: &TestApp, address: &str, password: &str) {
     app.stranger(address).post("/v1/auth/register", json!({ "email": EMAIL, "password": password })).await.assert(202);
 }
 
-/// How many mails the address has so far.
+/// The number of mails to the address so far.
 async fn mails(app: &TestApp) -> usize {
     app.mails_to(EMAIL).await.len()
 }
@@ -33,14 +33,14 @@ async fn each_network_gets_three_mails_an_hour_and_every_registration_is_stored(
     }
     app.stranger("203.0.113.6").resend("ada").await.assert(202);
     assert_eq!((mails(&app).await, app.number("SELECT COUNT(*) FROM registrations").await), (3, 5));
-    // Another /24, another /48, and one more address of the latter.
+    // Another /24, another /48, and a second address in that /48.
     for (address, sent) in
         [("203.0.114.1", 4), ("2001:db8:1::1", 5), ("2001:db8:1:ffff::1", 6), ("2001:db8:1:2::1", 7), ("2001:db8:1:3::1", 7)]
     {
         register(&app, address, PASSWORD).await;
         assert_eq!(mails(&app).await, sent, "{address}");
     }
-    // Another address has mails of its own.
+    // Another email address has its own limit.
     app.stranger("203.0.113.1").register("bob").await.assert(202);
     assert_eq!(app.mails_to("bob@example.com").await.len(), 1);
     app.clock.advance(HOUR);
@@ -92,10 +92,10 @@ async fn a_resent_mail_is_for_the_newest_registration_from_the_same_network() {
         app.stranger(address).resend("ada").await.assert(202);
         app.last_mail_to(EMAIL).await
     };
-    // From the owner's network, although somebody else has registered since.
+    // From the owner's network, although another network registered later.
     let again = asked("198.51.100.99").await;
     assert!(again.text.contains("IP address: 198.51.100.2."), "{}", again.text);
-    // From a network that has none: the newest of all.
+    // From a network without a registration: the newest of all.
     let newest = asked("192.0.2.1").await;
     assert!(newest.text.contains("IP address: 203.0.113.7."), "{}", newest.text);
     for voided in &before[1..] {

@@ -1,4 +1,4 @@
-//! Bundles by their signed addresses.
+//! Bundles by their signed URLs.
 
 use reqwest::Method;
 use serde_json::json;
@@ -9,7 +9,7 @@ use tests::{Answer, Client, Options, TestApp};
 
 const HOUR: i64 = 3_600_000;
 
-/// A server with a release of these bytes, and the path of its signed address.
+/// A server with a release of these bytes, and the path of its signed URL.
 async fn released(bytes: &[u8]) -> (TestApp, Client, String) {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
@@ -63,7 +63,7 @@ async fn a_bundle_is_served_with_its_length_and_never_compressed() {
     assert_eq!(head.header("content-length"), bytes.len().to_string());
     assert_eq!(head.header("etag"), format!("\"{}\"", Sha256Hex::of(&bytes)));
     has_bundle_headers(&head);
-    // A slash at the end, or a credential, is no matter.
+    // A trailing slash or a credential makes no difference.
     let (blob, query) = path.split_once('?').unwrap();
     ask(&client, &format!("{blob}/?{query}"), &[("authorization", "Bearer nonsense")]).await.assert_status(200);
 }
@@ -99,7 +99,7 @@ async fn ranges_are_served_as_in_the_rfc() {
         assert_eq!(answer.header("cache-control"), "no-store", "nobody keeps a refusal");
         assert_eq!(answer.header("access-control-allow-origin"), "*");
     }
-    // Malformed, of other units, or several: the whole, as the standard allows.
+    // Malformed ranges, other units and multiple ranges get the whole bundle, as the RFC allows.
     for range in [
         "bytes=5-4",
         "bytes=a-b",
@@ -119,7 +119,7 @@ async fn ranges_are_served_as_in_the_rfc() {
         assert_eq!(answer.body, bytes, "{range}");
         assert_eq!(answer.optional_header("content-range"), None, "{range}");
     }
-    // A range means nothing to HEAD.
+    // HEAD ignores ranges.
     let head = client.send(client.request(Method::HEAD, &path).header("range", "bytes=0-0")).await;
     head.assert_status(200);
     assert_eq!(head.header("content-length"), "1000");
@@ -137,7 +137,7 @@ async fn a_cached_bundle_is_answered_304() {
         assert!(answer.body.is_empty());
         assert_eq!(answer.header("etag"), tag);
         assert_eq!(answer.header("cache-control"), "public, max-age=86400, immutable, no-transform");
-        // Even when a part is asked for.
+        // Even for a range request.
         ask(&client, &path, &[("if-none-match", named), ("range", "bytes=0-0")]).await.assert_status(304);
     }
     for named in ["\"other\"", "other", "", tag.trim_matches('"')] {
@@ -145,7 +145,7 @@ async fn a_cached_bundle_is_answered_304() {
         answer.assert_status(200);
         assert_eq!(answer.body, bytes, "{named}");
     }
-    // A part is only of use to whoever has the rest of the same bytes.
+    // A range is sent only if the client has the rest of the same bytes.
     let answer = ask(&client, &path, &[("if-range", &tag), ("range", "bytes=1-2")]).await;
     answer.assert_status(206);
     assert_eq!(answer.body, bytes[1..3]);
@@ -159,7 +159,7 @@ async fn a_cached_bundle_is_answered_304() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_download_url_is_valid_for_24_to_25_hours_and_stable_within_an_hour() {
     let (app, client, path) = released(b"script").await;
-    // To the beginning of an hour.
+    // To the start of an hour.
     app.clock.advance(HOUR - app.clock.now().0.rem_euclid(HOUR));
     let ada = app.anonymous().with_token(Some(app.access_key("bob", 100 * HOUR).await));
     app.share("ada", "demo", "bob", "Viewer", 5).await;
@@ -173,7 +173,7 @@ async fn a_download_url_is_valid_for_24_to_25_hours_and_stable_within_an_hour() 
     assert_eq!(early, late, "one address for the hour");
     app.clock.advance(1);
     assert_ne!(address().await, late);
-    // `late` was made a millisecond before: it must live for another 24 hours less that.
+    // `late` was signed a millisecond before, so it stays valid for another 24 hours minus that.
     app.clock.advance(24 * HOUR - 1);
     client.get(&late).await.assert_status(200);
     app.clock.advance(HOUR);
@@ -220,7 +220,7 @@ async fn a_modified_download_url_is_refused() {
         assert_eq!(answer.header("cache-control"), "no-store");
         assert_eq!(answer.header("access-control-allow-origin"), "*", "{wrong}");
     }
-    // Signed with another secret; signed for bytes that are not there.
+    // Signed with another secret, and signed for bytes that do not exist.
     let now = app.clock.now();
     let forged = download_url(&DownloadUrls { base_url: "", secret: b"another-secret-of-32-characters-or-more", now }, &key);
     client.get(&forged).await.refused(403);

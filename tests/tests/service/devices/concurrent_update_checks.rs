@@ -1,4 +1,4 @@
-//! Many checks at once share their looks at the database; none may be answered from what was replaced before it was asked.
+//! Concurrent checks share database reads; none may get data that was replaced before the check began.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,9 +11,9 @@ use tests::wait::until;
 use tests::{Bundle, Client, Db, Dialect, TestApp, on_write};
 use tokio::task::{JoinHandle, yield_now};
 
-/// Checks at once.
+/// Concurrent checks.
 const AT_ONCE: usize = 24;
-/// Changes in a row.
+/// Successive changes.
 const CHANGES: usize = 20;
 
 async fn is_offered(client: &Client, key: &str) -> Value {
@@ -21,7 +21,7 @@ async fn is_offered(client: &Client, key: &str) -> Value {
     answer.assert(200)["update_info"]["is_available"].clone()
 }
 
-/// Asks all the time, so that looks are always under way, until it is over.
+/// Sends checks continuously until `is_over`, so that reads are always in progress.
 fn keep_asking(client: &Client, key: &str, is_over: &Arc<AtomicBool>) -> Vec<JoinHandle<()>> {
     let other = |_| {
         let (client, key, is_over) = (client.clone(), key.to_owned(), Arc::clone(is_over));
@@ -34,7 +34,7 @@ fn keep_asking(client: &Client, key: &str, is_over: &Arc<AtomicBool>) -> Vec<Joi
     (0..4).map(other).collect()
 }
 
-/// Asks many times at once, about both keys in turns.
+/// Sends many concurrent checks, alternating between both keys.
 async fn all_are_told(client: &Client, keys: [&str; 2], expected: [bool; 2]) {
     let asked = (0..AT_ONCE).map(|number| is_offered(client, keys[number % 2]));
     for (number, offered) in join_all(asked).await.into_iter().enumerate() {
@@ -102,7 +102,7 @@ async fn concurrent_checks_of_different_keys_are_not_mixed_up() {
                 0 => production.clone(),
                 1 => staging.clone(),
                 2 => gone.clone(),
-                // More than one statement has room for.
+                // More than fit in one statement.
                 _ => format!("nobody-has-this-key-{number}"),
             },
         );
@@ -125,7 +125,7 @@ async fn checks_are_refused_while_the_database_is_unreachable() {
     let client = app.anonymous();
     assert_eq!(is_offered(&client, &staging).await, false);
     app.db().close().await;
-    // A snapshot in memory may have been replaced, and nobody can say so.
+    // A cached snapshot may be outdated, and this cannot be verified.
     let path = format!("/v1/public/svc/update_check?deployment_key={staging}&app_version=1.0.0");
     for answer in join_all((0..AT_ONCE).map(|_| client.get(&path))).await {
         answer.refused(503);
@@ -147,12 +147,12 @@ async fn a_lost_postgresql_connection_fails_no_check() {
     let is_over = Arc::default();
     let others = keep_asking(&client, &staging, &is_over);
     for _ in 0..CHANGES {
-        // That of the looks, since they alone end with this statement; once it is gone.
+        // The connection of the reads, identified by its last statement.
         let ended = "SELECT COUNT(pg_terminate_backend(pid, 10000)) FROM (SELECT pid FROM pg_stat_activity WHERE datname = current_database() \
             AND query LIKE 'SELECT snapshot_version FROM deployment_keys%' ORDER BY query_start DESC LIMIT 1) AS looker";
-        // For a moment its last statement may be another one: the pool's, which asks whether it lives.
+        // For a moment its last statement may be the health check of the pool.
         until("the connection is ended", async || (app.number(ended).await == 1).then_some(())).await;
-        // Answered by a look that began afterwards, so that none loses two.
+        // Answered by a read that began afterwards, so at most one is lost.
         assert_eq!(is_offered(&client, &staging).await, false);
     }
     is_over.store(true, Ordering::Relaxed);
@@ -161,7 +161,7 @@ async fn a_lost_postgresql_connection_fails_no_check() {
     }
 }
 
-/// One thread, so that whoever was answered has gone on before the test does.
+/// On one thread, so that tasks with a response have continued before the test does.
 #[tokio::test]
 async fn a_change_during_queued_checks_is_built_once() {
     let app = TestApp::spawn().await;
@@ -169,7 +169,7 @@ async fn a_change_during_queued_checks_is_built_once() {
     let (_, staging) = ada.create_app("demo").await;
     let key = DeploymentKey::try_from(staging).unwrap();
     let state = app.state();
-    // Each for another account, since one alone never has all of them.
+    // Each for another account, since a single account never gets all slots.
     let mut turns = Vec::new();
     while let Some(turn) = state.snapshots.turn(&format!("account {}", turns.len())).now_or_never() {
         turns.push(turn.unwrap());
@@ -180,11 +180,11 @@ async fn a_change_during_queued_checks_is_built_once() {
             tokio::spawn(async move { state.snapshots.current(&key).await.unwrap().unwrap() })
         })
         .collect();
-    // They ask first, so they know their version when this does.
+    // They run first, so they have read their version when this task continues.
     yield_now().await;
     let old = state.snapshots.version(&key).await.unwrap().unwrap();
     ada.upload("demo", "Staging", &Bundle::script("A\n").0, json!({ "appVersion": "1.0.0" })).await.assert(201);
-    // One turn for all of them; each that builds gives another snapshot.
+    // One slot for all of them; each build returns a different snapshot.
     drop(turns.pop());
     let snapshots: Vec<_> = join_all(checks).await.into_iter().map(Result::unwrap).collect();
     assert!(snapshots[0].version() > old, "the change came too late");

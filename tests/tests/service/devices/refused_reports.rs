@@ -18,7 +18,7 @@ async fn send(app: &TestApp, path: &str, body: impl Into<reqwest::Body>) -> Answ
     client.send(client.request(Method::POST, path).header("content-type", "application/json").body(body)).await
 }
 
-/// A deploy report with these changes; null takes a member out.
+/// A deploy report with these changes; null removes a member.
 fn deploy(key: &str, changes: &Value) -> String {
     let mut body =
         json!({ "deployment_key": key, "app_version": "1.0.0", "client_unique_id": "a", "label": "v1", "status": "DeploymentSucceeded" });
@@ -78,7 +78,7 @@ async fn every_invalid_member_is_named_and_nothing_is_counted() {
         }
     }
     assert_eq!(ada.metrics("demo", "Staging").await, json!({}));
-    // The longest that are allowed.
+    // The maximum lengths.
     let longest = json!({ "app_version": "ü".repeat(100), "client_unique_id": "ü".repeat(128), "label": "v999999999", "status": null });
     send(&app, "/reportStatus/deploy", deploy(&key, &longest)).await.assert(200);
 }
@@ -102,7 +102,7 @@ async fn unknown_deployments_are_404_on_every_path() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reports_of_a_deleted_deployment_are_accepted_and_dropped() {
-    // A refused report is kept by SDKs and sent again at every start.
+    // SDKs keep a refused report and retry it at every start.
     let (app, ada, key) = prepared().await;
     ada.delete("/v1/apps/demo/deployments/Staging").await.assert(204);
     for (path, endpoint) in path::all() {

@@ -1,4 +1,4 @@
-//! The listener for a self-hosted edge: KV's values and the Queue's messages, as a bare workerd asks for them.
+//! The listener for a self-hosted edge: KV values and Queue messages, as a bare workerd requests them.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ fn installed(count: i64) -> Value {
     json!({ "v1": { "active": count, "downloaded": 0, "installed": count, "failed": 0 } })
 }
 
-/// The settings of a server that would listen there.
+/// The settings of a server with this listener.
 fn config(app: &TestApp, listen: &str) -> Result<Config, String> {
     let mut settings = app.settings();
     settings.insert("UPDRAFT_BINDINGS_LISTEN".to_owned(), listen.to_owned());
@@ -157,7 +157,7 @@ async fn only_loopback_addresses_are_allowed() {
         let refusal = config(&app, listen).unwrap_err();
         assert!(refusal.starts_with("UPDRAFT_BINDINGS_LISTEN: must be a loopback address"), "{listen}: {refusal}");
     }
-    // The Worker must be given the secrets, so they are not made up.
+    // The Worker needs the same secrets, so they are not generated.
     let mut settings = app.settings();
     settings.insert("UPDRAFT_BINDINGS_LISTEN".to_owned(), "127.0.0.1:8081".to_owned());
     settings.remove("UPDRAFT_EDGE_SECRET");

@@ -1,4 +1,4 @@
-//! What the release before this one leaves in its own two tables: moved to the outbox, and done once.
+//! Rows that the previous release leaves in its own two tables are moved to the outbox and processed once.
 
 use control::testing::mail::{self, Kind, Mail};
 use control::testing::outbox::{SETTLING, adopt as adopt_once};
@@ -15,7 +15,7 @@ const HOUR: i64 = 3_600_000;
 
 const OLD_ROWS: &str = "SELECT (SELECT COUNT(*) FROM mail_outbox) + (SELECT COUNT(*) FROM snapshot_outbox)";
 
-/// Puts what this transaction has put into the outbox where the release before this one does, held by one of its processes until then.
+/// Moves this transaction's outbox rows to the table of the previous release, leased by one of its processes until then.
 async fn leave(tx: &mut WriteTx, key: &str, lease_until: Option<UnixMillis>) {
     let owner = lease_until.map(|_| "a process of the release before this one");
     for sql in [
@@ -30,7 +30,7 @@ async fn leave(tx: &mut WriteTx, key: &str, lease_until: Option<UnixMillis>) {
     assert_eq!(on_write!(tx, |conn| sqlx::query("DELETE FROM outbox WHERE key = $1").bind(key).execute(conn).await).unwrap(), 1);
 }
 
-/// Leaves a mail to each address, with the lease that it names.
+/// Leaves a mail to each address, with the given lease.
 async fn leave_mails(app: &TestApp, tx: &mut WriteTx, mails: &[(&str, Option<UnixMillis>)]) {
     for (address, lease_until) in mails {
         let mail = Mail { to: (*address).to_owned(), kind: Kind::AlreadyRegistered };
@@ -41,14 +41,14 @@ async fn leave_mails(app: &TestApp, tx: &mut WriteTx, mails: &[(&str, Option<Uni
     }
 }
 
-/// Moves what is to be moved, as several replicas do at once.
+/// Moves the rows, as several replicas do concurrently.
 async fn adopt(app: &TestApp) {
     let now = app.clock.now();
     let (first, second) = tokio::join!(adopt_once(app.db(), now), adopt_once(app.db(), now));
     assert_eq!((first.unwrap(), second.unwrap()), (false, false), "these are few");
 }
 
-/// The addresses of the mails that went out, once none waits but those in the old table.
+/// The recipients of the mails that were sent, once only those in the old table are pending.
 async fn sent(app: &TestApp) -> Vec<String> {
     until("the mails are out", async || (app.waiting_mails().await == 0).then_some(())).await;
     let mut addresses: Vec<String> = app.written_mails().into_iter().map(|mail| mail.to).collect();
@@ -69,7 +69,7 @@ async fn mails_of_the_previous_release_are_sent_once_and_leased_ones_after_their
     adopt(&app).await;
     assert_eq!((app.number(OLD_ROWS).await, sent(&app).await.len()), (1, 2));
     app.clock.advance(1);
-    // A start moves it as well.
+    // Startup moves it as well.
     app.stop().await;
     app.start().await;
     eventually("nothing is left", async || match app.number(OLD_ROWS).await {
@@ -80,7 +80,7 @@ async fn mails_of_the_previous_release_are_sent_once_and_leased_ones_after_their
     assert_eq!(sent(&app).await, ["ada@example.com", "bob@example.com", "eve@example.com"]);
 }
 
-/// A server that pushes to a stand-in, on clocks that stand still, with everything pushed.
+/// A server that pushes to a stand-in, on stopped clocks, with everything pushed.
 async fn pushing() -> (TestApp, KvStandIn, TestClock, Client) {
     let clock = TestClock::starting_now();
     let kv = KvStandIn::start(Clock::Test(clock.clone())).await;
@@ -94,7 +94,7 @@ async fn pushing() -> (TestApp, KvStandIn, TestClock, Client) {
     (app, kv, clock, ada)
 }
 
-/// A change of the key, asked for in the old table.
+/// A change of the key, queued in the old table.
 async fn change(app: &TestApp, name: &str, lease_until: Option<UnixMillis>) {
     let key = DeploymentKey::try_from(name.trim_start_matches("deployment/")).unwrap();
     let mut tx = app.db().write().await.unwrap();
@@ -147,7 +147,7 @@ async fn a_key_in_both_tables_is_moved_when_unleased_and_keeps_its_age_and_unset
     ] {
         assert_eq!(app.change(sql, &[]).await, 1);
     }
-    // Even a lease that has run out: its owner may still close the row, by what it has read there.
+    // Even with an expired lease: its owner may still delete the row, based on what it read there.
     adopt(&app).await;
     assert_eq!(app.number(OLD_ROWS).await, 1);
     app.change("UPDATE outbox SET lease_owner = NULL, lease_until = 0", &[]).await;

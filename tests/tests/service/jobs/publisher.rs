@@ -1,4 +1,4 @@
-//! The publisher of snapshots and its reconcile, against a KV API that is as strict as the real one and fails as the real one does.
+//! The publisher of snapshots and its reconciliation, against a KV API stand-in that is as strict as the real one and fails like it.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ async fn upload(client: &Client, deployment: &str, content: &str) {
     client.upload("demo", deployment, &Bundle::script(content).0, json!({ "appVersion": "1.0.0" })).await.assert(201);
 }
 
-/// Waits until KV shows what the database says of every deployment, and nothing more is to be pushed.
+/// Waits until KV matches the database for every deployment, and no push is pending.
 pub(crate) async fn until_equal(app: &TestApp, kv: &KvStandIn) {
     eventually("KV has every snapshot in its newest version", async || {
         let open = app.number("SELECT COUNT(*) FROM outbox WHERE kind = 'snapshot'").await;
@@ -105,7 +105,7 @@ async fn a_write_whose_response_is_lost_is_retried() {
     let ada = app.sign_up("ada").await;
     kv.fail(Faults { lost_answers: 2, ..Faults::default() });
     ada.create_app("demo").await;
-    // The clocks stand still until both are moved: each round is one write, and a lost one counts as settled only half a minute later.
+    // The clocks stand still until both are advanced: each round is one write, and a lost one is settled only half a minute later.
     eventually("KV has every snapshot, and the outbox is empty", async || {
         for clock in [&clock, &app.clock] {
             clock.advance(5_000);
@@ -125,7 +125,7 @@ async fn racing_publishers_never_leave_an_older_snapshot() {
     for number in 0..6 {
         ada.post("/v1/apps/demo/deployments", json!({ "name": format!("D{number}") })).await.assert(201);
     }
-    // Two more beside the server's own, as on other replicas.
+    // Two more publishers besides the server's own, as on other replicas.
     let config = KvConfig { api: kv.api.clone(), namespace: NAMESPACE.to_owned(), token: TOKEN.to_owned() };
     let (done, over) = tokio::sync::watch::channel(false);
     let others: Vec<_> = (0..2)
@@ -190,7 +190,7 @@ async fn reconciliation_repairs_manual_changes() {
         assert_eq!(kv.value(key).unwrap()["f"], 1, "{key} is a snapshot again");
     }
     assert!(kv.version(&keys[3]).unwrap() > before + 10_000_000, "no isolate takes a lower version than it has seen");
-    // Nothing is left to repair, and what is not ours was left alone.
+    // Nothing is left to repair, and foreign keys were not touched.
     advance(2 * 60_000);
     let config = KvConfig { api: kv.api.clone(), namespace: NAMESPACE.to_owned(), token: TOKEN.to_owned() };
     let pusher = Pusher::new(app.state().context, app.state().snapshots, &config).unwrap();
@@ -210,7 +210,7 @@ async fn the_publisher_waits_for_the_accounts_rate_limit() {
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
     eventually("the limit is met", async || if kv.seen().over_rate > 0 { Ok(()) } else { Err("nothing was sent".to_owned()) }).await;
-    // While KV asks for silence nothing is sent: whatever was already under way ends, and then the number stands.
+    // Nothing is sent while KV is rate limiting: requests in flight complete, and then the number stays the same.
     let met = kv.seen().over_rate;
     upload(&ada, "Staging", "meanwhile").await;
     app.clock.advance(60_000);

@@ -1,4 +1,4 @@
-//! Jobs come round again by themselves: what they do is tested beside what they do it to.
+//! Jobs run periodically. What they do is tested elsewhere.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use tests::wait::until;
 const MINUTE: Duration = Duration::from_mins(1);
 const HOUR: Duration = Duration::from_hours(1);
 
-/// Lets the time pass in which jobs wait. It is not the clock by which they tell what is due.
+/// Advances the time that jobs sleep by. It is not the clock that decides what is due.
 async fn pass(time: Duration) {
     tokio::time::pause();
     tokio::time::advance(time).await;
     tokio::time::resume();
 }
 
-// In one thread, where that time can be moved.
+// On one thread, where that time can be advanced.
 #[tokio::test]
 async fn history_is_stored_every_hour() {
     let app = TestApp::spawn().await;
@@ -55,7 +55,7 @@ async fn expired_rows_are_deleted_every_minute() {
         app.anonymous().post("/v1/auth/register", login(&format!("bob{number}@example.com"), PASSWORD)).await.assert(202);
         let rows = async || (app.number("SELECT COUNT(*) FROM report_ids").await, app.number("SELECT COUNT(*) FROM registrations").await);
         assert_eq!(rows().await, (1, 1));
-        // For fifteen days a report that comes again is known.
+        // Repeated reports are recognized for fifteen days.
         app.clock.advance(15 * DAY);
         pass(MINUTE).await;
         until("a registration is forgotten", async || (rows().await.1 == 0).then_some(())).await;

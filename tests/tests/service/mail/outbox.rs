@@ -1,4 +1,4 @@
-//! The outbox: sealed, leased, given up in the end.
+//! The outbox: encrypted, leased, and finally given up.
 
 use control::testing::mail::{self, Kind, Mail};
 use tests::smtp::{MailServer, Tls};
@@ -44,7 +44,7 @@ async fn a_leased_mail_is_not_sent_by_others_until_the_lease_expires() {
     let lease = "UPDATE outbox SET lease_owner = 'another', lease_until = $1";
     tests::on_write!(tx, |conn| sqlx::query(lease).bind(until).execute(conn).await).unwrap();
     tx.commit().await.unwrap();
-    // A later mail has gone out: the sender has looked, and passed the leased one by.
+    // A later mail was sent: the sender has run and skipped the leased one.
     send(&state, "bob@example.com", verification(2)).await;
     tests::wait::until("the later mail is out", async || (app.waiting_mails().await == 1).then_some(())).await;
     assert!(app.written_mails().iter().all(|mail| mail.to == "bob@example.com"));
@@ -58,7 +58,7 @@ async fn two_replicas_send_each_mail_once() {
     let url = format!("smtp://127.0.0.1:{}", server.port);
     let app = TestApp::spawn_with(Options::default().with("SMTP_URL", &url)).await;
     let mut settings = app.settings();
-    // A replica has a folder of its own, and the same database.
+    // A replica has its own folder and the same database.
     let folder = tempfile::TempDir::new().unwrap();
     settings.entry("UPDRAFT_DATABASE_URL".to_owned()).or_insert_with(|| format!("sqlite://{}", app.folder().join("updraft.db").display()));
     settings.insert("UPDRAFT_DATA_DIR".to_owned(), folder.path().display().to_string());
@@ -81,7 +81,7 @@ async fn two_replicas_send_each_mail_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mail_that_fails_for_three_days_is_dropped() {
-    // Nobody listens there: the port was free a moment ago.
+    // No server listens there: the port was free a moment ago.
     let port = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap().local_addr().unwrap().port();
     let app = TestApp::spawn_with(Options::default().with("SMTP_URL", format!("smtp://127.0.0.1:{port}"))).await;
     send(&app.state(), "ada@example.com", verification(1)).await;

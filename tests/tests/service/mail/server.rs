@@ -1,4 +1,4 @@
-//! Mails through a real mail server that refuses, stalls and drops.
+//! Mails through a real mail server that refuses, stalls and drops connections.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use tests::{Options, ReceivedMail, TestApp};
 
 use crate::mail::{send, verification};
 
-/// `p:ss/w@rd` and its user as an address writes them.
+/// `p:ss/w@rd` and its user, percent-encoded as in a URL.
 const LOGIN: &str = "updraft%40example.com:p%3Ass%2Fw%40rd@";
 const HOUR: i64 = 3_600_000;
 
@@ -22,8 +22,8 @@ fn ca(path: &Path) -> String {
     format!("tls_ca={}", path.display())
 }
 
-/// Moves the clock past the back-offs, again and again, until `happened`: a failure is written down only after the server has failed. While a mail is being
-/// sent the clock stands still: past the end of its lease it would be sent once more, as if the sender had died.
+/// Advances the clock past the back-offs repeatedly until `happened`, since a failure is recorded only after the server has failed. The clock stands
+/// still while a mail is being sent: past its lease the mail would be sent again, as if the sender had crashed.
 async fn while_time_passes(app: &TestApp, what: &str, mut happened: impl AsyncFnMut() -> bool) {
     until(what, async || {
         let has_happened = happened().await;
@@ -40,7 +40,7 @@ async fn work_off(app: &TestApp) {
     while_time_passes(app, "the outbox of mails is empty", async || app.waiting_mails().await == 0).await;
 }
 
-/// Sends a mail while the server fails in this way, heals it, and expects the mail to have arrived once.
+/// Sends a mail while the server fails in this way, repairs the server, and expects the mail to have arrived once.
 async fn arrives_once(fault: Value) {
     let mut server = MailServer::start(Tls::StartTls, true).await;
     server.fail(json!([fault])).await;
@@ -106,7 +106,7 @@ async fn a_silent_server_times_out() {
     send(&app.state(), "ada@example.com", verification(1)).await;
     server.failed(1).await;
     while_time_passes(&app, "the mail is tried again", async || server.failures() > 1).await;
-    // On a busy machine a server that is well may need longer than that, and would get the mail twice.
+    // On a busy machine a working server may need longer than that, and would get the mail twice.
     app.stop().await;
     server.fail(json!([])).await;
     app.configure("SMTP_URL", &format!("smtp://127.0.0.1:{}", server.port));
@@ -212,7 +212,7 @@ async fn nothing_is_sent_without_the_configured_tls_and_a_trusted_certificate() 
     let stranger = MailServer::start(Tls::StartTls, true).await;
     let plain = MailServer::start(Tls::Off, false).await;
     for url in [
-        // Neither the system's authorities nor another server's certificate vouch for it.
+        // The certificate is signed neither by a system CA nor by that of another server.
         format!("smtp://{LOGIN}127.0.0.1:{}", stranger.port),
         format!("smtp://{LOGIN}127.0.0.1:{}?{}", stranger.port, ca(&plain.certificate)),
         format!("smtp://127.0.0.1:{}?tls=required", plain.port),

@@ -1,4 +1,4 @@
-//! What the mails say, word for word: each kind, and each of its wordings.
+//! The text of every kind of mail, in all its variants.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -126,7 +126,7 @@ fn of_apps() -> Vec<Kind> {
     ]
 }
 
-/// Whether a mail of this kind is sent as it is. Without a wildcard, so that whoever adds a kind comes past here, and adds it above.
+/// Whether a mail of this kind is sent unchanged. Without a wildcard, so that a new kind does not compile until it is added here and above.
 fn is_sent(kind: &Kind) -> bool {
     match kind {
         Kind::ForgotPassword => false,

@@ -1,4 +1,4 @@
-//! Clients without an id.
+//! Devices without a client ID.
 
 use serde_json::json;
 use tests::reports::counts;
@@ -25,7 +25,7 @@ async fn a_report_without_a_client_id_counts_once_and_activates_no_device() {
         assert_eq!(world.ada.counts("demo", "Staging").await, expected);
         assert_eq!(world.ada.counts("demo", "Production").await, counts([("v2", [0, 0, 1, 0])]));
     }
-    // Beside those of clients with ids, in one batch.
+    // In one batch with reports of devices with IDs.
     world
         .app
         .deliver(&[

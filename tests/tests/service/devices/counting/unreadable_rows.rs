@@ -1,4 +1,4 @@
-//! Rows that cannot be read: what they cost those who have nothing to do with them.
+//! Unreadable rows, and what they mean for unrelated reports.
 
 use futures_util::future::join_all;
 use serde_json::json;
@@ -8,7 +8,7 @@ use tests::{Dialect, program};
 
 use crate::devices::counting::{DEPLOY, World, stamped};
 
-/// Two clients run v1, and one of them has a row that is none.
+/// Two devices run v1, and one of them has an unreadable row.
 async fn damaged() -> (World, String) {
     let world = World::new().await;
     let (_, staging) = world.app_with("demo", 1).await;
@@ -36,7 +36,7 @@ async fn a_batch_with_an_unreadable_device_row_is_refused_and_others_are_counted
 async fn a_report_the_database_rejects_does_not_affect_others() {
     let world = World::new().await;
     if world.app.db().dialect() == Dialect::Sqlite {
-        // It takes whatever a report can hold.
+        // SQLite accepts everything a report can contain.
         return;
     }
     let (_, staging) = world.app_with("demo", 1).await;

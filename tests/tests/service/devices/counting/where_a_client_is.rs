@@ -1,4 +1,4 @@
-//! Where a client is: in one place of an app at a time.
+//! A device runs one release or binary of an app at a time.
 
 use serde_json::{Value, json};
 use tests::reports::{batch, counts};
@@ -18,7 +18,7 @@ async fn a_device_runs_one_release_of_an_app_at_a_time() {
     assert_eq!(world.ada.counts("demo", "Production").await, counts([("1.0.0", [1, 0, 0, 0])]));
     world.installed(&production, "a", "v2").await;
     assert_eq!(world.ada.counts("demo", "Production").await, counts([("1.0.0", [0, 0, 0, 0]), ("v2", [1, 0, 1, 0])]));
-    // What it has reported once is not counted again when it comes back.
+    // Reports counted once are not counted again when the device comes back.
     world.installed(&staging, "a", "v1").await;
     assert_eq!(world.ada.counts("demo", "Staging").await, counts([("1.0.0", [0, 0, 0, 0]), ("v1", [1, 0, 1, 0]), ("v2", [0, 0, 1, 0])]));
     assert_eq!(world.ada.counts("demo", "Production").await, counts([("1.0.0", [0, 0, 0, 0]), ("v2", [0, 0, 1, 0])]));
@@ -30,7 +30,7 @@ async fn the_same_client_id_in_another_app_is_another_device() {
     let (_, here) = world.app_with("here", 1).await;
     let (_, there) = world.app_with("there", 1).await;
     world.installed(&here, "a", "v1").await;
-    // The SDK says where it was; in another app nobody left.
+    // The SDK names a previous release; in another app no device left it.
     let moved = json!({ "deployment_key": there, "app_version": "1.0.0", "client_unique_id": "a", "label": "v1", "status": "DeploymentSucceeded",
         "previous_deployment_key": here, "previous_label_or_app_version": "v1" });
     world.send(DEPLOY, moved).await;
@@ -46,11 +46,11 @@ async fn the_same_client_id_in_another_app_is_another_device() {
 async fn downloads_and_failures_do_not_move_a_device() {
     let world = World::new().await;
     let (production, staging) = world.app_with("demo", 2).await;
-    // Neither one that is nowhere …
+    // Neither a device without a release …
     world.downloaded(&staging, "new", "v1").await;
     world.failed(&staging, "new", "v1").await;
     assert_eq!(world.ada.counts("demo", "Staging").await, counts([("v1", [0, 1, 0, 1])]));
-    // … nor one that is somewhere, in its own deployment or another.
+    // … nor one with a release, in its own deployment or another.
     world.installed(&staging, "a", "v1").await;
     for key in [&staging, &production] {
         world.downloaded(key, "a", "v2").await;
@@ -58,7 +58,7 @@ async fn downloads_and_failures_do_not_move_a_device() {
     }
     assert_eq!(world.ada.counts("demo", "Staging").await, counts([("v1", [1, 1, 1, 1]), ("v2", [0, 1, 0, 1])]));
     assert_eq!(world.ada.counts("demo", "Production").await, counts([("v2", [0, 1, 0, 1])]));
-    // Each flag of each label is one client's once, also of the release that it runs.
+    // Each event of each label counts once per device, also for its current release.
     for _ in 0..3 {
         world.downloaded(&staging, "a", "v1").await;
         world.failed(&staging, "a", "v1").await;
@@ -88,7 +88,7 @@ async fn the_previous_release_in_a_report_is_ignored() {
             world.send(DEPLOY, report(&format!("client {clients}"), previous_key.clone(), previous)).await;
         }
     }
-    // The bystander has gone to Production by its own report; nobody else was moved, or left anything.
+    // The unrelated device moved to Production by its own report; no other device moved.
     assert_eq!(world.ada.counts("demo", "Staging").await, counts([("v1", [0, 0, 1, 0]), ("v2", [clients, 0, clients, 0])]));
     assert_eq!(world.ada.counts("demo", "Production").await, counts([("v1", [1, 0, 1, 0])]));
     assert_eq!(world.ada.counts("other", "Staging").await, counts([("v1", [1, 0, 1, 0])]));
@@ -129,7 +129,7 @@ async fn a_reused_key_does_not_inherit_reports_of_the_deleted_deployment() {
     world.ada.delete("/v1/apps/demo/deployments/Staging").await.assert_status(204);
     world.ada.post("/v1/apps/demo/deployments", json!({ "name": "Staging", "key": staging })).await.assert(201);
     upload().await;
-    // Those of the first one were on their way for long.
+    // Reports of the first deployment arrive late.
     let client = world.app.anonymous();
     let late = client.send(batch(&client, world.app.clock.now(), &reports(1, old))).await.assert(200);
     assert_eq!(late["dropped"].as_array().unwrap().len(), 3, "{late}");

@@ -1,4 +1,4 @@
-//! The mail server's address: what is read from it, and when a password is sent.
+//! The URL of the mail server: how it is parsed, and when a password is sent.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

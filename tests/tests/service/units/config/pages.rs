@@ -1,4 +1,4 @@
-//! Where the dashboard's pages may stand.
+//! The URL of the dashboard.
 
 use std::collections::BTreeMap;
 

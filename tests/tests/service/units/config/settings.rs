@@ -1,4 +1,4 @@
-//! Names that look like settings and are none.
+//! Misspelled names of settings.
 
 use control::testing::settings::unknown_names;
 

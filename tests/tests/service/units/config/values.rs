@@ -1,4 +1,4 @@
-//! Sizes and networks, as settings have them.
+//! Sizes and networks in settings.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! Email addresses: their one form, and which of them are taken.
+//! Email addresses: their normalized form, and which are accepted.
 
 use control::testing::credentials::{Email, former};
 

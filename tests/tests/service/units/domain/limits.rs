@@ -1,4 +1,4 @@
-//! Sliding windows: when the next may come, when a stop ends, and what is kept.
+//! Sliding windows: the time to wait, the end of a block, and what is stored.
 
 use control::testing::credentials::Times;
 use shared::limit::Rate;
@@ -25,7 +25,7 @@ fn a_block_starts_at_the_last_failure() {
     assert_eq!(times(&[0, 5_000, 9_000]).stop(RATE, UnixMillis(9_000)), Some(10));
     assert_eq!(times(&[0, 5_000, 9_000]).stop(RATE, UnixMillis(18_999)), Some(1));
     assert_eq!(times(&[0, 5_000, 9_000]).stop(RATE, UnixMillis(19_000)), None);
-    // Three that took longer than the window are no stop.
+    // Three that took longer than the window cause no block.
     assert_eq!(times(&[0, 5_000, 10_000]).stop(RATE, UnixMillis(10_000)), None);
 }
 

@@ -1,4 +1,4 @@
-//! What devices are refused with.
+//! Refusals of device requests.
 
 use shared::wire::problem::{UNKNOWN_DEPLOYMENT, WRONG_TYPE};
 use tests::{Error, Thing};

@@ -1,4 +1,4 @@
-//! Times in words.
+//! Formatting of times.
 
 use control::testing::dashboard::{RelativeTime, day, moment, relative, second};
 use shared::time::UnixMillis;
@@ -51,13 +51,13 @@ fn relative_times_count_minutes_hours_and_days() {
 
 #[test]
 fn days_are_those_between_the_dates() {
-    // A key that expires at the end of the 60th day, whenever on the first day it is looked at.
+    // A key that expires at the end of the 60th day, at any time of the first day.
     let midnight = UnixMillis(TIME.0 - TIME.0.rem_euclid(DAY));
     let end = midnight.plus_millis(60 * DAY).utc_day().end();
     for now in [midnight, TIME, midnight.plus_millis(DAY - 1)] {
         assert_eq!(relative(end, now), "in 60 days");
     }
-    // Nearly a day, on one date.
+    // Almost a day, on one date.
     assert_eq!(relative(midnight.utc_day().end(), midnight), "in 1 day");
 }
 

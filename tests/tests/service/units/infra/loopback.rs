@@ -1,4 +1,4 @@
-//! Which addresses are of this machine alone.
+//! Loopback addresses.
 
 use control::testing::credentials::is_loopback_address;
 

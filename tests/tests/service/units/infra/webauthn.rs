@@ -1,4 +1,4 @@
-//! Where passkeys can be used, and for how long browsers wait.
+//! Where passkeys can be used, and the browser's timeout.
 
 use control::testing::credentials::{CHALLENGE_LIFETIME, RelyingParty, TIMEOUT};
 

@@ -1,4 +1,4 @@
-//! Places of dead letters, as somebody types them.
+//! Sources of dead letters as typed by an operator.
 
 use control::testing::jobs::Place;
 

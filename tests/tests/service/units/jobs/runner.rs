@@ -1,4 +1,4 @@
-//! Jobs under the runner: after panics and failures, and when the server stops.
+//! Jobs in the runner: after panics and failures, and at shutdown.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tests::{Clock, Dice, Error, Result};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-/// Counts its rounds, and what it has left to do as a hundred more.
+/// Counts its rounds, plus a hundred when it finishes.
 struct Counted(Arc<AtomicUsize>, fn(usize) -> Result<Rest>);
 
 impl Job for Counted {
@@ -25,7 +25,7 @@ impl Job for Counted {
     }
 }
 
-/// Runs a job for an hour, and gives how many rounds it had, a hundred more when it finished, and what is known of it.
+/// Runs a job for an hour. Returns its number of rounds, plus a hundred if it finished, and its recorded state.
 async fn an_hour(round: fn(usize) -> Result<Rest>) -> (usize, Facts) {
     let (stop, stopped) = watch::channel(false);
     let mut runner = Runner::new(Clock::System, Dice::System, stopped);
@@ -52,7 +52,7 @@ async fn a_panicking_job_is_restarted() {
 #[tokio::test(start_paused = true)]
 async fn a_failing_job_backs_off_for_up_to_a_minute() {
     let (rounds, facts) = an_hour(|_| Err(Error::internal("planted"))).await;
-    // Sixty long rests in an hour, up to a quarter more or less, and six short ones before.
+    // Sixty long back-offs in an hour, with up to a quarter of jitter, and six short ones before.
     assert!((148..186).contains(&rounds), "{rounds}");
     assert_eq!((facts.last_success, usize::try_from(facts.failures).unwrap()), (None, rounds - 100));
 }

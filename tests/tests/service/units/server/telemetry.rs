@@ -1,4 +1,4 @@
-//! What is logged, whatever is asked for.
+//! Logging at every configured level.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};

@@ -1,8 +1,8 @@
-//! The list of common passwords: that it is whole, and what is on it.
+//! The list of common passwords: its integrity and contents.
 
 use control::testing::credentials::{common_passwords, is_common_password};
 
-/// The file: for each value of the first 16 bits how many fingerprints begin with it, and then the other four bytes of each.
+/// The file: for each value of the first 16 bits, the number of fingerprints with it, followed by the other four bytes of each.
 static LIST: &[u8] = include_bytes!("../../../../../../control/data/common-passwords.bin");
 const GROUPS: usize = 1 << 16;
 const REST: usize = 4;

@@ -1,4 +1,4 @@
-//! What a password is judged by that is known of its owner.
+//! The context words of a password.
 
 use control::testing::credentials::{context, has_own_part};
 

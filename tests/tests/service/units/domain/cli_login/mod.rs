@@ -1,3 +1,3 @@
-//! The login of command lines.
+//! CLI login.
 
 mod user_code;

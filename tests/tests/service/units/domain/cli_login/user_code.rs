@@ -1,4 +1,4 @@
-//! User codes: what they are made of, and how people type them.
+//! User codes: their alphabet, and how users type them.
 
 use control::testing::credentials::{LETTERS, UserCode};
 use tests::Dice;

@@ -1,4 +1,4 @@
-//! What is kept of what a client has reported.
+//! The stored flags of a device's reports.
 
 use control::testing::counting::{Epochs, Flag, Flags};
 use shared::ids::DeploymentId;

@@ -1,4 +1,4 @@
-//! Where forms say what is wrong.
+//! Errors in forms.
 
 use control::testing::dashboard::{Field, Form};
 use shared::FieldErrors;

@@ -1,4 +1,4 @@
-//! The addresses of pages, and which of them a way back may lead to.
+//! URLs of pages, and which of them may be the next page.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The words that pages share.
+//! Texts shared by pages.
 
 use control::testing::dashboard::{sentence, wait};
 

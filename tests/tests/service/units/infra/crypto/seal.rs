@@ -1,4 +1,4 @@
-//! Sealed values: who opens them, and that every change is noticed.
+//! Encrypted values: what decrypts them, and that every modification is detected.
 
 use control::testing::encryption::{EncryptionKey, OpenError, open, seal};
 use tests::Dice;

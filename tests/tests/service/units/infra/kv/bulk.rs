@@ -1,4 +1,4 @@
-//! Bulk writes to KV: their form, and KV's limits.
+//! Bulk writes to KV: their format and KV's limits.
 
 use control::testing::snapshots::{Bulk, MOST_PAIRS, MOST_VALUE, Pushed};
 use shared::keys::DeploymentKey;

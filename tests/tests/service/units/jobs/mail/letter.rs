@@ -1,4 +1,4 @@
-//! The two parts of mails: what users wrote is text in both, and so are links.
+//! The two parts of mails: user text and links are escaped in both.
 
 use control::testing::mail::{Kind, NewPassword, Transfer, render};
 use shared::time::UnixMillis;

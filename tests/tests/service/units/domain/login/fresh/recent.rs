@@ -1,4 +1,4 @@
-//! When a login is too old to let a command line in.
+//! When a login is too old to approve a CLI.
 
 use control::testing::credentials::RecentLogin;
 use shared::time::UnixMillis;

@@ -1,4 +1,4 @@
-//! Seeds of authenticator apps: their codes, and what an app is told.
+//! Seeds of authenticator apps: their codes and setup URL.
 
 use control::testing::credentials::Seed;
 use shared::time::UnixMillis;

@@ -1,4 +1,4 @@
-//! How many connections the operating system has room for.
+//! The maximum number of connections that the operating system allows.
 
 use control::testing::server::fitting;
 
