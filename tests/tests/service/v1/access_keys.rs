@@ -1,4 +1,4 @@
-//! Access keys: made on the dashboard, used as bearer tokens, named by their friendlyName.
+//! Access keys: created on the dashboard, used as bearer tokens, identified by friendlyName.
 
 use serde_json::{Value, json};
 use tests::SessionOrigin::{CliBrowser, Dashboard};
@@ -14,13 +14,13 @@ fn path(name: &str) -> String {
     format!("{KEYS}/{}", segment(name))
 }
 
-/// The friendly names of what a client is shown, in order.
+/// The friendly names that a client lists, in order.
 async fn listed(client: &Client) -> Vec<String> {
     let answer = client.get(KEYS).await.assert(200);
     answer["accessKeys"].as_array().unwrap().iter().map(|key| key["friendlyName"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Makes a key and gives a client that uses it.
+/// Creates a key and returns a client that uses it.
 async fn make(app: &TestApp, session: &Client, name: &str, ttl: i64) -> Client {
     let made = session.post(KEYS, json!({ "friendlyName": name, "ttl": ttl })).await.assert(201);
     app.anonymous().with_token(Some(made["accessKey"]["name"].as_str().unwrap().to_owned()))
@@ -57,7 +57,7 @@ async fn a_key_is_created_used_renamed_extended_and_expires() {
     assert_eq!(renamed["accessKey"].get("name"), None);
     session.get(&path("build server")).await.refused(404);
     key.get("/v1/authenticated").await.assert(200);
-    // A new lifetime begins now; it is not added to the old end.
+    // A new lifetime starts now; it is not added to the old expiration.
     session.reauthenticate().await;
     let patched = session.patch(&path("ci"), json!({ "ttl": DAY })).await.assert(200);
     assert_eq!(patched["accessKey"]["expires"], now + DAY / 2 + DAY);
@@ -65,7 +65,7 @@ async fn a_key_is_created_used_renamed_extended_and_expires() {
     key.get("/v1/authenticated").await.assert(200);
     app.clock.advance(1);
     key.get("/v1/authenticated").await.refused(401);
-    // It is still its owner's, and a new lifetime lets it live again.
+    // The owner still has it, and a new lifetime makes it work again.
     assert!(listed(&session).await.contains(&"ci".to_owned()));
     session.reauthenticate().await;
     session.patch(&path("ci"), json!({ "ttl": 1_000 })).await.assert(200);
@@ -88,7 +88,7 @@ async fn clients_cannot_choose_the_raw_key_or_its_origin() {
     }
     assert_eq!(listed(&session).await.len(), 2, "the first key and the session");
     session.patch(&path("test"), json!({ "friendlyName": "a", "name": "mine" })).await.refused(400);
-    // Null is absent, and createdBy is ignored whatever it is.
+    // Null is absent, and createdBy is always ignored.
     for created_by in [json!("10.0.0.1"), json!(7), json!({}), json!(null)] {
         let name = format!("by {created_by}");
         let body = json!({ "friendlyName": name, "name": null, "createdBy": created_by, "description": "another text" });
@@ -113,7 +113,7 @@ async fn names_of_keys_and_sessions_are_unique_per_account() {
     let session = listed(&ada).await.into_iter().find(|name| name.starts_with("Login-")).unwrap();
     ada.post(KEYS, json!({ "friendlyName": session })).await.refused_with(409, None);
     ada.patch(&path(&session), json!({ "friendlyName": "ci" })).await.refused_with(409, None);
-    // One that has expired is still there; once it is deleted its name is free.
+    // An expired key still exists; after its deletion the name is free.
     app.clock.advance(61 * DAY);
     let ada = app.open_session("ada", Dashboard).await;
     ada.post(KEYS, json!({ "friendlyName": "ci" })).await.refused_with(409, None);
@@ -164,7 +164,7 @@ async fn an_update_returns_the_updated_key_despite_concurrent_renames() {
     let session = app.open_session("ada", Dashboard).await;
     let (a, b) = (path("a"), path("b"));
     for round in 0..30_i64 {
-        // Whichever of them is called `a` when its turn comes is the one that gets the new end.
+        // Whichever key is called `a` at that moment gets the new expiration.
         let (ttl, name) = (1_000 + round, format!("away {round}"));
         make(&app, &session, "a", DAY).await;
         make(&app, &session, "b", 2 * DAY).await;
@@ -213,7 +213,7 @@ async fn every_invalid_member_is_named_at_once() {
         session.post(KEYS, body).await.refused(400);
     }
     assert_eq!(listed(&session).await.len(), 2);
-    // What is allowed, up to its ends.
+    // Valid values up to their limits.
     for (name, ttl) in [("x".repeat(255), json!(1)), ("é/ü?#%".to_owned(), json!(60.0)), (" ".to_owned(), json!(null))] {
         let answer = session.post(KEYS, json!({ "friendlyName": name, "ttl": ttl })).await;
         answer.assert(201);
@@ -280,7 +280,7 @@ async fn logins_list_sessions_and_keys_but_access_keys_list_only_keys() {
         assert!(machine["friendlyName"].as_str().unwrap().starts_with("CLI-"));
     }
     assert_eq!(listed(&key).await, ["test"]);
-    // Nor can it remove a session, of which it learns nothing.
+    // It cannot delete a session either, or learn about one.
     let sessions = listed(&session).await;
     for name in &sessions[1..] {
         key.delete(&path(name)).await.refused_with(404, None);
@@ -290,7 +290,7 @@ async fn logins_list_sessions_and_keys_but_access_keys_list_only_keys() {
     let other = app.named_key("ada", "other").await;
     key.delete(&path("other")).await.assert(204);
     other.get("/v1/authenticated").await.refused(401);
-    // Itself, too.
+    // Also itself.
     key.delete(&path("test")).await.assert(204);
     key.get("/v1/authenticated").await.refused(401);
     cli.get("/v1/authenticated").await.assert(200);
@@ -321,7 +321,7 @@ async fn each_kind_of_credential_gets_the_right_refusal() {
     let named = app.sign_up("ada").await;
     let session = app.open_session("ada", Dashboard).await;
     let api = app.api_key("ada", &["deploy", "read", "apps"]).await;
-    // API keys and named access keys: plain refusals, whatever the body is.
+    // API keys and access keys: plain refusals, regardless of the body.
     for key in [&named, &api] {
         for body in [json!({ "friendlyName": "x" }), json!([])] {
             key.post(KEYS, body.clone()).await.refused_with(403, None);
@@ -332,7 +332,7 @@ async fn each_kind_of_credential_gets_the_right_refusal() {
     }
     api.get(KEYS).await.refused_with(403, None);
     api.delete(&path("test")).await.refused_with(403, None);
-    // Other sessions: what makes or prolongs a key is the dashboard's, the rest is theirs, too.
+    // Other sessions: creating and extending keys requires a dashboard session, the rest does not.
     let code = Some("dashboard_session_required");
     for (index, other) in app.other_sessions("ada").await.into_iter().enumerate() {
         other.post(KEYS, json!({ "friendlyName": "x" })).await.refused_with(403, code);
@@ -355,7 +355,7 @@ async fn keys_of_another_account_are_inaccessible() {
     let app = TestApp::spawn().await;
     let key = app.sign_up("ada").await;
     app.sign_up("bob").await;
-    // Made later, so that the order is known.
+    // Created later, so that the order is known.
     app.clock.advance(1);
     app.named_key("ada", "ci").await;
     let bob = app.open_session("bob", Dashboard).await;
@@ -381,11 +381,11 @@ async fn after_the_mfa_deadline_keys_cannot_be_created_or_extended() {
     session.post(KEYS, json!({ "name": "x" })).await.refused_with(403, code);
     session.patch(&path("test"), json!({ "ttl": 1 })).await.refused_with(403, code);
     session.patch(&path("test"), json!({ "friendlyName": "x", "ttl": 1 })).await.refused_with(403, code);
-    // Whoever would be refused anyway is told that.
+    // Other refusals come first.
     cli.post(KEYS, json!({ "friendlyName": "x" })).await.refused_with(403, Some("dashboard_session_required"));
     cli.patch(&path("test"), json!({ "ttl": 1 })).await.refused_with(403, Some("dashboard_session_required"));
     named.post(KEYS, json!({ "friendlyName": "x" })).await.refused_with(403, None);
-    // The rest stays open.
+    // The rest still works.
     session.patch(&path("test"), json!({ "friendlyName": "x" })).await.assert(200);
     session.get(&path("x")).await.assert(200);
     named.get("/v1/apps").await.assert(200);

@@ -1,4 +1,4 @@
-//! API keys: made on the dashboard for programs, with scopes and perhaps an end, revoked but never deleted.
+//! API keys: created on the dashboard for programs, with scopes and an optional expiration; revoked but never deleted.
 
 use serde_json::{Value, json};
 use shared::hash::Sha256Hex;
@@ -12,7 +12,7 @@ const KEYS: &str = "/v1/api-keys";
 const HOUR: i64 = 3_600_000;
 const DAY: i64 = 24 * HOUR;
 
-/// A moment that is `millis` away from now, as requests and answers write it.
+/// The time `millis` from now, as in requests and responses.
 fn away(app: &TestApp, millis: i64) -> String {
     UnixMillis(app.clock.now().0 + millis).iso8601()
 }
@@ -130,7 +130,7 @@ async fn every_invalid_member_is_named_at_once() {
         "2999-01-01x00:00:00Z",
         "2999-01-01 00:00:00Z",
         "2999-01-01_00:00:00Z",
-        // In UTC it is the year 10000.
+        // In UTC this is the year 10000.
         "9999-12-31T23:59:59-23:59",
         "9999-12-31T23:59:59.999-00:01",
     ]
@@ -139,13 +139,13 @@ async fn every_invalid_member_is_named_at_once() {
         session.post(KEYS, json!({ "name": "x", "scopes": ["read"], "expires_at": expires })).await.refused(400);
         session.patch(&path(&made), json!({ "expires_at": expires })).await.refused(400);
     }
-    // At least one member, and null is one for expires_at alone.
+    // At least one member is required; null is a value only for expires_at.
     for nothing in [json!({}), json!({ "name": null, "scopes": null }), json!({ "key": "x" })] {
         session.patch(&path(&made), nothing).await.refused(400);
     }
     session.patch(&path(&made), json!({ "expires_at": null })).await.assert(200);
     assert_eq!(listed(&session).await.len(), 1);
-    // Other ways to write a time.
+    // Other formats of a time.
     for (given, shown) in [
         ("2999-01-01T01:30:00+01:30", "2999-01-01T00:00:00.000Z"),
         ("2999-01-01T00:00:00.123456Z", "2999-01-01T00:00:00.123Z"),
@@ -165,7 +165,7 @@ async fn each_kind_of_credential_gets_the_right_refusal() {
     let api = client(&app, &made);
     let (new, code) = (json!({ "name": "x", "scopes": ["read"] }), Some("dashboard_session_required"));
     let others = app.other_sessions("ada").await;
-    // Making one: whatever is not the dashboard's session is told that that is needed.
+    // Creating a key: callers without a dashboard session are told that one is required.
     for other in others.iter().chain([&named, &api]) {
         other.post(KEYS, new.clone()).await.refused_with(403, code);
         other.post(KEYS, json!([])).await.refused_with(403, code);
@@ -238,7 +238,7 @@ async fn revoked_and_expired_keys_do_not_count_toward_the_limit() {
     session.reauthenticate().await;
     make(&session, new.clone()).await;
     session.post(KEYS, new.clone()).await.refused(429);
-    // The expired one can be renamed, not revived.
+    // The expired key can be renamed but not extended.
     session.patch(&path(&short), json!({ "name": "y" })).await.assert(200);
     session.patch(&path(&short), json!({ "expires_at": null })).await.refused_with(429, None);
     session.delete(&path(&long)).await.assert(204);
@@ -271,7 +271,7 @@ async fn after_the_mfa_deadline_keys_can_only_be_narrowed() {
     for other in [&cli, &named] {
         other.post(KEYS, json!({ "name": "x", "scopes": ["read"] })).await.refused_with(403, Some("dashboard_session_required"));
     }
-    // Renaming and narrowing stay allowed, and so does an end that is as it was, but none that is sooner.
+    // Renaming, narrowing and an unchanged expiration are still allowed, but not an earlier one.
     session.patch(&path(&made), json!({ "name": "x", "scopes": ["deploy", "read"], "expires_at": until })).await.assert(200);
     let narrowed = session.patch(&path(&made), json!({ "scopes": ["read"] })).await.assert(200);
     assert_eq!((&narrowed["name"], &narrowed["scopes"]), (&json!("x"), &json!(["read"])));

@@ -13,7 +13,7 @@ fn unauthenticated(answer: &Answer) {
     assert_eq!(answer.json().get("code"), None);
 }
 
-/// Asks with exactly this header.
+/// Sends a request with exactly this header.
 async fn ask(client: &Client, header: &[u8]) -> Answer {
     let value = HeaderValue::from_bytes(header).unwrap();
     client.send(client.request(Method::GET, "/v1/apps").header(AUTHORIZATION, value)).await
@@ -48,12 +48,12 @@ async fn every_management_route_checks_the_credential_first() {
     ] {
         unauthenticated(&anonymous.send(anonymous.request(method.clone(), path)).await);
         if [Method::POST, Method::PATCH].contains(&method) {
-            // Neither the type nor the form of a stranger's body is looked at.
+            // Neither content type nor body of an unauthenticated request is validated.
             let request = anonymous.request(method.clone(), path).header("content-type", "text/plain").body("{");
             unauthenticated(&anonymous.send(request).await);
         }
     }
-    // What needs none.
+    // Public routes.
     for (path, status) in [("/", 303), ("/health", 200), ("/v1/health", 200), ("/v1/health?live", 200)] {
         anonymous.get(path).await.assert_status(status);
     }
@@ -130,7 +130,7 @@ async fn a_key_expires_on_time() {
     unauthenticated(&ada.post("/v1/apps", json!({ "name": "demo" })).await);
     app.clock.advance(365 * 86_400_000);
     unauthenticated(&ada.get("/v1/apps").await);
-    // An ended key and one that never was cannot be told apart.
+    // An expired key and an unknown one get the same response.
     let unknown = app.anonymous().with_token(Some("svc_ak_unknown".to_owned()));
     assert_eq!(ada.get("/v1/apps").await.refused(401), unknown.get("/v1/apps").await.refused(401));
 }
@@ -157,7 +157,7 @@ async fn the_last_use_is_written_at_most_every_five_minutes() {
     ada.get("/v1/apps").await.assert(200);
     assert_eq!(used().await, start);
     app.clock.advance(1);
-    // A refused request is a use, too.
+    // A refused request is also a use.
     ada.get("/v1/apps/absent").await.refused(404);
     assert_eq!(used().await, start + 5 * 60_000);
     app.clock.advance(60_000);

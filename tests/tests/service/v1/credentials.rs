@@ -1,4 +1,4 @@
-//! Kinds of credentials: what each may ask for, how long it lasts, and what is kept of it.
+//! Kinds of credentials: their permissions, lifetimes, and stored data.
 
 use reqwest::Method;
 use serde_json::json;
@@ -23,7 +23,7 @@ const DASHBOARD: [(Method, &str); 2] = [(Method::PATCH, "/v1/account"), (Method:
 /// Operations of every credential.
 const ANY: [&str; 3] = ["/v1/account", "/v1/authenticated", "/v1/apps"];
 
-/// Asks with a body that is refused, when anybody looks at it.
+/// Sends a body that validation would refuse.
 async fn ask(client: &Client, (method, path): &(Method, &str)) -> Answer {
     client.send(client.request(method.clone(), path).header("content-type", "application/json").body("{")).await
 }
@@ -64,7 +64,7 @@ async fn other_sessions_are_refused_where_a_dashboard_session_is_required() {
         client.delete("/v1/account/sessions/current").await.assert(204);
         client.get("/v1/authenticated").await.refused(401);
     }
-    // An origin of a later version is not taken for the dashboard's.
+    // An unknown origin of a later version is not a dashboard session.
     let later = app.open_session("ada", Dashboard).await;
     assert_eq!(app.change("UPDATE access_keys SET credential_origin = 'robot' WHERE is_session", &[]).await, 1);
     ask(&later, &DASHBOARD[0]).await.refused_with(403, Some("dashboard_session_required"));
@@ -139,7 +139,7 @@ async fn a_dashboard_session_expires_after_three_idle_days() {
     assert!(is_in(&unused).await);
     app.clock.advance(1);
     assert!(!is_in(&also_unused).await);
-    // The one was used a moment ago, and so again and again.
+    // One of them is used again and again.
     for _ in 0..2 {
         app.clock.advance(3 * DAY - 1);
         assert!(is_in(&unused).await);

@@ -1,4 +1,4 @@
-//! The interface's document and its page: complete, served by the service alone, and of exactly the routes that there are.
+//! The OpenAPI document and its page: complete, self-contained, and matching the routes.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,7 +7,7 @@ use crate::v1::openapi_shape;
 use serde_json::Value;
 use tests::TestApp;
 
-/// Every operation of a document: its path, its method, itself.
+/// Every operation of a document: path, method, definition.
 fn operations(document: &Value) -> Vec<(&str, &str, &Value)> {
     let paths = document["paths"].as_object().unwrap();
     paths
@@ -56,14 +56,14 @@ async fn every_operation_is_fully_documented() {
     assert!(!text.contains("/internal/"), "the edge's own paths are nobody's business");
 }
 
-/// Whoever changes the interface sees it here, and reviews it.
+/// Every change of the API shows up here for review.
 #[test]
 fn the_document_matches_its_snapshot() {
     let document = control::testing::server::document("https://updates.example.com");
     insta::assert_snapshot!("openapi", serde_json::to_string_pretty(&document).unwrap());
 }
 
-/// Whoever changes what programs rely on sees it here: a difference corrects a schema that was wrong, and stands in CHANGELOG.md.
+/// Every change of what clients rely on shows up here: it must correct a wrong schema and be in CHANGELOG.md.
 #[test]
 fn the_shape_of_the_api_matches_its_snapshot() {
     let document = serde_json::to_value(control::testing::server::document("https://updates.example.com")).unwrap();
@@ -95,7 +95,7 @@ async fn removing_and_leaving_are_documented_separately() {
     assert!(part.split("</article>").next().unwrap().contains("Authorization: collaborators.manage or collaborators.leave."), "{part}");
 }
 
-/// What existing command lines open in a browser besides: it leads to a page of the dashboard, and is no operation.
+/// Paths that existing CLIs open in a browser: they redirect to the dashboard, and are not operations.
 const OPENED: [&str; 2] = ["/v1/auth/login", "/v1/auth/register"];
 
 #[tokio::test(flavor = "multi_thread")]
@@ -115,22 +115,22 @@ async fn each_path_serves_exactly_the_documented_methods() {
         let answer = client.send(client.request("BREW".parse().unwrap(), &called)).await;
         answer.refused(405);
         let allow = answer.header("allow");
-        // Devices' paths say what other origins may send, and how: no operation.
+        // OPTIONS on device paths is for CORS, not an operation.
         let allowed = allow.split(',').map(|method| method.trim().to_owned()).filter(|method| method != "OPTIONS");
         assert_eq!(allowed.collect::<BTreeSet<_>>(), documented, "{path}");
     }
 }
 
-/// The sources with a route that is no operation of the document, and how many. Every other route comes with its description.
+/// The number of routes outside the document, by source file. All other routes are documented.
 const UNDESCRIBED: &[(&str, usize)] = &[
-    // One for each of the devices' paths, which `http::devices::document` describes, and the bundles'.
+    // One for the device paths, which `http::devices::document` documents, and one for bundles.
     ("http/devices/bundle.rs", 2),
     ("http/devices/http.rs", 2),
-    // For the edge alone.
+    // For the edge only.
     ("http/devices/mod.rs", 1),
     ("http/edge/bindings.rs", 4),
     ("http/edge/reports.rs", 1),
-    // For people and for probes.
+    // For users and probes.
     ("http/api/health.rs", 1),
     // Unknown paths and methods, and a panic on demand that released programs do not have.
     ("server/router.rs", 3),
@@ -147,14 +147,14 @@ fn every_undocumented_route_is_in_the_list() {
     assert_eq!(found, known);
 }
 
-/// By what a path can come into a router besides the macro that takes its description.
+/// How a path can be added to a router without the macro that documents it.
 const WAYS_IN: [&str; 5] = [".route(", ".route_service(", ".nest(", ".nest_service(", "fallback("];
 
 fn collect(root: &Path, folder: &Path, into: &mut Vec<(String, usize)>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            // Pages for people: `control::http::dashboard::pages` lists them, and their own tests go by that.
+            // Pages: `control::http::dashboard::pages` lists them, and their own tests use that list.
             if path.file_name().is_some_and(|name| name == "dashboard") {
                 continue;
             }

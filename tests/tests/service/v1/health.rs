@@ -1,4 +1,4 @@
-//! The state of the service.
+//! Health of the service.
 
 use std::net::TcpListener;
 
@@ -11,9 +11,9 @@ fn ok(edge: &str) -> serde_json::Value {
     json!({ "status": "ok", "version": "0.1.0", "checks": { "database": "ok", "storage": "ok", "edge": edge } })
 }
 
-/// With an edge whose KV cannot be reached.
+/// With an edge whose KV is unreachable.
 fn unreachable_edge() -> Options {
-    // A port that was free a moment ago; nobody listens there.
+    // A port that was free a moment ago; no server listens there.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     Options::default().with("KV_API", format!("http://127.0.0.1:{port}")).with("KV_NAMESPACE", "snapshots").with("KV_TOKEN", "token")
 }
@@ -63,7 +63,7 @@ async fn a_health_response_is_cached_for_five_seconds() {
     assert_ne!(body["status"], "ok");
     assert!(failed.header("retry-after").parse::<u32>().unwrap() > 0);
     client.get("/v1/health?live").await.assert(200);
-    // A failure is repeated as long, then it is well again.
+    // A failure is cached for the same time, then the service is healthy again.
     std::fs::rename(app.folder().join("elsewhere"), &blobs).unwrap();
     app.clock.advance(4_999);
     client.get("/v1/health").await.assert(503);

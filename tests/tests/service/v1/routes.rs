@@ -1,4 +1,4 @@
-//! What is the same on every management route: HEAD, 404, 405, 413, 415, malformed JSON.
+//! Behavior common to all management routes: HEAD, 404, 405, 413, 415, malformed JSON.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ async fn prepared() -> (TestApp, Client) {
     (app, ada)
 }
 
-/// Every route and the methods that it answers.
+/// Every route and its methods.
 const ROUTES: &[(&str, &[&str])] = &[
     ("/", &["GET", "HEAD"]),
     ("/health", &["GET", "HEAD"]),
@@ -71,7 +71,7 @@ async fn head_is_answered_like_get_without_a_body() {
             continue;
         }
         let get = ada.get(path).await;
-        // The first path leads to the dashboard, and says nothing itself.
+        // The first path redirects to the dashboard without a body.
         let leads_on = matches!(*path, "/" | "/v1/auth/login" | "/v1/auth/register" | "/v1/auth/link") || path.starts_with("/auth/");
         get.assert_status(if leads_on { 303 } else { 200 });
         let head = ada.send(ada.request(Method::HEAD, path)).await;
@@ -188,7 +188,7 @@ async fn a_body_of_another_content_type_is_415() {
         {
             ada.send(ada.request(Method::POST, path).header("content-type", kind).body(body(number))).await.assert(201);
         }
-        // Without a body its type does not matter; what is missing does.
+        // The content type of an empty body does not matter; the missing body does.
         ada.send(ada.request(Method::POST, path).header("content-type", "text/plain")).await.refused(400);
         ada.send(ada.request(Method::POST, path)).await.refused(400);
     }
@@ -217,7 +217,7 @@ async fn malformed_json_is_400_with_the_position() {
     }
 }
 
-/// Every operation of the document that takes JSON: its method, and a path to it that looks right.
+/// Every operation of the document with a JSON body: its method, and a valid path.
 async fn json_operations(app: &TestApp) -> Vec<(Method, String, Value)> {
     let document = app.anonymous().get("/v1/openapi.json").await.assert(200);
     let mut found = Vec::new();
@@ -227,7 +227,7 @@ async fn json_operations(app: &TestApp) -> Vec<(Method, String, Value)> {
                 continue;
             }
             let path = path.replace("{app}", "demo").replace("{deployment}", "Staging");
-            // Ids have the form of a UUID; whatever else is named by a path may look like one.
+            // IDs are UUIDs; other path parameters may look like one.
             let path = path.split('/').map(|part| if part.starts_with('{') { "0189abcd-0000-7000-8000-000000000000" } else { part });
             let path = path.collect::<Vec<_>>().join("/");
             found.push((method.to_uppercase().parse().unwrap(), path, operation["responses"].clone()));
@@ -255,7 +255,7 @@ async fn every_operation_that_takes_json_refuses_invalid_and_too_large_bodies() 
             assert!(responses.get(status.to_string()).is_some(), "{method} {path}: {status} is not documented");
         }
     }
-    // All of it was refused before it could change anything, the session that asked included.
+    // Every request was refused before any change, including to the session.
     ada.get("/v1/apps/demo").await.assert(200);
 }
 

@@ -1,4 +1,4 @@
-//! What an API key may do: what its account may, cut down to its scopes.
+//! Permissions of an API key: those of its account, restricted to its scopes.
 
 use reqwest::Method;
 use serde_json::json;
@@ -67,7 +67,7 @@ async fn scopes_never_grant_more_than_the_role() {
     judged(&release(&eve, "1.0.0").await, false, "releases.manage");
     judged(&eve.post(DEPLOYMENTS, json!({ "name": "x" })).await, false, "deployments.manage");
     assert!(!eve.get(DEPLOYMENTS).await.text().contains(&key));
-    // The names of apps that are not there and of those out of reach tell a key without the scope nothing either.
+    // Without the scope, unknown and inaccessible apps get the same response.
     let narrow = app.api_key("eve", &["read"]).await;
     narrow.post("/v1/apps/absent/deployments", json!({ "name": "x" })).await.refused(404);
 }

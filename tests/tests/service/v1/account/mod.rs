@@ -1,4 +1,4 @@
-//! The caller's own account: read, renamed, given a new password, deleted.
+//! The caller's own account: read, rename, change the password, delete.
 
 mod sessions;
 
@@ -10,7 +10,7 @@ use tests::{Answer, Client, Options, TestApp};
 
 const OTHER: &str = "quite another passphrase of hers";
 
-/// Ada, with a named key `test`, and a dashboard session of hers.
+/// Ada, with an access key `test`, and a dashboard session of hers.
 async fn ada() -> (TestApp, Client) {
     ada_with(Options::default()).await
 }
@@ -30,7 +30,7 @@ async fn close(client: &Client, password: &str) -> Answer {
     client.delete_with("/v1/account", json!({ "password": password })).await
 }
 
-/// The members that a refusal names, in order.
+/// The members named in a refusal, in order.
 fn names(refusal: &str) -> Vec<&str> {
     refusal.split("; ").filter_map(|fault| fault.split_once(": ").map(|(name, _)| name)).collect()
 }
@@ -73,7 +73,7 @@ async fn the_name_can_be_updated_alone() {
         assert_eq!(answer["account"]["name"], name);
         assert_eq!(session.get("/v1/account").await.json(), answer);
     }
-    // Null and what is not known are not given.
+    // Null and unknown members are absent.
     for body in [
         json!({}),
         json!({ "name": null, "password": null, "currentPassword": null, "stepUp": null }),
@@ -130,7 +130,7 @@ async fn a_body_that_is_not_an_object_or_too_large_is_refused() {
         for body in [&b"{"[..], b"[]", b"null", b"\"x\"", b"7", b"\xff\xfe", b"{\"name\":\"\xff\"}", b"{\"password\":\"a\nb\"}", twice] {
             send("application/json", body.to_vec()).await.refused(400);
         }
-        // No body is an empty object: nothing to change, and no password to delete the account with.
+        // An empty body is an empty object: nothing to change, and no password to delete the account with.
         let answer = send("application/json", Vec::new()).await;
         assert_eq!(answer.status.as_u16(), if method == Method::PATCH { 200 } else { 400 }, "{}", answer.text());
         let mut large = br#"{"password":"x"}"#.to_vec();
@@ -200,7 +200,7 @@ async fn a_wrong_current_password_is_a_failed_login() {
         answer.refused(401);
         assert_eq!((answer.json().get("code"), answer.optional_header("www-authenticate")), (None, None));
     }
-    // The address has used up its failures, here and at the login alike, and the right password does not show through.
+    // The address has reached its limit of failures, here and at login, and the correct password gets the same response.
     for refused in [change(&session, PASSWORD, OTHER).await, close(&session, PASSWORD).await, app.try_log_in("ada", PASSWORD).await] {
         refused.refused(429);
         assert_eq!(
@@ -211,9 +211,9 @@ async fn a_wrong_current_password_is_a_failed_login() {
         );
     }
     session.get("/v1/authenticated").await.assert(200);
-    // What needs no password is not limited by it.
+    // Changes without a password are not limited by it.
     session.patch("/v1/account", json!({ "name": "Ada" })).await.assert(200);
-    // From elsewhere it goes on, until the account has had ten failures in all.
+    // Other addresses can continue until the account has ten failures.
     for address in ["203.0.113.1", "203.0.113.1", "203.0.113.1", "203.0.113.1", "203.0.113.2"] {
         change(&session.from(address), "not her password", OTHER).await.refused(401);
     }
@@ -253,7 +253,7 @@ async fn an_account_that_owns_apps_cannot_be_deleted() {
     assert!(refusal.contains("apps"), "{refusal}");
     session.get("/v1/apps/demo").await.assert(200);
     assert!(app.mails_to("ada@example.com").await.is_empty());
-    // Another's app that is shared with the account does not hold it.
+    // Another user's shared app does not prevent it.
     let bob = app.sign_up("bob").await;
     bob.create_app("shared").await;
     app.share("bob", "shared", "ada", "Developer", 1).await;
@@ -261,7 +261,7 @@ async fn an_account_that_owns_apps_cannot_be_deleted() {
     app.change("DELETE FROM apps WHERE name = $1", &["demo"]).await;
     close(&session, PASSWORD).await.assert(204);
     assert_eq!(bob.get("/v1/apps/shared").await.assert(200)["app"]["collaborators"].as_object().unwrap().len(), 1);
-    // Its deployment's key stays taken.
+    // The key of its deployment stays taken.
     let taken = json!({ "name": "mine", "key": key });
     bob.post("/v1/apps/shared/deployments", taken).await.refused(409);
 }
@@ -288,7 +288,7 @@ async fn deleting_an_account_deletes_all_its_credentials() {
     let mails = app.mails_to("ada@example.com").await;
     let notice = mails.last().unwrap();
     assert!(notice.text.contains("127.0.0.1"), "{}", notice.text);
-    // The address is free again, for a new account.
+    // The address is free for a new account.
     app.register("ada").await;
     let session = app.log_in("ada").await;
     session.get("/v1/account").await.assert(200);

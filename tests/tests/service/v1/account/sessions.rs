@@ -1,4 +1,4 @@
-//! The sessions of an account: listed, ended one by one, all, and by where they came from.
+//! The sessions of an account: listed, revoked one by one, all, or by origin.
 
 use serde_json::{Value, json};
 use tests::SessionOrigin::{CliBrowser, CliDevice, Dashboard};
@@ -73,7 +73,7 @@ async fn only_the_accounts_active_sessions_are_listed() {
     let (first, bob) = (app.open_session("ada", Dashboard).await, app.open_session("bob", Dashboard).await);
     app.open_session("ada", CliDevice).await;
     assert_eq!((list(&first).await.len(), list(&bob).await.len()), (2, 1));
-    // The first lies idle too long.
+    // The first one exceeds its idle timeout.
     app.clock.advance(4 * DAY);
     let second = app.open_session("ada", Dashboard).await;
     let origins: Vec<Value> = list(&second).await.iter().map(|session| session["credentialOrigin"].clone()).collect();
@@ -85,7 +85,7 @@ async fn all_dashboard_sessions_can_be_revoked_and_nothing_else() {
     let app = TestApp::spawn().await;
     let key = app.sign_up("ada").await;
     app.sign_up("bob").await;
-    // One that has ended by itself is not counted.
+    // An expired session is not counted.
     app.open_session("ada", Dashboard).await;
     app.clock.advance(4 * DAY);
     let (one, two) = (app.open_session("ada", Dashboard).await, app.open_session("ada", Dashboard).await);
@@ -111,7 +111,7 @@ async fn the_current_session_is_kept_on_request() {
     assert_eq!(one.delete("/v1/account/sessions?keepCurrent=true").await.assert(200), json!({ "revoked": 1 }));
     assert!(is_in(&one).await && !is_in(&two).await);
     assert_eq!(one.delete("/v1/account/sessions?keepCurrent=true").await.assert(200), json!({ "revoked": 0 }));
-    // A command line's own credential is no dashboard session, so there is nothing of it to keep.
+    // A CLI credential is not a dashboard session, so none is kept for it.
     let cli = app.open_session("ada", CliBrowser).await;
     assert_eq!(cli.delete("/v1/account/sessions?keepCurrent=true").await.assert(200), json!({ "revoked": 1 }));
     assert!(is_in(&cli).await && !is_in(&one).await);
@@ -152,7 +152,7 @@ async fn sessions_are_revoked_by_address_or_device() {
     here.delete("/v1/sessions/2001:db8::7").await.refused(404);
     here.delete(&format!("/v1/sessions/{}", segment("Ada's laptop"))).await.assert(204);
     assert!(!is_in(&cli).await && is_in(&bob).await);
-    // Without an origin, too; and the caller's own is no exception.
+    // Also without an origin, and including the caller's own.
     let old = app.open_session_of("ada", Dashboard, "192.0.2.1", &none).await;
     app.forget_origin(&old).await;
     here.delete("/v1/sessions/192.0.2.1").await.assert(204);
@@ -166,7 +166,7 @@ async fn an_address_without_sessions_is_not_found() {
     let ended = app.open_session_of("ada", Dashboard, "192.0.2.9", &Device::default()).await;
     app.clock.advance(4 * DAY);
     let session = app.open_session_of("ada", Dashboard, "192.0.2.1", &Device::default()).await;
-    // The named key was made at 127.0.0.1, and is no session.
+    // The access key was created from 127.0.0.1, but is not a session.
     for source in
         ["127.0.0.1", "192.0.2.9", "192.0.2", "192.0.2.1%20", "%25", "_________", "test", "%FF", "%00", "a%00b", &"x".repeat(5_000)]
     {

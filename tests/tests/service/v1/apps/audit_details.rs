@@ -1,4 +1,4 @@
-//! What the audit trail says of a change besides that it happened.
+//! The details of audit rows.
 
 use serde_json::{Value, json};
 use tests::SessionOrigin::Dashboard;

@@ -1,4 +1,4 @@
-//! Apps: made, listed, read, and which one a name means.
+//! Apps: create, list, read, and resolve names.
 
 use serde_json::{Value, json};
 use tests::{Client, TestApp};
@@ -63,7 +63,7 @@ async fn app_names_are_unique_per_owner() {
     ada.create_app("demo").await;
     let refusal = ada.post("/v1/apps", json!({ "name": "demo" })).await.refused(409);
     assert!(refusal.contains("demo"), "{refusal}");
-    // Names are compared exactly, and each account has its own.
+    // Names are compared exactly and are unique per account.
     ada.create_app("Demo").await;
     bob.create_app("demo").await;
     assert_eq!(names(&ada).await, ["Demo", "demo"]);
@@ -99,7 +99,7 @@ async fn a_bare_name_resolves_to_the_app_with_the_oldest_access() {
     bob.post("/v1/apps", json!({ "name": "demo", "manuallyProvisionDeployments": true })).await.assert(201);
     let now = app.clock.now().0;
 
-    // A share that comes later does not take the name from Ada's own app.
+    // A later share does not take the name from Ada's own app.
     app.share("bob", "demo", "ada", "Admin", now + 1).await;
     assert_eq!(ada.get("/v1/apps/demo").await.assert(200)["app"]["deployments"], json!(["Production", "Staging"]));
     assert_eq!(names(&ada).await, ["demo", "bob@example.com:demo"]);
@@ -114,19 +114,19 @@ async fn a_bare_name_resolves_to_the_app_with_the_oldest_access() {
         assert_eq!(found["app"]["collaborators"], collaborators);
     }
     assert_eq!(ada.get("/v1/apps/ada@example.com:demo").await.assert(200)["app"]["deployments"], json!(["Production", "Staging"]));
-    // The long form opens nothing that one has no access to.
+    // The qualified name requires access, too.
     bob.get("/v1/apps/ada@example.com:demo").await.refused(404);
     ada.get("/v1/apps/carol@example.com:demo").await.refused(404);
     ada.get("/v1/apps/:demo").await.refused(404);
     ada.get("/v1/apps/bob@example.com:").await.refused(404);
 
-    // Of two shared apps the one that was shared first keeps the name, whichever of them is older.
+    // Of two shared apps the one shared first keeps the name, regardless of their age.
     app.share("bob", "demo", "carol", "Viewer", now + 5).await;
     app.share("ada", "demo", "carol", "Viewer", now + 6).await;
     assert_eq!(carol.get("/v1/apps/demo").await.assert(200)["app"]["deployments"], json!([]));
     assert_eq!(names(&carol).await, ["demo", "ada@example.com:demo"]);
 
-    // What others share is no obstacle to an app of one's own, which has the name from then on.
+    // Shared apps do not block an own app, which takes the name from then on.
     carol.post("/v1/apps", json!({ "name": "demo" })).await.assert(201);
     assert_eq!(carol.get("/v1/apps/demo").await.assert(200)["app"]["deployments"], json!(["Production", "Staging"]));
     assert_eq!(names(&carol).await, ["demo", "bob@example.com:demo", "ada@example.com:demo"]);

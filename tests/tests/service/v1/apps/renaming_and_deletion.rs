@@ -1,4 +1,4 @@
-//! Apps: renamed and deleted.
+//! Renaming and deleting apps.
 
 use serde_json::{Value, json};
 use tests::{Options, TestApp};
@@ -24,7 +24,7 @@ async fn a_renamed_app_is_found_by_its_new_name_and_devices_are_unaffected() {
     }
     let mut still = check(&app, &staging).await.assert(200);
     let mut served = served;
-    // The address is signed anew at the turn of an hour.
+    // The URL is signed anew every hour.
     still["update_info"]["download_url"] = Value::Null;
     served["update_info"]["download_url"] = Value::Null;
     assert_eq!(still, served);
@@ -99,13 +99,13 @@ async fn deleting_an_app_deletes_everything_in_it() {
     for table in ["SELECT COUNT(*) FROM deployments", "SELECT COUNT(*) FROM releases", "SELECT COUNT(*) FROM collaborators"] {
         assert_eq!(app.number(table).await, 0, "{table}");
     }
-    // Devices are answered from a tombstone, which is also what the edge is told, at once for both keys.
+    // Devices get tombstones, and so does the edge, immediately for both keys.
     for key in [&production, &staging] {
         check(&app, key).await.refused(404);
         report(&app, key, "device", "v1").await.assert(200);
     }
     assert_eq!(app.number("SELECT COUNT(*) FROM outbox WHERE kind = 'snapshot'").await, 2);
-    // Blobs are found later, by rows that say since when nobody has needed them.
+    // Blobs are deleted later, based on the time since they were last needed.
     assert_eq!(app.number("SELECT COUNT(*) FROM blobs").await, blobs);
     assert!(app.number("SELECT MIN(last_used_time) FROM blobs").await >= app.clock.now().0);
 

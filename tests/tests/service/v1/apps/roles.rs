@@ -1,11 +1,11 @@
-//! What a collaborator may do, what a stranger learns.
+//! Permissions of collaborators, and what other users learn.
 
 use reqwest::Method;
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 use tests::{Answer, Client, TestApp};
 
-/// An answer without what differs from one request to the next.
+/// A response without values that differ between requests.
 fn essence(answer: &Answer) -> (u16, Value, HeaderMap) {
     let mut body = if answer.body.is_empty() { Value::Null } else { answer.json() };
     if let Some(members) = body.as_object_mut() {
@@ -62,7 +62,7 @@ async fn each_role_has_the_permissions_in_the_table() {
     let app = TestApp::spawn().await;
     let ada = app.sign_up("ada").await;
     let (_, key) = ada.create_app("demo").await;
-    // Role: reads keys, releases, makes deployments.
+    // Role: reads keys, releases, creates deployments.
     for (role, keys, releases, deployments) in
         [("Owner", true, true, true), ("Admin", true, true, true), ("Developer", true, true, false), ("Viewer", false, false, false)]
     {

@@ -1,4 +1,4 @@
-//! Where a human-verification challenge is configured: who must show a token, and when.
+//! Human-verification challenges: when a token is required.
 
 use serde_json::{Value, json};
 use tests::people::PASSWORD;
@@ -17,7 +17,7 @@ struct World {
     ada: Stranger,
 }
 
-/// A server that asks a verifier, and the account of Ada.
+/// A server with a verifier, and Ada's account.
 async fn world() -> World {
     let turnstile = Turnstile::start().await;
     let app = TestApp::spawn_among_strangers(turnstile.options(Options::default())).await;
@@ -29,7 +29,7 @@ async fn world() -> World {
 }
 
 impl World {
-    /// Failed logins, each from an address of its own.
+    /// Failed logins, each from another address.
     async fn fail(&self, name: &str, times: usize) {
         for number in 0..times {
             self.app.stranger(&format!("203.0.113.{number}")).log_in(name, "wrong").await.refused(401);
@@ -54,11 +54,11 @@ async fn after_three_failures_a_login_needs_a_challenge_token() {
         challenged(&world.ada.log_in_with(name, PASSWORD, "").await);
     }
     assert_eq!(world.turnstile.asked(), [Value::Null; 0]);
-    // One that the verifier refuses is as none; to be asked for one is no failure.
+    // A refused token is like none; being asked for one is not a failure.
     challenged(&world.ada.log_in_with("ada", PASSWORD, "bad").await);
     world.ada.log_in_with("ada", PASSWORD, "good 1").await.assert(200);
     assert_eq!(world.turnstile.asked().last().unwrap()["remoteip"], "198.51.100.1");
-    // The success has cleared the failures, so that the next one needs none; the other address still does.
+    // The success cleared the failures of the account; those of the other address remain.
     world.ada.log_in("ada", PASSWORD).await.assert(200);
     challenged(&world.ada.log_in("nobody", PASSWORD).await);
 }
@@ -153,7 +153,7 @@ async fn registration_and_password_reset_need_a_challenge_token_but_resending_do
         body
     };
     for (path, body) in [("/v1/auth/register", &bob), ("/v1/auth/forgot-password", &forgotten)] {
-        // Not to have one costs nothing, however often.
+        // A missing token does not count, however often.
         for _ in 0..11 {
             challenged(&world.ada.post(path, body.clone()).await);
         }
@@ -168,7 +168,7 @@ async fn registration_and_password_reset_need_a_challenge_token_but_resending_do
     assert_eq!(world.app.mails_to("ada@example.com").await.len(), 1);
     world.ada.resend("bob").await.assert(202);
     assert_eq!(world.app.mails_to("bob@example.com").await.len(), 2);
-    // What is wrong with a body is told first.
+    // Validation errors come first.
     world.ada.post("/v1/auth/register", json!({ "email": "bob" })).await.refused(400);
 }
 
@@ -183,7 +183,7 @@ async fn an_address_can_submit_sixty_tokens_in_ten_minutes() {
     answer.refused(429);
     assert_eq!((answer.header("retry-after").as_str(), &answer.json()["retryAfterSeconds"]), ("600", &json!(600)));
     assert_eq!(world.turnstile.asked().len(), 60);
-    // To be told that one is needed costs nothing, and others are not held up.
+    // Being asked for a token does not count, and others are unaffected.
     challenged(&world.ada.log_in("ada", PASSWORD).await);
     world.app.stranger("198.51.100.2").log_in_with("ada", PASSWORD, "good 1").await.assert(200);
 }

@@ -1,4 +1,4 @@
-//! The verifier of challenges: who passes, who is refused, and that nobody passes when it cannot be asked.
+//! The verifier of challenges: which tokens pass, and that none passes while it is unreachable.
 
 use std::net::IpAddr;
 
@@ -46,7 +46,7 @@ async fn malformed_tokens_are_refused_without_a_request() {
 async fn verification_fails_while_the_verifier_is_unreachable() {
     let turnstile = Turnstile::start().await;
     let app = TestApp::spawn_with(turnstile.options(Options::default())).await;
-    // The last one answers never: the time-out of five seconds passes.
+    // The last one never responds: the timeout of five seconds passes.
     let moods = [Mood::Broken(500), Mood::Broken(403), Mood::Nonsense, Mood::Endless, Mood::Moved, Mood::OwnFault, Mood::Silent];
     for mood in moods {
         turnstile.set(mood);

@@ -75,7 +75,7 @@ async fn an_unverified_address_is_revealed_only_with_its_newest_password() {
     assert_eq!(members(&answer.json()), ["error", "requestId"]);
     app.try_log_in("ada", PASSWORD).await.refused(401);
     app.try_log_in("ada", "wrong").await.refused(401);
-    // When the address gets an account, what waited goes on to say the same: else it would tell when that was.
+    // After the address gets an account, pending registrations get the same response; otherwise they would reveal when.
     let token = app.mails_to("ada@example.com").await[0].token();
     app.anonymous().post("/v1/auth/verify-email", json!({ "token": token })).await.assert(200);
     app.try_log_in("ada", another).await.refused(403);
@@ -92,7 +92,7 @@ async fn a_hash_with_older_parameters_is_upgraded_at_the_next_login() {
     let hash = async || app.texts("SELECT password_hash FROM accounts", &[]).await.remove(0);
     app.try_log_in("ada", "wrong").await.refused(401);
     assert_eq!(hash().await, older);
-    // Several at once: each sees the new hash or the old one.
+    // Concurrent logins: each uses the new hash or the old one.
     let logins: Vec<_> = (0..4)
         .map(|_| {
             let client = app.anonymous();

@@ -1,4 +1,4 @@
-//! `/v1/auth`: how strangers become callers.
+//! `/v1/auth`: authentication.
 
 mod challenge;
 mod challenge_verifier;

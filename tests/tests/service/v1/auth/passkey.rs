@@ -1,4 +1,4 @@
-//! Signing in with a passkey alone, which is both factors.
+//! Signing in with a passkey alone, which counts as both factors.
 
 use serde_json::{Value, json};
 use tests::second_factors::ORIGIN;
@@ -6,7 +6,7 @@ use tests::{Answer, Authenticator, Client, Lie, Options, TestApp};
 
 use crate::v1::mfa::{MINUTE, lies, limited, members};
 
-/// A challenge that was given out, and for what.
+/// An issued challenge, and its purpose.
 struct Asked {
     client: Client,
     id: Value,
@@ -86,7 +86,7 @@ async fn a_sign_in_clears_the_accounts_failed_logins() {
         guess().await.refused(401);
     }
     guess().await.refused(429);
-    // A passkey is not stopped by what was guessed, and one that is refused forgives nothing.
+    // Lockouts do not apply to passkeys, and a refused one does not clear failures.
     let asked = Asked::new(&app).await;
     let other = Asked::new(&app).await;
     asked.verify(&ada.authenticator.assert(&other.options)).await.refused(401);
@@ -139,7 +139,7 @@ async fn a_challenge_is_used_once_within_five_minutes() {
     in_time.verify(&ada.authenticator.assert(&in_time.options)).await.assert(200);
     app.clock.advance(1);
     late.verify(&ada.authenticator.assert(&late.options)).await.refused_with(401, None);
-    // One for another purpose.
+    // A challenge for another purpose.
     let mut asked = Asked::new(&app).await;
     asked.options["challenge"] = ada.step_up_options().await["challenge"].clone();
     asked.verify(&ada.authenticator.assert(&asked.options)).await.refused_with(401, None);
@@ -159,11 +159,11 @@ async fn a_challenge_is_used_once_within_five_minutes() {
 async fn an_unregistered_passkey_cannot_sign_in() {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.with_both("ada").await;
-    // One that was made and never sent.
+    // A passkey that was created but never registered.
     let mut stranger = Authenticator::new(ORIGIN);
     stranger.register(&ada.registration_options().await);
     let unknown = sign_in(&app, &mut stranger).await.refused(401);
-    // One that was deleted, and one whose account was.
+    // A deleted passkey, and one of a deleted account.
     let id = ada.passkeys().await[0]["id"].as_str().unwrap().to_owned();
     let proof = ada.totp_proof();
     ada.session.delete_with(&format!("/v1/mfa/passkeys/{id}"), json!({ "stepUp": proof })).await.assert(200);
@@ -184,7 +184,7 @@ async fn invalid_bodies_are_refused() {
     post("/v1/auth/passkey/options", json!([])).await.refused(400);
     let refusal = post("/v1/auth/passkey/verify", json!({ "challengeId": "", "response": {} })).await.refused(400);
     assert_eq!(refusal, "challengeId: must not be empty");
-    // An object is an assertion, and this one failed.
+    // Any object is an assertion, and this one failed.
     let asked = Asked::new(&app).await;
     asked.verify(&json!({ "id": "AAAA" })).await.refused_with(401, None);
 }

@@ -1,4 +1,4 @@
-//! Registrations: what becomes an account, and what does not.
+//! Registrations: which become accounts.
 
 use serde_json::{Value, json};
 use tests::people::PASSWORD;
@@ -12,7 +12,7 @@ const DAY: i64 = 24 * HOUR;
 
 const ANOTHER: &str = "quite another phrase for the gate";
 
-/// Registers an address with a password, and gives the token of its mail.
+/// Registers an address with a password, and returns the token in the mail.
 async fn registered(app: &TestApp, email: &str, password: &str) -> String {
     app.anonymous().post("/v1/auth/register", json!({ "email": email, "password": password })).await.assert(202);
     app.last_mail_to(email).await.token()
@@ -43,7 +43,7 @@ async fn a_registration_becomes_an_account_when_its_token_is_used() {
     let account = app.log_in("ada").await.get("/v1/account").await.assert(200)["account"].clone();
     assert_eq!((account["email"].as_str(), account["name"].as_str()), (Some("ada@example.com"), Some("Ada Lovelace")));
     assert_eq!(app.number("SELECT COUNT(*) FROM registrations WHERE NOT is_decoy").await, 0);
-    // A token is used once.
+    // A token works once.
     let refusal = verify(&app, &mail.token()).await.refused(400);
     assert!(refusal.starts_with("token: "), "{refusal}");
 }
@@ -58,11 +58,11 @@ async fn an_address_with_an_account_gets_the_same_response_and_a_mail() {
     let (known, unknown) = (app.last_mail_to("ada@example.com").await, app.last_mail_to("bob@example.com").await);
     assert!(known.subject.contains("already have an account") && !known.source.contains("#token="), "{}", known.text);
     assert_ne!(known.subject, unknown.subject);
-    // Nothing has changed for the one who was there first, and who has registered is told the same.
+    // The earlier registrant notices no change, and the new one gets the same response.
     app.try_log_in("ada", ANOTHER).await.refused(403);
     app.try_log_in("bob", ANOTHER).await.refused(403);
     app.log_in("ada").await;
-    // Ada's own registration has become one, too.
+    // Ada's own registration was stored, too.
     assert_eq!(app.number("SELECT COUNT(*) FROM registrations").await, 3);
     assert_eq!(app.number("SELECT COUNT(*) FROM registrations WHERE is_decoy").await, 2);
 }
@@ -79,7 +79,7 @@ async fn of_several_registrations_the_one_whose_token_is_used_wins() {
     assert_eq!(app.number("SELECT COUNT(*) FROM registrations WHERE NOT is_decoy").await, 0);
     verify(&app, &second).await.refused(400);
     app.log_in("ada").await;
-    // As before: whoever registered second does not learn that the address has an account now.
+    // As before: the second registrant does not learn that the address has an account now.
     app.try_log_in("ada", ANOTHER).await.refused(403);
 }
 
@@ -158,7 +158,7 @@ async fn a_registration_is_deleted_after_seven_days() {
     verify(&app, &late).await.refused(400);
     resend(&app, "ada@example.com").await;
     assert_eq!(app.mails_to("ada@example.com").await.len(), 1);
-    // The job looks at its start.
+    // The job runs at startup.
     app.stop().await;
     app.start().await;
     until("the registration is forgotten", async || (app.number("SELECT COUNT(*) FROM registrations").await == 0).then_some(())).await;

@@ -1,4 +1,4 @@
-//! Passwords that were forgotten.
+//! Password resets.
 
 use serde_json::{Value, json};
 use tests::people::PASSWORD;
@@ -13,12 +13,12 @@ async fn forget(app: &TestApp, email: &str) -> Value {
     app.anonymous().post("/v1/auth/forgot-password", json!({ "email": email })).await.assert(202)
 }
 
-/// Asks for a reset of `<name>@example.com` and gives the token of its mail.
+/// Requests a reset for `<name>@example.com` and returns the token in the mail.
 async fn token(app: &TestApp, name: &str) -> String {
     let email = format!("{name}@example.com");
     forget(app, &email).await;
     let mails = app.mails_to(&email).await;
-    // A warning of what came before may be written after it.
+    // A warning about earlier events may be sent after it.
     let mail = mails.iter().rfind(|mail| mail.text.contains("#token=")).expect("a mail with a token");
     assert!(mail.link().starts_with(&format!("{}/dashboard/reset-password#token=", app.base)), "{}", mail.link());
     mail.token()
@@ -128,7 +128,7 @@ async fn the_response_does_not_reveal_whether_an_account_exists() {
     app.anonymous().post("/v1/auth/register", json!({ "email": "bob@example.com", "password": PASSWORD })).await.assert(202);
     let answers = [forget(&app, "ADA@example.com ").await, forget(&app, "bob@example.com").await, forget(&app, "nobody@example.com").await];
     assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
-    // A registration that waits has no password to be reset.
+    // A pending registration has no password to reset.
     for (email, mails) in [("ada@example.com", 2), ("bob@example.com", 1), ("nobody@example.com", 0)] {
         assert_eq!(app.mails_to(email).await.len(), mails, "{email}");
     }

@@ -1,4 +1,4 @@
-//! What strangers may ask for besides logging in: how much, and in which form.
+//! Unauthenticated requests other than logins: validation and rate limits.
 
 use control::testing::credentials::{Count, Limit, Subject};
 use reqwest::Method;
@@ -11,7 +11,7 @@ use crate::v1::members;
 const MINUTE: i64 = 60_000;
 const HOUR: i64 = 60 * MINUTE;
 
-/// Every operation of strangers, with a body that it takes (or refuses only because its token is not known).
+/// Every unauthenticated operation, with a body that it accepts (or refuses only for an unknown token).
 fn operations() -> [(&'static str, Value, u16); 6] {
     let (email, token) = ("ada@example.com", "A".repeat(43));
     [
@@ -24,7 +24,7 @@ fn operations() -> [(&'static str, Value, u16); 6] {
     ]
 }
 
-/// Expects a refusal by a limit other than login's.
+/// Expects a refusal by a limit other than that of logins.
 #[track_caller]
 fn limited(answer: &Answer) -> u64 {
     answer.refused(429);
@@ -123,7 +123,7 @@ async fn malformed_json_is_refused() {
         send("text/plain", text.clone().into_bytes()).await.refused(415);
     }
     assert_eq!(app.number("SELECT COUNT(*) FROM limit_counts").await, 0);
-    // As large as it may be, and with members that nobody knows.
+    // The maximum size, and with unknown members.
     for (path, mut sound, status) in operations() {
         sound["more"] = json!("x");
         let text = sound.to_string();
@@ -194,11 +194,11 @@ async fn an_email_address_gets_three_mails_of_a_kind_an_hour_and_the_limit_is_no
     assert_eq!(from(5).register("ADA").await.assert(202), told);
     from(6).forget("ada").await.assert(202);
     assert_eq!(app.mails_to("ada@example.com").await.len(), 3);
-    // A registration without a mail is stored all the same, and the link that was sent last still works.
+    // A registration without a mail is still stored, and the last link still works.
     assert_eq!(app.number("SELECT COUNT(*) FROM registrations").await, 3);
     let token = app.last_mail_to("ada@example.com").await.token();
     from(7).post("/v1/auth/verify-email", json!({ "token": token })).await.assert(200);
-    // Resets have a budget of their own, of which one was asked for in vain.
+    // Resets have a separate limit, which counts the request without an account.
     for (number, mails) in [(8, 4), (9, 5), (10, 5)] {
         from(number).forget("ada").await.assert(202);
         assert_eq!(app.mails_to("ada@example.com").await.len(), mails);
@@ -250,7 +250,7 @@ async fn a_new_password_must_be_long_enough_and_hard_to_guess() {
     register(&"long ".repeat(201)).await.refused(400);
     let refusal = stranger.post("/v1/auth/register", json!({ "email": "ada", "password": "passwordpassword" })).await.refused(400);
     assert!(refusal.contains("email: ") && refusal.contains("password: "), "{refusal}");
-    // They have not counted as registrations, and need no particular characters.
+    // They did not count as registrations, and there are no required characters.
     let thousand: String = "correct horse battery staple ".repeat(35).chars().take(1_000).collect();
     for strong in ["kv7#qLm2!xZp", "zwölf boxkämpfer", "correcthorseofmybattery", thousand.as_str()] {
         register(strong).await.assert(202);
@@ -278,7 +278,7 @@ async fn a_refused_registration_rates_no_password() {
     let stranger = app.stranger("198.51.100.1");
     stranger.register("ada").await.assert(202);
     let counted = app.texts("SELECT times FROM limit_counts WHERE name = 'posts'", &[]).await;
-    // Judged, it would be refused with 400.
+    // If it were rated, it would be refused with 400.
     let weak = json!({ "email": "bob@example.com", "password": "passwordpassword" });
     assert_eq!(limited(&stranger.post("/v1/auth/register", weak).await), 3_600);
     let refusal = stranger.post("/v1/auth/register", json!({ "email": "bob", "password": "passwordpassword" })).await.refused(400);
@@ -342,7 +342,7 @@ async fn rate_limited_requests_are_refused_without_a_write() {
     let stranger = app.stranger("198.51.100.1");
     stranger.post("/v1/auth/verify-email", json!({ "token": "token" })).await.refused(400);
     stranger.forget("ada").await.assert(202);
-    // On SQLite this is the only writer, on PostgreSQL it holds the rows.
+    // On SQLite this is the only writer, on PostgreSQL it locks the rows.
     let (state, subject) = (app.state(), Subject::address("198.51.100.1".parse().unwrap()));
     let mut tx = state.db.write().await.unwrap();
     for limit in [Limit::Posts, Limit::MailRequests] {

@@ -1,4 +1,4 @@
-//! What second factors leave open does not stay for ever.
+//! Cleanup of expired second-factor data.
 
 use serde_json::json;
 use tests::TestApp;

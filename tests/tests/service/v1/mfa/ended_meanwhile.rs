@@ -1,4 +1,4 @@
-//! What ends while it asks for a challenge of a passkey: the session, or the login that waits.
+//! A session or pending login that is deleted while it requests a passkey challenge.
 
 use serde_json::json;
 use tests::TestApp;

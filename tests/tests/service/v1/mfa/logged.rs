@@ -1,4 +1,4 @@
-//! What the program writes down of second factors: a counter that went back, and never what somebody could use.
+//! The program's log about second factors: a decreasing counter, and never secrets.
 
 use serde_json::json;
 use tests::people::{PASSWORD, login};

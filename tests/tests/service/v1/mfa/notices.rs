@@ -1,9 +1,9 @@
-//! What the owner of an account is told by mail when second factors change, or a recovery code was used.
+//! Mails to the owner of an account about changed second factors and used recovery codes.
 
 use serde_json::json;
 use tests::{Holder, Options, ReceivedMail, TestApp};
 
-/// A server from whose mails one can tell who did it; no limit on mails decides.
+/// A server whose mails name the actor, without limits on mails.
 async fn with_ada() -> (TestApp, Holder) {
     let app = TestApp::spawn_with_passkeys().await;
     let mut ada = app.without_factor("ada").await;
@@ -11,7 +11,7 @@ async fn with_ada() -> (TestApp, Holder) {
     (app, ada)
 }
 
-/// The mails since so many: exactly one, which says from where, and nothing secret.
+/// Expects exactly one new mail, with the client address and without secrets.
 async fn one_more(app: &TestApp, ada: &Holder, before: usize) -> ReceivedMail {
     let mut mails = app.mails_to(&ada.email()).await.split_off(before);
     let mail = mails.pop().unwrap();
@@ -104,7 +104,7 @@ async fn requests_without_effect_send_no_notice() {
     app.pend("ada").await.passkey(&mut ada.authenticator).await.assert(200);
     ada.session.delete("/v1/mfa/totp").await.refused(403);
     ada.session.delete_with("/v1/mfa/totp", json!({ "stepUp": { "type": "totp", "code": ada.wrong_code() } })).await.refused(403);
-    // But that somebody knows the password and not the factor, once a day.
+    // Except the daily warning that the password is known.
     let told: Vec<String> = app.mails_to(&ada.email()).await.into_iter().skip(before).map(|mail| mail.subject).collect();
     assert_eq!(told, ["Someone entered your password but failed two-factor authentication"]);
 }

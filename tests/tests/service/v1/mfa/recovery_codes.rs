@@ -1,4 +1,4 @@
-//! Recovery codes: what they look like, what they are good for, how they are replaced.
+//! Recovery codes: their format, uses, and replacement.
 
 use std::collections::BTreeSet;
 
@@ -60,7 +60,7 @@ async fn recovery_codes_are_not_offered_after_the_last_is_used() {
     pending.recovery(&ada.codes[0]).await.refused(401);
     let mfa = ada.mfa().await;
     assert_eq!((&mfa["mfaEnabled"], &mfa["recoveryCodesRemaining"], &mfa["methods"]), (&json!(true), &json!(0), &json!(["totp"])));
-    // She can have new ones.
+    // New ones can be created.
     let proof = ada.totp_proof();
     let answer = ada.session.post("/v1/mfa/recovery-codes", json!({ "stepUp": proof })).await.assert(200);
     app.pend("ada").await.recovery(texts(&answer["recoveryCodes"])[9]).await.assert(200);
@@ -76,7 +76,7 @@ async fn unknown_and_other_accounts_recovery_codes_are_refused() {
     for code in [near.as_str(), &bob.codes[0], "aaaa-aaaa-aaaa-aaaa", "0000-0000-0000-0000", &ada.codes[0][..14], &ada.code(), "ü"] {
         app.pend("ada").await.recovery(code).await.refused_with(401, None);
     }
-    // Nor is a recovery code one of the app's.
+    // A recovery code is not accepted as a code of the app.
     app.pend("ada").await.totp(&ada.codes[0]).await.refused_with(401, None);
     app.pend("ada").await.recovery(&ada.codes[0]).await.assert(200);
     app.pend("bob").await.recovery(&bob.codes[0]).await.assert(200);

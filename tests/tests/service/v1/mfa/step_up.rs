@@ -1,4 +1,4 @@
-//! Fresh proofs: what they are needed for, what is none, and that each is used once.
+//! Fresh proofs: what requires them, what is refused, and that each works once.
 
 use serde_json::{Value, json};
 use tests::people::PASSWORD;
@@ -8,10 +8,10 @@ use crate::v1::mfa::{MINUTE, lies, members, needs_step_up};
 
 const OTHER: &str = "quite another passphrase of hers";
 
-/// What a proof is for.
+/// The operations that require a proof.
 const GUARDED: [&str; 7] = ["totp", "passkey", "codes", "password", "remove totp", "remove passkey", "account"];
 
-/// Asks for it with this proof; `session` is of the holder's account.
+/// Requests the operation with this proof; `session` belongs to the holder's account.
 async fn ask(holder: &Holder, session: &Client, what: &str, proof: Value) -> Answer {
     match what {
         "totp" => {
@@ -53,7 +53,7 @@ async fn the_options_list_the_accounts_passkeys() {
     let options = &answer["options"];
     assert_eq!((&options["rpId"], &options["userVerification"]), (&json!("updraft.example.com"), &json!("required")));
     assert_eq!(options["allowCredentials"][0]["id"], ada.authenticator.id());
-    // Without a passkey there is nothing to ask for.
+    // Without a passkey there are no options.
     app.with_totp("bob").await.session.post("/v1/mfa/step-up/options", json!({})).await.refused_with(409, None);
     app.without_factor("dan").await.session.post("/v1/mfa/step-up/options", json!({})).await.refused_with(409, None);
 }
@@ -124,7 +124,7 @@ async fn a_proof_works_once_for_its_session_within_five_minutes() {
     for what in ["codes", "totp", "password"] {
         needs_step_up(&ask(&ada, &ada.session, what, proof.clone()).await);
     }
-    // The options of another session, of another account, of another purpose, of before.
+    // Challenges of another session, another account, another purpose, and from before.
     let other = app.open_session("ada", SessionOrigin::Dashboard).await;
     let proof = ada.passkey_proof().await;
     needs_step_up(&ask(&ada, &other, "codes", proof).await);
@@ -146,7 +146,7 @@ async fn a_proof_works_once_for_its_session_within_five_minutes() {
     let in_time = ada.passkey_proof().await;
     app.clock.advance(5 * MINUTE - 1);
     ask(&ada, &ada.session, "codes", in_time).await.assert(200);
-    // A foreign passkey signs what is asked of her.
+    // Another user's passkey signs her challenge.
     let mut options = ada.step_up_options().await;
     options["allowCredentials"] = json!([]);
     let response = bob.authenticator.assert(&options);
@@ -188,7 +188,7 @@ async fn without_second_factors_a_proof_is_not_required_and_ignored() {
     let body = json!({ "currentPassword": PASSWORD, "password": OTHER, "stepUp": proof });
     dan.session.patch("/v1/account", body).await.assert(200);
     dan.session.delete_with("/v1/account", json!({ "password": OTHER, "stepUp": proof })).await.assert(204);
-    // A name is nothing to prove anything for.
+    // Changing the name requires no proof.
     let ada = app.with_totp("ada").await;
     ada.session.patch("/v1/account", json!({ "name": "Ada" })).await.assert(200);
     ada.session.patch("/v1/account", json!({ "name": "Ada", "stepUp": null })).await.assert(200);
@@ -202,6 +202,6 @@ async fn a_wrong_password_with_a_proof_is_a_failed_login() {
     ada.session.patch("/v1/account", body).await.refused_with(401, None);
     let body = json!({ "password": "not her password", "stepUp": proof });
     ada.session.delete_with("/v1/account", body).await.refused_with(401, None);
-    // The proof was not used up by what did not happen.
+    // The refused request did not consume the proof.
     app.pend("ada").await.totp(&ada.code_now()).await.assert(200);
 }

@@ -1,4 +1,4 @@
-//! How many collaborators an account may add, and apps transfer, within an hour.
+//! Limits for adding collaborators and transferring apps within an hour.
 
 use serde_json::json;
 use tests::{Options, TestApp};
@@ -12,7 +12,7 @@ async fn thirty_attempts_an_hour_are_allowed_including_failures() {
     app.sign_up("carol").await;
     ada.create_app("demo").await;
     bob.create_app("bobs").await;
-    // What is refused for its own sake does not count.
+    // Invalid requests do not count.
     ada.post("/v1/apps/demo/collaborators/bob@example.com", json!({ "permission": "Owner" })).await.refused(400);
     add(&ada, "demo", "bob", "Developer").await;
     for _ in 0..5 {
@@ -29,10 +29,10 @@ async fn thirty_attempts_an_hour_are_allowed_including_failures() {
     assert_eq!(refused.header("retry-after"), "1800");
     assert_eq!(refused.json().get("retryAfterSeconds"), None);
     transfer(&ada, "demo", "bob").await.refused(429);
-    // Of this account only; and what is no reaching out goes on.
+    // The limit applies to this account only, and to no other requests.
     add(&bob, "bobs", "carol", "Viewer").await;
     ada.patch("/v1/apps/demo/collaborators/bob@example.com", json!({ "permission": "Viewer" })).await.assert(200);
-    // It is kept in the database, and it ends.
+    // The count is stored in the database, and expires.
     app.stop().await;
     app.start().await;
     ada.post("/v1/apps/demo/collaborators/carol@example.com", json!({})).await.refused(429);

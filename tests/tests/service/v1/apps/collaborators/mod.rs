@@ -1,4 +1,4 @@
-//! Collaborators: added, listed, given other roles, removed.
+//! Collaborators: add, list, change roles, remove.
 
 mod acceptance;
 mod limit;
@@ -18,7 +18,7 @@ async fn a_collaborator_is_a_developer_by_default() {
     let (ada, bob) = (app.sign_up("ada").await, app.sign_up("bob").await);
     let _carol = app.sign_up("carol").await;
     ada.create_app("demo").await;
-    // As command lines send it: without a body. The address is taken as it is stored.
+    // As CLIs send it: without a body. The address is normalized.
     let added = ada.send(ada.request(Method::POST, "/v1/apps/demo/collaborators/%20BOB%40Example.com")).await;
     assert_eq!(added.assert(201), json!({ "collaborator": { "email": "bob@example.com", "permission": "Developer" } }));
     assert_eq!(added.header("location"), "/v1/apps/demo/collaborators/bob%40example.com");
@@ -81,7 +81,7 @@ async fn only_accounts_can_be_added_and_only_once() {
     ada.post("/v1/apps/demo/collaborators/bob@example.com", json!({ "permission": "Admin" })).await.refused(409);
     ada.post("/v1/apps/demo/collaborators/ada@example.com", json!({})).await.refused(409);
     assert_eq!(roles(&ada, "demo").await, json!({ "ada": "Owner", "bob": "Viewer" }));
-    // Known to the service, but nothing to this app.
+    // An existing account without access to this app.
     app.sign_up("carol").await;
     ada.patch("/v1/apps/demo/collaborators/carol@example.com", json!({ "permission": "Viewer" })).await.refused(404);
     ada.delete("/v1/apps/demo/collaborators/carol@example.com").await.refused(404);
@@ -156,7 +156,7 @@ async fn every_collaborator_can_leave_but_only_managers_can_remove_others() {
         add(&ada, "demo", &name, role).await;
         add(&ada, "demo", &other, "Viewer").await;
         let removed = client.delete(&format!("/v1/apps/demo/collaborators/{other}@example.com")).await;
-        // Whether there is such a collaborator is not looked at before the right is.
+        // Access is checked before the existence of the collaborator.
         let absent = client.delete("/v1/apps/demo/collaborators/absent@example.com").await;
         if role == "Admin" {
             removed.assert(204);
@@ -240,7 +240,7 @@ async fn an_upload_in_progress_is_refused_if_the_role_is_removed() {
         let path = "/v1/apps/demo/collaborators/bob@example.com";
         ada.send(ada.request(Method::POST, path)).await;
         ada.patch(path, json!({ "permission": "Developer" })).await.assert(200);
-        // Who was added is told: that is a file, too.
+        // The new collaborator gets a mail, which is also a file.
         app.last_mail_to("bob@example.com").await;
         let before = app.remains().await;
         let body = Multipart::default().file("package", b"script").text("packageInfo", json!({ "appVersion": "1.0.0" }).to_string()).end();

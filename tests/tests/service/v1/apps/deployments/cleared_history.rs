@@ -1,4 +1,4 @@
-//! Clearing a deployment's history: releases and counts go, labels go on.
+//! Clearing a deployment's history deletes releases and counts, and continues the labels.
 
 use serde_json::json;
 use tests::TestApp;
@@ -26,11 +26,11 @@ async fn a_cleared_deployment_is_empty_and_continues_its_labels() {
     assert_eq!((&deployment["deployment"]["package"], &deployment["deployment"]["key"]), (&json!(null), &json!(staging)));
     assert_eq!(ada.metrics("demo", "Staging").await, json!({}));
     assert_eq!(check(&app, &staging).await.assert(200)["update_info"]["is_available"], false);
-    // Devices still report what they run; it is counted nowhere.
+    // Devices still report what they run, but it is not counted.
     report(&app, &staging, "one", "v2").await.assert(200);
     assert_eq!(ada.metrics("demo", "Staging").await, json!({}));
 
-    // The same contents once more are no repetition.
+    // The same contents are no longer a duplicate.
     app.clock.advance(1);
     assert_eq!(release(&ada, "demo", "Staging", "v2").await.assert(201)["package"]["label"], "v3");
     assert_eq!(check(&app, &staging).await.assert(200)["update_info"]["label"], "v3");
@@ -76,14 +76,14 @@ async fn clearing_concurrently_with_reports_leaves_no_negative_count() {
     for report in reports {
         assert_eq!(report.await.unwrap(), 200);
     }
-    // Each counter of now says how many clients are there, as their rows have it; the others count as absent.
+    // Each current counter matches the device rows; outdated counters are treated as absent.
     let counted = "SELECT m.place || ' ' || CAST(m.active AS TEXT) FROM metric_counters m \
         JOIN deployments d ON d.id = m.deployment_id AND d.counting_epoch = m.epoch WHERE m.active <> 0 ORDER BY 1";
     let there = "SELECT m.place || ' ' || CAST(COUNT(*) AS TEXT) FROM report_clients m \
         JOIN deployments d ON d.id = m.deployment_id AND d.counting_epoch = m.epoch GROUP BY m.place ORDER BY 1";
     assert_eq!(app.texts(counted, &[]).await, app.texts(there, &[]).await);
     assert_eq!(app.number("SELECT COUNT(*) FROM metric_counters WHERE active < 0").await, 0);
-    // Whoever reports after that is counted, each in one place.
+    // Later reports are counted, each device once.
     for number in 0..10 {
         let body = json!({ "deployment_key": staging, "app_version": "3.0.0", "client_unique_id": format!("d{number}") });
         app.clock.advance(1);

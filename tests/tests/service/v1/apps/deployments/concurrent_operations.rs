@@ -1,4 +1,4 @@
-//! Operations at the same time.
+//! Concurrent operations.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::v1::apps::deployments::{
     below, history, labels, patch, prepared, prepared_with, promote, release, roll_back, state, stored, until_somebody_waits,
 };
 
-/// Runs all of these at once.
+/// Runs all of these concurrently.
 async fn at_once(asking: impl IntoIterator<Item: Future<Output = Answer> + Send + 'static>) -> Vec<Answer> {
     let under_way: Vec<_> = asking.into_iter().map(tokio::spawn).collect();
     let mut answers = Vec::new();
@@ -38,7 +38,7 @@ async fn fifty_concurrent_uploads_create_fifty_releases() {
     app.verify_audit().await.unwrap();
 }
 
-/// What a release or a change may be refused with.
+/// The possible refusals of a release or a change.
 const REFUSALS: [&str; 7] = [
     "is unfinished",
     "identical",
@@ -49,7 +49,7 @@ const REFUSALS: [&str; 7] = [
     "must not be lower than",
 ];
 
-/// The operation with this number: a share of each kind, on both deployments.
+/// The operation with this number: all kinds, on both deployments.
 async fn operation(client: Client, number: u32) -> Answer {
     let (here, there) = if number.is_multiple_of(2) { ("Staging", "Production") } else { ("Production", "Staging") };
     match number % 10 {
@@ -81,7 +81,7 @@ async fn fifty_concurrent_mixed_operations_each_succeed_or_are_refused() {
                 let deployment = location.split('/').nth(5).unwrap().to_owned();
                 made.entry(deployment).or_default().push(answer.json()["package"].take());
             }
-            // Only a change of what is there already; one that changes nothing says nothing.
+            // Only an update of an existing release; one without effect is 204.
             200 => assert!(answer.asked.starts_with("PATCH "), "{}", answer.asked),
             204 => assert!(answer.asked.starts_with("PATCH ") && answer.body.is_empty(), "{}", answer.asked),
             _ => {
@@ -96,7 +96,7 @@ async fn fifty_concurrent_mixed_operations_each_succeed_or_are_refused() {
         assert_eq!(labels(&after), (1..=after.len()).map(|label| format!("v{label}")).collect::<Vec<_>>(), "{deployment}");
         let mut made = made.remove(deployment).unwrap_or_default();
         made.sort_by_key(|package| package["label"].as_str().unwrap()[1..].parse::<u32>().unwrap());
-        // Every 201 is a row with the contents that were answered, and there is no other row.
+        // Every 201 is a row with the returned contents, and there are no other rows.
         let essence = |releases: &[Value]| -> Vec<Value> {
             let members = ["label", "packageHash", "releaseMethod", "originalLabel", "originalDeployment", "size", "description"];
             releases.iter().map(|release| members.iter().map(|member| release[member].clone()).collect()).collect()
@@ -149,7 +149,7 @@ async fn concurrent_rollout_increases_never_decrease_the_percentage() {
     let before = app.audit_rows().await;
     let answers = at_once((2..=21).map(|number| {
         let ada = ada.clone();
-        // In an order that is not that of the numbers.
+        // Not in ascending order.
         async move { patch(&ada, "Staging", json!({ "rollout": number * 37 % 98 + 2 })).await }
     }))
     .await;

@@ -1,4 +1,4 @@
-//! Deployments: made, listed, read, and their keys.
+//! Deployments: create, list, read, and their keys.
 
 use serde_json::{Value, json};
 use tests::TestApp;
@@ -122,17 +122,17 @@ async fn a_key_belongs_to_one_deployment_and_never_moves_to_another_account() {
     let key = "key-that-customers-have";
     ada.post("/v1/apps/demo/deployments", json!({ "name": "First", "key": key })).await.assert(201);
 
-    // In use: taken for everybody.
+    // In use: taken for every account.
     for (client, path) in [(&ada, "/v1/apps/demo/deployments"), (&bob, "/v1/apps/bobs/deployments")] {
         let refusal = client.post(path, json!({ "name": "Second", "key": key })).await.refused(409);
         assert!(!refusal.contains("ada") && !refusal.contains("First"), "whose it is stays unsaid: {refusal}");
     }
-    // Freed: for its own account only.
+    // Retained: available to its own account only.
     app.free_key(key).await;
     bob.post("/v1/apps/bobs/deployments", json!({ "name": "Second", "key": key })).await.refused(409);
     ada.post("/v1/apps/demo/deployments", json!({ "name": "Second", "key": key })).await.assert(201);
     assert_eq!(ada.deployment_key("demo", "Second").await, key);
-    // Keys differ by case.
+    // Keys are case-sensitive.
     bob.post("/v1/apps/bobs/deployments", json!({ "name": "Second", "key": key.to_uppercase() })).await.assert(201);
 }
 
@@ -204,7 +204,7 @@ async fn a_new_deployment_queues_its_snapshot() {
     keys.push(ada.deployment_key("demo", "Beta").await);
     keys.sort_unstable();
     assert_eq!(open().await, keys);
-    // A change of one that is open anyway adds nothing.
+    // A further change of a pending snapshot adds no row.
     ada.upload("demo", "Beta", b"script", json!({ "appVersion": "1.0.0" })).await.assert(201);
     assert_eq!(open().await, keys);
 }

@@ -1,4 +1,4 @@
-//! `packageHash` in PATCH and promotion: a correction, never a falsification.
+//! `packageHash` in PATCH and promotions: it can correct a wrong hash, but not falsify one.
 
 use serde_json::{Value, json};
 use tests::{Bundle, Client, TestApp};
@@ -14,7 +14,7 @@ async fn zip_and_file(ada: &Client) -> [Value; 2] {
     made.try_into().unwrap()
 }
 
-/// What a damaged database, or one that was filled by hand, may say.
+/// Simulates a damaged or manually edited database.
 async fn falsify(app: &TestApp, label: &str, hash: &str) {
     let sql = "UPDATE releases SET package_hash = $2 WHERE 'v' || CAST(label AS TEXT) = $1";
     assert_eq!(app.change(sql, &[label, hash]).await, 1);
@@ -51,7 +51,7 @@ async fn a_wrong_hash_can_only_be_corrected_to_the_right_one() {
         assert_eq!(corrected["packageHash"], right);
         assert_eq!(details["changes"], json!({ "packageHash": right }));
     }
-    // Without a label it is the newest one's.
+    // Without a label, the newest release.
     let right = made[1]["packageHash"].as_str().unwrap();
     falsify(&app, "v2", &wrong).await;
     patch(&ada, "Staging", json!({ "packageHash": right })).await.assert(200);

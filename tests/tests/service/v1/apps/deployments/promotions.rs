@@ -31,7 +31,7 @@ async fn a_promotion_copies_the_contents_and_names_the_promoter() {
     let mut expected = source.clone();
     for (member, value) in [
         ("label", json!("v2")),
-        // A rollout is the source's own affair.
+        // A rollout is not inherited.
         ("rollout", Value::Null),
         ("releaseMethod", json!("Promote")),
         ("originalLabel", json!("v1")),
@@ -118,9 +118,9 @@ async fn source_and_destination_must_exist_and_differ() {
     assert!(text.contains("destination"), "{text}");
     let text = refused(&app, 404, to("Absent", "Production")).await;
     assert!(text.starts_with("deployment "), "{text}");
-    // Names are compared as they are.
+    // Names are case-sensitive.
     refused(&app, 404, to("Staging", "production")).await;
-    // Another app's deployment is none of this one.
+    // A deployment of another app is not found.
     ada.create_app("other").await;
     ada.post("/v1/apps/other/deployments", json!({ "name": "Theirs" })).await.assert(201);
     refused(&app, 404, to("Staging", "Theirs")).await;
@@ -134,7 +134,7 @@ async fn an_unfinished_rollout_at_the_destination_blocks_unless_disabled() {
     let text = refused(&app, 409, promote(&ada, json!({}))).await;
     assert!(text.contains("is unfinished"), "{text}");
     patch(&ada, "Production", json!({ "isDisabled": true })).await.assert(200);
-    // The source's own rollout is not: a release may be promoted while it is tried there.
+    // The source's own rollout does not: a release can be promoted during its rollout.
     promote(&ada, json!({ "rollout": 20 })).await.assert(201);
     refused(&app, 409, ada.upload("demo", "Production", b"never", json!({ "appVersion": "1.0.0" }))).await;
     patch(&ada, "Production", json!({ "rollout": 100 })).await.assert(200);
@@ -152,7 +152,7 @@ async fn identical_contents_for_the_same_versions_are_refused() {
         let text = refused(&app, 409, promote(&ada, info)).await;
         assert!(text.contains("identical"), "{text}");
     }
-    // For other versions they are something new; and then the first range's once more.
+    // For other versions they are new, and so is the first range after that.
     for range in ["^2.0.0", "^1.2.0"] {
         promote(&ada, json!({ "appVersion": range })).await.assert(201);
     }
@@ -199,7 +199,7 @@ async fn the_source_is_read_after_the_destination_lock_is_acquired() {
     let (app, ada) = prepared().await;
     release(&ada, "Staging", "one", json!({ "description": "first" })).await;
     release(&ada, "Staging", "two", json!({})).await;
-    // Somebody holds the destination; while the promotion waits, the source's newest release is disabled.
+    // The destination is locked; while the promotion waits, the source's newest release is disabled.
     let mut holder = app.db().write().await.unwrap();
     let lock = "UPDATE deployments SET last_label = last_label WHERE name = 'Production'";
     on_write!(holder, |conn| sqlx::query(lock).execute(conn).await).unwrap();
@@ -226,7 +226,7 @@ async fn a_promotion_does_not_wait_for_changes_of_its_source() {
         promote(&ada, json!({})).await.assert(201);
         holder.commit().await.unwrap();
     } else {
-        // One writer at a time: there is nothing that could be waited for.
+        // With a single writer there is nothing to wait for.
         promote(&ada, json!({})).await.assert(201);
     }
 }

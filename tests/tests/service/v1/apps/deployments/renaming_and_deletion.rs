@@ -1,4 +1,4 @@
-//! Deployments: renamed and deleted, and their keys, which are never freed.
+//! Renaming and deleting deployments; their keys are never freed.
 
 use serde_json::{Value, json};
 use tests::{Options, TestApp};
@@ -69,12 +69,12 @@ async fn a_deleted_deployments_key_serves_a_tombstone_until_its_owner_reuses_it(
     assert_eq!(check(&app, &production).await.assert(200)["update_info"]["label"], "v1", "the others serve on");
     assert_eq!(app.number("SELECT COUNT(*) FROM releases").await, 1);
     assert_eq!(app.number("SELECT COUNT(*) FROM blobs").await, blobs, "blobs stay for whoever clears unused ones away");
-    // They were used until now; that Production has one of them, too, is for the clean-up to see.
+    // They were in use until now. The cleanup has to notice that Production has one of them, too.
     let now = app.clock.now().0;
     let ages = app.texts("SELECT CAST(last_used_time AS TEXT) FROM blobs", &[]).await;
     assert_eq!(ages.iter().filter(|age| age.parse::<i64>().unwrap() >= now).count(), 2);
 
-    // Never freed: another account is refused, the owner's Admin may bring it back.
+    // Never freed: another account is refused, the owner's admin can reuse it.
     bob.post("/v1/apps/bobs/deployments", json!({ "name": "Mine", "key": staging })).await.refused(409);
     add(&ada, "demo", "bob", "Admin").await;
     let made = bob.post("/v1/apps/demo/deployments", json!({ "name": "Staging", "key": staging })).await;
@@ -98,7 +98,7 @@ async fn a_collaborator_of_one_app_cannot_take_the_deleted_keys_of_another() {
     let take = json!({ "name": "Mine", "key": secret });
     bob.post("/v1/apps/open/deployments", take.clone()).await.refused(409);
     app.api_key("bob", &["apps"]).await.post("/v1/apps/open/deployments", take.clone()).await.refused(409);
-    // Nor once the whole app is gone. Its owner can, in whichever app.
+    // Nor after deleting the app. The owner can use it in any app.
     ada.delete("/v1/apps/secret").await.assert(204);
     bob.post("/v1/apps/open/deployments", take.clone()).await.refused(409);
     ada.post("/v1/apps/open/deployments", take).await.assert(201);

@@ -1,4 +1,4 @@
-//! The way through a browser on the same machine, from the start to the end (RFC 8252, RFC 7636).
+//! The complete flow through a browser on the same machine (RFC 8252, RFC 7636).
 
 use serde_json::{Value, json};
 use tests::SessionOrigin::Dashboard;
@@ -75,7 +75,7 @@ async fn a_cli_is_authorized_through_the_browser() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_example_of_rfc_7636_is_accepted() {
     let (app, dashboard) = ada().await;
-    // Appendix B: the challenge is the RFC's, not computed here.
+    // Appendix B: the challenge from the RFC, not calculated here.
     let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
     let challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
     let key = ProofKey { verifier: verifier.to_owned(), challenge: challenge.to_owned() };
@@ -116,7 +116,7 @@ async fn any_state_is_returned_unchanged() {
             let redirect = decided["redirectUri"].as_str().unwrap();
             assert!(redirect.starts_with(&format!("{REDIRECT}?")) && redirect.is_ascii(), "{redirect}");
             assert!(!redirect.bytes().any(|byte| byte.is_ascii_control() || b" \"'<>#\\`{}|^".contains(&byte)), "{redirect}");
-            // Read as browsers' and servers' URL parsers do.
+            // Parsed like browsers and servers do.
             let url = reqwest::Url::parse(redirect).unwrap();
             let pairs: Vec<_> = url.query_pairs().into_owned().collect();
             let names: Vec<&str> = pairs.iter().map(|(name, _)| name.as_str()).collect();
@@ -183,7 +183,7 @@ async fn a_code_belongs_to_one_authorization_request() {
     let (mut one, mut two) = (Ceremony::begin(Way::Browser, &cli).await, Ceremony::begin(Way::Browser, &cli).await);
     one.approve(&dashboard).await;
     two.approve(&dashboard).await;
-    // With the verifier of the other one it is a wrong verifier, which ends the one that the code is of and no other.
+    // The other request's verifier is wrong and cancels only the request that the code belongs to.
     refused(&one.exchange_with("code", two.grant["code"].clone()).await, "invalid_grant");
     refused(&two.exchange().await, "invalid_grant");
     one.exchange().await.assert(200);
@@ -196,7 +196,7 @@ async fn the_credential_belongs_to_the_account_that_approves() {
     let mut ceremony = Ceremony::begin(Way::Browser, &app.anonymous().from("203.0.113.7")).await;
     read(&ada, ceremony.id()).await.assert(200);
     ceremony.approve(&bob).await;
-    // The exchange may come from anywhere.
+    // The exchange may come from any address.
     ceremony.cli = ceremony.cli.from("198.51.100.9");
     let given = ceremony.exchange().await;
     assert_eq!(given.assert(200)["account"], json!({ "email": "bob@example.com" }));

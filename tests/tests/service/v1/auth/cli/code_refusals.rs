@@ -1,4 +1,4 @@
-//! Authorization codes that are late, wrong or used: each refusal ends the request.
+//! Expired, wrong and reused authorization codes: each refusal cancels the request.
 
 use serde_json::{Value, json};
 
@@ -50,7 +50,7 @@ async fn a_wrong_verifier_or_redirect_cancels_the_request() {
         refused(&ceremony.exchange().await, "invalid_grant");
         assert_ne!(status(&dashboard, ceremony.id()).await, "approved", "{member} {value}");
     }
-    // The challenge is no verifier, nor is the verifier of another.
+    // Neither the challenge nor another request's verifier is valid.
     let (key, cli) = (super::participants::ProofKey::new(), app.anonymous());
     let mut ceremony = Ceremony::begin_with(Way::Browser, &cli, &json!({ "codeChallenge": key.challenge })).await;
     ceremony.approve(&dashboard).await;
@@ -116,14 +116,14 @@ async fn invalid_exchanges_get_the_matching_oauth_error() {
     }
     let mut ceremony = Ceremony::begin(Way::Browser, &cli).await;
     ceremony.approve(&dashboard).await;
-    // What is malformed was never looked up, so it ends nothing.
+    // A malformed code is not looked up, so it cancels nothing.
     for member in ["code", "codeVerifier", "redirectUri"] {
         for value in [json!(null), json!(""), json!(5), json!([]), json!({}), json!(true)] {
             refused(&ceremony.exchange_with(member, value).await, "invalid_request");
         }
     }
     for verifier in ["A".repeat(42), "A".repeat(129), format!("{}+", "A".repeat(43)), format!("{}=", "A".repeat(43)), "ü".repeat(43)] {
-        // A verifier that can be none of anything is a wrong one, and ends the request as any other.
+        // A malformed verifier is wrong, and cancels the request like any other.
         let mut ceremony = Ceremony::begin(Way::Browser, &app.anonymous()).await;
         ceremony.approve(&dashboard).await;
         refused(&ceremony.exchange_with("codeVerifier", json!(verifier)).await, "invalid_grant");

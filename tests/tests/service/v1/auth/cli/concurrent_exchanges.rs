@@ -1,4 +1,4 @@
-//! The same at the same moment: whoever races for a credential, at most one is given.
+//! Concurrent exchanges: at most one gets a credential.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::participants::{Ceremony, WAYS, Way, ada, ada_with, approve, deny, is_
 
 const AT_ONCE: usize = 50;
 
-/// Exchanges the same again and again, all at once.
+/// Sends the same exchange many times concurrently.
 async fn exchange_at_once(ceremony: &Ceremony) -> Vec<Answer> {
     let attempts: Vec<_> = (0..AT_ONCE)
         .map(|_| {
@@ -25,7 +25,7 @@ async fn exchange_at_once(ceremony: &Ceremony) -> Vec<Answer> {
     answers
 }
 
-/// How often each refusal came; `200` for what is none.
+/// The number of each refusal, with `200` for successes.
 fn count(answers: &[Answer]) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for answer in answers {
@@ -122,14 +122,14 @@ async fn no_concurrent_exchange_survives_a_password_change() {
             ceremony.approve(&dashboard).await;
             approved.push(ceremony);
         }
-        // The same password again: what counts is that it is replaced.
+        // The same password again: replacing it is what matters.
         let body = json!({ "currentPassword": PASSWORD, "password": PASSWORD });
         let changing = {
             let dashboard = dashboard.clone();
             tokio::spawn(async move { dashboard.patch("/v1/account", body).await })
         };
         let mut given = Vec::new();
-        // Those that come before the change are answered, those that come after it are not; the change is somewhere among them.
+        // Exchanges before the change succeed, later ones do not; the change happens in between.
         for ceremony in &approved {
             given.push(ceremony.exchange().await);
         }

@@ -1,4 +1,4 @@
-//! The way by a code that the user copies, from the start to the end (RFC 8628).
+//! The complete flow with a code that the user copies (RFC 8628).
 
 use serde_json::{Value, json};
 
@@ -68,13 +68,13 @@ async fn polling_too_fast_increases_the_interval() {
     };
     refused(&after(5 * SECOND).await, "authorization_pending");
     refused(&after(5 * SECOND).await, "authorization_pending");
-    // Too early by a moment: from now on it is ten seconds, counted from this poll.
+    // A moment too early: from now on the interval is ten seconds, starting with this poll.
     refused(&after(5 * SECOND - 1).await, "slow_down");
     refused(&after(10 * SECOND).await, "authorization_pending");
     refused(&after(10 * SECOND - 1).await, "slow_down");
     refused(&after(15 * SECOND - 1).await, "slow_down");
     refused(&after(20 * SECOND).await, "authorization_pending");
-    // Of another one it is still five.
+    // For another request it is still five.
     let other = Ceremony::begin(Way::Device, &app.anonymous()).await;
     app.clock.advance(5 * SECOND);
     refused(&other.exchange().await, "authorization_pending");
@@ -159,7 +159,7 @@ async fn a_code_of_one_flow_is_invalid_in_the_other() {
     refused(&exchange(&cli, &json!({ "grantType": "device_code", "deviceCode": browser.grant["code"] })).await, "invalid_grant");
     refused(&browser.exchange_with("code", device.grant["deviceCode"].clone()).await, "invalid_grant");
     refused(&exchange(&cli, &json!({ "grantType": "device_code", "deviceCode": device.user_code() })).await, "invalid_grant");
-    // Neither has ended by that.
+    // Neither was canceled.
     browser.exchange().await.assert(200);
     device.exchange().await.assert(200);
 }

@@ -1,4 +1,4 @@
-//! Requests whose time is over: shown for a while, then forgotten.
+//! Expired requests: shown for a while, then deleted.
 
 use tests::TestApp;
 use tests::wait::until;
@@ -8,7 +8,7 @@ use super::participants::{Ceremony, WAYS, ada, approve, deny, is_in, read, refus
 
 const HOUR: i64 = 60 * MINUTE;
 
-/// Lets the job run that forgets, as it does at each start.
+/// Runs the cleanup job by restarting the server.
 async fn restart(app: &mut TestApp) {
     app.stop().await;
     app.start().await;
@@ -33,7 +33,7 @@ async fn a_request_is_deleted_an_hour_after_it_ends() {
     app.clock.advance(10 * MINUTE + HOUR - 1);
     let last = Ceremony::begin(WAYS[1], &app.anonymous().from("203.0.113.9")).await;
     restart(&mut app).await;
-    // What was counted of the others is forgotten after them, in the same round.
+    // The rate limit counters are deleted after them, in the same round.
     let counts = async || app.number("SELECT COUNT(*) FROM limit_counts WHERE name = 'cli_starts'").await;
     until("the job has run", async || (counts().await == 1).then_some(())).await;
     assert_eq!(kept(&app).await, 9);

@@ -1,4 +1,4 @@
-//! Bodies that are no requests: each bad member is named, nothing is kept, nothing is a failure of the service.
+//! Invalid bodies: each invalid member is named, nothing is stored, and none causes a 500.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -127,11 +127,11 @@ async fn bodies_are_json_of_a_bounded_size() {
         assert!([201, 400, 404].contains(&status), "{path}: {status}");
         send("application/json", filled(10_241)).await.refused(413);
         send("text/plain", text.clone().into_bytes()).await.refused(415);
-        // As OAuth itself would have it: the service's bodies are JSON.
+        // The content type of OAuth itself; this service accepts only JSON.
         send("application/x-www-form-urlencoded", b"grantType=device_code".to_vec()).await.refused(415);
         for malformed in [&b"{"[..], b"[]", b"5", b"null", b"{\"a\":1}}", b"\xff"] {
             let refusal = send("application/json", malformed.to_vec()).await.refused(400);
-            // Command lines read a word there, whatever was wrong.
+            // CLIs expect an error code there, whatever was wrong.
             assert_eq!(refusal == "invalid_request", path == "/v1/auth/cli/token", "{path}: {refusal}");
         }
     }
@@ -177,7 +177,7 @@ async fn a_500_reveals_nothing() {
         assert_eq!(answer.refused(500), "internal error", "{}", answer.asked);
         assert_eq!(members(&answer.json()), ["error", "requestId"]);
     }
-    // What has failed has not used anything up.
+    // A failed request consumed nothing.
     app.change("ALTER TABLE damaged RENAME TO cli_authorizations", &[]).await;
     for ceremony in ceremonies {
         ceremony.exchange().await.assert(200);

@@ -1,4 +1,4 @@
-//! How often strangers may begin and exchange.
+//! Rate limits for starting and exchanging requests.
 
 use serde_json::{Value, json};
 use tests::{Answer, Options, TestApp};
@@ -102,7 +102,7 @@ async fn an_address_can_exchange_a_thousand_times_in_ten_minutes() {
     }
     assert_eq!(limited(&exchange(&cli, &unknown()).await), 10 * 60);
     assert_eq!(limited(&ceremony.exchange().await), 10 * 60);
-    // Elsewhere it is exchanged: the refusal has not used it up.
+    // It can be exchanged from another address: the refusal did not consume it.
     ceremony.cli = cli.from("203.0.113.8");
     ceremony.exchange().await.assert(200);
 }
@@ -121,7 +121,7 @@ async fn polls_at_the_required_interval_are_not_counted() {
     }
     assert_eq!(limited(&ceremony.exchange().await), 10 * 60);
     limited(&exchange(&cli, &unknown()).await);
-    // Whoever keeps to it again gets in, whatever others behind the same address do.
+    // A CLI that respects the interval is authorized, whatever others behind the same address do.
     ceremony.approve(&dashboard).await;
     app.clock.advance(MINUTE);
     ceremony.exchange().await.assert(200);

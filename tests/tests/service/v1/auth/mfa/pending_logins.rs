@@ -1,4 +1,4 @@
-//! Logins that wait for a second factor: what they are, what completes them, what ends them.
+//! Pending logins: what completes them and what cancels them.
 
 use serde_json::{Value, json};
 use tests::people::{PASSWORD, login};
@@ -30,7 +30,7 @@ async fn a_login_with_a_second_factor_is_pending() {
     for path in ["/v1/authenticated", "/v1/account", "/v1/mfa", "/v1/apps"] {
         bearer.get(path).await.refused(401);
     }
-    // A wrong password learns nothing of it.
+    // A wrong password does not reveal it.
     let wrong = app.try_log_in("ada", "not her password").await;
     wrong.refused_with(401, None);
     assert_eq!(members(&wrong.json()), ["error", "requestId"]);
@@ -44,14 +44,14 @@ async fn only_usable_methods_are_listed() {
     let both = app.with_both("eve").await;
     assert_eq!(app.pend("ada").await.methods, ["totp", "recovery_code"]);
     assert_eq!(app.pend("bob").await.methods, ["passkey", "recovery_code"]);
-    // An app that is not confirmed is none.
+    // An unconfirmed app does not count.
     app.without_factor("dan").await.set_up_totp().await;
     app.try_log_in("dan", PASSWORD).await.assert(200)["accessKey"].as_str().unwrap();
     for code in &both.codes {
         app.pend("eve").await.recovery(code).await.assert(200);
     }
     assert_eq!(app.pend("eve").await.methods, ["passkey", "totp"]);
-    // A server that lost its name still lets those in who have something else.
+    // A server without a hostname still accepts other factors.
     app.stop().await;
     app.configure("DASHBOARD_URL", "http://127.0.0.1:8080/dashboard");
     app.start().await;
@@ -77,7 +77,7 @@ async fn each_factor_completes_the_login_with_an_ordinary_session() {
         assert_eq!(body["expires"], app.clock.now().0 + 14 * 24 * 60 * MINUTE);
         let session = app.client_of(&body);
         session.get("/v1/authenticated").await.assert(200);
-        // A dashboard session, which may make keys.
+        // A dashboard session, which can create keys.
         session.post("/v1/access-keys", json!({ "friendlyName": method })).await.assert(201);
         let events = app.audit_since(rows).await;
         let logins: Vec<_> = events.iter().filter(|event| event.action == "session.create").collect();
@@ -99,7 +99,7 @@ async fn a_pending_login_works_once() {
     pending.recovery(&ada.codes[0]).await.refused_with(401, None);
     pending.options().await.refused_with(401, None);
     pending.verify(&ada.authenticator.assert(&options)).await.refused_with(401, None);
-    // The code was not taken from her by that.
+    // The code was not consumed.
     app.pend("ada").await.recovery(&ada.codes[0]).await.assert(200);
 }
 
@@ -120,7 +120,7 @@ async fn an_unknown_pending_login_is_refused_without_a_reason() {
         let same: Vec<_> = texts.iter().skip(place).step_by(3).collect();
         assert!(same.iter().all(|text| *text == same[0]), "{same:?}");
     }
-    // Nor does a bearer token make up for it.
+    // A bearer token does not replace it.
     let body = json!({ "pendingToken": unknown.token, "code": ada.code() });
     ada.session.post("/v1/auth/mfa/totp", body).await.refused(401);
 }
@@ -162,7 +162,7 @@ async fn the_fifth_wrong_attempt_of_any_kind_cancels_the_login() {
     pending.totp(&ada.code()).await.refused_with(401, None);
     pending.recovery(&ada.codes[0]).await.refused_with(401, None);
     pending.verify(&ada.authenticator.assert(&options)).await.refused_with(401, None);
-    // It alone has ended.
+    // Only this one was canceled.
     app.pend("ada").await.totp(&ada.code()).await.assert(200);
 }
 
@@ -173,7 +173,7 @@ async fn a_correct_fifth_attempt_completes_the_login() {
     for _ in 0..4 {
         pending.totp(&ada.wrong_code()).await.refused(401);
     }
-    // What is no attempt does not count as one.
+    // An invalid request is not an attempt.
     let empty = json!({ "pendingToken": pending.token, "code": "" });
     for body in [json!({}), json!({ "code": "123456" }), json!({ "pendingToken": pending.token }), empty, json!([])] {
         app.anonymous().post("/v1/auth/mfa/totp", body.clone()).await.refused(400);
@@ -187,7 +187,7 @@ async fn several_logins_can_be_pending_concurrently() {
     let (app, ada) = with_ada().await;
     let bob = app.with_totp("bob").await;
     let (first, second, of_bob) = (app.pend("ada").await, app.pend("ada").await, app.pend("bob").await);
-    // What is somebody else's completes nothing.
+    // Another user's factor is refused.
     of_bob.totp(&ada.code()).await.refused(401);
     of_bob.recovery(&ada.codes[1]).await.refused(401);
     first.totp(&bob.code()).await.refused(401);

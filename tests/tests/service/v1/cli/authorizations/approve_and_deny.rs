@@ -1,4 +1,4 @@
-//! Who may say yes or no, when, and in which order the refusals come.
+//! Approving and denying: who may, when, and the order of the refusals.
 
 use tests::SessionOrigin::{CliBrowser, CliDevice, Dashboard};
 use tests::{Client, TestApp};
@@ -8,10 +8,10 @@ use crate::v1::auth::cli::participants::{
 };
 use crate::v1::auth::cli::{DAY, MINUTE};
 
-/// A request that nobody made.
+/// The ID of an unknown request.
 const UNKNOWN: &str = "3f8b0c9a-4a55-4d5e-9d0f-0d3c3a0f6a11";
 
-/// Every credential of Ada's that is not the dashboard's, with the code of its refusals.
+/// Every credential of Ada except dashboard sessions, with the code of its refusals.
 async fn others(app: &TestApp) -> Vec<(Client, Option<&'static str>)> {
     let told = Some("dashboard_session_required");
     let old = app.open_session("ada", Dashboard).await;
@@ -54,7 +54,7 @@ async fn an_account_past_its_mfa_deadline_cannot_approve() {
     app.miss_mfa_deadline("ada").await;
     for way in WAYS {
         let ceremony = Ceremony::begin(way, &app.anonymous()).await;
-        // What kind of credential it is comes first, what it is about last.
+        // The kind of credential is checked first, the request last.
         for (client, code) in &others {
             approve(client, UNKNOWN).await.refused_with(403, *code);
         }
@@ -148,13 +148,13 @@ async fn a_decided_request_is_visible_only_to_its_account() {
     for way in WAYS {
         for approves in [true, false] {
             let ceremony = Ceremony::begin(way, &app.anonymous()).await;
-            // Whoever has the link may be the one who approves.
+            // Any user with the link may approve.
             assert_eq!(read(&bob, ceremony.id()).await.assert(200), read(&ada, ceremony.id()).await.assert(200));
             if approves { approve(&ada, ceremony.id()).await } else { deny(&ada, ceremony.id()).await }.assert(200);
             read(&bob, ceremony.id()).await.refused(404);
             approve(&bob, ceremony.id()).await.refused(404);
             deny(&bob, ceremony.id()).await.refused(404);
-            // Another session of the one who decided sees it.
+            // Another session of the deciding account can see it.
             let again = app.open_session("ada", Dashboard).await;
             assert_eq!(status(&again, ceremony.id()).await, if approves { "approved" } else { "denied" });
         }
@@ -185,7 +185,7 @@ async fn a_denied_request_returns_no_credential_in_either_flow() {
     for way in WAYS {
         let mut ceremony = Ceremony::begin(way, &app.anonymous()).await;
         deny(&dashboard, ceremony.id()).await.assert(200);
-        // There never was a code; a made-up one is as unknown as any.
+        // No code was issued; an invented one is unknown.
         ceremony.grant["code"] = serde_json::json!("A".repeat(43));
         refused(&ceremony.exchange().await, if way == Way::Browser { "invalid_grant" } else { "access_denied" });
     }

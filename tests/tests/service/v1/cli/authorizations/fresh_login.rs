@@ -1,4 +1,4 @@
-//! With a second factor only a young login lets a command line in.
+//! With a second factor, approving a CLI requires a recent login.
 
 use tests::SessionOrigin::{CliBrowser, Dashboard};
 use tests::{Options, TestApp};
@@ -6,7 +6,7 @@ use tests::{Options, TestApp};
 use crate::v1::auth::cli::MINUTE;
 use crate::v1::auth::cli::participants::{Ceremony, WAYS, approve, deny, many, status};
 
-/// A request that nobody made.
+/// The ID of an unknown request.
 const UNKNOWN: &str = "3f8b0c9a-4a55-4d5e-9d0f-0d3c3a0f6a11";
 const TOO_OLD: Option<&str> = Some("reauth_required");
 
@@ -26,7 +26,7 @@ async fn with_a_second_factor_a_login_can_approve_for_fifteen_minutes() {
         app.clock.advance(5 * MINUTE);
         approve(&dashboard, timely.id()).await.assert(200);
         app.clock.advance(1);
-        // Known or not, decided or not: the login comes first, the kind of credential before it.
+        // For any request, the kind of credential is checked first, then the age of the login.
         for id in [late.id(), timely.id(), UNKNOWN, "x"] {
             approve(&dashboard, id).await.refused_with(403, TOO_OLD);
         }

@@ -1,4 +1,4 @@
-//! The code that a user types: found however it is written, guessed at by nobody.
+//! User codes: found in any formatting, and protected against guessing.
 
 use serde_json::{Value, json};
 use tests::Answer;
@@ -40,7 +40,7 @@ async fn a_code_resolves_to_its_request_while_it_is_pending() {
     resolve(&dashboard, expired.user_code()).await.assert(200);
     app.clock.advance(1);
     resolve(&dashboard, expired.user_code()).await.refused(404);
-    // To find a request is not to decide on it.
+    // Finding a request does not decide it.
     read(&dashboard, expired.id()).await.assert(200);
 }
 
@@ -64,14 +64,14 @@ async fn an_account_is_limited_to_ten_wrong_codes_in_fifteen_minutes() {
     let bob = person(&app, "bob").await;
     let sound = Ceremony::begin(Way::Device, &app.anonymous()).await;
     for number in 0..10 {
-        // Right ones between them count for nothing.
+        // Correct codes in between do not reset the count.
         resolve(&ada, sound.user_code()).await.assert(200);
         resolve(&ada, "BCDF-GHJK").await.refused(404);
         app.clock.advance(if number == 9 { 0 } else { 1_000 });
     }
     assert_eq!(limited(&resolve(&ada, "BCDF-GHJK").await), 15 * 60 - 9);
     assert_eq!(limited(&resolve(&ada, sound.user_code()).await), 15 * 60 - 9, "the right one tells nothing any more");
-    // It is the account that is held up, by whatever session, and no other.
+    // The limit applies to the account across its sessions, and to no other account.
     let again = app.open_session("ada", Dashboard).await;
     limited(&resolve(&again, sound.user_code()).await);
     resolve(&bob, sound.user_code()).await.assert(200);
@@ -120,7 +120,7 @@ async fn only_a_dashboard_session_can_resolve_codes() {
     let machine = app.open_session("ada", CliDevice).await;
     resolve(&machine, ceremony.user_code()).await.refused_with(403, Some("dashboard_session_required"));
     resolve(&app.anonymous(), ceremony.user_code()).await.refused(401);
-    // Refused before it is judged: nothing was counted.
+    // Refused before validation: nothing was counted.
     assert_eq!(app.number("SELECT COUNT(*) FROM limit_counts WHERE name = 'cli_resolves'").await, 0);
     let found: Value = resolve(&dashboard, ceremony.user_code()).await.assert(200);
     assert_eq!(found["authorizationId"], ceremony.id());

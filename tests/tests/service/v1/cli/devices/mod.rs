@@ -1,4 +1,4 @@
-//! The machines that an account has let in: listed, and shut out again.
+//! The authorized devices of an account: list and revoke.
 
 mod notices;
 
@@ -20,7 +20,7 @@ fn laptop() -> Device {
     }
 }
 
-/// The id of a client's own credential.
+/// The ID of a client's own credential.
 async fn own(client: &Client) -> String {
     let current = machines(client).await.into_iter().find(|machine| machine["isCurrent"] == true);
     current.unwrap()["credentialId"].as_str().unwrap().to_owned()
@@ -89,7 +89,7 @@ async fn revoking_a_device_affects_no_other() {
     assert!(answer.body.is_empty());
     assert!(!is_in(&clients[0]).await && is_in(&clients[1]).await);
     shut_out(&dashboard, &ids[0]).await.refused(404);
-    // One machine shuts out another, and itself.
+    // A device revokes another one, and itself.
     shut_out(&clients[1], &ids[2]).await.assert(204);
     shut_out(&clients[1], &ids[1]).await.assert(204);
     assert!(!is_in(&clients[1]).await && !is_in(&clients[2]).await && is_in(&clients[3]).await);
@@ -138,7 +138,7 @@ async fn devices_of_another_account_are_not_found() {
     let other = app.open_session("ada", Dashboard).await;
     app.named_key("ada", "build server").await;
     let mut ids = vec![own(&bobs).await, "x".to_owned(), "%00".to_owned(), "%ff".to_owned(), "a%20b".to_owned(), "x".repeat(3_000)];
-    // Sessions of the dashboard and named keys are ended elsewhere.
+    // Dashboard sessions and access keys are revoked elsewhere.
     ids.extend(app.texts("SELECT id FROM access_keys WHERE credential_origin IS NULL", &[]).await);
     ids.extend(app.texts("SELECT id FROM access_keys WHERE credential_origin = 'dashboard_session'", &[]).await);
     assert!(ids.len() >= 10, "{ids:?}");
@@ -146,7 +146,7 @@ async fn devices_of_another_account_are_not_found() {
         shut_out(&dashboard, id).await.refused(404);
     }
     assert!(is_in(&bobs).await && is_in(&bob).await && is_in(&machine).await && is_in(&other).await);
-    // One that has ended by itself is not there any more.
+    // An expired device is not found.
     let id = own(&machine).await;
     app.clock.advance(90 * DAY);
     let again = app.open_session("ada", Dashboard).await;
@@ -172,7 +172,7 @@ async fn of_concurrent_revocations_of_a_device_one_succeeds() {
     assert_eq!(statuses, [[204].as_slice(), &[404; 9]].concat());
 }
 
-/// What the other ways of ending sessions do to machines.
+/// How other ways of revoking sessions affect devices.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_device_can_be_revoked_by_name_by_address_and_as_an_access_key() {
     let (app, dashboard): (TestApp, Client) = ada().await;
@@ -187,7 +187,7 @@ async fn a_device_can_be_revoked_by_name_by_address_and_as_an_access_key() {
     let id = own(&machine).await;
     dashboard.delete(&format!("/v1/access-keys/CLI-{id}")).await.assert(204);
     assert!(!is_in(&machine).await);
-    // The sessions of the dashboard alone.
+    // Only dashboard sessions.
     let machine = open().await;
     dashboard.delete("/v1/account/sessions").await.assert(200);
     assert!(is_in(&machine).await);

@@ -1,4 +1,4 @@
-//! The mails that tell an owner of machines that came and went.
+//! Mails about authorized and revoked devices.
 
 use serde_json::json;
 use tests::SessionOrigin::Dashboard;
@@ -8,7 +8,7 @@ use crate::v1::auth::cli::participants::{Ceremony, WAYS, Way, ada_with, deny, is
 
 const EMAIL: &str = "ada@example.com";
 
-/// The one mail that came since there were so many.
+/// The only mail since the first `so_far`.
 async fn next(app: &TestApp, so_far: &mut usize) -> ReceivedMail {
     let mut mails = app.mails_to(EMAIL).await;
     *so_far += 1;
@@ -70,7 +70,7 @@ async fn the_owner_is_notified_when_a_code_is_reused() {
     next(&app, &mut mails).await;
     refused(&ceremony.exchange().await, "invalid_grant");
     says(&next(&app, &mut mails).await, "A device was revoked", &["Ada's laptop"]);
-    // What has nothing left to revoke is nothing to tell of.
+    // Without anything to revoke, no notice is sent.
     refused(&ceremony.exchange().await, "invalid_grant");
     assert_eq!(app.mails_to(EMAIL).await.len(), mails);
 }
@@ -100,7 +100,7 @@ async fn a_device_without_a_name_also_sends_a_notice() {
     says(&next(&app, &mut mails).await, "A device was authorized", &["203.0.113.7"]);
     machine.delete("/v1/cli/devices/current").await.assert(204);
     next(&app, &mut mails).await;
-    // What a machine calls itself is text, whatever it looks like.
+    // A device name is escaped.
     let told = json!({ "deviceName": "<a href=\"https://evil.example\">laptop</a>" });
     Ceremony::begin_with(Way::Device, &app.anonymous(), &told).await.log_in(&dashboard).await;
     let mail = next(&app, &mut mails).await;

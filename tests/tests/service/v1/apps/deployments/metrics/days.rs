@@ -1,4 +1,4 @@
-//! Which days there are, when they close, and with what.
+//! Which days the history has, when they are closed, and with which values.
 
 use serde_json::{Value, json};
 
@@ -19,14 +19,14 @@ async fn a_day_is_updated_until_it_ends_and_then_stays_unchanged() {
         shown
     };
     assert_eq!(whole(&ada).await, shown(&[day(first, [("v1", values([1, 0, 1, 0], None))])]));
-    // What comes after the job ran is shown once it has run again.
+    // Reports after the job are shown once it runs again.
     install(&app, &staging, "b", "v1").await;
     assert_eq!(whole(&ada).await, shown(&[day(first, [("v1", values([1, 0, 1, 0], None))])]));
     round(&app).await;
     let two = day(first, [("v1", values([2, 0, 2, 0], None))]);
     assert_eq!(whole(&ada).await, shown(std::slice::from_ref(&two)));
 
-    // The last report of the day comes after the job's last round, at the last millisecond.
+    // The last report of the day arrives after the job's last round, at the last millisecond.
     go_to(&app, first, DAY - 1);
     install(&app, &staging, "c", "v2").await;
     let second = today(&app);
@@ -37,7 +37,7 @@ async fn a_day_is_updated_until_it_ends_and_then_stays_unchanged() {
     let closed = day(first, [("v1", values([2, 0, 2, 0], None)), ("v2", values([1, 0, 1, 0], None))]);
     let open = day(second, [("v1", values([1, 0, 2, 0], Some([0, 0, 0]))), ("v2", values([3, 0, 3, 0], Some([0, 2, 0])))]);
     assert_eq!(whole(&ada).await["days"], json!([closed, open]));
-    // Nothing that comes later is in the first day.
+    // Later reports do not count for the first day.
     for device in ["e", "f"] {
         install(&app, &staging, device, "v1").await;
         round(&app).await;
@@ -52,7 +52,7 @@ async fn a_late_job_closes_the_day_with_its_final_values() {
     install(&app, &staging, "a", "v1").await;
     round(&app).await;
     install(&app, &staging, "b", "v1").await;
-    // The same labels change on each of the following days, another one for the first time, and no job runs.
+    // The same labels change on each of the following days, plus a new one, and the job does not run.
     for (offset, devices) in [(1, ["a", "c"]), (2, ["b", "d"]), (3, ["c", "e"]), (5, ["f", "a"])] {
         go_to(&app, first.plus_days(offset), 9 * HOUR);
         for (device, label) in devices.into_iter().zip(["v2", "v1"]) {
@@ -62,11 +62,11 @@ async fn a_late_job_closes_the_day_with_its_final_values() {
     let late = today(&app);
     round(&app).await;
     let closed = day(first, [("v1", values([2, 0, 2, 0], None))]);
-    // a, which had left for v2 on the second day, is back; c came by v1 to v2.
+    // Device a, which moved to v2 on the second day, is back; c moved via v1 to v2.
     let open = day(late, [("v1", values([3, 0, 5, 0], None)), ("v2", values([3, 0, 4, 0], None))]);
     assert_eq!(whole(&ada).await["days"], json!([closed, open]), "{first} to {late}");
 
-    // And once more, with labels of which some have rested since.
+    // And again, with some labels unchanged.
     install(&app, &staging, "z", "v1").await;
     for offset in [4, 6, 7] {
         go_to(&app, late.plus_days(offset), 9 * HOUR);
@@ -99,11 +99,11 @@ async fn days_without_a_job_are_missing_and_the_next_day_has_no_deltas() {
         day(first, [("v1", values([1, 0, 1, 0], None))]),
         day(first.plus_days(1), [("v1", values([2, 0, 2, 0], Some([0, 1, 0])))]),
         day(first.plus_days(3), [("v1", values([4, 0, 4, 0], None))]),
-        // A label that the day before did not have counts from nothing.
+        // A label missing on the previous day starts at zero.
         day(first.plus_days(4), [("v1", values([4, 0, 5, 0], Some([0, 1, 0]))), ("v2", values([1, 0, 1, 0], Some([0, 1, 0])))]),
     ]);
     assert_eq!(whole(&ada).await["days"], expected);
-    // A job that comes afterwards makes no day up.
+    // A later job does not create missing days.
     days_later(&app, -2);
     round(&app).await;
     assert_eq!(whole(&ada).await["days"], json!(expected.as_array().unwrap()[..2]), "what is later than the clock is not shown");
@@ -123,7 +123,7 @@ async fn setting_the_clock_back_changes_no_closed_day() {
     let closed = stored(&app).await[0].clone();
     assert!(closed.ends_with("closed"), "{closed}");
 
-    // Back in the first day: it is closed, so what comes counts in the one that is open.
+    // Back in the first day, which is closed: reports count for the open one.
     go_to(&app, first, 12 * HOUR);
     install(&app, &staging, "c", "v1").await;
     round(&app).await;
@@ -161,15 +161,15 @@ async fn ahead(days: i64) {
     let first = today(&app);
     install(&app, &staging, "a", "v1").await;
     round(&app).await;
-    // Reports come while the clock is ahead, also of a label that is new.
+    // Reports arrive while the clock is ahead, also for a new label.
     days_later(&app, days);
     install(&app, &staging, "b", "v1").await;
     install(&app, &staging, "c", "v2").await;
     days_later(&app, -days);
-    // What comes when it is right again belongs to this day, before the job's next round and after it.
+    // Reports after the correction count for this day, before and after the next round of the job.
     install(&app, &staging, "e", "v1").await;
     round(&app).await;
-    // And once more, with nothing else for the job to do.
+    // And again, with no other work for the job.
     days_later(&app, days);
     install(&app, &staging, "h", "v1").await;
     days_later(&app, -days);
@@ -194,7 +194,7 @@ async fn ahead(days: i64) {
 #[tokio::test(flavor = "multi_thread")]
 async fn another_replica_may_reach_midnight_slightly_earlier() {
     const MINUTE: i64 = 60_000;
-    // So many minutes before midnight the job runs, while another replica counts on the next day already.
+    // The job runs this many minutes before midnight, while another replica already counts for the next day.
     for (left, is_near) in [(9, true), (11, false)] {
         let (app, ada, staging) = prepared(1).await;
         let first = today(&app);
@@ -244,7 +244,7 @@ async fn the_history_contains_only_release_labels_in_order() {
         app.anonymous().post(&format!("/v1/public/svc/report_status/{path}"), body).await.assert(200);
         app.clock.advance(1);
     };
-    // Binary versions, also one that looks like a label, which counts as `other`.
+    // Binary versions, including one that looks like a label, which counts as `other`.
     for (device, version) in [("a", "1.0.0"), ("b", "v7"), ("c", "other")] {
         report("deploy", json!({ "deployment_key": staging, "app_version": version, "client_unique_id": device })).await;
     }
@@ -284,7 +284,7 @@ async fn a_thousand_labels_are_closed_with_their_final_values() {
     let (app, ada, staging) = prepared(1).await;
     install(&app, &staging, "a", "v1").await;
     let first = today(&app);
-    // More than one statement takes.
+    // More than fit in one statement.
     let sql = "WITH RECURSIVE numbers (number) AS (SELECT 2 UNION ALL SELECT number + 1 FROM numbers WHERE number < 1200) \
         INSERT INTO metric_counters (deployment_id, epoch, place, active, downloaded, installed, failed, first_day, day, open_day) \
         SELECT deployment_id, epoch, 'v' || CAST(number AS TEXT), number, 0, number, 0, first_day, day, open_day FROM metric_counters, numbers WHERE place = 'v1'";

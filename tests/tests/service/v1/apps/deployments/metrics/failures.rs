@@ -1,4 +1,4 @@
-//! A deployment whose history cannot be kept: the others' is, and its own afterwards.
+//! A deployment whose history cannot be stored: others are stored, and its own later.
 
 use control::testing::jobs;
 use serde_json::json;
@@ -6,7 +6,7 @@ use tests::{Dialect, TestApp};
 
 use crate::v1::apps::deployments::metrics::{day, days_later, history, install, prepared, release, round, today, values};
 
-/// Makes the database refuse whatever is to be stored of the days of the deployment with this key, until [`mend`].
+/// Makes the database reject the days of the deployment with this key, until [`mend`].
 async fn break_days(app: &TestApp, key: &str) {
     match app.db().dialect() {
         Dialect::Sqlite => {
@@ -51,7 +51,7 @@ async fn execute(app: &TestApp, sql: String) {
 async fn a_failing_deployment_does_not_block_others_and_is_retried() {
     let (app, ada, staging) = prepared(1).await;
     let mut keys = vec![staging];
-    // Ids grow with the time, and a round goes by them: one comes before the broken one, another after it.
+    // IDs ascend with time, and a round processes them in order: one deployment comes before the broken one, another after it.
     for name in ["broken", "other"] {
         app.clock.advance(1);
         keys.push(ada.create_app(name).await.1);
@@ -78,7 +78,7 @@ async fn a_failing_deployment_does_not_block_others_and_is_retried() {
     for name in ["demo", "other"] {
         assert_eq!(history(&ada, name, "Staging", "").await["days"], all, "{name}");
     }
-    // Its first day is still open, and shows what the job saw then.
+    // Its first day is still open, with the values of the last successful round.
     let broken = async || history(&ada, "broken", "Staging", "").await["days"].clone();
     assert_eq!(broken().await, json!([day(first, [("v1", values([1, 0, 1, 0], None))])]));
     mend(&app).await;

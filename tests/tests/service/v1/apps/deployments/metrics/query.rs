@@ -1,4 +1,4 @@
-//! What is shown of the days: the range that a query asks for, and what it is held to.
+//! The range of days: query parameters, defaults and clamping.
 
 use serde_json::{Value, json};
 use shared::time::UtcDay;
@@ -23,7 +23,7 @@ async fn fifty_days() -> (TestApp, Client, UtcDay, UtcDay) {
     (app, ada, first, last)
 }
 
-/// The range of an answer, how many days it has, and the first day's installations and how much more they are than the day before.
+/// The range in a response, its number of days, and the first day's installations and delta.
 fn outline(answer: &Value) -> (String, String, usize, Value, Value) {
     let text = |name: &str| answer[name].as_str().unwrap().to_owned();
     let first = &answer["days"][0]["labels"]["v1"];
@@ -49,7 +49,7 @@ async fn a_range_defaults_to_thirty_days_and_is_clamped_to_available_days() {
         (format!("?from={distant_past}&to={distant_future}"), 0, 49, 50),
         (format!("?from={}&to={distant_future}", at(48)), 48, 49, 2),
         (format!("?from={distant_past}&to={}", at(1)), 0, 1, 2),
-        // Whole ranges outside come to lie at the nearest end.
+        // Ranges entirely outside are clamped to the nearest end.
         (format!("?from={distant_past}&to=0001-12-31"), 0, 0, 1),
         (format!("?from={}&to={}", at(-10), at(-1)), 0, 0, 1),
         (format!("?from={}&to={distant_future}", at(50)), 49, 49, 1),
@@ -66,14 +66,14 @@ async fn a_range_defaults_to_thirty_days_and_is_clamped_to_available_days() {
         assert_eq!(dates.first().copied(), Some(at(from).as_str()), "{query}");
     }
     assert_eq!(last, first.plus_days(49));
-    // The answer has these members and no others.
+    // The response has exactly these members.
     let answer = whole(&ada).await;
     let members = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(members(&answer), ["days", "from", "historyStartsAt", "to"]);
     assert_eq!(members(&answer["days"][0]), ["date", "labels"]);
     let values = ["active", "downloaded", "downloadedDelta", "failed", "failedDelta", "installed", "installedDelta"];
     assert_eq!(members(&answer["days"][0]["labels"]["v1"]), values);
-    // The percent-encoded form is the same, and a slash at the end.
+    // The percent-encoded form is equivalent, and so is a trailing slash.
     let query = format!("?from={}&to={}", at(7).replace('-', "%2D"), at(8));
     assert_eq!(outline(&ada.get(&format!("{PATH}/{query}")).await.assert(200)).2, 2);
     drop(app);
@@ -111,7 +111,7 @@ async fn invalid_dates_are_refused_naming_each() {
     assert_eq!(refused("?from=2026-01-02&to=2026-01-01").await, "from: must not be after to");
     assert_eq!(refused("?from=9999-12-31&to=9999-12-30").await, "from: must not be after to");
     ada.get(&format!("{PATH}?from=2026-01-01&to=2026-01-01")).await.assert(200);
-    // The refusal of who may not ask comes first.
+    // Access is checked first.
     let bob = app.sign_up("bob").await;
     bob.get(&format!("{PATH}?from=x")).await.refused(404);
     app.anonymous().get(&format!("{PATH}?from=x")).await.refused(401);

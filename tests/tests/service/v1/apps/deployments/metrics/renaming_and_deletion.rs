@@ -1,4 +1,4 @@
-//! What of the history survives a new name, another owner, a cleared history, and a deletion.
+//! The history after a rename, a transfer, clearing, and deletion.
 
 use serde_json::json;
 use tests::wait::until;
@@ -47,7 +47,7 @@ async fn a_cleared_history_starts_over() {
     assert_eq!((&nothing["historyStartsAt"], &nothing["days"]), (&json!(null), &json!([])), "{nothing}");
     round(&app).await;
     assert_eq!(stored(&app).await, before, "no day is made of a deployment without releases, and none is closed that no longer counts");
-    // On the same day, whose row of before is no part of it.
+    // On the same day, whose earlier row no longer counts.
     assert_eq!(release(&ada, "demo", "two").await, "v2");
     install(&app, &staging, "a", "v2").await;
     round(&app).await;
@@ -57,7 +57,7 @@ async fn a_cleared_history_starts_over() {
         "days": [day(second, [("v2", values([1, 0, 1, 0], None))])],
     });
     assert_eq!(whole(&ada).await, expected);
-    // What is left of the old one goes, a start's first round will do.
+    // The rows of the old history are deleted, for example in the first round after startup.
     assert_eq!(stored(&app).await.len(), 3);
     app.stop().await;
     app.start().await;
@@ -74,7 +74,7 @@ async fn the_history_of_a_deleted_deployment_is_inaccessible() {
     let kept = history(&ada, "demo", "Production", "").await;
     ada.delete("/v1/apps/demo/deployments/Staging").await.assert(204);
     ada.get("/v1/apps/demo/deployments/Staging/metrics/history").await.refused(404);
-    // One of the same name with the same key is another.
+    // A new deployment with the same name and key is a different one.
     ada.post("/v1/apps/demo/deployments", json!({ "name": "Staging", "key": staging })).await.assert(201);
     assert_eq!(whole(&ada).await["historyStartsAt"], json!(null));
     release(&ada, "demo", "new").await;
@@ -82,7 +82,7 @@ async fn the_history_of_a_deleted_deployment_is_inaccessible() {
     assert_eq!(stored(&app).await.len(), 2);
     app.stop().await;
     app.start().await;
-    // Its row goes, and the start's round makes one of the new deployment.
+    // Its row is deleted, and the round at startup creates one for the new deployment.
     let sql = "SELECT COUNT(*) FROM metric_days m LEFT JOIN deployments d ON d.id = m.deployment_id WHERE d.id IS NULL";
     until("the days of the deleted deployment are forgotten", async || (app.number(sql).await == 0).then_some(())).await;
     let ada = ada.at(&app.base);

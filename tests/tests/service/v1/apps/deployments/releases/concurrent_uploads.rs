@@ -1,4 +1,4 @@
-//! Uploads at the same time.
+//! Concurrent uploads.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use shared::hash::Sha256Hex;
 use shared::ids::AppId;
 use tests::{Answer, Bundle, Client, Options, TestApp};
 
-/// Uploads all of these at once.
+/// Uploads all of these concurrently.
 async fn at_once(client: &Client, uploads: Vec<(&'static str, Vec<u8>)>) -> Vec<Answer> {
     let under_way: Vec<_> = uploads
         .into_iter()
@@ -54,7 +54,7 @@ async fn of_concurrent_identical_uploads_exactly_one_succeeds() {
             answer.refused(409);
         }
         let remains = app.remains().await;
-        // The bundle and its manifest of each round; the refused uploads took back nothing of the accepted ones.
+        // The bundle and its manifest of each round; refused uploads did not delete anything of accepted ones.
         assert_eq!(remains.rows, [round, 2 * round, 2]);
         let objects = remains.files.keys().filter(|path| path.starts_with("blobs/") && !path.ends_with('/')).count();
         assert_eq!(i64::try_from(objects).unwrap(), 2 * round, "{:?}", remains.files);
@@ -78,7 +78,7 @@ async fn twenty_concurrent_uploads_succeed_with_consecutive_labels() {
     assert_eq!(labels, (1..=20).map(|number| format!("v{number}")).collect());
     let downloaded: BTreeSet<Vec<u8>> = downloads(&app, &ada, "Staging").await.into_iter().collect();
     assert_eq!(downloaded, bundles.into_iter().map(|bundle| bundle.0).collect());
-    // Each answer's own address leads to the bytes that were sent.
+    // Each URL in the response serves the bytes that were sent.
     let history = ada.get("/v1/apps/demo/deployments/Staging/history").await.assert(200);
     let in_order: Vec<_> =
         history["history"].as_array().unwrap().iter().map(|release| release["label"].as_str().unwrap().to_owned()).collect();
@@ -128,13 +128,13 @@ async fn a_blob_is_discarded_only_by_its_last_user_and_never_with_a_release() {
         tx.commit().await.unwrap();
         held
     };
-    // The first use is older than the second: whoever has it takes nothing back.
+    // The first use is older than the second, so it must not discard the blob.
     let (first, second) = (touch().await, touch().await);
     assert!(!discard(first).await);
-    // The second is refused and takes the blob back, although the first is still on its way: that one is told so when it commits.
+    // The second is refused and discards the blob while the first is still in progress; the first is told so when it commits.
     assert!(discard(second).await);
     assert!(!hold().await);
-    // It stores the bytes again, and once it holds them, no refusal of another upload takes them away.
+    // It stores the bytes again; once a release holds them, no refused upload discards them.
     let (first, second) = (touch().await, touch().await);
     assert!(hold().await);
     assert!(!discard(first).await && !discard(second).await);
@@ -146,7 +146,7 @@ async fn a_refused_upload_does_not_delete_a_releases_bytes() {
     let ada = app.sign_up("ada").await;
     ada.create_app("demo").await;
     for round in 0..12 {
-        // In Staging one of two wins, and the loser's bytes are Production's, too.
+        // In Staging one of two wins, and the loser's bytes are also in Production.
         let (first, shared) = (Bundle::script(&format!("first {round}")).0, Bundle::script(&format!("shared {round}")).0);
         let rollout = json!({ "appVersion": format!("1.0.{round}"), "rollout": 50 });
         let plain = json!({ "appVersion": format!("1.0.{round}") });

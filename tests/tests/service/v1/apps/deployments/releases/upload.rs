@@ -1,4 +1,4 @@
-//! Uploads that are accepted: what is answered, stored and served.
+//! Accepted uploads: the response, what is stored, and what is served.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use tests::{Answer, Bundle, Client, TestApp};
 
 use crate::v1::members;
 
-/// What an address of this service leads to, asked for without any credential.
+/// Downloads a URL of this service without a credential.
 async fn download(app: &TestApp, url: &Value) -> Vec<u8> {
     let url = url.as_str().unwrap();
     let path = url.strip_prefix(&app.base).unwrap_or_else(|| panic!("{url} is not of {}", app.base));
@@ -20,7 +20,7 @@ async fn download(app: &TestApp, url: &Value) -> Vec<u8> {
     answer.body
 }
 
-/// Uploads a multipart body that was written by hand.
+/// Uploads a handwritten multipart body.
 async fn send(client: &Client, body: Vec<u8>) -> Answer {
     let request = client.request(Method::POST, "/v1/apps/demo/deployments/Staging/releases");
     client.send(request.header("content-type", Multipart::content_type()).body(body)).await
@@ -115,7 +115,7 @@ async fn a_rollout_of_100_is_stored_as_none() {
         ada.upload("demo", "Staging", b"a", json!({ "appVersion": "1.0.0", "rollout": 100 })).await.assert(201)["package"].clone();
     assert_eq!(package["rollout"], Value::Null);
     assert_eq!(app.number("SELECT COUNT(*) FROM releases WHERE rollout IS NULL").await, 1);
-    // So it is finished, and the next release may follow.
+    // So it is complete, and the next release can follow.
     ada.upload("demo", "Staging", b"b", json!({ "appVersion": "1.0.0", "rollout": 99 })).await.assert(201);
 }
 
@@ -259,7 +259,7 @@ async fn parts_may_be_in_any_order_and_unknown_ones_are_ignored() {
             .file("file", &vec![7; 100_000]),
         // Without a file name, without a name, with an empty name.
         Multipart::default().part("", b"x").text("packageInfo", info).text("package", b"d").text("", "y"),
-        // As command lines write it.
+        // As CLIs write it.
         Multipart::default()
             .part("; name=\"package\"; filename=\"ü b.zip\"", b"e")
             .part("; name=\"packageInfo\"; filename=\"i.json\"", info.as_bytes()),

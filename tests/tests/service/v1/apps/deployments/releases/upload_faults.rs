@@ -1,4 +1,4 @@
-//! Uploads that are malformed: each is refused in the envelope, names what is wrong, and leaves nothing behind.
+//! Malformed uploads: each is refused with the standard envelope, names the error, and leaves nothing behind.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use tokio::io::AsyncWriteExt;
 const PATH: &str = "/v1/apps/demo/deployments/Staging/releases";
 const INFO: &str = r#"{"appVersion":"1.0.0"}"#;
 
-/// A server with an app, and what there is before the first upload.
+/// A server with an app, and its stored data before the first upload.
 async fn prepared(options: Options) -> (TestApp, Client, Remains) {
     let app = TestApp::spawn_with(options).await;
     let ada = app.sign_up("ada").await;
@@ -95,7 +95,7 @@ async fn a_package_info_that_is_not_a_json_object_is_refused() {
         let refusal = send_parts(&ada, Multipart::default().file("package", b"script").text("packageInfo", info)).await.refused(400);
         assert!(refusal.contains("packageInfo: "), "{info:?}: {refusal}");
     }
-    // Deep nesting ends in a refusal and not in a stack overflow; too long a text is cut off.
+    // Deep nesting is refused without a stack overflow; long texts are truncated.
     let deep = format!("{}{}", "[".repeat(60_000), "]".repeat(60_000));
     send_parts(&ada, Multipart::default().file("package", b"script").text("packageInfo", deep)).await.refused(400);
     let long = json!({ "appVersion": "1.0.0", "more": "x".repeat(200_000) }).to_string();
@@ -135,20 +135,20 @@ async fn a_body_that_is_not_multipart_is_415_and_a_malformed_one_400() {
         send(&ada, content_type, whole.clone()).await.refused(415);
     }
     ada.send(ada.request(Method::POST, PATH).body(whole.clone())).await.refused(415);
-    // Nothing at all is of no wrong type, only too little.
+    // An empty body is incomplete rather than of a wrong type.
     ada.send(ada.request(Method::POST, PATH)).await.refused(400);
     let kind = Multipart::content_type();
     send(&ada, &kind, Vec::new()).await.refused(400);
     send(&ada, &kind, &b"no parts here"[..]).await.refused(400);
     send(&ada, "multipart/form-data; boundary=another", whole.clone()).await.refused(400);
-    // Cut off anywhere; the last two bytes end the line after the closing boundary.
+    // Truncated anywhere; the last two bytes end the line after the closing boundary.
     for length in (0..whole.len() - 2).step_by(7).chain(whole.len() - 12..whole.len() - 2) {
         send(&ada, &kind, whole[..length].to_vec()).await.refused(400);
     }
     assert_eq!(app.remains().await, before);
 }
 
-/// Archives that some reader could see other files in than another, with the entry to blame.
+/// Archives that readers could interpret differently, with the entry to blame.
 fn faulty() -> Vec<(&'static str, Vec<u8>, Option<&'static str>)> {
     let sound = || deflated("sound.js", b"sound");
     let with = |entry: Entry| archive(&[sound(), entry]);
@@ -235,7 +235,7 @@ async fn an_archive_with_too_much_uncompressed_data_is_refused() {
     let bomb = archive(&[deflated("bomb.bin", &vec![0; 900_000])]);
     let refusal = ada.upload("demo", "Staging", &bomb, info.clone()).await.refused(400);
     assert!(refusal.contains("bomb.bin"), "{refusal}");
-    // It says that it is small.
+    // It declares a small size.
     let lying = archive(&[deflated("liar.bin", &vec![0; 900_000]).both(|header| header.uncompressed = 10)]);
     let refusal = ada.upload("demo", "Staging", &lying, info.clone()).await.refused(400);
     assert!(refusal.contains("liar.bin"), "{refusal}");
@@ -263,7 +263,7 @@ async fn an_upload_over_the_limit_is_413_with_or_without_content_length() {
         assert!(refusal.contains("65536"), "{refusal}");
         assert_eq!(app.remains().await, before, "{size} unannounced");
     }
-    // A part that nobody asked for counts too.
+    // Unknown parts count, too.
     let body = Multipart::default().text("other", vec![7; limit + 1]).text("packageInfo", INFO).file("package", b"x");
     send_parts(&ada, body).await.refused(413);
     assert_eq!(app.remains().await, before);
@@ -314,7 +314,7 @@ async fn a_client_that_disconnects_mid_upload_leaves_nothing() {
         drop(stream);
         until("the half upload is gone", async || (app.remains().await == before).then_some(())).await;
     }
-    // The server is well.
+    // The server still works.
     assert_eq!(ada.upload("demo", "Staging", b"fine", json!({ "appVersion": "1.0.0" })).await.assert(201)["package"]["label"], "v1");
 }
 
@@ -335,7 +335,7 @@ async fn a_client_that_disconnects_before_the_response_leaves_a_complete_release
         message.extend(&body);
         let mut stream = connect(&app.base).await;
         stream.write_all(&message).await.unwrap();
-        // Goes away at another moment each time: some at once, some while the upload is being stored.
+        // Disconnects at a different moment each time: some at once, some while the upload is being stored.
         if attempt % 2 == 1 {
             until("the upload is being stored", async || (app.remains().await.rows[1] > 0).then_some(())).await;
         }
@@ -376,7 +376,7 @@ async fn an_endless_part_header_is_not_buffered() {
     assert!(answer.refused(400).contains("header"), "{answer:?}");
     assert_eq!(app.remains().await, before);
 
-    // A large file behind small parts is no such thing, however fast it comes.
+    // A large file after small parts is fine, however fast it arrives.
     let mut bytes = vec![0_u8; 32 << 20];
     bytes.iter_mut().enumerate().for_each(|(index, byte)| *byte = u8::try_from(index % 251).unwrap());
     let parts = Multipart::default().text("packageInfo", INFO).text("other", "x").file("package", &bytes);
